@@ -108,7 +108,7 @@ def command_line(program: str) -> KeySafeParser:
     option(
         "--key-file",
         metavar="FILE",
-        help="Read the key from this file, - for standard input.",
+        help="Read the key from this file; - means standard input.",
     )
     option(
         "--key-env",
@@ -147,7 +147,7 @@ def command_line(program: str) -> KeySafeParser:
         type=_seconds(0.0),
         default=_IDLE_SECONDS,
         metavar="SECONDS",
-        help="How long to leave a connection idle before it is used again; 0 omits "
+        help="How long to leave a connection idle before it is used again; 0 skips "
         f"this step. Default: {_IDLE_SECONDS}.",
     )
     option(
@@ -171,8 +171,8 @@ def command_line(program: str) -> KeySafeParser:
     option(
         "--run",
         action="store_true",
-        help="Also ask through the programs on this machine: curl, node, go, java, "
-        "Python.",
+        help="Also send requests with the programs on this machine: curl, node, go, "
+        "java, Python.",
     )
     form = parser.add_mutually_exclusive_group()
     for name, purpose in (

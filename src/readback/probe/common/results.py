@@ -70,7 +70,7 @@ class FailureFamily(IntEnum):
     PROBE = 17, "A step of the probe ended with an error of its own."
     INTERRUPTED = (
         INTERRUPTED,
-        "The run was interrupted; the report has what was found until then.",
+        "The run was interrupted; the report contains what was found until then.",
     )
 
 

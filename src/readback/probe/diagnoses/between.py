@@ -6,16 +6,16 @@ from readback.contract import MODEL
 from readback.probe.diagnoses.templates import machine, network, ok, proxy, service
 
 _BLOCKED = (
-    "Something in between blocks {blocked} by the User-Agent ({how}); {passed} "
+    "Something in between blocks {blocked} because of the User-Agent ({how}); {passed} "
     "can pass."
 )
 _ASK_TO_ALLOW = (
-    "A firewall or a bot protection does this. Ask its administrator to exempt the "
-    "address of the API"
+    "This is done by a firewall or by bot protection. Ask its administrator to exempt "
+    "the address of the API"
 )
 _CLOCK = "The service's clock is {offset} {direction} this machine's"
 _CONSEQUENCES = (
-    "With a clock that is wrong, certificates and tokens seem expired or not yet valid."
+    "If a clock is wrong, certificates and tokens seem expired or not yet valid."
 )
 
 BETWEEN = {
@@ -23,22 +23,23 @@ BETWEEN = {
     "between.blocked": proxy.fail(f"""
         Something in front of the service refuses the request: {{status}}
         {{title}}.{{tried}}
-        → {_ASK_TO_ALLOW}, and name the time and the status."""),
+        → {_ASK_TO_ALLOW}, and mention the time and the status."""),
     "between.challenge": proxy.fail("""
-        A bot protection responded with a test that only a browser can pass: {status}
+        Bot protection responded with a test that only a browser can pass: {status}
         {title}.{tried}
-        → Ask the operator to turn the protection off for the address of the API."""),
+        → Ask the operator of the service to turn the protection off for the address of
+        the API."""),
     "between.cookie_wall": proxy.fail("""
         Something in front of the service sets a cookie and redirects to the same
         address, {location}, so it waits for a client that returns cookies, as browsers
         do.
-        → Programs do not return them. Ask the operator to turn this protection off for
-        the address of the API."""),
+        → Most programs do not return them. Ask the operator of the service to turn this
+        protection off for the address of the API."""),
     "between.rate_limited": proxy.fail("""
         Something in front of the service limits the rate of requests (429); it is not
         the service's own limit: {title}.{tried}
-        → Wait {wait} seconds and try again. If it happens again, ask the operator or
-        your network's administrator for a higher limit."""),
+        → Wait {wait} seconds and try again. If it happens again, ask the operator of
+        the service or your network's administrator for a higher limit."""),
     "between.other_response": proxy.fail("""
         Something other than the service responded to this request: {status} {title}.
         ⇒ The address is right: the service responded to other requests. Look for a
@@ -91,10 +92,10 @@ BETWEEN = {
     "between.mtu": network.fail("""
         Large {what} hang: those of more than about {total} bytes never arrive. Texts of
         {passes} bytes are returned, and texts of {fails} bytes are not. That is the
-        size of a packet: a link on the path takes only smaller ones, and a firewall
+        size of a packet: a link on the path accepts only smaller ones, and a firewall
         drops the messages that say so.
         ⇒ Lower the MTU of this machine's network interface or VPN (try 1280) to confirm
-        it; then let the administrator allow ICMP “fragmentation needed” or clamp the
+        it; then have the administrator allow ICMP “fragmentation needed” or clamp the
         MSS."""),
     "between.size_limit": proxy.fail("""
         Large {what} do not get through. Texts of {passes} bytes are returned, and texts
@@ -110,7 +111,7 @@ BETWEEN = {
         A connection without traffic for {seconds} is dead, but nothing says so: a
         request on it gets no response.
         ⇒ A firewall, VPN or address translation forgets idle connections. Raise its
-        timeout; until then, let programs keep idle connections for a shorter time, or
+        timeout. Until then, let programs keep idle connections for a shorter time, or
         turn keep-alive off."""),
     "between.idle_reset": network.warn("""
         A connection without traffic for {seconds} is cut by the next request on it.
@@ -121,15 +122,16 @@ BETWEEN = {
     "clock.machine": machine.warn(f"""
         {_CLOCK}, and the cabinet's agrees with the service's: the clock of this machine
         is probably wrong.
-        → Set this machine's clock, or turn on automatic time. {_CONSEQUENCES}"""),
+        → Set this machine's clock, or turn on automatic time synchronization.
+        {_CONSEQUENCES}"""),
     "clock.service": service.warn(f"""
         {_CLOCK}, which agrees with the cabinet's: the clock of the service, or of a
         gateway in front of it, is probably wrong.
         → Tell the operator. {_CONSEQUENCES}"""),
     "clock.differs": machine.warn(f"""
-        {_CLOCK}; which of them is wrong is not known.
+        {_CLOCK}; it is not known which of them is wrong.
         → Compare this machine's clock with another one first, and turn on automatic
-        time. {_CONSEQUENCES}"""),
+        time synchronization. {_CONSEQUENCES}"""),
     # Changed responses.
     "between.unchanged": ok("The responses arrive as the service sends them."),
     "between.seen": ok("""
@@ -170,9 +172,10 @@ BETWEEN = {
         The header X-Request-Id is missing, but only in successful responses.
         ⇒ The operator finds a request by it. Let the gateway keep the header."""),
     "between.bot_protection": proxy.warn("""
-        A bot protection in front of the service sets cookies ({names}).
+        Bot protection in front of the service sets cookies ({names}).
         → Most programs do not return cookies, and may be blocked later. Ask the
-        operator to turn the protection off for the address of the API."""),
+        operator of the service to turn the protection off for the address of the
+        API."""),
     "between.cached": proxy.warn("""
         A cache in between answers requests ({sign}).
         ⇒ Exclude the address from caching; every response is marked no-store."""),

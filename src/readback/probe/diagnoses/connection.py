@@ -15,6 +15,14 @@ _HOSTS = (
     "The file is /etc/hosts, or C:\\Windows\\System32\\drivers\\etc\\hosts on Windows; "
     "an administrator can change it."
 )
+_HOSTS_OR_DNS = (
+    "Look for {host} in the hosts file. If it is not there, the DNS server blocks the "
+    f"name: ask your network's administrator to allow it. {_HOSTS}"
+)
+_OFFLINE = (
+    "Open a web page in a browser on this machine. If that fails, too, connect it to "
+    "the Internet. If it works, turn the VPN off or on, and try again."
+)
 
 PROXIES = {
     "proxies.none": ok("No proxy is set in the environment."),
@@ -30,9 +38,9 @@ PROXIES = {
         → This program uses {lower}; others may use {upper}. Set both to the same value,
         or unset one of them."""),
     "proxies.no_proxy_ignored": machine.warn("""
-        NO_PROXY contains {entry}, which does not exclude {host} in every program.
-        → Write plain host names, without a scheme, a wildcard, a usual port or a
-        network, and separate them with commas: NO_PROXY={host}."""),
+        NO_PROXY contains {entry}, but not every program reads this as excluding {host}.
+        → List plain host names, separated by commas, without a scheme, wildcard,
+        default port or network. For example: NO_PROXY={host}."""),
     "proxies.password_ambiguous": machine.warn("""
         The user name or password in {variable} contains an @ or % that is not encoded,
         and programs read it differently.
@@ -44,8 +52,8 @@ PROXIES = {
         %40 for @, %25 for %."""),
     "proxies.quoted": machine.fail("""
         {variable} contains quotation marks or spaces.
-        → Remove them from the value. Files for Docker and systemd keep quotation marks
-        that a shell would remove."""),
+        → Remove them from the value. docker run --env-file keeps quotation marks that a
+        shell would remove."""),
     "proxies.no_host": machine.fail("""
         {variable} does not contain a valid host name.
         → Set it to the proxy's address, such as http://proxy.example:3128, or unset
@@ -53,25 +61,27 @@ PROXIES = {
     "proxies.bad_port": machine.fail("""
         {variable} does not contain a valid port.
         → Set it to the proxy's address, such as http://proxy.example:3128, with a port
-        from 1 to 65535. If it has a password, encode special characters in it."""),
+        from 1 to 65535. If the address contains a password, encode special characters
+        in it."""),
     "proxies.unusable": machine.fail("""
-        {variable} is set to {proxy}, which is not an address of an HTTP or SOCKS proxy.
-        → Start it with http://, https://, socks5h://, socks5://, socks4a:// or
-        socks4://. Otherwise unset {variable}, or add {host} to NO_PROXY."""),
+        {variable} is set to {proxy}, which is not the address of an HTTP or SOCKS
+        proxy.
+        → Begin the address with http://, https://, socks5h://, socks5://, socks4a:// or
+        socks4://. Or unset {variable}, or add {host} to NO_PROXY."""),
     "proxies.pac": machine.fail("""
-        {variable} is set to the address of a PAC file, not of a proxy. Browsers run
-        such a file; programs do not.
-        → Open the file and look for the word PROXY: the host and port after it belong
-        into {variable}, as in http://proxy.example:3128."""),
+        {variable} is set to the address of a PAC file, not of a proxy. Browsers can run
+        such a file; most other programs cannot.
+        → Open the file, look for the word PROXY, and set {variable} to the host and
+        port after it, as in http://proxy.example:3128."""),
     "proxies.system_needed": machine.fail("""
         {host} cannot be reached directly ({reason}), and Python programs do not use the
         proxy in the desktop's settings: {setting}.
-        → Set HTTPS_PROXY to the address of the proxy. In a PAC file, it follows the
-        word PROXY."""),
+        → Set HTTPS_PROXY, or HTTP_PROXY for an http:// address, to the address of the
+        proxy. In a PAC file, that address follows the word PROXY."""),
     "proxy.unknown_host": machine.fail("""
         The proxy's host name {host}, set in {variable}, does not exist.
-        → Correct or unset {variable}. A proxy of a company is often known only inside
-        its network or VPN."""),
+        → Correct or unset {variable}. The name of a company's proxy often exists only
+        inside the company's network or VPN."""),
     "proxy.unreachable": machine.fail("""
         The proxy {proxy} cannot be reached: {reason}.
         → Correct or unset {variable}, or add the service's host to NO_PROXY."""),
@@ -82,31 +92,32 @@ PROXIES = {
         host.containers.internal (Podman) instead, or --network host."""),
     "proxy.silent": proxy.fail("""
         The proxy {proxy} accepted the connection but did not respond.
-        → Check the scheme, host and port in {variable}: HTTP and SOCKS proxies do not
-        answer each other's requests. If they are right, the proxy hangs or cannot reach
-        the service: ask its administrator."""),
+        → Check the scheme, host and port in {variable}: an HTTP proxy does not answer
+        SOCKS requests, and a SOCKS proxy does not answer HTTP requests. If they are
+        right, the proxy hangs or cannot reach the service: ask its administrator."""),
     "proxy.closed": proxy.fail("""
         The proxy {proxy} closed the connection without a response.
-        → Check the scheme and port in {variable}: SOCKS and HTTP proxies do this when
-        they are taken for each other. If they are right, ask the proxy's
+        → Check the scheme and port in {variable}: a SOCKS proxy does this if it is used
+        as an HTTP proxy, and the other way round. If they are right, ask the proxy's
         administrator."""),
     "proxy.not_http": machine.fail("""
         What responds at {proxy} is not an HTTP proxy.
-        → Correct {variable}. For a SOCKS proxy, start it with socks5h://."""),
+        → Correct {variable}. The address of a SOCKS proxy must start with
+        socks5h://."""),
     "proxy.not_a_proxy": machine.fail("""
         What responds at {proxy} is a web server, not a proxy: {status}.
         → Correct the host and port in {variable}."""),
     "proxy.not_socks": machine.fail("""
         What responds at {proxy} is not a proxy for SOCKS {version}.
-        → Correct {variable}. For an HTTP proxy, start it with http://; most SOCKS
-        proxies need socks5h://."""),
+        → Correct {variable}. The address of an HTTP proxy must start with http://, that
+        of most SOCKS proxies with socks5h://."""),
     "proxy.not_tls": machine.fail("""
         The proxy {proxy} does not support TLS, but {variable} starts with https://.
-        → Start {variable} with http://. Addresses that start with https:// can be used
-        through such a proxy all the same."""),
+        → Begin the value of {variable} with http://. Programs can still reach https://
+        addresses through such a proxy."""),
     "proxy.untrusted": proxy.fail("""
         The certificate of the proxy {proxy} cannot be trusted: {reason}.
-        → Ask the proxy's administrator for the certificate of its issuer, and set
+        → Ask the proxy's administrator for the root certificate of its issuer, and set
         SSL_CERT_FILE to that file."""),
     "proxy.login": proxy.fail("""
         The proxy {proxy} requires a user name and a password, and none is set.
@@ -133,13 +144,13 @@ PROXIES = {
     "proxy.resolve_here": machine.fail("""
         This machine cannot resolve {host}, which a socks5:// or socks4:// proxy
         requires.
-        → Start {variable} with socks5h:// or socks4a://, so that the proxy resolves the
-        name."""),
+        → Begin the value of {variable} with socks5h:// or socks4a://, so that the proxy
+        resolves the name."""),
     "proxy.cannot_resolve": proxy.fail("""
         The proxy cannot find the host {host}.
         → Compare the name letter by letter with the address you were given. If it is
-        known only inside your network, add it to NO_PROXY. Otherwise the proxy's DNS
-        fails: tell its administrator."""),
+        known only inside your network, add it to NO_PROXY. Otherwise, the proxy's DNS
+        does not work: tell its administrator."""),
     "proxy.cannot_connect": proxy.fail("""
         The proxy could not connect to {host}: {reason}.
         → Try without the proxy: if that works, the proxy's administrator has to allow
@@ -152,7 +163,7 @@ PROXIES = {
         The response is {status} {title}. It comes from the proxy {proxy} or from
         something behind it: requests go there because of {variable}.
         → To find out which, run the probe again without {variable} or with the host in
-        NO_PROXY. If it works then, ask the administrator of the proxy to allow the
+        NO_PROXY. If that works, ask the administrator of the proxy to allow the
         address; if it does not, send this line to the operator of the service."""),
     "proxy.refuses": proxy.fail("""
         The proxy {proxy} did not connect to {host}: {reason}.
@@ -169,18 +180,16 @@ NETWORK = {
         {host} resolves to {addresses}, which exists only in a private network."""),
     "dns.slow": network.warn("""
         {host} resolves to {addresses}, but the DNS lookup took {seconds}.
-        ⇒ Programs wait for it with every new connection. Usually the first DNS
-        server of this machine does not respond, and the second one is asked after a
-        pause."""),
+        ⇒ Every new connection waits for this lookup. Usually the first DNS server of
+        this machine does not respond, and the second one is asked after a pause."""),
     "dns.hosts_file": machine.warn(f"""
-        A line in the hosts file of this machine sets {{host}} to {{addresses}}; DNS is
-        not asked.
+        A line in the hosts file of this machine sets {{host}} to {{addresses}}, so DNS
+        is not used.
         → If you do not need the line, remove it: the service may have another address
         now. {_HOSTS}"""),
     "dns.this_machine": machine.warn(f"""
         {{host}} resolves to {{addresses}}, which is this machine itself.
-        → Look for {{host}} in the hosts file. If it is not there, the DNS server blocks
-        the name: ask your network administrator to allow it. {_HOSTS}"""),
+        → {_HOSTS_OR_DNS}"""),
     "dns.answers_everything": network.warn("""
         The DNS server gives {addresses} for every name, even for one that does not
         exist.
@@ -193,29 +202,29 @@ NETWORK = {
     "dns.unknown_private": network.fail("""
         The host name {host} does not exist on this network.
         → Names {kind} exist only inside a private network. Connect to its VPN, or run
-        this inside the container or cluster that knows the name."""),
+        the probe inside the container or cluster where the name is known."""),
     "dns.misspelt": entered.fail("""
         The host name {host} does not exist; you probably mean {near}.
         → Correct the name to {near}."""),
     "dns.unknown_docker": entered.fail("""
-        The name {host} does not exist here. Docker Desktop and Podman set it inside
-        their containers only.
-        → Outside a container, use localhost. In a container on Linux, start Docker with
-        --add-host=host.docker.internal:host-gateway, or use the address of the
-        host."""),
+        The name {host} does not exist here. Docker Desktop and Podman define it only
+        inside their containers.
+        → Outside a container, use localhost. In a container on Linux, start the
+        container with --add-host=host.docker.internal:host-gateway, or use the address
+        of the host."""),
     "dns.unknown_zone": entered.fail("""
         This machine has no network interface {zone}, which the address {host} names
         after the percent sign.
         → Use the name of an interface of this machine; “ip link” or “ipconfig” lists
         them."""),
     "dns.unknown_mdns": network.fail("""
-        No machine on this network calls itself {host}.
-        → Names that end in .local are found by multicast (mDNS): only in the same local
-        network, rarely over a VPN, and not inside a container. Use the IP address."""),
-    "dns.failed": machine.fail("""
-        The DNS lookup of {host} failed: {reason}.
-        → Open a web page in a browser on this machine. If that fails, too, connect it
-        to the Internet. If it works, turn the VPN off or on, and try again."""),
+        No machine on this network answers to the name {host}.
+        → Names that end in .local are looked up by multicast (mDNS), which works only
+        in the same local network, rarely over a VPN, and not inside a container. Use
+        the IP address."""),
+    "dns.failed": machine.fail(f"""
+        The DNS lookup of {{host}} failed: {{reason}}.
+        → {_OFFLINE}"""),
     "dns.silent": network.fail("""
         The DNS server did not respond within {timeout} s.
         → Open a web page in a browser on this machine, and turn the VPN off or on. If
@@ -225,7 +234,7 @@ NETWORK = {
     "tcp.v6_only": network.warn("""
         The service is reachable only over IPv6.
         → It works from here. If it has to be reached from networks, containers or
-        programs without IPv6, ask the operator for an IPv4 address."""),
+        programs without IPv6, ask the operator of the service for an IPv4 address."""),
     "tcp.v6_broken": network.warn("""
         IPv6 does not work from here, but IPv4 does: {unreachable}.
         ⇒ Programs that try IPv6 first and then wait seem to hang. Try another address
@@ -234,7 +243,8 @@ NETWORK = {
         is broken."""),
     "tcp.partly": service.warn("""
         Some addresses of {host} are unreachable: {unreachable}.
-        → Clients that try them lose time or fail now and then. Tell the operator."""),
+        → Clients that try them lose time or fail now and then. Tell the operator which
+        addresses these are."""),
     "tcp.refused": service.fail("""
         {host} refused the connection: nothing is listening on port {port}.
         → Compare the port with the address you were given, and check that the service
@@ -260,21 +270,20 @@ NETWORK = {
         host, or the name of the other container."""),
     "tcp.blocked_name": network.fail(f"""
         {{host}} resolves to {{addresses}}, which is this machine, not the service.
-        → Look for {{host}} in the hosts file. If it is not there, the DNS server blocks
-        the name: ask your network administrator to allow it. {_HOSTS}"""),
+        → {_HOSTS_OR_DNS}"""),
     "tcp.hosts_file": machine.fail(f"""
-        A line in the hosts file of this machine sets {{host}} to {{addresses}}, and no
-        connection is possible there: {{reason}}.
-        → Remove or correct the line of {{host}}; without it, DNS is asked for the
-        current address. {_HOSTS}"""),
+        A line in the hosts file of this machine sets {{host}} to {{addresses}}, but no
+        connection to it is possible: {{reason}}.
+        → Remove or correct the line for {{host}}; without it, DNS supplies the current
+        address. {_HOSTS}"""),
     "tcp.needs_zone": entered.fail("""
         {addresses} is a link-local address, which needs the name of a network
         interface.
-        → Write it as in http://[fe80::1%25eth0]:8000/v1, with an interface of this
-        machine after %25, or use another address of the host."""),
+        → Add an interface of this machine after %25, as in
+        http://[fe80::1%25eth0]:8000/v1, or use another address of the host."""),
     "tcp.fake_ip": machine.fail("""
         {host} resolves to {addresses}, an address that a VPN or proxy program has made
-        up, but the program does not take the connection: {reason}.
+        up, but the program does not accept the connection: {reason}.
         → Restart the program (such as Clash, Surge or sing-box), or quit it and clear
         the DNS cache."""),
     "tcp.private": network.fail("""
@@ -283,8 +292,8 @@ NETWORK = {
     "tcp.timeout": network.fail("""
         No response from {host} on port {port} within {timeout} s: a firewall drops the
         packets, or the machine is down.
-        → Ask your network administrator to allow connections to {host}:{port}, or set
-        the proxy that you have to use."""),
+        → Ask your network's administrator to allow connections to {host}:{port}. If
+        your network requires a proxy, set HTTPS_PROXY to its address."""),
     "tcp.forbidden": machine.fail("""
         This machine does not let this program connect to {host}: {reason}.
         → A firewall, a sandbox or a security policy on this machine forbids it. Allow
@@ -292,21 +301,21 @@ NETWORK = {
         it."""),
     "tcp.rejected": network.fail("""
         A router or firewall rejected the connection to {host}: {reason}.
-        → Ask your network administrator to allow connections to {host}:{port}. In your
-        own network, check that the machine is switched on."""),
-    "tcp.no_route": machine.fail("""
-        This machine has no route to {host}: {reason}.
-        → Open a web page in a browser on this machine. If that fails, too, connect it
-        to the Internet. If it works, turn the VPN off or on, and try again."""),
+        → Ask your network's administrator to allow connections to {host}:{port}. In
+        your own network, check that the machine is switched on."""),
+    "tcp.no_route": machine.fail(f"""
+        This machine has no route to {{host}}: {{reason}}.
+        → {_OFFLINE}"""),
     "tcp.no_ipv6": network.fail("""
         {host} has only IPv6 addresses, and this machine has no IPv6.
-        → Use a network with IPv6, or ask the operator for an IPv4 address."""),
+        → Use a network with IPv6, or ask the operator of the service for an IPv4
+        address."""),
     "tcp.no_free_port": machine.fail("""
         This machine has no free port for another connection to {host}.
         → A program opens connections faster than they expire. Wait a minute and try
         again; if it happens again, restart that program."""),
     "tcp.too_many_files": machine.fail("""
-        This program may not open another connection: too many open files.
+        This program cannot open another connection: too many open files.
         → Raise the limit (ulimit -n), or close programs that keep many files open."""),
     "tcp.unreachable": network.fail("""
         {host} cannot be reached: {reason}.

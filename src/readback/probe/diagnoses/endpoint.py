@@ -17,33 +17,34 @@ from readback.probe.diagnoses.templates import (
 )
 
 _ASK_FOR_COMPLETION = "To find out, ask for a short completion with --chat MODEL."
-_TAKEN = "The first part took {first}, all {parts} parts took {total}."
+_TAKEN = "The first part took {first}; all {parts} parts took {total}."
 
 ENDPOINT = {
     "endpoint.open": ok("""
         The models are listed without a key: the service needs none, or checks it only
         for completions. Key sent to: {sent_to}."""),
     "endpoint.no_models": entered.warn(f"""
-        The service has chat completions but no list of models ({{status}}), so it is
+        The service offers chat completions but no list of models ({{status}}), so it is
         unknown whether it accepts the key.
         → Nothing is wrong so far. {_ASK_FOR_COMPLETION}"""),
     "endpoint.no_models_chat": ok("""
-        The service has chat completions but no list of models ({status})."""),
+        The service offers chat completions but no list of models ({status})."""),
     "endpoint.forbidden": entered.fail("""
         The service refuses the request with 403: {detail}
-        → The key may lack a permission, or the service is not offered in this country
-        or to this network. Key sent to: {sent_to}."""),
+        → Check at the provider which permissions the key has. The service may also be
+        unavailable in this country or network. Key sent to: {sent_to}."""),
     "endpoint.quota": entered.fail("""
         The account of the key has no quota left ({status}): {detail}
         → Check the balance and the limits of the account at the provider."""),
     "endpoint.rate_limited": machine.fail("""
         The service reports too many requests: {detail}
         → Wait {wait} s and try again. The limit counts every program that uses the same
-        key or network address, and the probe as well. If it keeps happening, look at
-        the limits of the account at the provider."""),
+        key or network address, including the probe. If it keeps happening, look at the
+        limits of the account at the provider."""),
     "endpoint.unavailable": service.fail("""
         The service responded with {status}: {detail}
-        → It is overloaded, starting or failing. Try again, then tell its operator."""),
+        → It is overloaded, starting or failing. Try again in a few minutes. If it still
+        fails, tell its operator."""),
     "endpoint.refused": entered.fail("""
         The service refused the request with {status}: {detail}
         → Compare the address and the model with the service's documentation."""),
@@ -54,9 +55,9 @@ ENDPOINT = {
         → Compare the name letter by letter. A service may offer models that it does not
         list."""),
     "models.unreadable": service.warn("""
-        The list of models cannot be read: it has another form or more than 1 MiB.
-        → It is unknown which models there are; completions are not affected. Enter the
-        name of the model by hand."""),
+        The list of models cannot be read: it has an unexpected form or is larger than 1
+        MiB.
+        → Completions are not affected. Enter the name of the model by hand."""),
     "models.form": service.warn("""
         The list of models is a bare list, not an object with `data`.
         → Programs that use an OpenAI library to list models fail here; completions are
@@ -73,9 +74,10 @@ ENDPOINT = {
         the service's documentation."""),
     "chat.no_model": entered.fail("""
         The service does not offer the model {model}: {said}. Similar names: {near}.
-        → Use a name from the list of models; the key may also lack access to it."""),
+        → Use a name from the list of models; the key may also have no access to this
+        model."""),
     "chat.no_path": entered.fail("""
-        The address has no chat completions: {status} {said}.
+        There are no chat completions at this address: {status} {said}.
         → Compare the path of the address with the service's documentation."""),
     "stream.ok": ok(f"The stream arrived in parts and was complete. {_TAKEN}"),
     "stream.together": proxy.warn("""
@@ -84,7 +86,7 @@ ENDPOINT = {
         response buffering there, such as `proxy_buffering` in nginx."""),
     "stream.ignored": service.warn("""
         The service ignores `stream` and responds in one piece.
-        → Programs that show the text while it arrives wait for the whole of it, or
+        → Programs that show the text while it arrives have to wait for all of it, or
         fail. Turn streaming off in your program."""),
     "stream.unfinished": service.warn(f"""
         The stream ended without its last line, [DONE]. {_TAKEN}
@@ -93,7 +95,7 @@ ENDPOINT = {
         with a time limit ends the response."""),
     "stream.error": service.fail("""
         The stream contains an error: {detail}
-        → Try again, then tell the operator of the service."""),
+        → Try again. If it happens again, tell the operator."""),
     "stream.form": service.fail("""
         The response to a request for a stream contains no part of a completion.
         → Programs that use an OpenAI library cannot read it. Turn streaming off in your
@@ -118,9 +120,9 @@ CLIENTS = {
     "clients.store_differs": machine.warn("""
         Only some programs read the private certificates that a variable names. {who}.
         Without them: {without}.
-        → If the service's certificate comes from your company's authority, set
-        SSL_CERT_FILE, REQUESTS_CA_BUNDLE, CURL_CA_BUNDLE and NODE_EXTRA_CA_CERTS to the
-        same file, and import the authority into Java's cacerts."""),
+        → If the service's certificate comes from your company's certificate authority,
+        set SSL_CERT_FILE, REQUESTS_CA_BUNDLE, CURL_CA_BUNDLE and NODE_EXTRA_CA_CERTS to
+        the same file, and import the authority into Java's cacerts."""),
     "clients.store_unusable": machine.warn("""
         Some programs fail because of a certificate setting. {who}.
         → Set the variable to a readable file with certificates in PEM format, or unset
@@ -152,10 +154,10 @@ CLIENTS = {
         OPENAI_CUSTOM_HEADERS contains an Authorization header, which replaces the key
         in the openai package (2.54.0 and 3.49.0).
         → Remove that line from OPENAI_CUSTOM_HEADERS."""),
-    "run.same": ok("All programs on this machine got the same: {outcome}."),
+    "run.same": ok("All programs on this machine got the same result: {outcome}."),
     "run.no_response": skip("""
         The programs on this machine get no response either.
-        → Correct what failed above first."""),
+        → First fix what failed above."""),
     "run.none": skip("""
         None of the programs was found: curl, node, go, java, and Python with requests,
         httpx or openai."""),

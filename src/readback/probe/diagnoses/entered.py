@@ -10,10 +10,11 @@ from readback.probe.diagnoses.templates import entered, ok, proxy, skip
 _USE = "Use {base_url}; the remaining steps test that address."
 _COPY_ADDRESS = "Copy the address from the cabinet or from the service's documentation."
 _REVOKE = "Other users of this machine may have seen the key, so revoke it."
+_EXPAND = "A shell does not expand variables inside single quotation marks."
 _COPY_KEY = (
     "Copy the key again from where you stored it, or create a new one in the cabinet."
 )
-_STORE = "Store only the key itself, as the remaining steps use it."
+_STORE = "Store only the key itself; that is what the remaining steps use."
 
 
 def _corrected(sentence: str) -> Diagnosis:
@@ -28,34 +29,35 @@ ADDRESS = {
         → Pass the address as the argument, and the key in READBACK_API_KEY or with
         --key-file. {_REVOKE}"""),
     "address.has_key": entered.fail(f"""
-        The host or path of the address contains what looks like a key.
+        The host name or path of the address contains what looks like a key.
         → Enter the address without the key. {_REVOKE}"""),
     "address.unclear_login": entered.fail("""
-        The address contains an @ after the host, as if it had a password with a slash.
+        The address contains an @ after the host name, so it may contain a password with
+        a slash.
         → Enter the address without a user name and password."""),
     "address.word": entered.fail(f"""
         This is a single word, not an address.
-        → An address has a form such as https://host.example{VERSION_PREFIX}.
+        → An address looks like https://host.example{VERSION_PREFIX}.
         {_COPY_ADDRESS}"""),
     "address.email": entered.fail(f"""
-        This is an e-mail address, not that of an API.
+        This is an e-mail address, not the address of an API.
         → {_COPY_ADDRESS}"""),
     "address.file": entered.fail(f"""
         This is a path, not the address of an API.
         → {_COPY_ADDRESS}"""),
-    "address.placeholder": entered.fail("""
+    "address.placeholder": entered.fail(f"""
         The address contains a placeholder or the name of a variable instead of its
         value.
-        → Replace what is in brackets or begins with a dollar sign. In a shell, a
-        variable is not replaced inside single quotation marks."""),
+        → Replace what is in brackets or begins with a dollar sign. {_EXPAND}"""),
     "address.several": entered.fail("""
         This text contains {count} different addresses.
         → Enter only one of them."""),
     "address.long": entered.fail(f"""
-        This text has {{length}} characters and is too long for an address.
+        This text is too long for an address: it has {{length}} characters.
         → {_COPY_ADDRESS}"""),
     "address.bytes": entered.fail("""
-        The address contains bytes that are not valid text in this environment.
+        The address contains bytes that are not valid text in the encoding of this
+        terminal.
         → Type the address, or set the locale of the terminal to UTF-8."""),
     "address.scheme": entered.fail(f"""
         The scheme of the address is {{scheme}}, but an API uses https or http.
@@ -67,11 +69,14 @@ ADDRESS = {
         The address contains two different ports.
         → Remove the port that does not belong to the service."""),
     "address.ipv6": entered.fail(f"""
-        The IPv6 address has no brackets, so its end and the port cannot be told apart.
-        → Write it as in http://[::1]:8000{VERSION_PREFIX}."""),
+        The IPv6 address has no brackets, so it is not clear where it ends and the port
+        begins.
+        → Put it in brackets, as in http://[::1]:8000{VERSION_PREFIX}."""),
     "address.ops_port": entered.fail("""
-        Port {port} is that of Readback's operations: health and metrics, not the API.
-        → Use the port of the API, which the operator and the cabinet know."""),
+        Port {port} is Readback's operations port, for health checks and metrics; the
+        API is on another port.
+        → Copy the address of the API from the cabinet, or ask the operator of the
+        service for it."""),
     "address.host": entered.fail(f"""
         The host name in the address is missing or invalid.
         → {_COPY_ADDRESS}"""),
@@ -83,9 +88,10 @@ ADDRESS = {
         The address contains a user name or password.
         → An API of this kind needs only the key. {_USE}"""),
     "address.letters": entered.fail(f"""
-        A character in the address only looks like an ASCII one: {{letter}}
-        ({{script}}).
-        → {_USE} If the name really has that letter, enter its xn-- form."""),
+        The address contains a character that only looks like an ASCII letter:
+        {{letter}} ({{script}}).
+        → {_USE} If the name really contains that letter, enter the name in its xn--
+        form."""),
     "address.invisible": entered.fail(f"""
         The address contains invisible characters: {{characters}}.
         → Type the address instead of pasting it. {_USE}"""),
@@ -112,44 +118,44 @@ ADDRESS = {
     "address.scheme_typo": _corrected("""
         The scheme at the start of the address is misspelt."""),
     "address.scheme_slashes": _corrected("""
-        The colon and the two slashes after the scheme of the address are not
-        complete."""),
+        The :// after the scheme of the address is incomplete."""),
     "address.no_scheme": _corrected("""
         The address does not start with https:// or http://."""),
     "address.defanged": _corrected("""
-        The address was made harmless, as security tools do: hxxp or dots in
-        brackets."""),
+        The address is written so that it cannot be clicked, as security tools do: with
+        hxxp, or with dots in brackets."""),
     "address.wrapped": _corrected("""
-        The address is a link of a mail filter or web service that only leads to the
+        The address is a link of a mail filter or web service that redirects to the
         address of the API."""),
     "address.doubled_port": _corrected("The address contains its port twice."),
     "address.parameter": _corrected("""
-        The address contains a URL parameter or a fragment, but clients add their paths
-        at its end."""),
+        The address ends with a URL parameter or a fragment, but clients append their
+        own paths to it."""),
     "address.endpoint": _corrected("""
         The address includes the path of an endpoint, which clients add themselves."""),
     "address.doubled": _corrected("The address contains its version twice."),
     "address.version_case": _corrected("The version in the address has a capital V."),
     "address.version_letter": _corrected(f"""
-        The version in the address ends with a letter or a line instead of the digit of
-        {VERSION_PREFIX}."""),
+        The version in the address ends with a letter or a vertical bar instead of the
+        digit; it should be {VERSION_PREFIX}."""),
     "address.no_version": _corrected(
         f"The address does not end with {VERSION_PREFIX}."
     ),
     "address.other_version": _corrected(f"""
-        The address ends with another version than {VERSION_PREFIX}."""),
+        The address ends with a version other than {VERSION_PREFIX}."""),
     "address.other_path": _corrected("""
-        There is no API at the path of the address, but at another one of the same
+        There is no API at this path, but there is one at another path of the same
         host."""),
     "address.slashes": _corrected("The path of the address contains an extra slash."),
     "address.mixed_letters": entered.warn("""
         The host name mixes Latin letters with another script: {letter} ({script}).
-        → Check that you trust this name: {base_url} is tested."""),
+        → Check that this is the name you mean. The remaining steps test
+        {base_url}."""),
     "address.listen": entered.warn("""
-        The address of the host means “all addresses of this machine”: a server listens
-        on it, but not every program can connect to it.
-        → Use {base_url} on the server's own machine, and the server's name
-        elsewhere."""),
+        This address means “all addresses of this machine”: a server can listen on it,
+        but not every program can connect to it.
+        → On the server itself, use {base_url}; on other machines, use the server's
+        name."""),
     "address.trailing_slash": entered.warn(f"""
         The address ends with a slash, and some clients add a second one.
         → {_USE}"""),
@@ -167,20 +173,19 @@ KEY = {
         No key was given.
         → Set READBACK_API_KEY or use --key-file. You can create a key in the
         cabinet."""),
-    "key.variable": entered.fail("""
+    "key.variable": entered.fail(f"""
         The name of a variable was given instead of the key.
-        → Use the value of the variable. In a shell, a variable is not replaced inside
-        single quotation marks."""),
+        → Use the value of the variable. {_EXPAND}"""),
     "key.mask": entered.fail("""
-        This is the shortened form of a key that lists show, not the key itself.
+        This is the shortened form of a key, as lists show it, not the key itself.
         → A key is shown in full only once, when it is created. Create a new one in the
         cabinet."""),
     "key.cut": entered.fail("The key is incomplete: {reason}.", _COPY_KEY),
     "key.long": entered.fail("The key is too long: {reason}.", _COPY_KEY),
     "key.one_case": entered.fail(f"""
-        All letters of the key have the same case, so capital letters were changed.
-        → Something converted the key to lower or upper case, and its letters cannot be
-        restored. {_COPY_KEY}"""),
+        All letters of the key have the same case: something has converted it to upper
+        or lower case.
+        → The original letters cannot be restored. {_COPY_KEY}"""),
     "key.script": entered.fail(f"""
         The key contains a letter of another script ({{script}}).
         → {_COPY_KEY}"""),
@@ -192,7 +197,7 @@ KEY = {
         The key contains {problem}, which cannot be sent in a request header.
         → Copy the key again, in one piece and without anything around it."""),
     "key.prefix": entered.fail(f"""
-        This is not a Readback key: those start with {PREFIX}.
+        This is not a Readback key: Readback keys start with {PREFIX}.
         → It may be a key of another service; it has not been sent. {_COPY_KEY}"""),
     # The key itself was found, and the remaining steps use it.
     "key.several": entered.fail("""
@@ -202,22 +207,22 @@ KEY = {
     "key.letters": entered.fail("""
         The key contains a letter of another script ({script}) that looks like an ASCII
         letter.
-        → Copy the key again. With the ASCII letter its checksum is correct, so the
-        remaining steps use that key."""),
+        → Copy the key again. With the ASCII letter, its checksum is correct, so the
+        remaining steps use the key in that form."""),
     "key.dash": entered.fail("""
-        A hyphen of the key was replaced by another dash, as word processors do.
+        A hyphen in the key was replaced with a dash, as word processors do.
         → Copy the key again; the remaining steps use it with hyphens."""),
     "key.case": entered.fail("""
-        Capital and small letters of the key were exchanged.
-        → Copy the key again, and look at Caps Lock and automatic capitals. The
-        remaining steps use the key with the letters for which its checksum is
-        correct."""),
+        The case of letters in the key was changed.
+        → Copy the key again, and check Caps Lock and automatic capitalization. The
+        remaining steps use the key in the form for which its checksum is correct."""),
     "key.invisible": entered.fail(f"""
         There are invisible characters in or around the key: {{characters}}.
         → {_STORE}"""),
     "key.broken": entered.fail("""
         There is a line break or a space inside the key.
-        → Store the key in one piece, on one line, as the remaining steps use it."""),
+        → Store the key in one piece, on one line; that is how the remaining steps use
+        it."""),
     "key.base64": entered.fail("""
         The key is encoded in Base64, as in a Kubernetes secret.
         → Store the decoded key; the remaining steps use it."""),
@@ -227,8 +232,8 @@ KEY = {
     "key.json": entered.fail("The key is inside a piece of JSON.", _STORE),
     "key.export": entered.fail("""
         The key has a command in front of it that sets a variable, such as export.
-        → Run that command in the shell, or store only the key itself, as the remaining
-        steps use it."""),
+        → Run that command in a shell, or store only the key itself; that is what the
+        remaining steps use."""),
     "key.assignment": entered.fail(f"""
         The key has the name of a setting in front of it.
         → {_STORE}"""),
@@ -240,8 +245,7 @@ KEY = {
         → {_STORE}"""),
     "key.quoted": entered.fail(f"""
         The key has quotation marks around it.
-        → Not every program removes quotation marks from a file of settings.
-        {_STORE}"""),
+        → Not every program removes quotation marks from a settings file. {_STORE}"""),
     "key.brackets": entered.fail("The key has brackets around it.", _STORE),
     "key.punctuation": entered.fail("The key has a punctuation mark after it.", _STORE),
     "key.extra": entered.fail(f"""
@@ -267,10 +271,10 @@ KEY = {
         → The key may be revoked, expired, or from another Readback server. Check it in
         the cabinet, or create a new one there."""),
     "key.refused_or_lost": entered.fail("""
-        The service responds to the key as it does without one: {detail}
-        → The key is not accepted, or a proxy or gateway removes the Authorization
-        header; this service does not tell which. Check the key where it was created.
-        Key sent to: {sent_to}."""),
+        The service responds in the same way with the key and without one: {detail}
+        → Either the key is not accepted, or a proxy or gateway removes the
+        Authorization header; this service does not say which. Check the key where it
+        was created. Key sent to: {sent_to}."""),
     "key.refused_elsewhere": entered.fail("""
         The service does not accept the key: {detail}
         → Check at the provider whether the key is active and belongs to this service.
@@ -279,12 +283,12 @@ KEY = {
         The service requires a key, and none was given: {detail}
         → Pass the key of this service with --key-file or --key-env."""),
     "key.readback_elsewhere": entered.fail("""
-        This is a Readback key, but {host} is not a Readback, so it was not sent.
-        Without a key, it responds with {said}.
+        This is a Readback key, but {host} is not a Readback, so the key was not sent.
+        Without a key, {host} responds with {said}.
         → Use the key of this service with this address, or copy the address of Readback
         from the cabinet. If Readback is behind a gateway with a login of its own, ask
-        the operator how to get through."""),
+        the operator of the service how programs get through it."""),
     "key.other_refusal": proxy.fail("""
         Something in front of the service requires its own login: {status} {title}.
-        → Ask the operator how to get access."""),
+        → Ask the operator of the service how to get access."""),
 }

@@ -13,7 +13,7 @@ from readback.probe.diagnoses.templates import (
     skip,
 )
 
-_PARTED = "The ways part at “{step}”: {passes} passes it, {fails} does not."
+_PARTED = "The two differ at “{step}”: {passes} passes it, {fails} does not."
 
 RUN = {
     "compare.same": ok("Both work from this machine: {first} and {second}."),
@@ -24,7 +24,7 @@ RUN = {
         network. {next_step}"""),
     "compare.other_failure": entered.warn("""
         Both fail at “{step}”, but for different reasons.
-        → These are two problems. For {fails}: {next_step}"""),
+        → These are two separate problems. For {fails}: {next_step}"""),
     "compare.parts_at": network.warn(f"""
         {_PARTED}
         → The service of {{fails}} is down, or something in between treats the two
@@ -35,16 +35,15 @@ RUN = {
         → The network treats both alike; what differs is the address, the key or the
         service. {{next_step}}"""),
     "compare.parts_after": service.warn("""
-        Both are reached; then {fails} fails at “{step}”.
-        → The other address has no such step, so the cause is at {fails} or before it.
-        {next_step}"""),
+        Both addresses can be reached, but {fails} fails at “{step}”.
+        → The other address has no such step, so the cause is at {fails} or in front of
+        it. {next_step}"""),
     "skipped.failed": skip("Skipped because “{reason}” failed."),
     "skipped.budget": skip("Skipped because {limit} requests have been sent."),
     "skipped.rate_limited": skip("""
         Skipped because the requests of this run have used up a rate limit."""),
     "skipped.unsteady": skip("""
-        Not known: requests fail now and then, so this cannot be concluded from a few of
-        them."""),
+        Unknown: requests fail now and then, so a few of them prove nothing."""),
     "skipped.ended": skip("Skipped because the run ended at “{reason}”."),
     "probe.interrupted": skip("The run was interrupted during this step."),
     "probe.time_limit": service.warn("""
@@ -62,7 +61,11 @@ _TELL = (
     "Send the operator the lines below the finding: how often, when, and what the "
     "failures have in common."
 )
-_REPEAT = "Until then, let your program repeat a request that fails."
+_RETRY = "Until then, let your program retry a request that fails."
+_USED_UP = (
+    "The requests of this run have used up a rate limit: {answered} were answered "
+    "within {seconds}, then the service responded with 429."
+)
 
 SOMETIMES = {
     "steady.ok": ok("All {total} requests were answered."),
@@ -71,21 +74,21 @@ SOMETIMES = {
         {{bad}} of {{total}} requests got {{outcomes}}; the others were answered.
         → Your address and key are right. Some of the servers behind this address fail,
         or whatever balances them sends requests to one that is down. {_TELL}
-        {_REPEAT}"""),
+        {_RETRY}"""),
     "sometimes.reset": service.fail(f"""
         {{bad}} of {{total}} requests ended with {{outcomes}}; the others were answered.
         → Your address and key are right. Some of the servers behind this address close
         connections, or a balancer or firewall in front of them does. {_TELL}
-        {_REPEAT}"""),
+        {_RETRY}"""),
     "sometimes.silent": service.fail(f"""
         {{bad}} of {{total}} requests ended with {{outcomes}}; the others were answered.
         → Some of the servers behind this address hang, or packets are lost on the way.
-        {_TELL} {_REPEAT}"""),
+        {_TELL} {_RETRY}"""),
     "sometimes.certificate": service.fail(f"""
         {{bad}} of {{total}} connections got {{outcomes}}; the others got one that is
         trusted.
         → The certificate store of this machine is right. Some of the servers behind
-        this address have another certificate than the rest, or an expired one.
+        this address have a different certificate from the rest, or an expired one.
         {_TELL}"""),
     "sometimes.key": service.fail(f"""
         {{bad}} of {{total}} requests with the key were refused with {{outcomes}}; the
@@ -96,8 +99,8 @@ SOMETIMES = {
     "sometimes.other_service": service.fail(f"""
         {{bad}} of {{total}} requests were answered by another service ({{outcomes}}).
         → Some of the servers behind this name are not the service. If the addresses
-        differ below, one of them does not belong into the DNS record; otherwise look
-        at the balancer. {_TELL}"""),
+        differ below, one of them does not belong in the DNS record; otherwise, look at
+        the balancer. {_TELL}"""),
     "sometimes.changed": proxy.fail("""
         {bad} of {total} texts were returned changed ({outcomes}); the others were not.
         ⇒ Some of the gateways or servers on the way change texts, and others do not.
@@ -115,23 +118,20 @@ SOMETIMES = {
         {bad} of {total} answers took much longer than the others: up to {slowest},
         while half of all took at most {median}.
         → Some of the servers behind this address seem to be busy, or wait for something
-        else. Give your program a time-out longer than {slowest}, and send the operator
-        the lines below the finding."""),
-    "sometimes.proxy": proxy.fail("""
-        The proxy refused {bad} of {total} connections ({outcomes}); the others got
-        through.
-        → Your address is right. The proxy is busy, or some of the servers that it
-        consists of fail. Send its administrator the lines below the finding. Until
-        then, let your program repeat a request that fails."""),
-    "sometimes.rate_limited": service.warn("""
-        The requests of this run have used up a rate limit: {answered} were answered
-        within {seconds}, then the service responded with 429.
+        else. Set a time-out longer than {slowest} in your program, and send the
+        operator the lines below the finding."""),
+    "sometimes.proxy": proxy.fail(f"""
+        The proxy refused {{bad}} of {{total}} connections ({{outcomes}}); the others
+        got through.
+        → Your address is right. The proxy is busy, or some of its servers fail. Send
+        its administrator the lines below the finding. {_RETRY}"""),
+    "sometimes.rate_limited": service.warn(f"""
+        {_USED_UP}
         → The key works. The steps that were left out can be tested in another run after
-        {wait} s. A program that sends as many requests needs a higher limit."""),
-    "sometimes.rate_limited_early": service.fail("""
-        The requests of this run have used up a rate limit: {answered} were answered
-        within {seconds}, then the service responded with 429.
-        → It is not known whether the key works. Wait {wait} s and try again; other
-        programs with the same key or network address use the same limit. If it is
-        always so, ask the operator how many requests are allowed."""),
+        {{wait}} s. A program that sends as many requests needs a higher limit."""),
+    "sometimes.rate_limited_early": service.fail(f"""
+        {_USED_UP}
+        → It is not yet known whether the key works. Wait {{wait}} s and try again;
+        other programs with the same key or network address use the same limit. If it
+        always happens, ask the operator how many requests are allowed."""),
 }

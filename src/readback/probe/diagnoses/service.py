@@ -22,10 +22,10 @@ HTTP = {
         contract. Without them, refusals are not explained and the operator cannot look
         up a request. Let headers that start with X- pass."""),
     "http.endpoint": ok("""
-        An OpenAI-compatible API responds, without a key with {status}."""),
+        An OpenAI-compatible API responds; without a key, its status is {status}."""),
     "http.endpoint_named": ok("""
-        An OpenAI-compatible API responds, without a key with {status}. It names itself:
-        {name}."""),
+        An OpenAI-compatible API responds; without a key, its status is {status}. It
+        names itself: {name}."""),
     "http.anthropic": entered.fail("""
         An API in Anthropic's own format responded ({status}), which is not
         OpenAI-compatible.
@@ -42,25 +42,26 @@ HTTP = {
         connections: ask your network's administrator."""),
     "http.silent": service.fail("""
         The request was sent, but no response arrived within {timeout} s.
-        → Try a longer --timeout to find out whether it is only slow. If it is not, tell
-        the operator: the service hangs, or a proxy is waiting for a service that is
-        down."""),
+        → Run the probe with a longer --timeout to see whether the service is only slow.
+        If there is still no response, tell the operator: the service hangs, or a proxy
+        is waiting for a service that is down."""),
     "http.cut": network.fail("""
         The connection was closed before a response arrived.
-        ⇒ A firewall, a proxy or a crash closed it. Check their logs for this
-        moment."""),
+        ⇒ A firewall, a proxy or the service closed it, or the service crashed. Check
+        their logs for this time."""),
     "http.malformed": proxy.fail("""
         Something responded, but not with valid HTTP: {reason}.
-        → Compare the host and port with the address that you were given. If they are
-        right, send this report to your network's administrator: a proxy or filter may
-        change the headers of responses."""),
+        → Compare the host and port with the address you were given. If they are right,
+        send this report to your network's administrator: a proxy or filter may change
+        the headers of responses."""),
     "http.cut_short": network.fail("""
         The response started, but the connection was closed before its end.
         ⇒ A proxy with a size or time limit closed it, or the service crashed."""),
     "http.stalled": network.fail("""
         The response started, but the rest did not arrive within {timeout} s.
-        → A proxy or filter is holding it back. Try a longer --timeout to find out
-        whether it is only slow."""),
+        → Run the probe with a longer --timeout to see whether the response is only
+        slow. If it still stops, a proxy or filter holds it back: ask your network's
+        administrator."""),
     "http.length_too_large": proxy.fail("""
         The Content-Length of the response is {length}, but its body ends after
         {received} bytes, and is complete JSON.
@@ -68,19 +69,19 @@ HTTP = {
         a response and keeps its old Content-Length."""),
     "http.error_in_success": service.fail("""
         The response has the status {status}, but contains an error: {detail}
-        → Clients take this for a success. The words are those of the service, or of a
-        gateway before it: act on them, or send them to the operator."""),
+        → Clients take this for a success. The message comes from the service or from a
+        gateway in front of it: follow it, or send it to the operator."""),
     "http.tls_port": entered.fail("""
         Port {port} expects TLS, but the address starts with http://.
         → Use https://."""),
     "http.not_http": entered.fail("""
         Port {port} does not speak HTTP.
-        → Compare the port with the address that you were given."""),
+        → Compare the port with the address you were given."""),
     "http.http2_only": service.fail("""
-        The server speaks only HTTP/2.
-        → Many clients, such as requests and the openai package, speak only HTTP/1.1 by
-        default. Tell the operator to allow it, or compare the port with the address
-        that you were given."""),
+        The server supports only HTTP/2.
+        → Many clients, such as requests and the openai package, use only HTTP/1.1 by
+        default. Compare the port with the address you were given. If it is right, tell
+        the operator to allow HTTP/1.1."""),
     "http.garbled": proxy.fail("""
         The response is marked as compressed but cannot be decompressed.
         ⇒ A proxy compresses it incorrectly or twice. Turn compression off there."""),
@@ -89,28 +90,28 @@ HTTP = {
         → Use {base} directly: many clients drop the key or the text on a redirect."""),
     "http.redirect": entered.fail("""
         The response is a redirect to {location}.
-        → Compare the address with the one that you were given. {use}, because clients
-        drop the key or the text on a redirect."""),
+        → Compare the address with the one you were given. {use}, because clients drop
+        the key or the text on a redirect."""),
     "http.redirect_loop": service.fail("""
         The response redirects to the address that it comes from, {location}, so a
         client that follows it never arrives.
-        → Tell the operator: a rule of the service or of a gateway before it redirects
-        requests that already are where they should be."""),
+        → Tell the operator: a rule of the service or of a gateway in front of it
+        redirects requests that are already at the right address."""),
     "http.redirect_plain": service.fail("""
         The service redirects from https:// to {location}, without encryption.
-        → Do not follow it: the key would be readable on the way. Tell the operator: the
-        service behind the gateway does not know that clients use https://
+        → Do not follow it: anyone on the network path could read the key. Tell the
+        operator: the service behind the gateway does not know that clients use https://
         (X-Forwarded-Proto)."""),
     "http.redirect_slash": service.fail("""
         The service redirects every path to the same one with a slash at its end:
         {location}.
-        → Clients cannot add that slash. Tell the operator to answer /models and
-        /chat/completions without a redirect."""),
+        → Clients cannot add that slash. Tell the operator that the service should
+        answer /models and /chat/completions without a redirect."""),
     "http.login_wall": proxy.fail("""
         A login page responded instead of the API{where}: {status} {title}.
-        → It lets in people with a browser, not programs: single sign-on, an access
-        gateway, or simply a web site. Check that this is the address of the API. If it
-        is, ask its operator how programs get access."""),
+        → It lets in people with a browser, not programs: it belongs to single sign-on,
+        to an access gateway, or simply to a web site. Check that this is the address of
+        the API. If it is, ask the operator of the service how programs get access."""),
     "http.captive_portal": network.fail("""
         The login page of your network responded instead of the service{where}.
         → Open any web page in a browser on this machine, log in to the network, and try
@@ -118,7 +119,7 @@ HTTP = {
     "http.proxy_login": proxy.fail("""
         A proxy responded and requires a login (407).
         → Add the user name and password to the proxy's address in the environment
-        variable."""),
+        variable, such as HTTPS_PROXY."""),
     "http.proxy_page": proxy.fail("""
         A proxy responded with its own page: {status} {title}.
         → Ask the administrator of the proxy to allow this address. The statuses 502 to
@@ -126,14 +127,15 @@ HTTP = {
     "http.gateway": service.fail("""
         A gateway responded with {status} {title}: it cannot reach the service behind
         it, or the service itself is overloaded.{after}
-        → The service is down or starting. Try again, then tell the operator."""),
+        → The service is down or starting. Try again in a few minutes. If it still
+        fails, tell the operator."""),
     "http.maintenance": service.fail("""
         The service is down for maintenance: {status} {title}.{after}
         → Try again later. If it lasts longer than announced, ask the operator."""),
     "http.server_error": service.fail("""
         The server responded with {status}, an error of its own: {title}.
-        → Tell its operator, whose log has the cause. The key has not been sent, because
-        the response does not show that this is an API."""),
+        → Tell its operator: the cause is in the server's log. The key has not been
+        sent, because the response does not show that this is an API."""),
     "http.html": entered.fail("""
         A web page responded, not an API: {status} {title}.
         → This may be the address of a web site. Use the address of the API, which
@@ -144,8 +146,8 @@ HTTP = {
         → Use {api} in your program."""),
     "http.no_such_path": entered.fail("""
         The server has no API at this address: {status} {title}.
-        → Compare the host and the path with the address that you were given. The key
-        has not been sent."""),
+        → Compare the host and the path with the address you were given. The key has not
+        been sent."""),
     "http.no_such_api": entered.fail("""
         An API responds, but it has neither a list of models nor chat completions at
         this address: {status} {title}.
@@ -159,34 +161,34 @@ HTTP = {
         service's documentation."""),
     "http.other": proxy.fail("""
         Something that is not an API responded with {status} {title}.
-        → Compare the host and port with the address that you were given. If they are
-        right, something on the way responds instead of the service: send this report to
-        your network's administrator."""),
+        → Compare the host and port with the address you were given. If they are right,
+        something on the way responds instead of the service: send this report to your
+        network's administrator."""),
     # A gateway that the table in `service.gateways` knows.
     "gateway.down": service.fail("""
         {name} responded with {code}: {meaning}.{said}
         → The address leads to {name}, but what is behind it does not work. Try again in
-        a few minutes, then send this line to the operator of the service."""),
+        a few minutes, and if it still fails, send this line to the operator."""),
     "gateway.blocks": proxy.fail("""
         {name} in front of the service responded with {code}: {meaning}.{said}{tried}
-        → The request did not reach the service. Send this line to the operator, with
-        the time and the IP address of this machine."""),
+        → The request did not reach the service. Send this line to the operator of the
+        service, with the time and the IP address of this machine."""),
     "gateway.request": entered.fail("""
         {name} responded with {code}: {meaning}.{said}
-        → This depends on what your program sends. Change it, or ask the operator for an
-        address that does not require it."""),
+        → The cause is in the request that your program sends. Change it, or ask the
+        operator of the service for an address that does not require this."""),
     "gateway.address": entered.fail("""
         {name} responded with {code}: {meaning}.{said}
-        → Compare the host and the path with the address that you were given. The key
-        has not been sent."""),
+        → Compare the host and the path with the address you were given. The key has not
+        been sent."""),
     "http.parameter_added": proxy.fail("""
         Something adds a URL parameter to the requests, so the service refuses them.
         ⇒ Look for a proxy or gateway that adds one for tracking or as a cache key."""),
     "http.path_changed": proxy.fail("""
         Something changes the path or method of the requests: {detail}
-        → Compare the path of the address with the one that you were given. If it is
-        right, a gateway rewrites paths: send this report to your network's
-        administrator or the operator."""),
+        → Compare the path of the address with the one you were given. If it is right, a
+        gateway rewrites paths: send this report to your network's administrator or the
+        operator of the service."""),
     "http.refused": proxy.fail("""
         The service refused a correct request with {code}: {detail}
         ⇒ Something changes the request before it reaches the service. {hint}"""),
@@ -194,7 +196,8 @@ HTTP = {
         The service reports too many requests.
         → Wait {wait} s and try again. The probe alone sends up to 60 requests, which
         may be all that the limit allows. If your programs are refused while no probe
-        runs, let them send fewer, or ask the operator for a higher limit."""),
+        runs, let them send fewer requests, or ask the operator of the service for a
+        higher limit."""),
     "http.unavailable": service.fail("""
         The service responded with {code}: {detail}
         → Try again. If it keeps failing, tell the operator the request id:
@@ -229,7 +232,8 @@ CONTRACT = {
         → Use --cabinet URL to compare the address with the cabinet's."""),
     "cabinet.unreachable": service.warn("""
         The cabinet at {cabinet} did not provide the address: {reason}.
-        → Compare the address yourself, or pass the right cabinet with --cabinet."""),
+        → Compare the address yourself, or pass the right address of the cabinet with
+        --cabinet."""),
     "cabinet.differs": entered.warn("""
         The cabinet shows a different address: {current}.
         → Use that one, unless you know why yours differs."""),
@@ -249,8 +253,8 @@ ECHO = {
         The text was normalized to {{cause}} in transit. {_FIRST}
         ⇒ {CHECK_BETWEEN}"""),
     "echo.smart_quotes": proxy.fail(f"""
-        Quotation marks, dashes or dots were replaced with typographic ones in transit.
-        {_FIRST}
+        Quotation marks, dashes or ellipses were replaced with typographic ones in
+        transit. {_FIRST}
         ⇒ Turn off automatic replacement where the text is typed or forwarded."""),
     "echo.line_ends": proxy.fail(f"""
         Line endings were changed in transit ({{cause}}). {_FIRST}
@@ -292,14 +296,14 @@ ECHO = {
     "echo.swapped": service.fail("""
         A request was answered with the response to another request of this run.
         → Something mixes up responses: a proxy, a balancer or a pool of connections.
-        Texts can reach the wrong person, so stop using this path until its operator
-        has found it. Send the operator this report and its time."""),
+        Texts can reach the wrong person, so stop using this path until the cause is
+        found. Send the operator this report and the time of the run."""),
     "echo.shape": proxy.fail(f"""
         The response is not a completion as defined by the contract: it has no
         {{missing}}.
         ⇒ {CHECK_BETWEEN}"""),
     "echo.media_type": proxy.fail("""
-        The request was compressed or its Content-Type changed in transit: {detail}
+        The request was compressed or its Content-Type was changed in transit: {detail}
         ⇒ Turn off request compression in the proxy."""),
     "latency.ok": ok("{samples} echoes, each on a new connection."),
     "latency.slow": network.warn("""
@@ -307,5 +311,5 @@ ECHO = {
         → If your programs are quick enough, there is nothing to do. A long connect time
         means distance or a slow network: try a cable instead of Wi-Fi, and without the
         VPN. If only the answer time is long, a proxy or the service is slow: tell the
-        operator."""),
+        operator of the service."""),
 }

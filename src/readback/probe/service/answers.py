@@ -155,7 +155,7 @@ def completion_faults(completion: Any) -> list[str]:
             found.append(f"usage is {sent} + {received} = {total}")
     created = inside(completion, "created")
     if type(created) is int and len(str(created)) != len(str(EARLIEST_CREATED)):
-        found.append(f"created is {created}, which is no time in seconds")
+        found.append(f"created is {created}, which is not a time in seconds")
     return found
 
 

@@ -35,7 +35,7 @@ GATEWAYS: dict[tuple[str, str], dict[str, tuple[str, str]]] = {
         "^status (524)": (_DOWN, "the service accepted a request but is too slow"),
         "^status (525)": (_DOWN, "its TLS handshake with the service failed"),
         "^status (526)": (_DOWN, "the service's certificate is not valid for it"),
-        "^status (502|504|527)": (_DOWN, "it got no response of the service"),
+        "^status (502|504|527)": (_DOWN, "it got no response from the service"),
         "^status (530)": (_DOWN, "it cannot reach the service; the page says why"),
     },
     ("Heroku", r"^server: heroku|^heroku-|herokucdn\.com"): {
