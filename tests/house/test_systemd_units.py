@@ -79,6 +79,26 @@ def test_the_sockets_have_the_addresses_of_the_example():
     assert sorted(listening) == sorted(settings)
 
 
+def test_the_api_gets_no_secret_of_the_cabinet_and_no_half_of_a_provider(tmp_path):
+    secret = tmp_path / "secret"
+    secret.write_text("s" * 50)
+    names = ("SECRET_KEY", "SMTP_URL", "METRICS_TOKEN", "OIDC_CLIENT_SECRET")
+    settings = {f"READBACK_{name}_FILE": str(secret) for name in names} | {
+        "READBACK_OIDC_ISSUER": "https://keycloak.example.org/realms/staff",
+        "READBACK_OIDC_CLIENT_ID": "readback",
+        "READBACK_OIDC_ONLY": "on",
+        "READBACK_OIDC_LEAVE_DAYS": "90",
+    }
+    unit = (UNITS / "readback-api.service").read_text()
+
+    unset = re.findall(r"^UnsetEnvironment=(.*)$", unit, re.MULTILINE)
+    removed = set(" ".join(unset).split())
+
+    assert {f"READBACK_{name}" for name in names} < removed
+    kept = {name: settings[name] for name in settings.keys() - removed}
+    assert config.read(kept) == config.read({})
+
+
 def commands_of_the_page() -> str:
     page = (ROOT / "docs" / "deploy.md").read_text()
     section = page.partition("## On a host with systemd")[2].partition("\n## ")[0]
