@@ -36,7 +36,7 @@ def searched(query: str, language: str = "en") -> str:
     [
         ("Error code: 401", "/docs/errors#invalid_key"),
         ("certificate verify failed", "/docs/findings#tlsuntrusted"),
-        ("READBACK_KEY_RATE", "/docs/settings"),
+        ("READBACK_KEY_RATE", "/docs/settings#readback_key_rate"),
         ("tls.wrong_name", "/docs/findings#tlswrong_name"),
         ("http.gateway", "/docs/findings#httpgateway"),
         ("content_too_large", "/docs/errors#content_too_large"),
@@ -49,6 +49,34 @@ def test_the_search_leads_to_the_place_that_explains_it(query, url, language):
     links = re.findall(r'<li><a href="([^"]+)"', page)
     found = [link if "#" in url else link.partition("#")[0] for link in links[:3]]
     assert url in found
+
+
+@pytest.mark.parametrize("language", ["en", "ru"])
+@pytest.mark.parametrize(
+    "pasted, url",
+    [
+        ("openai.BadRequestError: Error code: 400", "/docs/connect#"),
+        ("openai.APIConnectionError: Connection error.", "/docs/connect#"),
+        ("[Errno 111] Connection refused", "/docs/findings#tcprefused"),
+        (
+            "curl: (60) SSL certificate problem: self-signed certificate in chain",
+            "/docs/findings#tlsuntrusted",
+        ),
+        ("socket.gaierror: [Errno -2] Name or service not known", "#dnsunknown"),
+    ],
+)
+def test_a_pasted_message_finds_its_symptom_whatever_surrounds_it(
+    pasted, url, language
+):
+    first = re.search(r'<li><a href="([^"]+)"', searched(pasted, language))
+
+    assert first and url in first[1]
+
+
+def test_the_search_leads_to_the_row_of_a_setting():
+    page = text_of(Visitor().get("/docs/settings"))
+
+    assert page.count('<tr id="readback_key_rate">') == 1
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ it must be absolute.
 
 What the search finds is a section of a page, so that a setting, an error code or a
 finding of the probe leads to the place that explains it. Each row of the page of
-symptoms is a section of its own, which leads to where its link does.
+symptoms is a section of its own, which leads to where its link does, and so is each
+setting.
 """
 
 import re
@@ -29,7 +30,7 @@ from django.utils.translation import get_language
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import conditional_page, require_safe
 
-from readback import config, keys
+from readback import config, keys, setting_values
 from readback.cabinet.keys import snippets
 from readback.contract import REFUSALS
 
@@ -55,6 +56,9 @@ _SYMPTOMS = "symptoms"
 _WRAPPED = re.compile(r" *(?![|>]|[-*] |\d+\. )\S")
 _SENTENCES = re.compile(r"(?<=[.!?]) (?=[A-ZА-ЯЁ])")
 _ROW = re.compile(r"\| (.+?) \| (.+?) \| .*?\]\((?:\.\./)?([a-z-]+)\.md(#[\w-]+)?\)")
+_MESSAGE = re.compile(r"`([^`]+)`")
+_SETTING = re.compile(rf"`({setting_values.VARIABLE_PREFIX}[A-Z_]+)`")
+_SETTING_ROW = re.compile(rf"^\| {_SETTING.pattern} \| .+? \| (.+) \|$", re.M)
 
 
 class DocHeading(NamedTuple):
@@ -112,6 +116,7 @@ def render_markdown(name: str, text: str, language: str) -> DocPage:
             token.attrSet("id", anchor(content.content))
             text = content.content.replace("`", "")
             headings.append(DocHeading(int(token.tag[1]), anchor(text), text))
+    _name_rows(tokens)
     _stack_on_a_phone(tokens)
     html = parser.renderer.render(tokens, parser.options, {}).replace("<p></p>\n", "")
     # Wide tables and long lines scroll in their own box, so that the page does not
@@ -129,6 +134,13 @@ def _contents(headings: list[DocHeading]) -> list[DocHeading]:
     if len(listed) > _MAX_CONTENTS:
         listed = [one for one in listed if one.level == 2]
     return listed if len(listed) > 2 else []
+
+
+def _name_rows(tokens: "list[Token]") -> None:
+    """Give the row of a setting an id, to which the search leads."""
+    for row, _, content in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        if row.type == "tr_open" and (setting := _SETTING.fullmatch(content.content)):
+            row.attrSet("id", anchor(setting[1]))
 
 
 def _stack_on_a_phone(tokens: "list[Token]") -> None:
@@ -214,6 +226,7 @@ class DocSection(NamedTuple):
     heading: str
     anchor: str
     lines: tuple[str, ...]
+    messages: re.Pattern[str] | None = None
 
 
 class SearchHit(NamedTuple):
@@ -240,7 +253,9 @@ def search(query: str, language: str) -> list[SearchHit]:
     """Return the sections that contain every word, those with the best heading first.
 
     A word may be the beginning or the middle of another one. Words that stand together
-    in one line, as in a pasted error message, count more than scattered ones.
+    in one line, as in a pasted error message, count more than scattered ones. A symptom
+    is also found if the query contains a message that it quotes, whatever else was
+    pasted: the name of an exception, an address, a number.
     """
     phrase = " ".join(query.casefold().split())
     words = phrase.split()[:_MAX_WORDS]
@@ -250,7 +265,8 @@ def search(query: str, language: str) -> list[SearchHit]:
         name = f"{section.title} {section.heading}".casefold()
         lines = [line.casefold() for line in section.lines]
         text = "\n".join([name, *lines])
-        if not all(word in text for word in words):
+        is_quoted = bool(section.messages and section.messages.search(phrase))
+        if not is_quoted and not all(word in text for word in words):
             continue
         counts = [sum(word in line for word in words) for line in lines]
         best = max(range(len(lines)), key=counts.__getitem__, default=None)
@@ -259,7 +275,7 @@ def search(query: str, language: str) -> list[SearchHit]:
             + 4 * (phrase in heading)
             + 2 * all(word in name for word in words)
             + 2 * any(phrase in line for line in lines)
-            + 3 * (section.page == _SYMPTOMS)
+            + 6 * is_quoted
         )
         line = "" if best is None else section.lines[best]
         url = reverse("docs_page", args=[section.page]) + section.anchor
@@ -282,8 +298,12 @@ def _of_page(name: str, language: str) -> Iterator[DocSection]:
     if name == _SYMPTOMS:
         for symptom, meaning, page, place in _ROW.findall(text):
             title = _title(source(page, language)[0])
-            yield DocSection(page, title, _plain(symptom), place, (_plain(meaning),))
+            found = (page, title, _plain(symptom), place, (_plain(meaning),))
+            yield DocSection(*found, _any_of_messages(symptom))
         return
+    for setting, meaning in _SETTING_ROW.findall(text):
+        place = f"#{anchor(setting)}"
+        yield DocSection(name, title, setting, place, (_plain(meaning),))
     heading, in_code, is_open = title, False, False
     lines: list[str] = []
     for line in text.splitlines():
@@ -300,6 +320,12 @@ def _of_page(name: str, language: str) -> Iterator[DocSection]:
             lines.append(line)
             is_open = not in_code and not re.search(r"^\||\\$", line)
     yield _section(name, title, heading, lines)
+
+
+def _any_of_messages(symptom: str) -> re.Pattern[str] | None:
+    """Return what finds one of the quoted messages in a query, as whole words."""
+    messages = [re.escape(each.casefold()) for each in _MESSAGE.findall(symptom)]
+    return re.compile(rf"(?<!\w)(?:{'|'.join(messages)})(?!\w)") if messages else None
 
 
 def _title(text: str) -> str:
