@@ -66,7 +66,7 @@ class Person:
         return self.page.url.removesuffix("new/")
 
     def shown_address(self) -> str:
-        return self.page.locator("#address").inner_text()
+        return self.page.locator("#api-address").inner_text()
 
     def send_request(
         self, path: str = "/chat/completions", **fields: Any

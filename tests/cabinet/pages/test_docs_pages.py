@@ -131,6 +131,8 @@ def test_every_page_opens_and_its_links_to_the_docs_work(name):
 
     assert page.status_code == 200
     assert "<h1" in text_of(page)
+    ids = re.findall(r' id="([^"]+)"', text_of(page))
+    assert len(ids) == len(set(ids)), "a link leads to the first of two"
     for target in re.findall(r'href="(/docs/[^"?]*)"', text_of(page)):
         path, _, anchor = target.partition("#")
         assert (f'id="{anchor}"' if anchor else "<h1") in opened(path), target
