@@ -79,7 +79,7 @@ def test_every_format_has_the_verdict_first_and_both_walks(form: list[str]) -> N
     assert server.authorizations == [] and other.authorizations
     assert done.returncode == FailureFamily.KEY  # The first key is missing.
     verdict, _, rest = done.stdout.partition("compare.parts_at_service")
-    assert "The ways part at “key accepted”" in verdict
+    assert "The two differ at “key accepted”" in verdict
     assert server.base_url in rest and other.base_url in rest
     assert "requires a key" in rest and "Works as far as it was tested" in rest
 

@@ -64,8 +64,8 @@ BETWEEN = {
     "between.length_in_characters": proxy.fail("""
         The Content-Length of the response counts characters, not bytes: it is {length},
         but the body has {bytes} bytes.
-        ⇒ Every text outside ASCII is cut off. Look for a gateway that rewrites
-        responses; it must count the bytes of the encoded body."""),
+        ⇒ Every text with characters outside ASCII is cut off. Look for a gateway that
+        rewrites responses; it must count the bytes of the encoded body."""),
     "key.changed": proxy.fail("""
         The key is changed on its way to the service. The key entered is well-formed,
         but the service received another one: {detail}
@@ -127,7 +127,7 @@ BETWEEN = {
     "clock.service": service.warn(f"""
         {_CLOCK}, which agrees with the cabinet's: the clock of the service, or of a
         gateway in front of it, is probably wrong.
-        → Tell the operator. {_CONSEQUENCES}"""),
+        → Tell the operator to set the clock. {_CONSEQUENCES}"""),
     "clock.differs": machine.warn(f"""
         {_CLOCK}; it is not known which of them is wrong.
         → Compare this machine's clock with another one first, and turn on automatic
@@ -141,12 +141,12 @@ BETWEEN = {
         The responses are {type} instead of application/json.
         ⇒ Set the Content-Type in the gateway. Of the clients that were tried, openai
         6.49 for Node returns a string instead of a completion, and requests 2.34
-        garbles text outside ASCII if the type starts with text/."""),
+        garbles characters outside ASCII if the type starts with text/."""),
     "between.charset_label": proxy.warn("""
         The Content-Type of the responses names the character set {charset}, but they
         are UTF-8.
         ⇒ Remove the charset in the gateway. Of the clients that were tried, requests
-        2.34 garbles text outside ASCII; openai and httpx ignore the name."""),
+        2.34 garbles characters outside ASCII; openai and httpx ignore the name."""),
     "between.bom": proxy.warn("""
         Something puts a byte order mark before the JSON of the responses.
         ⇒ Remove it in the gateway. Of the clients that were tried, requests 2.34 cannot
@@ -166,11 +166,11 @@ BETWEEN = {
     "between.id_changed": proxy.warn("""
         The id of the completion and the header X-Request-Id differ, so something has
         replaced one of them.
-        ⇒ The operator finds a request by the original id. Let the gateway keep
+        ⇒ The operator needs the original id to find a request. Let the gateway keep
         both."""),
     "between.request_id_removed": proxy.warn("""
         The header X-Request-Id is missing, but only in successful responses.
-        ⇒ The operator finds a request by it. Let the gateway keep the header."""),
+        ⇒ The operator needs it to find a request. Let the gateway keep the header."""),
     "between.bot_protection": proxy.warn("""
         Bot protection in front of the service sets cookies ({names}).
         → Most programs do not return cookies, and may be blocked later. Ask the

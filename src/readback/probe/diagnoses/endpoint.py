@@ -52,7 +52,7 @@ ENDPOINT = {
     "models.has_model": ok("The model {model} is listed, one of {count}."),
     "models.no_model": entered.warn("""
         The model {model} is not listed. Similar names: {near}.
-        → Compare the name letter by letter. A service may offer models that it does not
+        → Check the name letter by letter. A service may offer models that it does not
         list."""),
     "models.unreadable": service.warn("""
         The list of models cannot be read: it has an unexpected form or is larger than 1

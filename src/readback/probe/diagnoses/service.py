@@ -56,7 +56,8 @@ HTTP = {
         the headers of responses."""),
     "http.cut_short": network.fail("""
         The response started, but the connection was closed before its end.
-        ⇒ A proxy with a size or time limit closed it, or the service crashed."""),
+        ⇒ A proxy with a size or time limit closed it, or the service crashed. Check the
+        limits of the proxies and the service's log."""),
     "http.stalled": network.fail("""
         The response started, but the rest did not arrive within {timeout} s.
         → Run the probe with a longer --timeout to see whether the response is only
@@ -212,7 +213,8 @@ CONTRACT = {
     "limit.refused": ok("A text one byte over the limit is refused, as it should be."),
     "limit.refused_elsewhere": proxy.warn("""
         A text one byte over the limit is refused with {status}, but not by the service.
-        ⇒ Something between you and the service has a lower limit."""),
+        ⇒ Look for a proxy, gateway or filter with a lower limit than that of the
+        service."""),
     "limit.ignored": proxy.fail(f"""
         A text of {MAX_CONTENT_BYTES + 1} bytes is not refused: it was shortened before
         it reached the service.
