@@ -95,7 +95,9 @@ class BufferedConnection:
         try:
             while await self._exchange():
                 self.waiting_since, self._is_idle = time.monotonic(), True
-            await self._linger()
+            self._end()
+            while await self._reader.read(65_536):
+                pass
         except (OSError, EOFError):
             pass  # The client is gone, or too slow for an answer to make sense.
         finally:
@@ -148,7 +150,18 @@ class BufferedConnection:
         return request
 
     async def _receive_body(self, request: Request) -> None:
-        length = _body_length(request)
+        """Receive the body; refuse one that is too large or chunked.
+
+        Django reads no more of a body than Content-Length says, so a chunked form would
+        look empty. No browser sends one.
+        """
+        fields = dict(request.headers)
+        if "TRANSFER-ENCODING" in fields:
+            raise RequestRefused(HTTPStatus.LENGTH_REQUIRED)
+        # gunicorn has refused what is not a number, or is there twice.
+        length = int(fields.get("CONTENT-LENGTH", 0))
+        if length > MAX_BODY_BYTES:
+            raise RequestRefused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
         if getattr(request, "_expected_100_continue", False):
             # gunicorn would send this when the application starts.
             setattr(request, "_expected_100_continue", False)  # noqa: B010
@@ -172,27 +185,6 @@ class BufferedConnection:
             with suppress(OSError):  # The client has reset the connection.
                 self._writer.write_eof()
 
-    async def _linger(self) -> None:
-        self._end()
-        while await self._reader.read(65_536):
-            pass
-
 
 def status_of(error: ParseException) -> HTTPStatus:
     return _STATUSES.get(type(error), HTTPStatus.BAD_REQUEST)
-
-
-def _body_length(request: Request) -> int:
-    """Return the length of the body; refuse a body that is too large or chunked.
-
-    Django reads no more of a body than Content-Length says, so a chunked form would
-    look empty. No browser sends one.
-    """
-    fields = dict(request.headers)
-    if "TRANSFER-ENCODING" in fields:
-        raise RequestRefused(HTTPStatus.LENGTH_REQUIRED)
-    # gunicorn has refused what is not a number, or is there twice.
-    length = int(fields.get("CONTENT-LENGTH", 0))
-    if length > MAX_BODY_BYTES:
-        raise RequestRefused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
-    return length

@@ -9,7 +9,7 @@ import asyncio
 import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import partial
 from http import HTTPStatus
 from typing import Any, cast
@@ -101,11 +101,29 @@ class CabinetWorker(PlaneWorker):
         if lifecycle.is_stopping and any(map(is_listening, self._listeners)):
             await self._until_quiet(notice_ends)
             if self._application.owns_listeners:
-                await self._turn_away()
-        await self._stop_accepting()
+                # Accept the connections in the kernel's queue, but no new ones: their
+                # clients may have sent a request already, and would lose it.
+                for listener in self._listeners:
+                    # asyncio would log an error of a unix socket that turns clients
+                    # away.
+                    if listener.family != socket.AF_UNIX:
+                        turn_away(listener)
+                await self._wait()
+        # Leave the queues of the kernel, and take in what was accepted last: asyncio
+        # drops a connection that is not taken in when its server closes.
+        for listener in self._listeners:
+            asyncio.get_running_loop().remove_reader(listener)
+        lifecycle.note_closed(self.counters_row)
+        await self._wait()
+        let_in()
         for server in servers:
             server.close()
-        await self._end_connections(notice_ends, begun + seconds)
+        # Let each connection answer one more request, and close it if none comes.
+        while self._connections and time.monotonic() < begun + seconds:
+            if time.monotonic() >= notice_ends:
+                for connection in self._connections:
+                    connection.end_if_idle()
+            await self._wait()
 
     async def _until_quiet(self, notice_ends: float) -> None:
         """Wait until no client is connected, none has come since, and none checks."""
@@ -116,36 +134,6 @@ class CabinetWorker(PlaneWorker):
             lifecycle.note_accepting(self.counters_row)
             await self._wait()
 
-    async def _turn_away(self) -> None:
-        """Accept the connections in the kernel's queue, but no new ones.
-
-        Their clients may have sent a request already, and would lose it.
-        """
-        for listener in self._listeners:
-            # asyncio would log an error of a unix socket that turns clients away.
-            if listener.family != socket.AF_UNIX:
-                turn_away(listener)
-        await self._wait()
-
-    async def _stop_accepting(self) -> None:
-        """Leave the queues of the kernel, and take in what was accepted last.
-
-        asyncio drops a connection that is not taken in when its server closes.
-        """
-        for listener in self._listeners:
-            asyncio.get_running_loop().remove_reader(listener)
-        self._lifecycle.note_closed(self.counters_row)
-        await self._wait()
-        let_in()
-
-    async def _end_connections(self, notice_ends: float, deadline: float) -> None:
-        """Let each connection answer one more request, and close it if none comes."""
-        while self._connections and time.monotonic() < deadline:
-            if time.monotonic() >= notice_ends:
-                for connection in self._connections:
-                    connection.end_if_idle()
-            await self._wait()
-
     async def _wait(self) -> None:
         self.notify()
         await asyncio.sleep(_POLL_SECONDS)
@@ -153,8 +141,10 @@ class CabinetWorker(PlaneWorker):
     def _accept(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        if len(self._connections) >= MAX_CONNECTIONS:
-            self._close_slowest()
+        if len(self._connections) >= MAX_CONNECTIONS:  # close the slowest
+            waiting = [each for each in self._connections if each.waiting_since]
+            if waiting:
+                min(waiting, key=lambda each: each.waiting_since or 0).abort()
         self._accepted += 1
         connection = BufferedConnection(
             reader, writer, self._config, self.cfg, self._respond
@@ -163,15 +153,6 @@ class CabinetWorker(PlaneWorker):
         self._connections[connection] = task
         task.add_done_callback(lambda _: self._connections.pop(connection))
 
-    def _close_slowest(self) -> None:
-        waiting = {
-            since: connection
-            for connection in self._connections
-            if (since := connection.waiting_since) is not None
-        }
-        if waiting:
-            waiting[min(waiting)].abort()
-
     async def _respond(self, request: Request, client: Address) -> Answer:
         run = partial(self._run_application, request, client)
         loop = asyncio.get_running_loop()
@@ -179,8 +160,7 @@ class CabinetWorker(PlaneWorker):
         if not self._hashes_password(method, path):
             return await loop.run_in_executor(self._threads, run)
         if self._passwords >= PASSWORD_THREADS + MAX_WAITING_PASSWORDS:
-            too_many = {TOO_MANY_PASSWORDS: True}
-            return await loop.run_in_executor(self._threads, run, too_many)
+            return await loop.run_in_executor(self._threads, run, True)
         self._passwords += 1
         try:
             return await loop.run_in_executor(self._password_threads, run)
@@ -188,49 +168,33 @@ class CabinetWorker(PlaneWorker):
             self._passwords -= 1
 
     def _run_application(
-        self, request: Request, client: Address, told: dict[str, object] | None = None
+        self, request: Request, client: Address, has_too_many_passwords: bool = False
     ) -> Answer:
         """Return the answer of the WSGI application; runs in a thread."""
         output = _Output()
+        sock, address = cast(socket.socket, output), self._server_address
+        application: Any = self.wsgi
         try:
-            keeps_open = self._write_answer(request, client, output, told or {})
+            response, environ = wsgi.create(request, sock, client, address, self.cfg)
+            environ["wsgi.multithread"] = True
+            environ[LIFECYCLE] = self._lifecycle
+            environ[PAGES] = self._pages
+            environ[TOO_MANY_PASSWORDS] = has_too_many_passwords
+            with closing(application(environ, response.start_response)) as parts:
+                if self._is_retiring:
+                    response.force_close()
+                for part in parts:
+                    # Django leaves the body of an answer to HEAD to the server.
+                    if request.method != "HEAD":
+                        response.write(part)
+                response.close()
         except ParseException as error:
             return refusal(status_of(error), self._config), False
         except Exception as error:
             self.log.error("A request failed: %s", logs.describe_error(error))
             status = HTTPStatus.INTERNAL_SERVER_ERROR
             return refusal(status, self._config), False
-        return bytes(output.data), keeps_open
-
-    def _write_answer(
-        self,
-        request: Request,
-        client: Address,
-        output: "_Output",
-        told: dict[str, object],
-    ) -> bool:
-        """Return whether another request may follow on the connection."""
-        sock = cast(socket.socket, output)
-        address = self._server_address
-        response, environ = wsgi.create(request, sock, client, address, self.cfg)
-        environ["wsgi.multithread"] = True
-        environ[LIFECYCLE] = self._lifecycle
-        environ[PAGES] = self._pages
-        environ.update(told)
-        application: Any = self.wsgi
-        parts = application(environ, response.start_response)
-        try:
-            if self._is_retiring:
-                response.force_close()
-            for part in parts:
-                # Django leaves the body of an answer to HEAD to the server.
-                if request.method != "HEAD":
-                    response.write(part)
-            response.close()
-        finally:
-            if hasattr(parts, "close"):
-                parts.close()
-        return not response.should_close()
+        return bytes(output.data), not response.should_close()
 
 
 class _Output:
