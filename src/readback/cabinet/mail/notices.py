@@ -32,16 +32,9 @@ _ROTATED_IN_USE = timedelta(days=1)
 BATCH = 100
 
 
-def record(
-    event: str,
-    *,
-    account: int | None = None,
-    key: int | None = None,
-    invitation: int | None = None,
-) -> None:
+def record(event: str, **ids: int) -> None:
     """Tell the log alone, if the change is committed."""
-    write = partial(security_log.record, event, account=account, key=key)
-    transaction.on_commit(partial(write, invitation=invitation))
+    transaction.on_commit(partial(security_log.record, event, **ids))
 
 
 def notify(event: str, account: User, **details: str) -> None:

@@ -14,7 +14,7 @@ import os
 import socket
 import sys
 from logging.handlers import SysLogHandler, WatchedFileHandler
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 from allauth.core import context
@@ -29,13 +29,15 @@ _log = logging.getLogger("readback.security")
 # A page does not wait longer for the daemon.
 _SYSLOG_SECONDS = 1.0
 _SYSLOG_PORT = 514
+# What the operator called; empty in a server.
+_command = ""
 _PRIORITY = SysLogHandler.LOG_AUTHPRIV << 3 | SysLogHandler.LOG_INFO
 
 
 def record(
     event: str,
     *,
-    account: int | None,
+    account: int | None = None,
     key: int | None = None,
     invitation: int | None = None,
 ) -> None:
@@ -53,40 +55,30 @@ def record(
     }
     if invitation is not None:
         line["invitation"] = invitation
+    if _command:
+        line["command"] = _command
     # JSON escapes line breaks, so no value can forge a second line.
     _log.info(json.dumps(line))
 
 
-def enable(config: Config, command: str | None = None) -> None:
+def enable(config: Config, command: str = "") -> None:
     """Write the log from now on; a command does so only if the setting names a place.
 
     Otherwise, its log lines would be among its own output. The command is what the
     operator called, such as "readback account deactivate".
     """
+    global _command
     if command and not config.security_log:
         return
-    handler = _handler(config.security_log)
-    handler.setFormatter(_Line(command))
-    _log.addHandler(handler)
-
-
-class _Line(logging.Formatter):
-    def __init__(self, command: str | None) -> None:
-        super().__init__()
-        self._added = {"command": command} if command else {}
-
-    def format(self, record: logging.LogRecord) -> str:
-        return json.dumps(json.loads(record.getMessage()) | self._added)
-
-
-def _handler(place: str) -> logging.Handler:
-    if not place:
-        return logging.StreamHandler(sys.stderr)
+    _command, place = command, config.security_log
+    handler: logging.Handler = logging.StreamHandler(sys.stderr)
     if place.startswith(SYSLOG):
         url = urlsplit(place)
         port = url.port or _SYSLOG_PORT
-        return _Syslog((url.hostname, port) if url.hostname else "/dev/log")
-    return _File(place, encoding="utf-8", delay=True)
+        handler = _Syslog((url.hostname, port) if url.hostname else "/dev/log")
+    elif place:
+        handler = _File(place, encoding="utf-8", delay=True)
+    _log.addHandler(handler)
 
 
 class _ElseStandardError(logging.Handler):
@@ -123,18 +115,13 @@ class _Syslog(_ElseStandardError):
     def emit(self, record: logging.LogRecord) -> None:
         data = f"<{_PRIORITY}>readback: {self.format(record)}".encode()
         try:
-            if isinstance(self._address, str):
-                _send(socket.AF_UNIX, self._address, data)
-            else:
-                host, port = self._address
-                kind = socket.SOCK_DGRAM
-                [found, *_others] = socket.getaddrinfo(host, port, type=kind)
-                _send(found[0], found[4], data)
+            family, address = socket.AF_UNIX, cast(Any, self._address)
+            if not isinstance(address, str):
+                host, port = address
+                [found, *_] = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)
+                family, *_, address = found
+            with socket.socket(family, socket.SOCK_DGRAM) as sender:
+                sender.settimeout(_SYSLOG_SECONDS)
+                sender.sendto(data, address)
         except OSError:
             self.handleError(record)
-
-
-def _send(family: int, address: Any, data: bytes) -> None:
-    with socket.socket(family, socket.SOCK_DGRAM) as sender:
-        sender.settimeout(_SYSLOG_SECONDS)
-        sender.sendto(data, address)
