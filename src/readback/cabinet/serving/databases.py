@@ -17,32 +17,28 @@ _CONNECTION_SECONDS = 60
 
 
 def default(config: Config) -> dict[str, Any]:
-    if not config.sqlite_path:
-        return _postgresql(config.effective_database_url)
-    return {
-        "ENGINE": "django.db.backends.sqlite3",
-        "NAME": str(config.sqlite_path.absolute()),
-        "CONN_MAX_AGE": _CONNECTION_SECONDS,
-        "OPTIONS": {
-            "timeout": LOCK_TIMEOUT_SECONDS,
-            # Otherwise, a transaction that reads first and writes later fails at
-            # once, without waiting, if another connection wrote in between.
-            "transaction_mode": "IMMEDIATE",
-            # With WAL, readers and the writer never wait for each other. FULL writes
-            # each commit to the disk: a power cut loses no key that was stored.
-            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL",
-        },
-    }
-
-
-def _postgresql(url: str) -> dict[str, Any]:
+    if config.sqlite_path:
+        return {
+            "ENGINE": "django.db.backends.sqlite3",
+            "NAME": str(config.sqlite_path.absolute()),
+            "CONN_MAX_AGE": _CONNECTION_SECONDS,
+            "OPTIONS": {
+                "timeout": LOCK_TIMEOUT_SECONDS,
+                # Otherwise, a transaction that reads first and writes later fails at
+                # once, without waiting, if another connection wrote in between.
+                "transaction_mode": "IMMEDIATE",
+                # With WAL, readers and the writer never wait for each other. FULL
+                # writes each commit to the disk: a power cut loses no stored key.
+                "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL",
+            },
+        }
     # Imported here because only PostgreSQL needs the driver. It parses the URL,
     # because it alone supports every form of it.
     from psycopg import ProgrammingError
     from psycopg.conninfo import conninfo_to_dict
 
     try:
-        options = conninfo_to_dict(url)
+        options = conninfo_to_dict(config.effective_database_url)
     except ProgrammingError:
         # The driver's message may quote the URL, which contains the password.
         raise ConfigError(

@@ -80,7 +80,9 @@ def server_error(request: HttpRequest) -> HttpResponse:
     """
     global _logged_at
     error = sys.exception()
-    if error is None or not _is_outage(error):
+    # SQLite reports mistakes in a statement as operational errors, too.
+    name = getattr(error and error.__cause__, "sqlite_errorname", "")
+    if not isinstance(error, OperationalError) or name == "SQLITE_ERROR":
         match = getattr(request, "resolver_match", None)
         page = match.route if match else "an unknown page"
         _log.error("Internal Server Error: %s", page, exc_info=error)
@@ -91,12 +93,6 @@ def server_error(request: HttpRequest) -> HttpResponse:
     response = _standalone("503.html", HTTPStatus.SERVICE_UNAVAILABLE)
     response["Retry-After"] = str(RETRY_AFTER_SECONDS)
     return response
-
-
-def _is_outage(error: BaseException) -> bool:
-    # SQLite reports mistakes in a statement as operational errors, too.
-    name = getattr(error.__cause__, "sqlite_errorname", "")
-    return isinstance(error, OperationalError) and name != "SQLITE_ERROR"
 
 
 def reason(error: BaseException) -> str:

@@ -101,7 +101,10 @@ def load_secret_key(config: Config) -> str:
     path = config.data_dir / SECRET_KEY_NAME
     try:
         if not path.exists():
-            _create_secret_key(path)
+            # Linking is atomic and never overwrites, so two processes that start at the
+            # same time both read the secret of the faster one.
+            with suppress(FileExistsError):
+                write_secret_key(path, secrets.token_urlsafe(48), put=os.link)
         return read_secret_key(path)
     except OSError as error:
         raise ConfigError(
@@ -126,13 +129,6 @@ def read_secret_key(path: Path) -> str:
     if not content.isascii():
         raise ValueError("is damaged: it contains other characters than ASCII")
     return content.decode("ascii")
-
-
-def _create_secret_key(path: Path) -> None:
-    # Linking is atomic and never overwrites, so two processes that start at the same
-    # time both read the secret of the faster one.
-    with suppress(FileExistsError):
-        write_secret_key(path, secrets.token_urlsafe(48), put=os.link)
 
 
 def write_secret_key(

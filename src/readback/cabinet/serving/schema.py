@@ -6,7 +6,7 @@ the same time.
 
 import fcntl
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from pkgutil import iter_modules
 
@@ -103,31 +103,24 @@ def _applied() -> set[tuple[str, str]]:
     return set(MigrationRecorder(connection).applied_migrations())
 
 
-def locked() -> AbstractContextManager[None]:
-    """Hold a lock that all processes and replicas share."""
-    path = settings.CONFIG.sqlite_path
-    return _file_lock(path) if path else _advisory_lock()
-
-
 @contextmanager
-def _file_lock(database: Path) -> Iterator[None]:
-    try:
-        private_files.make_directory(database.parent)
-        file = private_files.create(database.with_name(f"{database.name}.lock"))
-    except OSError as error:
-        raise OperationalError(f"{error.filename}: {error.strerror}") from None
-    with file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+def locked() -> Iterator[None]:
+    """Hold a lock that all processes and replicas share.
 
-
-@contextmanager
-def _advisory_lock() -> Iterator[None]:
-    """Hold a transaction-level lock on a separate connection.
-
-    A session-level lock would be lost behind PgBouncer in transaction mode, and each
+    In PostgreSQL it is a transaction-level lock on a separate connection: a
+    session-level lock would be lost behind PgBouncer in transaction mode, and each
     migration runs in its own transaction.
     """
+    if database := settings.CONFIG.sqlite_path:
+        try:
+            private_files.make_directory(database.parent)
+            file = private_files.create(database.with_name(f"{database.name}.lock"))
+        except OSError as error:
+            raise OperationalError(f"{error.filename}: {error.strerror}") from None
+        with file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+        return
     lock_connection = connection.copy()
     try:
         lock_connection.set_autocommit(False)
