@@ -130,17 +130,20 @@ class CabinetAdapter(DefaultAccountAdapter):
     def is_reauthentication_required(self, *, app: str, **kwargs: Any) -> bool:
         """Require a proof unless the login, by any method, is recent.
 
-        An account with neither a password nor a second factor has to log in again;
-        allauth would not ask it for anything.
+        An account with neither a password nor a second factor has to log in again, if
+        it has not lately; allauth would not ask it for anything.
         """
         request = self.request or allauth_context.request
-        age = timezone.now().timestamp() - request.session.get(
-            sessions.SESSION_STARTED, 0
-        )
-        is_required = bool(age > app_settings.REAUTHENTICATION_TIMEOUT)
-        if is_required and _must_log_in_again(request):
-            raise ReauthenticationRequired
-        return is_required
+        now, timeout = timezone.now().timestamp(), app_settings.REAUTHENTICATION_TIMEOUT
+        if now - request.session.get(sessions.SESSION_STARTED, 0) <= timeout:
+            return False
+        user = request.user
+        if user.is_authenticated and not get_reauthentication_flows(user):
+            records = get_authentication_records(request, user)
+            proofs = (each["at"] for each in records if each.get("reauthenticated"))
+            if not any(now - at <= timeout for at in proofs):
+                raise ReauthenticationRequired
+        return True
 
     def get_reauthentication_methods(self, user: Any) -> list[dict[str, Any]]:
         """Offer the provider, too; if it is the only way, no password."""
@@ -206,18 +209,3 @@ class CabinetAdapter(DefaultAccountAdapter):
         recipient = account or selectors.account_find(email)
         language = recipient.language if recipient else ""
         outbox.add(template, email, lifetime, account=account, language=language)
-
-
-def _must_log_in_again(request: HttpRequest) -> bool:
-    """Return whether only a login can prove who this is, and none has lately.
-
-    allauth itself asks only people who have a password or a second factor.
-    """
-    user = request.user
-    if not user.is_authenticated or get_reauthentication_flows(user):
-        return False
-    now, timeout = timezone.now().timestamp(), app_settings.REAUTHENTICATION_TIMEOUT
-    return not any(
-        record.get("reauthenticated") and now - record["at"] <= timeout
-        for record in get_authentication_records(request, user)
-    )

@@ -84,14 +84,11 @@ def _own(model: Any, account: User) -> list[QuerySet[Any]]:
     return [model.objects.filter(user=account).order_by("pk")]
 
 
-def _key_ids(account: User) -> QuerySet[Any]:
-    return account.keys.order_by("-id").values_list("pk", flat=True)
-
-
 def _of_each_key(*order: str) -> Callable[[Any, User], Any]:
     """Find the rows of one key after the other, in the order of an index."""
     return lambda model, account: (
-        model.objects.filter(key=key).order_by(*order) for key in _key_ids(account)
+        model.objects.filter(key=key).order_by(*order)
+        for key in account.keys.order_by("-id").values_list("pk", flat=True)
     )
 
 

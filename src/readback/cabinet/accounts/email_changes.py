@@ -74,6 +74,7 @@ class EmailTakenError(Exception):
     """The address belongs to another account by now."""
 
 
+@transaction.atomic
 def email_change_undo(token: UndoToken) -> User:
     """Restore the old address of the account, and take access from everybody else.
 
@@ -81,14 +82,6 @@ def email_change_undo(token: UndoToken) -> User:
     all sessions. So are second factors and providers that were added since then or
     shortly before. Older ones stay: the old mailbox may be in the wrong hands.
     """
-    try:
-        with transaction.atomic():
-            return _undo(token)
-    except IntegrityError:  # another account took the address after our check
-        raise EmailTakenError from None
-
-
-def _undo(token: UndoToken) -> User:
     account = User.objects.select_for_update().filter(pk=token.account).first()
     if account is None or not can_undo(token, account):
         raise DeadLinkError
@@ -101,9 +94,13 @@ def _undo(token: UndoToken) -> User:
     account.email_undos = [*void_times(account), undone]
     account.email = token.email
     account.set_unusable_password()
-    account.save(update_fields=["email_undos", "email", "password"])
-    EmailAddress.objects.filter(user=account).delete()
-    services.email_add(account)
+    try:
+        with transaction.atomic():
+            account.save(update_fields=["email_undos", "email", "password"])
+            EmailAddress.objects.filter(user=account).delete()
+            services.email_add(account)
+    except IntegrityError:  # another account took the address after our check
+        raise EmailTakenError from None
     since = token.changed - _BEFORE_THE_CHANGE
     Authenticator.objects.filter(user=account, created_at__gte=since).delete()
     if not selectors.has_second_factor(account):  # then recovery codes are needless
