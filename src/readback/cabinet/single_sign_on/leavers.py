@@ -57,7 +57,11 @@ def work() -> bool:
     if not settings.CONFIG.oidc_leave_days:
         return False
     now = timezone.now()
-    told = list(_without_notice(now)[:BATCH])
+    # Another cabinet may have given it since, or have a clock that is slightly ahead.
+    future = Q(leave_notice_at__gt=now + timedelta(seconds=LEEWAY_SECONDS))
+    void = Q(leave_notice_at__lte=now - NOTICE_COUNTS) | future
+    without_notice = _absent(now, NOTICE).filter(Q(leave_notice_at=None) | void)
+    told = list(without_notice[:BATCH])
     for account in told:
         _tell(account, now)
     leaving = list(_due(now)[:BATCH])
@@ -87,14 +91,6 @@ def _absent(now: datetime, notice: timedelta) -> QuerySet[User]:
     since = now + notice - timedelta(days=settings.CONFIG.oidc_leave_days)
     connected = User.objects.filter(Exists(people), is_active=True).order_by("pk")
     return connected.exclude(Exists(people.filter(last_login__gt=since)))
-
-
-def _without_notice(now: datetime) -> QuerySet[User]:
-    none = Q(leave_notice_at=None)
-    # Another cabinet may have given it since, or have a clock that is slightly ahead.
-    future = Q(leave_notice_at__gt=now + timedelta(seconds=LEEWAY_SECONDS))
-    void = Q(leave_notice_at__lte=now - NOTICE_COUNTS) | future
-    return _absent(now, NOTICE).filter(none | void)
 
 
 def _due(now: datetime) -> QuerySet[User]:

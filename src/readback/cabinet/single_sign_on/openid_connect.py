@@ -90,13 +90,16 @@ class CabinetClient(OpenIDConnectOAuth2Adapter):
     def complete_login(
         self, request: HttpRequest, app: Any, token: Any, **kwargs: Any
     ) -> Any:
+        """Check that the ID token is for this login, and who the person is."""
         answer = kwargs["response"]
-        claims = claims_of(
-            answer.get("id_token"),
-            issuer=self.provider_id,
-            client_id=app.client_id,
-            nonce=self.state["nonce"],
-        )
+        if not isinstance(id_token := answer.get("id_token"), str):
+            raise ProviderError("it sent no ID token")
+        claims = verified_claims(id_token, self.provider_id, app.client_id, ["sub"])
+        nonce = str(claims.get("nonce", "")).encode()
+        if not compare_digest(nonce, self.state["nonce"].encode()):
+            raise ProviderError("its ID token belongs to another login")
+        if claims.get("azp", app.client_id) != app.client_id:
+            raise ProviderError("its ID token is for another client")
         self._check_time(claims.get("auth_time"))
         if "email" not in claims and "userinfo_endpoint" in self.openid_config:
             claims = self._userinfo(answer["access_token"], claims["sub"]) | claims
@@ -203,20 +206,6 @@ def finish_login(request: HttpRequest) -> Any:
     client = CabinetClient(request, settings.CONFIG.oidc_issuer)
     view = CallbackView.adapter_view(client)  # type: ignore[no-untyped-call]
     return view(request)
-
-
-def claims_of(
-    token: object, *, issuer: str, client_id: str, nonce: str
-) -> dict[str, Any]:
-    """Return the claims; raise `ProviderError` if the token is not for this login."""
-    if not isinstance(token, str):
-        raise ProviderError("it sent no ID token")
-    claims = verified_claims(token, issuer, client_id, ["sub"])
-    if not compare_digest(str(claims.get("nonce", "")).encode(), nonce.encode()):
-        raise ProviderError("its ID token belongs to another login")
-    if claims.get("azp", client_id) != client_id:
-        raise ProviderError("its ID token is for another client")
-    return claims
 
 
 def verified_claims(
