@@ -32,13 +32,14 @@ def audit(since: datetime | None, as_json: bool) -> None:
     """
     with open_cabinet():
         from readback.cabinet.operators import audit as trail
+        from readback.cabinet.serving import downloads
 
         entries = trail.entries(since).iterator()
         if as_json:
-            for line in trail.lines(entries, "jsonl"):
+            for line in downloads.lines("jsonl", trail.COLUMNS, entries):
                 click.echo(line, nl=False)
             return
-        shown = [trail.fields_of(entry) for entry in entries]
+        shown = [downloads.fields_of(entry, trail.COLUMNS) for entry in entries]
     headings = ("time", "operator", "type", "object", "change")
     names = ("time", "by", "object_type", "object", "change")
     console.print_rows(headings, [[row[name] for name in names] for row in shown])

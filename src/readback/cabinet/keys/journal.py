@@ -6,7 +6,7 @@ journal has, and docs/cabinet.md documents its columns.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from operator import attrgetter
 from typing import NamedTuple
 from urllib.parse import urlencode
@@ -109,12 +109,12 @@ def _options(counts: Counter[str], chosen: str) -> list[tuple[str, int]]:
     return options
 
 
-def _same(*names: str) -> dict[str, Callable[[JournalEntry], object]]:
+def _same(*names: str) -> downloads.Columns:
     return {name: attrgetter(name) for name in names}
 
 
-# The columns of a file, and how each is made of a row.
-_COLUMNS: dict[str, Callable[[JournalEntry], object]] = {
+# Of a file.
+COLUMNS: downloads.Columns = {
     "time": lambda entry: downloads.iso(entry.at),
     "outcome": lambda entry: ACCEPTED if entry.accepted else REFUSED,
     **_same("endpoint", "status", "code", "detail", "differences"),
@@ -125,8 +125,3 @@ _COLUMNS: dict[str, Callable[[JournalEntry], object]] = {
     **_same("user_agent", "client_address"),
     **_same("request_bytes", "answer_bytes", "requests"),
 }
-
-
-def lines(rows: Iterable[JournalEntry], extension: str) -> Iterator[str]:
-    values = ([column(row) for column in _COLUMNS.values()] for row in rows)
-    return downloads.lines(extension, list(_COLUMNS), values)

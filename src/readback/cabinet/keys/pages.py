@@ -240,7 +240,8 @@ def export(request: AccountRequest, key_id: int, extension: str) -> HttpResponse
     """Return all rows that match the filter in the URL, not only those of a page."""
     key = owned_key(request, key_id)
     chosen = journal.JournalFilter.from_query(request.GET)
-    lines = journal.lines(journal.read(key, chosen).rows, extension)
+    rows = journal.read(key, chosen).rows
+    lines = downloads.lines(extension, journal.COLUMNS, rows)
     response = HttpResponse(lines, downloads.MEDIA_TYPES[extension])
     # Letters, digits and hyphens, whatever the key is called.
     parts = filter(None, ("journal", slugify(key.label), key.last_four))

@@ -316,7 +316,7 @@ class AuditAdmin(ReadOnlyAdmin):
         if not self.has_view_permission(request):
             raise PermissionDenied
         found = self.get_changelist_instance(request).queryset[: audit.MAX_ROWS]
-        lines = audit.lines(found.iterator(), extension)
+        lines = downloads.lines(extension, audit.COLUMNS, found.iterator())
         response = StreamingHttpResponse(lines, content_type=media_type)
         downloads.name_file(response, "audit", extension)
         return response

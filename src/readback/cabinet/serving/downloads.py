@@ -3,8 +3,9 @@
 import csv
 import io
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from typing import Any
 
 from django.http import HttpResponseBase
 from django.utils import timezone
@@ -14,6 +15,8 @@ MEDIA_TYPES = {
     "csv": "text/csv; charset=utf-8; header=present",
     "jsonl": "application/jsonl; charset=utf-8",
 }
+# The names of the columns of a table, and how each is made of a row.
+Columns = Mapping[str, Callable[[Any], object]]
 # A spreadsheet takes a cell that begins with one of these for a formula.
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
@@ -24,17 +27,19 @@ def iso(moment: datetime) -> str:
     return text.replace("+00:00", "Z")
 
 
-def lines(
-    extension: str, names: Sequence[str], rows: Iterable[Iterable[object]]
-) -> Iterator[str]:
+def fields_of(row: Any, columns: Columns) -> dict[str, Any]:
+    return {name: value_of(row) for name, value_of in columns.items()}
+
+
+def lines(extension: str, columns: Columns, rows: Iterable[object]) -> Iterator[str]:
     """Write a table: JSON Lines, or CSV as RFC 4180 describes it, with a heading."""
     if extension == "csv":
-        yield _csv_line(names)
+        yield _csv_line(columns)
     for row in rows:
+        values = fields_of(row, columns)
         if extension == "csv":
-            yield _csv_line(map(_cell, row))
+            yield _csv_line(map(_cell, values.values()))
         else:
-            values = dict(zip(names, row, strict=True))
             yield json.dumps(values, ensure_ascii=False) + "\n"
 
 
