@@ -1,6 +1,8 @@
 """`readback account`: manage one account, named by its e-mail address, or invite."""
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -98,8 +100,10 @@ def show(email: str, as_json: bool) -> None:
 @click.argument("email")
 @console.json_option
 def deactivate(email: str, as_json: bool) -> None:
-    services = ["accounts.services.account_deactivate"]
-    _change(email, services, f"Deactivated {email}.", as_json)
+    with _changed(email, f"Deactivated {email}.", as_json) as user:
+        from readback.cabinet.accounts import services
+
+        services.account_deactivate(user)
 
 
 @account.command()
@@ -108,9 +112,12 @@ def deactivate(email: str, as_json: bool) -> None:
 @console.json_option
 def activate(email: str, confirmed: bool, as_json: bool) -> None:
     """Activate an account again; its keys work as before."""
-    services = ["accounts.services.account_activate"]
-    services += ["accounts.services.account_confirm"] if confirmed else []
-    _change(email, services, f"Activated {email}.", as_json)
+    with _changed(email, f"Activated {email}.", as_json) as user:
+        from readback.cabinet.accounts import services
+
+        services.account_activate(user)
+        if confirmed:
+            services.account_confirm(user)
 
 
 @account.command("reset-second-factor")
@@ -123,7 +130,10 @@ def reset_second_factor(email: str, as_json: bool) -> None:
     sessions end. Make sure first that it is the owner who asks.
     """
     done = f"Removed the second factor of {email} and ended its sessions."
-    _change(email, ["second_factor.services.second_factor_reset"], done, as_json)
+    with _changed(email, done, as_json) as user:
+        from readback.cabinet.second_factor import services
+
+        services.second_factor_reset(user)
     console.print_mail_note()
 
 
@@ -132,8 +142,10 @@ def reset_second_factor(email: str, as_json: bool) -> None:
 @console.json_option
 def end_sessions(email: str, as_json: bool) -> None:
     """End all sessions of an account: whoever is logged in has to log in again."""
-    services = ["accounts.sessions.sessions_end_by_operator"]
-    _change(email, services, f"Ended all sessions of {email}.", as_json)
+    with _changed(email, f"Ended all sessions of {email}.", as_json) as user:
+        from readback.cabinet.accounts import sessions
+
+        sessions.sessions_end_by_operator(user)
 
 
 @account.command()
@@ -146,7 +158,10 @@ def disconnect(email: str, as_json: bool) -> None:
     the account with its keys: make sure first that it is the same person.
     """
     done = f"Disconnected {email} from single sign-on and ended its sessions."
-    _change(email, ["single_sign_on.services.account_disconnect"], done, as_json)
+    with _changed(email, done, as_json) as user:
+        from readback.cabinet.single_sign_on import services
+
+        services.account_disconnect(user)
     console.print_mail_note()
 
 
@@ -180,14 +195,12 @@ def find_account(email: str) -> "User":
     return user
 
 
-def _change(email: str, services: list[str], done: str, as_json: bool) -> None:
-    """Call services of the cabinet with an account, and print what was done."""
+@contextmanager
+def _changed(email: str, done: str, as_json: bool) -> Iterator["User"]:
+    """Give the account to a block that changes it, and print what was done."""
     with open_cabinet():
-        from django.utils.module_loading import import_string
-
         user = find_account(email)
-        for name in services:
-            import_string(f"readback.cabinet.{name}")(user)
+        yield user
         shown = _as_json(user)
     console.print_result(done, shown, as_json)
 
