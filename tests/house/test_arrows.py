@@ -92,7 +92,7 @@ FLOORS = {
     + ["output", "watch", "command", "__main__"],
     # What commands share, then the commands.
     "cli": ["exit_codes", "certificates", "settings", "console", "streams", "database"]
-    + ["listeners", "supervisor", "readiness", "ready_message", "startup"]
+    + ["listeners", "supervisor", "readiness", "startup"]
     + ["wait", "doctor", "backup", "serve", "account", "key", "audit", "__init__"],
 }
 

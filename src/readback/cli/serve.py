@@ -6,31 +6,39 @@ temporary server are put into the environment, because both planes and every com
 read their settings from there and nowhere else.
 """
 
+import json
 import os
+import shlex
+import shutil
+import socket
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import ModuleType
 
 import click
 
 from readback.api.shared.memory import SharedMemory
-from readback.cli import console, listeners, ready_message, settings
+from readback.cli import console, listeners, settings
 from readback.cli.database import set_up_django
 from readback.cli.exit_codes import CannotStart, Failure
 from readback.cli.listeners import Listeners, bind_of
 from readback.cli.streams import OutputError
 from readback.cli.supervisor import ResultPipe, Supervisor, run_in_child
 from readback.config import Config
+from readback.contract import CHAT_PATH, MODEL
 from readback.lifecycle import SHORT_NOTICE_SECONDS
 from readback.listening import ListenerHold
 
 READY_SECONDS = 60
 _POLL_SECONDS = 0.02
 _ANY_PORT = "127.0.0.1:0"
+# Podman creates this file in every container.
+_PODMAN_MARK = Path("/run/.containerenv")
 
 
 @click.group(invoke_without_command=True)
@@ -163,9 +171,9 @@ def _run(
     if _wait_until_ready(supervisor, checks):
         try:
             if as_json:
-                ready_message.print_json(config, account)
+                _print_json(config, account)
             else:
-                ready_message.print_text(config, account, ephemeral=ephemeral)
+                _print_text(config, account, ephemeral=ephemeral)
             sys.stdout.flush()
         except OutputError as error:
             if "key" in account and not config.ephemeral_key:
@@ -233,3 +241,91 @@ def _temporary_server() -> Iterator[tuple[Config, Listeners]]:
         os.environ["READBACK_OPS_BIND"] = str(bind_of(sockets.ops))
         os.environ["READBACK_CABINET_BIND"] = str(bind_of(sockets.cabinet))
         yield settings.load(), sockets
+
+
+def _print_text(config: Config, account: dict[str, str], *, ephemeral: bool) -> None:
+    """Print addresses and commands; see `startup.prepare_database` for the account."""
+    click.echo("Readback is running. Press Ctrl-C to stop it.\n")
+    click.echo(f"  API      {config.base_url}")
+    click.echo(f"  Cabinet  {config.effective_cabinet_url}")
+    click.echo(f"  Ops      {_ops_url(config)}  (health, readiness, metrics)\n")
+    if config.ephemeral_key:
+        click.echo(f"READBACK_EPHEMERAL_KEY is a key of {account['email']}.\n")
+    elif "key" in account:
+        click.echo(
+            f"Created a key for the account {account['email']}, which is shown only "
+            "this once. Try it:\n"
+        )
+        click.echo(f"  {_curl(config, account['key'])}\n")
+    if link := account.get("link"):
+        click.echo(
+            f"To log in to the cabinet as {account['email']}, set a password. This "
+            "link works once, within one hour:\n"
+        )
+        click.echo(f"  {link}\n")
+    elif link is not None:
+        click.echo(f"Log in to the cabinet as {account['email']}.\n")
+    program = _program()
+    if ephemeral and not config.database_url:
+        # Other commands must be told where this server has its data.
+        folder = shlex.quote(str(config.data_dir.absolute()))
+        program = f"READBACK_DATA_DIR={folder} {program}"
+    email = account.get("email", "EMAIL")
+    missing = account.get("missing")
+    if missing == "account":
+        create = f"{program} account create {email} --confirmed"
+        click.echo(f"There is no account yet. To create one: {create}")
+    elif missing:
+        click.echo(
+            "Standard output is not a terminal, so no key and no link to log in are "
+            "printed here; start with --show-key to print them.\n"
+        )
+    which = "a" if missing in ("account", "key") else "another"
+    click.echo(f"To create {which} key: {program} key create {email}")
+
+
+def _print_json(config: Config, account: dict[str, str]) -> None:
+    """Print one line for a test harness to parse."""
+    line = {
+        "base_url": config.base_url,
+        "api_key": account["key"],
+        "cabinet_url": config.effective_cabinet_url,
+        "ops_url": _ops_url(config),
+        "account_email": account["email"],
+        "data_dir": str(config.data_dir.absolute()),
+        "pid": os.getpid(),
+    }
+    click.echo(json.dumps(line))
+
+
+def _curl(config: Config, key: str) -> str:
+    """Return a command that works unchanged in a shell on this machine."""
+    socket_paths = [bind.path for bind in config.api_bind if bind.path]
+    only_sockets = len(socket_paths) == len(config.api_bind)
+    body = {"model": MODEL, "messages": [{"role": "user", "content": "Hello"}]}
+    return shlex.join(
+        [
+            "curl",
+            *(["--unix-socket", socket_paths[0]] if only_sockets else []),
+            config.api_origin + CHAT_PATH,
+            *("-H", f"Authorization: Bearer {key}"),
+            *("-H", "Content-Type: application/json"),
+            *("-d", json.dumps(body)),
+        ]
+    )
+
+
+def _program() -> str:
+    """Return how to call this program: `make run` starts one that is not on PATH."""
+    if os.getpid() == 1:
+        # The only program of a container, whose host name is its id.
+        engine = "podman" if _PODMAN_MARK.exists() else "docker"
+        return f"{engine} exec -it {socket.gethostname()} readback"
+    if shutil.which("readback"):
+        return "readback"
+    is_script = Path(sys.argv[0]).name == "readback"
+    return shlex.quote(sys.argv[0]) if is_script else "python -m readback"
+
+
+def _ops_url(config: Config) -> str:
+    return str(config.ops_bind) if config.ops_bind.path else config.ops_bind.origin
