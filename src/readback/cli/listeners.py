@@ -184,7 +184,21 @@ def _open(setting: str, bind: Bind, inherited: list[socket.socket]) -> socket.so
 
 
 def _listen_unix(path: str) -> socket.socket:
-    _remove_stale(path)
+    """Listen on a path; first remove a socket on which no process listens.
+
+    A server does not remove its socket when it stops: if it stops late, it would
+    remove the socket of the server that replaced it.
+    """
+    if Path(path).exists():
+        if not stat.S_ISSOCK(os.stat(path).st_mode):
+            raise FileExistsError(errno.EEXIST, "the file exists and is not a socket")
+        with socket.socket(socket.AF_UNIX) as client:
+            try:
+                client.connect(path)
+            except ConnectionRefusedError:
+                Path(path).unlink()
+            else:
+                raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
     listener = socket.socket(socket.AF_UNIX)
     try:
         listener.bind(path)
@@ -195,22 +209,3 @@ def _listen_unix(path: str) -> socket.socket:
         listener.close()
         raise
     return listener
-
-
-def _remove_stale(path: str) -> None:
-    """Remove a socket on which no process listens.
-
-    A server does not remove its socket when it stops: if it stops late, it would
-    remove the socket of the server that replaced it.
-    """
-    if not Path(path).exists():
-        return
-    if not stat.S_ISSOCK(os.stat(path).st_mode):
-        raise FileExistsError(errno.EEXIST, "the file exists and is not a socket")
-    with socket.socket(socket.AF_UNIX) as client:
-        try:
-            client.connect(path)
-        except ConnectionRefusedError:
-            Path(path).unlink()
-            return
-    raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))

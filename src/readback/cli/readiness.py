@@ -8,6 +8,7 @@ import json
 import socket
 import ssl
 import threading
+from contextlib import suppress
 from http.client import HTTPException, HTTPResponse
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
@@ -79,9 +80,15 @@ class Attempts:
         for path in paths:
             status, body = self._get(self._url + path)
             self.last_seen = f"it answered {path} with status {status}"
-            if status not in _ELSEWHERE:
-                is_check = path in (_READY_PATH, _HEALTH_PATH)
-                return status == 200 if is_check else _needs_key(status, body)
+            if status in _ELSEWHERE:
+                continue
+            if path in (_READY_PATH, _HEALTH_PATH):
+                return status == 200
+            # Whether this is how our API refuses a request without a key.
+            with suppress(ValueError, LookupError, TypeError):
+                code: object = json.loads(body)["error"]["code"]
+                return status == _NO_KEY.status and code == _NO_KEY.code
+            return False
         return False
 
     def _get(self, url: str) -> tuple[int, bytes]:
@@ -102,15 +109,6 @@ class _BoundedHandler(HTTPHandler, HTTPSHandler):
 
     def https_open(self, request: Request) -> HTTPResponse:
         return self.do_open(BoundedConnection, request, is_tls=True)  # type: ignore[arg-type]
-
-
-def _needs_key(status: int, body: bytes) -> bool:
-    """Return whether this is how our API refuses a request without a key."""
-    try:
-        code: object = json.loads(body)["error"]["code"]
-    except (ValueError, LookupError, TypeError):
-        return False
-    return status == _NO_KEY.status and code == _NO_KEY.code
 
 
 def _reason(error: Exception) -> str:

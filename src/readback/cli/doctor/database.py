@@ -7,6 +7,7 @@ in PostgreSQL, which has the privileges of deploy/postgresql/grants.sql and no o
 """
 
 import secrets
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
 from django.db import Error, ProgrammingError, connection, transaction
@@ -130,11 +131,25 @@ def _first_three(names: list[str]) -> str:
 
 
 def _storage() -> CheckResult:
-    # Importing it needs Django to be set up, and so do the tables below.
+    """Write to the database and undo it.
+
+    Nothing is committed. The write still reaches the disk, because the value does not
+    fit into the cache that SQLite is left with.
+    """
+    # Importing these needs Django to be set up.
+    from readback.cabinet.models import CacheEntry
     from readback.cabinet.serving import errors
 
     try:
-        _try_to_write()
+        with transaction.atomic():
+            if connection.vendor == "sqlite":
+                rows("PRAGMA cache_size = 1")
+            CacheEntry.objects.create(
+                cache_key=f"doctor-{secrets.token_hex(8)}",
+                value=secrets.token_hex(_TRIED_BYTES // 2),
+                expires=timezone.now(),
+            )
+            transaction.set_rollback(True)
     except ProgrammingError as error:
         return ok("storage", f"not tried, because of {errors.reason(error)}")
     except Error as error:
@@ -144,30 +159,19 @@ def _storage() -> CheckResult:
     return ok("storage", "the database can store new data")
 
 
-def _try_to_write() -> None:
-    """Write to the database and undo it; raise Django's database error if that fails.
-
-    Nothing is committed. The write still reaches the disk, because the value does not
-    fit into the cache that SQLite is left with.
-    """
-    from readback.cabinet.models import CacheEntry
-
-    with transaction.atomic():
-        if connection.vendor == "sqlite":
-            with connection.cursor() as cursor:
-                cursor.execute("PRAGMA cache_size = 1")
-        CacheEntry.objects.create(
-            cache_key=f"doctor-{secrets.token_hex(8)}",
-            value=secrets.token_hex(_TRIED_BYTES // 2),
-            expires=timezone.now(),
-        )
-        transaction.set_rollback(True)
-
-
 def clock() -> CheckResults:
-    """Compare the clock with the migrated database."""
-    problems = []
-    newest = _newest()
+    """Compare the clock with that of the database server, and with the newest row."""
+    from readback.cabinet.models import JournalEntry, Key
+
+    problems: list[CheckResult] = []
+    stored: list[datetime] = []
+    for times in (
+        JournalEntry.objects.order_by("-id").values_list("at", flat=True),
+        Key.objects.order_by("-id").values_list("created_at", flat=True),
+    ):
+        with suppress(ProgrammingError):  # the role of the API may not read it
+            stored += times[:1]
+    newest = max(stored, default=None)
     if newest and newest > datetime.now(UTC) + _TOLERANCE:
         seconds = (newest - datetime.now(UTC)).total_seconds()
         found = f"it is {seconds:.0f} s behind the newest time in the database"
@@ -186,22 +190,6 @@ def clock() -> CheckResults:
             )
             problems.append(line("clock", found, _SYNCHRONIZE))
     yield from problems or [ok("clock", "it agrees with the database")]
-
-
-def _newest() -> datetime | None:
-    """Return when the newest request was made or the newest key was created."""
-    from readback.cabinet.models import JournalEntry, Key
-
-    found: list[datetime] = []
-    for times in (
-        JournalEntry.objects.order_by("-id").values_list("at", flat=True),
-        Key.objects.order_by("-id").values_list("created_at", flat=True),
-    ):
-        try:
-            found += times[:1]
-        except ProgrammingError:  # the role of the API may not read it
-            continue
-    return max(found, default=None)
 
 
 def database_role() -> CheckResults:
