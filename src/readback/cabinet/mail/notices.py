@@ -64,24 +64,6 @@ def key_rotated(old: Key, new: Key) -> None:
     _mail("key_rotated", old.owner, details | {"key_id": str(new.pk)})
 
 
-def key_expires(key: Key, lifetime: timedelta) -> None:
-    """Remind the owner that a key in use expires; the log is not told."""
-    details = {
-        "key_id": str(key.pk),
-        "key": _describe(key),
-        "expires": _moment(key.expires_at),
-        "used": _moment(key.last_used_at),
-        "new_key": str(key.replaced_by or ""),
-    }
-    outbox.add(
-        outbox.KEY_EXPIRES,
-        key.owner.email,
-        lifetime,
-        account=key.owner,
-        details=details,
-    )
-
-
 def account_leaves(account: User, ends: datetime, lifetime: timedelta) -> None:
     record("leaver_told", account=account.pk)
     details = {"ends": _moment(ends), "provider": settings.CONFIG.oidc_name}
@@ -146,6 +128,7 @@ def add_due_reminders() -> bool:
 
 @transaction.atomic
 def _remind(key: Key, step: ReminderStep, now: datetime) -> None:
+    """Tell the owner that a key in use expires, once; the log is not told."""
     unchanged = Key.objects.filter(
         pk=key.pk,
         reminded_at=key.reminded_at,
@@ -154,7 +137,16 @@ def _remind(key: Key, step: ReminderStep, now: datetime) -> None:
     )
     if unchanged.update(reminded_at=now):
         assert key.expires_at
-        key_expires(key, key.expires_at - step.ends - now)
+        lifetime, owner = key.expires_at - step.ends - now, key.owner
+        details = {
+            "key_id": str(key.pk),
+            "key": _describe(key),
+            "expires": _moment(key.expires_at),
+            "used": _moment(key.last_used_at),
+            "new_key": str(key.replaced_by or ""),
+        }
+        to, template = owner.email, outbox.KEY_EXPIRES
+        outbox.add(template, to, lifetime, account=owner, details=details)
 
 
 def _due(step: ReminderStep, now: datetime) -> QuerySet[Key]:

@@ -124,16 +124,12 @@ def render_markdown(name: str, text: str, language: str) -> DocPage:
     html = html.replace("<pre>", '<pre tabindex="0">')
     html = re.sub("(?=<table)", '<div class="scroll" tabindex="0">', html)
     html = html.replace("</table>", "</table></div>")
-    # Safe: rendered with HTML disabled, and without links that run scripts.
-    return DocPage(name, title, mark_safe(html), language, _contents(headings))
-
-
-def _contents(headings: list[DocHeading]) -> list[DocHeading]:
-    """Return the headings of the list of contents; a short page needs none."""
     listed = [one for one in headings if one.level in (2, 3)]
     if len(listed) > _MAX_CONTENTS:
         listed = [one for one in listed if one.level == 2]
-    return listed if len(listed) > 2 else []
+    contents = listed if len(listed) > 2 else []  # a short page needs none
+    # Safe: rendered with HTML disabled, and without links that run scripts.
+    return DocPage(name, title, mark_safe(html), language, contents)
 
 
 def _name_rows(tokens: "list[Token]") -> None:
