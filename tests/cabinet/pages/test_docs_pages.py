@@ -91,7 +91,7 @@ def test_the_search_knows_symptoms_in_the_readers_words(language, query):
 
 @pytest.mark.parametrize(
     "language, query",
-    [("en", "nothing is listening on port"), ("ru", "ничего не слушает")],
+    [("en", "nothing is listening on port"), ("ru", "ничего не запущено")],
 )
 def test_the_search_finds_a_finding_of_the_probe_by_its_words(language, query):
     page = searched(query, language)
