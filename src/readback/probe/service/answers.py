@@ -77,10 +77,6 @@ def model_ids(response: ProbeResponse) -> list[str] | None:
     return names if len(names) == len(rows) else None
 
 
-def parse_error(response: ProbeResponse) -> ApiError | None:
-    return error_in(response.json)
-
-
 def error_in(content: Any) -> ApiError | None:
     """Return the error if the content has one in a form that is in use, or None."""
     if isinstance(content, list) and len(content) == 1:  # Google

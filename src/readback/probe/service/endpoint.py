@@ -58,8 +58,8 @@ def check_access(context: ProbeContext) -> Diagnosis:
         facts = {"host": context.base_url.host, "said": said}
         raise ProbeError("key.readback_elsewhere", **facts)
     response = context.models = context.get(MODELS) if key else without_key
-    says_the_same = answers.parse_error(response) == answers.parse_error(without_key)
-    if response.status == HTTPStatus.UNAUTHORIZED and says_the_same:
+    is_same = answers.error_in(response.json) == answers.error_in(without_key.json)
+    if response.status == HTTPStatus.UNAUTHORIZED and is_same:
         raise refused(context, response, "key.refused_or_lost")
     if key and response.status == HTTPStatus.BAD_REQUEST:
         # Only the key is new in this request. Google's APIs and LiteLLM respond so.
@@ -125,7 +125,7 @@ def _near_names(model: str, names: list[str]) -> str:
 
 def refused(context: ProbeContext, response: ProbeResponse, id: str = "") -> ProbeError:
     """Return the error for a request that the endpoint did not fulfil."""
-    error = answers.parse_error(response)
+    error = answers.error_in(response.json)
     if error is None and response.status != HTTPStatus.UNAUTHORIZED:
         return instead.unexpected_response(response)
     if response.status == HTTPStatus.UNAUTHORIZED and not context.usable_key:
@@ -190,13 +190,13 @@ def check_stream(context: ProbeContext) -> Diagnosis:
 def _ask(context: ProbeContext, *, stream: bool) -> tuple[ProbeResponse, EventStream]:
     """Ask for a completion; raise `ProbeError` if the service does not make one."""
     response, events = _post(context, stream)
-    error = answers.parse_error(response)
+    error = answers.error_in(response.json)
     is_refused = response.status == HTTPStatus.BAD_REQUEST
     is_older = context.token_limit != _NEWER_LIMIT
     if error and is_refused and is_older and _NEWER_LIMIT in error.message:
         context.token_limit = _NEWER_LIMIT
         response, events = _post(context, stream)
-    error, model = answers.parse_error(response), context.chat_model or ""
+    error, model = answers.error_in(response.json), context.chat_model or ""
     said = instead.words(response) or "without an explanation"
     if error and response.status in _NO_MODEL:
         names = answers.model_ids(context.models) or []
