@@ -66,13 +66,23 @@ def asking_as_others(check: Check) -> Explain:
     def ask(context: ProbeContext, doubtful: ProbeError) -> list[Diagnosis]:
         if doubtful.id not in _DOUBTFUL or context.identity:
             raise doubtful
-        results = {name: _result(context, check, name) for name in OTHERS}
-        passed = [name for name in OTHERS if results[name]]
-        if not passed:
+        results: dict[str, list[Diagnosis]] = {}
+        for name, headers in OTHERS.items():
+            context.close()  # What blocks one request may block its connection.
+            context.identity.update(headers)
+            try:
+                found = check(context)
+                results[name] = found if isinstance(found, list) else [found]
+            except ProbeError:
+                continue
+            finally:
+                context.identity.clear()
+        if not results:
             if "tried" in doubtful.facts:
                 tried = f" Asking as {listed(OTHERS)} makes no difference."
                 doubtful.facts["tried"] = tried
             raise doubtful
+        passed = list(results)
         context.identity.update(OTHERS[passed[0]])
         return [_blocked(passed, outcome_of(doubtful)), *results[passed[0]]]
 
@@ -106,19 +116,6 @@ def _foreign_answers(
     headers = {OWN: {}, **OTHERS}
     calls = {name: BackgroundCall(partial(ask, headers[name])) for name in programs}
     return {name: answer for name, call in calls.items() if (answer := call.result())}
-
-
-def _result(context: ProbeContext, check: Check, program: str) -> list[Diagnosis]:
-    """Return the results of the step for this program; none if it fails, too."""
-    context.close()  # What blocks one request may block its connection.
-    context.identity.update(OTHERS[program])
-    try:
-        found = check(context)
-    except ProbeError:
-        return []
-    finally:
-        context.identity.clear()
-    return found if isinstance(found, list) else [found]
 
 
 def _blocked(passed: Sequence[str], how: str) -> Diagnosis:
