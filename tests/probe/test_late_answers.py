@@ -134,7 +134,7 @@ def search(network: Network) -> ProbeError:
 def find_limit(context: ProbeContext) -> None:
     """Do what the runner does with the step of the largest text."""
     try:
-        echo.check_largest(context)
+        echo.check(context, echo.largest_text())
     except ProbeError as lost:
         echo.find_limit(context, lost)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 from readback.contract import MAX_CONTENT_BYTES
@@ -68,8 +69,7 @@ def _tcp(context: ProbeContext) -> list[Diagnosis]:
     return found
 
 
-def _echo(context: ProbeContext) -> Diagnosis:
-    return echo.check(context, echo.ASCII)
+_echo_ascii = partial(echo.check, text=echo.ASCII)
 
 
 def _echo_beside(id: str, title: str, text: str) -> Step:
@@ -117,7 +117,7 @@ COMMON = (
         steadiness.sample,
         ("http",),
         True,
-        steadiness.has_more_to_ask,
+        lambda context: bool(steadiness.sampled(context)),
     ),
 )
 READBACK = (
@@ -135,9 +135,9 @@ READBACK = (
     Step(
         "echo.ascii",
         "echo: ASCII",
-        _echo,
+        _echo_ascii,
         ("access",),
-        explain=asking_as_others(_echo),
+        explain=asking_as_others(_echo_ascii),
     ),
     _echo_beside("echo.cyrillic", "echo: Cyrillic", echo.CYRILLIC),
     _echo_beside("echo.marks", "echo: emoji, marks", echo.MARKS),
@@ -145,7 +145,7 @@ READBACK = (
     Step(
         "echo.full",
         f"echo: {MAX_CONTENT_BYTES} bytes",
-        echo.check_largest,
+        lambda context: echo.check(context, echo.largest_text()),
         ("access",),
         explain=echo.find_limit,
     ),

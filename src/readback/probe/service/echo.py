@@ -21,7 +21,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from http import HTTPStatus
 from itertools import compress, product
-from typing import Any, NamedTuple
+from typing import Any
 from unicodedata import category, normalize
 from urllib.parse import quote, unquote, unquote_plus
 
@@ -119,10 +119,10 @@ def send_text(
     if received != text and received in context.sent_texts:
         raise ProbeError("echo.swapped")
     if received.encode("utf-8", "surrogatepass") != text.encode():
-        change = likely_cause(text, received)
+        id, cause = likely_cause(text, received)
         raise ProbeError(
-            change.id,
-            cause=change.cause,
+            id,
+            cause=cause,
             difference=first_difference(text, received),
             sent=len(text.encode()),
             received=len(received.encode("utf-8", "surrogatepass")),
@@ -157,38 +157,32 @@ def _completion(response: ProbeResponse) -> dict[str, Any]:
     return completion
 
 
-class TextChange(NamedTuple):
-    """The id of a diagnosis, and the detail that its sentence needs."""
-
-    id: str
-    cause: str = ""
-
-
-def likely_cause(sent: str, received: str) -> TextChange:
+def likely_cause(sent: str, received: str) -> tuple[str, str]:
+    """Return the id of a diagnosis, and the detail that its sentence needs."""
     spaces = "\0\ufeff \t\r\n\v\f"
     if received in (sent.strip(), sent.strip(spaces), sent.rstrip(), sent.lstrip()):
-        return TextChange("echo.trimmed")
+        return "echo.trimmed", ""
     if received and sent.startswith(received):
-        return TextChange("echo.truncated")
+        return "echo.truncated", ""
     for form in _FORMS:
         if received == normalize(form, sent):  # type: ignore[arg-type]
-            return TextChange("echo.normalised", form)
+            return "echo.normalised", form
     if charset := _charset(sent, received):
-        return TextChange("echo.charset", charset)
+        return "echo.charset", charset
     if _LINE_END.sub("\n", received) == _LINE_END.sub("\n", sent):
         left = {_LINE_ENDS[end] for end in _LINE_END.findall(received)}
         kept = f"only {left.pop()} remains" if len(left) == 1 else "mixed"
-        return TextChange("echo.line_ends", kept)
+        return "echo.line_ends", kept
     if len(received) < len(sent) and _visible(received) == _visible(sent):
-        return TextChange("echo.controls")
+        return "echo.controls", ""
     if received != sent and html.unescape(received) == sent:
-        return TextChange("echo.escaped")
-    for change, (id, cause) in _REWRITES.items():
+        return "echo.escaped", ""
+    for change, named in _REWRITES.items():
         if received == change(sent):
-            return TextChange(id, cause)
+            return named
     if _straighten_quotes(received) == _straighten_quotes(sent):
-        return TextChange("echo.smart_quotes")
-    return TextChange("echo.changed")
+        return "echo.smart_quotes", ""
+    return "echo.changed", ""
 
 
 def first_difference(sent: str, received: str) -> str:
@@ -214,12 +208,12 @@ def _visible(text: str) -> str:
 
 
 def _unescape(text: str) -> str:
-    return re.sub(r"\\(u[0-9a-f]{4}|.)", lambda one: _unescaped(one[1]), text)
+    def unescaped(match: re.Match[str]) -> str:
+        escape, code = match[1], match[1][1:]
+        named = {"n": "\n", "t": "\t", "r": "\r"}
+        return chr(int(code, 16)) if code else named.get(escape, escape)
 
-
-def _unescaped(escape: str) -> str:
-    named = {"n": "\n", "t": "\t", "r": "\r"}
-    return chr(int(escape[1:], 16)) if escape[1:] else named.get(escape, escape)
+    return re.sub(r"\\(u[0-9a-f]{4}|.)", unescaped, text)
 
 
 # What programs do with a text that they take for something else.
@@ -264,10 +258,6 @@ def _charset(sent: str, received: str) -> str:
 
 def _straighten_quotes(text: str) -> str:
     return text.replace("…", "...").replace("--", "—").translate(_SMART)
-
-
-def check_largest(context: ProbeContext) -> Diagnosis:
-    return check(context, largest_text())
 
 
 def find_limit(context: ProbeContext, lost: ProbeError) -> list[Diagnosis]:

@@ -125,11 +125,7 @@ def _try(context: ProbeContext, check: Check) -> _Attempt:
 
 
 def _repeated(
-    context: ProbeContext,
-    check: Check,
-    first: _Attempt,
-    repeats: int,
-    seconds: float,
+    context: ProbeContext, check: Check, first: _Attempt, repeats: int, seconds: float
 ) -> Iterator[tuple[ProbeContext, _Attempt]]:
     """Yield further attempts, each with its own copy of what the run knows."""
     is_long = seconds > _LONG_SECONDS
@@ -182,12 +178,7 @@ def _stop_at_rate_limit(context: ProbeContext, error: ProbeError) -> None:
         raise ProbeError("skipped.rate_limited")
 
 
-def has_more_to_ask(context: ProbeContext) -> bool:
-    """Return whether `sample` can learn something about what has responded."""
-    return bool(_sampled(context))
-
-
-def _sampled(context: ProbeContext) -> list[str]:
+def sampled(context: ProbeContext) -> list[str]:
     """Return the addresses of the host that no request goes to by itself.
 
     A run with another API sends few requests, so it asks a few times more.
@@ -209,7 +200,7 @@ def sample(context: ProbeContext) -> Diagnosis:
         with suppress(ProbeError), context.new_client(route) as client:
             context.ask_unknown(client)
 
-    calls = [BackgroundCall(partial(ask, one)) for one in _sampled(context)]
+    calls = [BackgroundCall(partial(ask, one)) for one in sampled(context)]
     for call in calls:
         call.result()
     return diagnose("again.asked", requests=len(calls))
