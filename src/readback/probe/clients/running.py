@@ -22,8 +22,8 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -43,12 +43,23 @@ _NO_KEY = "no-key"
 _NO_RESPONSE = "no response"
 _PACKAGE = "readback.probe.clients"
 _START_SECONDS = 20.0
-_COMPILE_SECONDS = 60.0
+_COMPILE_SECONDS = 40.0
+# The compiler of Go must not look for another version of itself in the network.
+_LOCAL_GO = {"GO111MODULE": "off", "GOTOOLCHAIN": "local"}
 _PACKAGES = ("requests", "httpx", "openai")
 
 
 def check(context: ProbeContext) -> Diagnosis:
-    request = _request(context)
+    accepted, key = "models" in vars(context), context.usable_key
+    # Only Readback lists this model, so nothing that costs money is sent.
+    is_readback = accepted and MODEL.encode() in context.models.body
+    chat = {"model": MODEL, "messages": [{"role": ROLE, "content": MARKS}]}
+    request = ClientRequest(
+        str(context.base_url),
+        key.reveal() if accepted and key else _NO_KEY,
+        context.timeout,
+        json.dumps(chat) if is_readback else "",
+    )
     started = []
     with suppress(ProbeError):  # The budget for requests is used up.
         for program in find_programs():
@@ -78,20 +89,6 @@ def check(context: ProbeContext) -> Diagnosis:
     )
     facts = {**diagnosis.facts, "programs": programs}
     return replace(diagnosis, details=tuple(lines), facts=facts)
-
-
-def _request(context: ProbeContext) -> ClientRequest:
-    accepted = "models" in vars(context)
-    key = context.usable_key
-    # Only Readback lists this model, so nothing that costs money is sent.
-    is_readback = accepted and MODEL.encode() in context.models.body
-    chat = {"model": MODEL, "messages": [{"role": ROLE, "content": MARKS}]}
-    return ClientRequest(
-        str(context.base_url),
-        key.reveal() if accepted and key else _NO_KEY,
-        context.timeout,
-        json.dumps(chat) if is_readback else "",
-    )
 
 
 def _outcome(answer: ProgramAnswer) -> str:
@@ -145,16 +142,12 @@ class InstalledProgram(NamedTuple):
 
 def find_programs() -> list[InstalledProgram]:
     """Return the programs that are installed, each once."""
-    programs = [
-        InstalledProgram(name, partial(send, path))
+    programs = {
+        name: InstalledProgram(name, partial(send, path))
         for name, send in _BINARIES.items()
         if (path := shutil.which(name))
-    ]
-    return programs + _python_programs()
-
-
-def _python_programs() -> list[InstalledProgram]:
-    """Return one for each package, with the first Python that has it."""
+    }
+    # One for each package, with the first Python that has it.
     names = ("python3", "python", sys.executable or "")
     found = filter(None, map(shutil.which, names))
     # Several names of one program in one folder have the same packages.
@@ -162,10 +155,10 @@ def _python_programs() -> list[InstalledProgram]:
     calls = [
         (path, BackgroundCall(partial(_packages, path))) for path in paths.values()
     ]
-    programs: dict[str, InstalledProgram] = {}
     for path, call in calls:
         for package, version in call.result().items():
-            send = partial(_send_with_python, path, package, version)
+            command = [path, "-c", _source("ask.py"), package]
+            send = partial(_send_with_command, command, version=version)
             programs.setdefault(package, InstalledProgram(f"Python {package}", send))
     return list(programs.values())
 
@@ -181,36 +174,25 @@ def _packages(python: str) -> dict[str, str]:
     }
 
 
-def _send_with_python(
-    python: str, package: str, version: str, request: ClientRequest
+def _send_with_file(
+    script: str, program: str, request: ClientRequest, *words: str, compiling: float = 0
 ) -> ProgramAnswer:
-    command = [python, "-c", _source("ask.py"), package]
-    return _parse(*_communicate(command, request), version)
-
-
-def _send_with_node(node: str, request: ClientRequest) -> ProgramAnswer:
-    command = [node, "--input-type=module", "--eval", _source("ask.mjs")]
-    return _parse(*_communicate(command, request))
-
-
-def _send_with_java(java: str, request: ClientRequest) -> ProgramAnswer:
-    with _file("Ask.java") as path:
-        return _parse(*_communicate([java, str(path)], request))
+    """Let a program run a script from a temporary file, which contains no secret."""
+    patient = replace(request, start_seconds=request.start_seconds + compiling)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / script
+        path.write_text(_source(script), encoding="utf-8")
+        return _send_with_command([program, *words, str(path)], patient)
 
 
 def _send_with_go(go: str, request: ClientRequest) -> ProgramAnswer:
-    with _file("ask.go") as path:
-        # The compiler must not look for another version of itself in the network.
-        local = {"GO111MODULE": "off", "GOTOOLCHAIN": "local"}
-        command = [go, "run", str(path)]
-        patient = replace(request, start_seconds=_COMPILE_SECONDS)
-        return _parse(*_communicate(command, patient, local))
+    return _send_with_file("ask.go", go, request, "run", compiling=_COMPILE_SECONDS)
 
 
 def _send_with_curl(curl: str, request: ClientRequest) -> ProgramAnswer:
     version, _ = _run([curl, "--version"], "", _START_SECONDS)
     config = _curl_config(request)
-    printed, complaint = _communicate([curl, "--config", "-"], request, given=config)
+    printed, complaint = _communicate([curl, "--config", "-"], request, config)
     models = re.match(r"models (\d+)\n", printed)
     status = int(models[1]) if models else 0
     chat = re.search(r"\nchat (\d+)\n\Z", printed)
@@ -225,10 +207,10 @@ def _send_with_curl(curl: str, request: ClientRequest) -> ProgramAnswer:
     )
 
 
-_BINARIES = {
+_BINARIES: dict[str, Callable[[str, ClientRequest], ProgramAnswer]] = {
     "curl": _send_with_curl,
-    "node": _send_with_node,
-    "java": _send_with_java,
+    "node": partial(_send_with_file, "ask.mjs"),
+    "java": partial(_send_with_file, "Ask.java"),
     "go": _send_with_go,
 }
 
@@ -264,7 +246,11 @@ def _quoted(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"')
 
 
-def _parse(printed: str, complaint: str, version: str = "") -> ProgramAnswer:
+def _send_with_command(
+    command: list[str], request: ClientRequest, version: str = ""
+) -> ProgramAnswer:
+    lines = (request.base_url, request.key, f"{request.timeout:g}", request.body, "")
+    printed, complaint = _communicate(command, request, "\n".join(lines))
     found: dict[str, str] = {}
     for line in printed.splitlines():
         name, _, rest = line.partition(" ")
@@ -292,22 +278,16 @@ def _status(text: str) -> int:
 
 
 def _communicate(
-    command: list[str],
-    request: ClientRequest,
-    more: Mapping[str, str] | None = None,
-    given: str = "",
+    command: list[str], request: ClientRequest, given: str
 ) -> tuple[str, str]:
     """Let a program send the request; return what it printed, without the key."""
-    lines = (request.base_url, request.key, f"{request.timeout:g}", request.body, "")
     limit = 2 * request.timeout + request.start_seconds
-    printed, complaint = _run(command, given or "\n".join(lines), limit, more)
+    printed, complaint = _run(command, given, limit)
     key, mask = request.key, "[key]"
     return printed.replace(key, mask), complaint.replace(key, mask)
 
 
-def _run(
-    command: list[str], given: str, limit: float, more: Mapping[str, str] | None = None
-) -> tuple[str, str]:
+def _run(command: list[str], given: str, limit: float) -> tuple[str, str]:
     """Return what a program printed on its two outputs; never raise an error."""
     try:
         process = subprocess.Popen(
@@ -315,7 +295,7 @@ def _run(
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env={**os.environ, **(more or {})},
+            env={**os.environ, **_LOCAL_GO},
             # Its children are stopped together with it.
             start_new_session=True,
         )
@@ -339,12 +319,3 @@ def _run(
 def _source(name: str) -> str:
     # Also works inside a zipapp.
     return (pkgutil.get_data(_PACKAGE, f"scripts/{name}") or b"").decode()
-
-
-@contextmanager
-def _file(name: str) -> Iterator[Path]:
-    """Yield a temporary file with a script; it contains no secret."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / name
-        path.write_text(_source(name), encoding="utf-8")
-        yield path
