@@ -14,13 +14,7 @@ from typing import NamedTuple
 
 from readback.probe.clients import proxies, settings
 from readback.probe.clients.proxies import ProxyChoice, is_loopback
-from readback.probe.clients.settings import (
-    Machine,
-    StoreChoice,
-    netrc_with_login,
-    openai_env_file,
-    openai_settings,
-)
+from readback.probe.clients.settings import Machine, StoreChoice, openai_settings
 from readback.probe.common.formatting import listed, sanitize
 from readback.probe.common.results import Diagnosis, Fact
 from readback.probe.diagnoses import diagnose
@@ -38,10 +32,6 @@ class OtherProgram(NamedTuple):
     """What it trusts; None if no test has tried it."""
     always_loads_store: bool = False
     """Whether it reads the certificates even if the address does not use TLS."""
-
-    @property
-    def title(self) -> str:
-        return f"{self.name} ({self.versions})"
 
 
 CURL = OtherProgram("curl", "7.88.1", proxies.curl_proxy, settings.curl_store)
@@ -88,7 +78,7 @@ def differences(
     known = list(known)
     found = _proxy_differences(target, machine, known)
     found += _store_differences(target, machine, known)
-    if file := netrc_with_login(target.host, machine):
+    if file := settings.netrc_with_login(target.host, machine):
         path = sanitize(str(file))
         found.append(diagnose("clients.netrc", file=path, host=target.host))
     return found
@@ -100,7 +90,7 @@ def openai_differences(
     """Return what the openai package would take from variables instead."""
     found = []
     environment = openai_settings(machine.variables)
-    file = openai_env_file(machine)
+    file = settings.openai_env_file(machine)
     if environment.base_url and not environment.names(target):
         url = environment.shown_url(target)
         found.append(diagnose("clients.base_url_variable", url=url, target=str(target)))
@@ -111,8 +101,8 @@ def openai_differences(
     held, entered = environment.key.reveal(), key.reveal().strip()
     is_other_key = bool(held and entered) and held not in entered
     if environment.names(target) and is_other_key:
-        shown = environment.shown_key
-        found.append(diagnose("clients.key_variable", held=shown, key=key.mask))
+        facts = {"held": environment.shown_key, "key": key.mask}
+        found.append(diagnose("clients.key_variable", **facts))
     if environment.key.is_readback_key and not (environment.base_url or file.base_url):
         mask = environment.key.mask
         found.append(diagnose("clients.base_url_missing", key=mask, target=str(target)))
@@ -178,7 +168,7 @@ def _diagnose(id: str, groups: Groups, details: Groups, **facts: str) -> Diagnos
     )
     diagnosis = diagnose(id, who=who, programs=table, **facts)
     lines = (
-        f"{action}: {', '.join(program.title for program in those)}"
+        f"{action}: {', '.join(f'{one.name} ({one.versions})' for one in those)}"
         for action, those in details.items()
     )
     return replace(diagnosis, details=tuple(lines))
