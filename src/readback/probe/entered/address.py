@@ -156,11 +156,8 @@ _GAPS = re.compile(
 )
 _END_OF_ADDRESS = re.compile(r"[\w.:-]+(?:/[\w-]+)*/v\d[\w/]*", re.IGNORECASE)
 _ESCAPED_SPACE = re.compile(r"([^\\]*?)(?:\\[nrt])+")
-_MARKDOWN_LINK = re.compile(r"!?\[[^\]]*\]\(\s*<?([^\s<>]*?)>?(?:\s+[^)]*)?\)")
-_ENCODED = re.compile("[a-z]+%3a(?:%2f|/){2}", re.IGNORECASE)
 # Whitespace, quotation marks and angle brackets.
 _STRAY = "(?:%(?:0[9ad]|2[027]|3[ce]))+"
-_ENCODED_ENDS = re.compile(f"^{_STRAY}|{_STRAY}$", re.IGNORECASE)
 _OPENING, _CLOSING = "([{（［【〈《", ")]}）］】〉》"
 _IP_LITERAL = re.compile(r"\[[0-9a-f:.]+(?:%[^\]]*)?\]", re.IGNORECASE)
 
@@ -175,12 +172,6 @@ def _remove_spaces(text: str) -> str:
     pieces = text.split()
     is_broken = len(pieces) == 2 and _END_OF_ADDRESS.fullmatch(pieces[1])
     return "".join(pieces) if is_broken else text
-
-
-def _open_markdown(text: str) -> str:
-    if link := _MARKDOWN_LINK.fullmatch(text):
-        return link[1]
-    return re.sub(r"^(?:[-*+•]|\d+\.)\s+|^[`*<]+|[`*>]+$", "", text)
 
 
 def _remove_brackets(text: str) -> str:
@@ -202,22 +193,31 @@ def _find_in_text(text: str) -> str:
     return found.pop() if found and re.search(r"\s", text) else text
 
 
-def _refang(match: re.Match[str]) -> str:
-    return match[1] or match[2] or "://"
-
-
-def _decode(text: str) -> str:
-    if _ENCODED.match(text):
-        return unquote(text)
-    return _ENCODED_ENDS.sub("", text)
-
+# Links that mail filters and web services put around an address: the parameter or the
+# part of the path that contains it.
+_WRAPPERS = (
+    r"^https?://(?:(?:[\w.-]+\.safelinks\.protection\.outlook\.com/[^?]*\?(?:.*&)?url"
+    r"|(?:www\.)?google\.[a-z.]+/url\?(?:.*&)?(?:q|url)"
+    r"|slack-redir\.net/link\?(?:.*&)?url|l\.facebook\.com/l\.php\?(?:.*&)?u"
+    r"|(?:www\.)?linkedin\.com/redir/redirect\?(?:.*&)?url)=([^&#]+)"
+    r"|urldefense\.(?:com|us)/v3/__(.+?)__;)[\s\S]*"
+)
 
 _WRAPPING = (
     replacing("address.defanged", r"^hxxp(?=s?:)", "http"),
-    replacing("address.defanged", r"\[([.:])\]|\(([.:])\)|\[://\]", _refang),
+    replacing(
+        "address.defanged",
+        r"\[([.:])\]|\(([.:])\)|\[://\]",
+        lambda match: match[1] or match[2] or "://",
+    ),
     Correction("address.invisible", remove_invisible),
     Correction("address.spaces", _remove_spaces),
-    Correction("address.markdown", _open_markdown),
+    replacing(
+        "address.markdown",
+        r"^!?\[[^\]]*\]\(\s*<?([^\s<>]*?)>?(?:\s+[^)]*)?\)$"
+        r"|^(?:[-*+•]|\d+\.)\s+|^[`*<]+|[`*>]+$",
+        lambda match: match[1] or "",
+    ),
     replacing("address.quoted", f"^[{QUOTES}]+|[{QUOTES}]+$"),
     Correction("address.brackets", _remove_brackets),
     replacing(
@@ -229,29 +229,18 @@ _WRAPPING = (
         rf"(?::=|=(?!=)|:(?=[\s{QUOTES}`]))\s*"
         r"|^(?:(?:export|setx?|env)\s+\w+|--?[a-z][\w-]*)[\s=]+",
     ),
-    Correction("address.wrapped", lambda text: _unwrap(text)),
+    replacing(
+        "address.wrapped", _WRAPPERS, lambda match: unquote(match[1] or match[2])
+    ),
     Correction("address.surrounded", _find_in_text),
     replacing("address.punctuation", "^[,;:=]+|[,;:.!。，；、…]+$"),
-    Correction("address.percent_encoded", _decode),
+    replacing(
+        "address.percent_encoded",
+        rf"^[a-z]+%3a(?:%2f|/){{2}}[\s\S]*|^{_STRAY}|{_STRAY}$",
+        lambda match: unquote(match[0]) if match[0][:1].isalpha() else "",
+    ),
     replacing("address.backslashes", r"\\+/?", "/"),
 )
-
-# Links that mail filters and web services put around an address: the parameter or the
-# part of the path that contains it.
-_WRAPPERS = re.compile(
-    r"https?://(?:[\w.-]+\.safelinks\.protection\.outlook\.com/[^?]*\?(?:.*&)?url"
-    r"|(?:www\.)?google\.[a-z.]+/url\?(?:.*&)?(?:q|url)"
-    r"|slack-redir\.net/link\?(?:.*&)?url|l\.facebook\.com/l\.php\?(?:.*&)?u"
-    r"|(?:www\.)?linkedin\.com/redir/redirect\?(?:.*&)?url)=([^&#]+)"
-    r"|https?://urldefense\.(?:com|us)/v3/__(.+?)__;",
-    re.IGNORECASE,
-)
-
-
-def _unwrap(text: str) -> str:
-    match = _WRAPPERS.match(text)
-    return unquote(match[1] or match[2]) if match else text
-
 
 # What is only a part of another mistake, such as the quotation marks of a setting.
 _IMPLIED = {
@@ -261,13 +250,8 @@ _IMPLIED = {
 }
 
 # The mistakes in its parts.
-_SCHEMES = re.compile("(?:https?(?::/+|//+))+", re.IGNORECASE)
 _SEGMENT = re.compile("[^/:@?#]+")
 _BASE_AND_PATH = re.compile("(https?://[^/]*)(.*)", re.IGNORECASE | re.DOTALL)
-# The lookahead: a host follows, and not the path of an address without a host.
-_SEPARATED = re.compile(
-    r"(https?)([:;.,]?/+|:)(?=[^/]*[.:]|localhost|\[)", re.IGNORECASE
-)
 _LOGIN = re.compile("^(https?://)[^/?#]*@", re.IGNORECASE)
 _LATER_SIGN = re.compile("https?://([^/?#@]*)[^@]*@", re.IGNORECASE)
 _ENDPOINTS = "completions|models|responses|embeddings|messages"
@@ -293,22 +277,6 @@ def _spell_scheme(text: str) -> str:
     scheme, separator, rest = text.partition("://")
     correct = _MISSPELT.get(scheme.lower())
     return f"{correct}://{rest}" if separator and correct else text
-
-
-def _keep_last_scheme(text: str) -> str:
-    """Keep the innermost of several schemes, which is the one that was pasted."""
-    match = _SCHEMES.match(text)
-    schemes = re.findall("https?", match[0].lower()) if match else []
-    if match is None or len(schemes) < 2:
-        return text
-    return f"{schemes[-1]}://{text[match.end() :]}"
-
-
-def _separate_scheme(text: str) -> str:
-    match = _SEPARATED.match(text)
-    if match is None or match[2] == "://":
-        return text
-    return f"{match[1]}://{text[match.end() :]}"
 
 
 def _add_scheme(text: str) -> str:
@@ -364,8 +332,18 @@ def _on_path(id: str, pattern: str, replacement: str = "") -> Correction:
 _PARTS = (
     Correction("address.letters", _replace_letters),
     Correction("address.scheme_typo", _spell_scheme),
-    Correction("address.doubled_scheme", _keep_last_scheme),
-    Correction("address.scheme_slashes", _separate_scheme),
+    # The innermost of several schemes is the one that was pasted.
+    replacing(
+        "address.doubled_scheme",
+        r"^(?:https?(?::/+|//+))+(https?)(?::/+|//+)",
+        lambda match: f"{match[1].lower()}://",
+    ),
+    # A host follows, and not the path of an address without a host.
+    replacing(
+        "address.scheme_slashes",
+        r"^(https?)(?!://[^/])(?:[:;.,]?/+|:)(?=[^/]*[.:]|localhost|\[)",
+        r"\1://",
+    ),
     Correction("address.no_scheme", _add_scheme),
     Correction("address.login", _remove_login),
     replacing("address.parameter", "[?#].*$", flags=re.DOTALL),
