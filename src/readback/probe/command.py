@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from errno import EPIPE
 from types import FrameType
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from readback.keys import KEY_LIKE, PREFIX
 from readback.probe import language
@@ -92,6 +92,41 @@ def _name(text: str) -> str:
     return text
 
 
+# What each option is for, by its name and, if it has one, the word for its value.
+_PURPOSES = {
+    "--key-file FILE": "Read the key from this file; - means standard input.",
+    "--key-env NAME": "Read the key from the environment variable with this name. "
+    f"Default: {DEFAULT_VARIABLE}, or a prompt.",
+    "--cabinet URL": "The address of the cabinet. Default: the one the service names.",
+    "--timeout SECONDS": "How long to wait in each step. Default: 10.",
+    "--chat MODEL": "Also ask this model for a short completion, in one piece and "
+    "streamed. The service may charge for it. Not for a Readback, where every run does "
+    "so.",
+    "--compare READBACK_URL": "Also test this Readback, with the key in "
+    f"{DEFAULT_VARIABLE}, and say where the two differ. The key for BASE_URL then "
+    "comes from --key-file, --key-env or a prompt.",
+    "--idle SECONDS": "How long to leave a connection idle before it is used again; 0 "
+    f"skips this step. Default: {_IDLE_SECONDS}.",
+    "--report FILE": "Also write the report to this file, as an HTML page for a "
+    "ticket.",
+    "--language": "The language of the report. Default: that of the terminal; English "
+    "in JSON.",
+    "--watch SECONDS": "Repeat at this interval and chart the latency; stop with "
+    "Ctrl-C.",
+    "--run": "Also send requests with the programs on this machine: curl, node, go, "
+    "java, Python.",
+}
+_VALUES: dict[str, dict[str, Any]] = {
+    "--timeout": {"type": _seconds(0.1), "default": 10.0},
+    "--chat": {"type": _name},
+    "--idle": {"type": _seconds(0.0), "default": _IDLE_SECONDS},
+    "--report": {"type": _name},
+    "--language": {"choices": language.LANGUAGES},
+    "--watch": {"type": _seconds(_SHORTEST_WATCH)},
+    "--run": {"action": "store_true"},
+}
+
+
 def command_line(program: str) -> KeySafeParser:
     parser = KeySafeParser(
         program,
@@ -103,77 +138,11 @@ def command_line(program: str) -> KeySafeParser:
         # An abbreviated option would be repeated in an error message with its value.
         allow_abbrev=False,
     )
-    option = parser.add_argument
-    option("base_url", metavar="BASE_URL", help="The address of the API.")
-    option(
-        "--key-file",
-        metavar="FILE",
-        help="Read the key from this file; - means standard input.",
-    )
-    option(
-        "--key-env",
-        metavar="NAME",
-        help="Read the key from the environment variable with this name. Default: "
-        f"{DEFAULT_VARIABLE}, or a prompt.",
-    )
-    option(
-        "--cabinet",
-        metavar="URL",
-        help="The address of the cabinet. Default: the one the service names.",
-    )
-    option(
-        "--timeout",
-        type=_seconds(0.1),
-        default=10.0,
-        metavar="SECONDS",
-        help="How long to wait in each step. Default: 10.",
-    )
-    option(
-        "--chat",
-        metavar="MODEL",
-        type=_name,
-        help="Also ask this model for a short completion, in one piece and streamed. "
-        "The service may charge for it. Not for a Readback, where every run does so.",
-    )
-    option(
-        "--compare",
-        metavar="READBACK_URL",
-        help="Also test this Readback, with the key in "
-        f"{DEFAULT_VARIABLE}, and say where the two differ. The key for BASE_URL then "
-        "comes from --key-file, --key-env or a prompt.",
-    )
-    option(
-        "--idle",
-        type=_seconds(0.0),
-        default=_IDLE_SECONDS,
-        metavar="SECONDS",
-        help="How long to leave a connection idle before it is used again; 0 skips "
-        f"this step. Default: {_IDLE_SECONDS}.",
-    )
-    option(
-        "--report",
-        metavar="FILE",
-        type=_name,
-        help="Also write the report to this file, as an HTML page for a ticket.",
-    )
-    option(
-        "--language",
-        choices=language.LANGUAGES,
-        help="The language of the report. Default: that of the terminal; English in "
-        "JSON.",
-    )
-    option(
-        "--watch",
-        type=_seconds(_SHORTEST_WATCH),
-        metavar="SECONDS",
-        help="Repeat at this interval and chart the latency; stop with Ctrl-C.",
-    )
-    option(
-        "--run",
-        action="store_true",
-        help="Also send requests with the programs on this machine: curl, node, go, "
-        "java, Python.",
-    )
+    parser.add_argument("base_url", metavar="BASE_URL", help="The address of the API.")
+    for option, purpose in _PURPOSES.items():
+        name, _, value = option.partition(" ")
+        added = parser.add_argument(name, help=purpose, **_VALUES.get(name, {}))
+        added.metavar = value or None
     form = parser.add_mutually_exclusive_group()
     for name, purpose in (
         ("json", "Print the report as one line of JSON."),
