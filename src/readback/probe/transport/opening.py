@@ -140,32 +140,24 @@ def _as_plain_socket(encrypted: ssl.SSLSocket) -> socket.socket:
 
     def copy() -> None:
         with encrypted, far, suppress(OSError, ValueError):
-            while _copy_some(encrypted, far):
-                pass
+            while True:
+                waits = 0 if encrypted.pending() else None
+                ready, _, _ = select.select([encrypted, far], [], [], waits)
+                if waits == 0 or encrypted in ready:
+                    encrypted.settimeout(0)
+                    # Maybe only a part of a record has arrived, or a session ticket.
+                    with suppress(ssl.SSLWantReadError):
+                        if not (data := encrypted.recv(65_536)):
+                            return
+                        far.sendall(data)
+                if far in ready:
+                    if not (data := far.recv(65_536)):
+                        return
+                    encrypted.settimeout(None)
+                    encrypted.sendall(data)
 
     threading.Thread(target=copy, daemon=True).start()
     return near
-
-
-def _copy_some(encrypted: ssl.SSLSocket, plain: socket.socket) -> bool:
-    """Copy what has arrived on either side; return False at the end of one."""
-    waiting = encrypted.pending() > 0
-    ready, _, _ = select.select([encrypted, plain], [], [], 0 if waiting else None)
-    if waiting or encrypted in ready:
-        encrypted.settimeout(0)
-        try:
-            data = encrypted.recv(65_536)
-        except ssl.SSLWantReadError:
-            data = None  # Only a part of a record, or a session ticket.
-        if data == b"":
-            return False
-        plain.sendall(data or b"")
-    if plain in ready:
-        if not (data := plain.recv(65_536)):
-            return False
-        encrypted.settimeout(None)
-        encrypted.sendall(data)
-    return True
 
 
 def _open_tunnel(
