@@ -45,7 +45,10 @@ class KeySafeParser(argparse.ArgumentParser):
         super().error(language.say(message))
 
     def parse(self, arguments: list[str]) -> argparse.Namespace:
-        if any(PREFIX in one or _is_key_like(one) for one in arguments):
+        # The value of an option may be a key, too.
+        values = [one.partition("=")[2] if one[:1] == "-" else one for one in arguments]
+        is_key = any(map(KEY_LIKE.fullmatch, values))
+        if is_key or any(PREFIX in one for one in arguments):
             self.error(
                 "An argument looks like a key. Other users of this machine can see the "
                 "command line, so revoke that key. Pass a key in "
@@ -59,12 +62,6 @@ class KeySafeParser(argparse.ArgumentParser):
         if names and _OPTION.fullmatch(names[0]):
             self.error(f"There is no option {names[0]}; {known}.")
         self.error(f"There are more arguments than one address; {known}.")
-
-
-def _is_key_like(argument: str) -> bool:
-    """Return whether an argument, or the value of an option, looks like a key."""
-    value = argument.partition("=")[2] if argument.startswith("-") else argument
-    return bool(KEY_LIKE.fullmatch(value))
 
 
 def _seconds(least: float) -> Callable[[str], float]:
@@ -169,20 +166,15 @@ def main(arguments: list[str] | None = None, program: str = "readback probe") ->
         parser.error("--compare prints a single comparison; omit --watch.")
     if options.watch and options.form in ("markdown", "short"):
         parser.error(f"--{options.form} prints a single report; omit --watch.")
-    if options.report:
-        _check_report(options.report, parser)
+    if options.report:  # Before the run takes time.
+        try:
+            with open(options.report, "ab"):
+                pass
+        except OSError as error:
+            parser.error(f"The file of --report cannot be written: {error.strerror}.")
     code = _ending_with_a_sentence(lambda: _run(options, _key(options, parser)))
     background.exit_if_running(code)
     return code
-
-
-def _check_report(file: str, parser: KeySafeParser) -> None:
-    """End with an error if the page cannot be written, before the run takes time."""
-    try:
-        with open(file, "ab"):
-            pass
-    except OSError as error:
-        parser.error(f"The file of --report cannot be written: {error.strerror}.")
 
 
 def _write(file: str, page: str) -> None:

@@ -76,7 +76,7 @@ class ProbeRun:
                 self._finish(step)
         except KeyboardInterrupt:
             self._end(diagnose(INTERRUPTED))
-        except _RunTooLong:
+        except TimeoutError:
             self._end(None)
         finally:
             self._progress.clear()
@@ -150,7 +150,7 @@ class ProbeRun:
             self._calls[step.id] = BackgroundCall(lambda: self._diagnose(step))
 
     def _finish(self, step: Step) -> None:
-        """Wait for the end of a step and keep its results."""
+        """Wait for a step and keep its results; `TimeoutError` if the run is late."""
         if step.id in self._found:
             return
         self._current = step
@@ -161,7 +161,7 @@ class ProbeRun:
             with suppress(Exception):  # Progress is not worth the report.
                 self._progress.show(step.title, len(self._found))
             if time.monotonic() > deadline:
-                raise _RunTooLong
+                raise TimeoutError
         self._keep(step, call.result())
 
     def _end(self, diagnosis: Diagnosis | None) -> None:
@@ -178,10 +178,8 @@ class ProbeRun:
         # The step may have ended in the same moment; then the next one was waited for.
         waited = self._current if self._current in unfinished else None
         titles = ", ".join(step.title for step in unfinished)
-        limit = f"{self._limit:g}"
-        diagnosis = diagnosis or diagnose(
-            "probe.time_limit", limit=limit, left_out=titles
-        )
+        facts = {"limit": f"{self._limit:g}", "left_out": titles}
+        diagnosis = diagnosis or diagnose("probe.time_limit", **facts)
         for step in unfinished:
             waited = waited or step
             skipped = diagnose(ENDED, reason=waited.title)
@@ -211,10 +209,6 @@ class ProbeRun:
         except Exception as error:  # A mistake of the probe must not end the run.
             self._blocked_by[step.id] = step
             return [diagnose("probe.unexpected", reason=origin(error))]
-
-
-class _RunTooLong(Exception):
-    """The run has reached its time limit."""
 
 
 def origin(error: Exception) -> str:
