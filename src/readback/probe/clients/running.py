@@ -175,18 +175,15 @@ def _packages(python: str) -> dict[str, str]:
 
 
 def _send_with_file(
-    script: str, program: str, request: ClientRequest, *words: str, compiling: float = 0
+    script: str, words: list[str], program: str, request: ClientRequest
 ) -> ProgramAnswer:
     """Let a program run a script from a temporary file, which contains no secret."""
+    compiling = _COMPILE_SECONDS if words else 0.0
     patient = replace(request, start_seconds=request.start_seconds + compiling)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / script
         path.write_text(_source(script), encoding="utf-8")
         return _send_with_command([program, *words, str(path)], patient)
-
-
-def _send_with_go(go: str, request: ClientRequest) -> ProgramAnswer:
-    return _send_with_file("ask.go", go, request, "run", compiling=_COMPILE_SECONDS)
 
 
 def _send_with_curl(curl: str, request: ClientRequest) -> ProgramAnswer:
@@ -209,9 +206,9 @@ def _send_with_curl(curl: str, request: ClientRequest) -> ProgramAnswer:
 
 _BINARIES: dict[str, Callable[[str, ClientRequest], ProgramAnswer]] = {
     "curl": _send_with_curl,
-    "node": partial(_send_with_file, "ask.mjs"),
-    "java": partial(_send_with_file, "Ask.java"),
-    "go": _send_with_go,
+    "node": partial(_send_with_file, "ask.mjs", []),
+    "java": partial(_send_with_file, "Ask.java", []),
+    "go": partial(_send_with_file, "ask.go", ["run"]),
 }
 
 
