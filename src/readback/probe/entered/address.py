@@ -273,12 +273,6 @@ _MISSPELT = {
 }
 
 
-def _spell_scheme(text: str) -> str:
-    scheme, separator, rest = text.partition("://")
-    correct = _MISSPELT.get(scheme.lower())
-    return f"{correct}://{rest}" if separator and correct else text
-
-
 def _add_scheme(text: str) -> str:
     """Add http for a local host, which rarely has a certificate, else https."""
     if _ANY_SCHEME.match(text):
@@ -331,7 +325,11 @@ def _on_path(id: str, pattern: str, replacement: str = "") -> Correction:
 
 _PARTS = (
     Correction("address.letters", _replace_letters),
-    Correction("address.scheme_typo", _spell_scheme),
+    replacing(
+        "address.scheme_typo",
+        f"^(?:{'|'.join(_MISSPELT)})(?=://)",
+        lambda match: _MISSPELT[match[0].lower()],
+    ),
     # The innermost of several schemes is the one that was pasted.
     replacing(
         "address.doubled_scheme",
