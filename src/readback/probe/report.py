@@ -30,31 +30,22 @@ from readback.probe.language import evidence, say
 _FIRST_SENTENCE = re.compile(r".*?\.(?= [A-ZА-Я]|$)")
 # Failures and warnings that tell of a key or a text in danger, or of a failure to come,
 # and those that hardly matter; all others are in between.
-SERIOUS = frozenset(
-    (
-        *("address.is_key", "address.has_key", "address.contains_key", "echo.swapped"),
-        *("address.unencrypted", "address.mixed_letters", "tls.expires_soon"),
-        *("tls.intercepted_trusted", "tls.private_authority", "between.cached"),
-        *("cabinet.differs", "clients.base_url_variable", "clients.base_url_missing"),
-        *("clients.key_variable", "clients.headers_variable", "clients.netrc"),
-        *("endpoint.no_models", "models.no_model", "stream.unfinished", "tcp.partly"),
-        "probe.time_limit",
-    )
-)
-MINOR = frozenset(
-    (
-        *("address.trailing_slash", "between.http_1_0", "between.request_id_removed"),
-        *("between.id_changed", "between.fields_added", "http.headers_stripped"),
-        *("cabinet.unreachable", "latency.slow", "models.form", "models.unreadable"),
-        *("reuse.closed", "clients.env_file", "proxies.case_differs"),
-        *(
-            "between.fields_changed",
-            "limit.ignored",
-            "parameter.ignored",
-            "run.differs",
-        ),
-    )
-)
+SERIOUS = {
+    *("address.is_key", "address.has_key", "address.contains_key", "echo.swapped"),
+    *("address.unencrypted", "address.mixed_letters", "tls.expires_soon"),
+    *("tls.intercepted_trusted", "tls.private_authority", "between.cached"),
+    *("cabinet.differs", "clients.base_url_variable", "clients.base_url_missing"),
+    *("clients.key_variable", "clients.headers_variable", "clients.netrc"),
+    *("endpoint.no_models", "models.no_model", "stream.unfinished", "tcp.partly"),
+    "probe.time_limit",
+}
+MINOR = {
+    *("address.trailing_slash", "between.http_1_0", "between.request_id_removed"),
+    *("between.id_changed", "between.fields_added", "between.fields_changed"),
+    *("cabinet.unreachable", "latency.slow", "models.form", "models.unreadable"),
+    *("reuse.closed", "clients.env_file", "proxies.case_differs", "run.differs"),
+    *("http.headers_stripped", "limit.ignored", "parameter.ignored"),
+}
 SKIPPED = "skipped.failed"
 ENDED = "skipped.ended"
 INTERRUPTED = "probe.interrupted"

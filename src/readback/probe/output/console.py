@@ -17,18 +17,13 @@ from readback.probe.language import say
 
 _DEFAULT_COLUMNS = 80
 _SUBSTITUTES = {
-    "“": '"',
-    "”": '"',
-    "‘": "'",
-    "’": "'",
+    **dict.fromkeys("“”", '"'),
+    **dict.fromkeys("‘’", "'"),
+    **dict.fromkeys("–—·", "-"),
+    **dict.fromkeys("×✗", "x"),
     "…": "...",
-    "–": "-",
-    "—": "-",
     "→": "->",
-    "·": "-",
-    "×": "x",
     "✓": "+",
-    "✗": "x",
 }
 _HANDLER = "readback.substitute"
 
