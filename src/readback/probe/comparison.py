@@ -51,7 +51,9 @@ class Comparison:
         common = {
             "proxy": _same(proxies, f"the same, {proxies[0]}", both),
             "network": _same([_local_address(route) for route in routes]),
-            "certificate store": _same(stores, _shown_store(stores[0])),
+            "certificate store": _same(
+                stores, _PLAIN if stores[0] == _PLAIN else "the same"
+            ),
         }
         lines = tuple(f"{name}: {text}" for name, text in common.items())
         found = replace(_diagnose(*self.runs, dict(common)), details=lines)
@@ -95,10 +97,6 @@ def _store(context: ProbeContext) -> object:
     if "base_url" in vars(context) and not context.base_url.is_encrypted:
         return _PLAIN
     return context.trusted.cert_store_stats() if context.trusted else None
-
-
-def _shown_store(store: object) -> str:
-    return _PLAIN if store == _PLAIN else "the same"
 
 
 def _same(

@@ -57,11 +57,14 @@ class Catalogue:
         content = json.loads(data) if data else {"findings": {}, "phrases": {}}
         self.findings: dict[str, dict[str, str]] = content["findings"]
         self.phrases: dict[str, str] = content["phrases"]
-        self._patterns = [
-            (re.compile(_as_pattern(english)), self.phrases[english])
-            for english in sorted(self.phrases, key=len, reverse=True)
-            if "{}" in english or "{*}" in english
-        ]
+        self._patterns = []
+        for english in sorted(self.phrases, key=len, reverse=True):
+            if "{}" in english or "{*}" in english:
+                # One word, so that a sentence of a server is not taken for ours.
+                pattern = re.escape(english).replace(r"\{\}", r"(\S+)")
+                # Columns are aligned with more than one space.
+                pattern = pattern.replace(r"\{\*\}", "(.+?)").replace(r"\ ", " +")
+                self._patterns.append((re.compile(pattern), self.phrases[english]))
 
     def phrase(self, text: str) -> str:
         """Return a text that may be a filled template of the catalogue."""
@@ -178,10 +181,3 @@ def _as_text(fact: Fact) -> str:
 
 def _localized_fact(fact: Fact) -> Fact:
     return _catalogue.phrase(fact) if isinstance(fact, str) else fact
-
-
-def _as_pattern(english: str) -> str:
-    # One word, so that a sentence of a server is not taken for a phrase of ours.
-    pattern = re.escape(english).replace(r"\{\}", r"(\S+)")
-    # Columns are aligned with more than one space.
-    return pattern.replace(r"\{\*\}", "(.+?)").replace(r"\ ", " +")

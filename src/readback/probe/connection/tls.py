@@ -101,7 +101,9 @@ def _findings(
         "version": best.handshake.version,
         "milliseconds": round(best.handshake.seconds * 1000, 3),
         "days": own.days_left,
-        "left": _time_left(own.days_left),
+        "left": f"{own.days_left} day{'s' if own.days_left != 1 else ''}"
+        if own.days_left
+        else "less than a day",
     }
     if error := best.strict_error:
         facts["reason"] = sanitize(error.verify_message)
@@ -109,12 +111,6 @@ def _findings(
     fine = "tls.ok_private" if is_private else "tls.ok"
     said = [diagnose(id, figure=figure, **facts) for id in ids or [fine]]
     return [diagnoses.from_error(found.trouble), *said] if found.trouble else said
-
-
-def _time_left(days: int | None) -> str:
-    if not days:
-        return "less than a day"
-    return "1 day" if days == 1 else f"{days} days"
 
 
 def _is_public_host(context: ProbeContext) -> bool:
