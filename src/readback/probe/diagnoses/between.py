@@ -1,7 +1,5 @@
 """Diagnoses of what happens to requests between this machine and the service."""
 
-from __future__ import annotations
-
 from readback.contract import MODEL
 from readback.probe.diagnoses.templates import machine, network, ok, proxy, service
 

@@ -1,7 +1,5 @@
 """Diagnoses of the connection: proxies, DNS and TCP."""
 
-from __future__ import annotations
-
 from readback.probe.diagnoses.templates import (
     entered,
     machine,

@@ -4,8 +4,6 @@ The versions that a sentence about another program holds for are in the lines be
 they come from the table in `clients.comparison`.
 """
 
-from __future__ import annotations
-
 from readback.probe.diagnoses.templates import (
     entered,
     library,

@@ -1,7 +1,5 @@
 """Diagnoses of the run itself, of a comparison, and of a path that is not steady."""
 
-from __future__ import annotations
-
 from readback.probe.diagnoses.templates import (
     entered,
     machine,

@@ -1,7 +1,5 @@
 """Diagnoses of the service: what responds, and whether it keeps to the contract."""
 
-from __future__ import annotations
-
 from readback.contract import MAX_CONTENT_BYTES, MODEL
 from readback.probe.diagnoses.templates import (
     CHECK_BETWEEN,

@@ -1,7 +1,5 @@
 """Diagnoses of TLS: the handshake, the certificate, the stores of this machine."""
 
-from __future__ import annotations
-
 from readback.probe.diagnoses.templates import (
     entered,
     machine,
