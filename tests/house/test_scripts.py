@@ -56,7 +56,8 @@ def test_make_test_looks_for_chromium_before_it_installs_anything():
 def test_without_network_the_installation_ends_with_one_sentence(tmp_path):
     shutil.copytree(ROOT / "scripts", tmp_path / "scripts")
     (tmp_path / "requirements").mkdir()
-    (tmp_path / "requirements" / "run.txt").write_text(REQUIREMENT)
+    for name in ("pip.txt", "run.txt"):
+        (tmp_path / "requirements" / name).write_text(REQUIREMENT)
     # This environment is complete, and pip gets as far as the download.
     (tmp_path / ".venv").mkdir()
     # Without the file, the Python of a distribution would let pip install nothing.
