@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 from functools import partial
+from html import unescape
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ import yaml
 
 from tests.support import pages
 from tests.support.browser import Browser
-from tests.support.oidc_provider import oidc_provider
+from tests.support.oidc_provider import Provider, oidc_provider
 from tests.support.pages import ROOT, block
 from tests.support.terminal import answer
 from tests.support.waiting import PATIENCE, wait_until
@@ -301,6 +302,23 @@ def set_up_for_real_users(issuer: str, secret: str) -> None:
     assert "single sign-on" in Browser(CABINET).get("/accounts/login/")
 
 
+def log_in_with_the_provider(provider: Provider, name: str, email: str) -> str:
+    """Press the button of the login page; return the page at which the login ends."""
+    provider.add(name, email)
+    with requests.Session() as browser:
+        browser.trust_env, browser.verify = False, f"{FOLDER}/secrets/certificate"
+        browser.get(f"{provider.issuer}/enter/{name}").raise_for_status()
+        page = browser.get(f"{CABINET}/accounts/login/").text
+        button = re.search(r'action="(\S+oidc/login/)".*?value="(\w+)"', page, re.S)
+        assert button, page
+        fields = {"csrfmiddlewaretoken": button[2]}
+        sent = {"data": fields, "headers": {"Referer": f"{CABINET}/accounts/login/"}}
+        page = browser.post(CABINET + button[1], **sent).text
+        onward = re.search(rf'href="({re.escape(provider.issuer)}/[^"]+)"', page)
+        assert onward, page
+        return browser.get(unescape(onward[1])).text
+
+
 def move_to_a_new_machine() -> None:
     sh(block("docker compose exec -T cabinet readback backup"))
     saved = (FOLDER / "backup.tar").read_bytes()
@@ -322,6 +340,11 @@ def main() -> None:
         keys = f"{provider.issuer}/.well-known/jwks.json"
         requests.get(keys, timeout=PATIENCE).raise_for_status()
         set_up_for_real_users(provider.issuer, provider.client_secret)
+        provider.allow(f"{CABINET}/accounts/oidc/callback/")
+        alice = log_in_with_the_provider(provider, "alice", "alice@example.org")
+        assert f"…{key[-4:]}" in alice, "the account that the page has created"
+        mallory = log_in_with_the_provider(provider, "mallory", "m@example.net")
+        assert "You have no account here" in mallory, "of another domain"
         move_to_a_new_machine()
         models(request, key)
         assert 'name="password"' not in Browser(CABINET).log_in(OPERATOR, PASSWORD)
