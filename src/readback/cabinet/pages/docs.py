@@ -302,7 +302,7 @@ def _of_page(name: str, language: str) -> Iterator[DocSection]:
         yield DocSection(name, title, setting, place, (_plain(meaning),))
     heading, in_code, is_open = title, False, False
     lines: list[str] = []
-    for line in text.splitlines():
+    for line in _SETTING_ROW.sub("", text).splitlines():
         if line.lstrip().startswith("```"):
             in_code, is_open = not in_code, False
         elif not in_code and (match := re.match(r"#{1,4} (.+)", line)):
