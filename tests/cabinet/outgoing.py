@@ -12,9 +12,9 @@ from tests.support.waiting import wait_until
 def sending() -> Iterator[None]:
     """Send mails in this process, as each worker of the cabinet does."""
     from readback.cabinet.accounts.mail_rendering import render
-    from readback.cabinet.mail.sender import Sender
+    from readback.cabinet.mail import notices, outbox
 
-    sender = Sender(render)
+    sender = outbox.Sender(render, notices.add_due_reminders)
     sender.start()
     try:
         yield
@@ -25,7 +25,7 @@ def sending() -> Iterator[None]:
 
 
 def _senders() -> list[threading.Thread]:
-    from readback.cabinet.mail.sender import Sender
+    from readback.cabinet.mail.outbox import Sender
 
     return [each for each in threading.enumerate() if isinstance(each, Sender)]
 

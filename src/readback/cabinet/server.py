@@ -76,10 +76,11 @@ def load_application() -> Callable[..., Any]:
 
 def _start_sender(worker: CabinetWorker) -> None:
     from readback.cabinet.accounts.mail_rendering import render
-    from readback.cabinet.mail.sender import Sender
+    from readback.cabinet.mail import notices, outbox
     from readback.cabinet.single_sign_on import leavers
 
-    worker.mail_sender = Sender(render, leavers.work)
+    rounds = (notices.add_due_reminders, leavers.work)
+    worker.mail_sender = outbox.Sender(render, *rounds)
     worker.mail_sender.start()
 
 

@@ -10,7 +10,7 @@ from django.db import connection
 from django.utils import timezone
 
 from readback.cabinet.accounts import services
-from readback.cabinet.mail import outbox, sender
+from readback.cabinet.mail import outbox
 from readback.cabinet.models import OutgoingMail, User
 from tests.cabinet.accounts.test_security_log import _everything_stored
 from tests.cabinet.outgoing import mail_server_at, sending, wait_until_sent
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.usefixtures("database")
 @pytest.fixture
 def fast_retries(monkeypatch) -> None:
     for name in ("_LONGEST_DELAY_SECONDS", "_LONGEST_PAUSE_SECONDS"):
-        monkeypatch.setattr(sender, name, 0.01)
+        monkeypatch.setattr(outbox, name, 0.01)
 
 
 @pytest.fixture
@@ -43,8 +43,8 @@ def log(monkeypatch) -> list[str]:
     lines: list[str] = []
     handler = logging.Handler()
     handler.emit = lambda record: lines.append(record.getMessage())
-    monkeypatch.setattr(sender._log, "handlers", [handler])
-    monkeypatch.setattr(sender._log, "propagate", False)
+    monkeypatch.setattr(outbox._log, "handlers", [handler])
+    monkeypatch.setattr(outbox._log, "propagate", False)
     return lines
 
 
@@ -141,13 +141,13 @@ def test_a_server_that_drips_is_left_at_the_deadline(mails, fast_retries, monkey
 
 @ON_SQLITE
 def test_the_delays_grow_to_minutes_and_differ():
-    longest = sender._LONGEST_DELAY_SECONDS
-    delays = [sender._delay(failures, longest) for failures in range(1, 40)]
+    longest = outbox._LONGEST_DELAY_SECONDS
+    delays = [outbox._delay(failures, longest) for failures in range(1, 40)]
 
     for delay, full in zip(delays, (1, 2, 4, 8, 16, 32, 64, 128, 256), strict=False):
         assert full / 2 <= delay <= full
     assert all(150 <= delay <= 300 for delay in delays[9:])
-    assert 150 <= sender._delay(10_000, longest) <= 300
+    assert 150 <= outbox._delay(10_000, longest) <= 300
     assert len(set(delays)) == len(delays)
 
 

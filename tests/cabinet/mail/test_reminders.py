@@ -10,7 +10,6 @@ from readback.cabinet.accounts import services as account_services
 from readback.cabinet.accounts.mail_rendering import render
 from readback.cabinet.keys import services as key_services
 from readback.cabinet.mail import notices, outbox
-from readback.cabinet.mail import sender as mail_sender
 from readback.cabinet.models import Key, OutgoingMail, User
 from tests.cabinet.accounts.test_sessions import clock
 from tests.cabinet.outgoing import mail_server_at, sending, wait_until_sent
@@ -147,7 +146,8 @@ def test_a_sender_reminds_and_the_mail_says_what_to_do(alice, mail_server):
     mail_server.messages.clear()
     key = a_key(alice, 5 * DAY)
 
-    senders = [mail_sender.Sender(render), mail_sender.Sender(render)]
+    reminders = notices.add_due_reminders
+    senders = [outbox.Sender(render, reminders) for _ in range(2)]
     with mail_server_at(mail_server.url):
         for sender in senders:
             sender.start()

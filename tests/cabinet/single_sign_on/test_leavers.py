@@ -9,7 +9,7 @@ from django.utils import timezone
 from readback.cabinet.accounts import services
 from readback.cabinet.keys import selectors as key_selectors
 from readback.cabinet.keys import services as key_services
-from readback.cabinet.mail.sender import Sender
+from readback.cabinet.mail.outbox import Sender
 from readback.cabinet.models import OutgoingMail, User
 from readback.cabinet.single_sign_on import leavers
 from tests.cabinet.accounts.test_sessions import clock
