@@ -152,8 +152,7 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         return super().changelist_view(request, *args, **options)
 
     def _run(self, request: HttpRequest, rows: QuerySet[Any]) -> None:
-        operation = self.operations[request.POST["action"]]
-        self._apply(request, self._rows_for(operation, request, rows), operation)
+        self._apply(request, rows, self.operations[request.POST["action"]])
 
     def _rows_for(
         self, operation: Operation, request: HttpRequest, rows: QuerySet[Any]
@@ -189,13 +188,10 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         page = f"admin:{self.opts.app_label}_{self.opts.model_name}"
         if request.method == "POST":
             alone = self.model._default_manager.filter(pk=pk)
-            self._apply(request, self._rows_for(operation, request, alone), operation)
-            is_left = alone.exists()
-            return (
-                redirect(f"{page}_change", pk)
-                if is_left
-                else redirect(f"{page}_changelist")
-            )
+            self._apply(request, alone, operation)
+            if alone.exists():
+                return redirect(f"{page}_change", pk)
+            return redirect(f"{page}_changelist")
         context = {
             **self.admin_site.each_context(request),
             "opts": self.opts,
@@ -215,7 +211,7 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         """
         changed = 0
         # A list, because a change may take a row out of the query.
-        selected = list(rows)
+        selected = list(self._rows_for(operation, request, rows))
         for row in selected:
             try:
                 with transaction.atomic():
