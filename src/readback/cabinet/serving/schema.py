@@ -49,16 +49,16 @@ def is_new(applied: list[str]) -> bool:
 def pending() -> list[str]:
     # Almost always there are none. To see this by the names of the files alone saves
     # every start and every command a fifth of Django's part of it.
-    if _files() <= _applied():
+    if _files() <= applied():
         return []
     executor = MigrationExecutor(connection)
     plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
     return [f"{migration.app_label}.{migration.name}" for migration, _ in plan]
 
 
-def _files() -> set[tuple[str, str]]:
+def _files() -> set[str]:
     return {
-        (app.label, file.name)
+        f"{app.label}.{file.name}"
         for app in apps.get_app_configs()
         for file in iter_modules([str(Path(app.path, "migrations"))])
         # As Django does, leave out what an editor or an operator has put beside them.
@@ -72,35 +72,27 @@ def unknown(names: Iterable[str] | None = None) -> list[str]:
     Without names, those that are applied to the database.
     """
     files = _files()
-    migrated_apps = {app for app, _ in files}
-    found = _applied() if names is None else set(map(_row, names))
-    without_file = {row for row in found - files if row[0] in migrated_apps}
+    migrated_apps = tuple({f"{name.partition('.')[0]}." for name in files})
+    found = applied() if names is None else set(names)
+    without_file = {name for name in found - files if name.startswith(migrated_apps)}
     if not without_file:
         return []
     replaced = {
-        row
+        f"{app}.{name}"
         for each in MigrationLoader(None).disk_migrations.values()
-        for row in each.replaces
+        for app, name in each.replaces
     }
-    return [".".join(row) for row in sorted(without_file - replaced)]
+    return sorted(without_file - replaced)
 
 
 def missing(names: Iterable[str]) -> bool:
     """Return whether a database with these migrations lacks one of this version."""
-    return not _files() <= set(map(_row, names))
+    return not _files() <= set(names)
 
 
-def applied() -> list[str]:
-    return [f"{app}.{name}" for app, name in sorted(_applied())]
-
-
-def _row(name: str) -> tuple[str, str]:
-    app, _, migration = name.partition(".")
-    return app, migration
-
-
-def _applied() -> set[tuple[str, str]]:
-    return set(MigrationRecorder(connection).applied_migrations())
+def applied() -> set[str]:
+    recorded = MigrationRecorder(connection).applied_migrations()
+    return {f"{app}.{name}" for app, name in recorded}
 
 
 @contextmanager

@@ -83,7 +83,7 @@ def copy(url: str, target: Path) -> dict[str, Any]:
         return {
             "database": "postgresql",
             "database_version": str(_server_version()),
-            "migrations": schema.applied(),
+            "migrations": sorted(schema.applied()),
             "roles": sorted(name for (name,) in rows(_ROLES, [_names()])),
         }
 
