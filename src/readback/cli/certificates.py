@@ -39,10 +39,24 @@ class UnusableCertificate(Exception):
 def check(config: Config) -> list[Certificate]:
     """Return the certificates of the chain; raise `UnusableCertificate`."""
     assert config.tls_certificate and config.tls_key
-    certificate = _text("READBACK_TLS_CERTIFICATE", config.tls_certificate)
-    pems = _CERTIFICATE.findall(certificate)
-    _check_certificate_file(config.tls_certificate, pems)
-    _check_key_file(config.tls_key, _text("READBACK_TLS_KEY", config.tls_key))
+    setting = f"READBACK_TLS_CERTIFICATE: {config.tls_certificate}"
+    pems = _CERTIFICATE.findall(_text(setting, config.tls_certificate))
+    if not pems:
+        raise UnusableCertificate(
+            f"{setting} contains no certificate in PEM format",
+            "A PEM file has lines with BEGIN CERTIFICATE; `openssl x509` converts "
+            "other formats.",
+        )
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(
+            cadata="\n".join(pems)
+        )
+    except (ssl.SSLError, TypeError):  # TypeError: it is not ASCII
+        raise UnusableCertificate(
+            f"{setting} is damaged: it contains a certificate that cannot be decoded",
+            "Copy the file again.",
+        ) from None
+    _check_key_file(config.tls_key)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     try:
         context.load_cert_chain(config.tls_certificate, config.tls_key, password="")
@@ -66,33 +80,15 @@ def _text(setting: str, path: Path) -> str:
         content = path.read_bytes().removeprefix(BOM_UTF8)  # OpenSSL ignores it, too
     except OSError as error:
         raise UnusableCertificate(
-            f"{setting}: {path} cannot be read: {error.strerror}",
+            f"{setting} cannot be read: {error.strerror}",
             "Check the path, and that the user of the service may read the file.",
         ) from None
     return content.decode("ascii", "replace")
 
 
-def _check_certificate_file(path: Path, pems: list[str]) -> None:
-    setting = f"READBACK_TLS_CERTIFICATE: {path}"
-    if not pems:
-        raise UnusableCertificate(
-            f"{setting} contains no certificate in PEM format",
-            "A PEM file has lines with BEGIN CERTIFICATE; `openssl x509` converts "
-            "other formats.",
-        )
-    try:
-        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(
-            cadata="\n".join(pems)
-        )
-    except (ssl.SSLError, TypeError):  # TypeError: it is not ASCII
-        raise UnusableCertificate(
-            f"{setting} is damaged: it contains a certificate that cannot be decoded",
-            "Copy the file again.",
-        ) from None
-
-
-def _check_key_file(path: Path, text: str) -> None:
+def _check_key_file(path: Path) -> None:
     setting = f"READBACK_TLS_KEY: {path}"
+    text = _text(setting, path)
     if not _PRIVATE_KEY.search(text):
         raise UnusableCertificate(
             f"{setting} contains no private key in PEM format",
