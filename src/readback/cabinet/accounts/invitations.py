@@ -54,7 +54,14 @@ def invitation_create(
         email = NormalisedEmailField().clean(email)
     except ValidationError as error:
         raise ServiceError(" ".join(error.messages)) from None
-    check_invitable(email)
+    services.check_domain(email)
+    account = selectors.account_find(email)
+    if account is not None and not selectors.account_is_unused(account):
+        if account.is_active:
+            raise AccountExistsError
+        raise ServiceError(
+            _("The account with this address is deactivated. Activate it instead.")
+        )
     invitation_delete_old()
     now, lifetime = timezone.now(), timedelta(days=days)
     fields = {
@@ -124,19 +131,6 @@ def invitation_delete_old() -> None:
     """Delete invitations that ended some time ago; called at logins and invitations."""
     end = timezone.now() - KEPT
     Invitation.objects.filter(Q(accepted_at__lt=end) | Q(expires_at__lt=end)).delete()
-
-
-def check_invitable(email: str) -> None:
-    """Raise ServiceError if the address has an account or can have none."""
-    services.check_domain(email)
-    account = selectors.account_find(email)
-    if account is None or selectors.account_is_unused(account):
-        return
-    if not account.is_active:
-        raise ServiceError(
-            _("The account with this address is deactivated. Activate it instead.")
-        )
-    raise AccountExistsError
 
 
 def invitation_link(invitation: Invitation) -> str:
