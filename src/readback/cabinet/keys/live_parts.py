@@ -69,7 +69,11 @@ def respond(
     request: HttpRequest, template: str, read: Callable[[], dict[str, Any]]
 ) -> HttpResponse:
     """Return the part that `read` reads, or 204 if the browser has this version."""
-    proof = proof_now(request)
+    assert request.resolver_match
+    # Otherwise pages that were opened together would take the long way together.
+    at = int(time.time()) - randrange(PROOF_SECONDS // 2)
+    # Before the part is read: the next poll finds a row that is written in between.
+    proof = _proof(request, request.resolver_match, f"{at:08x}")
     context = read()
     version = context["version"]
     if request.GET.get("seen", "").startswith(version):
@@ -112,18 +116,6 @@ def unchanged(request: HttpRequest) -> HttpResponse | None:
     response = HttpResponse(status=204)
     add_never_cache_headers(response)
     return response
-
-
-def proof_now(request: HttpRequest) -> str:
-    """Return the proof for the part that is asked for.
-
-    Ask for it before the part is read: a row that is written in between is then found
-    by the next poll.
-    """
-    assert request.resolver_match
-    # Otherwise pages that were opened together would take the long way together.
-    age = randrange(PROOF_SECONDS // 2)
-    return _proof(request, request.resolver_match, f"{int(time.time()) - age:08x}")
 
 
 def _proof(request: HttpRequest, match: ResolverMatch, at: str) -> str:
