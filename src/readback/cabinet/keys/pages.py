@@ -1,6 +1,8 @@
-"""The list of an account's keys, the page of each key, and their forms.
+"""The pages of keys: their list, the page of each, a new one, and their forms.
 
-Services make the final checks.
+Services make the final checks. Requests without an accepted key belong to the reader's
+network, not to a key or an account. They are on the page of a new key while its owner
+waits, and on a page of their own, for whoever asks why nothing arrives.
 """
 
 from datetime import datetime, timedelta
@@ -12,34 +14,44 @@ from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
-from django.http import HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.text import slugify
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from django.views.decorators.http import require_POST
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST
 
 from readback.cabinet.accounts.forms import NameField, service_errors
 from readback.cabinet.keys import (
     chart,
     journal,
     live_parts,
-    new_key,
     refusals,
     selectors,
     send_test,
     services,
+    snippets,
 )
 from readback.cabinet.keys.selectors import owned_key
+from readback.cabinet.keys.send_test import PROGRAM
 from readback.cabinet.models import Key
-from readback.cabinet.serving import downloads
+from readback.cabinet.serving import downloads, shown_once, visitors
 from readback.cabinet.serving.visitors import (
     AccountRequest,
     personal_form,
     personal_page,
 )
-from readback.contract import JOURNAL_ROWS, MAX_ACTIVE_KEYS, REVOCATION_SECONDS
+from readback.contract import (
+    JOURNAL_ROWS,
+    MAX_ACTIVE_KEYS,
+    MODEL,
+    REFUSALS,
+    REVOCATION_SECONDS,
+    UNMATCHED_SECONDS,
+)
 
 # The chart shows 30 days in UTC; one more covers the start of the first day.
 _DAYS = 31
@@ -107,7 +119,7 @@ def key_list(request: AccountRequest) -> HttpResponse:
         with service_errors(form):
             label = form.cleaned_data["label"]
             new = services.key_create(request.user, label, form.expires_at)
-            return new_key.show_once(request, new)
+            return _show_once(request, new)
     active = list(selectors.keys_with_requests_today(request.user))
     current = [key for key in active if not key.replaced_by_id]
     inactive, inactive_count = selectors.keys_inactive(request.user, _INACTIVE_SHOWN)
@@ -142,7 +154,7 @@ def rotate(request: AccountRequest, key_id: int) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         with service_errors(form):
             try:
-                return new_key.show_once(request, services.key_rotate(key, form.chosen))
+                return _show_once(request, services.key_rotate(key, form.chosen))
             except services.AlreadyRotated:
                 # Of two clicks, the browser shows the second response. The cookie of
                 # the first one lets this page show the new key, too.
@@ -247,3 +259,107 @@ def export(request: AccountRequest, key_id: int, extension: str) -> HttpResponse
     parts = filter(None, ("journal", slugify(key.label), key.last_four))
     downloads.name_file(response, "-".join(parts), extension)
     return response
+
+
+def _show_once(request: HttpRequest, new: services.NewKey) -> HttpResponse:
+    path = reverse("new_key", args=[new.key.pk])
+    return shown_once.redirect_to(path, request, new.text)
+
+
+# Not HEAD: it would use up the one time that the key is shown. A POST sends a test; it
+# carries the key, which the page shows again.
+@require_http_methods(["GET", "POST"])
+@never_cache
+@login_required
+def new_key(request: AccountRequest, key_id: int) -> HttpResponse:
+    key = owned_key(request, key_id)
+    text = _text_of(request, key)
+    if text is None:
+        messages.info(
+            request,
+            _(
+                "This key has already been shown and cannot be shown again. If you did "
+                "not copy it, revoke it and create a new one."
+            ),
+        )
+        return redirect("key", key_id=key.pk)
+    test = send_test.from_post(request, key)
+    base_url = settings.CONFIG.base_url
+    context = {
+        "text": text,
+        "replaced": selectors.key_replaced_by(key),
+        "test": test,
+        "model": MODEL,
+        "snippets": snippets.filled(base_url, text),
+        "settings": snippets.dialogue(base_url, text),
+        **snippets.probe_offer(),
+        **_latest_request(request, key),
+    }
+    response = render(request, "keys/new_key.html", context, status=test.status)
+    shown_once.delete_cookie(response, request.path)
+    return response
+
+
+@personal_page
+def latest_request(request: AccountRequest, key_id: int) -> HttpResponse:
+    read = partial(_latest_request, request, owned_key(request, key_id))
+    return live_parts.respond(request, "keys/latest_request.html", read)
+
+
+def _text_of(request: AccountRequest, key: Key) -> str | None:
+    """Return the key itself: from the form that sends a test, or handed over once."""
+    if request.method != "POST":
+        return shown_once.pop(request)
+    text = request.POST.get("key", "")
+    return text if send_test.is_key(key, text) else None
+
+
+def _latest_request(request: AccountRequest, key: Key) -> dict[str, object]:
+    """Return the latest request of a program, or what else has arrived so far."""
+    latest = selectors.latest_request(key, but_rather_not_of=PROGRAM)
+    if latest is None or latest.user_agent.startswith(PROGRAM):
+        waiting = unmatched(request)
+        version = live_parts.version_of(waiting["version"], latest and latest.pk)
+        return {**waiting, "key": key, "test_entry": latest, "version": version}
+    return {
+        "key": key,
+        "latest": refusals.explain(latest),
+        "version": live_parts.version_of(latest.pk),
+    }
+
+
+@personal_page
+def unmatched_page(request: AccountRequest, key_id: int) -> HttpResponse:
+    key = _asked_for(request, key_id)
+    context = {"key": key, **unmatched(request), **snippets.probe_offer()}
+    return render(request, "keys/key_unmatched.html", context)
+
+
+@personal_page
+def unmatched_part(request: AccountRequest, key_id: int) -> HttpResponse:
+    _asked_for(request, key_id)
+    read = partial(unmatched, request)
+    return live_parts.respond(request, "keys/unmatched.html", read)
+
+
+def unmatched(request: HttpRequest) -> dict[str, object]:
+    """Return the context of keys/unmatched.html; without a query if it is off."""
+    if not settings.CONFIG.unmatched_requests:
+        return {"unmatched": None, "version": live_parts.version_of()}
+    rows = selectors.unmatched_requests(visitors.client_address(request))
+    # During an upgrade, a newer API may write a code that this cabinet does not know.
+    known = [row for row in rows if row.code in REFUSALS]
+    return {
+        "unmatched": [(row, refusals.sentence(row)) for row in known],
+        "minutes": UNMATCHED_SECONDS // 60,
+        "version": live_parts.version_of(
+            [(row.pk, row.at, row.digest) for row in known]
+        ),
+    }
+
+
+def _asked_for(request: AccountRequest, key_id: int) -> Key:
+    key = owned_key(request, key_id)
+    if not settings.CONFIG.unmatched_requests:
+        raise Http404
+    return key
