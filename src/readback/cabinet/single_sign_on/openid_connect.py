@@ -213,9 +213,18 @@ def verified_claims(
 ) -> dict[str, Any]:
     """Return the claims of a token that the provider has signed for this client."""
     try:
+        header = jwt.get_unverified_header(token)
+        algorithm = header.get("alg")
+        if algorithm not in _ALGORITHMS:
+            raise ProviderError("its token is not signed with a private key")
+        key = _find(provider_documents.keys(issuer), header)
+        if key is None:  # the provider may have a new one
+            key = _find(provider_documents.keys(issuer, refresh=True), header)
+        if key is None:
+            raise ProviderError("its token is signed with an unknown key")
         claims: dict[str, Any] = jwt.decode(
             token,
-            _key_of(token, issuer),
+            jwt.PyJWK(key, algorithm),
             algorithms=sorted(_ALGORITHMS),
             audience=client_id,
             issuer=provider_documents.configuration(issuer)["issuer"],
@@ -227,21 +236,6 @@ def verified_claims(
         check = type(error).__name__
         raise ProviderError(f"its token is not valid: {check}") from None
     return claims
-
-
-def _key_of(token: str, issuer: str) -> jwt.PyJWK:
-    """Return the provider's key that the token names, for the algorithm it names."""
-    header = jwt.get_unverified_header(token)
-    algorithm = header.get("alg")
-    if algorithm not in _ALGORITHMS:
-        raise ProviderError("its token is not signed with a private key")
-    found = _find(provider_documents.keys(issuer), header)
-    if found is None:
-        # The provider may have a new key.
-        found = _find(provider_documents.keys(issuer, refresh=True), header)
-    if found is None:
-        raise ProviderError("its token is signed with an unknown key")
-    return jwt.PyJWK(found, algorithm)
 
 
 def _find(keys: list[Any], header: dict[str, Any]) -> dict[str, Any] | None:
