@@ -93,14 +93,18 @@ def key_rotate(key: Key, overlap: timedelta) -> NewKey:
         raise AlreadyRotated(_("This key has already been rotated."))
     if not old.is_active:
         raise ServiceError(_("Only an active key can be rotated. Create a new key."))
-    if overlap:
-        _check_rotated(owner)
-    new = _key_store(
-        owner,
-        old.label,
-        old.renewed_expiry,
-        explains_refusals=old.explains_refusals,
-    )
+    # Keep the rotated keys that still work from becoming many.
+    rotated = selectors.keys_active(owner).exclude(replaced_by=None)
+    if overlap and rotated.count() >= MAX_ACTIVE_KEYS:
+        raise ServiceError(
+            _(
+                "%(limit)d rotated keys still work, the maximum for an account. Revoke "
+                "one of them, or let this key end now."
+            )
+            % {"limit": MAX_ACTIVE_KEYS}
+        )
+    explains = old.explains_refusals
+    new = _key_store(owner, old.label, old.renewed_expiry, explains_refusals=explains)
     _end_rotated(old, new.key, overlap)
     notices.key_rotated(old, new.key)
     return new
@@ -152,19 +156,6 @@ def _lock_for_new_key(owner: User) -> User:
     if not account_is_confirmed(owner):
         raise ServiceError(_("The account's e-mail address is not confirmed."))
     return owner
-
-
-def _check_rotated(owner: User) -> None:
-    """Keep the rotated keys that still work from becoming many."""
-    rotated = selectors.keys_active(owner).exclude(replaced_by=None)
-    if rotated.count() >= MAX_ACTIVE_KEYS:
-        raise ServiceError(
-            _(
-                "%(limit)d rotated keys still work, the maximum for an account. Revoke "
-                "one of them, or let this key end now."
-            )
-            % {"limit": MAX_ACTIVE_KEYS}
-        )
 
 
 def _end_rotated(old: Key, new: Key, overlap: timedelta) -> None:
