@@ -104,8 +104,7 @@ class CabinetWorker(PlaneWorker):
                 # Accept the connections in the kernel's queue, but no new ones: their
                 # clients may have sent a request already, and would lose it.
                 for listener in self._listeners:
-                    # asyncio would log an error of a unix socket that turns clients
-                    # away.
+                    # asyncio would log an error if a unix socket did this.
                     if listener.family != socket.AF_UNIX:
                         turn_away(listener)
                 await self._wait()
