@@ -32,7 +32,7 @@ HTTP = {
     "http.compressed": proxy.warn("""
         Readback responded, but something compresses its responses ({coding}) although
         the request did not allow it.
-        ⇒ Clients that do not decompress cannot read them. Turn compression off in the
+        ⇒ Clients without decompression cannot read them. Turn compression off in the
         proxy."""),
     "http.no_connection": network.fail("""
         A second connection could not be opened: {reason}.
@@ -62,8 +62,8 @@ HTTP = {
         slow. If it still stops, a proxy or filter holds it back: ask your network's
         administrator."""),
     "http.length_too_large": proxy.fail("""
-        The Content-Length of the response is {length}, but its body ends after
-        {received} bytes, and is complete JSON.
+        The Content-Length of the response is {length}, but its body is complete JSON
+        and ends after {received} bytes.
         ⇒ Clients wait for the rest or report an error. Look for a gateway that changes
         a response and keeps its old Content-Length."""),
     "http.error_in_success": service.fail("""
