@@ -12,7 +12,6 @@ from readback.cabinet.keys.recorded_exchange import (
     MAX_AT_ONCE,
     ExchangeFailure,
     RecordedExchange,
-    Target,
 )
 from readback.http_client import MAX_RECEIVED_BYTES, NoFreeSlot
 from tests.support.authority import Authority
@@ -36,7 +35,7 @@ def short_deadline(monkeypatch, patience):
 
 
 def post(url: str, body: bytes = b"{}", unix_socket: str = "") -> RecordedExchange:
-    return recorded_exchange.post(Target(url, unix_socket), {"A": "b"}, body)
+    return recorded_exchange.post(url, unix_socket, {"A": "b"}, body)
 
 
 def test_what_is_recorded_is_what_the_other_side_sent_and_received():

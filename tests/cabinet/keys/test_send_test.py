@@ -462,15 +462,12 @@ def test_without_a_public_address_the_only_unix_socket_is_asked():
     config = replace(settings.CONFIG, public_base_url="", api_bind=(unix,))
 
     target = send_test._target(config)
-    assert target.url == "http://localhost/v1/chat/completions"
-    assert target.unix_socket == path
+    assert target == ("http://localhost/v1/chat/completions", path)
     target = send_test._target(replace(config, api_bind=(unix, tcp)))
-    assert target.url == "http://[::1]:8000/v1/chat/completions"
-    assert target.unix_socket == ""
+    assert target == ("http://[::1]:8000/v1/chat/completions", "")
     public = "https://api.example.org/v1"
     target = send_test._target(replace(config, public_base_url=public))
-    assert target.url == f"{public}/chat/completions"
-    assert target.unix_socket == ""
+    assert target == (f"{public}/chat/completions", "")
 
 
 @ON_SQLITE

@@ -13,7 +13,7 @@ from enum import StrEnum
 from functools import partial
 from http.client import HTTPException, HTTPResponse, IncompleteRead
 from socket import AF_UNIX
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from readback.http_client import AnswerTooLarge, BoundedConnection, Slots
 
@@ -40,14 +40,6 @@ class ExchangeFailure(StrEnum):
     TOO_LARGE = "too_large"
 
 
-@dataclass(frozen=True)
-class Target:
-    """Where a request goes: a URL, or a unix socket that serves this URL."""
-
-    url: str
-    unix_socket: str = ""
-
-
 @dataclass
 class RecordedExchange:
     """What was sent and received; filled in while it happens."""
@@ -65,10 +57,13 @@ class RecordedExchange:
 
 
 def post(
-    target: Target, headers: Mapping[str, str | bytes], body: bytes
+    url: str, unix_socket: str, headers: Mapping[str, str | bytes], body: bytes
 ) -> RecordedExchange:
-    """Send a POST request; raise `NoFreeSlot` if too many are running."""
-    exchange = partial(_exchange, target, headers, body)
+    """Send a POST request to a URL, or to the unix socket that serves it, if any.
+
+    Raise `NoFreeSlot` if too many are running.
+    """
+    exchange = partial(_exchange, urlsplit(url), unix_socket, headers, body)
     try:
         return _slots.run(exchange, SECONDS + _GRACE_SECONDS)
     except TimeoutError:  # what follows the look-up has a deadline of its own
@@ -76,15 +71,15 @@ def post(
 
 
 def _exchange(
-    target: Target, headers: Mapping[str, str | bytes], body: bytes
+    url: SplitResult, unix_socket: str, headers: Mapping[str, str | bytes], body: bytes
 ) -> RecordedExchange:
-    url, begun, exchange = urlsplit(target.url), time.monotonic(), RecordedExchange()
+    begun, exchange = time.monotonic(), RecordedExchange()
     connection = BoundedConnection(
         url.hostname or "",
         url.port,
         timeout=SECONDS,
         is_tls=url.scheme == "https",
-        address=(AF_UNIX, target.unix_socket) if target.unix_socket else None,
+        address=(AF_UNIX, unix_socket) if unix_socket else None,
     )
     with closing(connection):
         try:

@@ -20,7 +20,7 @@ from allauth.core import ratelimit
 from django.conf import settings
 
 from readback import __version__, keys
-from readback.cabinet.keys.recorded_exchange import RecordedExchange, Target, post
+from readback.cabinet.keys.recorded_exchange import RecordedExchange, post
 from readback.cabinet.models import Key
 from readback.cabinet.serving.visitors import AccountRequest
 from readback.config import Config
@@ -120,7 +120,8 @@ def run(key: str, text: str) -> SentTest:
         "Content-Type": "application/json",
         "Connection": "close",
     }
-    return _understood(post(_target(settings.CONFIG), headers, _utf8(body)), key, text)
+    exchange = post(*_target(settings.CONFIG), headers, _utf8(body))
+    return _understood(exchange, key, text)
 
 
 def _understood(exchange: RecordedExchange, key: str, text: str) -> SentTest:
@@ -187,12 +188,12 @@ def visible(data: bytes) -> str:
     )
 
 
-def _target(config: Config) -> Target:
-    """Return where the API is: at its public address, or at its only unix socket."""
+def _target(config: Config) -> tuple[str, str]:
+    """Return the URL of the API, and its unix socket if it has only that."""
     url = config.base_url + CHAT_PATH.removeprefix(VERSION_PREFIX)
     paths = [bind.path for bind in config.api_bind]
     is_local = not config.public_base_url and all(paths)
-    return Target(url, unix_socket=paths[0] if is_local else "")
+    return url, paths[0] if is_local else ""
 
 
 def _member(document: Any, *names: str | int) -> Any:
