@@ -18,7 +18,7 @@ provider learns which check failed; nothing is logged.
 import time
 from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
-from typing import Any, NamedTuple
+from typing import Any
 
 from allauth.socialaccount.models import SocialAccount
 from allauth.usersessions.models import UserSession
@@ -123,15 +123,6 @@ def _deactivate(account: User, now: datetime) -> bool:
     return True
 
 
-class LogoutToken(NamedTuple):
-    """Whose sessions have ended, and which: all, or those of one at the provider."""
-
-    id: str
-    issued_at: float
-    subject: str
-    session: str
-
-
 class InvalidTokenError(Exception):
     """The text says which check failed, without anything of the token."""
 
@@ -151,8 +142,11 @@ def backchannel_logout(request: HttpRequest) -> HttpResponse:
     return HttpResponse(f"{ended} sessions ended\n", "text/plain")
 
 
-def _read(token: str) -> LogoutToken:
-    """Return what a token says that passes all checks of section 2.6."""
+def _read(token: str) -> dict[str, Any]:
+    """Return the claims of a token that passes all checks of section 2.6.
+
+    Whose sessions have ended is in `sub`, and which of them in `sid`; one may be empty.
+    """
     if not 0 < len(token) <= _MAX_TOKEN_LENGTH:
         raise InvalidTokenError("logout_token is missing or too long")
     # These libraries take 14 MB of memory.
@@ -183,39 +177,33 @@ def _read(token: str) -> LogoutToken:
     is_number = isinstance(issued, int | float) and not isinstance(issued, bool)
     if not is_number or time.time() - issued > _MAX_AGE_SECONDS:
         raise InvalidTokenError("iat")
-    found = LogoutToken(
-        _name(claims, "jti"), issued, _name(claims, "sub"), _name(claims, "sid")
-    )
-    if not found.id or not (found.subject or found.session):
+    for name in ("jti", "sub", "sid"):
+        value = claims.setdefault(name, "")
+        if not isinstance(value, str) or len(value) > _MAX_NAME_LENGTH:
+            raise InvalidTokenError(name)
+    if not claims["jti"] or not (claims["sub"] or claims["sid"]):
         raise InvalidTokenError("jti, sub or sid")
-    return found
-
-
-def _name(claims: dict[str, Any], claim: str) -> str:
-    value = claims.get(claim, "")
-    if not isinstance(value, str) or len(value) > _MAX_NAME_LENGTH:
-        raise InvalidTokenError(claim)
-    return value
+    return claims
 
 
 @transaction.atomic
-def end_sessions(token: LogoutToken) -> int:
+def end_sessions(claims: dict[str, Any]) -> int:
     """End the sessions, once for each token; return how many there were.
 
     Only those that had begun when the token was issued: a token that is sent again,
     after its id is forgotten, does not end a later login.
     """
-    name = f"logout-{sessions.provider_session(token.id)}"
+    name = f"logout-{sessions.provider_session(claims['jti'])}"
     # Rolled back with the rest, so that the provider can send the token again.
     if not cache.add(name, True, 2 * _MAX_AGE_SECONDS):
         raise InvalidTokenError("jti was used before")
-    issued = datetime.fromtimestamp(token.issued_at + LEEWAY_SECONDS, UTC)
+    issued = datetime.fromtimestamp(claims["iat"] + LEEWAY_SECONDS, UTC)
     rows = UserSession.objects.filter(created_at__lt=issued)
-    if token.subject:
+    if claims["sub"]:
         people = SocialAccount.objects.filter(provider=settings.CONFIG.oidc_issuer)
-        rows = rows.filter(user__in=people.filter(uid=token.subject).values("user"))
-    if token.session:
-        rows = rows.filter(data__sid=sessions.provider_session(token.session))
+        rows = rows.filter(user__in=people.filter(uid=claims["sub"]).values("user"))
+    if claims["sid"]:
+        rows = rows.filter(data__sid=sessions.provider_session(claims["sid"]))
     accounts = set(rows.values_list("user", flat=True))
     for account in accounts:
         notices.record("logout_by_provider", account=account)
