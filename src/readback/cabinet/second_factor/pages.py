@@ -5,6 +5,7 @@ They ask for a proof (password, factor or a new login) unless the login is recen
 
 from allauth.account.decorators import reauthentication_required
 from allauth.mfa.models import Authenticator
+from cryptography.fernet import InvalidToken
 from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -92,7 +93,7 @@ def _new_secret(request: AccountRequest) -> str:
     """Return the secret that this session has been shown, so that a reload keeps it."""
     try:
         return totp.unseal(request.session[_NEW_SECRET])
-    except (KeyError, totp.UnsealError):
+    except (KeyError, InvalidToken):
         secret = totp.new_secret()
         request.session[_NEW_SECRET] = totp.seal(secret)
         return secret

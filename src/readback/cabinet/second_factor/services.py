@@ -11,6 +11,7 @@ import logging
 from typing import Any, NamedTuple
 
 from allauth.mfa.models import Authenticator
+from cryptography.fernet import InvalidToken
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils.crypto import get_random_string, salted_hmac
@@ -138,7 +139,7 @@ def second_factor_reset(account: User) -> None:
 def _use_app_code(account: User, row: Authenticator, code: str) -> bool:
     try:
         secret = totp.unseal(row.data["secret"])
-    except totp.UnsealError:
+    except InvalidToken:
         _log.error(
             "The authenticator app of account %d cannot be used: its secret was "
             "encrypted with another READBACK_SECRET_KEY.",
