@@ -17,6 +17,7 @@ import pytest
 import yaml
 
 from readback import __version__, config
+from tests.support.pages import block
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "deploy" / "kubernetes"
@@ -159,6 +160,15 @@ def test_the_patched_rule_is_the_one_for_postgresql():
     for component in ("api", "cabinet", "migrate"):
         rule = named("NetworkPolicy", component)["spec"]["egress"][0]
         assert rule == {"ports": [{"port": 5432}]}
+
+
+def test_the_page_adds_a_port_to_the_rule_for_mail():
+    [patch] = yaml.safe_load(block("- target: {kind: NetworkPolicy"))
+    [change] = yaml.safe_load(patch["patch"])
+
+    rules = named("NetworkPolicy", patch["target"]["name"])["spec"]["egress"]
+    assert change["path"] == "/spec/egress/1/ports/-"
+    assert {"port": 587} in rules[1]["ports"]
 
 
 @pytest.mark.parametrize("folder", [BASE, PRODUCTION], ids=lambda folder: folder.name)
