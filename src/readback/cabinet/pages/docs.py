@@ -255,6 +255,7 @@ def search(query: str, language: str) -> list[SearchHit]:
     """
     phrase = " ".join(query.casefold().split())
     words = phrase.split()[:_MAX_WORDS]
+    whole = re.compile(rf"(?<!\w){re.escape(phrase)}(?!\w)")
     found: list[tuple[int, SearchHit]] = []
     for section in _sections(language):
         heading = section.heading.casefold()
@@ -271,6 +272,7 @@ def search(query: str, language: str) -> list[SearchHit]:
             + 4 * (phrase in heading)
             + 2 * all(word in name for word in words)
             + 2 * any(phrase in line for line in lines)
+            + any(whole.search(line) for line in lines)
             + 6 * is_quoted
         )
         line = "" if best is None else section.lines[best]
