@@ -12,7 +12,6 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import IO
 
 USERS, KEEPER, READY = "users", "keeper", "ready.json"
 _SERVE = [sys.executable, "-P", "-m", "readback", "serve", "--ephemeral", "--json"]
@@ -25,31 +24,27 @@ def main(folder: Path) -> None:
             fcntl.flock(only_one, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return
-        with tempfile.TemporaryFile("w+") as errors:
-            _run(folder, errors)
-
-
-def _run(folder: Path, errors: IO[str]) -> None:
-    with (
-        (folder / USERS).open() as users,
-        subprocess.Popen(
-            _SERVE, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors
-        ) as server,
-    ):
-        assert server.stdout
-        ready = server.stdout.readline().decode()
-        if not ready:
-            errors.seek(0)
-            reason = errors.read().strip().removeprefix("Error: ")
-            ready = json.dumps({"error": reason})
-        # At once, so that no reader finds a part of it.
-        unfinished = folder / f"{READY}.new"
-        unfinished.write_text(ready)
-        unfinished.rename(folder / READY)
-        fcntl.flock(users, fcntl.LOCK_EX)
-        server.terminate()
-        server.wait()
-        shutil.rmtree(folder, ignore_errors=True)
+        with (
+            tempfile.TemporaryFile("w+") as errors,
+            (folder / USERS).open() as users,
+            subprocess.Popen(
+                _SERVE, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors
+            ) as server,
+        ):
+            assert server.stdout
+            ready = server.stdout.readline().decode()
+            if not ready:
+                errors.seek(0)
+                reason = errors.read().strip().removeprefix("Error: ")
+                ready = json.dumps({"error": reason})
+            # At once, so that no reader finds a part of it.
+            unfinished = folder / f"{READY}.new"
+            unfinished.write_text(ready)
+            unfinished.rename(folder / READY)
+            fcntl.flock(users, fcntl.LOCK_EX)
+            server.terminate()
+            server.wait()
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 if __name__ == "__main__":

@@ -87,29 +87,22 @@ class SharedServer:
             shutil.rmtree(self._folder, ignore_errors=True)
 
     def _start_keeper(self, settings: Mapping[str, str]) -> None:
+        # Those of the tested project may be about another server, and so may Django's.
+        inherited = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith("READBACK_") and name != "DJANGO_SETTINGS_MODULE"
+        }
+        # With one worker, requests are written in the order in which they arrived;
+        # without an interval, all of them twice a second.
+        ours = {"READBACK_WORKERS": "1", "READBACK_JOURNAL_INTERVAL": "0"}
         # As a program: importing the package would import pytest. In a session of its
         # own, so that Ctrl-C reaches only pytest. -P: nothing of the project's folder.
         self._keeper = subprocess.Popen(
             [sys.executable, "-P", keeper.__file__, str(self._folder)],
-            env=_environment(settings),
+            env={**inherited, **settings, **ours},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
-
-
-def _environment(settings: Mapping[str, str]) -> dict[str, str]:
-    """Return an environment in which only these settings of Readback exist.
-
-    Those of the tested project may be about another server, and so may Django's.
-    """
-    inherited = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith("READBACK_") and name != "DJANGO_SETTINGS_MODULE"
-    }
-    # With one worker, requests are written in the order in which they arrived; without
-    # an interval, all of them twice a second.
-    ours = {"READBACK_WORKERS": "1", "READBACK_JOURNAL_INTERVAL": "0"}
-    return {**inherited, **settings, **ours}
