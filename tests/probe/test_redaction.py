@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import pytest
 
-from readback.probe.common.redaction import Redactor, secrets_in, without_credentials
+from readback.probe.common.formatting import Redactor, secrets_in, without_credentials
 from readback.probe.entered.key import Secret
 from readback.probe.output import page
 from readback.probe.watch import Trend

@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from readback import keys
-from readback.probe.common.redaction import Redactor
+from readback.probe.common.formatting import Redactor
 from readback.probe.common.results import Diagnosis, ProbeError
 from readback.probe.diagnoses import TEMPLATES, diagnose, from_error, redacted
 from readback.probe.entered.key import Secret, check

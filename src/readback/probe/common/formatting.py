@@ -1,22 +1,54 @@
-"""How durations, characters and text from the network are written in a report.
+"""How everything that is shown is written: numbers, and texts without credentials.
 
 Everything received from the network passes through `sanitize` before it is shown: it
 removes control characters that a terminal would interpret and anything that looks like
-a credential, and it limits the length. What the run knows to be secret is removed from
-the finished report (`common.redaction`).
+a credential, and it limits the length. Every text of a finished report also passes
+through a `Redactor`, which knows the secrets of the run and hides them, whole or in
+part, wherever something repeats them. Words stay: a key that contains "proj" does not
+spoil "project".
 """
 
 from __future__ import annotations
 
+import base64
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
-from readback.probe.common.redaction import printable, without_credentials
+from readback.keys import KEY_LIKE
+from readback.probe.common.results import Fact
 
 _MAX_LENGTH = 160
 # The pattern needs linear time, whatever a peer sends.
 _TITLE = re.compile(rb"<title[^<>]*>([^<]*)</title>", re.IGNORECASE)
+HIDDEN = "…"
+# A shorter text is a part of many words, and replacing it would spoil the report.
+_SHORTEST = 6
+_SHORTEST_PART = 4
+_LONGEST_WORD = 20
+_TOKEN = re.compile(r"(?:(?!\.\.)[^\s\"'“”‘’<>(){}\[\],;|&?=/])+")
+_AROUND_TOKEN = ".:…*!"
+# What follows these words is hidden if it looks random: not in "Bearer authentication".
+_AFTER_NAME = re.compile(
+    r"((?:bearer|basic|digest|negotiate|token|api[_-]?key|secret|passw(?:or)?d|pwd"
+    r"|signature|session(?:id)?|cookie|credential|jwt)[\"']?(?:\s*[:=]\s*|\s+)[\"']?)"
+    r"([^\s\"'<>,;]{6,})",
+    re.IGNORECASE,
+)
+_URL = re.compile("https?://", re.IGNORECASE)
+_PATTERNS = (
+    # The login of a URL, then the values of its parameters and its fragment.
+    (re.compile(r"(?<=://)[^\s/?#\"'<>]*@"), ""),
+    (re.compile(r"(?<=[?&;])([\w.~%-]+=)[^\s&;#\"'<>]+"), rf"\1{HIDDEN}"),
+    (re.compile(r"(://[^\s#\"'<>]{0,2048}#)[^\s\"'<>]+"), rf"\1{HIDDEN}"),
+    (re.compile(r"eyJ[\w-]{8,}(?:\.[\w-]+)*"), HIDDEN),
+    # Some services repeat a key with most of it replaced by asterisks.
+    # It begins where a word does: a long text would otherwise take quadratic time.
+    (re.compile(r"(?<![\w*-])[\w-]*\*{3,}[\w*-]*"), HIDDEN),
+    (KEY_LIKE, "sk-…"),
+    (re.compile(r"\b(?:gsk_|hf_|xai-|pplx-|gh[a-z]_|nvapi-|glpat-)[\w-]{12,}"), HIDDEN),
+)
 
 
 def format_duration(seconds: float) -> str:
@@ -61,3 +93,90 @@ def code_points(text: str) -> str:
         hidden = unicodedata.combining(one) or one.isspace() or not one.isprintable()
         shown.append(f"U+{ord(one):04X}" if hidden else f"U+{ord(one):04X} {one}")
     return " ".join(shown) or "nothing"
+
+
+def without_credentials(text: str) -> str:
+    """Return the text without anything that looks like a credential."""
+    for pattern, shown in _PATTERNS:
+        text = pattern.sub(shown, text)
+    return _AFTER_NAME.sub(
+        lambda match: match[1] + (HIDDEN if _is_random(match[2]) else match[2]), text
+    )
+
+
+def printable(text: str) -> str:
+    """Replace every character that a terminal would interpret."""
+    return "".join(c if c.isprintable() else "�" for c in text)
+
+
+class Redactor:
+    """Hides these secrets, each with the mask that replaces it, and what looks so."""
+
+    def __init__(self, masks: Mapping[str, str]) -> None:
+        forms = {}
+        for secret, mask in masks.items():
+            # The forms in which it could be repeated.
+            encoded = base64.b64encode(secret.encode("utf-8", "replace")).decode()
+            escaped = quote(secret, safe="", errors="replace")
+            repeated = (secret, secret.strip(), unquote(secret), escaped)
+            forms.update(dict.fromkeys((*repeated, encoded.rstrip("=")), mask))
+        self._masks = {}
+        for one in sorted(forms, key=len, reverse=True):
+            if len(one) < _SHORTEST:
+                break
+            # A plain word is a secret only as a whole word.
+            is_word = one.isalpha() and one[1:].islower() and len(one) < _LONGEST_WORD
+            pattern = re.escape(one)
+            pattern = rf"(?<![\w-]){pattern}(?![\w-])" if is_word else pattern
+            self._masks[one] = re.compile(pattern), forms[one]
+
+    def text(self, text: str) -> str:
+        for pattern, mask in self._masks.values():
+            # A function, because a mask is no template.
+            text = pattern.sub(lambda _, mask=mask: mask, text)  # type: ignore[misc]
+        # A service may repeat only a part, or its message was cut off inside of one.
+        text = _TOKEN.sub(lambda match: self._without_part(match[0]), text)
+        return printable(without_credentials(text))
+
+    def fact(self, fact: Fact) -> Fact:
+        if isinstance(fact, str):
+            return self.text(fact)
+        if isinstance(fact, list):
+            return [self.fact(item) for item in fact]
+        if isinstance(fact, dict):
+            return {self.text(name): self.fact(item) for name, item in fact.items()}
+        return fact
+
+    def _without_part(self, token: str) -> str:
+        part = token.strip(_AROUND_TOKEN)
+        if len(part) < _SHORTEST_PART:
+            return token
+        if token.endswith(HIDDEN) and any(one.startswith(part) for one in self._masks):
+            return HIDDEN
+        is_part = _is_random(part) and any(part in one for one in self._masks)
+        return token.replace(part, HIDDEN) if is_part else token
+
+
+def secrets_in(url: str, *, and_path: bool = False) -> Iterator[str]:
+    """Yield what is secret in a URL: login, parameters, perhaps a token in its path."""
+    before, at, _ = url.rpartition("://")[2].rpartition("@")
+    if at:
+        # A password with a slash would be taken for the end of the host.
+        yield from (before, *before.split(":", 1))
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return
+    for text in (parts.query, parts.fragment):
+        for _, value in parse_qsl(text):
+            # An address inside a link is no secret, but may contain some.
+            yield from secrets_in(value) if _URL.match(value) else (value,)
+    if and_path:
+        yield from filter(_is_random, parts.path.split("/"))
+
+
+def _is_random(text: str) -> bool:
+    """Return whether this is hardly a word, a number or an address."""
+    if re.search("[a-z][A-Z]|[A-Z]{2}[a-z]", text):
+        return True
+    return bool(re.search(r"\d", text) and re.search("[A-Za-z]", text))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from readback.probe.common.redaction import Redactor
+from readback.probe.common.formatting import Redactor
 from readback.probe.common.results import (
     Diagnosis,
     Fact,

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 
 from readback.contract import CHAT_PATH, MODELS_PATH, PROBE_PATH, VERSION_PREFIX
-from readback.probe.common.redaction import HIDDEN, Redactor, secrets_in
+from readback.probe.common.formatting import HIDDEN, Redactor, secrets_in
 from readback.probe.common.results import Service
 from readback.probe.entered.base_url import BaseUrl
 from readback.probe.entered.key import Secret
