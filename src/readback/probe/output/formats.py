@@ -80,7 +80,7 @@ def as_markdown(report: ProbeReport) -> str:
         for one in (result.diagnosis for result in report.results)
         if one.hint not in ("", report.hint)
     )
-    _, *advice = _summary(report)
+    _, *advice = summary(report)
     if advice:
         advice = [f"{advice[0]} (`{report.id}`)", escape(advice[1])]
     head = f"| | {say('step')} | {say('figure')} | {say('result')} |"
@@ -98,11 +98,8 @@ def as_markdown(report: ProbeReport) -> str:
 
 def seen_at(titles: list[str]) -> str:
     """Return which other steps see the same, or "" if none does."""
-    return (
-        say("Seen at these steps, too: {titles}.", titles=", ".join(titles))
-        if titles
-        else ""
-    )
+    shown = ", ".join(titles)
+    return say("Seen at these steps, too: {titles}.", titles=shown) if titles else ""
 
 
 def look_first(one: Diagnosis) -> str:
@@ -138,7 +135,7 @@ def escape(text: str) -> str:
 
 
 def as_text(report: ProbeReport) -> str:
-    lines = [*_summary(report), f"{report.effort}. {report.key_use}", ""]
+    lines = [*summary(report), f"{report.effort}. {report.key_use}", ""]
     # Each hint is shown once; that of the verdict is above.
     hints = {report.hint, ""}
     for result, also in report.findings:
@@ -173,14 +170,14 @@ def as_short(report: ProbeReport) -> str:
     names = ", ".join(name for name, works in groups.items() if works)
     worked = say("Worked: {names}", names=cut(names or say("nothing"), 120))
     sentence = cut(report.sentence, 170)
-    lines = [sentence, *_summary(report)[1:], worked, cut(versions, 160)]
+    lines = [sentence, *summary(report)[1:], worked, cut(versions, 160)]
     excess = len("\n".join(lines)) - _SHORT_LENGTH
     if excess > 0:  # Only the next step is long.
         lines[-3] = cut(lines[-3], len(lines[-3]) - excess)
     return "\n".join(lines)
 
 
-def _summary(report: ProbeReport) -> list[str]:
+def summary(report: ProbeReport) -> list[str]:
     """Return what is wrong, who can fix it and the next step."""
     if not report.decisive:
         return [report.sentence]
@@ -198,10 +195,8 @@ def cut(text: str, length: int) -> str:
 def comparison_as_json(comparison: Comparison) -> str:
     """Return one line of JSON: the comparison as a finding, and both reports."""
     result = StepResult("compare", say("comparison"), comparison.diagnosis)
-    reports = [document(run.report) for run in comparison.runs]
-    return json.dumps(
-        {"schema": SCHEMA, "comparison": finding(result), "reports": reports}
-    )
+    both = {"reports": [document(run.report) for run in comparison.runs]}
+    return json.dumps({"schema": SCHEMA, "comparison": finding(result), **both})
 
 
 def comparison_as_markdown(comparison: Comparison) -> str:

@@ -18,7 +18,7 @@ from readback.probe.common.formatting import format_duration
 from readback.probe.common.results import Culprit, Fact, StepResult, Verdict
 from readback.probe.comparison import Comparison
 from readback.probe.language import say
-from readback.probe.output.formats import message_title, seen_at
+from readback.probe.output.formats import message_title, seen_at, summary
 from readback.probe.report import ProbeReport, environment_summary
 
 _MARKS = {Verdict.OK: "✓", Verdict.WARN: "!", Verdict.FAIL: "✗", Verdict.SKIP: "–"}
@@ -88,20 +88,18 @@ def _page(title: str, verdict: Verdict, lines: Iterable[str]) -> str:
 
 
 def _sections(report: ProbeReport) -> list[str]:
-    started = f"{report.started:%Y-%m-%d %H:%M:%S} UTC"
     verdict = report.verdict
     lines = [
         f"<p class=quiet>{escape(say('Probe of {url}', url=say(report.base_url)))}</p>",
         f'<h1 class="{verdict}">{_mark(verdict)} {escape(report.sentence)}</h1>',
     ]
     if report.decisive:
-        fixer = say("Who can fix it: {fixer}", fixer=say(str(report.fixer)))
-        step = say("Next step: {step}", step=report.next_step)
+        _, fixer, step = summary(report)
         lines += [
             f"<p class=next>{escape(step)}</p>",
             f"<p>{escape(fixer)} <code>{escape(report.id)}</code></p>",
         ]
-    facts = f"{started}, {report.effort}. {report.key_use}"
+    facts = f"{report.started:%Y-%m-%d %H:%M:%S} UTC, {report.effort}. {report.key_use}"
     lines += [f"<p class=quiet>{escape(facts)}</p>", _path(report)]
     if report.message:
         text = "\n".join(report.message)
@@ -111,8 +109,7 @@ def _sections(report: ProbeReport) -> list[str]:
     lines += [_step(result, also) for result, also in report.findings]
     lines.append("</ol>")
     if report.not_tried:
-        names = ", ".join(report.not_tried)
-        skipped = say("Not tested: {names}", names=names)
+        skipped = say("Not tested: {names}", names=", ".join(report.not_tried))
         lines.append(f"<p class=quiet>{escape(skipped)}</p>")
     return lines
 
