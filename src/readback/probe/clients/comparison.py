@@ -106,10 +106,8 @@ def openai_differences(
     if environment.key.is_readback_key and not (environment.base_url or file.base_url):
         mask = environment.key.mask
         found.append(diagnose("clients.base_url_missing", key=mask, target=str(target)))
-    headers = machine.variables.get("OPENAI_CUSTOM_HEADERS", "").splitlines()
-    if any(
-        line.partition(":")[0].strip().lower() == "authorization" for line in headers
-    ):
+    lines = machine.variables.get("OPENAI_CUSTOM_HEADERS", "").splitlines()
+    if "authorization" in (line.partition(":")[0].strip().lower() for line in lines):
         found.append(diagnose("clients.headers_variable"))
     return found
 
@@ -141,9 +139,7 @@ def _store_differences(
         for program in known
         if program.store and (target.is_encrypted or program.always_loads_store)
     ]
-    details = _group(
-        (program, choice.problem or choice.shown) for program, choice in choices
-    )
+    details = _group((one, choice.problem or choice.shown) for one, choice in choices)
     found = []
     if broken := _group((program, choice.problem) for program, choice in choices):
         found.append(_diagnose("clients.store_unusable", broken, details))
@@ -151,10 +147,8 @@ def _store_differences(
     private = _group((program, choice.private) for program, choice in usable)
     others = [program for program, choice in usable if not choice.private]
     if target.is_encrypted and private and others:
-        without = listed(program.name for program in others)
-        found.append(
-            _diagnose("clients.store_differs", private, details, without=without)
-        )
+        facts = {"without": listed(program.name for program in others)}
+        found.append(_diagnose("clients.store_differs", private, details, **facts))
     return found
 
 

@@ -204,10 +204,8 @@ def _ask(context: ProbeContext, *, stream: bool) -> tuple[ProbeResponse, EventSt
         is_missing = response.status == HTTPStatus.NOT_FOUND
         is_missing = is_missing and bool(_ABOUT_MODEL.search(error.message))
         if is_named or is_missing or _ABOUT_MODEL.search(error.code):
-            near = _near_names(model, names)
-            raise ProbeError(
-                "chat.no_model", model=sanitize(model), near=near, said=said
-            )
+            facts = {"model": sanitize(model), "near": _near_names(model, names)}
+            raise ProbeError("chat.no_model", said=said, **facts)
     if response.status == HTTPStatus.NOT_FOUND:
         raise ProbeError("chat.no_path", status=response.status, said=said)
     if response.status != HTTPStatus.OK:

@@ -91,10 +91,8 @@ def unexpected_response(
     if response.status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
         return ProbeError("http.proxy_login")
     said, headers = words(response), response.headers
-    seconds = response.retry_after
-    after = (
-        f"{seconds} seconds" if seconds else sanitize(headers.get("Retry-After", ""))
-    )
+    seconds, moment = response.retry_after, sanitize(headers.get("Retry-After", ""))
+    after = f"{seconds} seconds" if seconds else moment
     facts: dict[str, Fact] = {
         "status": response.status,
         "title": said or "without an explanation",

@@ -130,7 +130,8 @@ def _repeated(
     """Yield further attempts, each with its own copy of what the run knows."""
     is_long = seconds > _LONG_SECONDS
     cost = max(1, len(first.exchanges))
-    left = (context.budget.left - _RESERVED_REQUESTS) // (cost + 1)
+    budget = context.budget
+    left = (budget.limit - budget.spent - _RESERVED_REQUESTS) // (cost + 1)
     repeats = min(repeats, max(left, 1), _SIDE_BY_SIDE if is_long else repeats)
     addresses, calls = context.route.addresses, []
     for number in range(1, repeats + 1):

@@ -190,10 +190,6 @@ class RequestBudget:
         """How many seconds the service then asks to wait."""
         self._lock = threading.Lock()  # Steps in the background also spend.
 
-    @property
-    def left(self) -> int:
-        return self.limit - self.spent
-
     def spend(self) -> None:
         with self._lock:
             if self.is_rate_limited:
@@ -214,14 +210,14 @@ def mixed_requests(exchanges: Iterable[NotedRequest]) -> list[list[NotedRequest]
     for one in exchanges:
         if one.status != HTTPStatus.TOO_MANY_REQUESTS:
             groups.setdefault(one.request, []).append(one)
-    return [all for all in groups.values() if _is_mixed(all)]
-
-
-def _is_mixed(equal: list[NotedRequest]) -> bool:
-    """Return whether outcomes differ, and not only in how the wrong thing responds."""
-    is_answered = any(one.badness <= 1 for one in equal)
-    is_gateway = any(one.status >= HTTPStatus.INTERNAL_SERVER_ERROR for one in equal)
-    return len({one.outcome for one in equal}) > 1 and (is_answered or is_gateway)
+    mixed = [all for all in groups.values() if len({one.outcome for one in all}) > 1]
+    # Different responses of the wrong thing say nothing about the path.
+    error = HTTPStatus.INTERNAL_SERVER_ERROR
+    return [
+        all
+        for all in mixed
+        if any(one.badness <= 1 or one.status >= error for one in all)
+    ]
 
 
 def outcome_of(error: ProbeError) -> str:
