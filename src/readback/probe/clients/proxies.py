@@ -84,19 +84,15 @@ def through(
         kind = sanitize(scheme) or "such"
         return ProxyChoice(server, variable, f"no support for {kind} proxies")
     package = kinds[scheme.lower()]
-    return ProxyChoice(
-        server, variable, note=f"with the package {package}" if package else ""
-    )
+    note = f"with the package {package}" if package else ""
+    return ProxyChoice(server, variable, note=note)
 
 
 def requests_proxy(target: BaseUrl, machine: Machine) -> ProxyChoice:
     variable, value = _configured(target, machine)
-    no_proxy = machine.first("no_proxy", "NO_PROXY")[1]
-    if (
-        not value
-        or _requests_bypass(target, no_proxy)
-        or _urllib_bypass(target.host, _variable(machine, "no")[1])
-    ):
+    is_excluded = _requests_bypass(target, machine.first("no_proxy", "NO_PROXY")[1])
+    is_excluded |= _urllib_bypass(target.host, _variable(machine, "no")[1])
+    if not value or is_excluded:
         return DIRECT
     return through(value.removeprefix("//"), variable, _REQUESTS_KINDS)
 
