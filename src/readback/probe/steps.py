@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import NamedTuple
 
 from readback.contract import MAX_CONTENT_BYTES
@@ -19,11 +18,10 @@ from readback.probe.service import (
     recognition,
     steadiness,
 )
-from readback.probe.service.between import asking_as_others
 from readback.probe.service.steadiness import Check, Explain
 from readback.probe.transport.context import ProbeContext
 
-Condition = Callable[[ProbeContext], bool]
+Condition = Callable[[ProbeContext], object]
 
 
 class Step(NamedTuple):
@@ -69,9 +67,6 @@ def _tcp(context: ProbeContext) -> list[Diagnosis]:
     return found
 
 
-_echo_ascii = partial(echo.check, text=echo.ASCII)
-
-
 def _echo_beside(id: str, title: str, text: str) -> Step:
     """Return a step that echoes on a connection of its own, beside later steps.
 
@@ -93,6 +88,10 @@ def _is_other_service(context: ProbeContext) -> bool:
     return bool(context.chat_model or (sent and not sent.is_readback_key))
 
 
+def _asking_as_others(step: Step) -> Step:
+    return step._replace(explain=between.asking_as_others(step.run))
+
+
 def _only_if(condition: Condition, steps: tuple[Step, ...]) -> tuple[Step, ...]:
     return tuple(step._replace(applies=condition) for step in steps)
 
@@ -104,40 +103,26 @@ COMMON = (
     Step("dns", "DNS", _dns, ("proxies",)),
     Step("tcp", "TCP", _tcp, ("dns",)),
     Step("tls", "TLS", tls.check, ("tcp",)),
+    _asking_as_others(Step("http", "HTTP", recognition.check, ("tls",))),
     Step(
-        "http",
-        "HTTP",
-        recognition.check,
-        ("tls",),
-        explain=asking_as_others(recognition.check),
-    ),
-    Step(
-        "again",
-        "asked again",
-        steadiness.sample,
-        ("http",),
-        True,
-        lambda context: bool(steadiness.sampled(context)),
+        "again", "asked again", steadiness.sample, ("http",), True, steadiness.sampled
     ),
 )
 READBACK = (
     Step("idle", "idle connection", readback.check_idle, ("http",), True),
     Step("agents", "User-Agent", between.check_agents, ("http",), True),
     Step("expect", "Expect", between.check_expect, ("http",), True),
-    Step(
-        "access",
-        "key accepted",
-        readback.check_access,
-        ("http", "key"),
-        explain=asking_as_others(readback.check_access),
+    _asking_as_others(
+        Step("access", "key accepted", readback.check_access, ("http", "key"))
     ),
     Step("models", "model list", readback.check_models, ("access",)),
-    Step(
-        "echo.ascii",
-        "echo: ASCII",
-        _echo_ascii,
-        ("access",),
-        explain=asking_as_others(_echo_ascii),
+    _asking_as_others(
+        Step(
+            "echo.ascii",
+            "echo: ASCII",
+            lambda context: echo.check(context, echo.ASCII),
+            ("access",),
+        )
     ),
     _echo_beside("echo.cyrillic", "echo: Cyrillic", echo.CYRILLIC),
     _echo_beside("echo.marks", "echo: emoji, marks", echo.MARKS),
