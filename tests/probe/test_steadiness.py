@@ -21,7 +21,7 @@ from readback.probe.entered.key import Secret
 from readback.probe.output import formats
 from readback.probe.report import ProbeReport
 from readback.probe.service import mixtures
-from readback.probe.transport import opening
+from readback.probe.transport import connecting
 from readback.probe.transport.context import ProbeContext
 from readback.probe.transport.exchanges import MAX_REQUESTS, NotedRequest
 from tests.probe.balancer import balancer
@@ -287,14 +287,14 @@ def test_what_this_machine_lacks_is_not_counted_as_a_failure_of_the_path(
     resources: Resources, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every connection after the first three finds no free file."""
-    original, numbers = opening.connect, count(1)
+    original, numbers = connecting.connect, count(1)
 
     def connect(*given):
         if next(numbers) > 3:
             raise OSError(errno.EMFILE, "Too many open files")
         return original(*given)
 
-    monkeypatch.setattr(opening, "connect", connect)
+    monkeypatch.setattr(connecting, "connect", connect)
     readback = resources.readback
     report = probed(ProbeInput(readback.base_url, readback.api_key))
     assert report.id == "tcp.too_many_files"

@@ -19,11 +19,7 @@ from readback.probe import diagnoses
 from readback.probe.common.formatting import format_duration, sanitize
 from readback.probe.common.results import Diagnosis, Fact, ProbeError
 from readback.probe.connection import certificates, failed_handshake, stores
-from readback.probe.connection.stores import (
-    CertificateStore,
-    CertificateStores,
-    StoreKind,
-)
+from readback.probe.connection.stores import CertificateStore, StoreKind
 from readback.probe.diagnoses import diagnose
 from readback.probe.entered.base_url import is_ip_address, is_local
 from readback.probe.transport.context import ProbeContext
@@ -43,7 +39,9 @@ def check(context: ProbeContext) -> list[Diagnosis]:
     return check_with(context, stores.find())
 
 
-def check_with(context: ProbeContext, found: CertificateStores) -> list[Diagnosis]:
+def check_with(
+    context: ProbeContext, found: stores.CertificateStores
+) -> list[Diagnosis]:
     """Verify the server with each store; keep the first one that trusts it."""
     opinions = [ask(context, found.usable[0])]
     handshake = opinions[0].handshake
@@ -66,7 +64,7 @@ def speaks_tls(context: ProbeContext) -> bool:
 
 
 def _findings(
-    context: ProbeContext, found: CertificateStores, opinions: list[Opinion]
+    context: ProbeContext, found: stores.CertificateStores, opinions: list[Opinion]
 ) -> list[Diagnosis]:
     """Return what there is to say about a server that at least one store trusts."""
     best = next(one for one in opinions if one.trusts)

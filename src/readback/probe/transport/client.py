@@ -20,18 +20,9 @@ from readback import __version__
 from readback.probe.common.formatting import sanitize
 from readback.probe.common.results import ProbeError
 from readback.probe.entered.key import Secret
-from readback.probe.transport import opening
+from readback.probe.transport import exchanges, opening
 from readback.probe.transport.connecting import LOCAL_ERRORS, DeadlineSocket
-from readback.probe.transport.exchanges import (
-    LATE,
-    NotedRequest,
-    ProbeResponse,
-    RequestBudget,
-    Timing,
-    count_resent,
-    parse_json,
-    peer_address,
-)
+from readback.probe.transport.exchanges import NotedRequest, ProbeResponse, Timing
 from readback.probe.transport.handshake import Handshake, noting
 from readback.probe.transport.route import Route
 
@@ -76,7 +67,7 @@ class ProbeClient:
     route: Route
     trusted: ssl.SSLContext | None
     timeout: float
-    budget: RequestBudget
+    budget: exchanges.RequestBudget
     key_destinations: set[str]
     identity: Mapping[str, str]
     patience: float | None = None
@@ -148,7 +139,7 @@ class ProbeClient:
         except ProbeError as error:
             noted.error = error.id
             # With little patience, a response may only be late.
-            is_noted &= error.id not in LATE or self.patience is None
+            is_noted &= error.id not in exchanges.LATE or self.patience is None
             # What this machine lacks says nothing about the path.
             is_noted &= error.id not in LOCAL_ERRORS.values()
             raise
@@ -161,7 +152,7 @@ class ProbeClient:
     ) -> ProbeResponse:
         timing = Timing()
         sock = self._connected(timing, noted)
-        resent = count_resent(sock) if noted.is_reused else 0
+        resent = exchanges.count_resent(sock) if noted.is_reused else 0
         started = time.monotonic()
         deadline = started + self._answer_seconds
         wire = DeadlineSocket(sock, deadline, notes_silence=on_part is not None)
@@ -179,7 +170,7 @@ class ProbeClient:
             _, end, rest = wire.last.rpartition(content[-_END_BYTES:])
             excess = rest if end else b""
         timing.answer = time.monotonic() - started
-        noted.resent = count_resent(sock) - resent
+        noted.resent = exchanges.count_resent(sock) - resent
         if response.will_close:
             self.close()
         proxy = self.route.forwarder
@@ -215,7 +206,10 @@ class ProbeClient:
             self._socket = self._connect(timing, noted)
         else:
             noted.is_reused = True
-        noted.peer, noted.certificate = peer_address(self._socket), self._certificate
+        noted.peer, noted.certificate = (
+            exchanges.peer_address(self._socket),
+            self._certificate,
+        )
         return self._socket
 
     def _connect(self, timing: Timing, noted: NotedRequest) -> socket.socket:
@@ -225,7 +219,7 @@ class ProbeClient:
             timing.connect = time.monotonic() - started
             if not target.is_encrypted:
                 return sock
-            noted.peer, started = peer_address(sock), time.monotonic()
+            noted.peer, started = exchanges.peer_address(sock), time.monotonic()
             assert self.trusted is not None
             seen = Handshake()
             try:
@@ -288,7 +282,7 @@ class ProbeClient:
     def _incomplete(self, id: str, body: bytearray, missing: int | None) -> ProbeError:
         """Return the error for a body that is too short, or for a wrong length."""
         error = self._failed(id)
-        if not missing or parse_json(body) is None:
+        if not missing or exchanges.parse_json(body) is None:
             return error
         length, received = len(body) + missing, len(body)
         return ProbeError("http.length_too_large", length=length, received=received)

@@ -23,13 +23,8 @@ from readback.probe.common.background import BackgroundCall
 from readback.probe.common.formatting import page_title, sanitize
 from readback.probe.common.results import Fact, ProbeError
 from readback.probe.entered.base_url import BaseUrl, shown_url
-from readback.probe.transport import socks
-from readback.probe.transport.connecting import (
-    LOCAL_ERRORS,
-    DeadlineSocket,
-    connect,
-    resolve_within,
-)
+from readback.probe.transport import connecting, socks
+from readback.probe.transport.connecting import DeadlineSocket
 from readback.probe.transport.route import Proxy, Route
 
 _MAX_HEAD_BYTES = 16_384
@@ -58,8 +53,8 @@ def open_socket(route: Route, timeout: float) -> socket.socket:
     deadline = time.monotonic() + timeout
     addresses: Sequence[str] = route.addresses
     if not addresses:
-        addresses = resolve_within(route.host, route.port, timeout)
-    sock = connect(addresses, route.port, timeout)
+        addresses = connecting.resolve_within(route.host, route.port, timeout)
+    sock = connecting.connect(addresses, route.port, timeout)
     if route.proxy is None:
         return sock
     facts = route.proxy.facts(route.target)
@@ -82,7 +77,7 @@ def failed(route: Route, error: OSError) -> ProbeError:
     reason = sanitize(error.strerror or str(error)) or "no response"
     # The numbers of TLS errors have another meaning.
     number = 0 if isinstance(error, ssl.SSLError) else error.errno or 0
-    id = LOCAL_ERRORS.get(number, "http.no_connection")
+    id = connecting.LOCAL_ERRORS.get(number, "http.no_connection")
     return ProbeError(id, host=route.host, port=route.port, reason=reason)
 
 
