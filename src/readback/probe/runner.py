@@ -16,8 +16,7 @@ from readback.probe.common.results import Diagnosis, ProbeError, StepResult, Ver
 from readback.probe.diagnoses import diagnose, redacted
 from readback.probe.report import ENDED, INTERRUPTED, SKIPPED, ProbeReport
 from readback.probe.service import mixtures, steadiness
-from readback.probe.steps import Step
-from readback.probe.transport.context import ProbeContext
+from readback.probe.transport.context import ProbeContext, Step
 
 # A run takes at most a minute, even if every request hangs, with the time to start the
 # program and to write its report.
@@ -196,13 +195,7 @@ class ProbeRun:
         # A returned diagnosis lets later steps run, even if it is a failure (the probe
         # has corrected the mistake); a raised error blocks them.
         try:
-            return steadiness.settle(
-                self._context,
-                step.run,
-                step.explain,
-                step.repeats,
-                is_followed=not step.in_background,
-            )
+            return steadiness.settle(self._context, step)
         except ProbeError as error:
             self._blocked_by[step.id] = step
             return [diagnoses.from_error(error)]

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
-
 from readback.contract import MAX_CONTENT_BYTES
 from readback.probe.clients import comparison, running
 from readback.probe.common.results import Diagnosis, Service
@@ -18,26 +15,7 @@ from readback.probe.service import (
     recognition,
     steadiness,
 )
-from readback.probe.service.steadiness import Check, Explain
-from readback.probe.transport.context import ProbeContext
-
-Condition = Callable[[ProbeContext], object]
-
-
-class Step(NamedTuple):
-    id: str
-    title: str
-    run: Check
-    needs: tuple[str, ...] = ()
-    """The ids of the steps that must succeed before this one can run."""
-    in_background: bool = False
-    """Whether later steps run beside it."""
-    applies: Condition = lambda context: True
-    """Whether the step is part of the run; asked when its turn has come."""
-    explain: Explain | None = None
-    """Looks more closely at a failure that happens every time."""
-    repeats: int = steadiness.REPEATS
-    """How often the step is run again before a failure is believed."""
+from readback.probe.transport.context import Condition, ProbeContext, Step
 
 
 def _address(context: ProbeContext) -> list[Diagnosis]:
@@ -65,6 +43,10 @@ def _tcp(context: ProbeContext) -> list[Diagnosis]:
         context.route, context.ip_addresses, context.timeout
     )
     return found
+
+
+def _echo(context: ProbeContext) -> Diagnosis:
+    return echo.check(context, echo.ASCII)
 
 
 def _echo_beside(id: str, title: str, text: str) -> Step:
@@ -116,14 +98,7 @@ READBACK = (
         Step("access", "key accepted", readback.check_access, ("http", "key"))
     ),
     Step("models", "model list", readback.check_models, ("access",)),
-    _asking_as_others(
-        Step(
-            "echo.ascii",
-            "echo: ASCII",
-            lambda context: echo.check(context, echo.ASCII),
-            ("access",),
-        )
-    ),
+    _asking_as_others(Step("echo.ascii", "echo: ASCII", _echo, ("access",))),
     _echo_beside("echo.cyrillic", "echo: Cyrillic", echo.CYRILLIC),
     _echo_beside("echo.marks", "echo: emoji, marks", echo.MARKS),
     _echo_beside("echo.controls", "echo: controls", echo.CONTROLS),

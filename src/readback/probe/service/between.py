@@ -21,8 +21,7 @@ from readback.probe.common.formatting import listed, sanitize
 from readback.probe.common.results import Diagnosis, Fact, ProbeError
 from readback.probe.diagnoses import TEMPLATES, diagnose
 from readback.probe.service import answers
-from readback.probe.service.steadiness import Check, Explain
-from readback.probe.transport.context import UNKNOWN, ProbeContext
+from readback.probe.transport.context import UNKNOWN, Check, Explain, ProbeContext
 from readback.probe.transport.exchanges import ProbeResponse, outcome_of
 
 # What is in between may leave a program waiting; a patient request then tells.

@@ -15,24 +15,20 @@ from __future__ import annotations
 import copy
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
-from typing import NamedTuple, Union
+from typing import NamedTuple
 
 from readback.probe.common.background import BackgroundCall
 from readback.probe.common.results import Diagnosis, ProbeError, Service, Verdict
 from readback.probe.diagnoses import diagnose
-from readback.probe.transport.context import ProbeContext
+from readback.probe.transport.context import Check, ProbeContext, Step
 from readback.probe.transport.exchanges import NotedRequest, mixed_requests
 from readback.probe.transport.handshake import shake, unverified
 
-Check = Callable[[ProbeContext], Union[Diagnosis, list[Diagnosis]]]
-Explain = Callable[[ProbeContext, ProbeError], list[Diagnosis]]
-
-REPEATS = 4
 # What is not a failure, but still a problem, such as a header that is missing.
 _REPEATS_OF_A_PROBLEM = 2
 # Attempts that take longer than this are made side by side.
@@ -57,20 +53,13 @@ class _Attempt(NamedTuple):
         return bool(self.error) or any(one.verdict in problems for one in self.found)
 
 
-def settle(
-    context: ProbeContext,
-    check: Check,
-    explain: Explain | None,
-    repeats: int,
-    *,
-    is_followed: bool,
-) -> list[Diagnosis]:
+def settle(context: ProbeContext, step: Step) -> list[Diagnosis]:
     """Run a step, and once more if it fails; believe what happens every time.
 
     If later steps follow one that succeeds at last, they go on with what it has set.
     """
     before, started = copy.copy(context), time.monotonic()
-    first = _try(context, check)
+    first = _try(context, step.run)
     seconds = time.monotonic() - started
     error, is_late = first.error, time.monotonic() + seconds > context.deadline
     if error and error.id in _RATE_LIMITS:
@@ -79,12 +68,11 @@ def settle(
         raise error
     if not first.is_problem or not first.exchanges or is_late:
         return first.found
-    if error is None:
-        repeats = min(repeats, _REPEATS_OF_A_PROBLEM)
+    repeats = step.repeats if error else min(step.repeats, _REPEATS_OF_A_PROBLEM)
     attempts = [first]
-    for other, again in _repeated(before, check, first, repeats, seconds):
+    for other, again in _repeated(before, step.run, first, repeats, seconds):
         attempts.append(again)
-        if again.is_problem or not is_followed:
+        if again.is_problem or step.in_background:
             other.close()
         else:
             context.close()
@@ -101,9 +89,9 @@ def settle(
     is_known = first.exchanges[-1].outcome in known
     if mixed_requests(made) or len(failures) > 1 or is_known:
         raise ProbeError("skipped.unsteady")
-    if explain is None:
+    if step.explain is None:
         raise error
-    return explain(context, error)
+    return step.explain(context, error)
 
 
 def _try(context: ProbeContext, check: Check) -> _Attempt:

@@ -1,4 +1,4 @@
-"""The input of one run, and what its steps have found out so far.
+"""The input of one run, what its steps have found out so far, and what a step is.
 
 A field without a default is set by the step named in its comment, and read only by
 steps that need that step.
@@ -10,13 +10,14 @@ import math
 import os
 import re
 import ssl
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
+from typing import NamedTuple, Union
 
 from readback.contract import CHAT_PATH, MODELS_PATH, PROBE_PATH, VERSION_PREFIX
 from readback.probe.common.formatting import HIDDEN, Redactor, secrets_in
-from readback.probe.common.results import Service
+from readback.probe.common.results import Diagnosis, ProbeError, Service
 from readback.probe.entered.base_url import BaseUrl
 from readback.probe.entered.key import Secret
 from readback.probe.transport.client import ProbeClient
@@ -146,3 +147,24 @@ class ProbeContext:
     def close(self) -> None:
         if "client" in vars(self):
             self.client.close()
+
+
+Check = Callable[[ProbeContext], Union[Diagnosis, list[Diagnosis]]]
+Explain = Callable[[ProbeContext, ProbeError], list[Diagnosis]]
+Condition = Callable[[ProbeContext], object]
+
+
+class Step(NamedTuple):
+    id: str
+    title: str
+    run: Check
+    needs: tuple[str, ...] = ()
+    """The ids of the steps that must succeed before this one can run."""
+    in_background: bool = False
+    """Whether later steps run beside it."""
+    applies: Condition = lambda context: True
+    """Whether the step is part of the run; asked when its turn has come."""
+    explain: Explain | None = None
+    """Looks more closely at a failure that happens every time."""
+    repeats: int = 4
+    """How often the step is run again before a failure is believed."""
