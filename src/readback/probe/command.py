@@ -254,14 +254,8 @@ def _run(options: argparse.Namespace, key: str) -> int:
     show = _output(options.form)
 
     def run(url: str, key: str) -> FinishedRun:
-        context = ProbeContext(
-            url,
-            Secret(key),
-            options.timeout,
-            options.cabinet,
-            options.chat,
-            idle_seconds=options.idle,
-        )
+        settings = (options.timeout, options.cabinet, options.chat, options.idle)
+        context = ProbeContext(url, Secret(key), *settings)
         report = run_probe(context, steps, progress)
         results = language.localized_results(report.results)
         return FinishedRun(context, replace(report, results=results))

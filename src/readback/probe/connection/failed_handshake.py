@@ -45,11 +45,8 @@ def explain_untrusted(context: ProbeContext, handshake: Handshake) -> ProbeError
     assert error is not None
     chain = certificates.read_chain(handshake.chain)
     host = context.base_url.host
-    facts: dict[str, Fact] = {
-        **chain[0].facts,
-        "host": host,
-        "reason": sanitize(error.verify_message),
-    }
+    facts: dict[str, Fact] = {**chain[0].facts, "host": host}
+    facts["reason"] = sanitize(error.verify_message)
     if error.verify_code in _DATES:
         return _explain_dates(context, chain, facts)
     if error.verify_code in _UNKNOWN:

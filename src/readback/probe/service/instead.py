@@ -171,11 +171,8 @@ def _redirect(response: ProbeResponse) -> ProbeError:
     except ValueError:
         return ProbeError("http.redirect", location="an invalid address", use=_FINAL)
     shown = shown_url(target)
-    facts: dict[str, Fact] = {
-        "location": shown,
-        "status": response.status,
-        "title": "a redirect",
-    }
+    status, title = response.status, "a redirect"
+    facts: dict[str, Fact] = {"location": shown, "status": status, "title": title}
     is_same_host = old.hostname == new.hostname
     # What is new in the target; the own address may contain any word.
     path = new.path.removeprefix(old.path) if is_same_host else new.path

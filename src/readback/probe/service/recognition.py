@@ -122,11 +122,8 @@ def _readback(
     coding = unknown.headers.get("Content-Encoding", "identity").lower()
     id = "http.readback" if coding == "identity" else "http.compressed"
     found = [diagnose(id, figure=unknown.figure, coding=sanitize(coding))]
-    missing = [
-        name
-        for name in _EXPLAINING
-        if name not in unknown.headers or name not in models.headers
-    ]
+    received = (unknown.headers, models.headers)
+    missing = [name for name in _EXPLAINING if any(name not in one for one in received)]
     if missing:
         found.append(diagnose("http.headers_stripped", missing=", ".join(missing)))
     return found
