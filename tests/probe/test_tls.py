@@ -100,7 +100,12 @@ def arranged(
     ],
 )
 def test_a_certificate_that_only_one_store_trusts_is_a_warning(
-    first: bool, second: bool, has_machine_store: bool, id: str, resources: Resources
+    first: bool,
+    second: bool,
+    has_machine_store: bool,
+    id: str,
+    resources: Resources,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     root = [resources.authority.root]
     known = CertificateStores(
@@ -110,25 +115,25 @@ def test_a_certificate_that_only_one_store_trusts_is_a_warning(
         ],
         has_machine_store=has_machine_store,
     )
+    monkeypatch.setattr(stores, "find", lambda: known)
     with relay(resources.readback.base_url, tls=resources.authority.serves()) as server:
         context = context_for(server.server_port)
-        [diagnosis] = tls.check_with(context, known)
+        [diagnosis] = tls.check(context)
     assert diagnosis.id == id
     assert (diagnosis.verdict == Verdict.WARN) == (id != "tls.ok")
     assert context.trusted is known.usable[0 if first else 1].trust
 
 
 def test_a_store_that_lacks_the_public_authorities_is_a_warning(
-    resources: Resources,
+    resources: Resources, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usable = [
         trusting(StoreKind.VARIABLE),
         trusting(StoreKind.CERTIFI, resources.authority.root),
     ]
+    monkeypatch.setattr(stores, "find", lambda: CertificateStores(usable))
     with relay(resources.readback.base_url, tls=resources.authority.serves()) as server:
-        [diagnosis] = tls.check_with(
-            context_for(server.server_port), CertificateStores(usable)
-        )
+        [diagnosis] = tls.check(context_for(server.server_port))
     assert (diagnosis.id, diagnosis.verdict) == ("tls.store_refuses", Verdict.WARN)
 
 

@@ -34,15 +34,10 @@ _PARTIAL = 0x80000  # Without a name in Python 3.9.
 
 
 def check(context: ProbeContext) -> list[Diagnosis]:
+    """Verify the server with each store; keep the first one that trusts it."""
     if not context.base_url.is_encrypted:
         return [diagnose("tls.none")]
-    return check_with(context, stores.find())
-
-
-def check_with(
-    context: ProbeContext, found: stores.CertificateStores
-) -> list[Diagnosis]:
-    """Verify the server with each store; keep the first one that trusts it."""
+    found = stores.find()
     opinions = [ask(context, found.usable[0])]
     handshake = opinions[0].handshake
     if handshake.error is not None and handshake.verification_error is None:
