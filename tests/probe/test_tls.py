@@ -379,7 +379,7 @@ def test_nginx_requires_a_client_certificate_in_its_response(
             wait_until(lambda: tls.speaks_tls(context), "nginx listens")
             assert ids(context) == ["tls.ok_private"]
             with pytest.raises(ProbeError) as caught, context.new_client() as client:
-                client.request("GET", "/")
+                client.request("/")
         finally:
             process.terminate()
     assert caught.value.id == "tls.client_certificate"
@@ -413,7 +413,7 @@ def test_a_late_request_for_a_client_certificate_reaches_the_client(
         context = context_for(port)
         context.trusted = handshake.unverified()
         with pytest.raises(ProbeError) as caught, context.new_client() as client:
-            client.request("GET", "/" + "x" * 300)
+            client.request("/" + "x" * 300)
     assert caught.value.id == "tls.client_certificate"
 
 

@@ -92,7 +92,7 @@ def _explain_dates(
         return ProbeError("tls.chain_dates", name=root, period="dates unknown", **facts)
     there = None
     with context.new_client(trusted=unverified()) as client, suppress(ProbeError):
-        there = client.request("GET", "/").date  # It is not verified, and only a hint.
+        there = client.request("/").date  # It is not verified, and only a hint.
     if there and abs(there - now) > _CLOCK_TOLERANCE and wrong.is_valid_at(there):
         here, served = f"{now:%Y-%m-%d %H:%M}", f"{there:%Y-%m-%d %H:%M}"
         return ProbeError("tls.clock", here=here, there=served, **facts)

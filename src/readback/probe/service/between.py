@@ -141,11 +141,10 @@ def _foreign_answer(
     On a busy machine the service may be late; only a patient request tells for sure.
     """
     path = f"{context.base_url.path}{UNKNOWN}"
-    method = "GET" if body is None else "POST"
     patience = None if is_patient else _BRIEFLY
     try:
         with context.new_client(patience=patience, identity=identity) as client:
-            response = client.request(method, path, body=body, headers=headers)
+            response = client.request(path, body=body, headers=headers)
     except ProbeError as error:
         if error.id.startswith("skipped."):
             raise

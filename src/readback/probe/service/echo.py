@@ -31,7 +31,7 @@ from readback.probe.common.results import Diagnosis, Fact, ProbeError
 from readback.probe.diagnoses import diagnose
 from readback.probe.service import answers, instead
 from readback.probe.transport.client import ProbeClient
-from readback.probe.transport.context import ProbeContext
+from readback.probe.transport.context import CHAT, ProbeContext
 from readback.probe.transport.exchanges import LATE, ProbeResponse, outcome_of
 
 _ALPHABET = "Съешь же ещё этих мягких французских булок, да выпей чаю"
@@ -107,7 +107,7 @@ def send_text(
 ) -> ProbeResponse:
     """Send a text; raise `ProbeError` unless it is returned unchanged."""
     context.sent_texts.add(text)
-    response = context.post_chat(request_body(text), client)
+    response = context.ask(CHAT, request_body(text), client)
     if response.status != HTTPStatus.OK:
         raise instead.unexpected_response(response)
     completion = _completion(response)
@@ -316,7 +316,7 @@ def _send_for_refusal(context: ProbeContext, size: int) -> None:
     body = request_body(_text_of(size))
     body = body.replace(MODEL.encode(), b"m" * len(MODEL), 1)
     with context.new_client() as client:
-        response = context.post_chat(body, client)
+        response = context.ask(CHAT, body, client)
     if answers.parse_refusal(response) is None:
         raise instead.unexpected_response(response)
 

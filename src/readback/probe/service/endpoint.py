@@ -57,7 +57,7 @@ def check_access(context: ProbeContext) -> Diagnosis:
         said = f"{without_key.status} {instead.words(without_key)}".rstrip()
         facts = {"host": context.base_url.host, "said": said}
         raise ProbeError("key.readback_elsewhere", **facts)
-    response = context.models = context.get(MODELS) if key else without_key
+    response = context.models = context.ask(MODELS) if key else without_key
     is_same = answers.error_in(response.json) == answers.error_in(without_key.json)
     if response.status == HTTPStatus.UNAUTHORIZED and is_same:
         raise refused(context, response, "key.refused_or_lost")
@@ -224,7 +224,6 @@ def _post(context: ProbeContext, stream: bool) -> tuple[ProbeResponse, EventStre
     }
     events = EventStream()
     response = context.client.request(
-        "POST",
         f"{context.base_url.path}{CHAT}",
         key=context.usable_key,
         body=json.dumps(body).encode(),

@@ -18,7 +18,7 @@ from readback.probe.entered import address, base_url
 from readback.probe.service import answers, instead
 from readback.probe.service.echo import request_body, send_text
 from readback.probe.transport.connecting import resolve_within
-from readback.probe.transport.context import MODELS, ProbeContext
+from readback.probe.transport.context import CHAT, MODELS, ProbeContext
 from readback.probe.transport.exchanges import ProbeResponse, Timing
 
 # What the service says about a header or a key that is not well-formed.
@@ -44,7 +44,7 @@ def check_access(context: ProbeContext) -> Diagnosis:
         raise ProbeError("key.none")
     if not context.key.is_readback_key:
         raise ProbeError("key.prefix")
-    without_key, response = context.models_without_key, context.get(MODELS)
+    without_key, response = context.models_without_key, context.ask(MODELS)
     if answers.inside(response.json, "choices"):
         raise ProbeError("echo.swapped")
     # A list that was changed on the way is a finding of the next step.
@@ -76,7 +76,7 @@ def check_models(context: ProbeContext) -> Diagnosis:
 
 
 def check_limit(context: ProbeContext) -> Diagnosis:
-    response = context.post_chat(request_body("x" * (MAX_CONTENT_BYTES + 1)))
+    response = context.ask(CHAT, request_body("x" * (MAX_CONTENT_BYTES + 1)))
     if _refusal_code(response) == "content_too_large":
         return diagnose("limit.refused", figure=str(response.status))
     if response.status == HTTPStatus.OK:
@@ -85,7 +85,7 @@ def check_limit(context: ProbeContext) -> Diagnosis:
 
 
 def check_parameter(context: ProbeContext) -> Diagnosis:
-    response = context.get(f"{MODELS}?probe=1")
+    response = context.ask(f"{MODELS}?probe=1")
     code = _refusal_code(response)
     if code == "not_found":
         return diagnose("parameter.refused", figure=str(response.status))
@@ -96,7 +96,7 @@ def check_parameter(context: ProbeContext) -> Diagnosis:
 
 def check_reuse(context: ProbeContext) -> Diagnosis:
     with context.new_client() as client:
-        first, second = (context.get(MODELS, client=client) for _ in range(2))
+        first, second = (context.ask(MODELS, client=client) for _ in range(2))
     is_kept = second.timing.connect is None
     return diagnose(
         "reuse.ok" if is_kept else "reuse.closed",
@@ -142,7 +142,7 @@ def _address_json(context: ProbeContext, cabinet: str) -> dict[str, object]:
         needs_trust = target.is_encrypted and context.trusted is None
         trusted = stores.together() if needs_trust else None
         with context.new_client(route, trusted=trusted) as client:
-            context.cabinet = response = client.request("GET", target.path)
+            context.cabinet = response = client.request(target.path)
         context.cabinet_host = target.host
     except ProbeError as error:
         if error.id.startswith("skipped."):

@@ -52,21 +52,21 @@ def check(context: ProbeContext) -> list[Diagnosis]:
     context.client = context.new_client()
     is_plain = not (context.base_url.is_encrypted or context.route.proxy)
     try:
-        unknown = context.get(UNKNOWN, with_key=False)
+        unknown = context.ask(UNKNOWN, with_key=False)
     except ProbeError as failure:
         raise (_examine_port(context, failure) if is_plain else failure) from None
     # Web servers, and Readback itself, respond to plain HTTP on a TLS port with 400.
     is_refused = unknown.status == HTTPStatus.BAD_REQUEST
     if is_plain and is_refused and tls.speaks_tls(context):
         raise ProbeError("http.tls_port", port=context.base_url.port)
-    models = context.get(MODELS, with_key=False)
+    models = context.ask(MODELS, with_key=False)
     mistakes: list[Diagnosis] = []
     if found := _other_base(context, models):
         id, corrected, models = found
         mistakes = [diagnose(id, base_url=str(corrected))]
         context.base_url = corrected
         context.route = replace(context.route, target=corrected)
-        unknown = context.get(UNKNOWN, with_key=False)
+        unknown = context.ask(UNKNOWN, with_key=False)
     context.models_without_key = models
     for response in (unknown, models):
         if error := instead.changed(response) or instead.spoiled(response):
@@ -92,7 +92,7 @@ def _other_base(
             tried.setdefault(replace(base_url, path=path), "address.other_path")
     tried.pop(base_url, None)
     for candidate, id in tried.items():
-        other = context.client.request("GET", f"{candidate.path}{MODELS}")
+        other = context.client.request(f"{candidate.path}{MODELS}")
         is_list = answers.model_ids(other) is not None
         error = answers.inside(other.json, "error")
         is_refusal = other.status == HTTPStatus.UNAUTHORIZED and isinstance(error, dict)
@@ -109,7 +109,7 @@ def _readback(
     codes = [one.code if one else "" for one in refusals]
     if codes == ["not_found", "not_found"]:
         # The port for the operator's own requests has no models, but this path.
-        health = context.client.request("GET", "/healthz").json
+        health = context.client.request("/healthz").json
         if health == {"status": "ok"}:
             raise ProbeError("address.ops_port", port=context.base_url.port)
     if codes[0] != "not_found":
@@ -144,7 +144,7 @@ def _endpoint(context: ProbeContext, models: ProbeResponse) -> Diagnosis:
         # An empty request without a key costs nothing. Where there is the path, it is
         # refused.
         path = f"{context.base_url.path}{CHAT}"
-        chat = context.client.request("POST", path, body=b"{}")
+        chat = context.client.request(path, body=b"{}")
         is_api = answers.has_models(chat)
     if not is_api and answers.is_html(models) and not context.identity:
         _refuse_cabinet(context)
@@ -158,7 +158,7 @@ def _endpoint(context: ProbeContext, models: ProbeResponse) -> Diagnosis:
     if not context.endpoint_name and models.status == HTTPStatus.OK:
         # Ollama says its name at the root of the host.
         with suppress(ProbeError):
-            root = context.client.request("GET", "/")
+            root = context.client.request("/")
             is_ollama = (root.status, root.body.strip()) == (HTTPStatus.OK, _OLLAMA)
             context.endpoint_name = "Ollama" if is_ollama else ""
     id = "http.endpoint_named" if context.endpoint_name else "http.endpoint"
@@ -169,7 +169,7 @@ def _endpoint(context: ProbeContext, models: ProbeResponse) -> Diagnosis:
 def _refuse_cabinet(context: ProbeContext) -> None:
     """Raise `ProbeError` if this is a cabinet, which says where its API is."""
     try:
-        answer = context.client.request("GET", "/address.json")
+        answer = context.client.request("/address.json")
     except ProbeError:
         return
     api = answers.inside(answer.json, "base_url")

@@ -94,7 +94,6 @@ class ProbeClient:
 
     def request(
         self,
-        method: str,
         path: str,
         *,
         key: Secret | None = None,
@@ -102,13 +101,13 @@ class ProbeClient:
         headers: Mapping[str, str] | None = None,
         on_part: OnPart | None = None,
     ) -> ProbeResponse:
-        """Send a request for a path of the target, and read the whole response.
+        """Get a path of the target, or post a body there; read the whole response.
 
         Where requests are known to fail now and then, one that fails is sent again.
         """
         asked = NotedRequest(
             self.route.target.origin,
-            method,
+            "GET" if body is None else "POST",
             path,
             bool(key),
             body or b"",

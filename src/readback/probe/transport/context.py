@@ -124,25 +124,23 @@ class ProbeContext:
             is_noted,
         )
 
-    def get(
-        self, path: str, *, with_key: bool = True, client: ProbeClient | None = None
+    def ask(
+        self,
+        path: str,
+        body: bytes | None = None,
+        client: ProbeClient | None = None,
+        *,
+        with_key: bool = True,
     ) -> ProbeResponse:
+        """Get a path of the API, or post a body there, and keep the response."""
         whole, key = f"{self.base_url.path}{path}", self.key if with_key else None
-        response = (client or self.client).request("GET", whole, key=key)
+        response = (client or self.client).request(whole, key=key, body=body)
         self.responses.append(response)
         return response
 
     def ask_unknown(self, client: ProbeClient) -> ProbeResponse:
         """Ask for a path that every service refuses; that needs no key."""
-        return client.request("GET", f"{self.base_url.path}{UNKNOWN}")
-
-    def post_chat(
-        self, body: bytes, client: ProbeClient | None = None
-    ) -> ProbeResponse:
-        whole, client = f"{self.base_url.path}{CHAT}", client or self.client
-        response = client.request("POST", whole, key=self.key, body=body)
-        self.responses.append(response)
-        return response
+        return client.request(f"{self.base_url.path}{UNKNOWN}")
 
     def close(self) -> None:
         if "client" in vars(self):
