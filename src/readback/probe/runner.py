@@ -73,6 +73,7 @@ class ProbeRun:
                     self._finish(step)
             for step in self._steps:
                 self._finish(step)
+            steadiness.confirm_loss(self._context)
         except KeyboardInterrupt:
             self._end(diagnose(INTERRUPTED))
         except TimeoutError:

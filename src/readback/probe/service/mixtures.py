@@ -34,9 +34,9 @@ _NO_DIFFERENCE = (
     "nothing tells them apart: address, certificate, new or reused connection, method, "
     "size, User-Agent"
 )
-# A packet is lost now and then on every network.
+# A packet is lost now and then on every network. As a run sends at most 60 requests,
+# this is one in twenty.
 _FEWEST_LOSSES = 3
-_LOSS_SHARE = 0.1
 # A packet may also be sent again because this machine is busy, but then soon.
 _RESENDING_SECONDS = 0.1
 _FEWEST_ANSWERS = 3
@@ -59,38 +59,56 @@ _COMPARISONS = {
 
 def judge(context: ProbeContext) -> Diagnosis | None:
     """Return how steady the path was in this run, if there is anything to say."""
-    origin = context.base_url.origin
-    log = [one for one in context.budget.exchanges if one.target == origin]
+    log = _log(context)
     if context.budget.is_rate_limited:
         return _rate_limit(context, log)
     bad = _failures(log)
     if bad:
         return _mixture(log, bad)
     asked = list(filter(_is_request, log))
-    answered = [one for one in asked if one.status and not one.is_failure]
-    fastest = min((one.seconds for one in answered), default=0.0)
-    resent = [
-        one
-        for one in answered
-        if one.resent
-        and one.seconds > fastest + _RESENDING_SECONDS
-        and not ipaddress.ip_address(one.peer).is_loopback
-    ]
-    if len(resent) >= max(_FEWEST_LOSSES, _LOSS_SHARE * len(answered)):
-        slowest = max(one.seconds for one in answered)
+    answered = _answered(log)
+    resent = _resent(answered)
+    if len(resent) >= _FEWEST_LOSSES:
         return diagnose(
             "sometimes.loss",
             bad=len(resent),
             total=len(answered),
             packets=sum(one.resent for one in resent),
-            fastest=format_duration(fastest),
-            slowest=format_duration(slowest),
+            fastest=format_duration(min(one.seconds for one in answered)),
+            slowest=format_duration(max(one.seconds for one in answered)),
         )
     if late := _late(answered):
         return late
     if len(answered) == len(asked) >= _FEWEST_ANSWERS:
         return diagnose("steady.ok", total=len(asked))
     return None
+
+
+def may_lose_packets(context: ProbeContext) -> bool:
+    """Return whether packets seem to be lost, but too few to be sure."""
+    return 0 < len(_resent(_answered(_log(context)))) < _FEWEST_LOSSES
+
+
+def _log(context: ProbeContext) -> list[NotedRequest]:
+    origin = context.base_url.origin
+    return [one for one in context.budget.exchanges if one.target == origin]
+
+
+def _answered(log: list[NotedRequest]) -> list[NotedRequest]:
+    asked = filter(_is_request, log)
+    return [one for one in asked if one.status and not one.is_failure]
+
+
+def _resent(answered: list[NotedRequest]) -> list[NotedRequest]:
+    """Return the requests that took longer because packets had to be sent again."""
+    fastest = min((one.seconds for one in answered), default=0.0)
+    return [
+        one
+        for one in answered
+        if one.resent
+        and one.seconds > fastest + _RESENDING_SECONDS
+        and not ipaddress.ip_address(one.peer).is_loopback
+    ]
 
 
 def _late(answered: list[NotedRequest]) -> Diagnosis | None:

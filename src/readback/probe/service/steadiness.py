@@ -25,6 +25,7 @@ from typing import NamedTuple
 from readback.probe.common.background import BackgroundCall
 from readback.probe.common.results import Diagnosis, ProbeError, Service, Verdict
 from readback.probe.diagnoses import diagnose
+from readback.probe.service import mixtures
 from readback.probe.transport.context import Check, ProbeContext, Step
 from readback.probe.transport.exchanges import NotedRequest, mixed_requests
 from readback.probe.transport.handshake import shake, unverified
@@ -37,6 +38,7 @@ _SIDE_BY_SIDE = 3
 # What the other steps of the run need.
 _RESERVED_REQUESTS = 12
 _SAMPLES = 6
+_REQUESTS_TO_CONFIRM_LOSS = 24
 # Once is enough.
 _CERTAIN = {"echo.swapped", "echo.replayed"}
 _RATE_LIMITS = {"http.rate_limited", "between.rate_limited", "endpoint.rate_limited"}
@@ -193,3 +195,14 @@ def sample(context: ProbeContext) -> Diagnosis:
     for call in calls:
         call.result()
     return diagnose("again.asked", requests=len(calls))
+
+
+def confirm_loss(context: ProbeContext) -> None:
+    """Ask a few times more if packets seem to be lost, but too few to be sure."""
+    if "client" not in vars(context) or not mixtures.may_lose_packets(context):
+        return
+    with suppress(ProbeError), context.new_client() as client:
+        for _ in range(_REQUESTS_TO_CONFIRM_LOSS):
+            if time.monotonic() > context.deadline:
+                return
+            context.ask_unknown(client)
