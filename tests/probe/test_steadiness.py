@@ -20,10 +20,11 @@ from readback.probe.entered.base_url import BaseUrl
 from readback.probe.entered.key import Secret
 from readback.probe.output import formats
 from readback.probe.report import ProbeReport
-from readback.probe.service import mixtures
+from readback.probe.service import mixtures, steadiness
 from readback.probe.transport import connecting
 from readback.probe.transport.context import ProbeContext
 from readback.probe.transport.exchanges import MAX_REQUESTS, NotedRequest
+from readback.probe.transport.route import Route
 from tests.probe.balancer import balancer
 from tests.probe.corruptions import PAGE
 from tests.probe.forward_proxy import LOGIN, forward_proxy
@@ -347,6 +348,37 @@ def test_a_few_answers_that_are_much_slower_are_told(
 def test_one_kind_of_request_that_is_always_slow_is_not_slow_sometimes() -> None:
     gets, posts = [("GET", _FAST)] * 8, [("POST", 3.0)] * 2
     assert judged(gets + posts).id == "steady.ok"
+
+
+@pytest.mark.parametrize(("late", "asked"), [(0, 0), (1, 24), (2, 24), (3, 0)])
+def test_few_lost_packets_make_the_probe_ask_more(
+    late: int, asked: int, resources: Resources
+) -> None:
+    base_url = resources.readback.base_url
+    with probing_context(base_url) as context:
+        for number in range(10):
+            one = NotedRequest(context.base_url.origin, "GET", "/")
+            one.status, one.form, one.peer = 200, "{data}", "192.0.2.7"
+            one.resent, one.seconds = (1, 0.5) if number < late else (0, _FAST)
+            context.budget.exchanges.append(one)
+        steadiness.confirm_loss(context)
+    assert len(context.budget.exchanges) == 10 + asked
+    assert {one.status for one in context.budget.exchanges[10:]} <= {404}
+    verdict = "sometimes.loss" if late >= 3 else "steady.ok"
+    judgment = mixtures.judge(context)
+    assert judgment and judgment.id == verdict
+
+
+@contextmanager
+def probing_context(base_url: str) -> Iterator[ProbeContext]:
+    """Yield what a run knows when it has reached a service by HTTP."""
+    host, port = base_url.split("/")[2].split(":")
+    context = ProbeContext(base_url, Secret(""))
+    context.base_url = BaseUrl("http", host, int(port), "/v1")
+    context.route = Route(context.base_url, addresses=(host,))
+    context.client = context.new_client()
+    yield context
+    context.close()
 
 
 def judged(answers: list[tuple[str, float]]) -> Diagnosis:
