@@ -10,7 +10,7 @@ import ipaddress
 import statistics
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from http import HTTPStatus
 
@@ -66,7 +66,7 @@ def judge(context: ProbeContext) -> Diagnosis | None:
     if bad:
         return _mixture(log, bad)
     asked = list(filter(_is_request, log))
-    answered = _answered(log)
+    answered = _answered(asked)
     resent = _resent(answered)
     if len(resent) >= _FEWEST_LOSSES:
         return diagnose(
@@ -86,7 +86,8 @@ def judge(context: ProbeContext) -> Diagnosis | None:
 
 def may_lose_packets(context: ProbeContext) -> bool:
     """Return whether packets seem to be lost, but too few to be sure."""
-    return 0 < len(_resent(_answered(_log(context)))) < _FEWEST_LOSSES
+    answered = _answered(filter(_is_request, _log(context)))
+    return 0 < len(_resent(answered)) < _FEWEST_LOSSES
 
 
 def _log(context: ProbeContext) -> list[NotedRequest]:
@@ -94,8 +95,7 @@ def _log(context: ProbeContext) -> list[NotedRequest]:
     return [one for one in context.budget.exchanges if one.target == origin]
 
 
-def _answered(log: list[NotedRequest]) -> list[NotedRequest]:
-    asked = filter(_is_request, log)
+def _answered(asked: Iterable[NotedRequest]) -> list[NotedRequest]:
     return [one for one in asked if one.status and not one.is_failure]
 
 
