@@ -143,7 +143,7 @@ CERTIFICATES = {
         → Use a host name that the certificate covers. If yours is right, tell the
         operator of the service that the certificate does not cover it."""),
     "tls.wildcard": service.fail("""
-        The certificate is for {subject}, which does not cover {host}: the * stands for
+        The certificate is for {subject}. It does not cover {host}, because * matches
         only one part of a name.
         → Tell the operator to add the name to the certificate, or use a host name that
         it covers."""),
