@@ -97,7 +97,7 @@ def peers(quick: bool, only: tuple[str, ...], rounds: int | None) -> None:
 
     Takes about half an hour. Installs what is missing, or says what to install.
     Results are saved after each measurement, so you can stop at any time. A complete
-    run updates bench/results, docs/performance*.md and the README.
+    run updates bench/results, docs/performance*.md, docs/scale*.md and the README.
     """
     chosen_plan = plan.QUICK if quick else plan.FULL
     if rounds:
@@ -169,6 +169,7 @@ def write_comparison() -> None:
     render.write_comparison()
     traffic_page.write_sections()
     runs.write_section()
+    scale_page.write()  # which takes some costs from the peers
 
 
 def compare(chosen_plan: Plan, only: tuple[str, ...], progress: ProgressBar) -> None:
@@ -311,7 +312,6 @@ def render_all() -> None:
     flood_benchmark.write_section()
     growth_benchmark.write_section()
     cabinet_benchmark.write_section()
-    scale_page.write()
     click.echo("Updated docs/performance*.md, docs/scale*.md, the plots and README.md.")
 
 
