@@ -115,6 +115,7 @@ def peers(quick: bool, only: tuple[str, ...], rounds: int | None) -> None:
         click.echo(line)
     if not quick:
         write_comparison()
+        scale_page.write()  # which takes some costs from the peers
 
 
 @main.command()
@@ -169,7 +170,6 @@ def write_comparison() -> None:
     render.write_comparison()
     traffic_page.write_sections()
     runs.write_section()
-    scale_page.write()  # which takes some costs from the peers
 
 
 def compare(chosen_plan: Plan, only: tuple[str, ...], progress: ProgressBar) -> None:
@@ -312,6 +312,7 @@ def render_all() -> None:
     flood_benchmark.write_section()
     growth_benchmark.write_section()
     cabinet_benchmark.write_section()
+    scale_page.write()
     click.echo("Updated docs/performance*.md, docs/scale*.md, the plots and README.md.")
 
 
