@@ -59,6 +59,7 @@ def test_the_hint_for_a_refused_client_names_it(result: Result):
     assert result.program in hint, hint
 
 
+@pytest.mark.long
 def test_streaming_in_langchain_can_be_turned_off_as_its_hint_says(server: Server):
     # Importing it takes seconds, also in processes that run none of these tests.
     from langchain_openai import ChatOpenAI

@@ -60,6 +60,7 @@ def test_the_command_of_the_page_finds_no_difference(server: Server, tmp_path: P
     assert "Tested: 2\n" in done.stdout
 
 
+@pytest.mark.long
 def test_a_document_that_differs_from_the_api_is_found_out(
     server: Server, tmp_path: Path
 ):

@@ -1,11 +1,13 @@
 """Deleting an account, which stops its keys."""
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.journeys.person import PASSWORD
 from tests.support.waiting import wait_until
 
 
+@pytest.mark.long
 def test_deleting_an_account_stops_its_keys(a_member):
     alice = a_member()
     alice.create_key()

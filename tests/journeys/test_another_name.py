@@ -32,6 +32,7 @@ def server(tmp_path_factory):
         yield running
 
 
+@pytest.mark.long
 def test_the_look_of_another_name(open_page, server):
     page = open_page()
     for scheme, logo in (("light", "logo.svg"), ("dark", "logo-dark.png")):

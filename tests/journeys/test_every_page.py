@@ -155,6 +155,7 @@ def test_every_page_of_an_account_keeps_the_rules(a_member, locale):
     assert not found
 
 
+@pytest.mark.long
 def test_the_list_of_keys_fits_a_phone_with_any_names(a_member):
     """The links of each key are on the screen, on a phone and on a desktop."""
     alice = a_member(viewport=NARROW, locale="ru-RU")
@@ -198,6 +199,7 @@ def test_a_copy_button_copies_confirms_and_resets_its_label(a_member):
     expect(button).to_have_text("Copy Model")
 
 
+@pytest.mark.long
 def test_the_language_switch_stays_on_the_page(a_person):
     alice = a_person()
     alice.page.goto("/docs/errors")

@@ -10,7 +10,10 @@ from tests.journeys.person import PASSWORD
     "options",
     [
         {"viewport": DESKTOP, "color_scheme": "light"},
-        {"viewport": PHONE, "color_scheme": "dark", "locale": "ru-RU"},
+        pytest.param(
+            {"viewport": PHONE, "color_scheme": "dark", "locale": "ru-RU"},
+            marks=pytest.mark.long,
+        ),
     ],
     ids=["desktop-light", "phone-dark-ru"],
 )

@@ -1,5 +1,6 @@
 """Resetting a forgotten password by e-mail."""
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.support.mailbox import link_in
@@ -7,6 +8,7 @@ from tests.support.mailbox import link_in
 NEW_PASSWORD = "another lamp, another harbour"
 
 
+@pytest.mark.long
 def test_a_forgotten_password_is_reset_by_mail(a_person):
     alice = a_person()
     alice.sign_up()

@@ -69,6 +69,7 @@ def test_the_page_of_a_new_key_shows_what_arrives_without_it(a_member):
     expect(alice.page.locator(".unmatched")).to_have_count(0)
 
 
+@pytest.mark.long
 def test_the_page_of_a_key_answers_why_nothing_arrives(a_member):
     alice = a_member(locale="ru-RU", viewport=PHONE, color_scheme="dark")
     alice.create_key()
@@ -83,6 +84,7 @@ def test_the_page_of_a_key_answers_why_nothing_arrives(a_member):
     ).to_have_count(1)
 
 
+@pytest.mark.long
 def test_without_javascript_the_page_is_reloaded(a_member):
     alice = a_member(java_script_enabled=False)
     alice.page.goto("/keys/")

@@ -13,7 +13,9 @@ ARE_ON_SCREEN = """elements => elements.length > 0 && elements.every((element) =
 FONT_SIZES = "all => all.map(one => parseFloat(getComputedStyle(one).fontSize))"
 
 
-@pytest.mark.parametrize("locale", ["en-GB", "ru-RU"])
+@pytest.mark.parametrize(
+    "locale", ["en-GB", pytest.param("ru-RU", marks=pytest.mark.long)]
+)
 def test_tables_of_the_documentation_show_every_column(open_page, locale):
     """Also what a code means, to which every refusal links."""
     page = open_page(locale=locale, viewport=NARROW)
@@ -22,6 +24,7 @@ def test_tables_of_the_documentation_show_every_column(open_page, locale):
         assert page.locator(".document td").evaluate_all(ARE_ON_SCREEN), path
 
 
+@pytest.mark.long
 def test_labels_of_charts_are_readable(a_member):
     alice = a_member(viewport=NARROW)
     alice.create_key()

@@ -94,6 +94,7 @@ def check_page(alice: Local, path: str) -> None:
     assert not broken_rules(alice.page, axe=True)
 
 
+@pytest.mark.long
 def test_a_passkey_is_missed_added_and_logs_in(alice):
     page = alice.page
     page.goto("/accounts/login/")

@@ -1,8 +1,11 @@
 """A key that is revoked on the page is refused by the API."""
 
+import pytest
+
 from tests.support.waiting import wait_until
 
 
+@pytest.mark.long
 def test_a_revoked_key_is_refused(a_member):
     alice = a_member()
     alice.create_key()

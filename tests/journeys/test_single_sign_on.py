@@ -4,6 +4,7 @@ Only a browser shows that the Content-Security-Policy lets a form lead to anothe
 and that the session survives the visit to the provider.
 """
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.journeys.conftest import TIMEOUT_MS
@@ -11,6 +12,7 @@ from tests.support.cabinet_server import cabinet_server
 from tests.support.oidc_provider import oidc_provider
 
 
+@pytest.mark.long
 def test_alice_logs_in_with_the_provider_without_javascript(browser, tmp_path):
     with oidc_provider() as provider:
         settings = {

@@ -3,6 +3,7 @@
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.journeys.person import Person
@@ -22,6 +23,7 @@ def expect_local_times(alice: Person, number: int) -> None:
         assert time.get_attribute("title") == f"{moment:%Y-%m-%d %H:%M:%S} UTC"
 
 
+@pytest.mark.long
 def test_times_are_in_the_zone_of_the_browser(a_member):
     alice = a_member(timezone_id=ZONE, locale="ru-RU")
     alice.create_key()

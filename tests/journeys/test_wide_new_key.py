@@ -1,5 +1,7 @@
 """Beside the snippets, the latest request stays in view and covers nothing."""
 
+import pytest
+
 from tests.journeys.conftest import DESKTOP
 
 # At once, because positions differ while the page scrolls smoothly.
@@ -13,6 +15,7 @@ POSITIONS = """() => {
 }"""
 
 
+@pytest.mark.long
 def test_the_latest_request_stays_in_view_and_covers_nothing(a_member):
     alice = a_member(viewport=DESKTOP)
     alice.create_key()

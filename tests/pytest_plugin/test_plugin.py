@@ -8,6 +8,8 @@ from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
 
+import pytest
+
 from tests.pytest_plugin.runs import SECONDS, blocks, running
 from tests.support import migrated
 
@@ -84,6 +86,7 @@ def test_waits_until_the_run_is_killed(readback):
 """
 
 
+@pytest.mark.long
 def test_a_run_in_one_process_that_is_interrupted(tmp_path):
     data = tmp_path / "data"
     migrated.copy_to(data / "readback.sqlite3")

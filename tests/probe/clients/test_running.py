@@ -69,6 +69,7 @@ def only(monkeypatch: pytest.MonkeyPatch, path: str) -> None:
     monkeypatch.setattr(sys, "executable", "")
 
 
+@pytest.mark.long
 def test_every_program_returns_the_text_unchanged_within_the_budget(
     readback: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
