@@ -18,7 +18,7 @@ from hypothesis.internal.conjecture import providers
 from tests.quick import is_quick
 
 if TYPE_CHECKING:
-    from tests.scheduling import FewBrowsers
+    from tests.scheduling import OneBrowser
     from tests.support.postgres import Postgres
 
 _HERE = Path(__file__).parent
@@ -95,10 +95,10 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(
     config: pytest.Config, log: Any
-) -> "FewBrowsers | None":
-    from tests.scheduling import FewBrowsers
+) -> "OneBrowser | None":
+    from tests.scheduling import OneBrowser
 
-    return FewBrowsers(config, log) if config.getoption("dist") == "loadscope" else None
+    return OneBrowser(config, log) if config.getoption("dist") == "loadscope" else None
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
