@@ -41,7 +41,7 @@ quick: .venv/dev.stamp ## Run the tests that need no server, browser or database
 	@$(PYTEST) $(XDIST) --quick $(ARGS)
 
 long: chromium .venv/dev.stamp ## Run the tests that take too long for make test; options in ARGS=.
-	@echo "Running the long tests, which take about four minutes on two cores."
+	@echo "Running the long tests, which take about five minutes on two cores."
 	@$(PYTEST) $(XDIST) -m long $(ARGS)
 
 # Before the packages, so that nobody waits for them and then has no browser.

@@ -68,6 +68,7 @@ def story(alert: str) -> dict[str, Any]:
     }
 
 
+@pytest.mark.long
 def test_each_alert_fires_during_its_fault_and_at_no_other_time(tmp_path):
     tests = {
         "rule_files": [str(PROMETHEUS / "alerts.yml")],

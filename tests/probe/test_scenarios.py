@@ -1,4 +1,8 @@
-"""The probe reports the right diagnosis for every scenario, within its budget."""
+"""The probe reports the right diagnosis for every scenario, within its budget.
+
+The first scenario of each group, such as `tls`, runs in `make test`, all others in
+`make long`.
+"""
 
 import json
 import socket
@@ -16,7 +20,21 @@ from tests.probe.scenarios import SCENARIOS
 from tests.probe.setups import ProbeInput, Resources, Scenario
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda one: one.id)
+def _group(one: Scenario) -> str:
+    return one.id.partition(".")[0]
+
+
+_FIRST = {_group(one): one for one in reversed(SCENARIOS)}.values()
+
+
+@pytest.mark.parametrize(
+    "scenario",
+    [
+        pytest.param(one, marks=() if one in _FIRST else pytest.mark.long)
+        for one in SCENARIOS
+    ],
+    ids=[one.id for one in SCENARIOS],
+)
 def test_a_scenario_gets_its_diagnosis(
     scenario: Scenario, resources: Resources, monkeypatch: pytest.MonkeyPatch
 ) -> None:
