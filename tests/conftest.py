@@ -93,9 +93,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(
-    config: pytest.Config, log: Any
-) -> "OneBrowser | None":
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> "OneBrowser | None":
     from tests.scheduling import OneBrowser
 
     return OneBrowser(config, log) if config.getoption("dist") == "loadscope" else None
