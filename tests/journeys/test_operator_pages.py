@@ -1,13 +1,42 @@
 """The pages for operators keep the rules for every page, in one browser session.
 
-In Russian, whose words are longer and take twice as many bytes.
+With full lists of long rows, and in Russian, whose words are longer and take twice as
+many bytes.
 """
 
 import pytest
 
 from tests.journeys.test_every_page import broken_rules, ignore_cache
 
-PROMOTE = "from readback.cabinet.models import User; User.objects.filter(email={!r})"
+# Makes an account an operator's, and fills the first page of every list.
+PREPARE = """
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.contenttypes.models import ContentType
+from django.utils import timezone
+from readback.cabinet.models import Invitation, JournalEntry, Key, Usage, User
+now, rows = timezone.now(), range(25)
+User.objects.filter(email={email!r}).update(is_staff=True, is_superuser=True)
+alice = User.objects.get(email={email!r})
+long = "a.rather.long.name.{{}}@one.department.of.a.company.example"
+User.objects.bulk_create(User(email=long.format(n)) for n in rows)
+Invitation.objects.bulk_create(
+    Invitation(email=long.format(n), expires_at=now) for n in rows)
+Key.objects.bulk_create(
+    Key(owner=alice, digest=bytes([n]) * 32, last_four="0000", label="a name " * 8)
+    for n in rows)
+key = Key.objects.filter(owner=alice).first()
+Usage.objects.bulk_create(
+    Usage(key=key, hour=now, endpoint="chat", code=f"code_{{n}}") for n in rows)
+JournalEntry.objects.bulk_create(
+    JournalEntry(key=key, at=now, accepted=False, endpoint="chat", status=400,
+        code="unknown_field", detail="A detail. " * 12, user_agent="An agent " * 8)
+    for n in rows)
+user = ContentType.objects.get_for_model(User)
+LogEntry.objects.bulk_create(
+    LogEntry(user=alice, content_type=user, object_id=str(n),
+        object_repr=long.format(n), action_flag=CHANGE, change_message="Deactivated")
+    for n in rows)
+"""
 PATHS = [
     "/admin/",
     "/admin/cabinet/user/",
@@ -18,6 +47,7 @@ PATHS = [
     "/admin/admin/logentry/",
     "/admin/cabinet/user/1/change/",
     "/admin/cabinet/user/1/do/end-sessions/",
+    "/admin/cabinet/invitation/",
     "/admin/cabinet/invitation/add/",
 ]
 
@@ -29,8 +59,7 @@ def test_the_pages_for_operators_keep_the_rules_for_every_page(a_member):
     alice.create_key("a name that is rather long, as names of machines can be")
     alice.send_request(temperature=0.7)
     alice.expect_to_see("unknown_field")
-    rights = ".update(is_staff=True, is_superuser=True)"
-    alice.server.run("manage", "shell", "-c", PROMOTE.format(alice.email) + rights)
+    alice.server.run("manage", "shell", "-c", PREPARE.format(email=alice.email))
     page = alice.page
     page.goto(PATHS[2])
     page.locator("#result_list th a").first.click()

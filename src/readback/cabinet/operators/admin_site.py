@@ -38,7 +38,7 @@ from readback.contract import REFUSALS
 # Longer lists are cut off: counting a million rows or reading a late page takes long.
 MAX_ROWS = 1000
 # Keeps a page with long rows below its limit of 60 KB.
-_ROWS_PER_PAGE = 20
+_ROWS_PER_PAGE = 15
 
 _WEEK = timedelta(days=7)
 
