@@ -112,8 +112,9 @@ KINDS: dict[str, Callable[[Worker], Send]] = {
 def main(kind: str) -> None:
     # A key's first answer in a second takes more work, and more requests may take their
     # turn at once when the loop is slow. So it is always the same moment.
+    still = repeat(time.monotonic()).__next__
     for module in (chat, exchange, fair_queue):
-        module.monotonic = repeat(time.monotonic()).__next__  # type: ignore[attr-defined]
+        module.monotonic = still  # type: ignore[attr-defined]
     worker = Worker()
     # The API asks `get_running_loop` for its loop, which now returns this one.
     asyncio._set_running_loop(cast(asyncio.AbstractEventLoop, worker.loop))
