@@ -19,12 +19,7 @@ from tests.probe.russian import english_in
 from tests.probe.scenarios import SCENARIOS
 from tests.probe.setups import ProbeInput, Resources, Scenario
 
-
-def _group(one: Scenario) -> str:
-    return one.id.partition(".")[0]
-
-
-_FIRST = {_group(one): one for one in reversed(SCENARIOS)}.values()
+_FIRST = {one.id.partition(".")[0]: one for one in reversed(SCENARIOS)}.values()
 
 
 @pytest.mark.parametrize(
