@@ -271,7 +271,8 @@ class Connection(asyncio.Protocol):
         self._head, self._head_bytes = head, data
         self._buffer.drop_head()
         if head.chunked:
-            self._chunks = ChunkedBody(registry.limits.head_bytes)
+            limits = registry.limits
+            self._chunks = ChunkedBody(limits.head_bytes, limits.head_fields)
         outcome = registry.handler.begin(head, info, key, forwarded, self)
         if outcome is None:
             self._state, self._deadline = WAITING, inf
