@@ -32,6 +32,8 @@ READ_FIELDS = frozenset(
     b"content-encoding content-type origin prefer user-agent".split()
 )
 _FOUND = NearMiss("")
+# Of a User-Agent and of preferences. No program sends as much.
+_EXAMINED_BYTES = 1024
 _JSON_TYPE = b"application/json"
 _FORM_TYPES = (b"application/x-www-form-urlencoded", b"multipart/form-data")
 
@@ -105,7 +107,8 @@ def explain_media_type(head: Head) -> str:
 
 def _user_agent(head: Head) -> str:
     """Return the name of the client program in printable ASCII, without any key."""
-    agent = (head.first(b"user-agent") or b"").decode("ascii", "replace")
+    value = head.first(b"user-agent") or b""
+    agent = value[:_EXAMINED_BYTES].decode("ascii", "replace")
     printable = "".join(c if c.isprintable() and c.isascii() else "?" for c in agent)
     telling = _BROWSER_ENGINE.sub("", printable, count=1)
     return keys.hidden(telling)[: contract.JOURNAL_USER_AGENT_LENGTH]
@@ -121,7 +124,7 @@ def _prefers(head: Head, preference: bytes) -> bool:
     if not values:
         return False
     # What is quoted may contain commas, but nothing that matters here.
-    joined = b",".join(values)
+    joined = b",".join(values)[:_EXAMINED_BYTES]
     unquoted = _QUOTED.sub(lambda text: b"" if text[0] == b'""' else b'"', joined)
     for member in unquoted.lower().split(b","):
         name, _, value = member.partition(b";")[0].partition(b"=")

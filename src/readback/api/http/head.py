@@ -40,6 +40,9 @@ _ABSOLUTE_FORM = re.compile(rb"https?://([^/?#]*)([^#]*)", re.IGNORECASE)
 _HOST = re.compile(
     rb"(?:\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z\-._~%!$&'()*+;=]+)(?::[0-9]{0,5})?"
 )
+# RFC 9110 §5.6.1: a member of a list, between commas and white space.
+_CLOSE = re.compile(rb"(?:\A|,)[ \t]*+close[ \t]*+(?:,|\Z)")
+_KEEP_ALIVE = re.compile(rb"(?:\A|,)[ \t]*+keep-alive[ \t]*+(?:,|\Z)")
 # A head with one of these fields needs the parser every time.
 _UNREPEATABLE = frozenset((b"expect", b"trailer", b"transfer-encoding"))
 
@@ -125,11 +128,10 @@ class Head:
         RFC 9112 §9.3: not if `close` is among the connection options; in HTTP/1.0
         only if `keep-alive` is. Options are case-insensitive (RFC 9110 §7.6.1).
         """
-        listed = b",".join(self.all(b"connection")).lower().split(b",")
-        options = [option.strip(b" \t") for option in listed]
-        if self.is_http_10 and b"keep-alive" not in options:
+        options = b",".join(self.all(b"connection")).lower()
+        if self.is_http_10 and not _KEEP_ALIVE.search(options):
             return False
-        return b"close" not in options
+        return b"close" not in options or not _CLOSE.search(options)
 
     def _is_plain(self) -> bool:
         """Return whether equal bytes always mean the same, without another look."""
@@ -171,21 +173,22 @@ def parse(data: bytes, max_fields: int) -> Head:
     return head
 
 
-def check_beginning(window: bytes, checked: int = 0) -> None:
+def check_beginning(part: bytes, *, is_start: bool = True) -> None:
     """Refuse a head, finished or not, for a byte that no head may contain.
 
     That is a line feed or carriage return without the other (RFC 9112 §2.2), a control
     character (RFC 9110 §5.5), or a first byte that begins no method, as in a TLS
-    handshake. The first `checked` bytes have been checked before. The first such byte
-    decides, so the refusal does not depend on how the head was cut into packets.
+    handshake. The part is the head from its start, or from what has not been checked.
+    The first such byte decides, so the refusal does not depend on how the head was cut
+    into packets.
     """
-    if window[:1] not in _TOKEN_BYTES:
+    if is_start and part[:1] not in _TOKEN_BYTES:
         raise Refused(
             MALFORMED_REQUEST, "The first byte does not begin an HTTP method."
         )
     # A line end may arrive in two pieces, so a carriage return at the very end is
     # checked with what follows it.
-    new = window[checked - window.endswith(b"\r", 0, checked) :].removesuffix(b"\r")
+    new = part.removesuffix(b"\r")
     bad = new.replace(b"\r\n", b"").translate(None, _NO_CONTROLS)
     if not bad:
         return
