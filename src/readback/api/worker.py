@@ -32,6 +32,7 @@ from readback.api.http.registry import ConnectionRegistry, Limits
 from readback.api.http.tls import TlsConnection, TlsContext
 from readback.api.ops import Ops
 from readback.api.shared.memory import KEY_LOOK_UPS, SharedMemory
+from readback.client_address import network
 from readback.config import Config
 from readback.contract import MAX_BODY_BYTES, MAX_HEAD_BYTES, MAX_HEAD_FIELDS
 from readback.lifecycle import SHORT_NOTICE_SECONDS
@@ -130,7 +131,7 @@ class ApiWorker(PlaneWorker):
             self._unmatched,
         )
         ops = Ops(shared.counters, health, self._keyring, self._lifecycle, config)
-        self._api_connections = ConnectionRegistry(api, limits(config))
+        self._api_connections = ConnectionRegistry(api, limits(config), network)
         self._ops_connections = ConnectionRegistry(ops, limits(config))
         certificate = config.tls_certificate
         expires = expiry(certificate) if certificate else 0

@@ -27,20 +27,22 @@ from readback.api.endpoints.request_info import (
     RequestInfo,
     describe,
     endpoint_of,
-    forwarded,
 )
+from readback.api.endpoints.request_info import forwarded as client_of
 from readback.api.http.handler import Outcome, RequestOrigin
 from readback.api.http.head import Head
 from readback.api.http.refused import MALFORMED_REQUEST
 from readback.api.http.repeat import RepeatableAnswer, Repetition, Respond
 from readback.api.shared.limiter import Rates
+from readback.client_address import network
 from readback.contract import CHAT, MODELS, OTHER
 from readback.shared_counters import WorkerCounters
 
 # Retry-After when the database cannot be asked or there are too many connections.
 RETRY_SECONDS = 2
-# Values of X-Forwarded-For whose address is remembered.
+# Values of X-Forwarded-For whose address is remembered, unless they are long.
 _ADDRESSES_KEPT = 4096
+_MAX_FORWARDED_BYTES = 256
 
 _EXCHANGES: dict[str, type[Exchange]] = {MODELS: ModelList, CHAT: Chat}
 _UNKNOWN_KEY = "This key does not exist; compare it with the one shown in the cabinet."
@@ -83,7 +85,7 @@ class Api:
         self._counters = counters
         self._trusted_proxies = trusted_proxies
         self._forwarded = lru_cache(_ADDRESSES_KEPT)(
-            partial(forwarded, trusted_proxies=trusted_proxies)
+            partial(client_of, trusted_proxies=trusted_proxies)
         )
         self._unmatched = unmatched
 
@@ -146,7 +148,11 @@ class Api:
 
     def _client_in_head(self, info: RequestInfo, forwarded: bytes) -> str | None:
         """Return the client's address if trusted proxies have written one."""
-        return self._forwarded(forwarded) if forwarded else info.forwarded_address
+        if not forwarded or not self._trusted_proxies:
+            return info.forwarded_address
+        if len(forwarded) > _MAX_FORWARDED_BYTES:
+            return client_of(forwarded, self._trusted_proxies)
+        return self._forwarded(forwarded)
 
     def _look_up_done(
         self, origin: RequestOrigin, request: _Received, found: Found
@@ -258,7 +264,7 @@ class Api:
     def _count_failure(self, request: _Received, detail: str) -> bytes | None:
         """Count a failed authentication; return a refusal if there are too many."""
         info, address, _ = request
-        slot = self._failures.slot(address.encode())
+        slot = self._failures.slot(network(address).encode())
         if self._failures.take(slot, time.monotonic()):
             self._unmatched.count(
                 address, info.endpoint, "invalid_key", detail, info.user_agent

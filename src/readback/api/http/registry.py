@@ -6,6 +6,7 @@ deadline. Nothing here knows about HTTP messages.
 
 import asyncio
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
 from typing import Any, Protocol
@@ -68,9 +69,16 @@ class Limits:
 class ConnectionRegistry:
     """All connections of one listener in one worker, and what they share."""
 
-    def __init__(self, handler: Handler[Any], limits: Limits) -> None:
+    def __init__(
+        self,
+        handler: Handler[Any],
+        limits: Limits,
+        network_of: Callable[[str], str] = str,
+    ) -> None:
         self.handler = handler
         self.limits = limits
+        # What counts as one address: whoever has an IPv6 network has many.
+        self._network_of = network_of
         self.heads = HeadCache(handler, limits.head_fields)
         self.known_heads = KnownHeads(handler, self.heads)
         self.queue = FairQueue()
@@ -95,7 +103,8 @@ class ConnectionRegistry:
         self._accepted += 1
         most, count = self.limits.connections_per_address, 0
         if most and (address := connection.address):  # a unix socket has none
-            count = self._per_address[address] = self._per_address.get(address, 0) + 1
+            network = self._network_of(address)
+            count = self._per_address[network] = self._per_address.get(network, 0) + 1
         if count > most or len(self.connections) > self.max_connections:
             return self._refuse(connection)
         return True
@@ -111,12 +120,12 @@ class ConnectionRegistry:
         self.connections.discard(connection)
         if not self.limits.connections_per_address:
             return
-        address = connection.address
-        count = self._per_address.get(address, 0)
+        network = self._network_of(connection.address)
+        count = self._per_address.get(network, 0)
         if count > 1:
-            self._per_address[address] = count - 1
+            self._per_address[network] = count - 1
         elif count:
-            del self._per_address[address]
+            del self._per_address[network]
 
     def take_accepted(self) -> int:
         """Return how many connections were accepted since the last call."""
