@@ -374,7 +374,11 @@ class Connection(asyncio.Protocol):
         return self._registry.handler.refuse(code, detail, self.address)
 
     def _fail(self, error: Exception) -> None:
-        answer = (self._responder or self._registry.handler).fail(error, self._head)
+        try:
+            answer = (self._responder or self._registry.handler).fail(error, self._head)
+        except Exception:
+            self.abort()  # else the client would wait for nothing
+            raise
         if not self._transport.is_closing():
             self._send(answer, last=True)
 

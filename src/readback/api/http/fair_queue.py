@@ -58,8 +58,11 @@ class FairQueue:
         elsewhere = monotonic() - self._round_ended_at
         extra = int(elsewhere / SECONDS_PER_EXTRA_REQUEST)
         self._left = PER_ROUND + min(extra, MOST_EXTRA_REQUESTS)
-        while self._left and self._waiting:
-            self._left -= 1
-            self._waiting.popleft()()
-        if not self._left:
-            self._end_round()
+        try:
+            while self._left and self._waiting:
+                self._left -= 1
+                self._waiting.popleft()()
+        finally:
+            # If the work raises an exception, which the event loop logs, others wait.
+            if not self._left or self._waiting:
+                self._end_round()
