@@ -64,6 +64,7 @@ class Ops(Collector):
         info: None,
         key: bytes,
         forwarded: bytes,
+        size: int,
         origin: RequestOrigin,
     ) -> bytes:
         if head.method not in (b"GET", b"HEAD"):

@@ -44,7 +44,7 @@ def confirm(counters: Counters, worker: int, seconds_ago: float = 0.0) -> None:
 
 def answer(ops: Ops, path: bytes) -> bytes:
     head = Head(b"GET", path, [(b"host", b"localhost")], is_http_10=False)
-    return ops.begin(head, None, b"", b"", NO_ORIGIN)
+    return ops.begin(head, None, b"", b"", 0, NO_ORIGIN)
 
 
 def status(ops: Ops, path: bytes) -> bytes:
@@ -128,7 +128,7 @@ def samples(ops: Ops, accept: bytes = b"") -> tuple[str, str]:
     fields = [(b"host", b"localhost"), (b"accept", accept)]
     head = Head(b"GET", b"/metrics", fields, is_http_10=False)
     top, _, text = (
-        ops.begin(head, None, b"", b"", NO_ORIGIN).decode().partition("\r\n\r\n")
+        ops.begin(head, None, b"", b"", 0, NO_ORIGIN).decode().partition("\r\n\r\n")
     )
     return top.partition("Content-Type: ")[2].partition("\r\n")[0], text
 

@@ -36,7 +36,7 @@ class Record:
 
     # fmt: off
     __slots__ = (
-        "accepted", "digest", "exchange", "row", "slot", "used_at",
+        "accepted", "digest", "exchanges", "row", "slot", "used_at",
     )
     # fmt: on
 
@@ -46,9 +46,9 @@ class Record:
         self.slot = slot
         self.used_at = used_at
         self.accepted = False
-        # What answers its requests, as long as they come with the same head from the
-        # same address. Not by its type, whose module needs this one.
-        self.exchange: Any = None
+        # What answers its requests, by what their heads say. Not by their types, whose
+        # modules need this one.
+        self.exchanges: dict[Any, Any] = {}
 
 
 class DatabaseUnavailable:
@@ -233,7 +233,7 @@ class Keyring:
         record = self._records.pop(digest, None)
         if record is not None:
             record.accepted = False
-            record.exchange = None  # which keeps the record, too
+            record.exchanges.clear()  # which keep the record, too
 
     def _tell(self, digest: bytes, found: Found) -> None:
         if digest not in self._waiting:

@@ -1,6 +1,6 @@
 """What a head alone tells about a request: endpoint, key, type of the body, sender.
 
-Worked out once per distinct head (`http/head_cache.py`). Nothing here looks at a body,
+Worked out once for each kind of heads (`http/heads.py`). Nothing here looks at a body,
 at the database or at the clock.
 """
 

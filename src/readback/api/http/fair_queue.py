@@ -37,8 +37,14 @@ class FairQueue:
         Nobody overtakes what is waiting: in a round that may take many requests, a
         client that has sent many at once gets one turn and then waits again.
         """
+        if self.has_room():
+            return True
+        self._waiting.append(work)
+        return False
+
+    def has_room(self) -> bool:
+        """Return whether this round may take one more request."""
         if not self._left or self._waiting:
-            self._waiting.append(work)
             return False
         self._left -= 1
         if not self._left:

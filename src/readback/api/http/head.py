@@ -6,7 +6,6 @@ about sockets, time or what is served.
 """
 
 import re
-from copy import copy
 from typing import NoReturn
 
 from httptools import HttpParserError, HttpRequestParser
@@ -43,8 +42,8 @@ _HOST = re.compile(
 # RFC 9110 §5.6.1: a member of a list, between commas and white space.
 _CLOSE = re.compile(rb"(?:\A|,)[ \t]*+close[ \t]*+(?:,|\Z)")
 _KEEP_ALIVE = re.compile(rb"(?:\A|,)[ \t]*+keep-alive[ \t]*+(?:,|\Z)")
-# A head with one of these fields needs the parser every time.
-_UNREPEATABLE = frozenset((b"expect", b"trailer", b"transfer-encoding"))
+# A request with one of these fields is not answered in one step.
+_NOT_PLAIN = frozenset((b"expect", b"trailer", b"transfer-encoding"))
 
 _NO_REQUEST_LINE = "The request line is not 'method target HTTP/1.1'."
 _INVALID_FIELD = "A header field or the framing of the body is not valid."
@@ -65,7 +64,6 @@ class Head:
         "keep_alive",
         "method",
         "plain",
-        "repeatable",
         "target",
     )
 
@@ -94,7 +92,6 @@ class Head:
         self.expects_continue = not is_http_10 and expectation == b"100-continue"
         # RFC 9110 §9.3.2: the body of the answer to HEAD is cut off on the normal path.
         self.plain = method != b"HEAD" and self._is_plain()
-        self.repeatable = self.keep_alive and self.plain
 
     def all(self, name: bytes) -> list[bytes]:
         return [value for key, value in self.fields if key == name]
@@ -105,22 +102,10 @@ class Head:
                 return value
         return None
 
-    def with_length(self, length: int) -> "Head":
-        """Return the head with another Content-Length."""
-        head = copy(self)
-        head.content_length = length
-        return head
-
-    @property
-    def has_body(self) -> bool:
-        """RFC 9112 §6: Content-Length or Transfer-Encoding signals a body."""
-        return self.chunked or self.content_length > 0
-
-    def may_skip_body(self, limit: int) -> bool:
+    def may_skip_body(self) -> bool:
         """Return whether the body can be dropped, so that the connection stays open."""
         # A client that waits for 100 (Continue) may or may not send the body now.
-        bounded = not self.chunked and self.content_length <= limit
-        return self.keep_alive and bounded and not self.expects_continue
+        return self.keep_alive and not self.chunked and not self.expects_continue
 
     def _persists(self) -> bool:
         """Return whether the connection stays open after this request.
@@ -138,7 +123,7 @@ class Head:
         names = {name for name, _ in self.fields}
         options = {value.lower() for value in self.all(b"connection")}
         usual = options <= {b"keep-alive", b"close"}
-        return not self.is_http_10 and usual and names.isdisjoint(_UNREPEATABLE)
+        return not self.is_http_10 and usual and names.isdisjoint(_NOT_PLAIN)
 
 
 class _Fields:

@@ -75,17 +75,6 @@ class ReceiveBuffer:
         head = self._data[start : start + size]
         return head if isinstance(head, bytes) else bytes(head)
 
-    def peek_messages(self, size: int, most: int) -> list[bytes]:
-        """Return whole messages of this size, if no part of them was examined.
-
-        They stay unread until `skip`.
-        """
-        if self.head_checked:
-            return []
-        start, count = self._offset, min(self.unread // size, most)
-        data = bytes(self._data[start : start + count * size])
-        return [data[at : at + size] for at in range(0, len(data), size)]
-
     def drop_head(self) -> None:
         """Count the head that `peek_head` has returned as read."""
         self._offset += self._head_size

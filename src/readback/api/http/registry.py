@@ -14,8 +14,7 @@ from typing import Any, Protocol
 from readback.api.http.fair_queue import FairQueue
 from readback.api.http.flow_control import LINGER_SECONDS
 from readback.api.http.handler import Handler
-from readback.api.http.head_cache import HeadCache
-from readback.api.http.known_heads import KnownHeads
+from readback.api.http.heads import Heads
 
 # The answer after this age is a connection's last, so that none lives forever and a
 # load balancer gets to distribute them again.
@@ -79,8 +78,7 @@ class ConnectionRegistry:
         self.limits = limits
         # What counts as one address: whoever has an IPv6 network has many.
         self._network_of = network_of
-        self.heads = HeadCache(handler, limits.head_fields)
-        self.known_heads = KnownHeads(handler, self.heads)
+        self.heads = Heads(handler, limits.head_fields)
         self.queue = FairQueue()
         self._stopping = False
         # Connections opened before this time are closed after their next answer.
