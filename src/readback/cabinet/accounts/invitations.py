@@ -36,7 +36,7 @@ _SALT = "readback.cabinet.invitation"
 # In one list.
 MAX_ADDRESSES = 1000
 # What can be between two addresses; a name such as "Doe, Jane" is no address.
-_ADDRESS = re.compile(r"[^\s,;<>\"()|]*@[^\s,;<>\"()|]*")
+_SEPARATOR = re.compile(r"[\s,;<>\"()|]")
 _HEADING = re.compile(r"e-?mail|address|почт|адрес", re.IGNORECASE)
 _DELIMITERS = (",", ";", "\t")
 
@@ -273,7 +273,10 @@ def _addresses(text: str) -> Iterator[tuple[int, str]]:
             if column is not None:
                 row = next(csv.reader([line], delimiter=delimiter, strict=False))
                 cells = row[column : column + 1]
-            found = _ADDRESS.findall(cells[0]) if cells else []
+            # Not a search for what is around an @: without one, it would begin again
+            # at every character.
+            words = _SEPARATOR.split(cells[0]) if cells else []
+            found = [word for word in words if "@" in word]
             for address in found or [""]:
                 yield number, address.strip("'").removeprefix("mailto:")
         is_first = False
