@@ -109,6 +109,9 @@ ENTITIES = f'<!DOCTYPE svg [<!ENTITY a "aaaa">]>{LOGO}'
         ("terms.en.md", "Terms without a title", "must begin with its title"),
         ("terms.en.md", "    # Code, not a title", "must begin with its title"),
         ("terms.en.md", "", "must begin with its title"),
+        ("terms.en.md", "# #", "must begin with its title"),
+        ("terms.en.md", f"# {'x' * 61}", "must begin with its title"),
+        ("terms.en.md", f"# x{' ' * 16_000}x", "must begin with its title"),
         ("terms.en.md", b"# Terms \xff", "is not UTF-8 text"),
         ("terms.en.md", "# x\n" + "x" * 131_072, "is larger than 128 KiB"),
         ("brand.toml", "accent = ", "is not valid TOML"),
@@ -152,6 +155,22 @@ def test_a_folder_that_cannot_be_read_and_two_logos_are_named(tmp_path):
         read(tmp_path / "missing")
     (tmp_path / "logo.svg").write_text(LOGO)
     assert "in another format" in problem(tmp_path, "logo.png", png(9, 9))
+
+
+@pytest.mark.parametrize(
+    "text", ["# Terms", "\n \r\n\t\n#  Terms  ##  \r\ntext", "# `Terms`#\n"]
+)
+def test_the_title_of_a_page_is_its_first_heading(tmp_path, text):
+    (tmp_path / "terms.en.md").write_bytes(text.encode())
+
+    assert read(tmp_path).pages["terms"].title == {"en": "Terms"}
+
+
+def test_an_endless_number_in_a_picture_is_refused(tmp_path):
+    digits = "1" * 30_000
+    logo = LOGO.replace("0 0 40 40", f"0 0 {digits}x {digits}")
+
+    assert "without width or height" in problem(tmp_path, "logo.svg", logo)
 
 
 # The corners of the colour space and what is between them.

@@ -40,7 +40,7 @@ _PAGE = re.compile(rf"([a-z0-9][a-z0-9-]{{0,39}})\.({'|'.join(LANGUAGES)})\.md")
 # A logo is loaded by every page; a card by other sites alone.
 _MAX_BYTES = {"card": 512 * 1024}
 _MAX_PICTURE, _MAX_PAGE, _MAX_TEXTS = 64 * 1024, 128 * 1024, 16 * 1024
-_MAX_PAGES, _MAX_TEXT = 12, 500
+_MAX_PAGES, _MAX_TEXT, _MAX_TITLE = 12, 500, 60
 # Wider ones are taken for the name itself, in letters of its own.
 _WORDMARK_RATIO = 2
 # Styles inside of the picture are usual. Opened by itself, it can do nothing else.
@@ -213,13 +213,15 @@ class _FolderReader:
 
     def _read_page(self, name: str, page: str, language: str) -> None:
         text = self._text_of(name, _MAX_PAGE)
-        title = re.match(r"(?:[ \t]*\r?\n)*# +(\S[^\n]{0,59}?) *#*\s*\n", f"{text}\n")
-        if title is None:
+        first = next((line for line in text.split("\n") if line.strip(" \t\r")), "")
+        title = first.removeprefix("# ").rstrip().rstrip("#").strip()
+        if not first.startswith("# ") or not 0 < len(title) <= _MAX_TITLE:
             raise ValueError(
-                "must begin with its title, of at most 60 characters: # Terms of use"
+                f"must begin with its title, of at most {_MAX_TITLE} characters: "
+                "# Terms of use"
             )
         read = self._pages.setdefault(page, BrandPage(Texts(), Texts()))
-        read.title[language] = re.sub(r"[`*]", "", title[1])
+        read.title[language] = re.sub(r"[`*]", "", title)
         read.markdown[language] = text
 
     def _read_texts(self, text: str) -> dict[str, Any]:

@@ -23,6 +23,8 @@ _MAX_PIXELS = 4096
 _PNG, _ICO = b"\x89PNG\r\n\x1a\n", b"\x00\x00\x01\x00"
 _SVG = "http://www.w3.org/2000/svg svg"
 _NUMBER = r"(\d*\.?\d+)"
+# Of an attribute with numbers: the patterns take long for many digits.
+_MAX_ATTRIBUTE = 100
 _VIEW_BOX = re.compile(rf"\s*[-\d.e]+[\s,]+[-\d.e]+[\s,]+{_NUMBER}[\s,]+{_NUMBER}\s*")
 _LENGTH = re.compile(rf"\s*{_NUMBER}(px|pt|mm|cm|in)?\s*")
 
@@ -166,13 +168,12 @@ def _svg(content: bytes) -> tuple[float, float]:
     except expat.ExpatError as error:
         raise ValueError(f"is not an SVG picture: {error}") from None
     root, attributes = elements[0]
+    values = {name: value[:_MAX_ATTRIBUTE] for name, value in attributes.items()}
     if root != _SVG:
         raise ValueError("is not an SVG picture: its root is not an svg element")
-    if box := _VIEW_BOX.fullmatch(attributes.get("viewBox", "")):
+    if box := _VIEW_BOX.fullmatch(values.get("viewBox", "")):
         return float(box[1]), float(box[2])
-    sides = [
-        _LENGTH.fullmatch(attributes.get(name, "")) for name in ("width", "height")
-    ]
+    sides = [_LENGTH.fullmatch(values.get(name, "")) for name in ("width", "height")]
     width, height = (float(side[1]) if side else 0.0 for side in sides)
     return width, height
 
