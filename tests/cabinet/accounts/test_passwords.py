@@ -1,5 +1,7 @@
 """Which passwords are accepted, and how they are stored."""
 
+import sys
+
 import pytest
 
 from readback.cabinet.accounts import services
@@ -92,8 +94,26 @@ def test_passwords_that_many_people_had_are_refused(settings_without_limits):
 
 def test_the_estimate_of_a_hostile_password_is_bounded():
     # Each character can replace several letters, so there are very many words to try.
-    hostile = "1!i|l4@a0o3e$5s7t" * 60_000
-    StrengthValidator().validate(hostile)
+    hostile = "4@8({[<369!1|07$5+%2" * 60_000
+    ordinary = "the lamp of the harbour is not lit this evening, they told me " * 2
+
+    assert calls_for(hostile) < 5 * calls_for(ordinary)
+
+
+def calls_for(password: str) -> int:
+    """Return how many functions are called to estimate a password."""
+    count = 0
+
+    def observe(frame: object, event: str, argument: object) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    sys.setprofile(observe)
+    try:
+        StrengthValidator().validate(password)
+    finally:
+        sys.setprofile(None)
+    return count
 
 
 def test_words_of_this_site_are_refused(settings_without_limits):
