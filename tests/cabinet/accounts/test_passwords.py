@@ -1,8 +1,13 @@
 """Which passwords are accepted, and how they are stored."""
 
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from threading import Barrier, BrokenBarrierError
 
 import pytest
+from django.core.exceptions import ValidationError
+from zxcvbn import matching
 
 from readback.cabinet.accounts import services
 from readback.cabinet.accounts.passwords import StrengthValidator
@@ -114,6 +119,31 @@ def calls_for(password: str) -> int:
     finally:
         sys.setprofile(None)
     return count
+
+
+def test_passwords_that_are_estimated_at_the_same_time_do_not_disturb_each_other(
+    monkeypatch,
+):
+    # Easy to guess from the address of the account alone.
+    names = ("zibellinoquark", "mortadellafjord")
+    both_begun, find = Barrier(len(names)), matching.omnimatch
+
+    def wait_for_the_other(*arguments):
+        # It does not come if passwords are estimated one after the other.
+        with suppress(BrokenBarrierError):
+            both_begun.wait(0.5)
+        return find(*arguments)
+
+    def is_refused(name: str) -> bool:
+        try:
+            StrengthValidator().validate(name, User(email=f"{name}@example.org"))
+        except ValidationError:
+            return True
+        return False
+
+    monkeypatch.setattr(matching, "omnimatch", wait_for_the_other)
+    with ThreadPoolExecutor() as pool:
+        assert list(pool.map(is_refused, names)) == [True, True]
 
 
 def test_words_of_this_site_are_refused(settings_without_limits):

@@ -1,6 +1,7 @@
 """Password validators that Django lacks, or whose messages we change."""
 
 import re
+from threading import Lock
 from typing import Any
 
 from django.conf import settings
@@ -32,6 +33,8 @@ matching.L33T_TABLE |= {
     "l": ["1"],
     "t": ["7"],
 }
+# zxcvbn keeps the words of one password at a time, for all threads.
+_estimating = Lock()
 # The same keys on two keyboards: many passwords are one language typed as another.
 _CYRILLIC = "йцукенгшщзхъфывапролджэячсмитьбю"
 _LATIN = "qwertyuiop[]asdfghjkl;'zxcvbnm,."
@@ -59,7 +62,8 @@ class StrengthValidator:
             r"\w+", f"{getattr(user, 'email', '')} {settings.BRAND.name}".lower()
         )
         for typed in dict.fromkeys((start, start.lower().translate(_SAME_KEYS))):
-            estimate = zxcvbn(typed, user_inputs=[*names, *_WORDS])
+            with _estimating:
+                estimate = zxcvbn(typed, user_inputs=[*names, *_WORDS])
             if estimate["guesses"] < _MIN_GUESSES:
                 raise ValidationError(_reason(estimate["sequence"]), "password_weak")
 
