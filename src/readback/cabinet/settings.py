@@ -47,6 +47,7 @@ MIDDLEWARE = [
     "readback.cabinet.middleware.security_headers",
     "django.middleware.security.SecurityMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "readback.cabinet.middleware.simple_cookies",
     "readback.cabinet.middleware.health",
     # Before the files of the packages, because it replaces favicon.ico.
     "readback.cabinet.middleware.brand_files",
