@@ -22,7 +22,8 @@ ID_GAP = 1_000_000
 def copy(path: Path, target: Path) -> dict[str, Any]:
     """Copy a database that others may be using; return what the manifest says of it."""
     try:
-        with closing(sqlite3.connect(f"file:{path}?mode=rw", uri=True)) as database:
+        uri = f"{path.as_uri()}?mode=rw"
+        with closing(sqlite3.connect(uri, uri=True)) as database:
             # Unlike a copy of the pages, this leaves out what was deleted.
             database.execute("VACUUM INTO ?", [str(target)])
         migrations = _migrations(target)
