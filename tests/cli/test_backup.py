@@ -361,3 +361,11 @@ def test_the_data_directory_may_have_any_name(tmp_path):
     program.output("restore", "saved", "--yes")
 
     assert database_of(program).value(KEYS) == 1
+
+
+def test_a_restore_that_is_not_confirmed_does_not_touch_the_database(installed):
+    installed.output("backup", "saved")
+
+    assert "add --yes" in refusal(installed.run("restore", "saved"))
+
+    assert database_of(installed).value("PRAGMA journal_mode") == "wal"
