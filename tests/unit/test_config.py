@@ -1,5 +1,6 @@
 """The settings: their defaults, valid values and errors."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -249,3 +250,20 @@ def test_leavers_need_a_provider_and_more_time_than_a_session_lasts():
     for wrong in ({days: "90"}, provider | {days: "13"}, provider | {days: "-1"}):
         with pytest.raises(ConfigError, match=days):
             config.read(wrong)
+
+
+def test_there_are_as_many_workers_as_cores_that_the_process_may_use() -> None:
+    allowed = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(allowed)})
+    try:
+        assert config.read({}).worker_count == 1
+    finally:
+        os.sched_setaffinity(0, allowed)
+    assert config.read({"READBACK_WORKERS": "3"}).worker_count == 3
+
+
+def test_a_machine_with_many_cores_has_no_more_workers_than_a_setting_allows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: range(4096))
+    assert config.read({}).worker_count == config.MAX_WORKERS
