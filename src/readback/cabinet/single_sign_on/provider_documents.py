@@ -59,14 +59,14 @@ class BoundedSession(requests.Session):
     def _fetch(
         self, args: tuple[Any, ...], options: dict[str, Any]
     ) -> requests.Response:
-        parts: list[bytes] = []
+        content = bytearray()
         with super().request(*args, **options) as response:
             for part in response.iter_content(_PART_BYTES):
-                parts.append(part)
-                if len(parts) * _PART_BYTES > _MAX_BYTES:
+                content += part
+                if len(content) > _MAX_BYTES:
                     reason = "the answer is too large"
                     raise requests.exceptions.ContentDecodingError(reason)
-        response._content = b"".join(parts)
+        response._content = bytes(content)
         return response
 
 
@@ -108,13 +108,14 @@ def _fetch_json(url: str) -> dict[str, Any]:
     try:
         with BoundedSession() as session:
             response = session.get(url)
-        if response.status_code != requests.codes.ok:
-            raise ProviderError(f"{url} answers {response.status_code}")
-        document = response.json()
-    except requests.JSONDecodeError:
-        raise ProviderError(f"{url} is not JSON") from None
     except requests.RequestException as error:
         raise ProviderError(f"{url} cannot be read: {reason(error)}") from None
+    if response.status_code != requests.codes.ok:
+        raise ProviderError(f"{url} answers {response.status_code}")
+    try:
+        document = response.json()
+    except (ValueError, RecursionError):  # a number or a nesting may be too large
+        raise ProviderError(f"{url} is not JSON") from None
     if not isinstance(document, dict):
         raise ProviderError(f"{url} is not a JSON object")
     return document
