@@ -278,3 +278,21 @@ def test_mails_are_counted_exactly_by_parallel_senders():
 
     assert in_parallel(finish, 8) == [None] * 8
     assert outbox.totals()["sent"] == 8
+
+
+def test_a_round_with_a_backlog_does_not_keep_others_waiting():
+    done: list[str] = []
+
+    def endless() -> bool:
+        done.append("endless")
+        return True
+
+    def other() -> bool:
+        done.append("other")
+        return False
+
+    sender = outbox.Sender(lambda mail: None, endless, other)
+    sender._remind()
+    sender._remind()
+
+    assert done == ["endless", "other"] * 2

@@ -222,7 +222,9 @@ class Sender(Thread):
         if now >= self._next_reminders:
             # Before anything can fail, so that an error does not keep mails waiting.
             self._next_reminders = now + REMINDER_SECONDS
-            if any(is_more() for is_more in self._rounds):
+            # Each of them, so that none waits until another has nothing left to do.
+            backlogs = [is_more() for is_more in self._rounds]
+            if any(backlogs):
                 self._next_reminders = now
 
     def _send(self, mail: OutgoingMail) -> None:
