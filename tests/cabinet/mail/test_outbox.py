@@ -280,6 +280,16 @@ def test_mails_are_counted_exactly_by_parallel_senders():
     assert outbox.totals()["sent"] == 8
 
 
+def test_a_mail_that_two_senders_have_sent_is_counted_once():
+    add()
+    mail = outbox.claim()
+
+    outbox.finish(mail, outbox.MailOutcome.SENT)
+    outbox.finish(mail, outbox.MailOutcome.SENT)  # whose claim had ended
+
+    assert outbox.totals()["sent"] == 1
+
+
 def test_a_round_with_a_backlog_does_not_keep_others_waiting():
     done: list[str] = []
 
