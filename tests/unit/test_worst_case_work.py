@@ -10,7 +10,7 @@ import pytest
 from tests.support import instructions
 from tests.support.instructions import WorstCase
 
-TABLES = ["tests.support.worst_cases_api"]
+TABLES = ["tests.support.worst_cases_api", "tests.support.worst_cases_outside_api"]
 # A request costs a worker of the API at most 5 ms. One of the machines on which we
 # measure executes 6.7 million instructions of such work per millisecond.
 MOST_PER_REQUEST = 33_000_000
