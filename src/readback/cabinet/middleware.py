@@ -66,10 +66,8 @@ def health(request: HttpRequest) -> HttpResponse | None:
     if request.path != HEALTH_PATH:
         return None
     lifecycle: Lifecycle | None = request.META.get(LIFECYCLE)
-    if lifecycle and lifecycle.is_stopping:
+    if lifecycle and not lifecycle.answer_check():  # served by our worker
         return HttpResponse("stopping\n", "text/plain", status=503)
-    if lifecycle:  # served by our worker
-        lifecycle.note_readiness_check()
     return HttpResponse("ok\n", "text/plain")
 
 

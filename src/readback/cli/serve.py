@@ -124,13 +124,18 @@ def _run(
 ) -> int:
     """Start both planes, print the message when they are ready, wait for their end."""
     # Here, because no other command needs an HTTP client.
-    from readback.cli.readiness import passes
+    from readback.cli.readiness import has_started
 
     settings.check_certificate(config)
     # The addresses are read now: the listeners may be closed afterwards.
+    ops, cabinet = (
+        (listener.family, listener.getsockname())
+        for listener in (sockets.ops, sockets.cabinet)
+    )
+    # Not /readyz and /healthz: before it stops, a plane gives notice to whoever asked.
     checks: list[Callable[[], bool]] = [
-        partial(passes, (listener.family, listener.getsockname()), path)
-        for listener, path in ((sockets.ops, "/readyz"), (sockets.cabinet, "/healthz"))
+        partial(has_started, ops, "/status", b'"status": "ready"'),
+        partial(has_started, cabinet, "/robots.txt"),
     ]
     shared, hold, pipe = SharedMemory(config), ListenerHold(), ResultPipe()
 
@@ -208,10 +213,7 @@ def _wait_until_ready(supervisor: Supervisor, checks: list[Callable[[], bool]]) 
     """Return True when all checks pass, False if a process exits or is stopped."""
     deadline = time.monotonic() + READY_SECONDS
     while supervisor.is_running():
-        # Each passes once: regular checks would look like a balancer, to which a plane
-        # gives notice before it stops.
-        checks = [check for check in checks if not check()]
-        if not checks:
+        if all(check() for check in checks):
             return True
         if time.monotonic() > deadline:
             supervisor.stop()

@@ -109,18 +109,26 @@ def test_the_status_says_what_does_not_work(counters):
     assert shown_status(ops)["status"] == "stopping"
 
 
-def test_the_status_is_not_the_check_of_a_balancer(counters, monkeypatch):
-    checks = []
-    lifecycle = Lifecycle()
-    monkeypatch.setattr(lifecycle, "note_readiness_check", lambda: checks.append(1))
-    keyring = Keyring(Limiter(1, 1), lambda digest: None, 900.0)
-    keyring.confirm(time.monotonic())
-    ops = Ops(counters, Health(counters.row(0)), keyring, lifecycle, Config())
+@pytest.mark.parametrize(
+    ("path", "is_check"),
+    [
+        (b"/readyz", True),
+        (b"/readyz/strict", True),
+        (b"/status", False),
+        (b"/healthz", False),
+        (b"/metrics", False),
+    ],
+)
+def test_one_check_of_readiness_makes_a_balancer(ops, path, is_check):
+    assert status(ops, path) == b"200"
+    assert ops._lifecycle.is_watched is is_check
 
-    answer(ops, b"/status")
-    assert not checks
-    answer(ops, b"/readyz")
-    assert checks
+
+def test_a_check_that_is_not_answered_with_ready_makes_no_balancer(counters):
+    keyring = Keyring(Limiter(1, 1), lambda digest: None, 900.0)
+    ops = Ops(counters, Health(counters.row(0)), keyring, Lifecycle(), Config())
+    assert status(ops, b"/readyz") == b"503"
+    assert not ops._lifecycle.is_watched
 
 
 def samples(ops: Ops, accept: bytes = b"") -> tuple[str, str]:
