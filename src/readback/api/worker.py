@@ -16,7 +16,7 @@ import uvloop
 
 from readback import listening
 from readback.api.accepting import Accept, Accepting
-from readback.api.certificate import ExpiryLog, expiry
+from readback.api.certificate import ExpiryLog, expiry, tls_context
 from readback.api.data.clerk import Clerk
 from readback.api.data.health import Health
 from readback.api.data.journal import ROUND_SECONDS, Journal
@@ -29,7 +29,6 @@ from readback.api.endpoints.replies import Replies
 from readback.api.endpoints.routes import Api
 from readback.api.http.connection import Connection
 from readback.api.http.registry import ConnectionRegistry, Limits
-from readback.api.http.tls import TlsConnection, TlsContext
 from readback.api.ops import Ops
 from readback.api.shared.memory import KEY_LOOK_UPS, SharedMemory
 from readback.client_address import network
@@ -143,12 +142,12 @@ class ApiWorker(PlaneWorker):
     def _accept_api(self) -> Accept:
         """Return the function that accepts connections to the API from a socket."""
         certificate, key = self._config.tls_certificate, self._config.tls_key
+        accept = partial(_accept, partial(Connection, self._api_connections))
         if not certificate or not key:
-            return partial(_accept, partial(Connection, self._api_connections))
+            return accept
         return partial(
-            _accept,
-            partial(TlsConnection, self._api_connections),
-            ssl=TlsContext(certificate, key),
+            accept,
+            ssl=tls_context(certificate, key),
             # Before the first byte of a head, and no longer than for the head itself.
             ssl_handshake_timeout=self._config.head_timeout,
         )
