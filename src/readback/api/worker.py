@@ -6,10 +6,12 @@ gunicorn is the supervisor: it forks, restarts and signals.
 
 import asyncio
 import gc
+import resource
 import socket
 import time
 from collections.abc import Callable, Coroutine
 from functools import partial
+from math import inf
 from typing import Any, TypeVar, cast
 
 import uvloop
@@ -23,7 +25,6 @@ from readback.api.data.journal import ROUND_SECONDS, Journal
 from readback.api.data.keyring import Keyring
 from readback.api.data.store import Store
 from readback.api.data.unmatched import CAPACITY, UnmatchedRequests
-from readback.api.descriptors import Descriptors
 from readback.api.endpoints.exchange import Services
 from readback.api.endpoints.replies import Replies
 from readback.api.endpoints.routes import Api
@@ -50,6 +51,13 @@ _KERNEL_BUFFER_BYTES = 64 * 1024
 _HANDSHAKE_SECONDS = 1.0
 _TLS_HANDSHAKE_SECONDS = 2.0
 _MOMENT_SECONDS = 0.05
+# Of the files that a worker may open, those that are not for connections: about 30, and
+# perhaps a copy of each listening socket to accept from. Otherwise a worker without
+# free descriptors could not even say what is wrong with it.
+_RESERVED_FILES = 96
+_FILES_PER_LISTENER = 2
+# How many of these refused connections may use while their clients read the answer.
+_REFUSED_CONNECTIONS = 32
 
 
 class ApiWorker(PlaneWorker):
@@ -137,7 +145,9 @@ class ApiWorker(PlaneWorker):
         self._counters.set("certificate_expires", expires)
         # One of the workers is enough.
         self._expiry_log = ExpiryLog(expires if self.place == 0 else 0)
-        self._descriptors = Descriptors(self._api_connections, len(self.sockets))
+        room = room_for_connections(len(self.sockets))
+        self._api_connections.max_connections = min(config.max_connections, room)
+        self._api_connections.max_answered_connections = room + _REFUSED_CONNECTIONS
 
     def _accept_api(self) -> Accept:
         """Return the function that accepts connections to the API from a socket."""
@@ -255,7 +265,7 @@ class ApiWorker(PlaneWorker):
     def _report(self) -> None:
         counters = self._counters
         counters.add("connections", self._api_connections.take_accepted())
-        counters.add("connections_refused", self._descriptors.tick())
+        counters.add("connections_refused", self._api_connections.take_refused())
         counters.set("open_connections", len(self._api_connections.connections))
         most = int(self._api_connections.max_connections)
         counters.set("max_open_connections", most)
@@ -275,6 +285,14 @@ async def _accept(
     return await asyncio.get_running_loop().create_server(
         connection, sock=listener, backlog=listening.BACKLOG, **options
     )
+
+
+def room_for_connections(listeners: int) -> float:
+    """Return how many connections the limit on open files allows."""
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if files == resource.RLIM_INFINITY:
+        return inf
+    return max(1, files - _RESERVED_FILES - _FILES_PER_LISTENER * listeners)
 
 
 def limits(config: Config) -> Limits:

@@ -85,8 +85,8 @@ class ConnectionRegistry:
         self.retire_before = -inf
         self.connections: set[ManagedConnection] = set()
         self._per_address: dict[str, int] = {}
-        # Both can be lowered while the service runs. Beyond the first, a connection is
-        # refused with an answer; beyond the second, without one.
+        # Beyond the first, a connection is refused with an answer; beyond the second,
+        # without one. The owner may lower both to what the process can open.
         self.max_connections: float = limits.connections
         self.max_answered_connections = inf
         self._accepted = self._refused = 0
