@@ -273,8 +273,8 @@ class JournalEntry(models.Model):
         return self.endpoint == contract.MODELS
 
     @cached_property
-    def recognised(self) -> programs.RecognisedProgram | None:
-        return programs.recognise(self.user_agent, self.differences.split())
+    def recognised(self) -> programs.Program | None:
+        return programs.recognise(self.user_agent)
 
     @property
     def program(self) -> str:

@@ -202,17 +202,17 @@ class Explanation(NamedTuple):
 def explain(findings: Sequence[Finding], user_agent: str) -> Explanation:
     """Make one line of the findings: the first is a whole sentence, others are short.
 
-    The hint is for the program that sent the request. If it is not recognised, or only
-    a guess, the hint begins with the advice for every program.
+    The hint is for the program that sent the request. If only a library that it uses is
+    known, the hint begins with the advice for every program.
     """
     first, *others = findings
     found = dict.fromkeys(id_ for finding in findings for id_ in finding.differences)
     # Names of fields that no program is known to send must not push out the others.
     ids = sorted(found, key=lambda each: each not in ADVICE)
     hint = advice(ids[0])
-    if program := programs.recognise(user_agent, ids):
+    if program := programs.recognise(user_agent):
         special = program.hint(ids, connected=True)
-        hint = special or hint if program.alone else f"{hint} {special}".rstrip()
+        hint = f"{hint} {special}".rstrip() if program.library else special or hint
     room = contract.MAX_DETAIL_LENGTH - len(f"{first.sentence}  {hint}")
     also = _also([other.short for other in others], room)
     detail = " ".join(filter(None, (first.sentence, also, hint)))

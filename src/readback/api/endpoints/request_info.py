@@ -79,11 +79,11 @@ def endpoint_of(head: Head) -> str:
 def _explain_not_found(head: Head, user_agent: str) -> NearMiss:
     from_browser = head.first(b"origin") is not None
     miss = explain_not_found(head.method, head.target, from_browser=from_browser)
-    program = miss.difference and recognise(user_agent, [miss.difference])
+    program = recognise(user_agent) if miss.difference else None
     if not program:
         return miss
     sentence, hint = miss.sentence, program.hint([miss.difference], connected=False)
-    if program.alone and program.cannot_remove(miss.difference):
+    if program.cannot_remove(miss.difference):
         sentence = WITHOUT_ADVICE.get(miss.difference, sentence)
     return miss._replace(sentence=f"{sentence} {hint}".rstrip())
 

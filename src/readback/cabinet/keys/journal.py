@@ -15,7 +15,7 @@ from readback.cabinet.keys import selectors
 from readback.cabinet.models import CODE_LENGTH, JournalEntry, Key
 from readback.cabinet.serving import downloads
 from readback.contract import JOURNAL_USER_AGENT_LENGTH
-from readback.programs import RecognisedProgram
+from readback.programs import Program
 
 ACCEPTED, REFUSED = "accepted", "refused"
 
@@ -71,12 +71,11 @@ class FilteredJournal(NamedTuple):
 def read(key: Key, chosen: JournalFilter) -> FilteredJournal:
     entries = list(selectors.journal_of(key))
     # Most rows are of the same few programs.
-    known: dict[tuple[str, str], RecognisedProgram | None] = {}
+    known: dict[str, Program | None] = {}
     for entry in entries:
-        sent = (entry.user_agent, entry.differences)
-        if sent not in known:
-            known[sent] = entry.recognised
-        entry.recognised = known[sent]
+        if entry.user_agent not in known:
+            known[entry.user_agent] = entry.recognised
+        entry.recognised = known[entry.user_agent]
     codes, programs = (_count(entries, chosen, name) for name in ("code", "program"))
     offered = _options(programs, chosen.program)
     return FilteredJournal(
@@ -119,9 +118,6 @@ COLUMNS: downloads.Columns = {
     "outcome": lambda entry: ACCEPTED if entry.accepted else REFUSED,
     **_same("endpoint", "status", "code", "detail", "differences"),
     "program": lambda entry: entry.recognised.name if entry.recognised else "",
-    "program_is_certain": lambda entry: (
-        entry.recognised is not None and entry.recognised.certain
-    ),
     **_same("user_agent", "client_address"),
     **_same("request_bytes", "answer_bytes", "requests"),
 }

@@ -169,9 +169,8 @@ def _differences() -> list[dict[str, Any]]:
     counted = pairs.annotate(total=Sum("requests")).order_by("-total")
     by_program: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for user_agent, differences, requests in counted[:_MAX_PAIRS]:
-        ids = differences.split()
-        program = programs.recognise(user_agent, ids)
-        for difference in ids:
+        program = programs.recognise(user_agent)
+        for difference in differences.split():
             by_program[difference][program.name if program else ""] += requests
     totals = {name: senders.total() for name, senders in by_program.items()}
     top = max(totals.values(), default=0)
