@@ -1,22 +1,21 @@
 """The SQL statements of the data plane, for SQLite and PostgreSQL.
 
 The tables belong to the cabinet's migrations; a test runs each statement on both
-databases. Statements are written once, with `?`; `dialects.py` has the differences,
-and `unmatched.py` the statements about requests without an accepted key.
+databases. Statements are written once, with `?`; `dialects.py` has the differences.
 Each method runs a few statements of bounded size, and each statement works on many
 rows, so the number of statements does not follow the number of requests. Only the
 database thread uses a store.
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
 from readback import contract
 from readback.api.data.dialects import StoreError, dialect, marks
 from readback.api.data.journal import Tally
-from readback.api.data.unmatched import UnmatchedTable
+from readback.client_address import network_digest
 from readback.config import Config
 
 KEYS_PER_LOOK_UP = 500
@@ -27,6 +26,9 @@ ROWS_PER_CLEANING = 1000
 # Keys whose journal is not due to be trimmed; beyond this many they are forgotten.
 _MAX_UNTRIMMED = 10_000
 _DAY = 86_400
+# However many arrive, only the newest unmatched requests are kept. One address cannot
+# fill this in ten minutes on two workers.
+UNMATCHED_KEPT = 20_000
 
 # An account is confirmed if allauth has verified its primary e-mail address.
 _KEYS = """
@@ -77,6 +79,20 @@ _CLEAN = """
 DELETE FROM {table} WHERE id IN (
     SELECT id FROM {table} WHERE {time} {is_beyond} ? ORDER BY {time} LIMIT ?)
 """
+_NETWORK_KEY = "SELECT key FROM cabinet_networkkey"
+_UNMATCHED = """
+INSERT INTO cabinet_unmatchedrequest (network, at, endpoint, code, detail, user_agent,
+    requests)
+VALUES {rows}
+"""
+# What another worker has locked at this moment, it is deleting itself.
+_DELETE_UNMATCHED = """
+DELETE FROM cabinet_unmatchedrequest WHERE id IN (
+    SELECT id FROM cabinet_unmatchedrequest
+    WHERE at < ? OR at > ?
+        OR id <= (SELECT max(id) FROM cabinet_unmatchedrequest) - ?
+    ORDER BY id {lock})
+"""
 
 
 class KeyRow(NamedTuple):
@@ -91,6 +107,16 @@ class KeyRow(NamedTuple):
 
 # By digest. The value is an exception if the row cannot be understood.
 KeyRows = dict[bytes, KeyRow | Exception]
+
+
+class UnmatchedEvent(NamedTuple):
+    """One kind of request without an accepted key, from one address."""
+
+    address: str
+    endpoint: str
+    code: str
+    detail: str
+    user_agent: str
 
 
 class CommitInDoubt(StoreError):
@@ -116,9 +142,7 @@ class Store:
         self._statements = 0
         self._skip_locked = False
         self._untrimmed: defaultdict[int, int] = defaultdict(int)
-        self.unmatched = UnmatchedTable(
-            self._dialect, lambda text, values: self._run(text, values)
-        )
+        self._network_key = b""
 
     def take_statements(self) -> int:
         """Return how many statements were run since the last call."""
@@ -216,6 +240,35 @@ class Store:
                 values = (self._dialect.moment(end), ROWS_PER_CLEANING)
                 is_done &= self._run(text, values).rowcount < ROWS_PER_CLEANING
         return is_done
+
+    def write_unmatched(
+        self, counts: Mapping[UnmatchedEvent, int], wall: float
+    ) -> None:
+        """Write how often each unmatched request has occurred since the last time."""
+        if not self._network_key:
+            for (key,) in self._fetch(_NETWORK_KEY, ()):
+                self._network_key = bytes(key)
+        if not self._network_key:
+            return  # only if somebody has emptied the tables
+        at = self._dialect.moment(wall)
+        rows = []
+        for (address, endpoint, code, detail, user_agent), requests in counts.items():
+            network = network_digest(address, self._network_key)
+            detail = detail[: contract.MAX_DETAIL_LENGTH]
+            rows.append((network, at, endpoint, code, detail, user_agent, requests))
+        self._run_rows(_UNMATCHED, rows)
+
+    def delete_unmatched(self, wall: float) -> None:
+        """Delete unmatched requests that are no longer shown, and those beyond a bound.
+
+        Rows from the future were written while a clock was wrong.
+        """
+        # Ask again: a restored database may have another one.
+        self._network_key = b""
+        moment, seconds = self._dialect.moment, contract.UNMATCHED_SECONDS
+        values = (moment(wall - seconds), moment(wall + seconds), UNMATCHED_KEPT)
+        text = _DELETE_UNMATCHED.format(lock=self._dialect.lock_skip_locked)
+        self._run(text, values)
 
     def close(self) -> None:
         connection, self._connection = self._connection, None

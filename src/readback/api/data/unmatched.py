@@ -3,73 +3,26 @@
 A person who waits for a first request sees the ones from the address of their browser.
 The event loop counts them (`UnmatchedRequests`), never more than a fixed number: in a
 flood it goes on counting what it has, and drops what is new. The database thread writes
-the rest. Neither a text nor a key is held.
-
-The table has a fixed number of rows, its cells. A network owns a few of them, which it
-may share with other networks, so neither a network nor all of them together can make
-the table grow, and nothing has to be trimmed. Which cells follows from the digest of
-the network; the address itself is not written.
+the rest as rows, and deletes them after a few minutes. Neither a text nor a key is
+held.
 """
 
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from hashlib import blake2b
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping
 
-from readback.api.data.dialects import Dialect, StoreError, marks
+from readback.api.data.dialects import StoreError
 from readback.api.data.health import DependencyStatus, Health
-from readback.client_address import network_digest
-from readback.contract import (
-    MAX_DETAIL_LENGTH,
-    UNMATCHED_ROWS,
-    UNMATCHED_SECONDS,
-)
+from readback.api.data.store import Store, UnmatchedEvent
+from readback.contract import UNMATCHED_ROWS
 
-# Distinct unmatched requests of one worker that are written in one round. That many
-# take the database thread 3 ms of CPU time.
+# Distinct unmatched requests of one worker that are written in one round.
 CAPACITY = 32
-CELLS = 4096
 # How often to delete unmatched requests that are no longer shown.
 EXPIRY_SECONDS = 30.0
 # If they cannot be written, nothing else must wait for them again for this long.
 UNMATCHED_RETRY_SECONDS = 1.0
-
-_NETWORK_KEY = "SELECT key FROM cabinet_networkkey"
-# Numbers of ours are part of the text: as values, hundreds of them would keep the event
-# loop waiting for a millisecond.
-_CELLS = "SELECT cell, digest, at FROM cabinet_unmatchedrequest WHERE cell IN ({cells})"
-# In the order of their cells, so that two workers cannot deadlock.
-_WRITE = """
-INSERT INTO cabinet_unmatchedrequest AS old (cell, network, digest, at, endpoint, code,
-    detail, user_agent, requests)
-VALUES {rows}
-ON CONFLICT (cell) DO UPDATE SET
-    network = excluded.network, digest = excluded.digest, at = excluded.at,
-    endpoint = excluded.endpoint, code = excluded.code, detail = excluded.detail,
-    user_agent = excluded.user_agent,
-    requests = excluded.requests + CASE
-        WHEN old.digest = excluded.digest AND old.at >= ? THEN old.requests ELSE 0 END
-"""
-# What another worker has locked at this moment, it is writing or deleting itself. Rows
-# from the future, after a clock was wrong, would keep their cells.
-_DELETE_OLD = """
-DELETE FROM cabinet_unmatchedrequest WHERE cell IN (
-    SELECT cell FROM cabinet_unmatchedrequest WHERE at < ? OR at > ?
-    ORDER BY cell {lock})
-"""
-
-
-class UnmatchedEvent(NamedTuple):
-    """One kind of request without an accepted key, from one address."""
-
-    address: str
-    endpoint: str
-    code: str
-    detail: str
-    user_agent: str
 
 
 class UnmatchedRequests:
@@ -104,59 +57,6 @@ class UnmatchedRequests:
         return {UnmatchedEvent(*request): n for request, n in counts.items()}
 
 
-class Cell(NamedTuple):
-    """What a row holds: the digest of a request, and when it was last received."""
-
-    digest: bytes
-    at: Any  # as the column stores it; of two, the later one is greater
-
-
-@dataclass(eq=False)
-class UnmatchedTable:
-    """Writes and deletes rows, with the `run` of a store."""
-
-    _dialect: Dialect
-    _run: Callable[[str, Sequence[Any]], Any]
-    _key: bytes = b""
-
-    def write(self, counts: Mapping[UnmatchedEvent, int], wall: float) -> None:
-        """Write how often each request has occurred since the last time."""
-        if not self._key:
-            for (key,) in self._run(_NETWORK_KEY, ()).fetchall():
-                self._key = bytes(key)
-        if not self._key:
-            return  # only if somebody has emptied the tables
-        networks = {each: network_digest(each.address, self._key) for each in counts}
-        wanted = {cell for network in networks.values() for cell in cells(network)}
-        text = _CELLS.format(cells=", ".join(map(str, wanted)))
-        found = self._run(text, ()).fetchall()
-        held = {cell: Cell(bytes(digest), at) for cell, digest, at in found}
-        rows: dict[int, tuple[Any, ...]] = {}
-        for number, (request, network) in enumerate(networks.items()):
-            detail = request.detail[:MAX_DETAIL_LENGTH]
-            texts = (request.endpoint, request.code, detail, request.user_agent)
-            # Equal for equal requests of one network, and for no others.
-            words = "\0".join(texts).encode()
-            digest = blake2b(words, key=network, digest_size=16).digest()
-            cell = choose(digest, cells(network), held)
-            # A microsecond apart, so that they are shown in the order of their arrival.
-            at = self._dialect.moment(wall + number / 1e6)
-            held[cell] = Cell(digest, at)
-            rows[cell] = (cell, network, digest, at, *texts, counts[request])
-        in_order = [rows[cell] for cell in sorted(rows)]
-        text = _WRITE.format(rows=", ".join(f"({marks(row)})" for row in in_order))
-        values = [value for row in in_order for value in row]
-        self._run(text, [*values, self._dialect.moment(wall - UNMATCHED_SECONDS)])
-
-    def delete_old(self, wall: float) -> None:
-        """Delete the rows that are no longer shown."""
-        # Ask again: a restored database may have another one.
-        self._key = b""
-        moment = self._dialect.moment
-        shown = (moment(wall - UNMATCHED_SECONDS), moment(wall + UNMATCHED_SECONDS))
-        self._run(_DELETE_OLD.format(lock=self._dialect.lock_skip_locked), shown)
-
-
 class UnmatchedWriter:
     """When the table is written, and its old rows are deleted.
 
@@ -165,11 +65,11 @@ class UnmatchedWriter:
 
     def __init__(
         self,
-        table: UnmatchedTable,
+        store: Store,
         health: Health,
         note_error: Callable[[DependencyStatus, Exception], None],
     ) -> None:
-        self._table = table
+        self._store = store
         self._health = health
         self._note_error = note_error
         # What waits to be written, and when the last of it was counted.
@@ -207,7 +107,7 @@ class UnmatchedWriter:
         if self._health.reading.error or now < self._dropped_until:
             return
         try:
-            self._table.write(counts, self._at)
+            self._store.write_unmatched(counts, self._at)
         except Exception as error:
             self._note_error(self._health.unmatched, error)
             if isinstance(error, StoreError) and error.busy:
@@ -230,7 +130,7 @@ class UnmatchedWriter:
         if self._health.reading.error:
             return
         try:
-            self._table.delete_old(time.time())
+            self._store.delete_unmatched(time.time())
         except Exception as error:
             self._note_error(self._health.unmatched, error)
         else:
@@ -238,24 +138,3 @@ class UnmatchedWriter:
                 self._health.unmatched.succeeded()
         if not self._health.unmatched.error:
             self._next_expiry = now + EXPIRY_SECONDS
-
-
-def cells(network: bytes) -> range:
-    """Return the cells of a network."""
-    first = int.from_bytes(network[:4]) % (CELLS // UNMATCHED_ROWS) * UNMATCHED_ROWS
-    return range(first, first + UNMATCHED_ROWS)
-
-
-def choose(digest: bytes, own: range, held: Mapping[int, Cell]) -> int:
-    """Return the cell that holds this request, else a free one, else the oldest.
-
-    Two workers may choose at the same time. Equal requests begin at the same cell, and
-    different ones at different cells.
-    """
-    for cell in own:
-        if cell in held and held[cell].digest == digest:
-            return cell
-    start = digest[0] % len(own)
-    in_turn: list[int] = [*own[start:], *own[:start]]
-    free = [cell for cell in in_turn if cell not in held]
-    return free[0] if free else min(own, key=lambda cell: held[cell].at)

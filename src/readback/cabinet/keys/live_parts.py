@@ -60,8 +60,8 @@ _NETWORK_KEY = f"(SELECT key FROM {NetworkKey._meta.db_table} ORDER BY id LIMIT 
 _KEY_ALONE = _KEY.format(network_key="NULL")
 _KEY_AND_NETWORK_KEY = _KEY.format(network_key=_NETWORK_KEY)
 _UNMATCHED = f"""
-SELECT cell, at, digest FROM {UnmatchedRequest._meta.db_table}
-WHERE network = %s AND at >= %s ORDER BY cell
+SELECT min(id), max(id) FROM {UnmatchedRequest._meta.db_table}
+WHERE network = %s AND at >= %s
 """
 
 
@@ -145,7 +145,7 @@ def _rows(key_id: int, client_address: str | None) -> list[object]:
             network = network_digest(client_address, bytes(network_key))
             start = _moment(now - timedelta(seconds=UNMATCHED_SECONDS))
             cursor.execute(_UNMATCHED, [network, start])
-            rows += [(cell, at, bytes(digest)) for cell, at, digest in cursor]
+            rows += cursor.fetchone()
     return [hour, *rows]
 
 

@@ -32,8 +32,9 @@ from readback.api.data.store import (
     CommitInDoubt,
     KeyRows,
     Store,
+    UnmatchedEvent,
 )
-from readback.api.data.unmatched import UnmatchedEvent, UnmatchedWriter
+from readback.api.data.unmatched import UnmatchedWriter
 from readback.shared_counters import WorkerCounters
 
 log = logging.getLogger("readback.api")
@@ -94,7 +95,7 @@ class DatabaseThread:
         self._doubt: CommitInDoubt | None = None
         self._doubtful: list[Tally] = []
         self._next_settling = inf
-        self._unmatched = UnmatchedWriter(store.unmatched, health, self._note_error)
+        self._unmatched = UnmatchedWriter(store, health, self._note_error)
         self._next_look_up = 0.0
         # At another time in each worker, so that they do not clean up together; and not
         # at once, because the clock of a machine that starts may be wrong.

@@ -19,11 +19,9 @@ from readback.api.data.dialects import StoreError
 from readback.api.data.health import BUSY_SECONDS, ROUND_ERROR_SECONDS, Health
 from readback.api.data.journal import Event, Journal, Tally
 from readback.api.data.keyring import UNAVAILABLE, Keyring
-from readback.api.data.store import KeyRows, Store
+from readback.api.data.store import KeyRows, Store, UnmatchedEvent
 from readback.api.data.unmatched import (
-    UnmatchedEvent,
     UnmatchedRequests,
-    UnmatchedTable,
 )
 from readback.api.shared.limiter import Limiter
 from readback.api.shared.memory import Counters
@@ -62,7 +60,7 @@ class FailingStore(Store):
         return []
 
 
-class FailingTable(UnmatchedTable):
+class FailingTable:
     """The table of unmatched requests; it fails while `broken` is set."""
 
     broken = False
@@ -90,7 +88,9 @@ class DataLayer:
         sqlite3.connect(path).close()
         self.row = row = Counters(1).row(0)
         self.store = kind(Config(database_url=f"sqlite:///{path}"))
-        self.table = self.store.unmatched = FailingTable()
+        self.table = table = FailingTable()
+        self.store.write_unmatched = table.write
+        self.store.delete_unmatched = table.delete_old
         self.health = Health(row)
         self.journal = Journal(row)
         self.unmatched = UnmatchedRequests()
