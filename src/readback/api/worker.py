@@ -19,7 +19,7 @@ import uvloop
 from readback import listening
 from readback.api.accepting import Accept, Accepting
 from readback.api.certificate import ExpiryLog, expiry, tls_context
-from readback.api.data.clerk import Clerk
+from readback.api.data.database import Database
 from readback.api.data.health import Health
 from readback.api.data.journal import ROUND_SECONDS, Journal
 from readback.api.data.keyring import Keyring
@@ -80,9 +80,8 @@ class ApiWorker(PlaneWorker):
         uvloop.run(self._serve())
 
     async def _serve(self) -> None:
-        loop = asyncio.get_running_loop()
         self._handle_sigterm()
-        self._clerk.start(loop, self._keyring, self._journal, self._unmatched)
+        self._database.start(self._keyring, self._journal, self._unmatched)
         self._tick()  # so that the first answer has a date
         *listeners, ops_listener = self._listeners
         self._accepting = Accepting(
@@ -97,7 +96,7 @@ class ApiWorker(PlaneWorker):
         await self._tick_during(self._stop(ops_server))
         # From now on it refreshes no keys, which is no reason to distrust the others.
         self._counters.set("keys_confirmed", 0)
-        await self._clerk.stop()
+        await self._database.stop()
         self._report()
         self._counters.retire()
 
@@ -120,10 +119,10 @@ class ApiWorker(PlaneWorker):
         self._unmatched = UnmatchedRequests(
             CAPACITY if config.unmatched_requests else 0
         )
-        self._clerk = Clerk(Store(config), health, self._counters)
+        self._database = Database(Store(config), health, self._counters)
         self._keyring = Keyring(
             shared.key_rates,
-            self._clerk.look_up,
+            self._database.look_up,
             config.database_grace,
             partial(KEY_LOOK_UPS.observe, self._counters),
             self._rounds.note,
@@ -255,12 +254,15 @@ class ApiWorker(PlaneWorker):
             lambda: self._shared.key_rates.tick(now, wall),
             lambda: self._api_connections.sweep(now),
             lambda: self._ops_connections.sweep(now),
-            lambda: self._clerk.begin_round(self._keyring.tick(now, wall), now, wall),
+            lambda: self._begin_round(now, wall),
             self._report,
         ]
         for step in steps:
             self._rounds.guard(step)
         self._rounds.tick(now)
+
+    def _begin_round(self, now: float, wall: float) -> None:
+        self._database.begin_round(self._keyring.tick(now, wall), now, wall)
 
     def _report(self) -> None:
         counters = self._counters
@@ -271,7 +273,7 @@ class ApiWorker(PlaneWorker):
         counters.set("max_open_connections", most)
         counters.set("known_keys", len(self._keyring))
         counters.set("waiting_keys", self._keyring.waiting)
-        counters.set("pending_rows", self._clerk.pending_rows)
+        counters.set("pending_rows", self._database.pending_rows)
         # Only if the round was complete, which began then and has ended.
         if (confirmed_at := self._keyring.confirmed_at) > self._rounds.last_at:
             counters.set("keys_confirmed", int(confirmed_at * 1000))

@@ -1,4 +1,4 @@
-"""What happened, counted: equal outcomes are merged until the clerk fetches them.
+"""What happened, counted: equal outcomes are merged until they are written.
 
 An outcome that is new, or that has not occurred for a while, is written in the same
 round. While it goes on, it is written at growing intervals: the rows of a key follow

@@ -1,9 +1,9 @@
 """The keys that this worker knows, and the requests that wait for one it does not.
 
 A record is found by its digest, or held by a connection whose client repeats its head;
-either way `accepted` is current: the clerk asks the database about every record twice a
-second and writes the result here. Only the event loop's thread uses a keyring; there is
-no I/O and no lock.
+either way `accepted` is current: `database.py` asks about every record twice a second
+and writes the result here. Only the event loop's thread uses a keyring; there is no I/O
+and no lock.
 
 A digest is the only name of a key: the id of its row may belong to another key after
 the database was restored. If a record cannot be brought up to date, it is forgotten and
