@@ -173,7 +173,7 @@ class Database:
         return not (self._tallies or self._doubt or self._unmatched_are_due)
 
     def _fetch(self) -> list[Tally]:
-        return self._journal.fetch(time.monotonic(), self._keyring.reserve_created)
+        return self._journal.fetch(self._keyring.reserve_created)
 
     async def _work(self) -> None:
         """Do a little of what is waiting, the most urgent first, or wait."""

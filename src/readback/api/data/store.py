@@ -40,10 +40,10 @@ FROM cabinet_key k JOIN cabinet_user u ON u.id = k.owner_id
 WHERE k.digest {among}
 """
 # Rows of usage and journal refer to their key's row, which is locked until the end of
-# the transaction so that it cannot be deleted meanwhile. Always in the same order, so
-# that two workers cannot deadlock. Ids are asked for each time: after the database was
-# restored, they may be those of other keys.
-_LOCK = "SELECT digest, id FROM cabinet_key WHERE digest {among} ORDER BY id {lock}"
+# the transaction so that it cannot be deleted meanwhile. Rows that others have locked
+# are skipped, so workers neither wait for each other nor deadlock. Ids are asked for
+# each time: after the database was restored, they may be those of other keys.
+_LOCK = "SELECT digest, id FROM cabinet_key WHERE digest {among} {lock}"
 _EXISTING = "SELECT digest FROM cabinet_key WHERE digest {among}"
 _USAGE = """
 INSERT INTO cabinet_usage (key_id, hour, endpoint, code, requests) VALUES {rows}
@@ -140,7 +140,6 @@ class Store:
         self._journal_seconds = config.journal_days * _DAY
         self._connection: Any = None
         self._statements = 0
-        self._skip_locked = False
         self._untrimmed: defaultdict[int, int] = defaultdict(int)
         self._network_key = b""
 
@@ -189,8 +188,8 @@ class Store:
     def record(self, tallies: Sequence[Tally]) -> list[Tally]:
         """Write usage and journal in one transaction; return what has to wait.
 
-        What belongs to a deleted key is dropped. If another transaction keeps a key's
-        row locked, that key is skipped from then on and all others are written.
+        What belongs to a deleted key is dropped. If another transaction has locked a
+        key's row, that key has to wait, and all others are written.
         """
         dialect = self._dialect
         try:
@@ -200,7 +199,6 @@ class Store:
             if ours:
                 self._write(ours, ids)
         except StoreError:
-            self._skip_locked = True
             self._roll_back()
             raise
         locked_out = [tally for tally in tallies if tally.event.digest in waiting]
@@ -211,7 +209,6 @@ class Store:
             if not transaction:
                 raise
             raise CommitInDoubt(str(error), transaction, locked_out) from None
-        self._skip_locked = bool(waiting)
         return locked_out
 
     def was_committed(self, transaction: str) -> bool | None:
@@ -279,7 +276,7 @@ class Store:
     def _lock(self, digests: set[bytes]) -> tuple[dict[bytes, int], set[bytes]]:
         """Lock the rows of keys; return the ids of ours, and who others have locked."""
         dialect = self._dialect
-        lock = dialect.lock_skip_locked if self._skip_locked else dialect.lock
+        lock = dialect.lock_skip_locked
         among, values = dialect.among(list(digests))
         rows = self._fetch(_LOCK.format(among=among, lock=lock), values)
         ids = {bytes(digest): key_id for digest, key_id in rows}
