@@ -10,7 +10,7 @@ from typing import Any
 
 from bench.fleet_model import MACHINE_CORES, Demand, Figures, Fleet, plan
 from readback.api.data.journal import MAX_TALLIES
-from readback.api.shared.limiter import Limiter
+from readback.api.shared.created import Limiter
 
 KEY_SLOTS: int = inspect.signature(Limiter).parameters["slots"].default
 # Assumptions about machines, not about Readback.

@@ -33,7 +33,7 @@ from readback.api.endpoints.routes import Api
 from readback.api.http.connection import Connection
 from readback.api.http.heads import Heads
 from readback.api.http.registry import ConnectionRegistry
-from readback.api.shared.limiter import Limiter
+from readback.api.shared.created import Limiter
 from readback.api.shared.memory import Counters
 from readback.api.worker import limits
 from tests.support.keys import mistyped

@@ -10,7 +10,7 @@ from readback.api.data.keyring import Keyring
 from readback.api.data.store import KeyRow
 from readback.api.http.handler import RequestOrigin
 from readback.api.http.head import Head
-from readback.api.shared.limiter import Limiter
+from readback.api.shared.created import Limiter
 from readback.api.shared.memory import Counters
 from tests.support.api import compact, draft
 from tests.support.echo_server import Echo, EchoExchange

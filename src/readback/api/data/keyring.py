@@ -17,7 +17,7 @@ from math import inf
 from typing import Any
 
 from readback.api.data.store import KeyRow, KeyRows
-from readback.api.shared.limiter import Limiter
+from readback.api.shared.created import Limiter
 
 # A record unused for this long is forgotten; the next use looks it up again.
 IDLE_SECONDS = 60.0

@@ -33,7 +33,7 @@ from readback.api.endpoints.request_info import forwarded as client_of
 from readback.api.http.handler import Outcome, RequestOrigin
 from readback.api.http.head import Head
 from readback.api.http.refused import MALFORMED_REQUEST
-from readback.api.shared.limiter import Rates
+from readback.api.shared.rates import Rates
 from readback.client_address import network
 from readback.contract import CHAT, MAX_BODY_BYTES, MODELS, OTHER
 from readback.shared_counters import WorkerCounters

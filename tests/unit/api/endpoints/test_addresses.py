@@ -8,7 +8,7 @@ import pytest
 from tests.support.work import Worker, _behind_proxy, _chat
 
 from readback import keys
-from readback.api.shared.limiter import Limiter
+from readback.api.shared.created import Limiter
 
 BURST = 3
 
