@@ -14,6 +14,8 @@ import psutil
 import pytest
 
 from tests.support.api import Api, assert_echo, draft
+from tests.support.cabinet_server import METRICS_TOKEN
+from tests.support.metrics import metrics
 from tests.support.processes import api_workers, has_ended
 from tests.support.server import Server, ephemeral_server
 from tests.support.waiting import wait_until
@@ -77,7 +79,7 @@ def server_with_blocked_log(
 
     With `lines`, each process keeps only so many for a reader that does not read.
     """
-    settings: dict[str, str] = {}
+    settings = {"READBACK_METRICS_TOKEN": METRICS_TOKEN}
     if lines is not None:
         small = folder / "small"
         small.mkdir()
@@ -139,6 +141,29 @@ def assert_serves(server: Server) -> None:
     assert_echo(Api.of(server).chat(draft("x")), "x")
 
 
+def dropped(server: Server, plane: str) -> int:
+    if plane == "API":
+        return metrics(server.ops_url)["log_lines_dropped_total"]
+    headers = {"Authorization": f"Bearer {METRICS_TOKEN}"}
+    page = httpx.get(f"{server.cabinet_url}/metrics", headers=headers, timeout=SECONDS)
+    [count] = re.findall(
+        r"^readback_log_lines_dropped_total (\S+)$", page.text, re.MULTILINE
+    )
+    return int(float(count))
+
+
+def warning(server: Server, plane: str) -> str:
+    """Return what the readiness check of a plane says besides its status."""
+    if plane == "API":
+        answer = httpx.get(f"{server.ops_url}/readyz", timeout=SECONDS).json()
+        # A balancer looks for errors, and this replica works as well as others.
+        assert (answer["status"], answer["errors"]) == ("ready", [])
+        return " ".join(answer["warnings"])
+    check = httpx.get(f"{server.cabinet_url}/healthz", timeout=SECONDS)
+    assert check.status_code == 200
+    return check.text.removeprefix("ok\n").strip()
+
+
 def test_a_log_that_is_not_read_delays_nothing(tmp_path: Path) -> None:
     with server_with_blocked_log(tmp_path) as (server, _):
         assert_serves(server)
@@ -149,6 +174,8 @@ def test_a_log_that_is_not_read_delays_nothing(tmp_path: Path) -> None:
         os.kill(server.pid, signal.SIGHUP)
         for plane, gone in old.items():
             wait_until_replaced(server, plane, gone)
+        # The line about the second login was lost with the worker that had it.
+        wait_until(lambda: dropped(server, "cabinet") == 1, "it is counted", SECONDS)
         assert_serves(server)
         # `readback serve` itself logs this one.
         os.kill(cabinet_master(server).pid, signal.SIGKILL)
@@ -158,14 +185,23 @@ def test_a_log_that_is_not_read_delays_nothing(tmp_path: Path) -> None:
     # On leaving, ephemeral_server expects exit code 0.
 
 
-def test_lines_flow_again_when_the_log_is_read(tmp_path: Path) -> None:
+@pytest.mark.parametrize("plane", ["API", "cabinet"])
+def test_dropped_lines_are_counted_until_the_log_is_read_again(
+    tmp_path: Path, plane: str
+) -> None:
     with server_with_blocked_log(tmp_path, lines=2) as (server, pipe):
+        assert warning(server, plane) == ""
         # One line is being written, one waits, and two are dropped.
         for _ in range(4):
-            kill_a_worker(server, "API")
+            kill_a_worker(server, plane)
+        wait_until(lambda: dropped(server, plane) == 2, "they are counted", SECONDS)
+        assert re.fullmatch(rf"{DROPPED}.*: 2.*", warning(server, plane))
+
         log = pipe.read_until(lambda text: DROPPED in text)
         assert log.count("SIGKILL") == 2
-        kill_a_worker(server, "API")
+        wait_until(lambda: not warning(server, plane), "nothing is wrong any more")
+        assert dropped(server, plane) == 2
+        kill_a_worker(server, plane)
         pipe.read_until(lambda text: "SIGKILL" in text)
 
 

@@ -100,11 +100,16 @@ class Ops(Collector):
         While the database is unavailable, known keys keep working. If that is true of
         all replicas, it would be wrong to leave the balancer without any; if another
         replica has the database, that one can do better. Only the balancer knows, so
-        it gets both answers.
+        it gets both answers. It also looks for errors, so what concerns no request is
+        a warning.
         """
         if ready:
             ready = self._lifecycle.answer_check()
-        body = _json(status=self._state(ready), errors=self._errors())
+        body = _json(
+            status=self._state(ready),
+            errors=self._errors(),
+            warnings=metrics.log_problems(self._counters),
+        )
         return _render(200 if ready else 503, body)
 
     def _errors(self) -> list[str]:
@@ -128,7 +133,7 @@ class Ops(Collector):
             200,
             _json(
                 status=self._state(self._keyring.is_trusted),
-                errors=self._errors(),
+                errors=self._errors() + metrics.log_problems(self._counters),
                 version=__version__,
                 started_at=self._lifecycle.started_at,
                 workers=self._counters.total("workers"),

@@ -43,7 +43,7 @@ from readback.cabinet.serving.worker import LIFECYCLE, PAGES
 from readback.http_client import NoFreeSlot, Slots
 from readback.lifecycle import Lifecycle
 from readback.setting_values import Bind
-from readback.shared_counters import WORKER_DEATHS, Histogram, SharedCounters
+from readback.shared_counters import Histogram, SharedCounters
 
 TIMEOUT_SECONDS = 1.0
 # No page is quicker than the first; the slowest are those for operators.
@@ -154,7 +154,7 @@ class PageCounters(SharedCounters):
         views = {*_names(patterns), OTHER}
         self.times = {view: Histogram(view, _BOUNDS) for view in sorted(views)}
         times = [column for each in self.times.values() for column in each.columns]
-        super().__init__((*STATUSES, *times, WORKER_DEATHS), rows)
+        super().__init__((*STATUSES, *times), rows)
 
 
 class WorkerPages:
