@@ -77,11 +77,13 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         try:
-            if not self._may_answer or not (
-                self._answer_again(data) or self._answer_known(data)
-            ):
+            if self._may_answer:
+                if self._last is not None and self._answer_again(data):
+                    return
+                if self._answer_known(data):
+                    return
                 self._may_answer = False
-                self._receive(data)
+            self._receive(data)
         except Exception as error:
             self._fail(error)
 
@@ -146,11 +148,11 @@ class Connection(asyncio.Protocol):
 
     def _answer_again(self, data: bytes) -> bool:
         """Answer a whole message whose head is the last one, but for its length."""
-        if self._last is None:
-            return False
+        assert self._last is not None
         before, after, start, responder, address = self._last
         size = len(data) - start
         if data[:start] != b"%b%d%b" % (before, size, after):
+            self._last = None  # the connection has several clients
             return False
         if responder.address is not address:
             return False
