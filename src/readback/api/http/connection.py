@@ -78,7 +78,8 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         try:
             if self._may_answer:
-                if self._last is not None and self._answer_again(data):
+                last = self._last
+                if last is not None and self._answer_again(last, data):
                     return
                 if self._answer_known(data):
                     return
@@ -146,19 +147,20 @@ class Connection(asyncio.Protocol):
 
     # Reading: one message at a time.
 
-    def _answer_again(self, data: bytes) -> bool:
+    def _answer_again(self, last: _LastHead, data: bytes) -> bool:
         """Answer a whole message whose head is the last one, but for its length."""
-        assert self._last is not None
-        before, after, start, responder, address = self._last
+        before, after, start, responder, address = last
         size = len(data) - start
         if data[:start] != b"%b%d%b" % (before, size, after):
             self._last = None  # the connection has several clients
             return False
         if responder.address is not address:
             return False
-        self._responder, self._size = responder, size  # to count an error
-        answer = responder.answer_known(data, start)
-        self._responder = None
+        try:
+            answer = responder.answer_known(data, start)
+        except Exception:
+            self._responder, self._size = responder, size  # to count it
+            raise
         if answer is None:
             return False
         self._deadline = self._registry.idle_deadline
@@ -182,9 +184,11 @@ class Connection(asyncio.Protocol):
         # Many requests that are refused must not make others wait.
         if responder.is_refusal and not registry.queue.has_room():
             return False
-        self._responder, self._size = responder, size
-        answer = responder.answer_known(data, start)
-        self._responder = None
+        try:
+            answer = responder.answer_known(data, start)
+        except Exception:
+            self._responder, self._size = responder, size  # to count it
+            raise
         if answer is None:
             return False
         if not head.keep_alive:
