@@ -6,10 +6,8 @@ Any worker answers for all of them: the metrics are sums over their shared memor
 
 import json
 import logging
-import shutil
 import time
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from email.utils import formatdate
 
@@ -165,10 +163,8 @@ class Ops(Collector):
             yield metrics.gauge("database_contact_age_seconds", age)
         if expires := counters.earliest("certificate_expires"):
             yield metrics.gauge("certificate_expiry_timestamp_seconds", expires)
-        if path := self._config.sqlite_path:
-            with suppress(OSError):
-                free = shutil.disk_usage(path.parent).free
-                yield metrics.gauge("database_disk_free_bytes", free)
+        if free := counters.earliest("database_disk_free"):
+            yield metrics.gauge("database_disk_free_bytes", free)
 
 
 def _json(**members: object) -> bytes:

@@ -1,6 +1,7 @@
 """The strict check, the status and the metrics: one answer for all workers."""
 
 import json
+import os
 import re
 import time
 
@@ -158,6 +159,12 @@ def test_promtool_has_no_complaint_about_the_metrics(ops, counters):
 def test_what_has_not_happened_yet_is_0_so_that_the_first_time_is_noticed(ops):
     line = 'readback_requests_total{code="internal_error",endpoint="models"} 0.0'
     assert line in samples(ops)[1].splitlines()
+
+
+def test_a_scrape_does_not_ask_the_disk(ops, counters, monkeypatch):
+    monkeypatch.setattr(os, "statvfs", None)  # it would wait for a disk that hangs
+    counters.row(0).set("database_disk_free", 4096)
+    assert "readback_database_disk_free_bytes 4096.0" in samples(ops)[1]
 
 
 def test_a_metric_that_does_not_apply_is_left_out(counters):

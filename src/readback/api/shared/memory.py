@@ -38,9 +38,14 @@ GAUGES = (
     "database_writable_workers",
     "workers",
 )
-# The last one is Unix time in seconds; the others are on the monotonic clock, which all
-# processes share, in milliseconds. 0: none.
-MOMENTS = ("keys_confirmed", "round_error", "certificate_expires")
+# Of all workers' figures the lowest counts; 0: none. The first two are on the monotonic
+# clock, which all processes share, in milliseconds; then Unix time in seconds; bytes.
+MOMENTS = (
+    "keys_confirmed",
+    "round_error",
+    "certificate_expires",
+    "database_disk_free",
+)
 # From an SQLite file in memory to the longest that a request waits, and a little more.
 KEY_LOOK_UPS = Histogram(
     "key_lookup",
