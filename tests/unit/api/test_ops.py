@@ -144,6 +144,7 @@ def samples(ops: Ops, accept: bytes = b"") -> tuple[str, str]:
 
 def test_each_metric_has_its_meaning_and_a_value(ops, counters):
     counters.row(0).set("certificate_expires", int(time.time()))
+    counters.row(0).set("database_disk_free", 4096)
 
     described = re.findall(r"^# HELP readback_(\w+) (.+)$", samples(ops)[1], re.M)
 
@@ -153,6 +154,7 @@ def test_each_metric_has_its_meaning_and_a_value(ops, counters):
 
 def test_promtool_has_no_complaint_about_the_metrics(ops, counters):
     counters.row(0).set("certificate_expires", int(time.time()))
+    counters.row(0).set("database_disk_free", 4096)
     run_promtool("check", "metrics", text=samples(ops)[1])
 
 
