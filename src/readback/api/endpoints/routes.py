@@ -100,7 +100,7 @@ class Api:
 
     def find(
         self, info: RequestInfo, key: bytes, forwarded: bytes, origin: RequestOrigin
-    ) -> "Exchange | Refusal | None":
+    ) -> "Exchange | RefusedClient | None":
         digest = sha256(key).digest()
         record = self._keyring.find(digest)
         # `heads.py` cuts out no long value, so that it may be remembered.
@@ -139,14 +139,14 @@ class Api:
 
     def _refusal(
         self, request: _Received, key: bytes, digest: bytes
-    ) -> "Refusal | None":
+    ) -> "RefusedClient | None":
         """Return what refuses a request, or None if its key must be looked up."""
         presented, elsewhere = request.info.credentials
         # Why a key cannot exist matters only now, and costs more than to find it.
         presented = presented or presented_key(key, elsewhere)
         is_certain = request.info.not_found_detail or presented.detail
         if is_certain or self._keyring.is_absent(digest):
-            return Refusal(self, request, presented)
+            return RefusedClient(self, request, presented)
         return None
 
     def refuse_request(
@@ -312,7 +312,7 @@ class Api:
         return internal_error(self._services.replies, error)
 
 
-class Refusal:
+class RefusedClient:
     """Refuses the requests of a client whose head and key stay the same."""
 
     __slots__ = ("_api", "_presented", "_request", "address")
