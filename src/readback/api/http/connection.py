@@ -154,7 +154,7 @@ class Connection(asyncio.Protocol):
         if data[:start] != b"%b%d%b" % (before, size, after):
             self._last = None  # the connection has several clients
             return False
-        if responder.address is not address:
+        if responder.address is not address or size > responder.max_body:
             return False
         try:
             answer = responder.answer_known(data, start)
