@@ -175,11 +175,10 @@ class Connection(asyncio.Protocol):
         if found is None:
             return False
         kind, key, forwarded, size, start = found
-        head = kind.head
-        if len(data) - start != size or start > registry.limits.head_bytes:
+        if len(data) != start + size or start > registry.max_head or not kind.is_plain:
             return False
-        responder = registry.handler.find(kind.info, key, forwarded, self)
-        if responder is None or not head.plain or size > responder.max_body:
+        responder = registry.find(kind.info, key, forwarded, self)
+        if responder is None or size > responder.max_body:
             return False
         # Many requests that are refused must not make others wait.
         if responder.is_refusal and not registry.queue.has_room():
@@ -191,8 +190,8 @@ class Connection(asyncio.Protocol):
             raise
         if answer is None:
             return False
-        if not head.keep_alive:
-            self._head = head
+        if not kind.head.keep_alive:
+            self._head = kind.head
             self._send(answer)
             return True
         if responder is self._last_responder or responder.is_refusal:

@@ -92,8 +92,8 @@ class Kind(Generic[Info]):
 
     # fmt: off
     __slots__ = (
-        "_cuts", "addresses", "head", "info", "key", "length", "lines", "match",
-        "skeleton",
+        "_cuts", "addresses", "head", "info", "is_plain", "key", "length", "lines",
+        "match", "skeleton",
     )
     # fmt: on
 
@@ -106,7 +106,7 @@ class Kind(Generic[Info]):
         cuts: Cuts,
     ) -> None:
         # Without the values that differ, and what the handler has made of that.
-        self.head, self.info = head, info
+        self.head, self.info, self.is_plain = head, info, head.plain
         # Each line, and how it begins if nobody reads it or its value is never kept.
         # Both are empty if the kind may not be kept.
         self.lines, self.skeleton = lines, skeleton
