@@ -2,6 +2,7 @@
 
 import pytest
 
+from readback.probe.common import formatting
 from readback.probe.common.formatting import format_duration, sanitize
 
 
@@ -15,6 +16,23 @@ def test_text_that_looks_like_a_key_is_redacted() -> None:
 
 def test_long_text_is_truncated() -> None:
     assert sanitize("x" * 10_000) == "x" * 159 + "…"
+
+
+def test_no_pattern_looks_at_more_of_a_text_than_can_be_shown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    searched: list[str] = []
+    monkeypatch.setattr(
+        formatting, "without_credentials", lambda text: searched.append(text) or text
+    )
+    sanitize("://" * 300_000)
+    sanitize("a ://" * 200_000)
+    assert max(map(len, searched)) <= 4096
+
+
+def test_a_key_that_the_end_of_the_searched_text_cuts_is_not_shown() -> None:
+    text = " " * 4090 + "sk-proj-abcdef0123456789" + " " * 4090
+    assert "sk-" not in sanitize(text)
 
 
 @pytest.mark.parametrize(

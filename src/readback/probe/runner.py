@@ -179,11 +179,23 @@ class ProbeRun:
         waited = self._current if self._current in unfinished else None
         titles = ", ".join(step.title for step in unfinished)
         facts = {"limit": f"{self._limit:g}", "left_out": titles}
-        diagnosis = diagnosis or diagnose("probe.time_limit", **facts)
+        is_late, failures = diagnosis is None, self._context.failures
+        if diagnosis is None:
+            id = "probe.time_limit" if self._is_key_accepted else "http.unfinished"
+            diagnosis = diagnose(id, **facts)
         for step in unfinished:
             waited = waited or step
             skipped = diagnose(ENDED, reason=waited.title)
-            self._keep(step, [diagnosis if step is waited else skipped])
+            found = diagnosis if step is waited else skipped
+            # It has failed once, and there is no time to see whether it does so again.
+            if is_late and step.id in failures:
+                found = diagnoses.from_error(failures[step.id])
+            self._keep(step, [found])
+
+    @property
+    def _is_key_accepted(self) -> bool:
+        found = self._found.get("access", [])
+        return any(one.diagnosis.verdict != Verdict.SKIP for one in found)
 
     def _keep(self, step: Step, diagnoses: list[Diagnosis]) -> None:
         redactor = self._context.redactor

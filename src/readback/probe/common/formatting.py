@@ -20,6 +20,9 @@ from readback.keys import KEY_LIKE
 from readback.probe.common.results import Fact
 
 _MAX_LENGTH = 160
+# No pattern looks at more of what a server sent: a URL with a login, a cookie and a
+# message together are shorter, and the rest is thrown away anyway.
+_SEARCHED_LENGTH = 4096
 # The pattern needs linear time, whatever a peer sends.
 _TITLE = re.compile(rb"<title[^<>]*>([^<]*)</title>", re.IGNORECASE)
 HIDDEN = "…"
@@ -70,6 +73,9 @@ def format_offset(seconds: float) -> str:
 
 def sanitize(text: str) -> str:
     """Return untrusted text as one line that is safe to show."""
+    if len(text) > _SEARCHED_LENGTH:
+        # The last word may be the beginning of a key, too short to be recognized.
+        text = text[:_SEARCHED_LENGTH].rpartition(" ")[0] or text[: _MAX_LENGTH + 1]
     safe = printable(" ".join(without_credentials(text).split()))
     return safe if len(safe) <= _MAX_LENGTH else safe[: _MAX_LENGTH - 1] + "…"
 

@@ -151,13 +151,14 @@ def _read(der: bytes) -> Certificate:
 
 def _values(der: bytes) -> Iterator[tuple[int, bytes]]:
     """Yield the tag and content of each value in a sequence."""
-    while der:
-        tag, length, start = der[0], der[1], 2
+    at = 0
+    while at < len(der):
+        tag, length, start = der[at], der[at + 1], at + 2
         if length & 0x80:  # Long form: the low bits count the length bytes.
             start += length & 0x7F
-            length = int.from_bytes(der[2:start], "big")
-        yield tag, der[start : start + length]
-        der = der[start + length :]
+            length = int.from_bytes(der[at + 2 : start], "big")
+        at = start + length
+        yield tag, der[start:at]
 
 
 def _nested(der: bytes) -> Iterator[tuple[int, bytes]]:

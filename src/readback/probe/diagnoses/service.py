@@ -43,6 +43,11 @@ HTTP = {
         → Run the probe with a longer --timeout to see whether the service is only slow.
         If there is still no response, tell the operator: the service hangs, or a proxy
         is waiting for a service that is down."""),
+    "http.unfinished": service.fail("""
+        The run was ended after {limit} s, before the service had accepted the key, so
+        it is not known whether the connection works. Not tested: {left_out}.
+        → Run the probe again with a longer --timeout, such as 30. If that does not
+        help, tell the operator: the times of the other steps show what is slow."""),
     "http.cut": network.fail("""
         The connection was closed before a response arrived.
         ⇒ A firewall, a proxy or the service closed it, or the service crashed. Check

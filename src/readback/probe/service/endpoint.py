@@ -27,6 +27,9 @@ _SHOWN_MODELS = 5
 _NEAR_NAMES = 3
 # Some gateways list hundreds; comparing more would only take time.
 _COMPARED_MODELS = 5000
+_LONGEST_NAME = 200
+# A part of a stream is a line; what is longer is no part of a completion.
+_LONGEST_LINE = 1 << 16
 _NO_MONEY = ("insufficient_quota", "billing", "insufficient_balance", "credit")
 _REFUSED: dict[int, str] = {
     HTTPStatus.UNAUTHORIZED: "key.refused_elsewhere",
@@ -110,7 +113,11 @@ def check_models(context: ProbeContext) -> list[Diagnosis]:
 def _near_names(model: str, names: list[str]) -> str:
     """Return the names that a person may have meant, the nearest first."""
     wanted = model.lower()
-    by_lower = {name.lower(): name for name in names[:_COMPARED_MODELS] if name}
+    by_lower = {
+        name.lower(): name
+        for name in names[:_COMPARED_MODELS]
+        if 0 < len(name) <= _LONGEST_NAME
+    }
     # Gateways put the provider before the name, and local servers a tag after it.
     inside = [
         low
@@ -239,7 +246,7 @@ def _is_completion(content: Any) -> bool:
 class EventStream:
     def __init__(self) -> None:
         self._started = time.monotonic()
-        self._rest = b""
+        self._rest = bytearray()
         self.moments: list[float] = []
         """The seconds from the request until each part was read."""
         self._arrivals: list[float] = []
@@ -251,7 +258,13 @@ class EventStream:
     def feed(self, received: bytes, arrived: float) -> None:
         """Read a part that had not arrived before this moment of the clock."""
         moment = time.monotonic() - self._started
-        *lines, self._rest = (self._rest + received).split(b"\n")
+        self._rest += received
+        if b"\n" not in received:
+            # Copied once in a while, not for each part of a line that does not end.
+            del self._rest[_LONGEST_LINE:]
+            return
+        *lines, rest = bytes(self._rest).split(b"\n")
+        self._rest = bytearray(rest)
         for line in lines:
             if not line.startswith(b"data:"):
                 continue

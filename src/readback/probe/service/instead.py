@@ -266,7 +266,7 @@ def cut(response: ProbeResponse) -> ProbeError | None:
         is_open = error.msg.startswith("Unterminated") or error.pos >= len(text) - 5
         if not (is_open and error.doc.startswith("{")):
             return None
-    except (UnicodeDecodeError, RecursionError):
+    except (ValueError, RecursionError):  # Not UTF-8, or a number without an end.
         return None
     else:
         return None

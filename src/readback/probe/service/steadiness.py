@@ -64,6 +64,8 @@ def settle(context: ProbeContext, step: Step) -> list[Diagnosis]:
     first = _try(context, step.run)
     seconds = time.monotonic() - started
     error, is_late = first.error, time.monotonic() + seconds > context.deadline
+    if error:
+        context.failures[step.id] = error
     if error and error.id in _RATE_LIMITS:
         _stop_at_rate_limit(context, error)
     if error and (error.id in _CERTAIN or not first.exchanges or is_late):

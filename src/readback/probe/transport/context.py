@@ -69,6 +69,8 @@ class ProbeContext:
     cabinet: ProbeResponse | None = None  # cabinet
     cabinet_host: str = ""  # cabinet
 
+    failures: dict[str, ProbeError] = field(default_factory=dict)
+    """What the steps that are still being repeated have failed with, by their ids."""
     redactor: Redactor = field(init=False)
     """What removes every secret of this run from a text that is shown."""
 

@@ -29,6 +29,8 @@ from readback.probe.transport.route import Proxy
 MAX_REQUESTS = 60
 LATE = {"http.silent", "http.stalled"}
 """The ids of the errors for a response that does not arrive in time."""
+# "Sun, 06 Nov 1994 08:49:37 GMT", with room for another zone.
+_DATE_LENGTH = 64
 # How bad an outcome can be.
 _REFUSED, _FAILED = 3, 4
 # What tells servers and balancers apart; of CF-Ray only the end, the name of a place.
@@ -85,7 +87,7 @@ class ProbeResponse:
     def date(self) -> datetime | None:
         """The time of the other side, if it says so."""
         with suppress(TypeError, ValueError, IndexError, OverflowError, OSError):
-            sent = parsedate_to_datetime(self.headers.get("Date", ""))
+            sent = parsedate_to_datetime(self.headers.get("Date", "")[:_DATE_LENGTH])
             return sent.astimezone(timezone.utc)
         return None
 

@@ -30,6 +30,7 @@ from readback.probe.transport.route import Proxy, Route
 _MAX_HEAD_BYTES = 16_384
 _MAX_PAGE_BYTES = 65_536
 _MAX_TEXT_BYTES = 300
+_END_OF_PAGE = b"</html>"
 _STATUS_LINE = re.compile(r"HTTP/\d(?:\.\d)? (\d{3})")
 # Squid 5.7 responds to CONNECT with ERR_CANNOT_FORWARD if the name does not exist.
 _CANNOT_RESOLVE = re.compile(
@@ -37,7 +38,7 @@ _CANNOT_RESOLVE = re.compile(
     r"|no such (host|domain)|unknown host"
     r"|(can ?not|could not|unable to|failed to) resolve"
     r"|(host|name|domain)\b[^.<]{0,40} not (be )?(resolved|found)"
-    r"|(dns|name|host)\w* (resolution|lookup) (failed|failure|error)",
+    r"|(dns|name|host)\w{0,20} (resolution|lookup) (failed|failure|error)",
     re.IGNORECASE,
 )
 _HTML = re.compile(r"^content-type: *text/html", re.I | re.M)
@@ -165,8 +166,8 @@ def _open_tunnel(
     lines = [f"CONNECT {authority} HTTP/1.1", f"Host: {authority}"]
     lines += [f"{name}: {value}" for name, value in proxy.authorization.items()]
     wire.sendall("\r\n".join([*lines, "", ""]).encode())
-    received = b""
-    while b"\r\n\r\n" not in received and len(received) < _MAX_HEAD_BYTES:
+    received = bytearray()
+    while not received.endswith(b"\r\n\r\n") and len(received) < _MAX_HEAD_BYTES:
         # Byte by byte, because what follows the head belongs to the handshake.
         if not (byte := wire.recv(1)):
             break
@@ -185,13 +186,12 @@ def _read_page(sock: DeadlineSocket, head: str) -> bytes:
     """Return the page as far as it arrives in time; its end is not important."""
     length = _CONTENT_LENGTH.search(head)
     size = min(int(length[1]) if length else _MAX_PAGE_BYTES, _MAX_PAGE_BYTES)
-    page = b""
+    page, is_whole = bytearray(), False
     with suppress(OSError):
-        while len(page) < size and b"</html>" not in page.lower():
-            if not (part := sock.recv(4096)):
-                break
+        while len(page) < size and not is_whole and (part := sock.recv(4096)):
             page += part
-    return page
+            is_whole = _END_OF_PAGE in page[-len(part) - len(_END_OF_PAGE) :].lower()
+    return bytes(page)
 
 
 def _refusal(status: int, head: str, page: bytes, proxy: Proxy) -> ProbeError:

@@ -1,0 +1,447 @@
+"""What a server, a proxy, a person or the environment can send to make the probe work.
+
+Each case has a name, a function that runs code of the probe in this thread, an input
+of about n bytes, and the largest n that can reach that code. The test of worst-case
+work counts what the function does at n, 2n and 4n; nothing here is timed.
+"""
+
+import gzip
+import io
+import socket
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from readback.probe.clients import settings
+from readback.probe.common.formatting import Redactor, page_title, sanitize
+from readback.probe.common.results import ProbeError
+from readback.probe.connection import certificates, dns, proxies
+from readback.probe.diagnoses import from_error, redacted
+from readback.probe.entered import address, key
+from readback.probe.entered.base_url import BaseUrl
+from readback.probe.entered.key import Secret
+from readback.probe.service import (
+    answers,
+    between,
+    echo,
+    endpoint,
+    instead,
+    recognition,
+)
+from readback.probe.transport import handshake, opening
+from readback.probe.transport.client import ProbeClient
+from readback.probe.transport.exchanges import ProbeResponse, RequestBudget
+from readback.probe.transport.route import Proxy, Route
+
+BODY = 1 << 20
+"""The probe reads no more of a body."""
+LINE = 65_000
+"""`http.client` accepts no longer line."""
+TYPED = 50_000
+CERTIFICATES = 100_000
+"""OpenSSL accepts no longer chain."""
+
+
+class WorstCase(NamedTuple):
+    name: str
+    function: Callable[[Any], object]
+    make_input: Callable[[int], Any]
+    limit: int
+    """The largest n that reaches the function."""
+
+
+class StoredPeer(io.BytesIO):
+    """The part of a socket that the probe uses; it sends bytes that are stored."""
+
+    def recv_into(self, buffer: memoryview) -> int:
+        return self.readinto(buffer)
+
+    def recv(self, size: int) -> bytes:
+        return self.read(size)
+
+    def sendall(self, data: bytes) -> None: ...
+
+    def settimeout(self, seconds: float) -> None: ...
+
+    def getpeername(self) -> tuple[str, int]:
+        return "127.0.0.1", 80
+
+    def getsockopt(self, *_: int) -> bytes:
+        raise OSError
+
+    def close(self) -> None: ...
+
+
+class OneByteAtATime(StoredPeer):
+    def recv(self, size: int) -> bytes:
+        return self.read(1)
+
+
+class _StoredClient(ProbeClient):
+    answer = b""
+
+    def _connect(self, *_: object) -> socket.socket:
+        return StoredPeer(self.answer)  # type: ignore[return-value]
+
+
+_ROUTE = Route(BaseUrl("http", "host.example", 80, "/v1"))
+_NEVER = 1e12
+_PROXY = Proxy("http", "proxy.example", 3128, "http_proxy")
+_REDACTOR = Redactor({"sk-other-0123456789abcdef": "[key]"})
+
+
+def received(answer: bytes) -> ProbeResponse:
+    client = _StoredClient(_ROUTE, None, 60.0, RequestBudget(), set(), {})
+    client.answer = answer
+    return client.request("/v1/models")
+
+
+def judge(answer: bytes) -> None:
+    """Do everything that a run may do with one answer."""
+    try:
+        response = received(answer)
+    except ProbeError as error:
+        show(error)
+        return
+    for is_recognized in (True, False):
+        show(instead.unexpected_response(response, is_recognized=is_recognized))
+    for look in (answers.is_from_api, answers.model_ids, answers.parse_refusal):
+        look(response)
+    for explain in (instead.changed, instead.spoiled, instead.cut):
+        if error := explain(response):
+            show(error)
+    with suppress(ProbeError):
+        echo._completion(response)
+    if isinstance(response.json, dict):
+        list(between._changes(response))
+    endpoint._near_names("gpt-4o", answers.model_ids(response) or [])
+    recognition._HELP.search(response.headers.get("Link", ""))
+    response.date, response.retry_after  # noqa: B018
+
+
+def show(error: ProbeError) -> None:
+    redacted(from_error(error), _REDACTOR)
+
+
+def http(body: bytes, *headers: bytes, status: bytes = b"200 OK") -> bytes:
+    length = b"Content-Length: %d" % len(body)
+    lines = (b"HTTP/1.1 " + status, length, *headers, b"", body)
+    return b"\r\n".join(lines)
+
+
+def repeated(unit: str | bytes, n: int) -> Any:
+    return unit * (n // len(unit))
+
+
+def page_of(unit: bytes) -> Callable[[int], bytes]:
+    def make(n: int) -> bytes:
+        body = b"<html><title>%b</title>" % repeated(unit, n)
+        return http(body, b"Content-Type: text/html", status=b"403 Forbidden")
+
+    return make
+
+
+def json_of(unit: bytes, form: bytes = b'{"error": {"message": "%b"}}') -> Callable:
+    def make(n: int) -> bytes:
+        body = form % repeated(unit, n)
+        return http(body, b"Content-Type: application/json", status=b"400 Bad Request")
+
+    return make
+
+
+def list_of(row: bytes) -> Callable[[int], bytes]:
+    def make(n: int) -> bytes:
+        rows = b",".join(row % number for number in range(n // len(row)))
+        return http(b'{"object": "list", "data": [%b]}' % rows)
+
+    return make
+
+
+def header_of(name: bytes, unit: bytes, status: bytes = b"200 OK") -> Callable:
+    return lambda n: http(b"{}", name + b": " + repeated(unit, n), status=status)
+
+
+def compressed(make: Callable[[int], bytes]) -> Callable[[int], bytes]:
+    def made(n: int) -> bytes:
+        head, _, body = make(n).partition(b"\r\n\r\n")
+        kept = [one for one in head.split(b"\r\n")[1:] if b"Length" not in one]
+        status = head.partition(b"\r\n")[0].removeprefix(b"HTTP/1.1 ")
+        return http(
+            gzip.compress(body), b"Content-Encoding: gzip", *kept, status=status
+        )
+
+    return made
+
+
+def chunks(n: int) -> bytes:
+    head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+    return head + b"1\r\n{\r\n" * (n // 6) + b"0\r\n\r\n"
+
+
+def stream(parts: list[bytes]) -> None:
+    events = endpoint.EventStream()
+    for part in parts:
+        events.feed(part, 0.0)
+
+
+def tunnel(answer: bytes) -> None:
+    peer: Any = OneByteAtATime(answer)
+    with suppress(ProbeError):
+        opening._open_tunnel(peer, _PROXY, _ROUTE.target, _NEVER)
+
+
+def refused_tunnel(page: bytes) -> None:
+    head = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/html\r\n\r\n"
+    show(
+        opening._refusal(503, head, page, _PROXY).with_facts(
+            _PROXY.facts(_ROUTE.target)
+        )
+    )
+
+
+def der(tag: int, content: bytes) -> bytes:
+    size = len(content).to_bytes(4, "big")
+    return bytes([tag, 0x84]) + size + content
+
+
+def certificate_with(make: Callable[[int], bytes]) -> Callable[[int], bytes]:
+    """A certificate whose subject alternative names are these bytes."""
+
+    def made(n: int) -> bytes:
+        names = der(0x04, der(0x30, make(n)))
+        extension = der(0x30, der(0x06, bytes.fromhex("551d11")) + names)
+        dates = der(0x30, der(0x17, b"200101000000Z") + der(0x17, b"400101000000Z"))
+        name = der(0x30, b"")
+        fields = der(2, b"1"), der(0x30, b""), name, dates, name
+        parts = b"".join(fields) + der(0xA3, der(0x30, extension))
+        return der(0x30, der(0x30, parts))
+
+    return made
+
+
+def entered(text: str) -> None:
+    try:
+        address.check(text)
+    except ProbeError as error:
+        show(error)
+
+
+def pasted(text: str) -> None:
+    try:
+        key.check(Secret(text))
+    except ProbeError as error:
+        show(error)
+
+
+def proxy_variable(value: str) -> None:
+    try:
+        proxies.read_setting(value, "https_proxy", "host.example")
+    except ProbeError as error:
+        show(error)
+
+
+def no_proxy(value: str) -> None:
+    for entry in proxies._SEPARATORS.split(value):
+        proxies._seems_to_mean(entry, _ROUTE.target)
+
+
+def in_file(read: Callable[[Path], object]) -> Callable[[str], None]:
+    def function(text: str) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "file")
+            path.write_text(text)
+            read(path)
+
+    return function
+
+
+def env_file(path: Path) -> None:
+    path = path.rename(path.with_name(".env"))
+    settings.openai_env_file(settings.Machine({}, path.parent, path.parent))
+
+
+def hosts_file(path: Path) -> None:
+    before, dns.HOSTS_FILE = dns.HOSTS_FILE, path
+    try:
+        dns.is_in_hosts_file("host.example")
+    finally:
+        dns.HOSTS_FILE = before
+
+
+_SHAPES = (
+    *(
+        b"://",
+        b"://a@",
+        b"?a=b",
+        b"a=",
+        b"bearer ",
+        b"bearer:",
+        b"eyJ",
+        b"eyJaaaaaaaa.",
+    ),
+    *(b"sk-", b"sk-a ", b"***", b"-", b" ", b"\xd0\x96", b"&amp;", b"a."),
+)
+_TEXTS = tuple(
+    WorstCase(f"a page whose title repeats {unit!r}", judge, page_of(unit), BODY)
+    for unit in _SHAPES
+) + tuple(
+    WorstCase(f"an error message that repeats {unit!r}", judge, json_of(unit), BODY)
+    for unit in (*_SHAPES, rb"\"", rb"\u0041", rb"\\")
+)
+_PAGES = tuple(
+    WorstCase(f"a page that repeats {unit!r}", judge, page_of(unit), BODY)
+    for unit in (
+        *(b"<title", b"<title>", b"</title>", b"<h1", b"<h1>", b"<Message>", b"<"),
+        *(b"type=", b"you ", b"are a ", b"error code: ", b'cf-error-code">', b"host"),
+        *(b"name not ", b"wi-fi", b"log", b"network "),
+    )
+)
+_BODIES = (
+    WorstCase("nested lists", judge, lambda n: http(b"[" * n), BODY),
+    WorstCase("nested objects", judge, lambda n: http(repeated(b'{"a":', n)), BODY),
+    WorstCase("a long number", judge, lambda n: http(b"9" * n), BODY),
+    WorstCase(
+        "a string without an end", judge, lambda n: http(b'{"a":"' + b"a" * n), BODY
+    ),
+    WorstCase(
+        "spaces around an object", judge, lambda n: http(b" " * n + b"{}x"), BODY
+    ),
+    WorstCase("many models", judge, list_of(b'{"id": "gpt-4-%08d"}'), BODY),
+    WorstCase(
+        "one model with a long name",
+        judge,
+        lambda n: http(b'{"data": [{"id": "%b"}]}' % (b"gpt-4o" * (n // 6))),
+        BODY,
+    ),
+    WorstCase(
+        "a completion with many fields",
+        judge,
+        lambda n: http(
+            b'{"choices": [%b]}' % b",".join([b'{"index": 0, "a": 1}'] * (n // 21))
+        ),
+        BODY,
+    ),
+    WorstCase(
+        "an object with many names",
+        judge,
+        lambda n: http(
+            b'{"error": {%b}}' % b",".join(b'"%08d": 1' % one for one in range(n // 14))
+        ),
+        BODY,
+    ),
+    WorstCase("chunks of one byte", judge, chunks, BODY),
+    WorstCase("a compressed page", judge, compressed(page_of(b"://")), BODY),
+    WorstCase("a compressed error", judge, compressed(json_of(b"://")), BODY),
+)
+_HEADERS = tuple(
+    WorstCase(
+        f"the header {name.decode()} repeats {unit!r}",
+        judge,
+        header_of(name, unit, status),
+        LINE,
+    )
+    for name, unit, status in (
+        (b"Content-Type", b";", b"200 OK"),
+        (b"Content-Type", b'a;"', b"200 OK"),
+        (b"Content-Type", b"; charset=", b"200 OK"),
+        (b"Link", b"<", b"404 Not Found"),
+        (b"Link", b"<>;", b"404 Not Found"),
+        (b"Link", b"<>;rel=", b"404 Not Found"),
+        (b"Date", b"Mon, ", b"200 OK"),
+        (b"Date", b"1", b"200 OK"),
+        (b"Retry-After", b"9", b"429 Too Many Requests"),
+        (b"Set-Cookie", b"a=", b"200 OK"),
+        (b"Server", b"squi", b"503 Service Unavailable"),
+        (b"Via", b"kon", b"503 Service Unavailable"),
+        (b"WWW-Authenticate", b"Bearer ", b"401 Unauthorized"),
+        (b"Content-Encoding", b"gzip,", b"200 OK"),
+        (b"Location", b"http://", b"302 Found"),
+        (b"Location", b"/../a", b"302 Found"),
+        (b"Location", b"?zone=log-", b"302 Found"),
+        (b"X-Error-Detail", b"://", b"404 Not Found"),
+        (b"Age", b"0", b"200 OK"),
+    )
+)
+_CONNECTIONS = (
+    WorstCase("a stream without lines", stream, lambda n: [b"a"] * n, BODY),
+    WorstCase(
+        "a stream of short lines", stream, lambda n: [b"data:\n"] * (n // 6), BODY
+    ),
+    WorstCase(
+        "a stream in one part", stream, lambda n: [b"data:{}\n" * (n // 8)], BODY
+    ),
+    WorstCase(
+        "the head of a tunnel", tunnel, lambda n: b"HTTP/1.1 200 " + b"a" * n, 16_000
+    ),
+    WorstCase(
+        "a page instead of a tunnel",
+        tunnel,
+        lambda n: b"HTTP/1.1 503 Busy\r\n\r\n" + b"<" * n,
+        65_000,
+    ),
+    *(
+        WorstCase(
+            f"the page of a proxy repeats {unit!r}",
+            refused_tunnel,
+            lambda n, unit=unit: repeated(unit, n),  # type: ignore[misc]
+            65_000,
+        )
+        for unit in (b"host", b"name ", b"domain a ", b"unable to ", b"<title")
+    ),
+    *(
+        WorstCase(
+            f"a certificate with names of {len(unit)} bytes",
+            certificates.read,
+            certificate_with(lambda n, unit=unit: repeated(unit, n)),  # type: ignore[misc]
+            CERTIFICATES,
+        )
+        for unit in (b"\x82\x00", b"\x82\x01a", b"\x82\x08host.abc", b"\x87\x04abcd")
+    ),
+    WorstCase(
+        "a chain of empty certificates",
+        handshake._read_chain,
+        lambda n: b"\x0b" + n.to_bytes(3, "big") + n.to_bytes(3, "big") + bytes(n),
+        CERTIFICATES,
+    ),
+)
+_TYPED = tuple(
+    WorstCase(
+        f"{what} that repeats {unit!r}",
+        function,
+        lambda n, unit=unit: repeated(unit, n),  # type: ignore[misc]
+        TYPED,
+    )
+    for what, function in (
+        ("an address", entered),
+        ("a key", pasted),
+        ("a proxy", proxy_variable),
+        ("a list of hosts without a proxy", no_proxy),
+        ("a file with settings", in_file(env_file)),
+        ("a hosts file", in_file(hosts_file)),
+        ("a text", sanitize),
+    )
+    for unit in (
+        *("a", " ", "/", "//", ":", "@", "?", "&a=", "http://", "https://a ", "[", "("),
+        *(
+            "\\",
+            "`",
+            '"',
+            "%20",
+            "=",
+            "\n",
+            ".",
+            ",",
+            "sk-echo-",
+            "s k",
+            "Bearer ",
+            "ж",
+        ),
+        *("a.b/", "-", "*", "export ", "\u200b"),
+    )
+)
+WORST_CASES: list[WorstCase] = [
+    *(_TEXTS + _PAGES + _BODIES + _HEADERS + _CONNECTIONS + _TYPED),
+    WorstCase("the title of a page", page_title, lambda n: b"<title" * (n // 6), BODY),
+]
