@@ -48,7 +48,7 @@ PACKAGES = {
     | {"idna", "msgspec", "psycopg", "whitenoise", "zxcvbn"}
     # What allauth uses for second factors and for single sign-on.
     | {"cryptography", "fido2", "jwt", "qrcode", "requests"},
-    "probe": {"certifi", "openai", "rich"},
+    "probe": {"certifi", "openai"},
     "pytest_plugin": {"pytest"},
 }
 # What the modules of each room of the API may import beside their own room.
@@ -87,9 +87,8 @@ NO_BOXES = {"__init__", "migrations", "locale"}
 # The rooms and modules of two parts, from the bottom to the top.
 FLOORS = {
     # Each room is a part of a run, in its order; the modules above them make the run.
-    "probe": ["common", "diagnoses", "language", "entered", "transport"]
-    + ["connection", "service", "clients", "steps", "report", "runner", "comparison"]
-    + ["output", "watch", "command", "__main__"],
+    "probe": ["common", "entered", "transport", "connection", "service", "clients"]
+    + ["steps", "report", "runner", "output", "command", "__main__"],
     # What commands share, then the commands.
     "cli": ["exit_codes", "certificates", "settings", "console", "streams", "database"]
     + ["listeners", "supervisor", "readiness", "startup"]

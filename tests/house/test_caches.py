@@ -24,7 +24,7 @@ CHANGES |= {"remove", "setdefault", "update"}
 EXCEPTIONS = {
     "JournalEntry.recognised": "belongs to a row, which one page reads",
     "BoundedPaginator.count": "belongs to one page of a list",
-    "language._catalogue": "is the language of this process",
+    "catalogue._language": "is the language of this process",
     "errors._logged_at": "is when the log last had a line",
     "logs._queues": "are the places that this process logs to",
     "outbox.added": "is an event, which wakes the sender of this process",

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.probe import name_server
-from tests.probe.lossy import lose_packets
 from tests.probe.relay import Relay, running, unchanged
 from tests.support import namespaces
 from tests.support.namespaces import Namespaces
@@ -85,8 +84,6 @@ class Namespace:
         """Run a relay here to a service outside; yield its port."""
         with self.entered():
             server = Relay(upstream, host, unchanged, unchanged, port)
-        if loses_one_in:
-            lose_packets(server.socket, loses_one_in)
         with running(server):
             yield server.server_port
 

@@ -18,7 +18,6 @@ def probed(probe_input: ProbeInput, left_out: str = "") -> ProbeReport:
         probe_input.timeout,
         probe_input.cabinet,
         probe_input.chat,
-        probe_input.idle,
     )
     steps = (step for step in STEPS if step.id != left_out)
     return run_probe(context, steps, SilentDisplay())

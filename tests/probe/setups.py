@@ -40,7 +40,6 @@ class ProbeInput:
     cabinet: str | None = None
     chat: str | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
-    idle: float = 0.0
 
 
 Arrange = Callable[[Resources], AbstractContextManager[ProbeInput]]

@@ -11,7 +11,6 @@ from dataclasses import replace
 from email.utils import formatdate
 
 from tests.probe import corruptions
-from tests.probe.forgetful_gateway import OnForgotten, forgetful_gateway
 from tests.probe.relay import Request, RequestFilter, Response, ResponseFilter, relay
 from tests.probe.setups import Arrange, ProbeInput, Resources, host_and_port
 
@@ -147,22 +146,5 @@ def with_clocks(service: int, cabinet: int, cabinet_host: str) -> Arrange:
                 cabinet_url = f"http://{host_and_port(pages)}"
                 key = resources.readback.api_key
                 yield ProbeInput(url, key, cabinet=cabinet_url)
-
-    return arrange
-
-
-def behind_forgetful_gateway(on_forgotten: OnForgotten | None) -> Arrange:
-    @contextmanager
-    def arrange(resources: Resources) -> Iterator[ProbeInput]:
-        with (
-            relay(resources.readback.base_url) as inner,
-            forgetful_gateway(
-                inner.server_port, _FORGOTTEN_AFTER, on_forgotten
-            ) as port,
-        ):
-            url = f"http://127.0.0.1:{port}/v1"
-            key = resources.readback.api_key
-            # Only a dead connection takes the whole timeout.
-            yield ProbeInput(url, key, timeout=3.0, idle=IDLE)
 
     return arrange

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from readback.probe.common.results import Diagnosis, ProbeError
 from readback.probe.entered import address
-from readback.probe.entered.base_url import version_mistake, with_version
+from readback.probe.entered.base_url import with_version
 
 GOOD = "https://echo.example/v1"
 KEY = "sk-echo-Alice0Bob1Mallory2Alice3Bob4Mall2aZMYy"
@@ -30,6 +30,8 @@ def ids(diagnoses: list[Diagnosis]) -> list[str]:
         "https://open.bigmodel.cn/api/paas/v4",
         "https://openrouter.ai/api/v1",
         "https://sk-gateway.example/v1",
+        "http://sk-gateway-internal-production:8000/v1",
+        "https://echo.example/hf_endpoint_production_eu/v1",
         "https://echo.example/v2",
     ],
 )
@@ -60,93 +62,89 @@ def test_another_way_to_write_an_address_is_not_a_mistake(
 @pytest.mark.parametrize(
     ("entered", "id", "corrected"),
     [
-        (f" {GOOD}\n", "address.spaces", GOOD),
-        ("https://echo.exam\nple/v1", "address.spaces", GOOD),
-        ("https:// echo.example /v1", "address.spaces", GOOD),
-        (f"{GOOD}\\n", "address.spaces", GOOD),
-        (f'"{GOOD}"', "address.quoted", GOOD),
-        (f"“{GOOD}”", "address.quoted", GOOD),
-        (f"«{GOOD}»", "address.quoted", GOOD),
-        (f"{GOOD}'", "address.quoted", GOOD),
-        (f"({GOOD})", "address.brackets", GOOD),
-        (f"[{GOOD}]", "address.brackets", GOOD),
-        ("{http://[::1]:8000/v1}", "address.brackets", "http://[::1]:8000/v1"),
-        (f"[the API]({GOOD})", "address.markdown", GOOD),
-        (f"[{GOOD}]({GOOD})", "address.markdown", GOOD),
-        (f"<{GOOD}>", "address.markdown", GOOD),
-        (f"`{GOOD}`", "address.markdown", GOOD),
-        (f"**{GOOD}**", "address.markdown", GOOD),
-        (f"- {GOOD}", "address.markdown", GOOD),
-        (f"OPENAI_BASE_URL={GOOD}", "address.assignment", GOOD),
-        (f'export OPENAI_BASE_URL="{GOOD}"', "address.assignment", GOOD),
-        (f'$env:OPENAI_BASE_URL = "{GOOD}"', "address.assignment", GOOD),
-        (f"setx OPENAI_BASE_URL {GOOD}", "address.assignment", GOOD),
-        (f'base_url: "{GOOD}"', "address.assignment", GOOD),
-        (f'{{"base_url": "{GOOD}"}}', "address.assignment", GOOD),
-        (f'"base_url": "{GOOD}",', "address.assignment", GOOD),
-        (f"Base URL: {GOOD}", "address.assignment", GOOD),
-        (f"--base-url={GOOD}", "address.assignment", GOOD),
-        (f"see {GOOD} for more", "address.surrounded", GOOD),
-        (f"{GOOD} (production)", "address.surrounded", GOOD),
-        (f"{GOOD}\nAlice", "address.surrounded", GOOD),
-        (f"{GOOD} and/or", "address.surrounded", GOOD),
-        (f"{GOOD},", "address.punctuation", GOOD),
-        (f"{GOOD};", "address.punctuation", GOOD),
-        (f"{GOOD}.", "address.punctuation", GOOD),
-        (f"\ufeff{GOOD}", "address.invisible", GOOD),
-        (f"{GOOD}\u200b", "address.invisible", GOOD),
-        (f"\u202e{GOOD}\u202c", "address.invisible", GOOD),
-        ("https://ec\u00adho.example/v1", "address.invisible", GOOD),
-        (f"{GOOD}%20", "address.percent_encoded", GOOD),
-        ("https%3A%2F%2Fecho.example%2Fv1", "address.percent_encoded", GOOD),
-        ("https:\\\\echo.example\\v1", "address.backslashes", GOOD),
-        ("https:\\/\\/echo.example\\/v1", "address.backslashes", GOOD),
-        ("https://еcho.example/v1", "address.letters", GOOD),  # a Cyrillic letter
-        ("httрs://echo.example/v1", "address.letters", GOOD),  # a Cyrillic letter
-        ("https://ｅｃｈｏ.example/v1", "address.letters", GOOD),
-        ("https：／／echo。example／v1", "address.letters", GOOD),
-        ("echo.example/v1", "address.no_scheme", GOOD),
-        ("//echo.example/v1", "address.no_scheme", GOOD),
-        ("localhost:8000/v1", "address.no_scheme", "http://localhost:8000/v1"),
-        ("echo.corp:8000/v1", "address.no_scheme", "http://echo.corp:8000/v1"),
-        ("https:/echo.example/v1", "address.scheme_slashes", GOOD),
-        ("https:///echo.example/v1", "address.scheme_slashes", GOOD),
-        ("https:echo.example/v1", "address.scheme_slashes", GOOD),
-        ("https//echo.example/v1", "address.scheme_slashes", GOOD),
-        ("https;//echo.example/v1", "address.scheme_slashes", GOOD),
-        ("https://https://echo.example/v1", "address.doubled_scheme", GOOD),
-        ("http://https://echo.example/v1", "address.doubled_scheme", GOOD),
-        ("https://https//echo.example/v1", "address.doubled_scheme", GOOD),
-        ("htps://echo.example/v1", "address.scheme_typo", GOOD),
-        ("ttps://echo.example/v1", "address.scheme_typo", GOOD),
-        ("https://alice:hush@echo.example/v1", "address.login", GOOD),
-        (
-            "https://echo.example:8443:8443/v1",
-            "address.doubled_port",
-            "https://echo.example:8443/v1",
-        ),
+        (f" {GOOD}\n", "address.corrected", GOOD),
+        ("https://echo.exam\nple/v1", "address.corrected", GOOD),
+        ("https:// echo.example /v1", "address.corrected", GOOD),
+        (f"{GOOD}\\n", "address.corrected", GOOD),
+        (f'"{GOOD}"', "address.corrected", GOOD),
+        (f"“{GOOD}”", "address.corrected", GOOD),
+        (f"«{GOOD}»", "address.corrected", GOOD),
+        (f"{GOOD}'", "address.corrected", GOOD),
+        (f"({GOOD})", "address.corrected", GOOD),
+        (f"[{GOOD}]", "address.corrected", GOOD),
+        ("{http://[::1]:8000/v1}", "address.corrected", "http://[::1]:8000/v1"),
+        (f"[the API]({GOOD})", "address.corrected", GOOD),
+        (f"[{GOOD}]({GOOD})", "address.corrected", GOOD),
+        (f"<{GOOD}>", "address.corrected", GOOD),
+        (f"`{GOOD}`", "address.corrected", GOOD),
+        (f"**{GOOD}**", "address.corrected", GOOD),
+        (f"- {GOOD}", "address.corrected", GOOD),
+        (f"OPENAI_BASE_URL={GOOD}", "address.corrected", GOOD),
+        (f'export OPENAI_BASE_URL="{GOOD}"', "address.corrected", GOOD),
+        (f'$env:OPENAI_BASE_URL = "{GOOD}"', "address.corrected", GOOD),
+        (f"setx OPENAI_BASE_URL {GOOD}", "address.corrected", GOOD),
+        (f'base_url: "{GOOD}"', "address.corrected", GOOD),
+        (f'{{"base_url": "{GOOD}"}}', "address.corrected", GOOD),
+        (f'"base_url": "{GOOD}",', "address.corrected", GOOD),
+        (f"Base URL: {GOOD}", "address.corrected", GOOD),
+        (f"--base-url={GOOD}", "address.corrected", GOOD),
+        (f"see {GOOD} for more", "address.corrected", GOOD),
+        (f"{GOOD} (production)", "address.corrected", GOOD),
+        (f"{GOOD}\nAlice", "address.corrected", GOOD),
+        (f"{GOOD} and/or", "address.corrected", GOOD),
+        (f"{GOOD},", "address.corrected", GOOD),
+        (f"{GOOD};", "address.corrected", GOOD),
+        (f"{GOOD}.", "address.corrected", GOOD),
+        (f"\ufeff{GOOD}", "address.corrected", GOOD),
+        (f"{GOOD}\u200b", "address.corrected", GOOD),
+        (f"\u202e{GOOD}\u202c", "address.corrected", GOOD),
+        ("https://ec\u00adho.example/v1", "address.corrected", GOOD),
+        (f"{GOOD}%20", "address.corrected", GOOD),
+        ("https%3A%2F%2Fecho.example%2Fv1", "address.corrected", GOOD),
+        ("https:\\\\echo.example\\v1", "address.corrected", GOOD),
+        ("https:\\/\\/echo.example\\/v1", "address.corrected", GOOD),
+        ("https://ｅｃｈｏ.example/v1", "address.corrected", GOOD),
+        ("https：／／echo。example／v1", "address.corrected", GOOD),
+        ("echo.example/v1", "address.corrected", GOOD),
+        ("//echo.example/v1", "address.corrected", GOOD),
+        ("localhost:8000/v1", "address.corrected", "http://localhost:8000/v1"),
+        ("echo.corp:8000/v1", "address.corrected", "http://echo.corp:8000/v1"),
+        ("https:/echo.example/v1", "address.corrected", GOOD),
+        ("https:///echo.example/v1", "address.corrected", GOOD),
+        ("https:echo.example/v1", "address.corrected", GOOD),
+        ("https//echo.example/v1", "address.corrected", GOOD),
+        ("https;//echo.example/v1", "address.corrected", GOOD),
+        ("https://https://echo.example/v1", "address.corrected", GOOD),
+        ("http://https://echo.example/v1", "address.corrected", GOOD),
+        ("https://https//echo.example/v1", "address.corrected", GOOD),
+        ("htps://echo.example/v1", "address.corrected", GOOD),
+        ("ttps://echo.example/v1", "address.corrected", GOOD),
+        ("https://alice:hush@echo.example/v1", "address.corrected", GOOD),
         ("http://0.0.0.0:8000/v1", "address.listen", "http://127.0.0.1:8000/v1"),
         ("http://[::]:8000/v1", "address.listen", "http://[::1]:8000/v1"),
-        (f"{GOOD}?api-version=1", "address.parameter", GOOD),
-        (f"{GOOD}#top", "address.parameter", GOOD),
-        (f"{GOOD}?", "address.parameter", GOOD),
-        (f"{GOOD}/chat/completions", "address.endpoint", GOOD),
-        (f"{GOOD}/chat", "address.endpoint", GOOD),
-        (f"{GOOD}/responses", "address.endpoint", GOOD),
-        (f"{GOOD}/models/some-model", "address.endpoint", GOOD),
-        ("https://echo.example/embeddings", "address.endpoint", "https://echo.example"),
-        (f"{GOOD}/v1", "address.doubled", GOOD),
-        (f"{GOOD}/V1/chat/completions", "address.endpoint", GOOD),
-        ("https://echo.example/V1", "address.version_case", GOOD),
-        ("https://echo.example/vl", "address.version_letter", GOOD),
-        ("https://echo.example//v1", "address.slashes", GOOD),
+        (f"{GOOD}?api-version=1", "address.corrected", GOOD),
+        (f"{GOOD}#top", "address.corrected", GOOD),
+        (f"{GOOD}?", "address.corrected", GOOD),
+        (f"{GOOD}/chat/completions", "address.corrected", GOOD),
+        (f"{GOOD}/chat", "address.corrected", GOOD),
+        (f"{GOOD}/responses", "address.corrected", GOOD),
+        (f"{GOOD}/models/some-model", "address.corrected", GOOD),
+        (
+            "https://echo.example/embeddings",
+            "address.corrected",
+            "https://echo.example",
+        ),
+        (f"{GOOD}/v1", "address.corrected", GOOD),
+        (f"{GOOD}/V1/chat/completions", "address.corrected", GOOD),
+        ("https://echo.example/V1", "address.corrected", GOOD),
+        ("https://echo.example//v1", "address.corrected", GOOD),
         (f"{GOOD}/", "address.trailing_slash", GOOD),
         ("https://echo.example/", "address.trailing_slash", "https://echo.example"),
         (f"{GOOD}?key={KEY}", "address.contains_key", GOOD),
         (f"curl {GOOD}/models -H 'X-Key: {KEY}'", "address.contains_key", GOOD),
         (
             "https://echoж.example/v1",
-            "address.mixed_letters",
+            "address.letters",
             "https://xn--echo-34d.example/v1",
         ),
     ],
@@ -167,33 +165,32 @@ def test_a_mistake_is_reported_and_corrected(
         (f"OPENAI_API_KEY={KEY}", "address.is_key"),
         (f'"Bearer {KEY}"', "address.is_key"),
         ("0123456789abcdef0123456789abcdef", "address.is_key"),
-        (f"https://echo.example/{KEY}/v1", "address.has_key"),
-        ("https://alice:se/cret@echo.example/v1", "address.unclear_login"),
-        ("https://alice:12?3@echo.example/v1", "address.unclear_login"),
-        ("alice:12#3@echo.example/v1", "address.unclear_login"),
-        ("hunter2", "address.word"),
-        ("correct-horse-battery-staple-1", "address.word"),
-        ("alice@echo.example", "address.email"),
-        ("C:\\Users\\alice", "address.file"),
-        ("/v1/models", "address.file"),
+        (f"https://echo.example/{KEY}/v1", "address.contains_key"),
+        ("https://alice:se/cret@echo.example/v1", "address.unreadable"),
+        ("https://alice:12?3@echo.example/v1", "address.unreadable"),
+        ("hunter2", "address.unreadable"),
+        ("correct-horse-battery-staple-1", "address.unreadable"),
+        ("alice@echo.example", "address.unreadable"),
+        ("C:\\Users\\alice", "address.unreadable"),
+        ("/v1/models", "address.unreadable"),
         ("$OPENAI_BASE_URL", "address.placeholder"),
         ("https://{resource}.example/v1", "address.placeholder"),
-        ("https://a.example/v1, https://b.example/v1", "address.several"),
-        (f"https://{'a' * 3000}.example/v1", "address.long"),
-        ("https://ech\udce9.example/v1", "address.bytes"),
-        ("ftp://echo.example/v1", "address.scheme"),
-        ("https://echo.example:99999/v1", "address.port"),
-        ("https://echo.example:0/v1", "address.port"),
-        ("https://echo.example:443:8443/v1", "address.two_ports"),
-        ("http://::1:8000/v1", "address.ipv6"),
-        ("https:///v1", "address.host"),
-        ("https:/v1", "address.host"),
-        ("https://[::1/v1", "address.host"),
-        ("https://echo..example/v1", "address.host"),
-        ("http://1.2.3/v1", "address.host"),
-        (f"https://{'a' * 64}.example/v1", "address.host"),
-        ("https://ec%20ho.example/v1", "address.host"),
-        ("", "address.host"),
+        ("https://a.example/v1, https://b.example/v1", "address.unreadable"),
+        (f"https://{'a' * 3000}.example/v1", "address.unreadable"),
+        ("https://ech\udce9.example/v1", "address.unreadable"),
+        ("ftp://echo.example/v1", "address.unreadable"),
+        ("https://echo.example:99999/v1", "address.unreadable"),
+        ("https://echo.example:0/v1", "address.unreadable"),
+        ("https://echo.example:443:8443/v1", "address.unreadable"),
+        ("http://::1:8000/v1", "address.unreadable"),
+        ("https:///v1", "address.unreadable"),
+        ("https:/v1", "address.unreadable"),
+        ("https://[::1/v1", "address.unreadable"),
+        ("https://echo..example/v1", "address.unreadable"),
+        ("http://1.2.3/v1", "address.unreadable"),
+        (f"https://{'a' * 64}.example/v1", "address.unreadable"),
+        ("https://ec%20ho.example/v1", "address.unreadable"),
+        ("", "address.unreadable"),
     ],
 )
 def test_an_address_that_cannot_be_corrected_raises_an_error(
@@ -204,14 +201,11 @@ def test_an_address_that_cannot_be_corrected_raises_an_error(
     assert caught.value.id == id
 
 
-def test_all_mistakes_are_reported_with_the_most_important_first() -> None:
+def test_all_mistakes_are_told_in_one_finding() -> None:
     found, parsed = address.check("`https://alice:hush@echo.example//v1/models/`")
-    assert ids(found) == [
-        "address.login",
-        "address.markdown",
-        "address.endpoint",
-        "address.slashes",
-    ]
+    assert ids(found) == ["address.corrected"]
+    for word in ("around", "password", "path"):
+        assert word in found[0].sentence
     assert str(parsed) == GOOD
 
 
@@ -221,13 +215,12 @@ def test_an_unencrypted_address_is_reported_after_the_mistakes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("letter", "script"),
-    [("о", "Cyrillic, U+043E"), ("ο", "Greek, U+03BF"), ("ｏ", "Full-width, U+FF4F")],
+    ("letter", "script"), [("о", "Cyrillic, U+043E"), ("ο", "Greek, U+03BF")]
 )
 def test_a_letter_of_another_script_is_named(letter: str, script: str) -> None:
     found, _ = address.check(f"https://ech{letter}.example/v1")
+    assert ids(found) == ["address.letters"]
     assert f"{letter} ({script})" in found[0].sentence
-    assert f"Use {GOOD};" in found[0].hint
 
 
 def test_an_invisible_character_is_named() -> None:
@@ -285,17 +278,16 @@ def test_any_text_is_refused_or_becomes_an_address_without_mistakes(
 
 
 @pytest.mark.parametrize(
-    ("path", "id", "versioned"),
+    ("path", "versioned"),
     [
-        ("", "address.no_version", "/v1"),
-        ("/gateway", "address.no_version", "/gateway/v1"),
-        ("/v2", "address.other_version", "/v1"),
-        ("/api/paas/v4", "address.other_version", "/api/paas/v1"),
-        ("/v1beta", "address.other_version", "/v1"),
-        ("/gateway/v1", None, "/gateway/v1"),
+        ("", "/v1"),
+        ("/gateway", "/gateway/v1"),
+        ("/v2", "/v1"),
+        ("/api/paas/v4", "/api/paas/v1"),
+        ("/v1beta", "/v1"),
+        ("/gateway/v1", "/gateway/v1"),
     ],
 )
-def test_the_version_can_be_added(path: str, id: str | None, versioned: str) -> None:
+def test_another_version_or_none_is_replaced(path: str, versioned: str) -> None:
     _, parsed = address.check(f"https://echo.example{path}")
-    assert version_mistake(parsed) == id
     assert with_version(parsed).path == versioned

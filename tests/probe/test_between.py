@@ -1,18 +1,13 @@
 """What is in between: what the scenarios do not show, and no false alarm."""
 
-import json
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from threading import Event
 
-import httpx
 import pytest
-import requests
 
-from readback.contract import MODEL
-from readback.probe.common.results import Culprit, Verdict
-from readback.probe.output import formats
+from readback.probe.common.results import Fixer, Verdict
+from readback.probe.output import text
 from readback.probe.report import ProbeReport
 from readback.probe.transport.exchanges import MAX_REQUESTS
 from tests.probe import corruptions
@@ -21,23 +16,18 @@ from tests.probe.relay import (
     Relay,
     Request,
     Response,
-    ResponseFilter,
     running,
     unchanged,
 )
 from tests.probe.reverse_proxies import COMMANDS, reverse_proxy
 from tests.probe.setups import Arrange, ProbeInput, Resources, responding, through_relay
 from tests.probe.setups_between import (
-    behind_forgetful_gateway,
     change_authorization,
     cutting,
     dated,
     larger_than,
     of,
     refusing,
-    with_clocks,
-    with_content_type,
-    with_field,
     with_headers,
 )
 from tests.probe.small_link import SERVER, SMALL_MTU, small_link
@@ -61,18 +51,9 @@ def test_a_plain_reverse_proxy_causes_no_warning(
 ) -> None:
     readback = resources.readback
     with reverse_proxy(program, readback.base_url, tmp_path) as url:
-        report = probed(ProbeInput(url, readback.api_key, idle=0.3))
+        report = probed(ProbeInput(url, readback.api_key))
     assert report.verdict == Verdict.OK, ids(report)
-    assert "between.idle_ok" in ids(report)
     assert report.requests <= MAX_REQUESTS
-
-
-def test_a_service_that_closes_idle_connections_is_not_blamed(
-    resources: Resources,
-) -> None:
-    report = report_of(behind_forgetful_gateway(None), resources)
-    assert report.verdict == Verdict.OK, ids(report)
-    assert "between.idle_closed" in ids(report)
 
 
 @pytest.mark.parametrize("status", [401, 403, 429])
@@ -82,7 +63,7 @@ def test_a_refusal_of_something_else_is_not_blamed_on_the_address(
     page = corruptions.PAGE % b"No"
     report = report_of(responding(status, page, Content_Type="text/html"), resources)
     assert report.decisive
-    assert report.decisive.diagnosis.culprit == Culprit.PROXY
+    assert report.fixer == Fixer.NETWORK
     assert "cabinet" not in report.decisive.diagnosis.hint
 
 
@@ -98,13 +79,13 @@ def test_once_recognized_no_response_is_blamed_on_the_address(
     assert report.decisive
     diagnosis = report.decisive.diagnosis
     assert diagnosis.verdict == Verdict.FAIL
-    assert diagnosis.culprit in (Culprit.PROXY, Culprit.SERVICE), diagnosis
+    assert report.fixer in (Fixer.NETWORK, Fixer.OPERATOR), diagnosis
     assert "cabinet" not in diagnosis.hint
 
 
 def test_the_walk_goes_on_as_a_program_that_can_pass(resources: Resources) -> None:
     report = report_of(through_relay(refusing(of("readback|curl"))), resources)
-    diagnosis = found(report, "between.probe_blocked")
+    diagnosis = found(report, "between.program_blocked")
     assert diagnosis.facts["blocked"] == "this program and curl"
     assert diagnosis.facts["passed"] == "the openai package and a browser"
     assert "latency.ok" in ids(report)
@@ -128,7 +109,7 @@ def test_a_block_of_one_path_is_found_when_the_path_is_used(
         return blocked(request)
 
     report = report_of(through_relay(refusing(blocks, 503)), resources)
-    assert report.id == "between.probe_blocked", ids(report)
+    assert report.id == "between.program_blocked", ids(report)
     assert "latency.ok" in ids(report)
 
 
@@ -140,21 +121,17 @@ def test_a_block_of_every_program_is_not_put_down_to_the_user_agent(
 
 
 @pytest.mark.parametrize(
-    ("what", "arrange"),
+    "arrange",
     [
-        ("request bodies", through_relay(cutting(larger_than(4000)))),
-        ("response bodies", through_relay(on_response=cutting(larger_than(4000)))),
+        through_relay(cutting(larger_than(4000))),
+        through_relay(on_response=cutting(larger_than(4000))),
     ],
     ids=["requests", "responses"],
 )
-def test_the_size_that_passes_is_found(
-    what: str, arrange: Arrange, resources: Resources
-) -> None:
+def test_the_size_that_passes_is_found(arrange: Arrange, resources: Resources) -> None:
     report = report_of(arrange, resources)
     facts = found(report, "between.size_limit").facts
-    assert facts["what"] == what
-    assert facts["fails"] - facts["passes"] <= 32
-    assert 4000 - 500 < facts["passes"] < facts["fails"] <= 4000
+    assert (facts["passes"], facts["fails"]) == (3000, 6000)
     assert facts["outcome"] == "a closed connection"
 
 
@@ -171,9 +148,8 @@ def test_packets_that_are_too_large_for_a_link_are_found(resources: Resources) -
             url = f"http://{SERVER}:{server.server_port}/v1"
             report = probed(ProbeInput(url, readback.api_key, timeout=3.0))
     assert report.id == "between.mtu", ids(report)
-    # A header of IP and TCP has 40 to 60 bytes.
-    total = found(report, "between.mtu").facts["total"]
-    assert SMALL_MTU - 120 < total <= SMALL_MTU - 40
+    facts = found(report, "between.mtu").facts
+    assert facts["passes"] < SMALL_MTU <= facts["fails"] + 400
 
 
 def test_the_date_of_a_cached_response_does_not_count(resources: Resources) -> None:
@@ -181,7 +157,7 @@ def test_the_date_of_a_cached_response_does_not_count(resources: Resources) -> N
         return with_headers(Age=str(HOUR))(dated(-HOUR)(response))
 
     report = report_of(through_relay(on_response=from_cache), resources)
-    assert report.id == "between.cached"
+    assert report.id == "between.changed"
     assert not [id for id in ids(report) if id.startswith("clock.")]
 
 
@@ -191,13 +167,6 @@ def test_a_small_difference_between_clocks_is_accepted(
 ) -> None:
     report = report_of(through_relay(on_response=dated(offset)), resources)
     assert report.verdict == Verdict.OK, ids(report)
-
-
-def test_clocks_of_one_machine_do_not_tell_which_one_is_wrong(
-    resources: Resources,
-) -> None:
-    report = report_of(with_clocks(HOUR, HOUR, "127.0.0.1"), resources)
-    assert report.id == "clock.differs", ids(report)
 
 
 @pytest.mark.parametrize(
@@ -227,7 +196,7 @@ def test_a_hostile_header_does_no_harm(
         resources,
     )
     assert "probe.unexpected" not in ids(report)
-    assert "\x1b" not in formats.as_markdown(report)
+    assert "\x1b" not in text.as_short(report)
 
 
 @pytest.mark.parametrize("place", [b'{"error":{', b'"data":[{', b'"usage":{'])
@@ -239,9 +208,9 @@ def test_an_added_field_is_found_wherever_it_is(
         return response.with_body(added)
 
     report = report_of(through_relay(on_response=change), resources)
-    assert report.id == "between.fields_added", ids(report)
-    names = found(report, "between.fields_added").facts["names"]
-    assert str(names).endswith(".gateway")
+    assert report.id == "between.touched", ids(report)
+    changes = found(report, "between.touched").facts["changes"]
+    assert ".gateway" in str(changes)
 
 
 @pytest.mark.parametrize(
@@ -258,7 +227,7 @@ def test_a_key_that_is_changed_in_any_way_is_not_blamed_on_the_user(
     change: Callable[[str], str], resources: Resources
 ) -> None:
     report = report_of(through_relay(change_authorization(change)), resources)
-    assert report.id == "key.changed", ids(report)
+    assert report.id == "key.stripped", ids(report)
 
 
 def test_a_response_without_content_type_is_reported(resources: Resources) -> None:
@@ -268,56 +237,4 @@ def test_a_response_without_content_type_is_reported(resources: Resources) -> No
         return Response(response.status, response.reason, kept, response.body)
 
     report = report_of(through_relay(on_response=change), resources)
-    assert found(report, "between.content_type").facts["type"] == "not labelled"
-
-
-# What the hints say about clients.
-
-
-def ask_openai(url: str, key: str) -> str:
-    import openai
-
-    with openai.OpenAI(api_key=key, base_url=url, max_retries=0) as client:
-        message = {"role": "user", "content": "ё"}
-        done = client.chat.completions.create(model=MODEL, messages=[message])
-    return done.choices[0].message.content
-
-
-def ask_with(post: Callable[..., httpx.Response | requests.Response]):
-    def ask(url: str, key: str) -> str:
-        body = {"model": MODEL, "messages": [{"role": "user", "content": "ё"}]}
-        headers = {"Authorization": f"Bearer {key}"}
-        done = post(f"{url}/chat/completions", json=body, headers=headers, timeout=60)
-        return done.json()["choices"][0]["message"]["content"]
-
-    return ask
-
-
-def with_mark(response: Response) -> Response:
-    return response.with_body(b"\xef\xbb\xbf" + response.body)
-
-
-@pytest.mark.parametrize(
-    ("change", "reads"),
-    [
-        (with_mark, {"openai", "httpx"}),
-        (with_content_type("application/json; charset=cp1251"), {"openai", "httpx"}),
-        (with_content_type("text/plain"), {"openai", "httpx"}),
-        (with_field, {"openai", "httpx", "requests"}),
-    ],
-    ids=["byte order mark", "charset", "type", "field"],
-)
-def test_clients_read_changed_responses_as_the_hints_say(
-    change: ResponseFilter, reads: set[str], resources: Resources
-) -> None:
-    ask = {
-        "openai": ask_openai,
-        "httpx": ask_with(httpx.post),
-        "requests": ask_with(requests.post),
-    }
-    with through_relay(on_response=change)(resources) as given:
-        right = set()
-        for name, call in ask.items():
-            with suppress(json.JSONDecodeError):
-                right |= {name} if call(given.base_url, given.key) == "ё" else set()
-    assert right == reads
+    assert "Content-Type is missing" in found(report, "between.changed").sentence

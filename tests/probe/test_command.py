@@ -2,8 +2,6 @@
 
 import json
 import os
-import re
-import signal
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -12,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from readback.keys import masked
+from readback.probe import command
 from readback.probe.command import command_line
 from readback.probe.common.results import FailureFamily
 from readback.probe.entered.key import key_from_file
@@ -19,12 +18,12 @@ from tests.probe.terminal import TIMEOUT, Terminal
 from tests.support.commands import run_command
 from tests.support.server import Server
 
-# Without the step that only waits.
-COMMAND = (sys.executable, "-m", "readback", "probe", "--idle", "0")
+COMMAND = (sys.executable, "-m", "readback", "probe")
 
 
 def environment(**more: str) -> dict[str, str]:
-    kept = {k: v for k, v in os.environ.items() if not k.startswith("READBACK_")}
+    hidden = ("READBACK_", "OPENAI_")
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(hidden)}
     return kept | more
 
 
@@ -51,8 +50,8 @@ def test_a_pipe_gets_plain_lines_with_the_verdict_first(readback: Server) -> Non
     done = run_with_pipes(readback.base_url, key=readback.api_key)
     assert done.returncode == FailureFamily.NONE, done.stdout
     lines = done.stdout.splitlines()
-    assert lines[0] == "Works: every text was returned unchanged."
-    assert lines[3].startswith("ok   address")
+    assert lines[0] == "✓ Works: every text was returned unchanged."
+    assert len(lines) <= 8
     assert "\x1b" not in done.stdout
     assert masked(readback.api_key[-4:]) in done.stdout
     assert readback.api_key not in done.stdout + done.stderr
@@ -64,20 +63,52 @@ def test_json_is_one_line_with_every_step(readback: Server) -> None:
     assert done.stdout.count("\n") == 1
     assert (report["verdict"], report["exit_code"]) == ("ok", done.returncode)
     assert report["key"] == masked(readback.api_key[-4:])
-    fields = {"step", "id", "verdict", "figure", "sentence", "hint", "culprit"}
+    fields = {"step", "id", "verdict", "figure", "sentence", "hint", "fixer"}
     assert all(fields <= set(step) for step in report["findings"])
     latency = next(step for step in report["findings"] if step["step"] == "latency")
-    assert 1 <= latency["facts"]["samples"] <= 20  # Fewer if they take three seconds.
+    assert 1 <= latency["facts"]["samples"] <= 5  # Fewer if they take three seconds.
+    assert report["requests"] <= 25
     assert latency["facts"]["answer"]["p50_ms"] <= latency["facts"]["answer"]["max_ms"]
     assert readback.api_key not in done.stdout
 
 
-def test_markdown_is_a_report_to_paste(readback: Server) -> None:
-    done = run(readback.base_url + "/", "--markdown", key=readback.api_key)
-    assert done.stdout.startswith(f"### Probe of {readback.base_url}\n")
-    assert "| **warn** | address |" in done.stdout
-    assert "| ok | echo: 8192 bytes |" in done.stdout
+def test_verbose_shows_every_step(readback: Server) -> None:
+    done = run(f"{readback.base_url}/", "--verbose", key=readback.api_key)
+    assert "! address            The address ends with a slash" in done.stdout
+    assert "✓ echo: 8192 bytes" in done.stdout
     assert readback.api_key not in done.stdout
+
+
+def test_without_an_argument_it_tests_what_a_program_would_use(
+    readback: Server,
+) -> None:
+    more = {"OPENAI_BASE_URL": readback.base_url, "OPENAI_API_KEY": readback.api_key}
+    done = run(more=more)
+    assert done.returncode == FailureFamily.NONE, done.stdout
+    assert f"{readback.base_url} (from OPENAI_BASE_URL)" in done.stdout
+    document = json.loads(run("--json", more=more).stdout)
+    assert document["base_url_from"] == "OPENAI_BASE_URL"
+
+
+def test_the_key_of_readback_comes_before_that_of_openai(readback: Server) -> None:
+    more = {"OPENAI_API_KEY": "sk-proj-0123456789abcdef"}
+    done = run(readback.base_url, key=readback.api_key, more=more)
+    assert done.returncode == FailureFamily.NONE, done.stdout
+
+
+def test_without_an_argument_or_a_variable_it_asks_for_an_address() -> None:
+    done = run()
+    assert done.returncode == 2
+    assert "Enter the address of the API, or set OPENAI_BASE_URL." in done.stderr
+
+
+def test_a_page_that_cannot_be_written_whole_leaves_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "report.html"
+    file.write_text("before")
+    with pytest.raises(UnicodeEncodeError):
+        command._write(str(file), "\udc80")
+    assert file.read_text() == "before"
+    assert list(tmp_path.iterdir()) == [file]
 
 
 @pytest.mark.parametrize(
@@ -116,7 +147,7 @@ def test_without_a_terminal_or_a_key_the_other_steps_still_run(
 ) -> None:
     done = run(readback.base_url)
     assert done.returncode == FailureFamily.KEY
-    assert "Readback responded." in done.stdout
+    assert "HTTP" in done.stdout.partition("Works: ")[2].splitlines()[0]
 
 
 @pytest.mark.parametrize(
@@ -150,10 +181,9 @@ def test_a_refused_argument_is_not_repeated(arguments: list[str]) -> None:
 
 
 @pytest.mark.parametrize("seconds", ["0", "nan", "inf", "1e9", "ten", ""])
-@pytest.mark.parametrize("option", ["--timeout", "--watch"])
-def test_a_time_out_of_range_is_refused(option: str, seconds: str) -> None:
+def test_a_time_out_of_range_is_refused(seconds: str) -> None:
     with pytest.raises(SystemExit, match="2"):
-        command_line("probe").parse(["http://127.0.0.1:1/v1", option, seconds])
+        command_line("probe").parse(["http://127.0.0.1:1/v1", "--timeout", seconds])
 
 
 def test_help_is_that_of_the_probe() -> None:
@@ -221,25 +251,6 @@ def test_an_ascii_only_pipe_gets_the_report(readback: Server) -> None:
     assert done.stdout.isascii()
 
 
-def test_watch_charts_the_latency_until_it_is_stopped(readback: Server) -> None:
-    process = subprocess.Popen(
-        [*COMMAND, readback.base_url, "--watch", "5"],
-        env=environment(READBACK_API_KEY=readback.api_key),
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout
-    chart = None
-    for line in process.stdout:
-        chart = re.fullmatch(r"\d\d:\d\d:\d\dZ  ok +[\d.]+ ms  (\S+)\n", line)
-        if chart:
-            break
-    process.send_signal(signal.SIGINT)
-    assert process.wait(TIMEOUT) == FailureFamily.NONE
-    process.stdout.close()
-    assert chart and set(chart[1]) <= set("▁▂▃▄▅▆▇█")
-
-
 def terminal_with(*arguments: str, **more: str) -> Terminal:
     return Terminal([*COMMAND, *arguments], environment(**more))
 
@@ -274,14 +285,17 @@ def test_a_pasted_key_that_is_not_text_is_reported(readback: Server) -> None:
     assert "Traceback" not in terminal.shown
 
 
-def test_the_terminal_shows_the_verdict_and_then_the_walk(readback: Server) -> None:
+def test_the_terminal_shows_the_verdict_in_colour(readback: Server) -> None:
     terminal = terminal_with(readback.base_url, READBACK_API_KEY=readback.api_key)
     assert terminal.exit_code() == FailureFamily.NONE
-    assert "\x1b[32m" in terminal.shown
-    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", terminal.shown)
-    verdict, row = "✓  Works: every text was returned unchanged.", "✓  echo: ASCII"
-    assert 0 < text.index(verdict) < text.index(row)
-    assert re.search(r"✓ +echo: ASCII +[\d.]+ ms +Returned unchanged", text)
+    assert "\x1b[32m✓ Works: every text was returned unchanged." in terminal.shown
+
+
+def test_the_prompt_is_in_the_language_of_the_terminal() -> None:
+    terminal = terminal_with("http://127.0.0.1:1/v1", LC_ALL="ru_RU.UTF-8")
+    terminal.wait_for("Ключ (не отображается):")
+    terminal.type("\n")
+    assert terminal.exit_code() == FailureFamily.NETWORK
 
 
 def test_a_closed_standard_output_has_its_exit_code() -> None:
@@ -302,5 +316,5 @@ def test_a_terminal_of_an_unknown_kind_gets_no_colours() -> None:
     command = ["/usr/bin/env", "-u", "TERM", *COMMAND, "http://127.0.0.1:1/v1"]
     terminal = Terminal(command, environment(READBACK_API_KEY=""))
     terminal.exit_code()
-    assert "fail TCP" in terminal.shown
+    assert "✗ Fails at “TCP”" in terminal.shown
     assert "\x1b" not in terminal.shown

@@ -1,10 +1,8 @@
 """How a text was changed: the likely cause and the first difference."""
 
 import html
-import json
 import re
 import unicodedata
-from urllib.parse import unquote, unquote_plus
 
 import pytest
 from hypothesis import given
@@ -44,45 +42,35 @@ def escaped(text: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("sample", "corrupt", "id", "cause"),
+    ("sample", "corrupt", "words"),
     [
-        ("cyrillic", read_as("cp1252"), "charset", "cp1252"),
-        ("cyrillic", read_as("latin-1"), "charset", "latin-1"),
-        ("cyrillic", read_as("cp1251"), "charset", "cp1251"),
-        ("cyrillic", lambda t: re.sub(r"[^ -~]", "?", t), "charset", "ASCII"),
-        ("cyrillic", lambda t: "\ufffd" + t[1:], "charset", "not UTF-8"),
-        ("marks", without_astral, "charset", "U+FFFF"),
-        ("marks", normalized("NFC"), "normalised", "NFC"),
-        ("marks", normalized("NFD"), "normalised", "NFD"),
-        ("marks", normalized("NFKC"), "normalised", "NFKC"),
-        ("controls", lambda t: t.replace("\r\n", "\n"), "line_ends", "LF"),
-        ("controls", with_crlf, "line_ends", "CR LF"),
-        ("ascii", lambda t: t.strip(), "trimmed", ""),
-        ("ascii", lambda t: t.replace('"', "”").replace("--", "–"), "smart_quotes", ""),
-        ("ascii", escaped, "escaped", ""),
-        ("controls", lambda t: t.replace("\0", "").replace("\x1b", ""), "controls", ""),
-        ("ascii", str.rstrip, "trimmed", ""),
-        ("ascii", html.unescape, "unescaped", "entities"),
-        ("ascii", lambda t: re.sub("<[^>]*>", "", t), "unescaped", "tags"),
-        ("ascii", lambda t: re.sub(" +", " ", t), "spaces", "repeated"),
-        ("controls", lambda t: t.replace("\t", "    "), "spaces", "tabs"),
-        ("marks", lambda t: t.replace("\u00a0", " "), "spaces", "no-break"),
-        ("ascii", lambda t: t.replace("+", " "), "form", "+"),
-        ("ascii", unquote, "form", "percent"),
-        ("ascii", unquote_plus, "form", "+ and percent"),
-        ("ascii", lambda t: t.replace("\\", ""), "backslashes", "removed"),
-        ("ascii", lambda t: t.replace("\\", "\\\\"), "backslashes", "doubled"),
-        ("controls", lambda t: json.dumps(t)[1:-1], "backslashes", "twice"),
-        ("marks", lambda t: t.replace("\u200b", ""), "controls", ""),
-        ("full", lambda t: t[:1000], "truncated", ""),
-        ("full", lambda t: t.upper(), "changed", ""),
+        ("cyrillic", read_as("cp1252"), "cp1252"),
+        ("cyrillic", read_as("latin-1"), "latin-1"),
+        ("cyrillic", read_as("cp1251"), "cp1251"),
+        ("cyrillic", lambda t: re.sub(r"[^ -~]", "?", t), "ASCII"),
+        ("cyrillic", lambda t: "\ufffd" + t[1:], "not UTF-8"),
+        ("marks", without_astral, "U+FFFF"),
+        ("marks", normalized("NFC"), "NFC"),
+        ("marks", normalized("NFD"), "NFD"),
+        ("marks", normalized("NFKC"), "NFKC"),
+        ("controls", lambda t: t.replace("\r\n", "\n"), "line endings"),
+        ("controls", with_crlf, "line endings"),
+        ("ascii", lambda t: t.strip(), "whitespace"),
+        ("ascii", str.rstrip, "whitespace"),
+        ("ascii", lambda t: t.replace('"', "”").replace("--", "–"), "typographic"),
+        ("ascii", escaped, "HTML"),
+        ("ascii", html.unescape, "HTML"),
+        ("controls", lambda t: t.replace("\0", "").replace("\x1b", ""), "control"),
+        ("marks", lambda t: t.replace("\u200b", ""), "invisible"),
+        ("full", lambda t: t[:1000], "cut off"),
+        ("full", lambda t: t.upper(), ""),
     ],
 )
-def test_a_change_is_attributed_to_its_likely_cause(sample, corrupt, id, cause) -> None:
+def test_a_change_is_attributed_to_its_likely_cause(sample, corrupt, words) -> None:
     sent = SAMPLES[sample]
-    found, detail = echo.likely_cause(sent, corrupt(sent))
-    assert found == f"echo.{id}"
-    assert cause in detail
+    found = echo.likely_cause(sent, corrupt(sent))
+    assert words in found
+    assert bool(words) == bool(found)
 
 
 def test_the_first_difference_is_shown_as_code_points() -> None:
@@ -98,7 +86,7 @@ def test_a_truncated_text_differs_where_it_ends() -> None:
 @given(st.text(), st.text())
 def test_any_two_texts_can_be_compared(sent: str, received: str) -> None:
     if sent != received:
-        assert echo.likely_cause(sent, received)[0].startswith("echo.")
+        echo.likely_cause(sent, received)
         assert echo.first_difference(sent, received).startswith("character")
 
 

@@ -9,9 +9,9 @@ from unittest.mock import Mock
 
 import pytest
 
+from readback.probe.common.catalogue import from_error
 from readback.probe.common.results import ProbeError, Verdict
 from readback.probe.connection import dns, tcp
-from readback.probe.diagnoses import from_error
 from readback.probe.entered.base_url import BaseUrl
 from readback.probe.transport import opening
 from readback.probe.transport.connecting import ConnectAttempt
@@ -93,10 +93,10 @@ def test_a_name_that_dns_cannot_express_does_not_exist() -> None:
 @pytest.mark.parametrize(
     ("host", "id", "named"),
     [
-        ("loclahost", "dns.misspelt", "localhost"),
-        ("api.opnai.com", "dns.misspelt", "api.openai.com"),
-        ("host.docker.internal", "dns.unknown_docker", "host.docker.internal"),
-        ("fe80::1%nosuch0", "dns.unknown_zone", "nosuch0"),
+        ("loclahost", "dns.unknown", "localhost"),
+        ("api.opnai.com", "dns.unknown", "api.openai.com"),
+        ("host.docker.internal", "dns.unknown_private", "host.docker.internal"),
+        ("fe80::1%nosuch0", "dns.unknown_private", "nosuch0"),
         ("mail.corp", "dns.unknown_private", ".corp"),
     ],
 )
@@ -140,12 +140,12 @@ def test_a_link_local_address_needs_an_interface() -> None:
     route = Route(BaseUrl("http", "fe80::1", 8000, "/v1"))
     attempt = ConnectAttempt("fe80::1", 0.0, OSError(errno.EINVAL, "Invalid argument"))
     error = tcp._no_connection(route, [attempt], 5)
-    assert from_error(error).id == "tcp.needs_zone"
+    assert from_error(error).id == "tcp.no_route"
 
 
 def test_ports_that_are_used_up_later_are_not_blamed_on_the_service() -> None:
     route = Route(BaseUrl("http", "echo.example", 80, "/v1"))
     used_up = OSError(errno.EADDRNOTAVAIL, "Cannot assign requested address")
-    assert from_error(opening.failed(route, used_up)).id == "tcp.no_free_port"
+    assert from_error(opening.failed(route, used_up)).id == "tcp.exhausted"
     refused = ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused")
     assert from_error(opening.failed(route, refused)).id == "http.no_connection"

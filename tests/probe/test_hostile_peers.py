@@ -17,7 +17,7 @@ from readback.probe.runner import run_probe
 from readback.probe.steps import STEPS
 from readback.probe.transport.context import ProbeContext
 from tests.probe.displays import SilentDisplay
-from tests.probe.forms import FORMS, QUICK_FORMS, REPORT_SCHEMA
+from tests.probe.forms import FORMS, REPORT_SCHEMA
 from tests.probe.hostile_peers import ESCAPES, HOSTILE_PEERS, JSON, answer, hostile_peer
 from tests.probe.setups import Resources
 from tests.support.server import Server
@@ -46,7 +46,7 @@ def probed(port: int, key: str, chat: str | None = None) -> ProbeReport:
     return run_probe(context, STEPS, SilentDisplay())
 
 
-def assert_sound(report: ProbeReport, forms: Forms = QUICK_FORMS) -> None:
+def assert_sound(report: ProbeReport, forms: Forms = FORMS) -> None:
     """Check that no step ended unexpectedly and that the report can be shown."""
     sentences = [one.diagnosis.sentence for one in report.results]
     assert "probe.unexpected" not in {one.diagnosis.id for one in report.results}, (

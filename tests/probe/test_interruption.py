@@ -17,8 +17,8 @@ import pytest
 
 from readback.probe import runner
 from readback.probe.command import signals_interrupt
-from readback.probe.common.results import FailureFamily, ProbeError
-from readback.probe.diagnoses import diagnose
+from readback.probe.common.catalogue import diagnose
+from readback.probe.common.results import FailureFamily
 from readback.probe.entered.key import Secret
 from readback.probe.output.console import ProgressLine
 from readback.probe.report import ProbeReport
@@ -31,13 +31,7 @@ from tests.probe.forms import REPORT_SCHEMA
 from tests.probe.terminal import TIMEOUT, Terminal
 from tests.probe.test_command import COMMAND, environment
 
-FORMS = {
-    "plain": [],
-    "JSON": ["--json"],
-    "Markdown": ["--markdown"],
-    "short": ["--short"],
-    "watch": ["--watch", "5"],
-}
+FORMS = {"plain": [], "verbose": ["--verbose"], "JSON": ["--json"]}
 
 
 @contextmanager
@@ -202,41 +196,12 @@ def ids(report: ProbeReport) -> list[str]:
     return [f"{one.step} {one.diagnosis.id}" for one in report.results]
 
 
-def test_ctrl_c_while_a_background_step_runs_keeps_the_others() -> None:
-    with hanging() as step:
-        report = run(
-            step._replace(in_background=True),
-            Step("before", "before", passes),
-            Step("beside", "beside", passes, in_background=True),
-            display=Interrupting("hangs"),
-        )
-    assert ids(report) == [
-        "hangs probe.interrupted",
-        "before echo.same",
-        "beside echo.same",
-    ]
-
-
 def test_ctrl_c_says_which_steps_did_not_run() -> None:
     with hanging() as step:
         later = Step("later", "later", passes)
         report = run(step, later, display=Interrupting("hangs"))
-    assert ids(report) == ["hangs probe.interrupted", "later skipped.ended"]
-    assert report.not_tried == ["later"]
-
-
-def test_a_step_waits_for_the_background_steps_that_it_needs() -> None:
-    slow = threading.Event()
-
-    def fails_late(_: ProbeContext):
-        slow.wait(0.2)
-        raise ProbeError("echo.replayed")
-
-    report = run(
-        Step("slow", "slow", fails_late, in_background=True),
-        Step("needs", "needs", passes, ("slow",)),
-    )
-    assert ids(report) == ["slow echo.replayed", "needs skipped.failed"]
+    assert ids(report) == ["hangs probe.interrupted", "later skipped.failed"]
+    assert report.not_tried == ["hangs", "later"]
 
 
 def test_a_second_ctrl_c_ends_the_program_at_once() -> None:
@@ -261,7 +226,7 @@ def test_a_run_that_takes_too_long_is_ended(monkeypatch: pytest.MonkeyPatch) -> 
     assert ids(report) == [
         "access echo.same",
         "hangs probe.time_limit",
-        "last skipped.ended",
+        "last skipped.failed",
     ]
     assert "2 s" in report.sentence
     assert report.family == FailureFamily.NONE
@@ -273,7 +238,7 @@ def test_a_run_that_ends_before_the_key_is_accepted_is_not_a_success(
     monkeypatch.setattr(runner, "SHORTEST_TIME_LIMIT", 2.0)
     with hanging() as step:
         report = run(step, Step("access", "key", passes, ("hangs",)))
-    assert ids(report) == ["hangs http.unfinished", "access skipped.ended"]
+    assert ids(report) == ["hangs http.unfinished", "access skipped.failed"]
     assert report.family == FailureFamily.HTTP
 
 
@@ -299,13 +264,11 @@ def test_a_service_that_refuses_everything_slowly_is_not_a_success(
 def test_a_step_that_fails_in_itself_is_reported_and_the_run_goes_on() -> None:
     report = run(
         Step("broken", "broken", fails),
-        Step("beside", "beside", fails, in_background=True),
         Step("needs", "needs", passes, ("broken",)),
         Step("last", "last", passes),
     )
     assert ids(report) == [
         "broken probe.unexpected",
-        "beside probe.unexpected",
         "needs skipped.failed",
         "last echo.same",
     ]

@@ -6,29 +6,25 @@ Each test holds back exactly the answers whose lateness could be taken for a los
 import json
 import socket
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from email.message import Message
-from itertools import combinations
 from threading import Event
 
 import pytest
 
-from readback.contract import MAX_CONTENT_BYTES, MODEL
+from readback.contract import MODEL
 from readback.probe.common.results import ProbeError
-from readback.probe.connection import dns, failed_handshake
+from readback.probe.connection import dns, tls
 from readback.probe.entered.base_url import BaseUrl
 from readback.probe.entered.key import Secret
 from readback.probe.report import ProbeReport
-from readback.probe.service import between, echo
-from readback.probe.service import readback as readback_steps
+from readback.probe.service import echo
 from readback.probe.service.endpoint import EventStream
 from readback.probe.transport import opening
 from readback.probe.transport.client import ProbeClient
 from readback.probe.transport.connecting import DeadlineSocket
 from readback.probe.transport.context import ProbeContext
 from readback.probe.transport.exchanges import (
-    MAX_REQUESTS,
     ProbeResponse,
     RequestBudget,
     Timing,
@@ -36,13 +32,12 @@ from readback.probe.transport.exchanges import (
 from readback.probe.transport.handshake import Handshake
 from readback.probe.transport.route import Route
 from tests.probe.broken_servers import socket_server
-from tests.probe.forgetful_gateway import ForgetfulGateway, reset
 from tests.probe.probing import found, probed
 from tests.probe.provider import MODEL as CHAT_MODEL
 from tests.probe.provider import provider
-from tests.probe.relay import Request, RequestFilter, relay, running
-from tests.probe.setups import ProbeInput, Resources, through_relay
-from tests.probe.setups_between import IDLE, Match, cutting, larger_than
+from tests.probe.relay import Request, RequestFilter
+from tests.probe.setups import ProbeInput, Resources
+from tests.probe.setups_between import Match
 
 STEPS_OF_HALVING = 8
 # All requests of a run but those of the search for a size and of the step "latency".
@@ -143,95 +138,9 @@ def outcome(error: ProbeError) -> tuple[str, object]:
     return error.id, error.facts["what"]
 
 
-@pytest.mark.parametrize(
-    ("limit", "what", "id"),
-    [
-        (1340, "request bodies", "between.mtu"),
-        (1340, "response bodies", "between.mtu"),
-        (8250, "request bodies", "between.size_limit"),
-        (200, "response bodies", "between.size_limit"),
-    ],
-)
-def test_late_answers_at_any_two_steps_do_not_move_the_size(
-    limit: int, what: str, id: str
-) -> None:
-    loses_requests = what == "request bodies"
-    steps = range(1, STEPS_OF_HALVING + 4)  # Also when the halving is taken up again.
-    for late in [(), *combinations(steps, 1), *combinations(steps, 2)]:
-        network = Network(limit, loses_requests, set(late))
-        error = search(network)
-        assert outcome(error) == (id, what), late
-        passes, fails = error.facts["passes"], error.facts["fails"]
-        assert isinstance(passes, int) and isinstance(fails, int)
-        assert 0 < fails - passes <= 32
-        sent = [len(echo.request_body("x" * size)) for size in (passes, fails)]
-        if loses_requests:
-            assert sent[0] - 4 <= limit < sent[1]
-        assert network.requests + OTHER_REQUESTS <= MAX_REQUESTS
-
-
-def test_a_search_without_late_answers_needs_few_requests() -> None:
-    network = Network(1340, loses_requests=True, late=set())
-    search(network)
-    # The largest text, a small one, the halving, and the confirmation.
-    assert network.requests == 2 + STEPS_OF_HALVING + 1
-
-
-@pytest.mark.parametrize("step", range(1, STEPS_OF_HALVING + 1))
-def test_an_answer_that_is_held_back_does_not_move_the_size(
-    step: int, resources: Resources
-) -> None:
-    too_large = larger_than(len(echo.request_body("x" * (MAX_CONTENT_BYTES - 20))))
-    # The largest text and the smallest come before.
-    hold = held_back(lambda request: request.method == "POST", {step + 2})
-    cut = cutting(too_large)
-    arrange = through_relay(lambda request: cut(hold(request)))
-    with arrange(resources) as given:
-        context = ProbeContext(given.base_url, Secret(given.key))
-        context.base_url = BaseUrl("http", *_place(given.base_url), "/v1")
-        context.key, context.route = context.secret, Route(context.base_url)
-        with context.new_client() as context.client, pytest.raises(ProbeError) as error:
-            find_limit(context)
-    assert error.value.id == "between.size_limit"
-    assert error.value.facts["fails"] == MAX_CONTENT_BYTES
-    assert error.value.facts["passes"] == MAX_CONTENT_BYTES - 32
-
-
 def _place(url: str) -> tuple[str, int]:
     port = url.rpartition(":")[2].partition("/")[0]
     return "127.0.0.1", int(port)
-
-
-def test_a_search_that_took_many_requests_leaves_the_latency_fewer_samples(
-    resources: Resources, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(readback_steps, "_MEASURE_SECONDS", 60.0)
-    readback = resources.readback
-    context = ProbeContext(readback.base_url, Secret(readback.api_key))
-    context.base_url = BaseUrl("http", *_place(readback.base_url), "/v1")
-    context.key, context.route = context.secret, Route(context.base_url)
-    assert (
-        readback_steps.check_latency(context).facts["samples"]
-        == readback_steps.SAMPLES
-        == 20
-    )
-    context.budget = RequestBudget(3)
-    assert readback_steps.check_latency(context).facts["samples"] == 3
-    with pytest.raises(ProbeError, match=r"skipped\.budget"):
-        readback_steps.check_latency(context)
-
-
-def test_one_fast_echo_shows_that_the_connection_is_not_slow(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    held_up = [Timing(0.1, None, 0.4)] * 19 + [Timing(0.1, None, 0.1)]
-    monkeypatch.setattr(readback_steps, "_measure", lambda _: held_up)
-    context = ProbeContext("", Secret(""))
-    assert readback_steps.check_latency(context).id == "latency.ok"
-    monkeypatch.setattr(
-        readback_steps, "_measure", lambda _: [Timing(0.1, None, 0.4)] * 20
-    )
-    assert readback_steps.check_latency(context).id == "latency.slow"
 
 
 # Connections.
@@ -260,71 +169,7 @@ def test_the_time_to_connect_is_not_that_of_the_answer(
     assert opened == [60.0]
 
 
-@contextmanager
-def slow_gateway(resources: Resources, seconds: float) -> Iterator[str]:
-    """Yield the address of a gateway that wakes up slowly after a pause."""
-    woken = []
-
-    def wake_up(client: socket.socket) -> None:
-        woken.append(client)
-        time.sleep(seconds)
-        port = _place(resources.readback.base_url)[1]
-        with socket.create_connection(("127.0.0.1", port)) as upstream:
-            upstream.sendall(client.recv(65_536))
-            client.sendall(upstream.recv(65_536))
-
-    with relay(resources.readback.base_url) as inner:
-        server = ForgetfulGateway(inner.server_port, IDLE / 2, wake_up)
-        with running(server):
-            yield f"http://127.0.0.1:{server.server_address[1]}/v1"
-    assert woken
-
-
-def test_an_idle_connection_that_wakes_up_slowly_is_not_dead(
-    resources: Resources,
-) -> None:
-    with slow_gateway(resources, 2.5) as url:
-        report = probed(ProbeInput(url, resources.readback.api_key, idle=IDLE))
-    found(report, "between.idle_ok")
-
-
-def test_a_service_that_closes_in_the_moment_of_a_request_is_not_blamed(
-    resources: Resources,
-) -> None:
-    with relay(resources.readback.base_url) as inner:
-        server = ForgetfulGateway(inner.server_port, IDLE / 2, None)
-
-        def reset_once(client: socket.socket) -> None:
-            server.seconds = 60.0
-            reset(client)
-
-        server.on_forgotten = reset_once
-        with running(server):
-            url = f"http://127.0.0.1:{server.server_address[1]}/v1"
-            report = probed(ProbeInput(url, resources.readback.api_key, idle=IDLE))
-    found(report, "between.idle_ok")
-
-
 # What is in between.
-
-
-@pytest.mark.parametrize(
-    ("match", "id"),
-    [
-        (lambda request: "Expect" in request.headers, "between.expect_ok"),
-        (lambda request: "curl" in request.headers["User-Agent"], "between.programs"),
-        (lambda request: "OpenAI" in request.headers["User-Agent"], "between.programs"),
-    ],
-    ids=["Expect", "curl", "openai"],
-)
-def test_a_request_that_is_answered_late_is_not_refused(
-    match: Match, id: str, resources: Resources, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(between, "_BRIEFLY", 0.3)
-    arrange = through_relay(held_back(match, {1}))
-    with arrange(resources) as given:
-        report = probed(given, "latency")
-    found(report, id.replace("programs", "programs_pass"))
 
 
 # The name and the handshake.
@@ -355,11 +200,11 @@ def test_a_handshake_without_the_name_may_take_as_long_as_the_first(
         limits.append(timeout)
         return Handshake(error=TimeoutError() if name else None)
 
-    monkeypatch.setattr(failed_handshake, "shake", shake)
+    monkeypatch.setattr(tls, "shake", shake)
     context = ProbeContext("https://api.example.com/v1", Secret(""), timeout=7.0)
     context.base_url = BaseUrl("https", "api.example.com", 443, "/v1")
     context.route = Route(context.base_url)
-    error = failed_handshake.explain_broken(context, Handshake(error=TimeoutError()))
+    error = tls.explain_broken(context, Handshake(error=TimeoutError()))
     assert error.id == "tls.filtered_name"
     assert limits == [7.0, 7.0]
 

@@ -1,6 +1,6 @@
 """The collection of misfortunes: how reports are judged, and a few of its rows.
 
-`make misfortunes` runs all of it.
+`make misfortunes` runs all of it. Those that were once told wrongly run here, too.
 """
 
 from collections import Counter
@@ -33,7 +33,7 @@ def test_every_misfortune_has_a_name_of_its_own() -> None:
 
 @pytest.mark.parametrize(
     "misfortune",
-    [one for one in MISFORTUNES if one.name in ROWS],
+    [one for one in MISFORTUNES if one.name in ROWS or one.kind == "reported"],
     ids=lambda one: one.name,
 )
 def test_a_misfortune_is_told_rightly(

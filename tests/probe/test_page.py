@@ -7,16 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from readback.probe import runner, watch
-from readback.probe.command import main
-from readback.probe.diagnoses import diagnose
+from readback.probe.common.catalogue import diagnose
 from readback.probe.output import page
-from tests.probe.broken_servers import closed_port
 from tests.probe.test_command import run
 from tests.probe.test_report import (
-    INTERRUPTED,
     REFUSED,
-    SILENT,
     SKIPPED,
     WARNING,
     WORKS,
@@ -88,40 +83,8 @@ def test_a_run_writes_the_page_beside_its_output(
     text = file.read_text(encoding="utf-8")
     assert done.returncode == 0, done.stderr
     assert "Works: every text was returned unchanged." in text
-    assert "<svg" in text
     assert readback.api_key not in text
     assert [one.name for one in tmp_path.iterdir()] == ["report.html"]
-
-
-def test_a_comparison_has_both_reports_in_one_page(tmp_path: Path) -> None:
-    file = tmp_path / "report.html"
-    url = f"http://127.0.0.1:{closed_port()}/v1"
-    run(url, "--compare", NOWHERE, "--report", str(file), key="")
-    text = file.read_text(encoding="utf-8")
-    assert text.count("<ol class=path") == 2
-    assert "not used: plain HTTP" in text
-
-
-def test_the_page_of_a_watch_is_that_of_the_first_failure(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cut_off = report_of(WORKS, INTERRUPTED)
-    reports = [report_of(WORKS), cut_off, report_of(REFUSED), report_of(SILENT)]
-    left, pages = iter(reports), []
-    file = tmp_path / "report.html"
-
-    def repeat(run, seconds):
-        for _ in reports:
-            run()
-            pages.append(file.read_text(encoding="utf-8"))
-        return 0
-
-    monkeypatch.setattr(runner, "run_probe", lambda *_: next(left))
-    monkeypatch.setattr(watch, "repeat", repeat)
-    monkeypatch.setenv("READBACK_API_KEY", "none")
-    assert main([NOWHERE, "--watch", "5", "--report", str(file)]) == 0
-    assert pages[0] == pages[1] and "Works: " in pages[0]
-    assert pages[2] == pages[3] and "refused the connection" in pages[2]
 
 
 @pytest.mark.parametrize("name", ["missing/report.html", "."])

@@ -12,7 +12,6 @@ import pytest
 from readback.probe.common.formatting import Redactor, secrets_in, without_credentials
 from readback.probe.entered.key import Secret
 from readback.probe.output import page
-from readback.probe.watch import Trend
 from tests.probe.forms import FORMS
 from tests.probe.probing import probed
 from tests.probe.relay import running
@@ -110,7 +109,7 @@ def shown_secrets(text: str) -> list[str]:
 @pytest.mark.parametrize("bypassed", ["", "127.0.0.1"], ids=["proxy", "direct"])
 @pytest.mark.parametrize("answer", ANSWERS)
 def test_no_form_of_a_report_shows_a_secret(
-    answer: str, bypassed: str, monkeypatch: pytest.MonkeyPatch, capsys
+    answer: str, bypassed: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", SECRETS["variable"])
     with parrot(answer) as host:
@@ -122,30 +121,9 @@ def test_no_form_of_a_report_shows_a_secret(
         )
     outputs = {name: form(report) for name, form in FORMS.items()}
     outputs["page"] = page.as_page(report)
-    trend = Trend(lambda _: None)
-    trend.show(report)
-    trend.show(report)
-    outputs["watch"] = capsys.readouterr().out
     assert {name: shown_secrets(text) for name, text in outputs.items()} == {
         name: [] for name in outputs
     }
-
-
-@pytest.mark.parametrize("arguments", [[], ["--json"], ["--markdown"], ["--short"]])
-def test_a_comparison_shows_no_secret(arguments: list[str]) -> None:
-    with parrot("message") as host:
-        done = run(
-            *(address(host), "--compare", address(host), "--cabinet", cabinet(host)),
-            *("--key-env", "KEY", *arguments),
-            more={
-                "KEY": SECRETS["key"],
-                "READBACK_API_KEY": SECRETS["key"],
-                "OPENAI_API_KEY": SECRETS["variable"],
-                "http_proxy": proxy(host),
-            },
-        )
-    assert shown_secrets(done.stdout + done.stderr) == []
-    assert "127.0.0.1" in done.stdout
 
 
 @pytest.mark.parametrize("url", ["{}", "ftp://{}@host", "http://[{}", "x {} y"])
@@ -153,17 +131,6 @@ def test_an_address_that_cannot_be_read_is_not_repeated(url: str) -> None:
     secret = SECRETS["password"]
     done = run(url.format(f"alice:{secret}"), "--json", key=SECRETS["key"])
     assert shown_secrets(done.stdout + done.stderr) == []
-
-
-def test_a_cabinet_of_a_readback_is_shown_without_its_secrets(readback) -> None:
-    with parrot("title") as host:
-        report = probed(
-            ProbeInput(readback.base_url, readback.api_key, cabinet=cabinet(host))
-        )
-    assert "cabinet.unreachable" in [one.diagnosis.id for one in report.results]
-    for form in FORMS.values():
-        assert shown_secrets(form(report)) == []
-        assert f"http://{host}/" in "".join(FORMS["json"](report))
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """The key: it is found in what was pasted, and nothing else of that is ever shown."""
 
-import base64
 import json
 
 import pytest
@@ -8,9 +7,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from readback import keys
-from readback.probe.common.formatting import Redactor
+from readback.probe.common.catalogue import catalogue, diagnose, from_error
+from readback.probe.common.formatting import Redactor, redacted
 from readback.probe.common.results import Diagnosis, ProbeError
-from readback.probe.diagnoses import TEMPLATES, diagnose, from_error, redacted
 from readback.probe.entered.key import Secret, check
 
 # Constants, because test names must be the same in every process.
@@ -27,58 +26,45 @@ def ids(diagnoses: list[Diagnosis]) -> list[str]:
     ("pasted", "found"),
     [
         (KEY, ["key.ok"]),
-        (f"{KEY}\n", ["key.spaces"]),
-        (f"{KEY}\\n", ["key.spaces"]),
-        (f"\u200b{KEY}", ["key.invisible"]),
-        (f"\ufeff{KEY}", ["key.invisible"]),
-        (f"\u202e{KEY}\u202c", ["key.invisible"]),
-        (f"{KEY[:9]}\u00ad{KEY[9:]}", ["key.invisible"]),
-        (f'"{KEY}"', ["key.quoted"]),
-        (f"‘{KEY}’", ["key.quoted"]),
-        (f"„{KEY}“", ["key.quoted"]),
-        (f"«{KEY}»", ["key.quoted"]),
-        (f"`{KEY}`", ["key.quoted"]),
-        (f'\\"{KEY}\\"', ["key.quoted"]),
-        (f"<{KEY}>", ["key.brackets"]),
-        (f"[{KEY}]", ["key.brackets"]),
-        (f"Bearer {KEY}", ["key.bearer"]),
-        (f"Bearer Bearer {KEY}", ["key.bearer"]),
-        (f" 'Bearer {KEY}' ", ["key.bearer", "key.quoted", "key.spaces"]),
-        (f"Authorization: Bearer {KEY}", ["key.header"]),
-        (f'-H "Authorization: Bearer {KEY}"', ["key.header"]),
-        (f"READBACK_API_KEY={KEY}", ["key.assignment"]),
-        (f"READBACK_API_KEY='{KEY}'", ["key.assignment"]),
-        (f"api_key: {KEY}", ["key.assignment"]),
-        (f"export READBACK_API_KEY={KEY}", ["key.export"]),
-        (f'export READBACK_API_KEY="{KEY}";', ["key.export"]),
-        (f'$env:READBACK_API_KEY = "{KEY}"', ["key.export"]),
-        (f"setx READBACK_API_KEY {KEY}", ["key.export"]),
-        (json.dumps({"api_key": KEY}), ["key.json"]),
-        (f'"api_key": "{KEY}",', ["key.json"]),
-        (f"{KEY},", ["key.punctuation"]),
-        (f"{KEY}.", ["key.punctuation"]),
-        (f"{KEY}0", ["key.extra"]),
-        (f"x{KEY}", ["key.extra"]),
-        (f"your key is {KEY} for now", ["key.surrounded"]),
-        (f"A=b\nREADBACK_API_KEY={KEY}", ["key.assignment", "key.surrounded"]),
-        (f"{KEY[:20]}\n{KEY[20:]}", ["key.broken"]),
-        (f"{KEY[:20]}=\r\n{KEY[20:]}", ["key.broken"]),
-        (f"{KEY[:20]} \\\n  {KEY[20:]}", ["key.broken"]),
-        (KEY * 2, ["key.twice"]),
-        (f"{KEY}\n{OTHER}", ["key.several"]),
-        (KEY.replace("a", "а"), ["key.letters"]),  # Cyrillic letters
-        (KEY.replace("A", "Α"), ["key.letters"]),  # Greek letters
-        (KEY.replace("0", "０"), ["key.letters"]),
-        (KEY.replace("-", "–"), ["key.dash"]),
-        (KEY.swapcase(), ["key.case"]),
-        (f"Sk{KEY[2:]}", ["key.case"]),
-        (KEY.replace("-", "%2D"), ["key.percent_encoded"]),
-        (f"%22{KEY}%22", ["key.percent_encoded", "key.quoted"]),
-        (base64.b64encode(KEY.encode()).decode(), ["key.base64"]),
-        (
-            base64.b64encode(f"{KEY}\n".encode()).decode(),
-            ["key.base64", "key.spaces"],
-        ),
+        (f"{KEY}\n", ["key.corrected"]),
+        (f"{KEY}\\n", ["key.corrected"]),
+        (f"\u200b{KEY}", ["key.corrected"]),
+        (f"\ufeff{KEY}", ["key.corrected"]),
+        (f"\u202e{KEY}\u202c", ["key.corrected"]),
+        (f"{KEY[:9]}\u00ad{KEY[9:]}", ["key.corrected"]),
+        (f'"{KEY}"', ["key.corrected"]),
+        (f"‘{KEY}’", ["key.corrected"]),
+        (f"„{KEY}“", ["key.corrected"]),
+        (f"«{KEY}»", ["key.corrected"]),
+        (f"`{KEY}`", ["key.corrected"]),
+        (f'\\"{KEY}\\"', ["key.corrected"]),
+        (f"<{KEY}>", ["key.corrected"]),
+        (f"[{KEY}]", ["key.corrected"]),
+        (f"Bearer {KEY}", ["key.corrected"]),
+        (f"Bearer Bearer {KEY}", ["key.corrected"]),
+        (f" 'Bearer {KEY}' ", ["key.corrected"]),
+        (f"Authorization: Bearer {KEY}", ["key.corrected"]),
+        (f'-H "Authorization: Bearer {KEY}"', ["key.corrected"]),
+        (f"READBACK_API_KEY={KEY}", ["key.corrected"]),
+        (f"READBACK_API_KEY='{KEY}'", ["key.corrected"]),
+        (f"api_key: {KEY}", ["key.corrected"]),
+        (f"export READBACK_API_KEY={KEY}", ["key.corrected"]),
+        (f'export READBACK_API_KEY="{KEY}";', ["key.corrected"]),
+        (f'$env:READBACK_API_KEY = "{KEY}"', ["key.corrected"]),
+        (f"setx READBACK_API_KEY {KEY}", ["key.corrected"]),
+        (json.dumps({"api_key": KEY}), ["key.corrected"]),
+        (f'"api_key": "{KEY}",', ["key.corrected"]),
+        (f"{KEY},", ["key.corrected"]),
+        (f"{KEY}.", ["key.corrected"]),
+        (f"{KEY}0", ["key.corrected"]),
+        (f"x{KEY}", ["key.corrected"]),
+        (f"your key is {KEY} for now", ["key.corrected"]),
+        (f"A=b\nREADBACK_API_KEY={KEY}", ["key.corrected"]),
+        (f"{KEY[:20]}\n{KEY[20:]}", ["key.corrected"]),
+        (f"{KEY[:20]}=\r\n{KEY[20:]}", ["key.corrected"]),
+        (f"{KEY[:20]} \\\n  {KEY[20:]}", ["key.corrected"]),
+        (KEY * 2, ["key.corrected"]),
+        (f"{KEY}\n{OTHER}", ["key.corrected"]),
     ],
 )
 def test_a_whole_key_is_found_and_what_was_around_it_is_named(
@@ -100,16 +86,18 @@ def test_no_key_is_not_a_failure_until_a_service_needs_one(pasted: str) -> None:
 @pytest.mark.parametrize(
     ("pasted", "id"),
     [
-        (KEY[:-1], "key.cut"),
-        (f"your key is {KEY[:-1]}", "key.cut"),
-        (KEY[:-2] + "00x", "key.long"),
-        (KEY[:-7] + "b" + KEY[-6:], "key.typo"),
-        (f'"{KEY[:-1]}0"', "key.typo"),
-        (f"{KEY[:20]}\n{KEY[20:-1]}0", "key.typo"),
-        (KEY[:-1] + "-", "key.characters"),
-        (KEY[:-1] + "о", "key.script"),  # a Cyrillic letter
-        (KEY.lower(), "key.one_case"),
-        (KEY.upper(), "key.one_case"),
+        (KEY[:-1], "key.invalid"),
+        (f"your key is {KEY[:-1]}", "key.invalid"),
+        (KEY[:-2] + "00x", "key.invalid"),
+        (KEY[:-7] + "b" + KEY[-6:], "key.invalid"),
+        (f'"{KEY[:-1]}0"', "key.invalid"),
+        (f"{KEY[:20]}\n{KEY[20:-1]}0", "key.invalid"),
+        (KEY[:-1] + "-", "key.invalid"),
+        (KEY[:-1] + "о", "key.invalid"),  # a Cyrillic letter
+        (KEY.lower(), "key.invalid"),
+        (KEY.upper(), "key.invalid"),
+        (KEY.swapcase(), "key.invalid"),
+        (KEY.replace("-", "–"), "key.unsendable"),
         (keys.masked(KEY[-4:]), "key.mask"),
         (f"sk-…••••{KEY[-4:]}", "key.mask"),
         (f"sk-proj-****{KEY[-4:]}", "key.mask"),
@@ -135,7 +123,7 @@ def test_a_text_that_is_no_key_is_refused(pasted: str, id: str) -> None:
 def test_characters_are_counted_and_not_bytes() -> None:
     with pytest.raises(ProbeError) as caught:
         check(Secret(keys.PREFIX + "‼" * 10))
-    assert "this one has 18" in str(caught.value.facts)
+    assert "18 of 46" in str(caught.value.facts)
 
 
 @pytest.mark.parametrize(
@@ -145,14 +133,14 @@ def test_characters_are_counted_and_not_bytes() -> None:
         ("EMPTY", ["key.foreign"]),
         ("alice:hush", ["key.foreign"]),
         ("c2VjcmV0==", ["key.foreign"]),
-        (f"{FOREIGN}\n", ["key.spaces", "key.foreign"]),
-        (f"\ufeff{FOREIGN}", ["key.invisible", "key.foreign"]),
-        (f'"{FOREIGN}"', ["key.quoted", "key.foreign"]),
-        (f"Bearer {FOREIGN}", ["key.bearer", "key.foreign"]),
-        (f"Authorization: Bearer {FOREIGN}", ["key.header", "key.foreign"]),
-        (f"OPENAI_API_KEY='{FOREIGN}'", ["key.assignment", "key.foreign"]),
-        (f"export OPENAI_API_KEY={FOREIGN}", ["key.export", "key.foreign"]),
-        (json.dumps({"api_key": FOREIGN}), ["key.json", "key.foreign"]),
+        (f"{FOREIGN}\n", ["key.corrected", "key.foreign"]),
+        (f"\ufeff{FOREIGN}", ["key.corrected", "key.foreign"]),
+        (f'"{FOREIGN}"', ["key.corrected", "key.foreign"]),
+        (f"Bearer {FOREIGN}", ["key.corrected", "key.foreign"]),
+        (f"Authorization: Bearer {FOREIGN}", ["key.corrected", "key.foreign"]),
+        (f"OPENAI_API_KEY='{FOREIGN}'", ["key.corrected", "key.foreign"]),
+        (f"export OPENAI_API_KEY={FOREIGN}", ["key.corrected", "key.foreign"]),
+        (json.dumps({"api_key": FOREIGN}), ["key.corrected", "key.foreign"]),
     ],
 )
 def test_a_key_of_another_service_is_not_a_mistake(
@@ -167,13 +155,7 @@ def test_a_key_of_another_service_is_not_a_mistake(
 def test_the_first_of_several_keys_is_used_and_named() -> None:
     diagnoses, secret = check(Secret(f"{KEY} {OTHER}"))
     assert secret.reveal() == KEY
-    assert diagnoses[0].sentence.startswith("2 different keys")
-    assert secret.mask in diagnoses[0].hint
-
-
-def test_a_look_alike_is_named_by_its_script() -> None:
-    diagnoses, _ = check(Secret(KEY.replace("a", "а")))
-    assert "(Cyrillic)" in diagnoses[0].sentence
+    assert "2 different keys" in diagnoses[0].sentence
 
 
 def test_a_key_is_shown_only_as_its_mask() -> None:
@@ -189,8 +171,7 @@ def test_nothing_of_another_text_is_shown(wrong: str) -> None:
 
 
 # What the probe says itself may also occur in a pasted text.
-WRONG = (b"", KEY[:-1].encode(), f"{KEY[:-1]}-".encode(), f"{KEY[:-1]}0".encode())
-STATIC = f"{TEMPLATES} {[keys.why_invalid(one) for one in WRONG]}"
+STATIC = f"{catalogue()}"
 PASTED = st.text(max_size=60) | st.lists(
     st.text(max_size=3)
     | st.sampled_from(
@@ -241,17 +222,43 @@ def without(pasted: str, diagnosis: Diagnosis) -> Diagnosis:
 def test_a_key_in_a_diagnosis_is_masked(pasted: str, shown: str) -> None:
     fact = {"detail": f"received: {shown}"}
     diagnosis = diagnose(
-        "key.refused", attempts=[fact, shown], detail=f"{shown} is unknown."
+        "key.refused",
+        attempts=[fact, shown],
+        detail=f"{shown} is unknown.",
+        sent_to="a",
     )
     assert KEY[8:14] not in str(without(pasted, diagnosis))
 
 
 @pytest.mark.parametrize("pasted", [FOREIGN, f"Bearer {FOREIGN}", f" '{FOREIGN}' "])
 def test_a_key_of_another_service_in_a_diagnosis_is_masked(pasted: str) -> None:
-    diagnosis = diagnose("key.refused", detail=f"{FOREIGN} is unknown.")
+    diagnosis = diagnose("key.refused", detail=f"{FOREIGN} is unknown.", sent_to="a")
     assert FOREIGN not in str(without(pasted, diagnosis))
 
 
+@pytest.mark.parametrize(
+    "repeat",
+    [
+        str.upper,
+        str.lower,
+        lambda key: key[::-1],
+        lambda key: key.encode().hex(),
+        " ".join,
+        lambda key: key.replace("-", "%2D"),
+    ],
+)
+def test_a_key_that_a_server_repeats_in_another_form_is_masked(repeat) -> None:
+    shown = repeat(FOREIGN)
+    diagnosis = diagnose("key.refused", detail=f"received {shown}.", sent_to="a")
+    assert shown not in str(without(FOREIGN, diagnosis))
+
+
+@pytest.mark.parametrize("word", ["ollama", "lm-studio"])
+def test_a_word_that_local_servers_take_as_a_key_is_not_hidden(word: str) -> None:
+    diagnosis = diagnose("dns.ok", host=word, addresses="127.0.0.1", kind="")
+    assert word in without(word, diagnosis).sentence
+
+
 def test_a_short_text_does_not_spoil_the_report() -> None:
-    diagnosis = diagnose("key.refused", detail="It is unknown.")
+    diagnosis = diagnose("key.refused", detail="It is unknown.", sent_to="a")
     assert without("e", diagnosis) == diagnosis

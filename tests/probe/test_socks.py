@@ -2,10 +2,10 @@
 
 import pytest
 
-from readback.probe.common.results import ProbeError, Verdict
+from readback.probe.common.results import FailureFamily, ProbeError
 from readback.probe.entered.base_url import BaseUrl
 from readback.probe.entered.key import Secret
-from readback.probe.output import formats
+from readback.probe.output import json_report
 from readback.probe.runner import run_probe
 from readback.probe.steps import STEPS
 from readback.probe.transport.context import ProbeContext
@@ -45,8 +45,8 @@ def test_a_whole_walk_goes_through_the_proxy(
         url = resources.readback.base_url.replace("127.0.0.1", "localhost")
         context = ProbeContext(url, Secret(resources.readback.api_key), timeout=5)
         report = run_probe(context, QUICK_STEPS, SilentDisplay())
-    assert report.verdict == Verdict.OK, report.id
-    assert "proxies.socks" in {one.diagnosis.id for one in report.results}
+    assert report.family == FailureFamily.NONE, report.id
+    assert "proxies.used" in {one.diagnosis.id for one in report.results}
     assert set(server.targets) == {target}
 
 
@@ -64,8 +64,8 @@ def test_an_encrypted_walk_goes_through_the_proxy(
         url = f"https://localhost:{server.server_port}/v1"
         context = ProbeContext(url, Secret(readback.api_key), timeout=5)
         report = run_probe(context, QUICK_STEPS, SilentDisplay())
-    assert report.verdict == Verdict.OK, report.id
-    assert "tls.ok_private" in {one.diagnosis.id for one in report.results}
+    assert report.family == FailureFamily.NONE, report.id
+    assert "tls.ok" in {one.diagnosis.id for one in report.results}
     assert set(proxy.targets) == {"5 localhost"}
 
 
@@ -78,9 +78,9 @@ def test_the_proxy_gets_the_password_and_the_report_does_not(
         key = Secret(resources.readback.api_key)
         context = ProbeContext(resources.readback.base_url, key, timeout=5)
         report = run_probe(context, QUICK_STEPS, SilentDisplay())
-    assert report.verdict == Verdict.OK, report.id
-    assert "sh@" not in formats.as_json(report)
-    assert "hu#sh" not in formats.as_json(report)
+    assert report.family == FailureFamily.NONE, report.id
+    assert "sh@" not in json_report.as_json(report)
+    assert "hu#sh" not in json_report.as_json(report)
 
 
 @pytest.mark.parametrize(
@@ -92,8 +92,8 @@ def test_the_proxy_gets_the_password_and_the_report_does_not(
         ("socks5h", 4, "proxy.cannot_resolve"),
         ("socks5h", 5, "proxy.cannot_connect"),
         ("socks5h", 6, "proxy.cannot_connect"),
-        ("socks5h", 7, "proxy.unsupported"),
-        ("socks5h", 8, "proxy.unsupported"),
+        ("socks5h", 7, "proxy.refuses"),
+        ("socks5h", 8, "proxy.refuses"),
         ("socks5h", 99, "proxy.cannot_connect"),
         ("socks4a", 0x5B, "proxy.refuses"),
     ],
@@ -112,17 +112,17 @@ def test_a_password_that_is_too_long_for_socks_is_reported() -> None:
     with socks_proxy(login=ALICE) as server:
         port = server.server_address[1]
         error = failure("socks5h", port, login=("alice", "x" * 256))
-    assert error.id == "proxy.unsupported"
+    assert error.id == "proxy.login_refused"
 
 
 @pytest.mark.parametrize(
     ("response", "id"),
     [
-        (b"", "proxy.closed"),
-        (b"\x05", "proxy.closed"),
-        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "proxy.not_socks"),
+        (b"", "proxy.silent"),
+        (b"\x05", "proxy.silent"),
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "proxy.wrong_kind"),
         (b"\x05\x01", "proxy.login_scheme"),
-        (b"\x05\x00\x05\x00\x00\x03\xff", "proxy.closed"),
+        (b"\x05\x00\x05\x00\x00\x03\xff", "proxy.silent"),
     ],
 )
 @pytest.mark.parametrize("scheme", ["socks5h", "socks4a"])
@@ -134,14 +134,14 @@ def test_a_broken_proxy_is_reported(scheme: str, response: bytes, id: str) -> No
 
     with broken_servers.socket_server(behave) as port:
         found = failure(scheme, port).id
-    assert found == id or (scheme == "socks4a" and found == "proxy.not_socks")
+    assert found == id or (scheme == "socks4a" and found == "proxy.wrong_kind")
 
 
 def test_socks_4_cannot_carry_ipv6() -> None:
     target = BaseUrl("https", "::1", 443, "/v1")
     with socks_proxy() as server:
         error = failure("socks4a", server.server_address[1], target)
-    assert error.id == "proxy.unsupported"
+    assert error.id == "proxy.refuses"
 
 
 def failure(

@@ -15,12 +15,12 @@ from itertools import count
 
 import pytest
 
-from readback.probe.common.results import Culprit, Diagnosis, Verdict
+from readback.probe.common.results import Diagnosis, Fixer, Verdict
 from readback.probe.entered.base_url import BaseUrl
 from readback.probe.entered.key import Secret
-from readback.probe.output import formats
+from readback.probe.output import text
 from readback.probe.report import ProbeReport
-from readback.probe.service import mixtures, steadiness
+from readback.probe.service import steadiness
 from readback.probe.transport import connecting
 from readback.probe.transport.context import ProbeContext
 from readback.probe.transport.exchanges import MAX_REQUESTS, NotedRequest
@@ -43,7 +43,7 @@ from tests.support.authority import Authority
 from tests.support.commands import free_port
 
 # What these steps find comes from names and variables of the tests.
-_ABOUT_THE_SETTING = ("address", "dns", "clients")
+_ABOUT_THE_SETTING = ("address", "dns", "clients", "between")
 _WRONG = re.compile(
     "new key|intermediate|limits the number of connections|User-Agent|your store"
     "|another program|smaller"
@@ -87,7 +87,7 @@ def assert_only(report: ProbeReport, id: str) -> None:
         and one.step not in _ABOUT_THE_SETTING
     }
     assert problems == {id}, shown
-    assert found(report, id).culprit == Culprit.SERVICE
+    assert report.fixer == Fixer.OPERATOR
     assert not _WRONG.search(report.sentence + report.next_step)
     assert report.requests <= MAX_REQUESTS
 
@@ -99,9 +99,9 @@ def assert_only(report: ProbeReport, id: str) -> None:
 @pytest.mark.parametrize(
     ("fail", "id"),
     [
-        (with_status(502), "sometimes.status"),
-        (with_status(500), "sometimes.status"),
-        (cut, "sometimes.reset"),
+        (with_status(502), "sometimes.fails"),
+        (with_status(500), "sometimes.fails"),
+        (cut, "sometimes.fails"),
     ],
     ids=["502", "500", "reset"],
 )
@@ -122,9 +122,9 @@ def test_requests_that_fail_now_and_then_are_counted(
 
 def test_what_the_failures_have_in_common_is_shown(resources: Resources) -> None:
     failing = through_relay(every(3, with_status(502)))
-    lines = found(report_of(failing, resources), "sometimes.status").details
-    assert any(line.startswith("Server: ") and "balancer" in line for line in lines)
-    assert any(line.startswith("failures at ") for line in lines)
+    lines = found(report_of(failing, resources), "sometimes.fails").details
+    assert lines[0] == "Neither address nor certificate tells them apart."
+    assert lines[1].startswith("at ")
 
 
 @pytest.mark.parametrize("backends", [2, 3])
@@ -136,7 +136,7 @@ def test_a_dead_server_behind_a_balancer_is_told_from_a_dead_service(
         with balancer(*alive, None) as port:
             url = f"http://127.0.0.1:{port}/v1"
             report = probed(ProbeInput(url, resources.readback.api_key))
-    assert_only(report, "sometimes.reset")
+    assert_only(report, "sometimes.fails")
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,7 @@ def test_another_service_at_every_second_request_is_not_blamed_on_the_key(
         return other if next(numbers) % 2 else request
 
     report = report_of(through_relay(change), resources)
-    assert_only(report, "sometimes.other_service")
+    assert_only(report, "sometimes.fails")
 
 
 @contextmanager
@@ -234,23 +234,26 @@ def test_an_address_of_the_host_that_is_another_service_is_named(
     ):
         url = f"http://two.example:{port}/v1"
         report = probed(ProbeInput(url, resources.readback.api_key))
-    assert_only(report, "sometimes.other_service")
-    details = found(report, "sometimes.other_service").details
+    assert_only(report, "sometimes.fails")
+    details = found(report, "sometimes.fails").details
     (line,) = [one for one in details if one.startswith("address: ")]
-    assert re.search(rf"{re.escape(other)} failed ([1-9]\d*) of \1\b", line)
-    assert f"{good} failed 0 of " in line
+    assert re.search(rf"{re.escape(other)}: ([1-9]\d*) of \1\b", line)
+    assert f"{good}: 0 of " in line
 
 
 def test_answers_that_are_swapped_are_told(resources: Resources) -> None:
-    """Exchange the second and the third echo, which are under way at the same time."""
-    numbers, held, both = count(1), [], threading.Barrier(2)
+    """Answer the second echo with the text of the first."""
+    held: list[Response] = []
 
     def swap(response: Response) -> Response:
-        if b"chat.completion" not in response.body or next(numbers) not in (2, 3):
+        if b"chat.completion" not in response.body:
             return response
         held.append(response)
-        both.wait(60)
-        return next(one for one in held if one is not response)
+        if len(held) != 2:
+            return response
+        content = json.loads(held[0].body)
+        content["id"] = "another"
+        return response.with_body(json.dumps(content).encode())
 
     report = report_of(through_relay(on_response=swap), resources)
     assert report.id == "echo.swapped"
@@ -281,7 +284,7 @@ def test_a_completion_wrapped_in_data_is_not_taken_for_the_list_of_models(
         return response.with_body(b'{"data":%b}' % response.body)
 
     report = report_of(through_relay(on_response=wrap), resources)
-    assert report.id == "echo.shape"
+    assert report.id == "http.spoiled"
 
 
 def test_what_this_machine_lacks_is_not_counted_as_a_failure_of_the_path(
@@ -298,7 +301,7 @@ def test_what_this_machine_lacks_is_not_counted_as_a_failure_of_the_path(
     monkeypatch.setattr(connecting, "connect", connect)
     readback = resources.readback
     report = probed(ProbeInput(readback.base_url, readback.api_key))
-    assert report.id == "tcp.too_many_files"
+    assert report.id == "tcp.exhausted"
     assert not any(one.diagnosis.id.startswith("sometimes") for one in report.results)
 
 
@@ -317,7 +320,7 @@ def test_a_proxy_that_refuses_some_tunnels_is_told_with_how_often(
         report = probed(ProbeInput(url, resources.readback.api_key))
     diagnosis = found(report, "sometimes.proxy")
     assert report.id == "sometimes.proxy"
-    assert diagnosis.culprit == Culprit.PROXY
+    assert diagnosis.fixer == Fixer.NETWORK
     assert re.search(r"\b[1-9]\d* of \d+ connections", report.sentence)
 
 
@@ -350,25 +353,6 @@ def test_one_kind_of_request_that_is_always_slow_is_not_slow_sometimes() -> None
     assert judged(gets + posts).id == "steady.ok"
 
 
-@pytest.mark.parametrize(("late", "asked"), [(0, 0), (1, 24), (2, 24), (3, 0)])
-def test_few_lost_packets_make_the_probe_ask_more(
-    late: int, asked: int, resources: Resources
-) -> None:
-    base_url = resources.readback.base_url
-    with probing_context(base_url) as context:
-        for number in range(10):
-            one = NotedRequest(context.base_url.origin, "GET", "/")
-            one.status, one.form, one.peer = 200, "{data}", "192.0.2.7"
-            one.resent, one.seconds = (1, 0.5) if number < late else (0, _FAST)
-            context.budget.exchanges.append(one)
-        steadiness.confirm_loss(context)
-    assert len(context.budget.exchanges) == 10 + asked
-    assert {one.status for one in context.budget.exchanges[10:]} <= {404}
-    verdict = "sometimes.loss" if late >= 3 else "steady.ok"
-    judgment = mixtures.judge(context)
-    assert judgment and judgment.id == verdict
-
-
 @contextmanager
 def probing_context(base_url: str) -> Iterator[ProbeContext]:
     """Yield what a run knows when it has reached a service by HTTP."""
@@ -389,7 +373,7 @@ def judged(answers: list[tuple[str, float]]) -> Diagnosis:
         one = NotedRequest(context.base_url.origin, method, "/", seconds=seconds)
         one.status, one.form, one.peer = 200, "{data}", "127.0.0.1"
         context.budget.exchanges.append(one)
-    diagnosis = mixtures.judge(context)
+    (diagnosis,) = steadiness.check(context)
     assert diagnosis
     return diagnosis
 
@@ -408,7 +392,7 @@ def limiting(limit: int, is_counted: Callable[[Request], bool]) -> RequestFilter
     return change
 
 
-@pytest.mark.parametrize("limit", [9, 12, 20, 30])
+@pytest.mark.parametrize("limit", [12, 15])
 def test_a_limit_that_the_run_itself_uses_up_is_told_as_that(
     limit: int, resources: Resources
 ) -> None:
@@ -445,13 +429,13 @@ def test_a_gateway_of_several_that_changes_texts_is_told_from_all(
         return response.with_content(str.upper)
 
     report = report_of(through_relay(on_response=change), resources)
-    assert found(report, "sometimes.changed").facts["outcomes"]
+    assert found(report, "sometimes.fails").facts["outcomes"]
 
 
 def test_a_steady_service_is_called_steady(resources: Resources) -> None:
     readback = resources.readback
     report = probed(ProbeInput(readback.base_url, readback.api_key))
     total = found(report, "steady.ok").facts["total"]
-    assert isinstance(total, int) and total >= 30
-    assert report.requests < 45
-    assert "“steadiness”" not in formats.as_text(report)
+    assert isinstance(total, int) and total >= 15
+    assert report.requests <= 25
+    assert "“steadiness”" not in text.as_long(report)

@@ -16,9 +16,9 @@ from cryptography import x509
 from hypothesis import given
 from hypothesis import strategies as st
 
-from readback.probe import diagnoses
+from readback.probe.common.catalogue import from_error
 from readback.probe.common.results import Diagnosis, ProbeError, Verdict
-from readback.probe.connection import failed_handshake, stores, tls
+from readback.probe.connection import stores, tls
 from readback.probe.connection.stores import (
     CertificateStore,
     CertificateStores,
@@ -61,7 +61,7 @@ def found(context: ProbeContext, check: Callable = tls.check) -> list[Diagnosis]
     try:
         return check(context)
     except ProbeError as error:
-        return [diagnoses.from_error(error)]
+        return [from_error(error)]
 
 
 def ids(context: ProbeContext, check: Callable = tls.check) -> list[str]:
@@ -95,7 +95,7 @@ def arranged(
     [
         (False, True, True, "tls.only_system"),
         (True, False, True, "tls.only_certifi"),
-        (True, False, False, "tls.no_machine_store"),
+        (True, False, False, "tls.only_certifi"),
         (True, True, True, "tls.ok"),
     ],
 )
@@ -134,7 +134,7 @@ def test_a_store_that_lacks_the_public_authorities_is_a_warning(
     monkeypatch.setattr(stores, "find", lambda: CertificateStores(usable))
     with relay(resources.readback.base_url, tls=resources.authority.serves()) as server:
         [diagnosis] = tls.check(context_for(server.server_port))
-    assert (diagnosis.id, diagnosis.verdict) == ("tls.store_refuses", Verdict.WARN)
+    assert (diagnosis.id, diagnosis.verdict) == ("tls.only_certifi", Verdict.WARN)
 
 
 def test_a_private_authority_of_a_local_host_is_no_warning(
@@ -143,7 +143,7 @@ def test_a_private_authority_of_a_local_host_is_no_warning(
     monkeypatch.setenv("SSL_CERT_FILE", str(resources.authority.root))
     with relay(resources.readback.base_url, tls=resources.authority.serves()) as server:
         [diagnosis] = tls.check(context_for(server.server_port))
-    assert (diagnosis.id, diagnosis.verdict) == ("tls.ok_private", Verdict.OK)
+    assert (diagnosis.id, diagnosis.verdict) == ("tls.ok", Verdict.OK)
     assert "Tests Root" in diagnosis.sentence
 
 
@@ -181,7 +181,7 @@ def test_a_machine_without_certificates_is_noticed() -> None:
 
 @pytest.mark.parametrize(
     ("variable", "id"),
-    [("SSL_CERT_FILE", "tls.store_unreadable"), ("SSLKEYLOGFILE", "tls.key_log")],
+    [("SSL_CERT_FILE", "tls.store"), ("SSLKEYLOGFILE", "tls.store")],
 )
 def test_a_pipe_instead_of_a_file_does_not_block(
     variable: str, id: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -203,7 +203,7 @@ def test_a_directory_with_hashes_is_used(
     several = f"/missing{os.pathsep}{tmp_path}"
     monkeypatch.setenv("SSL_CERT_DIR", several)
     with relay(resources.readback.base_url, tls=resources.authority.serves()) as server:
-        assert ids(context_for(server.server_port)) == ["tls.ok_private"]
+        assert ids(context_for(server.server_port)) == ["tls.ok"]
 
 
 @pytest.mark.parametrize("variable", ["SSL_CERT_FILE", "SSL_CERT_DIR", "SSLKEYLOGFILE"])
@@ -287,15 +287,15 @@ def test_a_certificate_for_an_ip_address_is_accepted(
     serving = resources.authority.serves("127.0.0.1")
     with relay(resources.readback.base_url, tls=serving) as server:
         context = context_for(server.server_port, host="127.0.0.1")
-        assert ids(context) == ["tls.ok_private"]
+        assert ids(context) == ["tls.ok"]
 
 
 @pytest.mark.parametrize(
     ("host", "certified", "id"),
     [
-        ("xn--bcher-kva.example", "xn--bcher-kva.example", "tls.ok_private"),
-        ("a.echo.example", "*.echo.example", "tls.ok_private"),
-        ("a.b.echo.example", "*.echo.example", "tls.wildcard"),
+        ("xn--bcher-kva.example", "xn--bcher-kva.example", "tls.ok"),
+        ("a.echo.example", "*.echo.example", "tls.ok"),
+        ("a.b.echo.example", "*.echo.example", "tls.wrong_name"),
         ("echo.example", "*.echo.example", "tls.wrong_name"),
         ("an-echo.example", "*.echo.example", "tls.wrong_name"),
         ("echo.example", "*.example", "tls.wrong_name"),
@@ -354,7 +354,7 @@ def test_a_server_that_only_accepts_client_certificates_is_no_failure(
         server.verify_mode = ssl.CERT_OPTIONAL
 
     with arranged(with_settings(change), resources, monkeypatch) as context:
-        assert ids(context) == ["tls.ok_private"]
+        assert ids(context) == ["tls.ok"]
 
 
 def test_nginx_requires_a_client_certificate_in_its_response(
@@ -377,7 +377,7 @@ def test_nginx_requires_a_client_certificate_in_its_response(
         try:
             context = context_for(port)
             wait_until(lambda: tls.speaks_tls(context), "nginx listens")
-            assert ids(context) == ["tls.ok_private"]
+            assert ids(context) == ["tls.ok"]
             with pytest.raises(ProbeError) as caught, context.new_client() as client:
                 client.request("/")
         finally:
@@ -430,7 +430,7 @@ def test_openssl_refuses_http_1_1_in_the_handshake(resources: Resources) -> None
     ) as process:
         try:
             wait_until(lambda: ids(context_for(port)) != ["http.no_connection"], "on")
-            assert ids(context_for(port)) == ["tls.http2_only"]
+            assert ids(context_for(port)) == ["tls.refused"]
         finally:
             process.terminate()
 
@@ -442,15 +442,15 @@ def test_openssl_refuses_http_1_1_in_the_handshake(resources: Resources) -> None
     ("behave", "id"),
     [
         (broken_servers.stay_silent, "tls.silent"),
-        (broken_servers.greet, "tls.not_tls"),
+        (broken_servers.greet, "tls.plain_http"),
         (tls_servers.reset, "tls.cut"),
         (tls_servers.cut_after_hello, "tls.cut"),
         (tls_servers.stall_after_hello, "tls.silent"),
         (tls_servers.trickle, "tls.silent"),
-        (tls_servers.send_noise_in_records, "tls.broken"),
+        (tls_servers.send_noise_in_records, "tls.refused"),
         (tls_servers.send_alert(tls_servers.UNRECOGNIZED_NAME), "tls.unknown_name"),
         (tls_servers.send_alert(200), "tls.refused"),
-        (tls_servers.speak_http2, "tls.not_tls"),
+        (tls_servers.speak_http2, "tls.plain_http"),
     ],
 )
 def test_a_hostile_peer_is_told_within_bounds(
@@ -468,7 +468,13 @@ def test_noise_is_not_taken_for_tls() -> None:
     with broken_servers.socket_server(tls_servers.send_noise) as port:
         [id] = ids(context_for(port, timeout=1))
     # Random bytes may look like a record of any kind.
-    assert id in ("tls.not_tls", "tls.broken", "tls.cut", "tls.silent", "tls.refused")
+    assert id in (
+        "tls.plain_http",
+        "tls.refused",
+        "tls.cut",
+        "tls.silent",
+        "tls.refused",
+    )
 
 
 def test_a_filter_that_drops_the_name_silently_is_found(
@@ -484,7 +490,7 @@ def test_a_filter_that_drops_the_name_silently_is_found(
         """Let only the handshakes that get no answer end soon."""
         return handshake.shake(route, trust, timeout if name else 60, name)
 
-    monkeypatch.setattr(failed_handshake, "shake", patient)
+    monkeypatch.setattr(tls, "shake", patient)
     with broken_servers.socket_server(behave) as port:
         assert ids(context_for(port, timeout=0.5)) == ["tls.filtered_name"]
 
@@ -503,4 +509,4 @@ def test_a_private_authority_behind_a_proxy_is_named(
         context.base_url = BaseUrl("https", "api.example", context.base_url.port, "/v1")
         # Without the proxy, the address decides.
         context.route = Route(context.base_url, addresses=("127.0.0.1",))
-        assert ids(context) == ["tls.ok_private"]
+        assert ids(context) == ["tls.ok"]

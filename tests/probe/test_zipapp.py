@@ -75,7 +75,7 @@ def printed(version: str, file: Path, *runs: list[str]) -> list[str]:
     ],
 )
 def test_the_file_walks_to_the_end(version: str, file: Path, readback: Server) -> None:
-    command = [str(python(version)), "-I", "-S", str(file), "--idle", "0"]
+    command = [str(python(version)), "-I", "-S", str(file)]
     command.append(readback.base_url)
     terminal = Terminal(command, {"LC_ALL": "C.UTF-8"})
     terminal.wait_for("Key (hidden)")
@@ -98,13 +98,14 @@ def test_an_older_python_gets_one_sentence(version: str, file: Path) -> None:
 
 @pytest.mark.parametrize("version", SUPPORTED[:1])
 def test_every_output_works_in_the_file(version: str, file: Path) -> None:
-    forms = ([], ["--json"], ["--markdown"])
+    forms = ([], ["--json"], ["--verbose"], ["--language", "ru"])
     runs = (["--help"], *([NOWHERE, *form] for form in forms))
-    help_text, plain, document, markdown = printed(version, file, *runs)
+    help_text, plain, document, verbose, russian = printed(version, file, *runs)
     assert help_text.startswith("usage: probe.pyz ")
-    assert "fail TCP" in plain
+    assert "✗ Fails at “TCP”" in plain
     assert json.loads(document)["verdict"] == "fail"
-    assert markdown.startswith(f"### Probe of {NOWHERE}\n")
+    assert "✗ TCP" in verbose
+    assert "Не работает на шаге «TCP»" in russian
     command = [str(python(version)), "-I", "-S", str(file), NOWHERE]
     terminal = Terminal(command, {"READBACK_API_KEY": ""})
     assert terminal.exit_code() == FailureFamily.NETWORK
@@ -116,7 +117,7 @@ def test_the_file_carries_its_own_certificate_list(file: Path) -> None:
     code = (
         f"import sys; sys.path.insert(0, {str(file)!r});"
         "from readback.probe.connection import stores;"
-        "import rich; print(rich.__file__, stores.__file__);"
+        "print(stores.certifi.__file__, stores.__file__);"
         "print(stores.find().usable[0].trust.cert_store_stats()['x509_ca'])"
     )
     done = subprocess.run(
@@ -187,7 +188,7 @@ def test_the_two_lines_of_the_page_work_as_they_are(
         text=True,
         timeout=TIMEOUT,
     )
-    assert done.stdout.startswith(f"{WORKS}\n"), done.stdout + done.stderr
+    assert done.stdout.startswith(f"✓ {WORKS}\n"), done.stdout + done.stderr
     assert masked(key[-4:]) in done.stdout
     content = (tmp_path / "probe.pyz").read_bytes()
     assert sha256(content).hexdigest() == shown(new_key_page, "probe-checksum")

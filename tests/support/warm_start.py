@@ -32,7 +32,7 @@ _IMPORTED = [
     "readback.cabinet.server",
     "readback.cli.readiness",
     "readback.cli.serve",
-    "readback.probe.comparison",
+    "readback.probe.runner",
     "argon2",
     "django.contrib.sessions.backends.db",
     "django.core.wsgi",

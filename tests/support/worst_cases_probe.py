@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from readback.probe.clients import settings
-from readback.probe.common.formatting import Redactor, page_title, sanitize
+from readback.probe.common.catalogue import from_error
+from readback.probe.common.formatting import Redactor, page_title, redacted, sanitize
 from readback.probe.common.results import ProbeError
 from readback.probe.connection import certificates, dns, proxies
-from readback.probe.diagnoses import from_error, redacted
 from readback.probe.entered import address, key
 from readback.probe.entered.base_url import BaseUrl
 from readback.probe.entered.key import Secret
@@ -258,8 +258,8 @@ def in_file(read: Callable[[Path], object]) -> Callable[[str], None]:
 
 
 def env_file(path: Path) -> None:
-    path = path.rename(path.with_name(".env"))
-    settings.openai_env_file(settings.Machine({}, path.parent, path.parent))
+    text, key = settings.read_file(path), Secret("")
+    list(settings.openai_differences(_ROUTE.target, {}, text, key))
 
 
 def hosts_file(path: Path) -> None:
@@ -443,5 +443,5 @@ _TYPED = tuple(
 )
 WORST_CASES: list[WorstCase] = [
     *(_TEXTS + _PAGES + _BODIES + _HEADERS + _CONNECTIONS + _TYPED),
-    WorstCase("the title of a page", page_title, lambda n: b"<title" * (n // 6), BODY),
+    WorstCase("the title of a page", page_title, lambda n: "<title" * (n // 6), BODY),
 ]

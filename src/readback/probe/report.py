@@ -10,14 +10,16 @@ one finding.
 from __future__ import annotations
 
 import platform
-import re
 import ssl
 from dataclasses import dataclass
 from datetime import datetime
+from string import Formatter
 
 from readback import __version__
+from readback.probe.common.catalogue import catalogue, current, has_tag, say
 from readback.probe.common.formatting import format_duration
 from readback.probe.common.results import (
+    Diagnosis,
     Fact,
     FailureFamily,
     Fixer,
@@ -25,29 +27,8 @@ from readback.probe.common.results import (
     StepResult,
     Verdict,
 )
-from readback.probe.language import evidence, say
 
-_FIRST_SENTENCE = re.compile(r".*?\.(?= [A-ZА-Я]|$)")
-# Failures and warnings that tell of a key or a text in danger, or of a failure to come,
-# and those that hardly matter; all others are in between.
-SERIOUS = {
-    *("address.is_key", "address.has_key", "address.contains_key", "echo.swapped"),
-    *("address.unencrypted", "address.mixed_letters", "tls.expires_soon"),
-    *("tls.intercepted_trusted", "tls.private_authority", "between.cached"),
-    *("cabinet.differs", "clients.base_url_variable", "clients.base_url_missing"),
-    *("clients.key_variable", "clients.headers_variable", "clients.netrc"),
-    *("endpoint.no_models", "models.no_model", "stream.unfinished", "tcp.partly"),
-    "probe.time_limit",
-}
-MINOR = {
-    *("address.trailing_slash", "between.http_1_0", "between.request_id_removed"),
-    *("between.id_changed", "between.fields_added", "between.fields_changed"),
-    *("cabinet.unreachable", "latency.slow", "models.form", "models.unreadable"),
-    *("reuse.closed", "clients.env_file", "proxies.case_differs", "run.differs"),
-    *("http.headers_stripped", "limit.ignored", "parameter.ignored"),
-}
 SKIPPED = "skipped.failed"
-ENDED = "skipped.ended"
 INTERRUPTED = "probe.interrupted"
 
 
@@ -64,8 +45,8 @@ class ProbeReport:
     key_sent_to: str | None = None
     """The origin that received the key."""
     service: Service | None = None
-    endpoint_name: str = ""
-    """The program behind an endpoint, if it names itself."""
+    url_source: str = ""
+    """The variable that the address comes from, if it was not entered."""
 
     @property
     def failure(self) -> StepResult | None:
@@ -117,30 +98,43 @@ class ProbeReport:
 
     @property
     def sentence(self) -> str:
-        """What is wrong, in one line."""
+        """What is wrong."""
         if self.decisive is None and self.interrupted:
-            text = "Interrupted at “{title}”; nothing failed until then."
-            return say(text, title=self.interrupted.title)
+            text = say("Interrupted at “{title}”; nothing failed until then.")
+            return text.format(title=self.interrupted.title)
         if self.decisive is None:
             return self._success
-        diagnosis = self.decisive.diagnosis
-        match = _FIRST_SENTENCE.match(diagnosis.sentence)
-        summary = match[0] if match else diagnosis.sentence
-        outcome = say("Fails at “{title}”:", title=self.decisive.title)
+        title = self.decisive.title
+        outcome = say("Fails at “{title}”:", title=title)
         if self.verdict != Verdict.FAIL and self.interrupted:
-            outcome = say("A warning at “{title}”:", title=self.decisive.title)
+            outcome = say("A warning at “{title}”:", title=title)
         elif self.verdict != Verdict.FAIL:
-            title = self.decisive.title
             outcome = say("Works, with a warning at “{title}”:", title=title)
-        finding = f"{outcome} {summary}{self._others}"
+        finding = f"{outcome} {self.decisive.diagnosis.sentence}"
         if self.interrupted is None:
             return finding
         end = say("Interrupted at “{title}”.", title=self.interrupted.title)
         return f"{finding} {end}"
 
     @property
+    def others(self) -> list[StepResult]:
+        """The other problems, each cause once, those that matter most first."""
+        found: dict[str, StepResult] = {}
+        for one in (*self._with(Verdict.FAIL), *self._with(Verdict.WARN)):
+            found.setdefault(one.diagnosis.id, one)
+        return [one for id, one in found.items() if id != self.id]
+
+    @property
+    def working(self) -> list[str]:
+        """The titles of the steps that found no problem."""
+        bad = (Verdict.FAIL, Verdict.WARN)
+        troubled = {one.title for one in self.results if one.diagnosis.verdict in bad}
+        fine = [one.title for one in self.tried if one.diagnosis.verdict == Verdict.OK]
+        return list(dict.fromkeys(one for one in fine if one not in troubled))
+
+    @property
     def fixer(self) -> Fixer:
-        return self.decisive.diagnosis.culprit.fixer if self.decisive else Fixer.NOBODY
+        return self.decisive.diagnosis.fixer if self.decisive else Fixer.NOBODY
 
     @property
     def hint(self) -> str:
@@ -152,11 +146,9 @@ class ProbeReport:
         """What the person can do, who may not be an engineer."""
         if self.decisive is None or not self.decisive.diagnosis.takes_engineer:
             return self.hint
-        text = (
-            "Send this report to your network's administrator or to the operator of "
-            "the service. It takes an engineer: {hint}"
+        return say("Send this report to {fixer}. It takes an engineer: {hint}").format(
+            fixer=say(str(self.fixer)), hint=self.hint
         )
-        return say(text, hint=self.hint)
 
     @property
     def message(self) -> list[str]:
@@ -166,9 +158,9 @@ class ProbeReport:
         one = self.decisive.diagnosis
         facts = [f"{name}: {fact}" for name, fact in evidence(one).items()]
         return [
-            say("A connection to {url} does not work.", url=say(self.base_url))
+            say("A connection to {url} does not work.", url=self.base_url)
             if self.failure
-            else say("A connection to {url} has a problem.", url=say(self.base_url)),
+            else say("A connection to {url} has a problem.", url=self.base_url),
             f"{one.sentence} [{one.id}]",
             say("Tested at {time} UTC.", time=f"{self.started:%Y-%m-%d %H:%M:%S}"),
             *([say("Evidence: {facts}", facts="; ".join(facts))] if facts else []),
@@ -181,27 +173,28 @@ class ProbeReport:
 
     @property
     def effort(self) -> str:
-        time = say(format_duration(self.seconds))
-        if self.requests == 1:
-            return say("1 request in {time}", time=time)
+        time = format_duration(self.seconds)
         return say("{count} requests in {time}", count=self.requests, time=time)
 
     @property
     def key_use(self) -> str:
         if self.key_sent_to is None:
             return say("The key was not sent.")
-        facts = {"key": say(self.key), "host": say(self.key_sent_to)}
+        facts = {"key": self.key, "host": self.key_sent_to}
         return say("The key ({key}) was sent only to {host}.", **facts)
 
     @property
     def tried(self) -> list[StepResult]:
-        return [one for one in self.results if one.diagnosis.id not in (SKIPPED, ENDED)]
+        return [one for one in self.results if one.diagnosis.id != SKIPPED]
 
     @property
     def not_tried(self) -> list[str]:
-        """The titles of the steps that did not run because of an earlier one."""
-        tried = {one.title for one in self.tried}
-        return [one.title for one in self.results if one.title not in tried]
+        """The titles of the steps that did not run, or found out nothing."""
+        tried = {
+            one.title for one in self.tried if one.diagnosis.verdict != Verdict.SKIP
+        }
+        titles = (one.title for one in self.results)
+        return list(dict.fromkeys(one for one in titles if one not in tried))
 
     @property
     def _success(self) -> str:
@@ -211,23 +204,6 @@ class ProbeReport:
             return say("Works: the model completed a text.")
         return say("Works as far as it was tested; --chat MODEL asks for a completion.")
 
-    @property
-    def _others(self) -> str:
-        """How many causes there are beside the decisive one."""
-        failures, warnings = (
-            len({one.diagnosis.id for one in self._with(verdict)})
-            for verdict in (Verdict.FAIL, Verdict.WARN)
-        )
-        if failures:
-            others = [
-                _count(failures - 1, "1 more failure", "{count} more failures"),
-                _count(warnings, "1 warning", "{count} warnings"),
-            ]
-        else:
-            others = [_count(warnings - 1, "1 more warning", "{count} more warnings")]
-        named = ", ".join(filter(None, others))
-        return f" ({named}.)" if named else ""
-
     def _with(self, verdict: Verdict) -> list[StepResult]:
         """Return the results with this verdict, those that matter most first."""
         found = (one for one in self.results if one.diagnosis.verdict == verdict)
@@ -236,11 +212,12 @@ class ProbeReport:
     def _weight(self, result: StepResult) -> int:
         """Return a number that is smaller for a result that matters more."""
         one = result.diagnosis
-        if one.id in SERIOUS:
+        is_cause = one.verdict == Verdict.FAIL and has_tag(one.id, "explains")
+        if has_tag(one.id, "serious") or is_cause:
             return 0
         if one.verdict == Verdict.FAIL and result.step == self._stopped_at:
             return 1
-        return 4 if one.family == FailureFamily.PROBE else 2 + (one.id in MINOR)
+        return 4 if one.family == FailureFamily.PROBE else 2 + has_tag(one.id, "minor")
 
     @property
     def _stopped_at(self) -> Fact:
@@ -264,7 +241,42 @@ def openssl_version() -> str:
     return " ".join(ssl.OPENSSL_VERSION.split()[:2])
 
 
-def _count(number: int, one: str, several: str) -> str:
-    if not number:
-        return ""
-    return say(one) if number == 1 else say(several, count=number)
+# What helps an engineer, by the name of the fact.
+EVIDENCE = {
+    "host": "host",
+    "port": "port",
+    "addresses": "IP addresses",
+    "attempts": "attempts",
+    "proxy": "proxy",
+    "variable": "variable",
+    "status": "status",
+    "location": "redirect to",
+    "reason": "reason",
+    "detail": "explanation",
+    "subject": "certificate for",
+    "issuer": "issued by",
+    "since": "valid from",
+    "until": "valid until",
+    "sent": "bytes sent",
+    "received": "bytes received",
+    "sent_to": "key sent to",
+}
+
+
+def evidence(diagnosis: Diagnosis) -> dict[str, str]:
+    """Return the facts for an engineer that its texts do not contain."""
+    sentence, hint = catalogue().findings[diagnosis.id].texts[current()]
+    told = {name for _, name, _, _ in Formatter().parse(sentence + hint)}
+    return {
+        say(title): _as_text(diagnosis.facts[name])
+        for name, title in EVIDENCE.items()
+        if name not in told and diagnosis.facts.get(name) not in (None, "", [], {})
+    }
+
+
+def _as_text(fact: Fact) -> str:
+    if isinstance(fact, dict):
+        return "; ".join(f"{name}: {_as_text(one)}" for name, one in fact.items())
+    if isinstance(fact, list):
+        return ", ".join(map(_as_text, fact))
+    return str(fact)

@@ -2,32 +2,36 @@
 
 from __future__ import annotations
 
+import re
 import time
 import traceback
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import PurePath
 from typing import Protocol
 
-from readback.probe import diagnoses
 from readback.probe.common.background import BackgroundCall
+from readback.probe.common.catalogue import (
+    diagnose,
+    from_error,
+    has_tag,
+    say,
+)
+from readback.probe.common.formatting import redacted
 from readback.probe.common.results import Diagnosis, ProbeError, StepResult, Verdict
-from readback.probe.diagnoses import diagnose, redacted
-from readback.probe.report import ENDED, INTERRUPTED, SKIPPED, ProbeReport
-from readback.probe.service import mixtures, steadiness
+from readback.probe.report import INTERRUPTED, SKIPPED, ProbeReport
+from readback.probe.service import steadiness
 from readback.probe.transport.context import ProbeContext, Step
 
 # A run takes at most a minute, even if every request hangs, with the time to start the
 # program and to write its report.
-_REPORT_SECONDS = 3.0
+_REPORT_SECONDS = 5.0
 SHORTEST_TIME_LIMIT = 60.0 - _REPORT_SECONDS
 TIMEOUTS_PER_RUN = 6
-# Other steps run beside a pause that is not longer.
-_SHORT_PAUSE = 10.0
 _TICK_SECONDS = 0.1
-# The steps after all that are about the service.
-_LOCAL = ("clients", "run")
+_OF_PROXIES = ("proxy.", "http.proxy_page", "http.gateway")
 
 
 class Progress(Protocol):
@@ -52,114 +56,96 @@ class ProbeRun:
         self._progress = progress
         self._steps: list[Step] = []
         """The steps that have been started, in their order."""
-        self._rest: Iterator[Step] = iter(())
         self._found: dict[str, list[StepResult]] = {}
         """The results of each step that has ended, by its id."""
-        self._calls: dict[str, BackgroundCall[list[Diagnosis]]] = {}
         self._blocked_by: dict[str, Step] = {}
         """The failed step, by the id of each step that it blocks."""
-        self._current: Step | None = None
         self._started = datetime.now(timezone.utc)
         self._started_at = time.monotonic()
 
     def run(self, steps: Iterable[Step]) -> ProbeReport:
         """Run the steps; end early if Ctrl-C is pressed or the run takes too long."""
         self._context.deadline = self._started_at + self._limit
-        self._rest = (step for step in steps if step.applies(self._context))
+        rest = (step for step in steps if step.applies(self._context))
         try:
-            for step in self._rest:
-                self._start(step)
-                if not step.in_background:
-                    self._finish(step)
-            for step in self._steps:
-                self._finish(step)
-            steadiness.confirm_loss(self._context)
+            for step in rest:
+                self._steps.append(step)
+                self._run(step)
         except KeyboardInterrupt:
+            self._steps += rest
             self._end(diagnose(INTERRUPTED))
         except TimeoutError:
+            self._steps += rest
             self._end(None)
         finally:
             self._progress.clear()
         self._context.close()
         shown = self._context.redactor.text
         sent_to = self._context.key_sent_to
+        found = [one for step in self._steps for one in self._found[step.id]]
         return ProbeReport(
             base_url=shown(self._context.shown_url),
             key=self._context.shown_key,
             started=self._started,
             seconds=time.monotonic() - self._started_at,
             requests=self._context.budget.spent,
-            results=self._results(),
+            results=self._corrected(found),
             key_sent_to=shown(sent_to) if sent_to else None,
             service=self._context.service,
-            endpoint_name=shown(self._context.endpoint_name),
+            url_source=self._context.url_source,
         )
 
-    def _results(self) -> list[StepResult]:
-        """Return what the steps found, and how steady the path was for all of them."""
-        found = [
-            self._with_final_address(one)
-            for step in self._steps
-            for one in self._found[step.id]
-        ]
-        if "route" not in vars(self._context):
-            return found
-        budget, steady = self._context.budget, mixtures.judge(self._context)
+    def _corrected(self, found: list[StepResult]) -> list[StepResult]:
+        """Return the results in the light of what later steps have found."""
+        budget = self._context.budget
         if budget.is_unsteady or budget.is_rate_limited:
             unknown = diagnose("skipped.unsteady")
             found = [
-                one._replace(diagnosis=unknown) if mixtures.is_comparison(one) else one
+                one._replace(diagnosis=unknown)
+                if has_tag(one.diagnosis.id, "compares")
+                else one
                 for one in found
             ]
-        if steady:
-            steady = redacted(steady, self._context.redactor)
-            local = (place for place, one in enumerate(found) if one.step in _LOCAL)
-            at = next(local, len(found))
-            found.insert(at, StepResult("steady", "steadiness", steady))
-        return found
+        failure = next(
+            (one.diagnosis for one in found if one.diagnosis.verdict == Verdict.FAIL),
+            None,
+        )
+        return [self._in_the_end(one, failure) for one in found]
 
-    def _with_final_address(self, result: StepResult) -> StepResult:
-        """Let the advice of an early step name the address that a later one found."""
-        facts, final = dict(result.diagnosis.facts), self._context.shown_url
-        is_advice = result.diagnosis.verdict in (Verdict.FAIL, Verdict.WARN)
+    def _in_the_end(self, result: StepResult, failure: Diagnosis | None) -> StepResult:
+        one, final = result.diagnosis, self._context.shown_url
+        # A warning that explains why the run failed is the failure.
+        is_cause = has_tag(one.id, "explains") and one.facts.get("is_local_server")
+        if failure and is_cause and _is_of_proxy(failure):
+            raised = replace(one, verdict=Verdict.FAIL, family=failure.family)
+            return result._replace(diagnosis=raised)
+        # The advice of an early step names the address that a later one found.
+        facts = dict(one.facts)
+        is_advice = one.verdict in (Verdict.FAIL, Verdict.WARN)
         if not is_advice or facts.pop("base_url", final) == final:
             return result
-        advice = diagnose(result.diagnosis.id, figure="", base_url=final, **facts)
-        redactor = self._context.redactor
-        return result._replace(diagnosis=redacted(advice, redactor))
+        advice = diagnose(one.id, figure="", base_url=final, **facts)
+        return result._replace(diagnosis=redacted(advice, self._context.redactor))
 
     @property
     def _limit(self) -> float:
         hanging = TIMEOUTS_PER_RUN * self._context.timeout
-        pause = self._context.idle_seconds
-        longer = pause if pause > _SHORT_PAUSE else 0.0
-        return max(SHORTEST_TIME_LIMIT, hanging - _REPORT_SECONDS) + longer
+        return max(SHORTEST_TIME_LIMIT, hanging - _REPORT_SECONDS)
 
-    def _start(self, step: Step) -> None:
-        self._steps.append(step)
-        for needed in self._steps:
-            if needed.id in step.needs:
-                self._finish(needed)
-        self._current = step
+    def _run(self, step: Step) -> None:
+        """Run a step and keep its results; `TimeoutError` if the run is late."""
         reasons = (self._blocked_by.get(need) for need in step.needs)
         if failed := next(filter(None, reasons), None):
             self._blocked_by[step.id] = failed
-            facts = {"reason": failed.title, "failed_step": failed.id}
+            facts = {"reason": say(failed.title), "failed_step": failed.id}
             self._keep(step, [diagnose(SKIPPED, **facts)])
-        else:
-            self._calls[step.id] = BackgroundCall(lambda: self._diagnose(step))
-
-    def _finish(self, step: Step) -> None:
-        """Wait for a step and keep its results; `TimeoutError` if the run is late."""
-        if step.id in self._found:
             return
-        self._current = step
-        call = self._calls[step.id]
+        call = BackgroundCall(lambda: self._diagnose(step))
         deadline = self._started_at + self._limit
         # On Windows, Ctrl-C is only noticed when a wait ends.
         while not call.wait(_TICK_SECONDS):
             with suppress(Exception):  # Progress is not worth the report.
-                self._progress.show(step.title, len(self._found))
+                self._progress.show(say(step.title), len(self._found))
             if time.monotonic() > deadline:
                 raise TimeoutError
         self._keep(step, call.result())
@@ -169,28 +155,20 @@ class ProbeRun:
 
         Without a diagnosis, the run has taken too long.
         """
-        self._steps += self._rest
-        for step in self._steps:
-            call = self._calls.get(step.id)
-            if step.id not in self._found and call and call.is_done:
-                self._keep(step, call.result())
         unfinished = [step for step in self._steps if step.id not in self._found]
-        # The step may have ended in the same moment; then the next one was waited for.
-        waited = self._current if self._current in unfinished else None
-        titles = ", ".join(step.title for step in unfinished)
-        facts = {"limit": f"{self._limit:g}", "left_out": titles}
-        is_late, failures = diagnosis is None, self._context.failures
+        if not unfinished:
+            return
+        waited, failures = unfinished[0], self._context.failures
+        titles = ", ".join(say(step.title) for step in unfinished)
         if diagnosis is None:
             id = "probe.time_limit" if self._is_key_accepted else "http.unfinished"
-            diagnosis = diagnose(id, **facts)
-        for step in unfinished:
-            waited = waited or step
-            skipped = diagnose(ENDED, reason=waited.title)
-            found = diagnosis if step is waited else skipped
+            diagnosis = diagnose(id, limit=f"{self._limit:g}", left_out=titles)
             # It has failed once, and there is no time to see whether it does so again.
-            if is_late and step.id in failures:
-                found = diagnoses.from_error(failures[step.id])
-            self._keep(step, [found])
+            if waited.id in failures:
+                diagnosis = from_error(failures[waited.id])
+        for step in unfinished:
+            skipped = diagnose(SKIPPED, reason=say(waited.title))
+            self._keep(step, [diagnosis if step is waited else skipped])
 
     @property
     def _is_key_accepted(self) -> bool:
@@ -200,7 +178,7 @@ class ProbeRun:
     def _keep(self, step: Step, diagnoses: list[Diagnosis]) -> None:
         redactor = self._context.redactor
         self._found[step.id] = [
-            StepResult(step.id, step.title, redacted(one, redactor))
+            StepResult(step.id, say(step.title), redacted(one, redactor))
             for one in diagnoses
         ]
 
@@ -211,10 +189,16 @@ class ProbeRun:
             return steadiness.settle(self._context, step)
         except ProbeError as error:
             self._blocked_by[step.id] = step
-            return [diagnoses.from_error(error)]
+            return [from_error(error)]
         except Exception as error:  # A mistake of the probe must not end the run.
             self._blocked_by[step.id] = step
             return [diagnose("probe.unexpected", reason=origin(error))]
+
+
+def _is_of_proxy(failure: Diagnosis) -> bool:
+    """Return whether a proxy says that it cannot reach the service."""
+    cannot_reach = re.match("50[234]", str(failure.facts.get("status", "")))
+    return failure.id.startswith(_OF_PROXIES) and cannot_reach is not None
 
 
 def origin(error: Exception) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from readback.contract import MAX_CONTENT_BYTES
-from readback.probe.clients import comparison, running
+from readback.probe.clients import running, settings
 from readback.probe.common.results import Diagnosis, Service
 from readback.probe.connection import dns, proxies, tcp, tls
 from readback.probe.entered import address, key
@@ -19,7 +19,8 @@ from readback.probe.transport.context import Condition, ProbeContext, Step
 
 
 def _address(context: ProbeContext) -> list[Diagnosis]:
-    mistakes, context.base_url = address.check(context.entered_url)
+    entered, source = context.entered_url, context.url_source
+    mistakes, context.base_url = address.check(entered, source)
     return mistakes
 
 
@@ -46,20 +47,11 @@ def _tcp(context: ProbeContext) -> list[Diagnosis]:
 
 
 def _echo(context: ProbeContext) -> Diagnosis:
-    return echo.check(context, echo.ASCII)
+    return echo.check(context, echo.TEXT)
 
 
-def _echo_beside(id: str, title: str, text: str) -> Step:
-    """Return a step that echoes on a connection of its own, beside later steps.
-
-    If a service hangs, it is waited for once, not once for each text.
-    """
-
-    def check(context: ProbeContext) -> Diagnosis:
-        with context.new_client() as client:
-            return echo.check(context, text, client)
-
-    return Step(id, title, check, ("access",), in_background=True)
+def _largest_echo(context: ProbeContext) -> Diagnosis:
+    return echo.check(context, echo.largest_text())
 
 
 def _is_other_service(context: ProbeContext) -> bool:
@@ -86,50 +78,43 @@ COMMON = (
     Step("tcp", "TCP", _tcp, ("dns",)),
     Step("tls", "TLS", tls.check, ("tcp",)),
     _asking_as_others(Step("http", "HTTP", recognition.check, ("tls",))),
-    Step(
-        "again", "asked again", steadiness.sample, ("http",), True, steadiness.sampled
-    ),
+    Step("again", "asked again", steadiness.sample, ("http",)),
 )
 READBACK = (
-    Step("idle", "idle connection", readback.check_idle, ("http",), True),
-    Step("agents", "User-Agent", between.check_agents, ("http",), True),
-    Step("expect", "Expect", between.check_expect, ("http",), True),
+    Step("agents", "User-Agent", between.check_agents, ("http",)),
     _asking_as_others(
         Step("access", "key accepted", readback.check_access, ("http", "key"))
     ),
-    Step("models", "model list", readback.check_models, ("access",)),
-    _asking_as_others(Step("echo.ascii", "echo: ASCII", _echo, ("access",))),
-    _echo_beside("echo.cyrillic", "echo: Cyrillic", echo.CYRILLIC),
-    _echo_beside("echo.marks", "echo: emoji, marks", echo.MARKS),
-    _echo_beside("echo.controls", "echo: controls", echo.CONTROLS),
+    _asking_as_others(Step("echo", "echo", _echo, ("access",))),
     Step(
         "echo.full",
         f"echo: {MAX_CONTENT_BYTES} bytes",
-        lambda context: echo.check(context, echo.largest_text()),
+        _largest_echo,
         ("access",),
         explain=echo.find_limit,
     ),
-    Step("limit", "size limit", readback.check_limit, ("echo.full",)),
-    Step("parameter", "URL parameter", readback.check_parameter, ("access",)),
-    Step("reuse", "connection reuse", readback.check_reuse, ("access",)),
     Step("cabinet", "cabinet", readback.check_cabinet, ("http",), repeats=0),
-    Step("latency", "latency", readback.check_latency, ("echo.ascii",)),
-    Step("clock", "clock", readback.check_clock, ("http",)),
+    Step("latency", "latency", readback.check_latency, ("echo",)),
     Step("between", "in between", between.check_changes, ("http",)),
 )
 ENDPOINT = (
-    Step("access", "key accepted", endpoint.check_access, ("http",)),
+    Step("access", "key accepted", endpoint.check_access, ("http", "key")),
     Step("models", "model list", endpoint.check_models, ("access",)),
 )
 CHAT = (
     Step("chat", "completion", endpoint.check_completion, ("access",), repeats=1),
     Step("stream", "streamed completion", endpoint.check_stream, ("chat",), repeats=1),
 )
+LAST = (
+    Step("clock", "clock", readback.check_clock, ("http",)),
+    Step("steady", "steadiness", steadiness.check, ("proxies",), repeats=0),
+    Step("clients", "other programs", settings.check, ("address",)),
+)
 STEPS = (
     *COMMON,
     *_only_if(lambda one: not _is_other_service(one), READBACK),
     *_only_if(_is_other_service, ENDPOINT),
     *_only_if(lambda one: bool(one.chat_model) and _is_other_service(one), CHAT),
-    Step("clients", "other programs", comparison.check, ("address",)),
+    *LAST,
 )
 RUN_PROGRAMS = Step("run", "programs run", running.check, ("address",))

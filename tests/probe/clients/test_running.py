@@ -12,14 +12,13 @@ from readback.probe.clients.running import ClientRequest, find_programs
 from readback.probe.command import main
 from readback.probe.common.results import FailureFamily
 from readback.probe.entered.key import Secret
-from readback.probe.output import formats
+from readback.probe.output import json_report, text
 from readback.probe.report import ProbeReport
 from readback.probe.runner import run_probe
 from readback.probe.steps import RUN_PROGRAMS, STEPS, Step
 from readback.probe.transport.context import ProbeContext
 from readback.probe.transport.exchanges import MAX_REQUESTS, RequestBudget
 from tests.probe.broken_servers import closed_port
-from tests.probe.clients.test_real_programs import QUICK_JVM
 from tests.probe.displays import SilentDisplay
 from tests.probe.relay import Request, relay
 from tests.support.programs import needed_program
@@ -71,9 +70,8 @@ def only(monkeypatch: pytest.MonkeyPatch, path: str) -> None:
 
 @pytest.mark.long
 def test_every_program_returns_the_text_unchanged_within_the_budget(
-    readback: Server, monkeypatch: pytest.MonkeyPatch
+    readback: Server,
 ) -> None:
-    monkeypatch.setenv("JDK_JAVA_OPTIONS", " ".join(QUICK_JVM))
     with relay(readback.base_url) as counting:
         url = f"http://127.0.0.1:{counting.server_port}/v1"
         report = probed(url, readback.api_key, steps=STEPS)
@@ -96,7 +94,9 @@ def test_a_program_that_fails_on_a_working_connection_is_the_finding(
     # The package reads this variable but cannot encode the value in a header.
     monkeypatch.setenv("OPENAI_ORG_ID", "организация")
     report = probed(readback.base_url, readback.api_key)
-    assert (report.id, report.family) == ("run.differs", FailureFamily.LIBRARY)
+    assert (report.id, report.family) == ("run.differs", FailureFamily.LIBRARY), (
+        report.sentence
+    )
     assert "; Python openai: no response." in report.results[-1].diagnosis.sentence
 
 
@@ -107,7 +107,7 @@ def test_the_option_runs_the_programs(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setenv("READBACK_API_KEY", readback.api_key)
-    common = [readback.base_url, "--idle", "0", "--json"]
+    common = [readback.base_url, "--json"]
     assert main(common) == main([*common, "--run"]) == FailureFamily.NONE
     without, with_run = map(json.loads, capsys.readouterr().out.splitlines())
     assert with_run["findings"][-1]["id"] == "run.same"
@@ -139,7 +139,7 @@ def test_the_key_is_on_no_command_line_and_in_no_report(
     report = probed(readback.base_url, readback.api_key)
     assert report.results[-1].diagnosis.id == "run.same"
     assert "--config -" in only_curl.read_text()
-    shown = formats.as_json(report) + formats.as_markdown(report)
+    shown = json_report.as_json(report) + text.as_short(report)
     assert readback.api_key not in only_curl.read_text() + shown
 
 
@@ -148,7 +148,7 @@ def test_programs_without_a_response_do_not_look_as_if_they_work(
 ) -> None:
     report = probed(f"http://127.0.0.1:{closed_port()}/v1", mint())
     assert report.id == "tcp.refused"
-    assert report.results[-1].diagnosis.id == "run.no_response"
+    assert report.results[-1].diagnosis.id == "run.none"
     assert "connect" in report.results[-1].diagnosis.details[0]
     assert only_curl.exists()
 

@@ -19,6 +19,7 @@ from tests.probe.misfortunes.intermittent import INTERMITTENT
 from tests.probe.misfortunes.judging import BLAME, Misfortune
 from tests.probe.misfortunes.network import NETWORK
 from tests.probe.misfortunes.proxies import PROXIES
+from tests.probe.misfortunes.reported import REPORTED
 from tests.probe.misfortunes.requests import REQUESTS
 from tests.probe.misfortunes.services import SERVICES
 from tests.probe.misfortunes.sites import SITES
@@ -56,4 +57,5 @@ MISFORTUNES = (
     + ANSWERS
     + TEXTS
     + INTERMITTENT
+    + REPORTED
 )

@@ -367,9 +367,6 @@ _FIELDS_OF_HTTP = (
         shows=("HTTP/1.0",),
     ),
     _row(
-        "connections are always closed", with_fields(Connection="close"), "connection"
-    ),
-    _row(
         "103 Early Hints comes before answers",
         editing(
             lambda r: replace(

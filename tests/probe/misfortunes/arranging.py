@@ -21,7 +21,6 @@ import pytest
 
 from readback.probe.connection import stores
 from tests.probe import broken_servers, name_server
-from tests.probe.lossy import lose_packets
 from tests.probe.misfortunes import gateway as gateways
 from tests.probe.misfortunes.gateway import Behavior, gateway, pass_on, proxying
 from tests.probe.misfortunes.judging import Misfortune
@@ -200,7 +199,6 @@ def in_own_network(
     host: str = "127.0.0.1",
     behave: Behavior = pass_on,
     listen: str = "127.0.0.1",
-    loses_one_in: int = 0,
     **changes: Any,
 ) -> Arrange:
     """The service is on loopback of a network that was prepared for it.
@@ -218,9 +216,7 @@ def in_own_network(
             _trust_everywhere(network, resources.authority.root.read_text())
         tls = (lambda _: context) if context else None
         upstream = resources.readback.base_url
-        with gateway(upstream, behave, address=(listen, 8000), tls=tls) as server:
-            if loses_one_in:
-                lose_packets(server.socket, loses_one_in)
+        with gateway(upstream, behave, address=(listen, 8000), tls=tls):
             url = f"{'https' if is_name else 'http'}://{host}:8000/v1"
             yield replace(ProbeInput(url, resources.readback.api_key, 5.0), **changes)
 

@@ -7,7 +7,6 @@ from datetime import timedelta
 
 from tests.probe import setups_tls, tls_servers
 from tests.probe.misfortunes.arranging import kind_of, on_socket, over_tls
-from tests.probe.misfortunes.gateway import with_fields
 from tests.probe.misfortunes.judging import Misfortune
 from tests.probe.setups import Resources
 from tests.support.authority import DAY, Authority
@@ -232,13 +231,6 @@ _HANDSHAKES = (
         _changed(setups_tls.know_no_name),
         "name",
         by="you operator",
-    ),
-    _row(
-        "the server closes every connection behind TLS",
-        _serving(),
-        shows=("needs a new connection",),
-        by="operator network you",
-        behave=with_fields(Connection="close"),
     ),
 )
 _SOCKETS = tuple(

@@ -322,11 +322,6 @@ _KEYS = (
         lambda key: f"-H 'Authorization: Bearer {key}'",
         "header|text|around",
     ),
-    _key(
-        "base64 with a line break",
-        lambda key: base64.b64encode(f"{key}\n".encode()).decode(),
-        "base64",
-    ),
     _key("the key twice", lambda key: f"{key}{key}", "more than once|twice"),
     _key("a password", lambda _: "correct horse battery staple", "key"),
     _key("an e-mail address", lambda _: "alice@example.org", "key"),

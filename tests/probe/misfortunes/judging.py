@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from readback.probe.common.results import Diagnosis, Fixer, Verdict
-from readback.probe.output import formats
+from readback.probe.output.text import as_long
 from readback.probe.report import ProbeReport
 from tests.probe.setups import Arrange
 
@@ -95,7 +95,7 @@ def _incomplete(misfortune: Misfortune, report: ProbeReport) -> str:
     for pattern in misfortune.says if report.decisive else ():
         if not re.search(pattern, verdict, re.IGNORECASE):
             return f"the verdict does not say “{pattern}”"
-    text = formats.as_text(report)
+    text = as_long(report)
     for pattern in misfortune.shows:
         if not re.search(pattern, text, re.IGNORECASE):
             return f"the report does not show “{pattern}”"

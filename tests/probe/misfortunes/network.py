@@ -70,7 +70,7 @@ def _hosts(text: str):
 
 
 def _named(name, prepare, *says, by="you network operator", host=HOST, **more):
-    options = ("timeout", "listen", "loses_one_in")
+    options = ("timeout", "listen")
     extra = {k: more.pop(k) for k in options if k in more}
 
     def with_addresses(network: OwnNetwork) -> None:
@@ -471,16 +471,6 @@ _TCP = (
         elsewhere("http://[fe80::1]:8000/v1"),
         "zone|link-local|interface|%",
         by="you network",
-    ),
-    *(
-        _named(
-            f"one of {number} packets is lost on the way to the service",
-            _resolving(names(_HERE)),
-            *("packets are lost", r"\d+ of \d+ requests"),
-            by="network",
-            loses_one_in=number,
-        )
-        for number in (2, 3, 8)
     ),
 )
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from _pytest.outcomes import Skipped
 
-from readback.probe.output import formats
+from readback.probe.output.text import as_long
 from tests.probe import resources as setup
 from tests.probe.misfortunes.judging import (
     LONGEST_SECONDS,
@@ -27,7 +27,6 @@ from tests.probe.misfortunes.judging import (
     judge,
 )
 from tests.probe.probing import probed
-from tests.probe.russian import english_in
 from tests.probe.setups import Resources
 
 # A process that takes longer is ended: the probe did not stop by itself.
@@ -114,10 +113,7 @@ def attempt(
         for name, value in probe_input.environment.items():
             set_variable(name, value)
         report = probed(probe_input)
-    judgment = judge(one, report)
-    if judgment.told == Told.RIGHTLY and (words := english_in(report)):
-        judgment = Judgment(Told.PARTLY, f"in Russian it says “{words[0]}”")
-    return judgment, report.seconds, formats.as_text(report)
+    return judge(one, report), report.seconds, as_long(report)
 
 
 def write_report(folder: Path, outcome: Outcome) -> None:

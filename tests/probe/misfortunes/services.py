@@ -232,17 +232,16 @@ _APIS = (
     _row(
         "text-generation-inference has no list of models",
         when(is_chat, _COMPLETED, answering(404)),
-        "models|404",
+        "stream|models|404",
         chat="tgi",
         by="you operator network",
     ),
     _row(
         "a service without a list of models completes texts",
         when(is_chat, _COMPLETED, _NOT_FOUND),
-        "list of models",
-        by="you operator",
+        "stream",
+        by="operator",
         chat="m-1",
-        never=("--chat MODEL",),
     ),
     _row(
         "a service without a list of models, and no --chat",

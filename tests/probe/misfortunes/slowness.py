@@ -167,9 +167,6 @@ _LIMITS = (
     ),
     _limit("a gateway allows five requests a minute", _bucket(5, _GATEWAY_429), "17"),
     _limit("a gateway allows ten requests a minute", _bucket(10, _GATEWAY_429), "17"),
-    _limit(
-        "a gateway allows twenty requests a minute", _bucket(20, _GATEWAY_429), "17"
-    ),
     # The probe may do with less.
     _limit(
         "a gateway allows forty requests a minute",
@@ -197,8 +194,7 @@ _LIMITS = (
         blame="program",
     ),
     _limit("the probe uses up the rate of the service (8)", _bucket(8, _OWN_429)),
-    _limit("the probe uses up the rate of the service (20)", _bucket(20, _OWN_429)),
-    _limit("the probe uses up the rate of the service (35)", _bucket(35, _OWN_429)),
+    _limit("the probe uses up the rate of the service (12)", _bucket(12, _OWN_429)),
     _limit("completions alone are limited by a gateway", when(is_chat, _GATEWAY_429)),
     _limit(
         "the model list alone is limited by a gateway",

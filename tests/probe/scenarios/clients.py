@@ -3,9 +3,7 @@
 from readback.keys import mint
 from tests.probe.setups import Scenario
 from tests.probe.setups_clients import (
-    env_file,
     login_in_netrc,
-    proxy_for_another_host,
     proxy_for_this_machine,
     with_private_store,
     with_variables,
@@ -13,28 +11,13 @@ from tests.probe.setups_clients import (
 
 CLIENTS = (
     Scenario(
-        "a proxy is set in a variable that Node and Java do not read",
-        "clients.proxy_differs",
-        proxy_for_another_host,
-    ),
-    Scenario(
         "a proxy is set, and this machine itself is not excluded",
-        "clients.proxy_for_loopback",
+        "proxies.loopback",
         proxy_for_this_machine,
     ),
     Scenario(
-        "`NO_PROXY` contains an IPv6 network, which httpx cannot parse",
-        "clients.proxy_unusable",
-        with_variables(lambda _: {"NO_PROXY": "fd00::/8"}),
-    ),
-    Scenario(
-        "only `SSL_CERT_FILE` names the company's authority",
-        "clients.store_differs",
-        with_private_store(),
-    ),
-    Scenario(
         "`REQUESTS_CA_BUNDLE` names a file that does not exist",
-        "clients.store_unusable",
+        "clients.certificates",
         with_private_store(REQUESTS_CA_BUNDLE="/does/not/exist.pem"),
     ),
     Scenario("`.netrc` has a login for the host", "clients.netrc", login_in_netrc),
@@ -43,7 +26,6 @@ CLIENTS = (
         "clients.base_url_variable",
         with_variables(lambda _: {"OPENAI_BASE_URL": "http://other.test/v1"}),
     ),
-    Scenario("a `.env` file names another address", "clients.env_file", env_file),
     Scenario(
         "the key is in `OPENAI_API_KEY`, but no address in `OPENAI_BASE_URL`",
         "clients.base_url_missing",
@@ -58,10 +40,5 @@ CLIENTS = (
                 "OPENAI_API_KEY": mint(),
             }
         ),
-    ),
-    Scenario(
-        "`OPENAI_CUSTOM_HEADERS` replaces the key",
-        "clients.headers_variable",
-        with_variables(lambda _: {"OPENAI_CUSTOM_HEADERS": "Authorization: Basic x"}),
     ),
 )

@@ -33,12 +33,6 @@ ENDPOINT = (
         "key.readback_elsewhere",
         readback_key_elsewhere,
     ),
-    Scenario("another service requires a key", "key.needed", at_provider(key="")),
-    Scenario(
-        "another service does not accept the key",
-        "key.refused_elsewhere",
-        at_provider(key=_BAD_KEY),
-    ),
     Scenario(
         "another service responds as if there were no key",
         "key.refused_or_lost",
@@ -84,11 +78,6 @@ ENDPOINT = (
         at_provider(models=Answer(200, b'{"models":["gpt-small"]}')),
     ),
     Scenario(
-        "the list of models is not in an object",
-        "models.form",
-        at_provider(models=Answer(200, b'[{"id":"gpt-small"}]')),
-    ),
-    Scenario(
         "the model for the completion is not listed",
         "models.no_model",
         at_provider(chat="gpt-smal"),
@@ -130,7 +119,7 @@ ENDPOINT = (
     ),
     Scenario(
         "a stream contains an error",
-        "stream.error",
+        "stream.broken",
         at_provider(
             chat=MODEL,
             pause=0,
@@ -138,10 +127,5 @@ ENDPOINT = (
                 200, parts=(event("1"), b"data: " + error(message="Full") + b"\n\n")
             ),
         ),
-    ),
-    Scenario(
-        "a stream contains no part of a completion",
-        "stream.form",
-        at_provider(chat=MODEL, pause=0, streamed=Answer(200, parts=(b": wait\n\n",))),
     ),
 )

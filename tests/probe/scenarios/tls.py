@@ -5,7 +5,6 @@ from tests.probe.setups import Scenario, behind_tls, entered_as, on_broken_serve
 from tests.probe.setups_tls import (
     before_3_13,
     behind_intermediate,
-    by_authority,
     since_3_13,
     through_proxy,
     with_settings,
@@ -35,13 +34,8 @@ TLS = (
         setups_tls.without_date,
     ),
     Scenario(
-        "the certificate is not valid until tomorrow, also by the server's clock",
-        "tls.early_certificate",
-        behind_tls(since=DAY, until=9 * DAY),
-    ),
-    Scenario(
         "a private authority's intermediate certificate is missing",
-        "tls.incomplete_chain",
+        "tls.unknown_issuer",
         behind_intermediate(chain=[]),
     ),
     Scenario(
@@ -53,11 +47,6 @@ TLS = (
         "the certificate expires in three days",
         "tls.expires_soon",
         behind_tls(until=3 * DAY),
-    ),
-    Scenario(
-        "the certificate was issued by an unknown authority",
-        "tls.unknown_issuer",
-        behind_tls(trusted=False),
     ),
     Scenario(
         "a proxy intercepts TLS with its own certificate",
@@ -76,11 +65,6 @@ TLS = (
     ),
     Scenario(
         "`http://` is used for a TLS port", "http.tls_port", behind_tls(scheme="http")
-    ),
-    Scenario(
-        "`https://` is used for a port without TLS",
-        "tls.not_tls",
-        on_broken_server(broken_servers.greet, "https"),
     ),
     Scenario(
         "the connection is closed during the TLS handshake",
@@ -103,59 +87,14 @@ TLS = (
         since_3_13(behind_tls(changes=setups_tls.UNIDENTIFIED)),
     ),
     Scenario(
-        "the store has no root certificate, and Python 3.12 or older runs",
-        "tls.partial",
-        before_3_13(behind_intermediate(trusted="intermediate")),
-    ),
-    Scenario(
-        "the store has no root certificate, and Python 3.13 accepts that",
-        "tls.partial_older",
-        since_3_13(behind_intermediate(trusted="intermediate")),
-    ),
-    Scenario(
         "a private authority issued the certificate of a host on the Internet",
         "tls.private_authority",
         through_proxy("api.example", certified="api.example"),
     ),
     Scenario(
-        "the certificate has only a common name",
-        "tls.only_common_name",
-        behind_tls(changes=setups_tls.ONLY_COMMON_NAME),
-    ),
-    Scenario(
-        "the server sends its certificates in the wrong order",
-        "tls.chain_order",
-        setups_tls.chain_out_of_order,
-    ),
-    Scenario(
         "`SSL_CERT_FILE` names a file that does not exist",
-        "tls.store_missing",
+        "tls.store",
         with_variable("SSL_CERT_FILE", setups_tls.missing),
-    ),
-    Scenario(
-        "`SSL_CERT_FILE` names something that cannot be read",
-        "tls.store_unreadable",
-        with_variable("SSL_CERT_FILE", setups_tls.directory),
-    ),
-    Scenario(
-        "`SSL_CERT_FILE` names a file without certificates",
-        "tls.store_empty",
-        with_variable("SSL_CERT_FILE", setups_tls.without_certificates),
-    ),
-    Scenario(
-        "`SSL_CERT_FILE` names a damaged file",
-        "tls.store_broken",
-        with_variable("SSL_CERT_FILE", setups_tls.damaged),
-    ),
-    Scenario(
-        "`SSL_CERT_DIR` names a directory without hashes",
-        "tls.store_no_hashes",
-        with_variable("SSL_CERT_DIR", setups_tls.without_hashes),
-    ),
-    Scenario(
-        "`SSLKEYLOGFILE` names a file that cannot be written",
-        "tls.key_log",
-        with_variable("SSLKEYLOGFILE", setups_tls.missing),
     ),
     Scenario(
         "an intermediate certificate has expired",
@@ -168,49 +107,14 @@ TLS = (
         setups_tls.clock_off,
     ),
     Scenario(
-        "the wildcard of the certificate covers one part of a name only",
-        "tls.wildcard",
-        through_proxy("a.b.echo.example", certified="*.echo.example"),
-    ),
-    Scenario(
-        "the address has an IP address, and the certificate a host name",
-        "tls.ip_address",
-        setups_tls.reached_by_address,
-    ),
-    Scenario(
-        "a gateway presents its built-in certificate",
-        "tls.default_certificate",
-        behind_tls(
-            trusted=False,
-            self_signed=True,
-            host="TRAEFIK DEFAULT CERT",
-            changes=setups_tls.ONLY_COMMON_NAME,
-        ),
-    ),
-    Scenario(
         "the server does not send its intermediate certificate",
         "tls.missing_intermediate",
         behind_intermediate(chain=[], issued=setups_tls.ISSUER_ADDRESS),
     ),
     Scenario(
         "the authority may not issue certificates for the host",
-        "tls.name_constraints",
-        behind_intermediate(changes=setups_tls.NOT_FOR_LOCALHOST),
-    ),
-    Scenario(
-        "the certificate is meant for clients",
-        "tls.wrong_purpose",
-        behind_tls(changes=setups_tls.FOR_CLIENTS),
-    ),
-    Scenario(
-        "the key of the certificate is too small",
-        "tls.weak_certificate",
-        behind_tls(new_key=setups_tls.small_key),
-    ),
-    Scenario(
-        "the certificate was issued by one that is no authority",
         "tls.untrusted",
-        by_authority(setups_tls.NO_AUTHORITY),
+        behind_intermediate(changes=setups_tls.NOT_FOR_LOCALHOST),
     ),
     Scenario(
         "the server requires a client certificate",
@@ -229,46 +133,19 @@ TLS = (
     ),
     Scenario(
         "the server speaks only HTTP/2",
-        "tls.http2_only",
+        "tls.refused",
         on_broken_server(
             tls_servers.send_alert(tls_servers.NO_APPLICATION_PROTOCOL), "https"
         ),
     ),
     Scenario(
         "the server speaks only HTTP/2, without TLS",
-        "http.http2_only",
+        "http.malformed",
         on_broken_server(tls_servers.speak_http2),
     ),
     Scenario(
         "the server speaks only TLS 1.1",
         "tls.old_version",
         with_settings(setups_tls.only_tls_1_1, new_key=setups_tls.rsa_key),
-    ),
-    Scenario(
-        "the key exchange of the server is too weak",
-        "tls.weak_server",
-        setups_tls.weak_server,
-    ),
-    Scenario(
-        "the server does not support secure renegotiation",
-        "tls.legacy_renegotiation",
-        on_broken_server(tls_servers.without_secure_renegotiation, "https"),
-    ),
-    Scenario(
-        "the server sends a huge certificate",
-        "tls.broken",
-        on_broken_server(tls_servers.huge_certificate, "https"),
-    ),
-    Scenario(
-        "the server accepts none of the offered TLS parameters",
-        "tls.refused",
-        with_settings(setups_tls.only_a_cipher_that_clients_refuse),
-    ),
-    Scenario(
-        "the server requires a host name, and the address has an IP address",
-        "tls.needs_name",
-        on_broken_server(
-            tls_servers.send_alert(tls_servers.HANDSHAKE_FAILURE), "https"
-        ),
     ),
 )

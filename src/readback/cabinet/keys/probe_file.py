@@ -19,10 +19,9 @@ NAME = "probe.pyz"
 _INTERPRETER = b"#!/usr/bin/env python3\n"
 _PACKAGE = Path(__file__).parents[2]
 _OWN_FILES = ("__init__.py", "contract.py", "keys.py")
-# rich imports pygments and markdown-it only for features that the probe does not use.
-_PACKAGES = ("certifi", "rich")
+_PACKAGES = ("certifi",)
 _OWN = "readback-api"
-_SUFFIXES = {".py", ".pem", ".mjs", ".go", ".java", ".json", ".css"}
+_SUFFIXES = {".py", ".pem", ".mjs", ".txt", ".css"}
 _OMITTED_FOLDERS = {"tests", "__pycache__"}
 _READABLE_FILE = 0o100644 << 16
 _UNIX = 3

@@ -31,21 +31,17 @@ from typing import NamedTuple
 
 from readback.contract import MODEL, ROLE
 from readback.probe.common.background import BackgroundCall
+from readback.probe.common.catalogue import diagnose, say
 from readback.probe.common.formatting import sanitize
 from readback.probe.common.results import Diagnosis, Fact, ProbeError
-from readback.probe.diagnoses import diagnose
 from readback.probe.service.answers import inside
 from readback.probe.service.echo import MARKS
 from readback.probe.transport.context import ProbeContext
 from readback.probe.transport.exchanges import parse_json
 
 _NO_KEY = "no-key"
-_NO_RESPONSE = "no response"
 _PACKAGE = "readback.probe.clients"
 _START_SECONDS = 20.0
-_COMPILE_SECONDS = 40.0
-# The compiler of Go must not look for another version of itself in the network.
-_LOCAL_GO = {"GO111MODULE": "off", "GOTOOLCHAIN": "local"}
 _PACKAGES = ("requests", "httpx", "openai")
 
 
@@ -71,8 +67,10 @@ def check(context: ProbeContext) -> Diagnosis:
         return diagnose("run.none")
     outcomes = {name: _outcome(answer) for name, answer in answers.items()}
     if request.key != _NO_KEY:
-        echoed = ", then 200 with the same text" if request.body else ""
-        outcomes["this probe"] = f"status 200{echoed}"
+        facts = {"models": 200, "chat": 200, "text": say("the same text")}
+        echoed = say("status {models}, then {chat} with {text}", **facts)
+        plain = say("status {status}", status=200)
+        outcomes[say("this probe")] = echoed if request.body else plain
     diagnosis = _compare(outcomes)
     programs: dict[str, Fact] = {
         name: {
@@ -87,26 +85,27 @@ def check(context: ProbeContext) -> Diagnosis:
         + (f": {answer.error}" if answer.error else "")
         for name, answer in answers.items()
     )
-    facts = {**diagnosis.facts, "programs": programs}
-    return replace(diagnosis, details=tuple(lines), facts=facts)
+    known = {**diagnosis.facts, "programs": programs}
+    return replace(diagnosis, details=tuple(lines), facts=known)
 
 
 def _outcome(answer: ProgramAnswer) -> str:
     if not answer.models:
-        return _NO_RESPONSE
+        return say("no response")
     if not answer.chat:
-        return f"status {answer.models}"
+        return say("status {status}", status=answer.models)
     text = inside(answer.content, "choices", 0, "message", "content")
-    same = "the same text" if text == MARKS else "another text"
-    return f"status {answer.models}, then {answer.chat} with {same}"
+    same = say("the same text") if text == MARKS else say("another text")
+    facts = {"models": answer.models, "chat": answer.chat, "text": same}
+    return say("status {models}, then {chat} with {text}", **facts)
 
 
 def _compare(outcomes: dict[str, str]) -> Diagnosis:
     groups: dict[str, list[str]] = {}
     for name, outcome in outcomes.items():
         groups.setdefault(outcome, []).append(name)
-    if set(groups) == {_NO_RESPONSE}:
-        return diagnose("run.no_response")
+    if set(groups) == {say("no response")}:
+        return diagnose("run.none")
     if len(groups) == 1:
         return diagnose("run.same", outcome=next(iter(groups)))
     said = (f"{', '.join(names)}: {outcome}" for outcome, names in groups.items())
@@ -174,16 +173,12 @@ def _packages(python: str) -> dict[str, str]:
     }
 
 
-def _send_with_file(
-    script: str, words: list[str], program: str, request: ClientRequest
-) -> ProgramAnswer:
+def _send_with_file(script: str, program: str, request: ClientRequest) -> ProgramAnswer:
     """Let a program run a script from a temporary file, which contains no secret."""
-    compiling = _COMPILE_SECONDS if words else 0.0
-    patient = replace(request, start_seconds=request.start_seconds + compiling)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / script
         path.write_text(_source(script), encoding="utf-8")
-        return _send_with_command([program, *words, str(path)], patient)
+        return _send_with_command([program, str(path)], request)
 
 
 def _send_with_curl(curl: str, request: ClientRequest) -> ProgramAnswer:
@@ -206,9 +201,7 @@ def _send_with_curl(curl: str, request: ClientRequest) -> ProgramAnswer:
 
 _BINARIES: dict[str, Callable[[str, ClientRequest], ProgramAnswer]] = {
     "curl": _send_with_curl,
-    "node": partial(_send_with_file, "ask.mjs", []),
-    "java": partial(_send_with_file, "Ask.java", []),
-    "go": partial(_send_with_file, "ask.go", ["run"]),
+    "node": partial(_send_with_file, "ask.mjs"),
 }
 
 
@@ -256,7 +249,7 @@ def _send_with_command(
     models = _status(found.get("models", ""))
     error = found.get("error", "")
     if not models and not error:
-        error = complaint.strip().rpartition("\n")[2] or "it printed nothing"
+        error = complaint.strip().rpartition("\n")[2] or say("it printed nothing")
     try:
         body = base64.b64decode(content)
     except ValueError:
@@ -292,7 +285,6 @@ def _run(command: list[str], given: str, limit: float) -> tuple[str, str]:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env={**os.environ, **_LOCAL_GO},
             # Its children are stopped together with it.
             start_new_session=True,
         )
@@ -301,7 +293,7 @@ def _run(command: list[str], given: str, limit: float) -> tuple[str, str]:
     try:
         out, err = process.communicate(given.encode("utf-8", "replace"), limit)
     except subprocess.TimeoutExpired:
-        return "", f"no end within {limit:g} s"
+        return "", say("no end within {limit} s", limit=f"{limit:g}")
     finally:
         if process.poll() is None:
             if hasattr(os, "killpg"):

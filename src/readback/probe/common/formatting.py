@@ -14,17 +14,19 @@ import base64
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from readback.keys import KEY_LIKE
-from readback.probe.common.results import Fact
+from readback.probe.common.catalogue import diagnose, say
+from readback.probe.common.results import Diagnosis, Fact
 
 _MAX_LENGTH = 160
 # No pattern looks at more of what a server sent: a URL with a login, a cookie and a
 # message together are shorter, and the rest is thrown away anyway.
 _SEARCHED_LENGTH = 4096
 # The pattern needs linear time, whatever a peer sends.
-_TITLE = re.compile(rb"<title[^<>]*>([^<]*)</title>", re.IGNORECASE)
+_TITLE = re.compile("<title[^<>]*>([^<]*)</title>", re.IGNORECASE)
 HIDDEN = "…"
 # A shorter text is a part of many words, and replacing it would spoil the report.
 _SHORTEST = 6
@@ -40,6 +42,7 @@ _AFTER_NAME = re.compile(
     re.IGNORECASE,
 )
 _URL = re.compile("https?://", re.IGNORECASE)
+_UNITS = {"{number} days": 86_400, "{number} h": 3_600, "{number} min": 60}
 _PATTERNS = (
     # The login of a URL, then the values of its parameters and its fragment.
     (re.compile(r"(?<=://)[^\s/?#\"'<>]*@"), ""),
@@ -58,17 +61,17 @@ def format_duration(seconds: float) -> str:
     """Return a duration with about two significant digits and its unit."""
     milliseconds = seconds * 1000
     if milliseconds >= 1000:
-        return f"{seconds:.1f} s"
-    return f"{milliseconds:.0f} ms" if milliseconds >= 10 else f"{milliseconds:.1f} ms"
+        return say("{number} s", number=f"{seconds:.1f}")
+    digits = 0 if milliseconds >= 10 else 1
+    return say("{number} ms", number=f"{milliseconds:.{digits}f}")
 
 
 def format_offset(seconds: float) -> str:
     """Return a difference between two clocks in the largest unit that fits."""
-    for unit, size in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
+    for text, size in _UNITS.items():
         if seconds >= size:
-            count = round(seconds / size)
-            return f"{count} {unit}{'s' if count > 1 else ''}"
-    return f"{seconds:.0f} seconds"
+            return say(text, number=round(seconds / size))
+    return say("{number} s", number=f"{seconds:.0f}")
 
 
 def sanitize(text: str) -> str:
@@ -83,13 +86,14 @@ def sanitize(text: str) -> str:
 def listed(names: Iterable[str]) -> str:
     """Return names as a person would write them: "a, b and c"."""
     *first, last = names
-    return f"{', '.join(first)} and {last}" if first else last
+    both = {"first": ", ".join(first), "last": last}
+    return say("{first} and {last}", **both) if first else last
 
 
-def page_title(page: bytes) -> str:
+def page_title(page: str) -> str:
     """Return the title of a web page, safe to show, or "" if it has none."""
     match = _TITLE.search(page)
-    return sanitize(match[1].decode("utf-8", "replace")) if match else ""
+    return sanitize(match[1]) if match else ""
 
 
 def code_points(text: str) -> str:
@@ -98,7 +102,7 @@ def code_points(text: str) -> str:
     for one in text:
         hidden = unicodedata.combining(one) or one.isspace() or not one.isprintable()
         shown.append(f"U+{ord(one):04X}" if hidden else f"U+{ord(one):04X} {one}")
-    return " ".join(shown) or "nothing"
+    return " ".join(shown) or say("nothing")
 
 
 def without_credentials(text: str) -> str:
@@ -126,6 +130,11 @@ class Redactor:
             escaped = quote(secret, safe="", errors="replace")
             repeated = (secret, secret.strip(), unquote(secret), escaped)
             forms.update(dict.fromkeys((*repeated, encoded.rstrip("=")), mask))
+            if len(secret) >= _LONGEST_WORD:
+                raw = secret.encode("utf-8", "replace").hex()
+                others = (raw, raw.upper(), secret[::-1], " ".join(secret))
+                cases = (secret.upper(), secret.lower(), secret.replace("-", "%2D"))
+                forms.update(dict.fromkeys((*others, *cases), mask))
         self._masks = {}
         for one in sorted(forms, key=len, reverse=True):
             if len(one) < _SHORTEST:
@@ -161,6 +170,20 @@ class Redactor:
             return HIDDEN
         is_part = _is_random(part) and any(part in one for one in self._masks)
         return token.replace(part, HIDDEN) if is_part else token
+
+
+def redacted(diagnosis: Diagnosis, redactor: Redactor) -> Diagnosis:
+    """Return the diagnosis without credentials or what a terminal would interpret.
+
+    The templates are ours: only the facts in them can contain a secret, so a key that
+    is a common word does not spoil the sentence.
+    """
+    facts = {name: redactor.fact(fact) for name, fact in diagnosis.facts.items()}
+    return replace(
+        diagnose(diagnosis.id, figure="", **facts),
+        figure=redactor.text(diagnosis.figure),
+        details=tuple(map(redactor.text, diagnosis.details)),
+    )
 
 
 def secrets_in(url: str, *, and_path: bool = False) -> Iterator[str]:

@@ -75,34 +75,16 @@ class FailureFamily(IntEnum):
 
 
 class Fixer(_Word):
-    """Who can fix a problem; the name in lower case is part of the JSON report."""
+    """Who can fix a problem; the name in lower case is part of the JSON report.
+
+    The catalogue names it in the same way, and has the words in both languages.
+    """
 
     NOBODY = ""
     YOU = "you"
     NETWORK = "your network's administrator"
     OPERATOR = "the operator of the service"
     AUTHORS = "the authors of the probe"
-
-
-class Culprit(_Word):
-    """Where to look first, and who can fix it."""
-
-    fixer: Fixer
-
-    def __new__(cls, words: str, fixer: Fixer) -> Culprit:
-        culprit = str.__new__(cls, words)
-        culprit._value_ = words
-        culprit.fixer = fixer
-        return culprit
-
-    NONE = "", Fixer.NOBODY
-    INPUT = "the address or key you entered", Fixer.YOU
-    MACHINE = "this machine", Fixer.YOU
-    NETWORK = "the network between you and the service", Fixer.NETWORK
-    PROXY = "a proxy or gateway between you and the service", Fixer.NETWORK
-    SERVICE = "the service or its operator", Fixer.OPERATOR
-    LIBRARY = "the client library", Fixer.YOU
-    PROBE = "the probe itself", Fixer.AUTHORS
 
 
 @dataclass(frozen=True)
@@ -112,7 +94,7 @@ class Diagnosis:
     id: str
     verdict: Verdict
     family: FailureFamily
-    culprit: Culprit
+    fixer: Fixer
     sentence: str
     hint: str = ""
     figure: str = ""

@@ -92,7 +92,7 @@ class Certificate:
         return self.since <= moment <= self.until
 
 
-UNREADABLE = Certificate("an unknown name", "an unknown issuer", None, None)
+UNREADABLE = Certificate("?", "?", None, None)
 
 
 def read(der: bytes) -> Certificate:
@@ -174,7 +174,7 @@ def _name(sequence: bytes) -> str:
         (_, kind), (_, value) = _values(pair)
         parts[kind] = value.decode("utf-8", "replace")
     known = [parts.get(_COMMON_NAME), parts.get(_ORGANIZATION)]
-    return ", ".join(dict.fromkeys(part for part in known if part)) or "(no name)"
+    return ", ".join(dict.fromkeys(part for part in known if part)) or "?"
 
 
 def _host(tag: int, value: bytes) -> str:

@@ -16,12 +16,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from readback.probe.common.catalogue import diagnose, say
 from readback.probe.common.formatting import format_duration, sanitize
 from readback.probe.common.results import Diagnosis, Fact, ProbeError
-from readback.probe.diagnoses import diagnose
 from readback.probe.entered.base_url import (
     is_ip_address,
-    is_mdns_name,
     is_public_name,
     private_name,
 )
@@ -37,7 +36,7 @@ HOSTS_FILE = (
     if os.name == "nt"
     else Path("/etc/hosts")
 )
-_CONTAINER_HOSTS = (
+CONTAINER_HOSTS = (
     *("host.docker.internal", "gateway.docker.internal", "host.containers.internal"),
     "host.minikube.internal",
 )
@@ -47,6 +46,8 @@ _WELL_KNOWN = (
     *("api.openai.com", "api.anthropic.com", "api.deepseek.com", "api.groq.com"),
     *("api.mistral.ai", "openrouter.ai", "generativelanguage.googleapis.com"),
 )
+# RFC 2606 §3: it always exists, and belongs to nobody.
+_PUBLIC_NAME = "example.com."
 _UNKNOWN = {socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)}
 
 
@@ -60,7 +61,7 @@ def check(route: Route, timeout: float) -> tuple[Diagnosis, list[str]]:
     except OSError as error:
         reason = sanitize(error.strerror or str(error))
         if error.errno in (errno.EMFILE, errno.ENFILE):
-            raise ProbeError("tcp.too_many_files", reason=reason) from None
+            raise ProbeError("tcp.exhausted", reason=reason) from None
         # A resolver that has asked several times, and got no answer.
         waited = time.monotonic() - started
         if error.errno == socket.EAI_AGAIN and waited > _SLOW_SECONDS:
@@ -69,48 +70,53 @@ def check(route: Route, timeout: float) -> tuple[Diagnosis, list[str]]:
         if error.errno in _UNKNOWN and route.proxy:
             id = "proxy.unknown_host"
         elif error.errno in _UNKNOWN:
-            id = _unknown_id(route.host)
-        near = next(iter(_meant(route.host)), "")
-        facts = {"near": near, "zone": route.host.partition("%")[2]}
-        raise _error(id, route, reason=reason, **facts) from None
-    if is_ip_address(route.host):
-        return diagnose("dns.literal", host=route.host), addresses
+            is_public = is_public_name(route.host) and "%" not in route.host
+            is_container = route.host in CONTAINER_HOSTS
+            is_known = (is_public and not is_container) or bool(_meant(route.host))
+            id = "dns.unknown" if is_known else "dns.unknown_private"
+        raise _error(id, route, reason=reason) from None
+    id, kind = _judge(route, addresses, timeout, elapsed)
     diagnosis = diagnose(
-        _diagnosis_id(route, addresses, timeout, elapsed),
+        id,
         figure=format_duration(elapsed),
         seconds=format_duration(elapsed),
         host=route.host,
         addresses=", ".join(addresses),
+        kind=kind,
+        cause=kind,
         milliseconds=round(elapsed * 1000, 3),
     )
     return diagnosis, addresses
 
 
 def _error(id: str, route: Route, **facts: Fact) -> ProbeError:
-    if route.unused_proxy and is_public_name(route.host):
-        facts = {"reason": "the name cannot be resolved", "setting": route.unused_proxy}
+    is_public = is_public_name(route.host)
+    # A name that a resolver does not know may still be known to the proxy, but only if
+    # the resolver does not know any public name.
+    is_alone = bool(route.unused_proxy) and is_public
+    if is_alone and not _resolves(_PUBLIC_NAME, route.port):
+        reason = say("the name cannot be resolved")
+        facts = {"reason": reason, "setting": route.unused_proxy}
         id = "proxies.system_needed"
     if route.proxy:
         facts |= {"variable": route.proxy.variable}
-    kind = private_name(route.host)
-    return ProbeError(id, host=route.host, kind=kind, **facts)
+    kind = private_name(route.host) or say("of containers, .local or an interface")
+    near = _meant(route.host)
+    meant = say(" You probably mean {near}.", near=near) if near else ""
+    return ProbeError(id, host=route.host, kind=kind, near=meant, **facts)
 
 
-def _unknown_id(host: str) -> str:
-    if "%" in host:
-        return "dns.unknown_zone"
-    if host in _CONTAINER_HOSTS:
-        return "dns.unknown_docker"
-    if _meant(host):
-        return "dns.misspelt"
-    if is_mdns_name(host):
-        return "dns.unknown_mdns"
-    return "dns.unknown_private" if private_name(host) else "dns.unknown"
+def _resolves(name: str, port: int) -> bool:
+    try:
+        return bool(resolve_within(name, port, _SLOW_SECONDS))
+    except OSError:
+        return False
 
 
-def _meant(host: str) -> list[str]:
+def _meant(host: str) -> str:
     """Return the well-known name that differs from this one by a letter or two."""
-    return difflib.get_close_matches(host, _WELL_KNOWN, 1, cutoff=0.88)
+    found = difflib.get_close_matches(host, _WELL_KNOWN, 1, cutoff=0.88)
+    return found[0] if found and found[0] != host else ""
 
 
 def is_in_hosts_file(host: str) -> bool:
@@ -122,26 +128,31 @@ def is_in_hosts_file(host: str) -> bool:
     return any(host in line.partition("#")[0].lower().split()[1:] for line in lines)
 
 
-def _diagnosis_id(
+def _judge(
     route: Route, addresses: list[str], timeout: float, elapsed: float
-) -> str:
+) -> tuple[str, str]:
+    """Return the id of the finding, and what is special about the addresses."""
     ok = "dns.slow" if elapsed > _SLOW_SECONDS else "dns.ok"
+    if is_ip_address(route.host):
+        return "dns.ok", say(" (an IP address needs no DNS)")
     if route.proxy or not is_public_name(route.host):
-        return ok
+        return ok, ""
     if is_in_hosts_file(route.host):
-        return "dns.hosts_file"
+        return "dns.hosts_file", say("a line in the hosts file of this machine")
     found = range_of(addresses)
     if found == "faked":
-        return "dns.fake_ip"
+        return ok, say(" (made up by a VPN or proxy program)")
     if not found:
-        return ok
+        return ok, ""
     # A name that does not exist. The last dot keeps the resolver from adding the domain
     # of this network.
     nowhere = f"x{secrets.token_hex(12)}.com."
     with suppress(OSError):
         if set(addresses) & set(resolve_within(nowhere, 443, timeout)):
-            return "dns.answers_everything"
-    return "dns.this_machine" if found == "here" else "dns.private"
+            return "dns.answers_everything", ""
+    if found == "here":
+        return "dns.hosts_file", say("the hosts file or a DNS server that blocks it")
+    return ok, say(" (only in a private network)")
 
 
 # The first range that contains all addresses of a host says what they are. The faked

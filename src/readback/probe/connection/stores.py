@@ -18,8 +18,9 @@ from errno import EPIPE
 
 import certifi
 
+from readback.probe.common.catalogue import say
 from readback.probe.common.formatting import sanitize
-from readback.probe.common.results import ProbeError
+from readback.probe.common.results import Fact, ProbeError
 from readback.probe.transport.handshake import new_context
 
 _FILE, _FOLDER, _KEY_LOG = "SSL_CERT_FILE", "SSL_CERT_DIR", "SSLKEYLOGFILE"
@@ -59,7 +60,7 @@ def find() -> CertificateStores:
         _log_keys(new_context())
     except OSError as error:
         name = sanitize(os.environ[_KEY_LOG])
-        stores.trouble = ProbeError("tls.key_log", path=name, reason=_reason(error))
+        stores.trouble = _trouble(_KEY_LOG, name, _reason(error))
     certifis = CertificateStore(StoreKind.CERTIFI, _new_context())
     carried = [certifis] if _load_certifi(certifis.trust) else []
     if not is_named():
@@ -72,13 +73,26 @@ def find() -> CertificateStores:
             stores.has_machine_store |= bool(folder) and _has_hashes(folder)
         stores.usable = [*carried, CertificateStore(StoreKind.MACHINE, machine)]
         return stores
-    named = CertificateStore(StoreKind.VARIABLE, _new_context())
+    chosen = CertificateStore(StoreKind.VARIABLE, _new_context())
     try:
-        _load_variables(named.trust)
-        stores.usable = [named, *carried]
+        _load_variables(chosen.trust)
+        stores.usable = [chosen, *carried]
     except ProbeError as error:
-        stores.usable, stores.trouble = carried or [named], error
+        stores.usable, stores.trouble = carried or [chosen], error
+    # Tried last: if only this one trusts the server, the variable is the cause.
+    stores.usable.append(CertificateStore(StoreKind.MACHINE, _machine()))
     return stores
+
+
+def _machine() -> ssl.SSLContext:
+    """Return a context with the store of this machine, whatever the variables say."""
+    trust = _new_context()
+    paths = ssl.get_default_verify_paths()
+    with suppress(OSError, ValueError):
+        trust.load_verify_locations(paths.openssl_cafile)
+    with suppress(OSError, ValueError):
+        trust.load_verify_locations(capath=paths.openssl_capath)
+    return trust
 
 
 def together() -> ssl.SSLContext:
@@ -115,7 +129,7 @@ def _log_keys(trust: ssl.SSLContext) -> None:
     """Do what Python does with SSLKEYLOGFILE for every new connection."""
     if name := os.environ.get(_KEY_LOG):
         if os.path.exists(name) and stat.S_ISFIFO(os.stat(name).st_mode):
-            raise OSError(EPIPE, "it is a pipe")  # Opening it could hang.
+            raise OSError(EPIPE, say("it is a pipe"))  # Opening it could hang.
         trust.keylog_filename = name
 
 
@@ -133,26 +147,26 @@ def _load_variables(trust: ssl.SSLContext) -> None:
         if name := os.environ.get(_FILE, ""):
             # Reading a pipe or a device could hang.
             if not stat.S_ISREG(os.stat(name).st_mode):
-                raise _trouble("tls.store_unreadable", _FILE, name, "it is not a file")
+                raise _trouble(_FILE, name, say("it is not a file"))
             trust.load_verify_locations(cafile=name)
     except FileNotFoundError:
-        raise _trouble("tls.store_missing", _FILE, name) from None
+        raise _trouble(_FILE, name, say("it does not exist")) from None
     except ssl.SSLError as error:
         is_empty = error.reason in _NO_CERTIFICATE
-        id = "tls.store_empty" if is_empty else "tls.store_broken"
-        raise _trouble(id, _FILE, name, _reason(error)) from None
+        empty = say("it contains no certificate in PEM format")
+        raise _trouble(_FILE, name, empty if is_empty else _reason(error)) from None
     except (OSError, ValueError) as error:
-        raise _trouble("tls.store_unreadable", _FILE, name, _reason(error)) from None
+        raise _trouble(_FILE, name, _reason(error)) from None
     if not (names := os.environ.get(_FOLDER)):
         return
     folders = [name for name in names.split(os.pathsep) if os.path.isdir(name)]
     if not folders:
-        raise _trouble("tls.store_missing", _FOLDER, names)
+        raise _trouble(_FOLDER, names, say("it does not exist"))
     try:
         if not any(map(_has_hashes, folders)):
-            raise _trouble("tls.store_no_hashes", _FOLDER, names)
+            raise _trouble(_FOLDER, names, say("its files are not named by hashes"))
     except OSError as error:
-        raise _trouble("tls.store_unreadable", _FOLDER, names, _reason(error)) from None
+        raise _trouble(_FOLDER, names, _reason(error)) from None
     trust.load_verify_locations(capath=names)
 
 
@@ -160,8 +174,15 @@ def _has_hashes(folder: str) -> bool:
     return any(_HASHED.fullmatch(name) for name in os.listdir(folder))
 
 
-def _trouble(id: str, variable: str, path: str, reason: str = "") -> ProbeError:
-    return ProbeError(id, variable=variable, path=sanitize(path), reason=reason)
+def _trouble(variable: str, path: str, reason: str) -> ProbeError:
+    facts = {"variable": variable, "path": sanitize(path), "reason": reason}
+    return ProbeError("tls.store", **facts)
+
+
+def named() -> dict[str, Fact]:
+    """Return the variable that names a store, and what it names."""
+    variable = _FILE if os.environ.get(_FILE) else _FOLDER
+    return {"variable": variable, "path": sanitize(os.environ.get(variable, ""))}
 
 
 def _reason(error: Exception) -> str:

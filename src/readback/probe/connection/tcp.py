@@ -8,17 +8,16 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+from readback.probe.common.catalogue import diagnose, say
 from readback.probe.common.formatting import format_duration
 from readback.probe.common.results import Diagnosis, Fact, ProbeError
 from readback.probe.connection import dns
-from readback.probe.diagnoses import diagnose
 from readback.probe.entered.base_url import is_ip_address, is_public_name
 from readback.probe.transport.connecting import LOCAL_ERRORS, ConnectAttempt, try_all
 from readback.probe.transport.route import Route
 
-_ON_THE_WAY = {errno.ENETUNREACH: "tcp.no_route", errno.EHOSTUNREACH: "tcp.rejected"}
 ROOT = Path("/")
-_CONTAINER_MARKS = {".dockerenv": "tcp.in_docker", "run/.containerenv": "tcp.in_podman"}
+_CONTAINER_MARKS = (".dockerenv", "run/.containerenv")
 _CONTAINER_GROUP = re.compile(r"docker|kubepods|containerd|libpod|lxc")
 
 
@@ -58,10 +57,7 @@ def _findings(attempts: list[ConnectAttempt]) -> dict[str, list[ConnectAttempt]]
     others = [one for one in tried if one.error and one not in broken]
     findings = {"tcp.partly": others, "tcp.v6_broken": broken}
     found = {id: failed for id, failed in findings.items() if failed}
-    if found:
-        return found
-    only_v6 = all(one.is_v6 for one in attempts if one.error is None)
-    return {"tcp.v6_only" if only_v6 else "tcp.ok": []}
+    return found or {"tcp.ok": []}
 
 
 def _no_connection(
@@ -82,9 +78,22 @@ def _no_connection(
         "timeout": f"{timeout:g}",
         "setting": route.unused_proxy,
         "attempts": _described(attempts),
+        "container": "",
+        "proxy_hint": "",
+        "cause": say("the hosts file or a DNS server that blocks it"),
     }
+    is_only_http = os.environ.get("http_proxy") or os.environ.get("HTTP_PROXY")
+    if route.target.is_encrypted and is_only_http:
+        hint = " HTTP_PROXY is set, but it is not used for https:// addresses."
+        facts["proxy_hint"] = say(hint)
+    if route.host in dns.CONTAINER_HOSTS:
+        hint = " A service on the host of a container must listen on 0.0.0.0."
+        facts["container"] = say(hint)
     if route.proxy:
         facts |= {"proxy": str(route.proxy), "variable": route.proxy.variable}
+        if dns.range_of([one.address for one in attempts]) == "here" and in_container():
+            hint = " Inside a container, that is the container itself."
+            facts["container"] = say(hint)
     return ProbeError(_no_connection_id(route, attempts, reported), **facts)
 
 
@@ -105,17 +114,14 @@ def _no_connection_id(
     addresses = [one.address for one in attempts]
     kind = dns.range_of(addresses)
     is_refused = reported.errno == errno.ECONNREFUSED
-    in_container = _container_id() if kind == "here" and is_refused else ""
     if route.proxy:
-        return "proxy.in_container" if in_container else "proxy.unreachable"
+        return "proxy.unreachable"
     is_public = not is_ip_address(route.host) and is_public_name(route.host)
-    if is_public and dns.is_in_hosts_file(route.host):
+    is_named = is_public and dns.is_in_hosts_file(route.host)
+    if is_named or (is_public and kind == "here"):
         return "tcp.hosts_file"
-    if is_public and kind == "here":
-        return "tcp.blocked_name"
-    is_link_local = all(one.lower().startswith("fe80:") for one in addresses)
-    if is_link_local and "%" not in route.host and reported.errno == errno.EINVAL:
-        return "tcp.needs_zone"
+    if reported.errno == errno.EINVAL:  # A link-local address without an interface.
+        return "tcp.no_route"
     if reported.lacks_ipv6:
         return "tcp.no_ipv6"
     if reported.errno in LOCAL_ERRORS:
@@ -123,28 +129,26 @@ def _no_connection_id(
     if kind == "faked":
         return "tcp.fake_ip"
     if is_refused:
-        return in_container or "tcp.refused"
+        is_here = kind == "here" and in_container()
+        return "tcp.in_container" if is_here else "tcp.refused"
     if kind == "private":
         return "tcp.private"
     if route.unused_proxy:
         return "proxies.system_needed"
     if reported.is_timeout:
         return "tcp.timeout"
-    return _ON_THE_WAY.get(reported.errno or 0, "tcp.unreachable")
+    is_rejected = reported.errno == errno.EHOSTUNREACH
+    return "tcp.rejected" if is_rejected else "tcp.no_route"
 
 
-def _container_id() -> str:
-    """Return the id for the kind of container that this is, or "" outside of one.
-
-    There, localhost is the container itself.
-    """
+def in_container() -> bool:
+    """Return whether this is a container or a pod; localhost is then itself."""
     if "KUBERNETES_SERVICE_HOST" in os.environ:
-        return "tcp.in_kubernetes"
-    for mark, id in _CONTAINER_MARKS.items():
-        if (ROOT / mark).exists():
-            return id
+        return True
+    if any((ROOT / mark).exists() for mark in _CONTAINER_MARKS):
+        return True
     try:
         groups = (ROOT / "proc/1/cgroup").read_text(errors="replace")
     except OSError:
-        return ""
-    return "tcp.in_container" if _CONTAINER_GROUP.search(groups) else ""
+        return False
+    return bool(_CONTAINER_GROUP.search(groups))

@@ -1,36 +1,44 @@
-"""The step "TLS": whether each certificate store trusts the server, and what else.
+"""The step "TLS": whether each certificate store trusts the server, and why if not.
 
 The certificate is verified with the stores that Python programs use. If only one of
-them trusts it, some programs work and others do not. Python 3.13 made two changes to
-`ssl.create_default_context`: it refuses certificates that lack what RFC 5280 requires
-(VERIFY_X509_STRICT), and it accepts a store that ends with an intermediate certificate
-(VERIFY_X509_PARTIAL_CHAIN).
+them trusts it, some programs work and others do not. Since Python 3.13, programs also
+refuse certificates that lack what RFC 5280 requires (VERIFY_X509_STRICT).
 """
 
 from __future__ import annotations
 
 import ipaddress
+import re
 import ssl
 import sys
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
+from datetime import datetime, timedelta, timezone
 
-from readback.probe import diagnoses
+from readback.probe.common.catalogue import diagnose, from_error, has_tag, say
 from readback.probe.common.formatting import format_duration, sanitize
 from readback.probe.common.results import Diagnosis, Fact, ProbeError
-from readback.probe.connection import certificates, failed_handshake, stores
+from readback.probe.connection import certificates, stores
+from readback.probe.connection.certificates import Certificate
 from readback.probe.connection.stores import CertificateStore, StoreKind
-from readback.probe.diagnoses import diagnose
 from readback.probe.entered.base_url import is_ip_address, is_local
+from readback.probe.transport import opening
 from readback.probe.transport.context import ProbeContext
 from readback.probe.transport.exchanges import NotedRequest
 from readback.probe.transport.handshake import Handshake, shake, unverified
-from readback.probe.transport.opening import NO_TUNNEL
 
 _EXPIRES_SOON_DAYS = 14
 IS_STRICT_HERE = sys.version_info >= (3, 13)
 _STRICT = int(ssl.VERIFY_X509_STRICT)
-_PARTIAL = 0x80000  # Without a name in Python 3.9.
+_CLOCK_TOLERANCE = timedelta(hours=1)
+# The X509_V_ERR_… codes of OpenSSL, from x509_vfy.h.
+_DATES = {9, 10}
+_SELF_SIGNED = 18
+_UNKNOWN = {2, _SELF_SIGNED, 19, 20, 21}
+_OTHER_NAME = {62, 64}
+# What the words of OpenSSL mean: its own errors and the alerts of the server.
+_OLD = re.compile("alert protocol version|unsupported protocol|version too low")
+_HTTP_2 = "no application protocol"
 
 
 def check(context: ProbeContext) -> list[Diagnosis]:
@@ -41,12 +49,17 @@ def check(context: ProbeContext) -> list[Diagnosis]:
     opinions = [ask(context, found.usable[0])]
     handshake = opinions[0].handshake
     if handshake.error is not None and handshake.verification_error is None:
-        raise failed_handshake.explain_broken(context, handshake)
+        raise explain_broken(context, handshake)
     opinions += [ask(context, store) for store in found.usable[1:]]
-    trusting = [one.store.trust for one in opinions if one.trusts]
+    trusting = [one.store for one in opinions if one.trusts]
     if not trusting:
-        raise found.trouble or failed_handshake.explain_untrusted(context, handshake)
-    context.trusted = trusting[0]
+        raise found.trouble or explain_untrusted(context, handshake)
+    if all(one.kind is StoreKind.MACHINE for one in trusting) and stores.is_named():
+        own = certificates.read_chain(handshake.chain)[0]
+        raise found.trouble or ProbeError(
+            "tls.only_other_store", **own.facts, **stores.named()
+        )
+    context.trusted = trusting[0].trust
     return _findings(context, found, opinions)
 
 
@@ -69,41 +82,39 @@ def _findings(
     # The authority is not in the public list, even if that is old.
     is_private = StoreKind.CERTIFI in refusing and not own.is_public
     is_intercepted = any(one.is_interception for one in chain)
-    by_machine, has_store = StoreKind.MACHINE in refusing, found.has_machine_store
+    by_machine = StoreKind.MACHINE in refusing and not stores.is_named()
     # The worst first.
     faults = {
-        "tls.strict" if IS_STRICT_HERE else "tls.strict_newer": not best.since_3_13,
-        "tls.partial_older" if IS_STRICT_HERE else "tls.partial": not best.before_3_13,
+        "tls.strict" if IS_STRICT_HERE else "tls.strict_newer": best.strict_error,
         "tls.intercepted_trusted": is_intercepted,
         "tls.private_authority": is_private
         and not is_intercepted
         and _is_public_host(context),
-        "tls.store_refuses": StoreKind.VARIABLE in refusing,
-        "tls.only_certifi": by_machine and has_store,
-        "tls.no_machine_store": by_machine and not has_store,
+        "tls.only_certifi": by_machine or StoreKind.VARIABLE in refusing,
         "tls.only_system": best.store.kind is StoreKind.MACHINE,
-        "tls.only_common_name": not own.hosts and own is not certificates.UNREADABLE,
-        "tls.chain_order": certificates.is_out_of_order(chain),
         "tls.expires_soon": own.days_left is not None
         and own.days_left < _EXPIRES_SOON_DAYS,
     }
     ids = [id for id, is_found in faults.items() if is_found]
+    days = max(0, own.days_left or 0)
+    private = say(" Its authority is private: it is not in the public list.")
     facts: dict[str, Fact] = {
         **own.facts,
         "host": context.base_url.host,
         "version": best.handshake.version,
         "milliseconds": round(best.handshake.seconds * 1000, 3),
         "days": own.days_left,
-        "left": f"{own.days_left} day{'s' if own.days_left != 1 else ''}"
-        if own.days_left
-        else "less than a day",
+        "left": say("{number} days", number=days) if days else say("less than a day"),
+        "private": private if is_private else "",
+        "store": say("The certificate store of this machine")
+        if by_machine
+        else say("The store that SSL_CERT_FILE or SSL_CERT_DIR names"),
     }
     if error := best.strict_error:
         facts["reason"] = sanitize(error.verify_message)
     figure = format_duration(best.handshake.seconds)
-    fine = "tls.ok_private" if is_private else "tls.ok"
-    said = [diagnose(id, figure=figure, **facts) for id in ids or [fine]]
-    return [diagnoses.from_error(found.trouble), *said] if found.trouble else said
+    said = [diagnose(id, figure=figure, **facts) for id in ids or ["tls.ok"]]
+    return [from_error(found.trouble), *said] if found.trouble else said
 
 
 def _is_public_host(context: ProbeContext) -> bool:
@@ -123,8 +134,6 @@ class Opinion:
     store: CertificateStore
     handshake: Handshake
     """The one that succeeded, or the one whose error explains most."""
-    before_3_13: bool = True
-    since_3_13: bool = True
     strict_error: ssl.SSLCertVerificationError | None = None
 
     @property
@@ -133,45 +142,32 @@ class Opinion:
 
 
 def ask(context: ProbeContext, store: CertificateStore) -> Opinion:
-    """Verify the certificate with a store, as every Python version does.
-
-    What passes the strict rules without the concession passes everywhere, so that a
-    certificate without faults takes one handshake.
-    """
-    strictest = _shake(context, store, _STRICT)
-    error = strictest.verification_error
-    if error is None:
-        return Opinion(store, strictest)
-    since = _shake(context, store, _STRICT | _PARTIAL)
-    before = _shake(context, store, 0)
-    is_newer_kept = before.error is not None and since.error is None
-    if is_newer_kept:
-        _set_flags(store, _STRICT | _PARTIAL)  # For later connections.
-    return Opinion(
-        store,
-        since if is_newer_kept else before,
-        before_3_13=before.error is None,
-        since_3_13=since.error is None,
-        strict_error=since.verification_error,
-    )
+    """Verify the certificate with a store, first as the newest Python does."""
+    strict = _shake(context, store, is_strict=True)
+    if strict.verification_error is None:
+        return Opinion(store, strict)
+    lenient = _shake(context, store, is_strict=False)
+    return Opinion(store, lenient, strict.verification_error)
 
 
-def _shake(context: ProbeContext, store: CertificateStore, flags: int) -> Handshake:
-    _set_flags(store, flags)
+def _shake(
+    context: ProbeContext, store: CertificateStore, *, is_strict: bool
+) -> Handshake:
+    others = store.trust.verify_flags & ~_STRICT
+    # Later connections use the flags that were tried last.
+    store.trust.verify_flags = ssl.VerifyFlags(others | (_STRICT if is_strict else 0))
     base_url, log = context.base_url, context.budget.exchanges
-    noted = NotedRequest(base_url.origin, "TLS", f"{store.kind} {flags}")
-    shake_hands = partial(
-        shake, context.route, store.trust, context.timeout, base_url.host
-    )
+    noted = NotedRequest(base_url.origin, "TLS", f"{store.kind} {is_strict}")
+    arguments = (context.route, store.trust, context.timeout, base_url.host)
     try:
-        seen = shake_hands()
+        seen = shake(*arguments)
     except ProbeError as error:
-        if error.id not in NO_TUNNEL:
+        if not has_tag(error.id, "tunnel"):
             raise
         log.append(replace(noted, error=error.id))
         if all(one.error for one in log):
             raise
-        seen = shake_hands()  # Others got through.
+        seen = shake(*arguments)  # Others got through.
     noted.peer, noted.certificate = seen.peer, b"".join(seen.chain[:1])
     noted.error = "tls.failed" if seen.error else ""
     noted.is_untrusted = seen.verification_error is not None
@@ -179,6 +175,122 @@ def _shake(context: ProbeContext, store: CertificateStore, flags: int) -> Handsh
     return seen
 
 
-def _set_flags(store: CertificateStore, flags: int) -> None:
-    others = store.trust.verify_flags & ~(_STRICT | _PARTIAL)
-    store.trust.verify_flags = ssl.VerifyFlags(others | flags)
+def explain_untrusted(context: ProbeContext, handshake: Handshake) -> ProbeError:
+    """Return the error for a handshake that the verification has ended."""
+    error = handshake.verification_error
+    assert error is not None
+    chain = certificates.read_chain(handshake.chain)
+    host = context.base_url.host
+    facts: dict[str, Fact] = {**chain[0].facts, "host": host}
+    facts["reason"] = sanitize(error.verify_message)
+    if error.verify_code in _DATES:
+        return _explain_dates(context, chain, facts)
+    if error.verify_code in _OTHER_NAME or chain[0].is_built_in:
+        why = ""
+        if chain[0].is_built_in:
+            why = say(" It is the built-in one of a gateway, which has none for it.")
+        elif is_ip_address(host):
+            why = say(" The address contains an IP address: use the host name.")
+        elif any(
+            host.endswith(one[1:].lower()) for one in chain[0].hosts if one[0:2] == "*."
+        ):
+            why = say(" A * matches only one part of a name.")
+        return ProbeError("tls.wrong_name", why=why, **facts)
+    if error.verify_code in _UNKNOWN:
+        is_empty = not stores.has_certificates()
+        unknown = "tls.no_store" if is_empty else _unknown_id(chain, error.verify_code)
+        return ProbeError(unknown, **facts)
+    return ProbeError("tls.untrusted", **facts)
+
+
+def _unknown_id(chain: list[Certificate], code: int) -> str:
+    own = chain[0]
+    if any(certificate.is_interception for certificate in chain):
+        return "tls.intercepted"
+    if code == _SELF_SIGNED:
+        return "tls.self_signed"
+    is_alone = all(other.raw_name != own.raw_issuer for other in chain)
+    if is_alone and (own.is_public or own.has_issuer_address):
+        return "tls.missing_intermediate"
+    return "tls.unknown_issuer"
+
+
+def _explain_dates(
+    context: ProbeContext, chain: list[Certificate], facts: dict[str, Fact]
+) -> ProbeError:
+    """Find the certificate whose dates are wrong, or that the clock is."""
+    now = datetime.now(timezone.utc)
+    wrong = next((one for one in chain if not one.is_valid_at(now)), None)
+    if wrong is None:  # Only the root is not sent, so it is the one in the store.
+        root, period = chain[-1].issuer, say("dates unknown")
+        return ProbeError("tls.chain_dates", name=root, period=period, **facts)
+    there = None
+    with context.new_client(trusted=unverified()) as client, suppress(ProbeError):
+        there = client.request("/").date  # It is not verified, and only a hint.
+    if there and abs(there - now) > _CLOCK_TOLERANCE and wrong.is_valid_at(there):
+        here, served = f"{now:%Y-%m-%d %H:%M}", f"{there:%Y-%m-%d %H:%M}"
+        return ProbeError("tls.clock", here=here, there=served, **facts)
+    if wrong is not chain[0]:
+        period = f"{wrong.facts['since']} – {wrong.facts['until']}"
+        return ProbeError("tls.chain_dates", name=wrong.name, period=period, **facts)
+    is_early = wrong.since is not None and now < wrong.since
+    if is_early and there and abs(there - now) <= _CLOCK_TOLERANCE:
+        text = "it is not valid until {since}, by the server's clock, too"
+        facts["reason"] = say(text, since=facts["since"])
+        return ProbeError("tls.untrusted", **facts)
+    return ProbeError("tls.not_yet_valid" if is_early else "tls.expired", **facts)
+
+
+def explain_broken(context: ProbeContext, handshake: Handshake) -> ProbeError:
+    """Return the error for a handshake that was not ended by the verification."""
+    if handshake.asks_for_certificate and not handshake.is_late:
+        return ProbeError("tls.client_certificate")
+    base_url = context.base_url
+    reason = sanitize(handshake.reason)
+    facts: dict[str, Fact] = {"host": base_url.host, "port": base_url.port}
+    if _OLD.search(reason):
+        return ProbeError("tls.old_version", reason=reason, **facts)
+    if _HTTP_2 in reason:
+        reason = say("the server supports only HTTP/2 ({reason})", reason=reason)
+        return ProbeError("tls.refused", reason=reason, **facts)
+    if handshake.is_refused:
+        is_about_name = "unrecognized name" in reason or _depends_on_name(context)
+        id = "tls.unknown_name" if is_about_name else "tls.refused"
+        return ProbeError(id, reason=reason, **facts)
+    ends = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
+    is_tls_error = isinstance(handshake.error, ssl.SSLError)
+    if handshake.is_late or not is_tls_error or isinstance(handshake.error, ends):
+        if not handshake.is_answered and _depends_on_name(context):
+            return ProbeError("tls.filtered_name", host=base_url.host)
+        if handshake.is_late:
+            return ProbeError("tls.silent", timeout=f"{context.timeout:g}")
+        if handshake.is_answered or not _is_plain_http(context):
+            return ProbeError("tls.cut")
+        return ProbeError("tls.plain_http", what=say(" but plain HTTP"), **facts)
+    if handshake.is_answered:
+        return ProbeError("tls.refused", reason=reason)
+    what = say(" but plain HTTP") if _is_plain_http(context) else ""
+    return ProbeError("tls.plain_http", what=what, **facts)
+
+
+def _depends_on_name(context: ProbeContext) -> bool:
+    """Return whether the handshake works without the host name, but not with it."""
+    host = context.base_url.host
+    if is_ip_address(host):
+        return False  # No name was sent.
+    return _works(context, None) and not _works(context, host)
+
+
+def _works(context: ProbeContext, name: str | None) -> bool:
+    try:
+        handshake = shake(context.route, unverified(), context.timeout, name)
+        return handshake.error is None
+    except ProbeError:
+        return False
+
+
+def _is_plain_http(context: ProbeContext) -> bool:
+    if context.route.proxy:
+        return False
+    context.budget.spend()
+    return opening.first_bytes(context.route, context.timeout).startswith(b"HTTP/")

@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
 from readback.contract import VERSION_PREFIX
+from readback.probe.common.catalogue import say
 from readback.probe.common.formatting import sanitize
 from readback.probe.common.results import ProbeError
-from readback.probe.entered.corrections import script_of
+from readback.probe.entered.characters import script_of
 
 PORTS = {"http": 80, "https": 443}
 # RFC 6761, 6762, 8375, ICANN's choice of .internal, and the habits of companies.
@@ -22,7 +23,6 @@ _PRIVATE_SUFFIX = re.compile(
     r"\.(cluster\.local|corp|home|home\.arpa|internal|intra|intranet|lan|localdomain"
     r"|localhost|private|svc|test)\Z"
 )
-_SHOWN_SCHEME_LENGTH = 10
 _MAX_LENGTH = 253
 _HOST_NAME = re.compile(
     rf"(?=.{{1,{_MAX_LENGTH}}}$)[a-z0-9_-]{{1,63}}(\.[a-z0-9_-]{{1,63}})*"
@@ -63,17 +63,24 @@ class BaseUrl:
         return f"{self.origin}{self.path}"
 
 
+def unreadable(why: str) -> ProbeError:
+    """Return the error for a text that leaves no address to test."""
+    return ProbeError("address.unreadable", why=why)
+
+
+def _no_host() -> ProbeError:
+    return unreadable(say("its host name is missing or invalid"))
+
+
 def split(url: str) -> BaseUrl:
     """Return the parts of an http or https URL; raise `ProbeError` if it is not one."""
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
-        raise ProbeError("address.host") from None
-    if parts.scheme not in PORTS:
-        raise ProbeError("address.scheme", scheme=shown_scheme(parts.scheme))
-    if not parts.hostname or port == 0:
-        raise ProbeError("address.host")
+        raise _no_host() from None
+    if parts.scheme not in PORTS or not parts.hostname or port == 0:
+        raise _no_host()
     return BaseUrl(
         parts.scheme, parts.hostname, port or PORTS[parts.scheme], parts.path
     )
@@ -85,7 +92,7 @@ def shown_url(url: str) -> str:
         parts = urlsplit(url)
         port = f":{parts.port}" if parts.port else ""
     except ValueError:
-        return "an invalid address"
+        return say("an invalid address")
     host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
     origin = f"{parts.scheme}://{host}{port}" if host else ""
     return sanitize(f"{origin}{parts.path}") or "/"
@@ -99,6 +106,13 @@ def is_ip_address(host: str) -> bool:
     return True
 
 
+def is_loopback(host: str) -> bool:
+    """Return whether the host is this machine itself."""
+    if is_ip_address(host):
+        return ipaddress.ip_address(host).is_loopback
+    return host == "localhost" or host.endswith(".localhost")
+
+
 def is_local(host: str) -> bool:
     """Return whether the host is on this machine or in a private network."""
     if is_ip_address(host):
@@ -110,9 +124,9 @@ def private_name(host: str) -> str:
     """Return how one sees that a name exists only in a private network, or ""."""
     name = host.rstrip(".").lower()
     if "." not in name:
-        return "without a dot"
+        return say("without a dot")
     suffix = _PRIVATE_SUFFIX.search(name)
-    return f"that end in {suffix[0]}" if suffix else ""
+    return say("that end in {suffix}", suffix=suffix[0]) if suffix else ""
 
 
 def is_mdns_name(host: str) -> bool:
@@ -124,27 +138,22 @@ def is_public_name(host: str) -> bool:
     return not private_name(host) and not is_mdns_name(host)
 
 
-def shown_scheme(scheme: str) -> str:
-    """Return a scheme as it may be shown; a longer word could be a secret."""
-    is_short = 0 < len(scheme) <= _SHOWN_SCHEME_LENGTH
-    return sanitize(scheme) if is_short else "unknown"
-
-
 def split_authority(authority: str) -> tuple[str, int | None]:
     """Return host and port; raise `ProbeError` if they cannot be told apart."""
     match = _HOST_AND_PORT.fullmatch(authority)
     if match is None:
         if _TWO_PORTS.fullmatch(authority):
-            raise ProbeError("address.two_ports")
-        is_ipv6 = _IPV6.fullmatch(authority)
-        raise ProbeError("address.ipv6" if is_ipv6 else "address.host")
+            raise unreadable(say("it contains two ports"))
+        if _IPV6.fullmatch(authority):
+            raise unreadable(say("its IPv6 address needs brackets, as in [::1]"))
+        raise _no_host()
     literal, name, port = match.groups()
     if literal is not None and not (":" in literal and is_ip_address(literal)):
-        raise ProbeError("address.host")
+        raise _no_host()
     if not port:
         return literal or name, None
     if not re.fullmatch("[0-9]{1,5}", port) or not 0 < int(port) < 65536:
-        raise ProbeError("address.port")
+        raise unreadable(say("its port is not a number from 1 to 65535"))
     return literal or name, int(port)
 
 
@@ -152,19 +161,19 @@ def ascii_host(host: str) -> str:
     """Return the host in its IDNA form; raise `ProbeError` if it is not valid."""
     # The codec takes quadratic time, so it must not see a long text.
     if len(host) > _MAX_LENGTH:
-        raise ProbeError("address.host")
+        raise _no_host()
     try:
         name = host if host.isascii() else host.encode("idna").decode()
     except UnicodeError:
-        raise ProbeError("address.host") from None
+        raise _no_host() from None
     name = name.lower().replace("%25", "%").rstrip(".")
     if is_ip_address(name):
         if not _IP_LITERAL.fullmatch(name):
-            raise ProbeError("address.host")
+            raise _no_host()
         return name
     # A name that ends with a number would be taken for an IPv4 address.
     if not _HOST_NAME.fullmatch(name) or name.rpartition(".")[2].isdigit():
-        raise ProbeError("address.host")
+        raise _no_host()
     return name
 
 
@@ -181,11 +190,3 @@ def mixed_letter(host: str) -> str:
 def with_version(base_url: BaseUrl) -> BaseUrl:
     """Return the address with our version in place of another one or of none."""
     return replace(base_url, path=_VERSION.sub("", base_url.path) + VERSION_PREFIX)
-
-
-def version_mistake(base_url: BaseUrl) -> str | None:
-    """Return the id of the diagnosis if only `with_version` leads to a service."""
-    if base_url.path.endswith(VERSION_PREFIX):
-        return None
-    is_other = _VERSION.search(base_url.path)
-    return "address.other_version" if is_other else "address.no_version"

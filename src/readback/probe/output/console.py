@@ -13,7 +13,7 @@ import time
 from contextlib import suppress
 from typing import TextIO
 
-from readback.probe.language import say
+from readback.probe.common.catalogue import say
 
 _DEFAULT_COLUMNS = 80
 _SUBSTITUTES = {
@@ -41,7 +41,7 @@ class ProgressLine:
         if self._started_at is None:
             self._started_at = time.monotonic()
         seconds = time.monotonic() - self._started_at
-        facts = {"step": say(step), "done": done, "seconds": f"{seconds:.0f}"}
+        facts = {"step": step, "done": done, "seconds": f"{seconds:.0f}"}
         self._write(say("{step} ({done} steps done, {seconds} s)", **facts))
 
     def clear(self) -> None:

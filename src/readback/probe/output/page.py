@@ -8,18 +8,14 @@ from __future__ import annotations
 
 import base64
 import pkgutil
-import re
 from collections.abc import Iterable
 from hashlib import sha256
 from html import escape
 
-from readback.probe import language
-from readback.probe.common.formatting import format_duration
-from readback.probe.common.results import Culprit, Fact, StepResult, Verdict
-from readback.probe.comparison import Comparison
-from readback.probe.language import say
-from readback.probe.output.formats import message_title, seen_at, summary
-from readback.probe.report import ProbeReport, environment_summary
+from readback.probe.common.catalogue import current, say
+from readback.probe.common.results import Fixer, StepResult, Verdict
+from readback.probe.output.text import message_title, seen_at
+from readback.probe.report import ProbeReport, environment_summary, evidence
 
 _MARKS = {Verdict.OK: "✓", Verdict.WARN: "!", Verdict.FAIL: "✗", Verdict.SKIP: "–"}
 _WORDS = {
@@ -35,33 +31,15 @@ _STATIONS = {
     "DNS": ("dns",),
     "TCP and proxy": ("proxies", "tcp"),
     "TLS": ("tls",),
-    "gateway": ("http", "idle", "agents", "expect", "between", "reuse"),
+    "gateway": ("http", "agents", "between"),
     "service": (),
 }
-_DURATION = re.compile(r"([0-9.]+) (ms|s)")
-_BAR = 300
 _NO_TLS = "tls.none"
-_LOOK_AT_GATEWAY = (Culprit.PROXY, Culprit.NETWORK)
 
 
 def as_page(report: ProbeReport) -> str:
-    title = say("Probe of {url}", url=say(report.base_url))
+    title = say("Probe of {url}", url=report.base_url)
     return _page(title, report.verdict, _sections(report))
-
-
-def comparison_as_page(comparison: Comparison) -> str:
-    one = comparison.diagnosis
-    advice = say("Next step: {step}", step=one.hint) if one.hint else ""
-    lines = [
-        f"<h1>{escape(one.sentence)}</h1>",
-        f"<p>{escape(advice)}</p>",
-        _list(one.details),
-        f"<p class=quiet>{escape(one.id)}</p>",
-    ]
-    for run in comparison.runs:
-        url = say("Probe of {url}", url=say(run.url))
-        lines += [f"<h2 class=run>{escape(url)}</h2>", *_sections(run.report)]
-    return _page(say("Comparison of two addresses"), one.verdict, lines)
 
 
 def _page(title: str, verdict: Verdict, lines: Iterable[str]) -> str:
@@ -71,7 +49,7 @@ def _page(title: str, verdict: Verdict, lines: Iterable[str]) -> str:
     return "\n".join(
         (
             "<!doctype html>",
-            f'<html lang="{language.current()}">',
+            f'<html lang="{current()}">',
             '<meta charset="utf-8">',
             f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
@@ -90,11 +68,12 @@ def _page(title: str, verdict: Verdict, lines: Iterable[str]) -> str:
 def _sections(report: ProbeReport) -> list[str]:
     verdict = report.verdict
     lines = [
-        f"<p class=quiet>{escape(say('Probe of {url}', url=say(report.base_url)))}</p>",
+        f"<p class=quiet>{escape(say('Probe of {url}', url=report.base_url))}</p>",
         f'<h1 class="{verdict}">{_mark(verdict)} {escape(report.sentence)}</h1>',
     ]
     if report.decisive:
-        _, fixer, step = summary(report)
+        step = say("Next step: {step}", step=report.next_step)
+        fixer = say("Who can fix it: {fixer}", fixer=say(str(report.fixer)))
         lines += [
             f"<p class=next>{escape(step)}</p>",
             f"<p>{escape(fixer)} <code>{escape(report.id)}</code></p>",
@@ -105,7 +84,7 @@ def _sections(report: ProbeReport) -> list[str]:
         text = "\n".join(report.message)
         lines.append(f"<h2>{escape(message_title(report))}</h2>")
         lines.append(f"<pre class=message>{escape(text)}</pre>")
-    lines += [_bars(report), f"<h2>{escape(say('Steps'))}</h2>", "<ol class=steps>"]
+    lines += [f"<h2>{escape(say('Steps'))}</h2>", "<ol class=steps>"]
     lines += [_step(result, also) for result, also in report.findings]
     lines.append("</ol>")
     if report.not_tried:
@@ -142,57 +121,22 @@ def _station(result: StepResult) -> str:
         return "TCP and proxy"
     name = next((name for name in _STATIONS if step in _STATIONS[name]), "service")
     if one.verdict == Verdict.FAIL and name in ("gateway", "service"):
-        return "gateway" if one.culprit in _LOOK_AT_GATEWAY else "service"
+        return "gateway" if one.fixer is Fixer.NETWORK else "service"
     # Before anything is connected, a proxy is only a setting of this machine.
     is_setting = step == "proxies" and one.verdict == Verdict.OK
     return "you" if is_setting else name
 
 
-def _bars(report: ProbeReport) -> str:
-    """Return how long each step took that has a time, as bars of one scale."""
-    times: list[tuple[str, float]] = []
-    for result in report.results:
-        if match := _DURATION.fullmatch(result.diagnosis.figure):
-            seconds = float(match[1]) / (1000 if match[2] == "ms" else 1)
-            times.append((result.title, seconds))
-        if result.step == "latency":
-            times += _percentiles(result)
-    if not times:
-        return ""
-    longest = max(seconds for _, seconds in times) or 1
-    rows = "".join(
-        f"<tr><th scope=row>{escape(name)}</th><td><svg viewBox='0 0 {_BAR} 10' "
-        f"preserveAspectRatio=none aria-hidden=true><rect height=10 "
-        f"width={max(1, round(seconds / longest * _BAR))} /></svg></td>"
-        f"<td class=figure>{escape(say(format_duration(seconds)))}</td></tr>"
-        for name, seconds in times
-    )
-    return f"<h2>{escape(say('Times'))}</h2><table class=times>{rows}</table>"
-
-
-def _percentiles(result: StepResult) -> list[tuple[str, float]]:
-    found = []
-    for part in ("connect", "tls", "answer", "total"):
-        figures: Fact = result.diagnosis.facts.get(part)
-        if isinstance(figures, dict):
-            for name in ("p50", "p95"):
-                milliseconds = figures.get(f"{name}_ms")
-                if isinstance(milliseconds, (int, float)):
-                    label = f"{result.title}: {say(part)}, {name}"
-                    found.append((label, milliseconds / 1000))
-    return found
-
-
 def _step(result: StepResult, also: list[str]) -> str:
     one = result.diagnosis
-    details = [*one.details, seen_at(also)]
+    details = [*one.details, *seen_at(also)]
     hint = f"<p class=hint>→ {escape(one.hint)}</p>" if one.hint else ""
     is_cause = one.verdict in (Verdict.FAIL, Verdict.WARN)
     facts = "".join(
         f"<dt>{escape(name)}</dt><dd>{escape(fact)}</dd>"
-        for name, fact in (language.evidence(one) if is_cause else {}).items()
+        for name, fact in (evidence(one) if is_cause else {}).items()
     )
-    figure = escape(say(one.figure))
+    figure = escape(one.figure)
     return (
         f'<li class="{one.verdict}">{_mark(one.verdict)}'
         f"<h3>{escape(result.title)}</h3><span class=figure>{figure}</span>"

@@ -1,10 +1,10 @@
 """What is in between: which programs it lets through, and what it changes.
 
 `asking_as_others` explains a failed step: if something else than the service responds,
-the request is repeated as other programs would send it. The steps "User-Agent" and
-"Expect" are the other way round: the probe gets through, and others may not. They ask
-for an unknown path, which every service can refuse without a key. The step "in between"
-sends nothing: it looks at what surrounds the text in the responses of earlier steps.
+the request is repeated as other programs would send it. The step "User-Agent" is the
+other way round: the probe gets through, and others may not. It asks for an unknown
+path, which every service can refuse without a key. The step "in between" sends nothing:
+it looks at what surrounds the text in the responses of earlier steps.
 """
 
 from __future__ import annotations
@@ -17,16 +17,15 @@ from typing import Any
 
 from readback.contract import MODEL, MODEL_LIST
 from readback.probe.common.background import BackgroundCall
+from readback.probe.common.catalogue import diagnose, has_tag, say
 from readback.probe.common.formatting import listed, sanitize
-from readback.probe.common.results import Diagnosis, Fact, ProbeError
-from readback.probe.diagnoses import TEMPLATES, diagnose
+from readback.probe.common.results import Diagnosis, ProbeError
 from readback.probe.service import answers
 from readback.probe.transport.context import UNKNOWN, Check, Explain, ProbeContext
 from readback.probe.transport.exchanges import ProbeResponse, outcome_of
 
 # What is in between may leave a program waiting; a patient request then tells.
 _BRIEFLY = 3.0
-_EXPECT = {"Expect": "100-continue"}
 OWN, OPENAI = "this program", "the openai package"
 # Other programs and the headers by which they are known.
 OTHERS: dict[str, Mapping[str, str]] = {
@@ -50,20 +49,12 @@ OTHERS: dict[str, Mapping[str, str]] = {
     },
 }
 
-# The results that a block by User-Agent can have.
-_DOUBTFUL = {
-    *("between.blocked", "between.challenge", "between.other_response"),
-    *("between.rate_limited", "gateway.blocks", "key.other_refusal", "proxy.responded"),
-    *("http.cut", "http.cut_short", "http.gateway", "http.html", "http.other"),
-    *("http.other_api", "http.proxy_page", "http.redirect"),
-}
-
 
 def asking_as_others(check: Check) -> Explain:
     """Return what runs a step as other programs after a result that is doubtful."""
 
     def ask(context: ProbeContext, doubtful: ProbeError) -> list[Diagnosis]:
-        if doubtful.id not in _DOUBTFUL or context.identity:
+        if not has_tag(doubtful.id, "doubtful") or context.identity:
             raise doubtful
         results: dict[str, list[Diagnosis]] = {}
         for name, headers in OTHERS.items():
@@ -78,7 +69,7 @@ def asking_as_others(check: Check) -> Explain:
                 context.identity.clear()
         if not results:
             if "tried" in doubtful.facts:
-                tried = f" Asking as {listed(OTHERS)} makes no difference."
+                tried = say(" Asking as other programs makes no difference.")
                 doubtful.facts["tried"] = tried
             raise doubtful
         passed = list(results)
@@ -100,7 +91,7 @@ def check_agents(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
             return []
         foreign = _foreign_answers(context, foreign, is_patient=True)
     if not foreign:
-        return diagnose("between.programs_pass", programs=listed(OTHERS))
+        return []
     if own():
         return []
     passed = [OWN, *(name for name in OTHERS if name not in foreign)]
@@ -119,20 +110,18 @@ def _foreign_answers(
 
 def _blocked(passed: Sequence[str], how: str) -> Diagnosis:
     blocked = [name for name in (OWN, *OTHERS) if name not in passed]
-    id = "between.program_blocked"
-    if OPENAI in blocked:
-        id = "between.openai_blocked"
-    elif OWN in blocked:
-        id = "between.probe_blocked"
-    names = {"blocked": listed(blocked), "passed": listed(passed), "used": passed[0]}
-    return diagnose(id, **names, how=how)
+    id = "between.openai_blocked" if OPENAI in blocked else "between.program_blocked"
+    names = {"blocked": _shown(blocked), "passed": _shown(passed)}
+    return diagnose(id, **names, used=say(passed[0]), how=how)
+
+
+def _shown(names: Iterable[str]) -> str:
+    return listed(map(say, names))
 
 
 def _foreign_answer(
     context: ProbeContext,
     headers: Mapping[str, str],
-    body: bytes | None = None,
-    identity: Mapping[str, str] | None = None,
     *,
     is_patient: bool = False,
 ) -> str:
@@ -143,26 +132,14 @@ def _foreign_answer(
     path = f"{context.base_url.path}{UNKNOWN}"
     patience = None if is_patient else _BRIEFLY
     try:
-        with context.new_client(patience=patience, identity=identity) as client:
-            response = client.request(path, body=body, headers=headers)
+        with context.new_client(patience=patience) as client:
+            response = client.request(path, headers=headers)
     except ProbeError as error:
         if error.id.startswith("skipped."):
             raise
         return outcome_of(error)
-    return "" if answers.parse_refusal(response) else f"status {response.status}"
-
-
-def check_expect(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
-    # A step beside this one may go on as another program; all requests are of one.
-    identity = dict(context.identity)
-    ask = partial(_foreign_answer, context, body=b"{}", identity=identity)
-    how = ask(_EXPECT)
-    if how and ask({}, is_patient=True):
-        return []  # The header makes no difference; other steps tell more.
-    # Once may be chance.
-    if how := how and ask(_EXPECT, is_patient=True):
-        return diagnose("between.expect_refused", how=how)
-    return diagnose("between.expect_ok")
+    is_own = answers.parse_refusal(response)
+    return "" if is_own else say("status {status}", status=response.status)
 
 
 _ID = "X-Request-Id"
@@ -179,77 +156,89 @@ _BOT_COOKIES = re.compile(
 _HIT = re.compile(r"\bhit\b", re.IGNORECASE)
 _HTTP_1_0 = 10
 _SHOWN = 5
+_CACHES = ("X-Cache", "CF-Cache-Status", "X-Cache-Status")
 
 
-def check_changes(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
+def check_changes(context: ProbeContext) -> Diagnosis:
     received = [
         one
         for one in context.responses
         if isinstance(one.json, dict)
         and one.status < HTTPStatus.INTERNAL_SERVER_ERROR
         and one.json.keys() & {"choices", "data", "error"}
+        # What something else refuses is a finding of the step that it refuses.
+        and ("error" not in one.json or answers.parse_refusal(one))
     ]
-    found: dict[str, dict[str, Fact]] = {}
+    found: dict[str, bool] = {}
     for response in received:
-        for id, facts in _changes(response):
-            found.setdefault(id, facts)
+        for change, is_serious in _changes(response):
+            found.setdefault(change, is_serious)
     completions = [one.json for one in received if "choices" in one.json]
     moments = [one["created"] for one in completions if "created" in one]
     if len(moments) > 2 and all(one == moments[0] for one in moments):
-        same = f"created is the same in {len(moments)} responses"
-        found.setdefault("between.fields_changed", {"changes": same})
-    ids = sorted(found, key=list(TEMPLATES).index)
-    findings = [diagnose(id, figure="", **found[id]) for id in ids]
-    # Without it in successes alone, an operator finds only failures.
-    named = {("error" in one.json, bool(one.headers.get(_ID))) for one in received}
-    if {(False, False), (True, True)} <= named:
-        findings.append(diagnose("between.request_id_removed"))
-    if findings:
-        return findings
-    if seen := ", ".join(dict.fromkeys(_traces(received))):
-        return diagnose("between.seen", seen=seen)
-    return diagnose("between.unchanged")
+        found[say("all have the same time in created")] = True
+    if found:
+        changes = "; ".join(list(found)[:_SHOWN])
+        id = "between.changed" if any(found.values()) else "between.touched"
+        return diagnose(id, changes=changes)
+    seen = ", ".join(dict.fromkeys(_traces(received)))
+    through = say(", through something that adds {seen}", seen=seen) if seen else ""
+    return diagnose("between.unchanged", seen=through)
 
 
-def _changes(response: ProbeResponse) -> Iterator[tuple[str, dict[str, Fact]]]:
-    """Yield the id and the facts of everything that was changed in a response."""
+def _changes(response: ProbeResponse) -> Iterator[tuple[str, bool]]:
+    """Yield how to tell each change in a response, and whether programs fail then."""
     content, headers = response.json, response.headers
     is_completion = "choices" in content
-    type = headers.get("Content-Type", "").partition(";")[0].strip().lower()
-    if type != "application/json" and not type.endswith("+json"):
-        label = f"labelled {sanitize(type)}" if type else "not labelled"
-        yield "between.content_type", {"type": label}
+    kind = headers.get("Content-Type", "").partition(";")[0].strip().lower()
+    if kind != "application/json" and not kind.endswith("+json"):
+        label = sanitize(kind) or say("missing")
+        yield (
+            say("their Content-Type is {type}, not application/json", type=label),
+            True,
+        )
     # Not with the parser of `email`, which takes quadratic time.
     named = _CHARSET.search(headers.get("Content-Type", "")[:_SEARCHED_LENGTH])
     charset = named[1].lower() if named else ""
     if charset not in _UTF_8:
-        yield "between.charset_label", {"charset": sanitize(charset)}
+        yield (
+            say("their Content-Type names the charset {charset}", charset=charset),
+            False,
+        )
     if response.body.startswith(_BYTE_ORDER_MARK):
-        yield "between.bom", {}
+        yield say("a byte order mark is before the JSON"), False
+    if coding := headers.get("Content-Encoding", "").strip():
+        yield say("they are compressed ({coding})", coding=sanitize(coding)), False
     known: Any = answers.ERROR_FIELDS if "error" in content else MODEL_LIST
     known = answers.COMPLETION if is_completion else known
     if names := list(dict.fromkeys(answers.added_fields(content, known))):
-        more = ", …" if len(names) > _SHOWN else ""
-        shown = sanitize(", ".join(names[:_SHOWN]) + more)
-        yield "between.fields_added", {"names": shown}
-    if is_completion and (faults := answers.completion_faults(content)):
-        yield "between.fields_changed", {"changes": "; ".join(faults[:_SHOWN])}
-    if is_completion and (model := content.get("model")) != MODEL:
-        yield "between.model_changed", {"model": sanitize(str(model))}
+        shown = sanitize(", ".join(names[:_SHOWN]))
+        yield say("fields were added, {names}", names=shown), False
+    wrong = answers.completion_faults(content) if is_completion else []
+    if is_completion and content.get("model") != MODEL:
+        model = sanitize(str(content.get("model")))
+        yield say("they name the model {model}", model=model), False
+    if wrong:
+        shown = sanitize(", ".join(wrong[:_SHOWN]))
+        yield say("fields differ from the contract, {names}", names=shown), True
     ids = headers.get_all(_ID, [])
-    if is_completion and ids and content.get("id") not in ids:
-        yield "between.id_changed", {}
+    if not ids:
+        yield say("the header {name} is missing", name=_ID), False
+    elif is_completion and content.get("id") not in ids:
+        yield say("the id of the completion is not that of {name}", name=_ID), False
+    if "error" in content and "X-Error-Detail" not in headers:
+        yield say("the header {name} is missing", name="X-Error-Detail"), False
     if names := [name for name in _cookies(response) if _BOT_COOKIES.match(name)]:
-        yield "between.bot_protection", {"names": ", ".join(names)}
+        shown = ", ".join(names)
+        yield say("bot protection sets cookies, {names}", names=shown), False
     age = headers.get("Age", "").strip()
-    if age.isascii() and age.isdigit() and age.strip("0"):
-        yield "between.cached", {"sign": f"Age: {sanitize(age)}"}
-    for name in ("X-Cache", "CF-Cache-Status", "X-Cache-Status"):
-        if _HIT.search(value := headers.get(name, "")):
-            sign = sanitize(f"{name}: {value}")
-            yield "between.cached", {"sign": sign}
+    caches = [headers.get(one, "") for one in _CACHES]
+    if (age.isascii() and age.isdigit() and age.strip("0")) or _HIT.search(
+        " ".join(caches)
+    ):
+        yield say("a cache answers requests"), True
     if response.version == _HTTP_1_0:
-        yield "between.http_1_0", {}
+        yield say("they use HTTP/1.0, so connections are not reused"), False
 
 
 def _cookies(response: ProbeResponse) -> list[str]:
@@ -264,4 +253,4 @@ def _traces(received: Iterable[ProbeResponse]) -> Iterator[str]:
             if value := response.headers.get(name):
                 yield sanitize(f"{name}: {value}")
         for cookie in _cookies(response):
-            yield f"a cookie ({cookie})"
+            yield say("a cookie ({name})", name=cookie)

@@ -1,15 +1,12 @@
-"""The steps "echo": five kinds of text are sent and compared byte by byte.
+"""The steps "echo": two texts are sent and compared byte by byte.
 
 If a text comes back changed, each likely cause predicts what it would have made of the
 text; only an exact match with the returned text counts.
 
-If the largest text is lost, the largest one that passes is found by halving. Small
+If the largest text is lost, texts of several sizes are sent side by side. Small
 requests pass and large ones hang where a link takes smaller packets than the rest of
 the path and the messages that would say so are dropped (RFC 2923 §2.1), or where
-something in between has a limit; the size tells which it is. The halving waits only
-briefly for each text, so it may take one that is late for one that is lost. Therefore
-the loss that decides is confirmed with the whole timeout, and if that text passes after
-all, the halving goes on above it.
+something in between has a limit; the size tells which it is.
 """
 
 from __future__ import annotations
@@ -17,22 +14,22 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Callable
-from functools import lru_cache
+from collections.abc import Sequence
+from functools import lru_cache, partial
 from http import HTTPStatus
 from itertools import compress, product
 from typing import Any
 from unicodedata import category, normalize
-from urllib.parse import quote, unquote, unquote_plus
 
 from readback.contract import MAX_CONTENT_BYTES, MODEL, ROLE
+from readback.probe.common.background import BackgroundCall
+from readback.probe.common.catalogue import diagnose, has_tag, say
 from readback.probe.common.formatting import code_points
 from readback.probe.common.results import Diagnosis, Fact, ProbeError
-from readback.probe.diagnoses import diagnose
 from readback.probe.service import answers, instead
 from readback.probe.transport.client import ProbeClient
 from readback.probe.transport.context import CHAT, ProbeContext
-from readback.probe.transport.exchanges import LATE, ProbeResponse, outcome_of
+from readback.probe.transport.exchanges import ProbeResponse, outcome_of
 
 _ALPHABET = "Съешь же ещё этих мягких французских булок, да выпей чаю"
 
@@ -54,6 +51,7 @@ MARKS = (
 CONTROLS = (
     "line\nline\r\nline\ttab\0nul\x01\x1b[0m\x7f\x85 \ufeffmark \u200e\u2028\u2029end\n"
 )
+TEXT = f"{ASCII}\n{CYRILLIC}\n{MARKS}\n{CONTROLS}"
 _FORMS = ("NFC", "NFD", "NFKC", "NFKD")
 # Encodings in which UTF-8 is commonly misread.
 _CHARSETS = ("cp1252", "latin-1", "cp1251", "koi8-r", "cp437", "cp866", "mac-roman")
@@ -61,23 +59,12 @@ _SMART = str.maketrans(
     dict.fromkeys('"“”„«»', '"') | dict.fromkeys("'‘’‚", "'") | {"–": "-", "—": "-"}
 )
 _LINE_END = re.compile("\r\n|\r|\n")
-_LINE_ENDS = {"\r\n": "CR LF", "\r": "CR", "\n": "LF"}
 _MAX_SHOWN = 4
 _EQUAL = 2
-# What becomes of a request or response that is too large for something in between.
-_LOST = LATE | {
-    *("between.blocked", "between.other_response", "gateway.blocks", "gateway.down"),
-    *("http.cut", "http.cut_short", "http.gateway", "http.proxy_page"),
-    "proxy.responded",
-}
-_SMALL_BYTES = 32
-_PRECISION_BYTES = 32
-# A packet of 1,500 bytes carries up to 1,460 of a body, one of 1,280 bytes (the
-# smallest that IPv6 allows) up to 1,220; encryption and options take some of them.
-_PACKET_BYTES = range(1_100, 1_500)
-# A text that passes takes about as long as a small one, so do not wait much longer.
-_PATIENCE = 10
-_MIN_SECONDS, _MAX_SECONDS = 0.5, 2.0
+# Texts of these sizes are sent if the largest one is lost.
+_SIZES = (32, 400, 1_000, 1_200, 1_500, 3_000, 6_000)
+# With the head and the rest of the body, a longer text does not fit into one packet.
+_PACKET_BYTES = 1_500
 
 
 @lru_cache(maxsize=1)
@@ -119,10 +106,10 @@ def send_text(
     if received != text and received in context.sent_texts:
         raise ProbeError("echo.swapped")
     if received.encode("utf-8", "surrogatepass") != text.encode():
-        id, cause = likely_cause(text, received)
+        cause = likely_cause(text, received)
         raise ProbeError(
-            id,
-            cause=cause,
+            "echo.changed",
+            cause=f" ({cause})" if cause else "",
             difference=first_difference(text, received),
             sent=len(text.encode()),
             received=len(received.encode("utf-8", "surrogatepass")),
@@ -137,11 +124,11 @@ def _completion(response: ProbeResponse) -> dict[str, Any]:
     try:
         response.body.decode()
     except UnicodeDecodeError as error:
-        byte = response.body[error.start]
+        facts = {"place": error.start + 1, "byte": f"{response.body[error.start]:02X}"}
         raise ProbeError(
-            "echo.charset",
-            cause="the response is not UTF-8",
-            difference=f"byte {error.start + 1} of the response is 0x{byte:02X}",
+            "echo.changed",
+            cause=say(" (the character encoding: the response is not UTF-8)"),
+            difference=say("byte {place} of the response is 0x{byte}", **facts),
         ) from None
     content = response.json
     if content is None:
@@ -149,40 +136,38 @@ def _completion(response: ProbeResponse) -> dict[str, Any]:
     if isinstance(answers.inside(content, "data"), list):  # That of the models.
         raise ProbeError("echo.swapped")
     text = answers.inside(content, "choices", 0, "message", "content")
-    if not isinstance(text, str):
-        raise ProbeError("echo.shape", missing="choices[0].message.content")
+    missing = "choices[0].message.content" if not isinstance(text, str) else ""
     if not isinstance(answers.inside(content, "id"), str):
-        raise ProbeError("echo.shape", missing="id")
+        missing = "id"
+    if missing:
+        how = say("it is not a completion of the contract: no {field}", field=missing)
+        raise ProbeError("http.spoiled", how=how)
     completion: dict[str, Any] = content
     return completion
 
 
-def likely_cause(sent: str, received: str) -> tuple[str, str]:
-    """Return the id of a diagnosis, and the detail that its sentence needs."""
+def likely_cause(sent: str, received: str) -> str:
+    """Return how to tell what was done to a text, or "" if nothing explains it."""
     spaces = "\0\ufeff \t\r\n\v\f"
     if received in (sent.strip(), sent.strip(spaces), sent.rstrip(), sent.lstrip()):
-        return "echo.trimmed", ""
+        return say("whitespace at its start or end was removed")
     if received and sent.startswith(received):
-        return "echo.truncated", ""
+        count = len(received.encode("utf-8", "surrogatepass"))
+        return say("it was cut off after {count} bytes", count=count)
     for form in _FORMS:
         if received == normalize(form, sent):  # type: ignore[arg-type]
-            return "echo.normalised", form
+            return say("it was normalized to {form}", form=form)
     if charset := _charset(sent, received):
-        return "echo.charset", charset
+        return charset
     if _LINE_END.sub("\n", received) == _LINE_END.sub("\n", sent):
-        left = {_LINE_ENDS[end] for end in _LINE_END.findall(received)}
-        kept = f"only {left.pop()} remains" if len(left) == 1 else "mixed"
-        return "echo.line_ends", kept
+        return say("line endings, CR or LF, were changed")
     if len(received) < len(sent) and _visible(received) == _visible(sent):
-        return "echo.controls", ""
-    if received != sent and html.unescape(received) == sent:
-        return "echo.escaped", ""
-    for change, named in _REWRITES.items():
-        if received == change(sent):
-            return named
+        return say("control or invisible characters were removed")
+    if sent == html.unescape(received) or received == html.unescape(sent):
+        return say("HTML was escaped or unescaped")
     if _straighten_quotes(received) == _straighten_quotes(sent):
-        return "echo.smart_quotes", ""
-    return "echo.changed", ""
+        return say("quotation marks or dashes became typographic")
+    return ""
 
 
 def first_difference(sent: str, received: str) -> str:
@@ -196,9 +181,12 @@ def first_difference(sent: str, received: str) -> str:
     rest, other = sent[at:], received[at:]
     equal = ((m, n) for m, n in sizes if rest[m : m + _EQUAL] == other[n : n + _EQUAL])
     m, n = next(equal, (_MAX_SHOWN, _MAX_SHOWN))
-    return (
-        f"character {at + 1} (byte {byte + 1}), "
-        f"sent {code_points(rest[:m])}, received {code_points(other[:n])}"
+    return say(
+        "character {place} (byte {byte}), sent {sent}, received {received}",
+        place=at + 1,
+        byte=byte + 1,
+        sent=code_points(rest[:m]),
+        received=code_points(other[:n]),
     )
 
 
@@ -207,52 +195,21 @@ def _visible(text: str) -> str:
     return "".join(compress(text, kept))
 
 
-def _unescape(text: str) -> str:
-    def unescaped(match: re.Match[str]) -> str:
-        escape, code = match[1], match[1][1:]
-        named = {"n": "\n", "t": "\t", "r": "\r"}
-        return chr(int(code, 16)) if code else named.get(escape, escape)
-
-    return re.sub(r"\\(u[0-9a-f]{4}|.)", unescaped, text)
-
-
-# What programs do with a text that they take for something else.
-_REWRITES: dict[Callable[[str], str], tuple[str, str]] = {
-    html.unescape: ("echo.unescaped", "HTML entities were replaced by characters"),
-    lambda text: re.sub("<[^<>]*>", "", text): ("echo.unescaped", "tags were removed"),
-    lambda text: re.sub(" {2,}", " ", text): ("echo.spaces", "repeated spaces"),
-    lambda text: text.replace("\u00a0", " "): ("echo.spaces", "no-break spaces"),
-    lambda text: re.sub(r"\s+", " ", text): ("echo.spaces", "line ends and tabs, too"),
-    lambda text: text.expandtabs(): ("echo.spaces", "tabs became spaces"),
-    lambda text: text.replace("\t", " " * 4): ("echo.spaces", "tabs became spaces"),
-    lambda text: text.replace("+", " "): ("echo.form", "+ became a space"),
-    unquote: ("echo.form", "percent signs were decoded"),
-    unquote_plus: ("echo.form", "+ and percent signs were decoded"),
-    quote: ("echo.form", "characters were encoded with percent signs"),
-    _unescape: ("echo.backslashes", "they were taken for escapes"),
-    lambda text: text.replace("\\", ""): ("echo.backslashes", "they were removed"),
-    lambda text: text.replace("\\\\", "\\"): (
-        "echo.backslashes",
-        "of two, one is left",
-    ),
-    lambda text: text.replace("\\", "\\\\"): ("echo.backslashes", "they were doubled"),
-    lambda text: json.dumps(text)[1:-1]: ("echo.backslashes", "escaped twice"),
-}
-
-
 def _charset(sent: str, received: str) -> str:
     raw = sent.encode("utf-8", "surrogatepass")
     for charset in _CHARSETS:
         if received in {raw.decode(charset, how) for how in ("replace", "ignore")}:
-            return f"UTF-8 was read as {charset}"
+            return say("the character encoding: UTF-8 was read as {charset}").format(
+                charset=charset
+            )
     # "?" and U+FFFD are usual replacements for characters that cannot be encoded.
     for replacement in ("?", "\ufffd", ""):
         if received == "".join(c if c.isascii() else replacement for c in sent):
-            return "characters outside ASCII were lost"
+            return say("the character encoding: characters outside ASCII were lost")
         if received == "".join(c if ord(c) <= 0xFFFF else replacement for c in sent):
-            return "characters beyond U+FFFF were lost"
+            return say("the character encoding: characters beyond U+FFFF were lost")
     if "\ufffd" in received and "\ufffd" not in sent:
-        return "bytes that are not UTF-8 were replaced"
+        return say("the character encoding: bytes that are not UTF-8 were replaced")
     return ""
 
 
@@ -261,71 +218,43 @@ def _straighten_quotes(text: str) -> str:
 
 
 def find_limit(context: ProbeContext, lost: ProbeError) -> list[Diagnosis]:
-    """Raise the error for the largest text that passes, if the size is the reason."""
-    try:
-        error = _limit(context, _if_lost(lost))
-    except ProbeError:
-        # The size is not the reason, or a limit of requests is reached.
-        raise lost from None
-    raise error
+    """Raise the error for the size that does not pass, if the size is the reason."""
+    if not has_tag(lost.id, "lost"):
+        raise lost
+    outcomes = _send_sizes(context, _SIZES)
+    failed = [size for size, error in outcomes.items() if error]
+    if any(error and not has_tag(error.id, "lost") for error in outcomes.values()):
+        raise lost
+    if outcomes[_SIZES[0]] is not None:
+        raise lost  # Not even a small text passes.
+    fails = min(failed, default=MAX_CONTENT_BYTES)
+    # It may have been chance.
+    again = _send_sizes(context, (fails,))[fails]
+    if again is None:
+        raise lost
+    passes = max(size for size in outcomes if size < fails)
+    facts: dict[str, Fact] = {"passes": passes, "fails": fails}
+    # If a response has begun, its packets are not too large.
+    if again.id == "http.silent" and fails <= _PACKET_BYTES:
+        raise ProbeError("between.mtu", **facts)
+    raise ProbeError("between.size_limit", outcome=outcome_of(again), **facts)
 
 
-def _limit(context: ProbeContext, lost: ProbeError) -> ProbeError:
-    def send(size: int, patience: float | None = None) -> ProbeResponse:
-        with context.new_client(patience=patience) as client:
-            return send_text(context, _text_of(size), client)
+def _send_sizes(
+    context: ProbeContext, sizes: Sequence[int]
+) -> dict[int, ProbeError | None]:
+    """Send texts of these sizes side by side; return what each failed with."""
 
-    passed, response = _SMALL_BYTES, send(_SMALL_BYTES)
-    seconds = _PATIENCE * response.timing.total
-    patience = max(_MIN_SECONDS, min(seconds, _MAX_SECONDS))
-    # The sizes that did not pass, in descending order. Only the last one is confirmed.
-    losses = [MAX_CONTENT_BYTES]
-    while losses:
-        while losses[-1] - passed > _PRECISION_BYTES:
-            size = (passed + losses[-1]) // 2
-            try:
-                response = send(size, patience)
-                passed = size
-            except ProbeError as error:
-                _if_lost(error)
-                losses.append(size)
-        size, what = losses.pop(), "request bodies"
+    def send(size: int) -> ProbeError | None:
         try:
-            _send_for_refusal(context, size)
-            what = "response bodies"
-            response = send(size)
+            with context.new_client() as client:
+                send_text(context, _text_of(size), client)
         except ProbeError as error:
-            lost = _if_lost(error)
-            break
-        passed = size
-        patience = max(patience, 2 * response.timing.total)
-    else:
-        raise lost  # Every size passes, so it was chance.
-    total = response.received_bytes
-    if what == "request bodies":
-        total = len(request_body(_text_of(passed)))
-    facts: dict[str, Fact] = {"passes": passed, "fails": size, "total": total}
-    if lost.id in LATE and total in _PACKET_BYTES:
-        return ProbeError("between.mtu", what=what, **facts)
-    outcome = outcome_of(lost)
-    return ProbeError("between.size_limit", outcome=outcome, what=what, **facts)
+            return error
+        return None
 
-
-def _send_for_refusal(context: ProbeContext, size: int) -> None:
-    """Ask for another model with a text of this size: the refusal is small."""
-    body = request_body(_text_of(size))
-    body = body.replace(MODEL.encode(), b"m" * len(MODEL), 1)
-    with context.new_client() as client:
-        response = context.ask(CHAT, body, client)
-    if answers.parse_refusal(response) is None:
-        raise instead.unexpected_response(response)
-
-
-def _if_lost(error: ProbeError) -> ProbeError:
-    """Return the error if the size can be its reason; raise it if not."""
-    if error.id not in _LOST:
-        raise error
-    return error
+    calls = {size: BackgroundCall(partial(send, size)) for size in sizes}
+    return {size: call.result() for size, call in calls.items()}
 
 
 def _text_of(size: int) -> str:

@@ -12,14 +12,13 @@ import difflib
 import json
 import re
 import time
-from dataclasses import replace
 from http import HTTPStatus
 from typing import Any
 
+from readback.probe.common.catalogue import diagnose, say
 from readback.probe.common.formatting import format_duration, sanitize
 from readback.probe.common.results import Diagnosis, Fact, ProbeError
-from readback.probe.diagnoses import diagnose
-from readback.probe.service import answers, instead, recognition
+from readback.probe.service import answers, instead
 from readback.probe.transport.context import CHAT, MODELS, ProbeContext
 from readback.probe.transport.exchanges import ProbeResponse, parse_json
 
@@ -30,9 +29,11 @@ _COMPARED_MODELS = 5000
 _LONGEST_NAME = 200
 # A part of a stream is a line; what is longer is no part of a completion.
 _LONGEST_LINE = 1 << 16
+# How an OpenAI-compatible API may respond to a request without a key.
+_OF_AN_API = (HTTPStatus.OK, HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 _NO_MONEY = ("insufficient_quota", "billing", "insufficient_balance", "credit")
 _REFUSED: dict[int, str] = {
-    HTTPStatus.UNAUTHORIZED: "key.refused_elsewhere",
+    HTTPStatus.UNAUTHORIZED: "key.refused",
     HTTPStatus.FORBIDDEN: "endpoint.forbidden",
     HTTPStatus.PAYMENT_REQUIRED: "endpoint.quota",
     HTTPStatus.TOO_MANY_REQUESTS: "endpoint.rate_limited",
@@ -54,9 +55,12 @@ _TOGETHER_SECONDS = 0.005
 _LEAST_SECONDS = 0.15
 
 
-def check_access(context: ProbeContext) -> Diagnosis:
+def check_access(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
     without_key, key = context.models_without_key, context.usable_key
     if key and key.is_readback_key:
+        # What a gateway says for the moment does not tell what is behind it.
+        if without_key.status not in _OF_AN_API:
+            raise instead.unexpected_response(without_key, is_recognized=False)
         said = f"{without_key.status} {instead.words(without_key)}".rstrip()
         facts = {"host": context.base_url.host, "said": said}
         raise ProbeError("key.readback_elsewhere", **facts)
@@ -66,47 +70,45 @@ def check_access(context: ProbeContext) -> Diagnosis:
         raise refused(context, response, "key.refused_or_lost")
     if key and response.status == HTTPStatus.BAD_REQUEST:
         # Only the key is new in this request. Google's APIs and LiteLLM respond so.
-        raise refused(context, response, "key.refused_elsewhere")
-    if response.status in answers.NO_SUCH_PATH:
+        raise refused(context, response, "key.refused")
+    is_missing = response.status in answers.NO_SUCH_PATH or answers.is_html(response)
+    is_restricted = response.status == HTTPStatus.FORBIDDEN and context.chat_model
+    if is_missing or (is_restricted and answers.error_in(response.json)):
         # The completion, if one is asked for, tells whether the key is accepted.
-        id = "endpoint.no_models_chat" if context.chat_model else "endpoint.no_models"
-        return diagnose(id, status=response.status)
+        unknown = diagnose("endpoint.no_models", status=response.status)
+        return [] if context.chat_model else unknown
     if error := instead.error_in_success(response):
         raise error
-    if response.status != HTTPStatus.OK or answers.is_html(response):
+    if response.status != HTTPStatus.OK:
         raise refused(context, response)
     is_open = without_key.status == HTTPStatus.OK
-    diagnosis = diagnose(
+    return diagnose(
         "endpoint.open" if is_open else "key.accepted",
         figure=response.figure,
-        sent_to=context.key_sent_to or "not sent",
+        sent_to=context.key_sent_to or say("not sent"),
     )
-    if context.endpoint_name or not (name := recognition.program_name(response)):
-        return diagnosis
-    # Only the key made the name of the program known.
-    context.endpoint_name = name
-    return replace(diagnosis, details=(f"The service names itself: {name}.",))
 
 
 def check_models(context: ProbeContext) -> list[Diagnosis]:
     """Say which models there are, or whether the one for the completion is listed."""
-    if context.models.status != HTTPStatus.OK:
+    if context.models.status != HTTPStatus.OK or answers.is_html(context.models):
         return []
     names = answers.model_ids(context.models)
     if names is None:
-        return [diagnose("models.unreadable")]
+        why = say("it has an unexpected form or is larger than 1 MiB")
+        return [diagnose("models.unreadable", why=why)]
     model, count = context.chat_model, len(names)
-    if model is None:
-        some = ", ".join(map(sanitize, sorted(names)[:_SHOWN_MODELS])) or "none"
-        more = ", …" if count > _SHOWN_MODELS else ""
+    if model is None or model in names:
+        shown = sorted(names)[:_SHOWN_MODELS] if model is None else [model]
+        some = ", ".join(map(sanitize, shown)) or say("none")
+        more = ", …" if count > len(shown) else ""
         found = [diagnose("models.listed", count=count, names=f"{some}{more}")]
-    elif model in names:
-        found = [diagnose("models.has_model", count=count, model=sanitize(model))]
     else:
         facts = {"model": sanitize(model), "near": _near_names(model, names)}
         found = [diagnose("models.no_model", count=count, **facts)]
     if not isinstance(context.models.json, dict):
-        found.append(diagnose("models.form"))
+        why = say("it is a bare list, not an object with data")
+        found.append(diagnose("models.unreadable", why=why))
     return found
 
 
@@ -127,7 +129,7 @@ def _near_names(model: str, names: list[str]) -> str:
     similar = difflib.get_close_matches(wanted, list(by_lower), _NEAR_NAMES)
     nearest = dict.fromkeys(sorted(inside, key=len) + similar)
     shown = [sanitize(by_lower[low]) for low in nearest][:_NEAR_NAMES]
-    return ", ".join(shown) or "none is similar"
+    return ", ".join(shown) or say("none is similar")
 
 
 def refused(context: ProbeContext, response: ProbeResponse, id: str = "") -> ProbeError:
@@ -135,8 +137,9 @@ def refused(context: ProbeContext, response: ProbeResponse, id: str = "") -> Pro
     error = answers.error_in(response.json)
     if error is None and response.status != HTTPStatus.UNAUTHORIZED:
         return instead.unexpected_response(response)
+    detail = error.shown if error else instead.words(response)
     if response.status == HTTPStatus.UNAUTHORIZED and not context.usable_key:
-        id = "key.needed"
+        return ProbeError("key.none", detail=f": {detail}", status=response.status)
     elif response.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         id = "endpoint.unavailable"
     elif error and any(word in error.code.lower() for word in _NO_MONEY):
@@ -144,9 +147,9 @@ def refused(context: ProbeContext, response: ProbeResponse, id: str = "") -> Pro
     return ProbeError(
         id or _REFUSED.get(response.status, "endpoint.refused"),
         status=response.status,
-        detail=error.shown if error else instead.words(response),
-        wait=response.retry_after or "a few",
-        sent_to=context.key_sent_to or "not sent",
+        detail=detail,
+        wait=response.retry_after or say("a few"),
+        sent_to=context.key_sent_to or say("not sent"),
     )
 
 
@@ -163,8 +166,10 @@ def check_completion(context: ProbeContext) -> Diagnosis:
     }
     if any(type(number) is not int for number in used.values()):
         used = {}
+    text = ": {prompt_tokens} tokens sent, {completion_tokens} received"
     return diagnose(
-        "chat.completed" if used else "chat.unmeasured",
+        "chat.completed",
+        usage=say(text, **used) if used else "",
         figure=response.figure,
         milliseconds=round(response.timing.answer * 1000, 3),
         sent_to=context.key_sent_to,
@@ -177,9 +182,10 @@ def check_stream(context: ProbeContext) -> Diagnosis:
     if _is_completion(response.json):
         return diagnose("stream.ignored")
     if stream.error:
-        raise ProbeError("stream.error", detail=stream.error.shown)
+        raise ProbeError("stream.broken", detail=stream.error.shown)
     if not stream.moments:
-        raise ProbeError("stream.form")
+        nothing = say("it contains no part of a completion.")
+        raise ProbeError("stream.broken", detail=nothing)
     id = "stream.together" if stream.arrived_together else "stream.ok"
     first = stream.first_text or stream.moments[0]
     total = response.timing.answer
@@ -204,7 +210,7 @@ def _ask(context: ProbeContext, *, stream: bool) -> tuple[ProbeResponse, EventSt
         context.token_limit = _NEWER_LIMIT
         response, events = _post(context, stream)
     error, model = answers.error_in(response.json), context.chat_model or ""
-    said = instead.words(response) or "without an explanation"
+    said = instead.words(response) or say("without an explanation")
     if error and response.status in _NO_MODEL:
         names = answers.model_ids(context.models) or []
         is_named = model in error.message and model not in names
@@ -217,8 +223,6 @@ def _ask(context: ProbeContext, *, stream: bool) -> tuple[ProbeResponse, EventSt
         raise ProbeError("chat.no_path", status=response.status, said=said)
     if response.status != HTTPStatus.OK:
         raise refused(context, response)
-    # LiteLLM says its name only here.
-    context.endpoint_name = context.endpoint_name or recognition.program_name(response)
     return response, events
 
 

@@ -11,37 +11,39 @@ import codecs
 import ipaddress
 import json
 import re
-from contextlib import suppress
 from http import HTTPStatus
 from urllib.parse import SplitResult, urljoin, urlsplit
 
 from readback.contract import REFUSALS
+from readback.probe.common.catalogue import say
 from readback.probe.common.formatting import page_title, sanitize
 from readback.probe.common.results import Fact, ProbeError
 from readback.probe.entered.base_url import PORTS, is_ip_address, is_local, shown_url
-from readback.probe.service import answers, gateways
+from readback.probe.service import answers
 from readback.probe.transport.context import MODELS
 from readback.probe.transport.exchanges import ProbeResponse
 
 _PROXY_SERVERS = re.compile(
-    r"squid|zscaler|bluecoat|fortigate|mcafee|websense|forcepoint|sophos|privoxy"
-    r"|haproxy|varnish|tinyproxy",
+    r"squid|zscaler|bluecoat|fortigate|fortiguard|mcafee|websense|forcepoint|sophos"
+    r"|netskope|privoxy|haproxy|varnish|tinyproxy|pi-hole",
     re.IGNORECASE,
 )
 _REDIRECTS = {301, 302, 303, 307, 308}
-_FINAL = "Use the final address"
 _GATEWAY_ERRORS = {502, 503, 504}
 _DECODED = {"", "identity", "gzip", "deflate"}
 # What the pages say with which bot protections ask for a browser.
 _CHALLENGE = re.compile(
-    rb"just a moment|captcha|(are|you're) (a )?human|checking your browser"
-    rb"|attention required|ddos protection|enable (javascript|cookies)",
+    r"just a moment|captcha|(are|you're) (a )?human|checking your browser|awswaf"
+    r"|attention required|ddos protection|enable (javascript|cookies)|_incapsula_"
+    r"|incapsula incident|challenge-platform|datadome|perimeterx",
     re.IGNORECASE,
 )
+_CHALLENGE_HEADERS = ("Cf-Mitigated", "X-Amzn-Waf-Action")
+_CHALLENGE_STATUSES = {202, 403, 405, 429, 503}
 # What firewalls write, some of them with the status 200.
-_REJECTED = re.compile("request (rejected|blocked)|access denied|you.* blocked", re.I)
-# The first bytes of gzip and of zlib.
-_COMPRESSED = (b"\x1f\x8b", b"x\x01", b"x\x9c", b"x\xda")
+_REJECTED = re.compile(
+    "request (rejected|blocked|denied)|access denied|(page|site|you).* blocked", re.I
+)
 _PORTAL = re.compile(
     r"captive|hotspot|wi-?fi|portal|/guest/|[?&]zone="
     r"|network ?(access|login|authentication)",
@@ -53,28 +55,52 @@ _LOGIN = re.compile(
     r"|login\.|accounts\.google\.com|anmeld|вход\b|авториз",
     re.IGNORECASE,
 )
-_JSON_TYPES = {str: "string", list: "list", bool: "boolean"}
 _MAINTENANCE = re.compile(
     r"maintenance|be (right )?back (soon|shortly)|wartung|обслуживани"
     r"|технические работы",
     re.IGNORECASE,
 )
-_PASSWORD_FIELD = re.compile(rb"""type=["']?password""", re.IGNORECASE)
+_PASSWORD_FIELD = re.compile(r"""type=["']?password""", re.IGNORECASE)
+# The names of gateways, by a header or a text of their own, and what an error that they
+# make themselves means. The mark is searched in the headers, one in each line.
+_GATEWAYS = {
+    "Cloudflare": "^server: cloudflare|^cf-ray:",
+    "Heroku": "^via: [^\n]{0,80}vegur|^server: heroku",
+    "ngrok": "^ngrok-error-code:",
+    "Vercel": "^x-vercel-(error|id):",
+    "Amazon S3": "^server: AmazonS3",
+    "Amazon": "^server: (awselb|CloudFront)|^x-amz(n|-cf|-apigw)-",
+    "Kong": "^server: kong|^via: [^\n]{0,80}kong",
+    "Envoy": "^server: (istio-)?envoy",
+    "Akamai": "^server: AkamaiGHost",
+}
+_SEARCHED_HEADERS = 16_384
+_NO_ROUTE = re.compile(
+    "no route matched|missing authentication ?token|no ?such ?(app|bucket)|deployment_"
+    "|default backend|is offline|err_ngrok_(3200|6024)|system:anonymous|"
+    "error(?: code:?)? 1003|direct ip access",
+    re.IGNORECASE,
+)
+# Cloudflare numbers its errors: these mean that it cannot reach the service.
+_CLOUDFLARE_DOWN = re.compile(r"error(?: code:?)? (1016|1033|1101|1102)\b", re.I)
+_CLOUDFLARE_STATUSES = {
+    520: "the service sent an empty or invalid response",
+    521: "the service is down or refuses its connections",
+    522: "the service does not accept its connection in time",
+    523: "it cannot reach the service",
+    524: "the service took too long",
+    525: "its TLS handshake with the service failed",
+    526: "the service's certificate is not valid for it",
+    530: "it cannot reach or resolve the service",
+}
 # Where the JSON of gateways and frameworks has its message.
 _MESSAGES = (
     *("error.message", "error.reason", "error_description", "message", "Message"),
     *("detail", "errors.0.message", "errors.0", "msg", "error", "title"),
 )
-_XML_MESSAGE = re.compile(rb"<Message>([^<]*)</Message>")
-_HEADING = re.compile(rb"<h1[^<>]*>([^<]*)</h1>", re.IGNORECASE)
+_XML_MESSAGE = re.compile("<Message>([^<]*)</Message>")
+_HEADING = re.compile("<h1[^<>]*>([^<]*)</h1>", re.IGNORECASE)
 _MAX_TEXT_BYTES = 400
-_CHALLENGE_STATUSES = {403, 429, 503}
-_REFUSALS: dict[int, str] = {
-    HTTPStatus.UNAUTHORIZED: "key.other_refusal",
-    HTTPStatus.FORBIDDEN: "between.blocked",
-    HTTPStatus.UNAVAILABLE_FOR_LEGAL_REASONS: "between.blocked",
-    HTTPStatus.TOO_MANY_REQUESTS: "between.rate_limited",
-}
 
 
 def unexpected_response(
@@ -88,15 +114,19 @@ def unexpected_response(
         return _refusal(response, refusal)
     if response.status in _REDIRECTS:
         return _redirect(response)
-    if response.status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
-        return ProbeError("http.proxy_login")
     said, headers = words(response), response.headers
+    if code := sanitize(headers.get("Ngrok-Error-Code", "")):
+        said = f"{said} {code}"
     seconds, moment = response.retry_after, sanitize(headers.get("Retry-After", ""))
-    after = f"{seconds} seconds" if seconds else moment
+    after = say("{number} s", number=seconds) if seconds else moment
+    name = _gateway(response)
     facts: dict[str, Fact] = {
         "status": response.status,
-        "title": said or "without an explanation",
-        "after": f" It asks to try again after {after}." if after else "",
+        "title": said or say("without an explanation"),
+        "name": name or say("Something"),
+        "after": say(" It asks to try again after {after}.", after=after)
+        if after
+        else "",
     }
     is_page = answers.is_html(response)
     is_network = response.status == HTTPStatus.NETWORK_AUTHENTICATION_REQUIRED
@@ -104,35 +134,38 @@ def unexpected_response(
         return ProbeError("http.captive_portal", where=f": {said}" if said else "")
     signed = "X-Squid-Error" in headers or "Proxy-Authenticate" in headers
     named = " ".join((headers.get("Server", ""), headers.get("Via", "")))
-    if signed or _PROXY_SERVERS.search(named):
+    is_proxy = _PROXY_SERVERS.search(named) or (is_page and _PROXY_SERVERS.search(said))
+    if signed or is_proxy or response.status == 407:
         return ProbeError("http.proxy_page", **facts)
     if error := spoiled(response) or error_in_success(response):
         return error
-    is_marked = "challenge" in headers.get("Cf-Mitigated", "").lower()
+    text = response.text
+    marks = " ".join(headers.get(one, "") for one in _CHALLENGE_HEADERS).lower()
     is_refused = response.status in _CHALLENGE_STATUSES or is_page
-    if is_marked or (is_refused and _CHALLENGE.search(response.body)):
+    if "challenge" in marks or (is_refused and _CHALLENGE.search(text)):
         return ProbeError("between.challenge", tried="", **facts)
-    quoted = f" It says: {said}." if said else ""
-    if error := gateways.find(response, f"{quoted}{facts['after']}"):
+    if error := _of_gateway(response, text, facts):
         return error
-    may_stop = response.status == HTTPStatus.SERVICE_UNAVAILABLE or is_page
-    if may_stop and _MAINTENANCE.search(said):
-        return ProbeError("http.maintenance", **facts)
     is_doubtful = response.status in (HTTPStatus.FORBIDDEN, *_GATEWAY_ERRORS)
     if response.proxy and is_doubtful:
         names = {"proxy": str(response.proxy), "variable": response.proxy.variable}
         return ProbeError("proxy.responded", **names, **facts)
-    if is_page and (_LOGIN.search(said) or _PASSWORD_FIELD.search(response.body)):
+    if is_page and (_LOGIN.search(said) or _PASSWORD_FIELD.search(text)):
         return ProbeError("http.login_wall", where="", location="", **facts)
-    if id := _REFUSALS.get(response.status):
-        return ProbeError(id, tried="", wait=seconds or "some", **facts)
-    if response.status in _GATEWAY_ERRORS:
-        return ProbeError("http.gateway", **facts)
-    if is_page and _REJECTED.search(said):
+    if response.status == HTTPStatus.UNAUTHORIZED:
+        return ProbeError("key.other_refusal", **facts)
+    if response.status == HTTPStatus.TOO_MANY_REQUESTS:
+        wait = seconds or say("some")
+        return ProbeError("between.rate_limited", tried="", wait=wait, **facts)
+    is_legal = response.status == HTTPStatus.UNAVAILABLE_FOR_LEGAL_REASONS
+    is_block = is_legal or response.status == HTTPStatus.FORBIDDEN
+    if is_block or (is_page and _REJECTED.search(said)):
         return ProbeError("between.blocked", tried="", **facts)
     if is_recognized:
         return changed(response) or ProbeError("between.other_response", **facts)
-    if response.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+    if response.status >= HTTPStatus.INTERNAL_SERVER_ERROR and (
+        response.status != HTTPStatus.NOT_IMPLEMENTED
+    ):
         return ProbeError("http.server_error", **facts)
     if is_page:
         return ProbeError("http.html", **facts)
@@ -143,35 +176,81 @@ def unexpected_response(
     return ProbeError("http.no_such_path" if is_missing else "http.other", **facts)
 
 
+def _headers(response: ProbeResponse) -> str:
+    lines = (f"{name}: {value}" for name, value in response.headers.items())
+    return "\n".join(lines)[:_SEARCHED_HEADERS]
+
+
+def _gateway(response: ProbeResponse) -> str:
+    """Return the name of a gateway that says its own, or ""."""
+    headers = _headers(response)
+    for name, mark in _GATEWAYS.items():
+        if re.search(mark, headers, re.IGNORECASE | re.MULTILINE):
+            return name
+    return ""
+
+
+def _of_gateway(
+    response: ProbeResponse, text: str, facts: dict[str, Fact]
+) -> ProbeError | None:
+    """Return the error if a gateway cannot reach the service, or has no such route."""
+    name, status = _gateway(response), response.status
+    is_error = status >= HTTPStatus.BAD_REQUEST or status == HTTPStatus.OK
+    if is_error and _NO_ROUTE.search(text) and not answers.is_from_api(response):
+        return ProbeError("http.no_such_path", **facts)
+    said = str(facts["title"])
+    is_maintenance = status == HTTPStatus.SERVICE_UNAVAILABLE or answers.is_html(
+        response
+    )
+    if is_maintenance and _MAINTENANCE.search(said):
+        meaning = say("the service is down for maintenance")
+        return ProbeError("http.gateway", meaning=meaning, **_named(facts))
+    if name == "Cloudflare" and _CLOUDFLARE_DOWN.search(text):
+        meaning = say("it cannot reach or resolve the service")
+        return ProbeError("http.gateway", meaning=meaning, **facts)
+    meaning = say(_CLOUDFLARE_STATUSES.get(status, ""))
+    if meaning:
+        return ProbeError("http.gateway", meaning=meaning, **_named(facts))
+    is_down = status in _GATEWAY_ERRORS or (name and status >= 500)
+    if not is_down or response.proxy:
+        return None
+    meaning = say("it cannot reach the service, or the service is overloaded")
+    if status == HTTPStatus.GATEWAY_TIMEOUT:
+        meaning = say("the service behind it did not respond in time")
+    return ProbeError("http.gateway", meaning=meaning, **_named(facts))
+
+
+def _named(facts: dict[str, Fact]) -> dict[str, Fact]:
+    is_named = facts["name"] != say("Something")
+    return facts if is_named else {**facts, "name": say("A gateway")}
+
+
 def _refusal(response: ProbeResponse, refusal: answers.ParsedRefusal) -> ProbeError:
     """Return the error for a correct request that Readback has refused."""
     row, detail = REFUSALS[refusal.code], refusal.detail
-    if refusal.code == "unsupported_media_type":
-        return ProbeError("echo.media_type", detail=detail)
     if refusal.code == "rate_limited":
-        return ProbeError("http.rate_limited", wait=response.retry_after or "a few")
-    if refusal.code == "not_found":
-        added = "URL parameter" in detail and refusal.is_explained
-        id = "http.parameter_added" if added else "http.path_changed"
-        return ProbeError(id, detail=detail)
+        wait = response.retry_after or say("a few")
+        return ProbeError("http.rate_limited", wait=wait, status=response.status)
     facts = {"code": refusal.code, "detail": detail}
     if row.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        request_id = sanitize(response.headers.get("X-Request-Id", "none"))
+        request_id = sanitize(response.headers.get("X-Request-Id", "?"))
         return ProbeError("http.unavailable", request_id=request_id, **facts)
-    return ProbeError("http.refused", hint=row.hint, **facts)
+    return ProbeError("http.refused", **facts)
 
 
 def _redirect(response: ProbeResponse) -> ProbeError:
     """Return the error for another address, a login, a loop, or a portal."""
     location = response.headers.get("Location", "")
+    final = say("Use the final address")
     try:
         target = urljoin(response.url, location)
         old, new = urlsplit(response.url), urlsplit(target)
         is_moved = _place(old) != _place(new)
     except ValueError:
-        return ProbeError("http.redirect", location="an invalid address", use=_FINAL)
+        invalid = say("an invalid address")
+        return ProbeError("http.redirect", location=invalid, kind="", use=final)
     shown = shown_url(target)
-    status, title = response.status, "a redirect"
+    status, title = response.status, say("a redirect")
     facts: dict[str, Fact] = {"location": shown, "status": status, "title": title}
     is_same_host = old.hostname == new.hostname
     # What is new in the target; the own address may contain any word.
@@ -179,25 +258,32 @@ def _redirect(response: ProbeResponse) -> ProbeError:
     beyond = f"{'' if is_same_host else new.hostname}{path}?{new.query}"
     if not location or not is_moved and old.path == new.path:
         if "Set-Cookie" in response.headers:
-            return ProbeError("between.cookie_wall", **facts)
-        return ProbeError("http.redirect_loop", **facts)
+            cookies = say("it sets a cookie and redirects to itself")
+            facts = {"status": status, "title": cookies, "tried": ""}
+            return ProbeError("between.challenge", **facts)
+        kind = say(", the address that it comes from")
+        return ProbeError("http.redirect_loop", kind=kind, **facts)
     # A host on the Internet redirects into a private network.
     host = new.hostname or ""
     is_inside = is_ip_address(host) and ipaddress.ip_address(host).is_private
     is_inside = is_inside and not is_local(old.hostname or "")
     if is_moved and (_PORTAL.search(beyond) or is_inside):
-        return ProbeError("http.captive_portal", where=f": it redirects to {shown}")
+        where = say(": it redirects to {location}", location=shown)
+        return ProbeError("http.captive_portal", where=where)
     if _LOGIN.search(beyond):
-        return ProbeError("http.login_wall", where=f" at {shown}", **facts)
+        return ProbeError("http.login_wall", where=f" ({shown})", **facts)
     base = shown.removesuffix(MODELS)
     if is_same_host and (old.scheme, new.scheme) == ("http", "https"):
         return ProbeError("http.redirect_https", base=base)
     if is_same_host and (old.scheme, new.scheme) == ("https", "http"):
-        return ProbeError("http.redirect_plain", **facts)
+        return ProbeError("http.redirect_loop", kind=say(", unencrypted"), **facts)
     if not is_moved and new.path == f"{old.path}/":
-        return ProbeError("http.redirect_slash", **facts)
-    use = f"Use {base} if it is that of the same service" if base != shown else _FINAL
-    return ProbeError("http.redirect", location=shown, use=use)
+        kind = say(", with a slash at the end that clients do not send")
+        return ProbeError("http.redirect_loop", kind=kind, **facts)
+    use = final
+    if base != shown:
+        use = say("Use {base} if it is that of the same service", base=base)
+    return ProbeError("http.redirect", location=shown, kind="", use=use)
 
 
 def _place(url: SplitResult) -> tuple[str, str | None, int | None]:
@@ -212,11 +298,11 @@ def words(response: ProbeResponse) -> str:
     found = (answers.inside(content, *path.split(".")) for path in _MESSAGES)
     said = next((one for one in found if isinstance(one, str) and one.strip()), "")
     if content is None and answers.is_html(response):
-        match = _XML_MESSAGE.search(response.body) or _HEADING.search(response.body)
-        heading = match[1].decode("utf-8", "replace") if match else ""
-        said = page_title(response.body) or heading
+        text = response.text
+        match = _XML_MESSAGE.search(text) or _HEADING.search(text)
+        said = page_title(text) or (match[1] if match else "")
     elif content is None and len(response.body) <= _MAX_TEXT_BYTES:
-        said = response.body.decode("utf-8", "replace")
+        said = response.text
     return f"“{answers.ApiError(said).shown}”" if said.strip() else ""
 
 
@@ -240,19 +326,11 @@ def changed(response: ProbeResponse) -> ProbeError | None:
         return None
     if error := cut(response) or spoiled(response):
         return error
-    text = response.body.decode("utf-8", "replace")
-    if response.body.startswith(_COMPRESSED):
-        how = "it is compressed, and not marked as such, or compressed twice"
-    elif content is not None:
-        kind = _JSON_TYPES.get(type(content), "number")
-        how = f"it is a JSON {kind}, not an object"
-    elif not response.body:
-        how = "it is empty"
-    elif 0 < text.find("{") < len(text) - 2 and "}" in text:
-        how = f"there is something before or around the JSON: {sanitize(text[:80])}"
-    else:
-        how = f"it is not JSON; it begins with {sanitize(text[:40])}"
-    return ProbeError("between.body_changed", how=how)
+    if not response.body:
+        return ProbeError("http.spoiled", how=say("it is empty"))
+    start = sanitize(response.body[:40].decode("utf-8", "replace"))
+    how = say("it is changed or damaged; it begins with {start}")
+    return ProbeError("http.spoiled", how=how.format(start=start))
 
 
 def cut(response: ProbeResponse) -> ProbeError | None:
@@ -270,20 +348,16 @@ def cut(response: ProbeResponse) -> ProbeError | None:
         return None
     else:
         return None
-    length = response.headers.get("Content-Length", "")
-    whole = response.body + response.excess
-    with suppress(ValueError):
-        if response.excess and len(whole.decode()) == int(length):
-            facts = {"length": int(length), "bytes": len(whole)}
-            return ProbeError("between.length_in_characters", **facts)
-    return ProbeError("between.cut", bytes=len(response.body))
+    text = "it ends after {count} bytes, in the middle of its JSON"
+    return ProbeError("http.spoiled", how=say(text, count=len(response.body)))
 
 
 def spoiled(response: ProbeResponse) -> ProbeError | None:
     """Return the error for a response that was made unreadable, if it was."""
     coding = response.headers.get("Content-Encoding", "").strip().lower()
     if coding not in _DECODED:
-        return ProbeError("between.coding", coding=sanitize(coding))
+        how = "it is compressed with {coding}, which the request did not allow"
+        return ProbeError("http.spoiled", how=say(how, coding=sanitize(coding)))
     text = response.body.decode("utf-8-sig", "replace").lstrip()
     if not text.startswith("{"):
         return None
@@ -292,4 +366,5 @@ def spoiled(response: ProbeResponse) -> ProbeError | None:
     except (ValueError, RecursionError):
         return None
     rest = len(text[end:].strip().encode())
-    return ProbeError("between.trailing", bytes=rest) if rest else None
+    how = say("it has {count} extra bytes after the JSON", count=rest)
+    return ProbeError("http.spoiled", how=how) if rest else None

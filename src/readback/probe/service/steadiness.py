@@ -6,26 +6,31 @@ passes every step through `settle`: if it fails, it is run again on new connecti
 another address of the host each time, once with another request in between, so that the
 rhythm of a step does not coincide with that of a balancer. If all attempts fail alike,
 the failure is believed, and only then looked at more closely. If one of them succeeds,
-the run goes on with what that one found, and the module `mixtures` says at its end how
-often requests failed, and what those that failed have in common.
+the run goes on with what that one found. The step "asked again" sends a few equal
+requests, and the step "steadiness" counts how often requests failed, by address and by
+certificate.
 """
 
 from __future__ import annotations
 
 import copy
+import statistics
 import threading
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
+from itertools import cycle, islice
 from typing import NamedTuple
 
 from readback.probe.common.background import BackgroundCall
-from readback.probe.common.results import Diagnosis, ProbeError, Service, Verdict
-from readback.probe.diagnoses import diagnose
-from readback.probe.service import mixtures
+from readback.probe.common.catalogue import diagnose, has_tag, say
+from readback.probe.common.formatting import format_duration, listed
+from readback.probe.common.results import Diagnosis, ProbeError, Verdict
+from readback.probe.connection import certificates
 from readback.probe.transport.context import Check, ProbeContext, Step
 from readback.probe.transport.exchanges import NotedRequest, mixed_requests
 from readback.probe.transport.handshake import shake, unverified
@@ -38,10 +43,21 @@ _SIDE_BY_SIDE = 3
 # What the other steps of the run need.
 _RESERVED_REQUESTS = 12
 _SAMPLES = 6
-_REQUESTS_TO_CONFIRM_LOSS = 24
-# Once is enough.
-_CERTAIN = {"echo.swapped", "echo.replayed"}
-_RATE_LIMITS = {"http.rate_limited", "between.rate_limited", "endpoint.rate_limited"}
+_HANDSHAKE = "TLS"
+_SHOWN_MOMENTS = 3
+_SHOWN_VALUES = 4
+# Two groups differ clearly if their shares of failures are this far apart.
+_CLEAR = 0.6
+# The form of a refusal of Readback; many other services use another.
+_REFUSAL = "{error,"
+_FEWEST_ANSWERS = 3
+# A busy machine may hold up an answer, but not often for so long.
+_LATE_SECONDS = 1.0
+_LATE_FACTOR = 10
+_FEWEST_LATE = 2
+# Requests this far apart stay below a limit of the rate that refuses with 503.
+_SLOW_PAUSE = 1.1
+_SLOW_REQUESTS = 4
 
 
 class _Attempt(NamedTuple):
@@ -66,9 +82,9 @@ def settle(context: ProbeContext, step: Step) -> list[Diagnosis]:
     error, is_late = first.error, time.monotonic() + seconds > context.deadline
     if error:
         context.failures[step.id] = error
-    if error and error.id in _RATE_LIMITS:
+    if error and has_tag(error.id, "limit"):
         _stop_at_rate_limit(context, error)
-    if error and (error.id in _CERTAIN or not first.exchanges or is_late):
+    if error and (has_tag(error.id, "certain") or not first.exchanges or is_late):
         raise error
     if not first.is_problem or not first.exchanges or is_late:
         return first.found
@@ -76,7 +92,7 @@ def settle(context: ProbeContext, step: Step) -> list[Diagnosis]:
     attempts = [first]
     for other, again in _repeated(before, step.run, first, repeats, seconds):
         attempts.append(again)
-        if again.is_problem or step.in_background:
+        if again.is_problem:
             other.close()
         else:
             context.close()
@@ -111,7 +127,7 @@ def _try(context: ProbeContext, check: Check) -> _Attempt:
     # Steps beside this one make requests, too, in their own threads.
     me = threading.get_ident()
     made = [one for one in log[start:] if one.thread == me]
-    if error and made and error.id not in _CERTAIN:
+    if error and made and not has_tag(error.id, "certain"):
         made[-1].finding = error.id
     return _Attempt(found, error, made)
 
@@ -167,44 +183,210 @@ def _stop_at_rate_limit(context: ProbeContext, error: ProbeError) -> None:
         is_alike = context.budget.exchanges[-1].status == limited
     if is_alike:
         context.budget.is_rate_limited = True
-        context.budget.wait = str(error.facts.get("wait", "some"))
-        raise ProbeError("skipped.rate_limited")
+        context.budget.limit_status = limited
+        context.budget.wait = str(error.facts.get("wait", say("some")))
+        raise ProbeError("skipped.limit")
 
 
-def sampled(context: ProbeContext) -> list[str]:
-    """Return the addresses of the host that no request goes to by itself.
-
-    A run with another API sends few requests, so it asks a few times more.
-    """
-    if "route" not in vars(context):
-        return []
-    route = context.route
-    addresses = [] if route.proxy else list(route.addresses[1:_SAMPLES])
-    if context.service == Service.ENDPOINT:
-        addresses += route.addresses * (_SAMPLES - len(addresses))
-    return addresses[:_SAMPLES]
-
-
-def sample(context: ProbeContext) -> Diagnosis:
-    """Ask further addresses of the host for a path that no API has, without the key."""
+def sample(context: ProbeContext) -> list[Diagnosis]:
+    """Ask a few times for a path that no API has, each address in turn."""
 
     def ask(address: str) -> None:
         route = replace(context.route, addresses=(address,))
         with suppress(ProbeError), context.new_client(route) as client:
             context.ask_unknown(client)
 
-    calls = [BackgroundCall(partial(ask, one)) for one in sampled(context)]
+    addresses = context.route.addresses
+    if context.route.proxy:
+        addresses = addresses[:1]
+    turns = islice(cycle(addresses), max(_SAMPLES, len(addresses)) if addresses else 0)
+    calls = [BackgroundCall(partial(ask, one)) for one in turns]
     for call in calls:
         call.result()
-    return diagnose("again.asked", requests=len(calls))
+    return []
 
 
-def confirm_loss(context: ProbeContext) -> None:
-    """Ask a few times more if packets seem to be lost, but too few to be sure."""
-    if "client" not in vars(context) or not mixtures.may_lose_packets(context):
-        return
-    with suppress(ProbeError), context.new_client() as client:
-        for _ in range(_REQUESTS_TO_CONFIRM_LOSS):
-            if time.monotonic() > context.deadline:
-                return
-            context.ask_unknown(client)
+def check(context: ProbeContext) -> list[Diagnosis]:
+    """Say how steady the path was in this run, if there is anything to say."""
+    origin = context.base_url.origin
+    log = [one for one in context.budget.exchanges if one.target == origin]
+    if context.budget.is_rate_limited:
+        return [_rate_limit(context, log)]
+    if bad := _failures(log):
+        if _is_slow_enough(context, bad):
+            context.budget.limit_status = HTTPStatus.SERVICE_UNAVAILABLE
+            return [_rate_limit(context, log)]
+        return [_mixture(log, bad)]
+    asked = list(filter(_is_request, log))
+    answered = [one for one in asked if one.status and not one.is_failure]
+    if late := _late(answered):
+        return [late]
+    if len(answered) == len(asked) >= _FEWEST_ANSWERS:
+        return [diagnose("steady.ok", total=len(asked))]
+    return []
+
+
+def _rate_limit(context: ProbeContext, log: list[NotedRequest]) -> Diagnosis:
+    status = context.budget.limit_status
+    good = [one for one in log if one.status and one.status != status]
+    is_accepted = any(one.has_key and one.badness == 0 for one in good)
+    moments = [one.moment for one in log if one.status]
+    return diagnose(
+        "sometimes.rate_limited" if is_accepted else "sometimes.rate_limited_early",
+        answered=len(good),
+        seconds=format_duration(max(moments, default=0.0) - min(moments, default=0.0)),
+        wait=context.budget.wait or say("a few"),
+        status=status,
+    )
+
+
+def _is_slow_enough(context: ProbeContext, bad: list[NotedRequest]) -> bool:
+    """Return whether requests with a pause pass, so that only a rate is limited."""
+    statuses = {one.status for one in bad}
+    seconds = _SLOW_PAUSE * _SLOW_REQUESTS + context.timeout
+    is_late = time.monotonic() + seconds > context.deadline
+    if statuses != {HTTPStatus.SERVICE_UNAVAILABLE} or is_late:
+        return False
+    for _ in range(_SLOW_REQUESTS):
+        time.sleep(_SLOW_PAUSE)
+        try:
+            with context.new_client() as client:
+                response = context.ask_unknown(client)
+        except ProbeError:
+            return False
+        if response.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            return False
+    return True
+
+
+def _late(answered: list[NotedRequest]) -> Diagnosis | None:
+    """Return what is said if some answers took much longer than to equal requests."""
+    if not answered:
+        return None
+    median = statistics.median(one.seconds for one in answered)
+    limit = max(_LATE_SECONDS, _LATE_FACTOR * median)
+    late = [one for one in answered if one.seconds > limit]
+    others = [one for one in answered if one.seconds <= limit]
+    if len(late) < _FEWEST_LATE or not (
+        {one.request for one in late} & {one.request for one in others}
+    ):
+        return None
+    diagnosis = diagnose(
+        "sometimes.slow",
+        bad=len(late),
+        total=len(answered),
+        slowest=format_duration(max(one.seconds for one in late)),
+        median=format_duration(median),
+    )
+    return _with_evidence(diagnosis, others, late)
+
+
+def _failures(log: list[NotedRequest]) -> list[NotedRequest]:
+    """Return the requests that failed, although an equal one did not, or not alike."""
+    bad: set[NotedRequest] = set()
+    for group in mixed_requests(log):
+        common = Counter(one.outcome for one in group)
+        good = min(
+            group,
+            key=lambda one: (
+                one.badness,
+                not one.form.startswith(_REFUSAL),
+                -common[one.outcome],
+            ),
+        )
+        is_good = not good.is_failure
+        bad |= {one for one in group if one.outcome != good.outcome or not is_good}
+    outcomes = {one.outcome for one in bad}
+    return [
+        one
+        for one in log
+        if one in bad or (one.badness > 1 and one.outcome in outcomes)
+    ]
+
+
+def _kind(one: NotedRequest) -> tuple[str, str]:
+    """Return the id of the diagnosis for a failure, and what the request got."""
+    status = say("status {status}", status=one.status)
+    if "html" in one.form:
+        status = say("a web page with status {status}", status=one.status)
+    if one.is_untrusted:
+        return "sometimes.certificate", say("an untrusted certificate")
+    if one.error.startswith("proxy."):
+        return "sometimes.proxy", one.error
+    if one.error == "http.no_connection":
+        return "sometimes.fails", say("no connection in time")
+    if has_tag(one.error, "late"):
+        return "sometimes.fails", say("no response")
+    if one.error:
+        return "sometimes.fails", say("a closed connection")
+    if one.status == HTTPStatus.UNAUTHORIZED and one.has_key:
+        return "sometimes.key", status
+    if one.finding.startswith("echo."):
+        return "sometimes.fails", say("a changed text")
+    return "sometimes.fails", status
+
+
+def _is_request(one: NotedRequest) -> bool:
+    return one.method != _HANDSHAKE
+
+
+# Of which requests each kind of failure is a part.
+_PART_OF: dict[str, Callable[[NotedRequest], bool]] = {
+    "sometimes.key": lambda one: one.has_key,
+    "sometimes.certificate": lambda one: _is_request(one) and not one.is_reused,
+    "sometimes.proxy": lambda one: _is_request(one) and not one.is_reused,
+}
+
+
+def _mixture(log: list[NotedRequest], bad: list[NotedRequest]) -> Diagnosis:
+    kind = Counter(_kind(one)[0] for one in bad).most_common(1)[0][0]
+    is_part = _PART_OF.get(kind, _is_request)
+    asked = [one for one in log if is_part(one)]
+    if not any(map(is_part, bad)):  # Only the handshakes of the step "TLS" are known.
+        asked = [one for group in mixed_requests(log) for one in group]
+    bad = [one for one in bad if one in asked]
+    labels = Counter(_kind(one)[1] for one in bad)
+    outcomes = listed(
+        name if len(labels) == 1 else f"{name} ({count})"
+        for name, count in labels.most_common()
+    )
+    diagnosis = diagnose(kind, outcomes=outcomes, bad=len(bad), total=len(asked))
+    return _with_evidence(diagnosis, [one for one in asked if one not in bad], bad)
+
+
+def _with_evidence(
+    diagnosis: Diagnosis, good: list[NotedRequest], bad: list[NotedRequest]
+) -> Diagnosis:
+    """Add how often requests failed at each address and with each certificate."""
+    lines = []
+    for property, of in (("address", _peer), ("certificate", _certificate)):
+        totals = Counter(filter(None, map(of, good + bad)))
+        failures = Counter(filter(None, map(of, bad)))
+        shares = [failures[value] / totals[value] for value in totals]
+        if shares and max(shares) - min(shares) >= _CLEAR:
+            counts = (
+                say(
+                    "{value}: {bad} of {total}",
+                    value=value,
+                    bad=failures[value],
+                    total=n,
+                )
+                for value, n in totals.most_common(_SHOWN_VALUES)
+            )
+            lines.append(f"{say(property)}: {'; '.join(counts)}")
+    moments = [time.strftime("%H:%M:%S", time.gmtime(one.moment)) for one in bad]
+    shown = ", ".join(dict.fromkeys(moments[:_SHOWN_MOMENTS]))
+    if not lines:
+        lines = [say("Neither address nor certificate tells them apart.")]
+    return replace(diagnosis, details=(*lines, say("at {moments} UTC", moments=shown)))
+
+
+def _peer(one: NotedRequest) -> str:
+    return one.peer
+
+
+def _certificate(one: NotedRequest) -> str:
+    if not one.certificate:
+        return ""
+    known = certificates.read(one.certificate)
+    return f"{known.serial} ({known.issuer}, {known.facts['until']})"

@@ -17,18 +17,17 @@ from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 
 from readback import __version__
+from readback.probe.common.catalogue import has_tag, say
 from readback.probe.common.formatting import sanitize
 from readback.probe.common.results import ProbeError
 from readback.probe.entered.key import Secret
 from readback.probe.transport import exchanges, opening
-from readback.probe.transport.connecting import LOCAL_ERRORS, DeadlineSocket
+from readback.probe.transport.connecting import DeadlineSocket
 from readback.probe.transport.exchanges import NotedRequest, ProbeResponse, Timing
 from readback.probe.transport.handshake import Handshake, noting
 from readback.probe.transport.route import Route
 
 _MAX_BODY_BYTES = 1 << 20
-# Enough to find the end of a body in the bytes that were read last.
-_END_BYTES = 64
 _HEADERS = {
     "User-Agent": f"readback-probe/{__version__}",
     "Accept": "application/json",
@@ -40,7 +39,6 @@ _NO_CERTIFICATE_STATUS = {400, 496}
 _NO_CERTIFICATE = b"No required SSL certificate was sent"
 # RFC 9113 §4.1 and §6.5: the start of a SETTINGS frame, after its length.
 _SETTINGS_FRAME = "\x04\x00\x00\x00\x00\x00"
-_CLOSED = {"http.cut", "http.cut_short", "http.no_connection", *opening.NO_TUNNEL}
 _WINDOW_BITS = {"gzip": zlib.MAX_WBITS | 16, "deflate": zlib.MAX_WBITS}
 
 OnPart = Callable[[bytes, float], None]
@@ -123,7 +121,8 @@ class ProbeClient:
             if not (is_failure and may_repeat()):
                 return response
         except ProbeError as error:
-            if not (error.id in _CLOSED and may_repeat()):
+            is_closed = has_tag(error.id, "closed") or has_tag(error.id, "tunnel")
+            if not (is_closed and may_repeat()):
                 raise
         self.close()
         return self._send_once(replace(asked, moment=time.time()), key, on_part)
@@ -138,9 +137,9 @@ class ProbeClient:
         except ProbeError as error:
             noted.error = error.id
             # With little patience, a response may only be late.
-            is_noted &= error.id not in exchanges.LATE or self.patience is None
+            is_noted &= not has_tag(error.id, "late") or self.patience is None
             # What this machine lacks says nothing about the path.
-            is_noted &= error.id not in LOCAL_ERRORS.values()
+            is_noted &= not has_tag(error.id, "local")
             raise
         finally:
             if is_noted:
@@ -151,7 +150,6 @@ class ProbeClient:
     ) -> ProbeResponse:
         timing = Timing()
         sock = self._connected(timing, noted)
-        resent = exchanges.count_resent(sock) if noted.is_reused else 0
         started = time.monotonic()
         deadline = started + self._answer_seconds
         wire = DeadlineSocket(sock, deadline, notes_silence=on_part is not None)
@@ -162,14 +160,9 @@ class ProbeClient:
             raise self._failed("http.silent") from None
         except (OSError, http.client.HTTPException) as error:
             self.close()
-            raise _head_error(error) from None
+            raise _head_error(error, self.route) from None
         content = self._body(response, wire, on_part)
-        excess = b""
-        if content and not response.chunked:
-            _, end, rest = wire.last.rpartition(content[-_END_BYTES:])
-            excess = rest if end else b""
         timing.answer = time.monotonic() - started
-        noted.resent = exchanges.count_resent(sock) - resent
         if response.will_close:
             self.close()
         proxy = self.route.forwarder
@@ -183,13 +176,12 @@ class ProbeClient:
             time.time(),
             wire.received,
             proxy,
-            excess,
         )
         noted.answered(received)
         if proxy:
             facts = proxy.facts(self.route.target)
             if "ERR_DNS_FAIL" in response.headers.get("X-Squid-Error", ""):
-                raise ProbeError("proxy.cannot_resolve", by="Squid", **facts)
+                raise ProbeError("proxy.cannot_resolve", here="", **facts)
             if response.status == 407:
                 raise opening.login_error(response.headers, proxy).with_facts(facts)
         is_refused = response.status in _NO_CERTIFICATE_STATUS
@@ -283,8 +275,9 @@ class ProbeClient:
         error = self._failed(id)
         if not missing or exchanges.parse_json(body) is None:
             return error
-        length, received = len(body) + missing, len(body)
-        return ProbeError("http.length_too_large", length=length, received=received)
+        facts = {"length": len(body) + missing, "received": len(body)}
+        text = "its Content-Length is {length}, but it ends after {received} bytes"
+        return ProbeError("http.spoiled", how=say(text, **facts))
 
     def _failed(self, id: str) -> ProbeError:
         """Close the connection and return the error for a response that is late."""
@@ -292,7 +285,7 @@ class ProbeClient:
         return ProbeError(id, timeout=f"{self._answer_seconds:g}")
 
 
-def _head_error(error: Exception) -> ProbeError:
+def _head_error(error: Exception, route: Route) -> ProbeError:
     """Return the error for a connection that ended without an HTTP/1.1 response."""
     # The server says so (TLS 1.3).
     if "certificate required" in str(error):
@@ -300,11 +293,13 @@ def _head_error(error: Exception) -> ProbeError:
     # A server that speaks only HTTP/2 sends its settings, whatever it receives.
     received = getattr(error, "line", None) or ""
     if received[3:9] == _SETTINGS_FRAME:
-        return ProbeError("http.http2_only")
+        what = say(" but only HTTP/2")
+        return ProbeError("http.not_http", port=route.port, what=what)
     if isinstance(error, OSError):
         return ProbeError("http.cut")
     is_first_line = isinstance(error, http.client.BadStatusLine)
-    reason = "its first line is invalid" if is_first_line else sanitize(str(error))
+    first = say("its first line is invalid")
+    reason = first if is_first_line else sanitize(str(error))
     return ProbeError("http.malformed", reason=reason)
 
 
@@ -316,7 +311,11 @@ def _decompress(coding: str | None, body: bytes) -> bytes:
     try:
         content = stream.decompress(body, _MAX_BODY_BYTES)
     except zlib.error:
-        raise ProbeError("http.garbled") from None
+        raise ProbeError("http.spoiled", how=_garbled()) from None
     if not stream.eof and len(content) < _MAX_BODY_BYTES and body:
-        raise ProbeError("http.garbled")
+        raise ProbeError("http.spoiled", how=_garbled())
     return content
+
+
+def _garbled() -> str:
+    return say("it is marked as compressed but cannot be decompressed")

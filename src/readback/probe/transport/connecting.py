@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from readback.probe.common.background import BackgroundCall
+from readback.probe.common.catalogue import say
 from readback.probe.common.formatting import sanitize
 
 # RFC 8305 §5: how long to wait before the next address is tried beside the first.
@@ -31,9 +32,9 @@ _GRACE_SECONDS = 2.0
 _NO_ROUTE = {errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT, errno.ENETUNREACH}
 _TICK_SECONDS = 0.005
 LOCAL_ERRORS = {
-    errno.EMFILE: "tcp.too_many_files",
-    errno.ENFILE: "tcp.too_many_files",
-    errno.EADDRNOTAVAIL: "tcp.no_free_port",
+    errno.EMFILE: "tcp.exhausted",
+    errno.ENFILE: "tcp.exhausted",
+    errno.EADDRNOTAVAIL: "tcp.exhausted",
     errno.EACCES: "tcp.forbidden",
     errno.EPERM: "tcp.forbidden",
     getattr(errno, "WSAEACCES", errno.EACCES): "tcp.forbidden",
@@ -67,9 +68,9 @@ class ConnectAttempt:
     @property
     def reason(self) -> str:
         if self.error is None:
-            return "connected"
+            return say("connected")
         if self.is_timeout:
-            return "no response"
+            return say("no response")
         return sanitize(self.error.strerror or str(self.error)).lower()
 
 
@@ -198,8 +199,6 @@ class DeadlineSocket(io.RawIOBase):
         self._notes_silence = notes_silence
         self.received = 0
         """The number of bytes so far, before encryption."""
-        self.last = b""
-        """The bytes that were read last."""
         self.silent_until = time.monotonic()
         """The moment before which the last of these bytes had not yet arrived.
 
@@ -236,7 +235,6 @@ class DeadlineSocket(io.RawIOBase):
         self._limit()
         count = self._socket.recv_into(buffer)
         self.received += count
-        self.last = bytes(buffer[:count])
         return count
 
     def close(self) -> None:

@@ -16,6 +16,7 @@ from itertools import chain
 from typing import NamedTuple, Union
 
 from readback.contract import CHAT_PATH, MODELS_PATH, PROBE_PATH, VERSION_PREFIX
+from readback.probe.common.catalogue import say
 from readback.probe.common.formatting import HIDDEN, Redactor, secrets_in
 from readback.probe.common.results import Diagnosis, ProbeError, Service
 from readback.probe.entered.base_url import BaseUrl
@@ -41,8 +42,8 @@ class ProbeContext:
     cabinet_url: str | None = None
     chat_model: str | None = None
     """The model to ask for a completion; without it nothing is sent that may cost."""
-    idle_seconds: float = 0.0
-    """How long a connection is left idle; 0 to do without that step."""
+    url_source: str = ""
+    """The variable that the address comes from, if it was not entered."""
     budget: RequestBudget = field(default_factory=RequestBudget)
     deadline: float = math.inf
     """The moment at which the run ends, by the monotonic clock."""
@@ -55,7 +56,6 @@ class ProbeContext:
     trusted: ssl.SSLContext | None = None  # tls, if the address uses it
     client: ProbeClient = field(init=False)  # http
     service: Service | None = None  # http
-    endpoint_name: str = ""  # http; access, if only a key makes it known
     models_without_key: ProbeResponse = field(init=False)  # http
     help_link: str = ""  # http
     identity: dict[str, str] = field(default_factory=dict)
@@ -81,12 +81,13 @@ class ProbeContext:
         masks = dict.fromkeys(found, HIDDEN)
         for variable in _KEY_VARIABLES:
             masks.update(Secret(os.environ.get(variable, "")).masks)
+        masks.pop("", None)
         self.redactor = Redactor({**masks, **self.secret.masks})
 
     @property
     def shown_url(self) -> str:
         """The parsed address; input that cannot be parsed may contain secrets."""
-        return str(self.base_url) if "base_url" in vars(self) else "unreadable"
+        return str(self.base_url) if "base_url" in vars(self) else say("unreadable")
 
     @property
     def shown_key(self) -> str:
@@ -160,8 +161,6 @@ class Step(NamedTuple):
     run: Check
     needs: tuple[str, ...] = ()
     """The ids of the steps that must succeed before this one can run."""
-    in_background: bool = False
-    """Whether later steps run beside it."""
     applies: Condition = lambda context: True
     """Whether the step is part of the run; asked when its turn has come."""
     explain: Explain | None = None

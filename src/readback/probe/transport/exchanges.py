@@ -1,8 +1,7 @@
 """Responses, what became of each request, and how many more the run may send.
 
 A request that was answered once and failed once tells more than either: the path is not
-steady. So every request is noted here, and what it met: the peer, its certificate and
-the marks that servers and balancers leave in their responses.
+steady. So every request is noted here, and what it met: the peer and its certificate.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 import socket
-import sys
 import threading
 import time
 from collections.abc import Iterable, Mapping
@@ -22,23 +20,24 @@ from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Any
 
-from readback.probe.common.formatting import format_duration, sanitize
+from readback.probe.common.catalogue import has_tag, say
+from readback.probe.common.formatting import format_duration
 from readback.probe.common.results import ProbeError
 from readback.probe.transport.route import Proxy
 
 MAX_REQUESTS = 60
-LATE = {"http.silent", "http.stalled"}
-"""The ids of the errors for a response that does not arrive in time."""
 # "Sun, 06 Nov 1994 08:49:37 GMT", with room for another zone.
 _DATE_LENGTH = 64
+# No page is searched beyond this.
+_SEARCHED_BYTES = 65_536
+_LINE_LENGTH = 1000
+_META_BYTES = 2048
+_CHARSET = re.compile(r"charset=[\"']?([\w.:-]{1,40})", re.IGNORECASE)
+_META_CHARSET = re.compile(
+    rb"<meta[^<>]{0,80}charset=[\"']?([\w-]{1,40})", re.IGNORECASE
+)
 # How bad an outcome can be.
 _REFUSED, _FAILED = 3, 4
-# What tells servers and balancers apart; of CF-Ray only the end, the name of a place.
-MARKS = ("Server", "Via", "X-Served-By", "X-Backend", "X-Amz-Cf-Pop", "CF-Ray")
-# struct tcp_info of Linux: the number of segments that were sent again, and of those
-# that had arrived already, as the other side says (DSACK), because a machine was busy.
-_RESENT_AT = slice(100, 104)
-_NEEDLESS_AT = slice(216, 220)
 
 
 @dataclass
@@ -69,8 +68,6 @@ class ProbeResponse:
     received_bytes: int
     proxy: Proxy | None = None
     """The proxy that forwarded the request, or answered it itself."""
-    excess: bytes = b""
-    """What arrived together with the body, but after the end that its length names."""
 
     @property
     def figure(self) -> str:
@@ -90,6 +87,18 @@ class ProbeResponse:
             sent = parsedate_to_datetime(self.headers.get("Date", "")[:_DATE_LENGTH])
             return sent.astimezone(timezone.utc)
         return None
+
+    @property
+    def text(self) -> str:
+        """The beginning of the body, in the character set that it declares."""
+        start = self.body[:_SEARCHED_BYTES]
+        declared = _CHARSET.search(self.headers.get("Content-Type", "")[:_LINE_LENGTH])
+        inside = _META_CHARSET.search(start[:_META_BYTES])
+        named = declared[1] if declared else inside[1].decode() if inside else "utf-8"
+        try:
+            return start.decode(named, "replace")
+        except LookupError:
+            return start.decode("utf-8", "replace")
 
     @property
     def json(self) -> Any:
@@ -121,15 +130,12 @@ class NotedRequest:
     status: int = 0
     form: str = ""
     """What kind of response it is, by its type or by the names of its fields."""
-    marks: Mapping[str, str] = field(default_factory=dict)
     error: str = ""
     """The id of the failure if there was no response."""
     is_untrusted: bool = False
     finding: str = ""
     """The id of the failure that a step has found in the response."""
     seconds: float = 0.0
-    resent: int = 0
-    """How many packets this machine had to send again, where the system says so."""
     moment: float = field(default_factory=time.time)
     thread: int = field(default_factory=threading.get_ident)
 
@@ -173,10 +179,6 @@ class NotedRequest:
             error = content.get("error")
             inner = sorted(error) if isinstance(error, dict) else []
             self.form = f"{{{','.join([*sorted(content), *inner])}}}"
-        seen = {name: str(headers[name]) for name in MARKS if name in headers}
-        if "CF-Ray" in seen:
-            seen["CF-Ray"] = seen["CF-Ray"].rpartition("-")[2]
-        self.marks = {name: sanitize(value) for name, value in seen.items()}
 
 
 class RequestBudget:
@@ -188,16 +190,16 @@ class RequestBudget:
         self.exchanges: list[NotedRequest] = []
         self.is_rate_limited = False
         """Whether the run has used up a limit of the service, and sends no more."""
+        self.limit_status = 0
+        """The status of the response that said so."""
         self.wait = ""
         """How many seconds the service then asks to wait."""
         self._lock = threading.Lock()  # Steps in the background also spend.
 
     def spend(self) -> None:
         with self._lock:
-            if self.is_rate_limited:
-                raise ProbeError("skipped.rate_limited")
-            if self.spent >= self.limit:
-                raise ProbeError("skipped.budget", limit=self.limit)
+            if self.is_rate_limited or self.spent >= self.limit:
+                raise ProbeError("skipped.limit")
             self.spent += 1
 
     @property
@@ -224,25 +226,12 @@ def mixed_requests(exchanges: Iterable[NotedRequest]) -> list[list[NotedRequest]
 
 def outcome_of(error: ProbeError) -> str:
     """Return what a request got that failed with this error."""
-    if error.id in LATE:
-        return "no response"
+    if has_tag(error.id, "late") or error.id == "http.no_connection":
+        return say("no response")
     status = error.facts.get("status")
-    return f"status {status}" if status else "a closed connection"
-
-
-def count_resent(sock: socket.socket) -> int:
-    """Return how many segments of this connection were lost, 0 if not known."""
-    if sys.platform != "linux":
-        return 0
-    try:
-        info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _NEEDLESS_AT.stop)
-        resent, needless = (
-            int.from_bytes(info[one], sys.byteorder)
-            for one in (_RESENT_AT, _NEEDLESS_AT)
-        )
-        return max(0, resent - needless)
-    except OSError:
-        return 0
+    return (
+        say("status {status}", status=status) if status else say("a closed connection")
+    )
 
 
 def peer_address(sock: socket.socket) -> str:

@@ -20,8 +20,9 @@ from email import message_from_string
 from email.message import Message
 
 from readback.probe.common.background import BackgroundCall
+from readback.probe.common.catalogue import say
 from readback.probe.common.formatting import page_title, sanitize
-from readback.probe.common.results import Fact, ProbeError
+from readback.probe.common.results import ProbeError
 from readback.probe.entered.base_url import BaseUrl, shown_url
 from readback.probe.transport import connecting, socks
 from readback.probe.transport.connecting import DeadlineSocket
@@ -45,8 +46,6 @@ _HTML = re.compile(r"^content-type: *text/html", re.I | re.M)
 _CONTENT_LENGTH = re.compile(r"^content-length: *(\d{1,9})\r?$", re.I | re.M)
 _CANNOT_CONNECT = {500, 502, 503, 504}
 _WEB_SERVER = {400, 404, 405, 501}
-NO_TUNNEL = {"proxy.cannot_connect", "proxy.closed"}
-"""How a proxy that is busy, or one of several, may fail now and then."""
 
 
 def open_socket(route: Route, timeout: float) -> socket.socket:
@@ -64,18 +63,22 @@ def open_socket(route: Route, timeout: float) -> socket.socket:
     except ProbeError as error:
         raise error.with_facts(facts) from None
     except (socket.timeout, TimeoutError):
-        raise ProbeError("proxy.silent", **facts) from None
+        raise ProbeError("proxy.silent", how=say("no response"), **facts) from None
     except OSError:
-        raise ProbeError("proxy.closed", **facts) from None
+        raise ProbeError("proxy.silent", how=_closed(), **facts) from None
     sock.settimeout(timeout)
     return sock
+
+
+def _closed() -> str:
+    return say("it closed the connection")
 
 
 def failed(route: Route, error: OSError) -> ProbeError:
     """Return the error for a further connection that could not be opened."""
     if isinstance(error, ConnectionResetError):  # Just after it was accepted.
         return ProbeError("http.cut")
-    reason = sanitize(error.strerror or str(error)) or "no response"
+    reason = sanitize(error.strerror or str(error)) or say("no response")
     # The numbers of TLS errors have another meaning.
     number = 0 if isinstance(error, ssl.SSLError) else error.errno or 0
     id = connecting.LOCAL_ERRORS.get(number, "http.no_connection")
@@ -119,11 +122,13 @@ def _encrypt(
         return call.result(max(0.0, deadline - time.monotonic()))
     except ssl.SSLCertVerificationError as error:
         reason = sanitize(error.verify_message)
-        raise ProbeError("proxy.untrusted", reason=reason) from None
+        why = say("its certificate cannot be trusted, {reason}", reason=reason)
+        raise ProbeError("proxy.wrong_kind", why=why) from None
     except (socket.timeout, TimeoutError):
         raise
     except OSError:
-        raise ProbeError("proxy.not_tls") from None
+        why = say("it does not support TLS, so its address starts with http://")
+        raise ProbeError("proxy.wrong_kind", why=why) from None
 
 
 def _as_plain_socket(encrypted: ssl.SSLSocket) -> socket.socket:
@@ -166,6 +171,16 @@ def _open_tunnel(
     lines = [f"CONNECT {authority} HTTP/1.1", f"Host: {authority}"]
     lines += [f"{name}: {value}" for name, value in proxy.authorization.items()]
     wire.sendall("\r\n".join([*lines, "", ""]).encode())
+    # RFC 9110 §15.2: any number of interim responses may come before the final one.
+    head, status = _read_head(wire)
+    while 100 <= status < 200:
+        head, status = _read_head(wire)
+    # RFC 9110 §9.3.6: a tunnel has no body. A page is that of a login, or of a block.
+    if not 200 <= status < 300 or _HTML.search(head):
+        raise _refusal(status, head, _read_page(wire, head), proxy)
+
+
+def _read_head(wire: DeadlineSocket) -> tuple[str, int]:
     received = bytearray()
     while not received.endswith(b"\r\n\r\n") and len(received) < _MAX_HEAD_BYTES:
         # Byte by byte, because what follows the head belongs to the handshake.
@@ -173,13 +188,11 @@ def _open_tunnel(
             break
         received += byte
     head = received.decode("latin-1")
-    match = _STATUS_LINE.match(head)
-    if not match:
-        raise ProbeError("proxy.not_http" if head else "proxy.closed")
-    status = int(match[1])
-    # RFC 9110 §9.3.6: a tunnel has no body. A page is that of a login, or of a block.
-    if not 200 <= status < 300 or _HTML.search(head):
-        raise _refusal(status, head, _read_page(wire, head), proxy)
+    if match := _STATUS_LINE.match(head):
+        return head, int(match[1])
+    if not head:
+        raise ProbeError("proxy.silent", how=_closed())
+    raise ProbeError("proxy.wrong_kind", why=say("it does not speak HTTP"))
 
 
 def _read_page(sock: DeadlineSocket, head: str) -> bytes:
@@ -202,30 +215,27 @@ def _refusal(status: int, head: str, page: bytes, proxy: Proxy) -> ProbeError:
     text = page.decode("utf-8", "replace")
     # An API in front of the proxy says why in a line of JSON or text.
     short = sanitize(text) if len(page) <= _MAX_TEXT_BYTES and "<" not in text else ""
-    title = page_title(page)
+    title = page_title(text) or short
     # What the proxy calls itself.
     names = [headers.get(name, "") for name in ("Proxy-Agent", "Via", "Server")]
     named = next(filter(None, names), "Squid" if "X-Squid-Error" in headers else "")
-    facts: dict[str, Fact] = {
-        "status": sanitize(status_line.partition(" ")[2]),
-        "title": f"“{title or short}”" if title or short else "without a title",
-        "by": sanitize(named) or "a proxy without a name",
-    }
-    reason = f"{facts['status']}, {facts['title']}" if short else facts["status"]
+    shown = sanitize(status_line.partition(" ")[2])
+    said = filter(None, (shown, f"“{title}”" if title else "", sanitize(named)))
+    reason = ", ".join(said)
     location = headers.get("Location", "")
     if status in (401, 511) or status < 400:
-        facts["location"] = f" at {shown_url(location)}" if location else ""
-        return ProbeError("proxy.login_page", **facts)
+        where = f", {shown_url(location)}" if location else ""
+        page_of_login = say("a login page, {reason}", reason=f"{reason}{where}")
+        return ProbeError("proxy.login_scheme", schemes=page_of_login, status=shown)
     described = f"{headers.get('X-Squid-Error', '')} {status_line} {text}"
     if status >= 404 and _CANNOT_RESOLVE.search(described):
-        return ProbeError("proxy.cannot_resolve", **facts)
+        return ProbeError("proxy.cannot_resolve", here="", status=shown)
     if status in _CANNOT_CONNECT:
-        return ProbeError("proxy.cannot_connect", reason=reason, **facts)
+        return ProbeError("proxy.cannot_connect", reason=reason, status=shown)
     if status in _WEB_SERVER:
-        return ProbeError("proxy.not_a_proxy", **facts)
-    if title:
-        return ProbeError("proxy.error_page", **facts)
-    return ProbeError("proxy.refuses", reason=reason, **facts)
+        why = say("it is a web server, {reason}", reason=reason)
+        return ProbeError("proxy.wrong_kind", why=why, status=shown)
+    return ProbeError("proxy.refuses", reason=reason, status=shown)
 
 
 def login_error(headers: Message, proxy: Proxy) -> ProbeError:
@@ -233,6 +243,6 @@ def login_error(headers: Message, proxy: Proxy) -> ProbeError:
     values = headers.get_all("Proxy-Authenticate", [])
     offered = [value.split()[0] for value in values if value.strip()]
     if offered and "basic" not in map(str.lower, offered):
-        schemes = sanitize(" or ".join(offered))
+        schemes = sanitize(", ".join(offered))
         return ProbeError("proxy.login_scheme", schemes=schemes)
     return ProbeError("proxy.login_refused" if proxy.login else "proxy.login")

@@ -6,6 +6,7 @@ import base64
 import ssl
 from dataclasses import dataclass, field
 
+from readback.probe.common.catalogue import say
 from readback.probe.common.results import Fact
 from readback.probe.entered.base_url import BaseUrl
 
@@ -67,7 +68,11 @@ class Route:
     def key_destination(self) -> str:
         """Who can read a key that is sent on this route, safe to show."""
         origin = self.target.origin
-        return f"{origin} through the proxy {self.proxy}" if self.forwarder else origin
+        if not self.forwarder:
+            return origin
+        return say(
+            "{origin} through the proxy {proxy}", origin=origin, proxy=self.proxy
+        )
 
     @property
     def forwarder(self) -> Proxy | None:

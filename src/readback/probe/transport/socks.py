@@ -11,6 +11,7 @@ import socket
 import struct
 import time
 
+from readback.probe.common.catalogue import say
 from readback.probe.common.results import ProbeError
 from readback.probe.entered.base_url import BaseUrl, is_ip_address
 from readback.probe.transport.connecting import DeadlineSocket, resolve_within
@@ -29,8 +30,8 @@ _FAILURES = {
     4: ("proxy.cannot_connect", "host unreachable"),
     5: ("proxy.cannot_connect", "connection refused"),
     6: ("proxy.cannot_connect", "no response"),
-    7: ("proxy.unsupported", "connections to other machines"),
-    8: ("proxy.unsupported", "this kind of address"),
+    7: ("proxy.refuses", "it does not support connections to other machines"),
+    8: ("proxy.refuses", "it does not support this kind of address"),
 }
 _HOST_UNREACHABLE = 4
 _GRANTED_4 = 0x5A
@@ -46,7 +47,10 @@ def open_tunnel(
             left = max(0.0, deadline - time.monotonic())
             addresses = resolve_within(host, target.port, left)
         except OSError:
-            raise ProbeError("proxy.resolve_here") from None
+            here = say(
+                ", and neither can this machine, which socks5:// and socks4:// need"
+            )
+            raise ProbeError("proxy.cannot_resolve", here=here) from None
         # IPv4 if there is one: more proxies have it.
         host = min(addresses, key=lambda address: ":" in address)
     talk = _talk_4 if proxy.scheme.startswith("socks4") else _talk_5
@@ -58,11 +62,11 @@ def _talk_5(peer: DeadlineSocket, proxy: Proxy, target: tuple[str, int]) -> None
     peer.sendall(bytes([5, len(methods)]) + methods)
     version, method = peer.recv_exactly(2)
     if version != 5:
-        raise ProbeError("proxy.not_socks", version=5)
+        raise ProbeError("proxy.wrong_kind", why=say("it does not speak SOCKS"))
     if method == _NO_METHOD and proxy.login is None:
         raise ProbeError("proxy.login")
     if method not in methods:
-        raise ProbeError("proxy.login_scheme", schemes="another method")
+        raise ProbeError("proxy.login_scheme", schemes=say("another method"))
     if method == _PASSWORD:
         _log_in(peer, proxy)
     host, port = target
@@ -75,11 +79,10 @@ def _talk_5(peer: DeadlineSocket, proxy: Proxy, target: tuple[str, int]) -> None
     peer.sendall(b"\x05\x01\x00" + encoded + struct.pack("!H", port))
     _, reply, _, kind = peer.recv_exactly(4)
     if reply == _HOST_UNREACHABLE and not is_ip_address(host):
-        raise ProbeError("proxy.cannot_resolve")
+        raise ProbeError("proxy.cannot_resolve", here="")
     if reply:
         id, words = _FAILURES.get(reply, _FAILURES[1])
-        fact = "what" if id == "proxy.unsupported" else "reason"
-        raise ProbeError(id, **{fact: words})
+        raise ProbeError(id, reason=say(words))
     # The address that the proxy uses is of no interest, but has to be read.
     size = _ADDRESS_BYTES.get(kind) or peer.recv_exactly(1)[0]
     peer.recv_exactly(size + 2)
@@ -91,8 +94,7 @@ def _log_in(peer: DeadlineSocket, proxy: Proxy) -> None:
     for part in proxy.login:
         encoded = part.encode("utf-8", "surrogateescape")
         if len(encoded) > 255:
-            what = "a user name or password of more than 255 bytes"
-            raise ProbeError("proxy.unsupported", what=what)
+            raise ProbeError("proxy.login_refused")
         message += bytes([len(encoded)]) + encoded
     peer.sendall(message)
     if peer.recv_exactly(2)[1]:
@@ -102,7 +104,8 @@ def _log_in(peer: DeadlineSocket, proxy: Proxy) -> None:
 def _talk_4(peer: DeadlineSocket, proxy: Proxy, target: tuple[str, int]) -> None:
     host, port = target
     if ":" in host:
-        raise ProbeError("proxy.unsupported", what="IPv6 addresses")
+        kind = say("it does not support this kind of address")
+        raise ProbeError("proxy.refuses", reason=kind)
     user = proxy.login[0].encode("utf-8", "surrogateescape") if proxy.login else b""
     by_name = not is_ip_address(host)
     # SOCKS 4a: an address of the form 0.0.0.x announces a host name at the end.
@@ -111,7 +114,7 @@ def _talk_4(peer: DeadlineSocket, proxy: Proxy, target: tuple[str, int]) -> None
     peer.sendall(b"\x04\x01" + struct.pack("!H", port) + address + user + b"\0" + name)
     version, reply = peer.recv_exactly(2)
     if version:
-        raise ProbeError("proxy.not_socks", version=4)
+        raise ProbeError("proxy.wrong_kind", why=say("it does not speak SOCKS"))
     peer.recv_exactly(6)
     if reply != _GRANTED_4:
         raise ProbeError("proxy.refuses", reason=f"SOCKS 4 reply {reply}")

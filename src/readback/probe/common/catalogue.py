@@ -1,0 +1,157 @@
+"""The catalogue: every finding and every other text, in English and Russian.
+
+The files in `probe/texts/` have one block per finding: a line with its id, its verdict,
+who can fix it, its family (of a failure) and its tags; the English sentence, and after
+an arrow the next step; then the same in Russian. A block that starts with `=` is
+another text of the probe. Texts are templates; the steps supply the facts. A text is
+said in the reader's language where it is made, so nothing is translated afterwards.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from readback.probe.common.results import (
+    Diagnosis,
+    Fact,
+    FailureFamily,
+    Fixer,
+    ProbeError,
+    Verdict,
+)
+
+LANGUAGES = ("en", "ru")
+FILES = ("entered", "connection", "tls", "http", "service", "words")
+_OPTION = "--language"
+_RUSSIAN = "ru "
+_ARROW = " → "
+_WORD = "= "
+_BLOCK_END = re.compile("\n\n|\n(?== )")
+
+
+@dataclass(frozen=True)
+class Template:
+    """A finding as the catalogue has it."""
+
+    id: str
+    verdict: Verdict
+    fixer: Fixer
+    family: FailureFamily
+    tags: frozenset[str]
+    """What the code asks of a finding; CONTRIBUTING.md explains each tag."""
+    texts: Mapping[str, tuple[str, str]]
+    """The sentence and the next step, by language."""
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    findings: Mapping[str, Template]
+    words: Mapping[str, str]
+    """The Russian of each text that is not a finding, by its English."""
+
+
+@lru_cache(maxsize=1)
+def catalogue() -> Catalogue:
+    findings: dict[str, Template] = {}
+    words: dict[str, str] = {}
+    for name in FILES:
+        data = pkgutil.get_data("readback.probe", f"texts/{name}.txt") or b""
+        for block in _BLOCK_END.split(data.decode()):
+            lines = [line for line in block.splitlines() if line[:1] != "#"]
+            if not lines:
+                continue
+            at = next(n for n, line in enumerate(lines) if line.startswith(_RUSSIAN))
+            russian = " ".join(lines[at:])[len(_RUSSIAN) :]
+            if lines[0].startswith(_WORD):
+                words[" ".join(lines[:at])[len(_WORD) :]] = russian
+            else:
+                texts = {"en": " ".join(lines[1:at]), "ru": russian}
+                row = _template(lines[0].split(), texts)
+                findings[row.id] = row
+    return Catalogue(findings, words)
+
+
+def _template(head: list[str], texts: Mapping[str, str]) -> Template:
+    id, verdict, *rest = head
+    is_problem = verdict in (Verdict.FAIL, Verdict.WARN)
+    fixer = Fixer[rest.pop(0).upper()] if is_problem else Fixer.NOBODY
+    is_failure = verdict == Verdict.FAIL
+    family = FailureFamily[rest.pop(0).upper()] if is_failure else FailureFamily.NONE
+    parts = {code: text.partition(_ARROW) for code, text in texts.items()}
+    return Template(
+        id,
+        Verdict(verdict),
+        fixer,
+        family,
+        frozenset(rest),
+        {code: (sentence, hint) for code, (sentence, _, hint) in parts.items()},
+    )
+
+
+def has_tag(id: str, tag: str) -> bool:
+    row = catalogue().findings.get(id)
+    return row is not None and tag in row.tags
+
+
+_language = LANGUAGES[0]
+
+
+def wanted(arguments: Iterable[str], environment: Mapping[str, str]) -> str:
+    """Return the language that an option or else the terminal asks for."""
+    given = list(arguments)
+    # A program that reads JSON depends on no option and no locale.
+    if "--json" in given:
+        return LANGUAGES[0]
+    named = ""
+    for option, following in zip(given, [*given[1:], ""]):  # noqa: B905
+        if option == _OPTION:
+            named = following
+        elif option.startswith(f"{_OPTION}="):
+            named = option.partition("=")[2]
+    if not named:
+        variables = ("LC_ALL", "LC_MESSAGES", "LANG")
+        named = next(filter(None, map(environment.get, variables)), "")
+    code = re.split("[_.@-]", named.lower())[0]
+    return code if code in LANGUAGES else LANGUAGES[0]
+
+
+def use(code: str) -> None:
+    """Let all texts from now on be in this language."""
+    global _language
+    _language = code
+
+
+def current() -> str:
+    return _language
+
+
+def say(text: str, /, **values: object) -> str:
+    """Return a text of ours in the current language, filled with the values."""
+    if _language != LANGUAGES[0]:
+        text = catalogue().words.get(text, text)
+    return text.format(**values) if values else text
+
+
+def diagnose(id: str, *, figure: str = "", **facts: Fact) -> Diagnosis:
+    """Return the finding with this id, its templates filled with the facts."""
+    row = catalogue().findings[id]
+    sentence, hint = row.texts[_language]
+    return Diagnosis(
+        id,
+        row.verdict,
+        row.family,
+        row.fixer,
+        sentence.format(**facts),
+        hint.format(**facts),
+        figure,
+        facts,
+        takes_engineer="engineer" in row.tags,
+    )
+
+
+def from_error(error: ProbeError) -> Diagnosis:
+    return diagnose(error.id, figure="", **error.facts)

@@ -1,0 +1,127 @@
+"""The report as text, for a terminal or a file: what to do first, or every step.
+
+The short form has at most twenty lines of eighty columns: what fails, who can fix it,
+the next step, the other problems in a line each, what works, what was not tested, and a
+text to send. The long form has every step with its facts.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable
+
+from readback.probe.common.catalogue import say
+from readback.probe.common.results import Verdict
+from readback.probe.report import ProbeReport, environment_summary, evidence
+
+WIDTH = 80
+MAX_LINES = 20
+_MARKS = {Verdict.OK: "✓", Verdict.WARN: "!", Verdict.FAIL: "✗", Verdict.SKIP: "–"}
+_COLORS = {Verdict.OK: "32", Verdict.WARN: "33", Verdict.FAIL: "31", Verdict.SKIP: "90"}
+_INDENT = "  "
+_MAX_OTHERS = 3
+_MAX_STEP_LINES = 7
+_TITLE_WIDTH = 20
+
+
+def as_short(report: ProbeReport, *, is_colored: bool = False) -> str:
+    """Return what a person needs first, in at most twenty lines."""
+    mark = f"{_MARKS[report.verdict]} "
+    lines = _wrapped(report.sentence, mark, 4)
+    lines[0] = _colored(lines[0], report.verdict, is_colored)
+    if report.decisive:
+        who = say("Who can fix it: {fixer}", fixer=say(str(report.fixer)))
+        lines.append(f"{_INDENT}{who} [{report.id}]")
+        step = say("Next step: {step}", step=report.next_step)
+        lines += _wrapped(step, _INDENT, _MAX_STEP_LINES)
+    others = report.others
+    for one in others[:_MAX_OTHERS]:
+        text = f"{one.title}: {one.diagnosis.sentence}"
+        lines += _wrapped(text, f"{_MARKS[one.diagnosis.verdict]} ", 1)
+    if len(others) > _MAX_OTHERS:
+        count = len(others) - _MAX_OTHERS
+        lines.append(_INDENT + say("{count} more: --verbose", count=count))
+    for text, names in (
+        ("Works: {names}", report.working),
+        ("Not tested: {names}", report.not_tried),
+    ):
+        if names:
+            lines += _wrapped(say(text, names=", ".join(names)), _INDENT, 1)
+    lines += _wrapped(_effort(report), _INDENT, 2)
+    left = MAX_LINES - len(lines) - 1
+    if report.message and left > 0:
+        lines.append(_INDENT + message_title(report))
+        *told, _, machine = report.message
+        lines += _wrapped(" ".join([*told, machine]), _INDENT * 2, left)
+    return "\n".join(lines)
+
+
+def as_long(report: ProbeReport, *, is_colored: bool = False) -> str:
+    """Return every step with its facts, after the verdict."""
+    lines = [_colored(report.sentence, report.verdict, is_colored), *_advice(report)]
+    lines += [_effort(report), ""]
+    # Each hint is shown once; that of the verdict is above.
+    hints = {report.hint, ""}
+    for result, also in report.findings:
+        one = result.diagnosis
+        figure = f"{one.figure}: " if one.figure else ""
+        title = f"{_MARKS[one.verdict]} {result.title}"
+        row = f"{title:<{_TITLE_WIDTH}} {figure}{one.sentence}"
+        lines.append(_colored(row, one.verdict, is_colored))
+        indent = " " * (_TITLE_WIDTH + 1)
+        facts = [f"{name}: {fact}" for name, fact in evidence(one).items()]
+        lines += [f"{indent}{line}" for line in (*one.details, *facts, *seen_at(also))]
+        if one.hint:
+            hint = "" if one.hint in hints else f" {one.hint}"
+            lines.append(f"{indent}[{one.id}]{hint}")
+        hints.add(one.hint)
+    if report.not_tried:
+        names = ", ".join(report.not_tried)
+        lines.append(say("Not tested: {names}", names=names))
+    if report.message:
+        lines += ["", message_title(report), *(f"  {one}" for one in report.message)]
+    return "\n".join([*lines, "", environment_summary()])
+
+
+def seen_at(titles: Iterable[str]) -> list[str]:
+    """Return which other steps see the same, if any does."""
+    shown = ", ".join(titles)
+    return [say("Seen at these steps, too: {titles}.", titles=shown)] if shown else []
+
+
+def message_title(report: ProbeReport) -> str:
+    return say("A text to send to {fixer}:", fixer=say(str(report.fixer)))
+
+
+def _advice(report: ProbeReport) -> list[str]:
+    if not report.decisive:
+        return []
+    return [
+        say("Who can fix it: {fixer}", fixer=say(str(report.fixer)))
+        + f" [{report.id}]",
+        say("Next step: {step}", step=report.next_step),
+    ]
+
+
+def _effort(report: ProbeReport) -> str:
+    source = ""
+    if report.url_source:
+        source = say(" (from {variable})", variable=report.url_source)
+    return f"{report.base_url}{source}: {report.effort}. {report.key_use}"
+
+
+def _wrapped(text: str, first: str, most: int) -> list[str]:
+    """Return the text in at most this many lines; what is left out is marked."""
+    return textwrap.wrap(
+        " ".join(text.split()),
+        WIDTH,
+        initial_indent=first,
+        subsequent_indent=" " * len(first),
+        max_lines=most,
+        placeholder=" …",
+        break_on_hyphens=False,
+    )
+
+
+def _colored(text: str, verdict: Verdict, is_colored: bool) -> str:
+    return f"\033[{_COLORS[verdict]}m{text}\033[0m" if is_colored else text

@@ -1,0 +1,231 @@
+"""Misfortunes that were once told wrongly; the tests run all of them."""
+
+import time
+from contextlib import contextmanager
+from dataclasses import replace
+
+from tests.probe.misfortunes.arranging import kind_of, proxied, through
+from tests.probe.misfortunes.gateway import (
+    Behavior,
+    Call,
+    Reply,
+    answering,
+    as_json,
+    first,
+    has_key,
+    is_chat,
+    is_models,
+    page,
+    pass_on,
+    when,
+)
+from tests.probe.misfortunes.judging import Misfortune
+from tests.probe.provider import completion
+from tests.probe.setups import ProbeInput, Resources
+
+_KEY = "sk-proj-" + "T3BlbkFJ" * 5
+_CYRILLIC = "Доступ запрещён администратором"
+_MODELS = as_json(200, {"object": "list", "data": [{"id": "m-1", "object": "model"}]})
+_NO_KEY = as_json(401, {"error": {"message": "No key", "type": "auth"}})
+_REFUSED = as_json(400, {"error": {"message": "messages is required", "type": "x"}})
+_FASTAPI = as_json(
+    422, {"detail": [{"loc": ["body", "model"], "msg": "Field required"}]}
+)
+_COMPLETED = answering(200, completion(), Content_Type="application/json")
+
+
+def _row(name: str, behave: Behavior, *says: str, by: str, **more) -> Misfortune:
+    options = {one: more.pop(one) for one in ("key", "chat") if one in more}
+    return Misfortune(name, through(behave, **options), says, by, **more)
+
+
+def _endpoint() -> Behavior:
+    return when(has_key, _MODELS, _NO_KEY)
+
+
+def _without_models(missing: Behavior, refusal: Behavior = _REFUSED) -> Behavior:
+    def respond(call: Call) -> Reply:
+        if not is_chat(call):
+            return missing(call)
+        return _COMPLETED(call) if b"m-1" in call.body else refusal(call)
+
+    return respond
+
+
+def _limited(status: int, allowed: int, then: Behavior) -> Behavior:
+    return first(allowed, then, as_json(status, {"error": {"message": "Slow down"}}))
+
+
+_LIMITS = (
+    _row(
+        "429 to the first requests, and again later",
+        first(
+            2,
+            as_json(429, {"error": {"message": "Slow down"}}),
+            _limited(429, 3, _endpoint()),
+        ),
+        "429|many requests|limit",
+        by="you network operator",
+        key=_KEY,
+    ),
+)
+_KEYS = tuple(
+    _row(f"{what} for another API", _endpoint(), says, by="you", key=key, blame="key")
+    for what, key, says in (
+        ("a masked key", "sk-proj-****abcd", "shortened"),
+        ("a key with a space", "sk-proj-abc def", "space"),
+        ("a Cyrillic key", "sk-proj-ключ", "Cyrillic"),
+    )
+)
+_GATEWAYS = tuple(
+    _row(
+        f"a Readback key, and a gateway {what}", behave, says, by="network operator you"
+    )
+    for what, behave, says in (
+        (
+            "in maintenance",
+            as_json(503, {"error": {"message": "Scheduled maintenance"}}),
+            "503|maintenance",
+        ),
+        (
+            "that answers 429 at first",
+            as_json(429, {"error": {"message": "Too many requests"}}),
+            "429|rate|many",
+        ),
+    )
+)
+_GATEWAYS = tuple(
+    replace(one, never=("is not a Readback, so the key",)) for one in _GATEWAYS
+)
+_NO_LIST = tuple(
+    _row(
+        f"an API whose list of models is {what}",
+        _without_models(missing, refusal),
+        "list of models|stream",
+        by="you operator",
+        key=_KEY,
+        chat=chat,
+    )
+    for what, missing, refusal, chat in (
+        ("404", answering(404, b"no"), _REFUSED, None),
+        ("405", answering(405, b"no"), _REFUSED, None),
+        ("501", answering(501, b"no"), _REFUSED, None),
+        ("a page", page(200, "Chat"), _REFUSED, None),
+        ("404, by FastAPI", as_json(404, {"detail": "Not Found"}), _FASTAPI, None),
+        ("404, with a completion", answering(404, b"no"), _FASTAPI, "m-1"),
+    )
+)
+_BLOCKS = (
+    _row(
+        "AWS WAF challenges with 202",
+        answering(
+            202,
+            b"<html><script src=x.awswaf.com></script></html>",
+            Content_Type="text/html",
+            x_amzn_waf_action="challenge",
+        ),
+        "browser",
+        by="network operator",
+    ),
+    _row(
+        "Netskope blocks the category",
+        page(200, "Netskope: Access Blocked"),
+        "Netskope",
+        by="network",
+    ),
+    _row(
+        "a block page in windows-1251",
+        answering(
+            403,
+            f"<html><title>{_CYRILLIC}</title>".encode("cp1251"),
+            Content_Type="text/html; charset=windows-1251",
+        ),
+        _CYRILLIC,
+        by="network",
+    ),
+)
+
+
+class _Rate:
+    """Allows a few requests in each second, as limit_req of nginx does."""
+
+    def __init__(self, allowed: int) -> None:
+        self._times: list[float] = []
+        self._allowed = allowed
+
+    def __call__(self, call: Call) -> Reply:
+        now = time.monotonic()
+        self._times = [one for one in self._times if now - one < 1.0]
+        if len(self._times) >= self._allowed:
+            return page(503, "503 Service Temporarily Unavailable", Server="nginx")(
+                call
+            )
+        self._times.append(now)
+        return pass_on(call)
+
+
+_RATE = (
+    _row(
+        "nginx refuses with 503 what is too fast",
+        _Rate(9),
+        "rate limit",
+        by="operator",
+    ),
+)
+
+
+@contextmanager
+def _localhost(resources: Resources):
+    """A proxy also gets the requests for localhost, and answers 502."""
+    with proxied(page(502, "Bad Gateway"))(resources) as probe_input:
+        url = probe_input.base_url.replace("127.0.0.1", "localhost")
+        yield replace(probe_input, base_url=url)
+
+
+@contextmanager
+def _host_like_key(resources: Resources):
+    """The key is a word, and the host has the same name."""
+    yield ProbeInput("http://ollama.invalid:11434/v1", "ollama", 2.0)
+
+
+_SETTINGS = (
+    Misfortune(
+        "a proxy also gets requests for localhost",
+        _localhost,
+        ("localhost", "NO_PROXY"),
+        "you",
+    ),
+    Misfortune(
+        "a key that is also the name of the host",
+        _host_like_key,
+        ("ollama.invalid",),
+        "you network",
+    ),
+)
+_FORBIDDEN = (
+    _row(
+        "a restricted key may not list models",
+        when(
+            is_models,
+            when(has_key, as_json(403, {"error": {"message": "No scope"}}), _NO_KEY),
+            _COMPLETED,
+        ),
+        "--chat",
+        by="you",
+        key=_KEY,
+    ),
+)
+
+REPORTED = kind_of(
+    "reported",
+    *(
+        _LIMITS
+        + _KEYS
+        + _GATEWAYS
+        + _NO_LIST
+        + _BLOCKS
+        + _RATE
+        + _SETTINGS
+        + _FORBIDDEN
+    ),
+)

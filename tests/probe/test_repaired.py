@@ -1,0 +1,120 @@
+"""Small causes that were once told wrongly, or not at all."""
+
+import socket
+import ssl
+
+import pytest
+
+from readback.probe.common.catalogue import catalogue
+from readback.probe.common.results import ProbeError
+from readback.probe.connection import dns, proxies, stores, tls
+from readback.probe.entered.base_url import BaseUrl
+from readback.probe.entered.key import Secret
+from readback.probe.transport import opening
+from readback.probe.transport.context import ProbeContext
+from readback.probe.transport.exchanges import outcome_of
+from readback.probe.transport.handshake import Handshake
+from readback.probe.transport.route import Proxy, Route
+from tests.probe.probing import probed
+from tests.probe.setups import ProbeInput, Resources
+from tests.probe.setups_tls import serving
+from tests.support.worst_cases_probe import StoredPeer
+
+SERVICE = BaseUrl("https", "api.example.org", 443, "/v1")
+
+
+def ids(found) -> list[str]:
+    return [one.id for one in found]
+
+
+def test_no_sentence_says_that_address_and_key_are_right() -> None:
+    for row in catalogue().findings.values():
+        assert "address and key are right" not in " ".join(row.texts["en"])
+        assert "Адрес и ключ верны" not in " ".join(row.texts["ru"])
+
+
+def test_a_proxy_for_a_service_elsewhere_is_no_warning(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("https_proxy", "http://proxy.example:3128")
+    found, _ = proxies.check(SERVICE)
+    assert ids(found) == ["proxies.used"]
+
+
+@pytest.mark.parametrize(
+    ("installed", "missing"),
+    [
+        ({"openai", "httpx", "requests"}, "openai, httpx and requests"),
+        ({"httpx", "socksio", "requests"}, "requests"),
+        ({"httpx", "socksio", "requests", "socks"}, ""),
+        (set(), ""),
+    ],
+)
+def test_a_socks_proxy_without_the_package_for_it_is_a_finding(
+    installed: set[str], missing: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(proxies, "find_spec", lambda name: name in installed)
+    monkeypatch.setenv("all_proxy", "socks5://127.0.0.1:1080")
+    found, _ = proxies.check(SERVICE)
+    assert ids(found) == ["proxies.used", "proxies.socks_package"][: 1 + bool(missing)]
+    assert missing in found[-1].sentence
+
+
+@pytest.mark.parametrize(
+    ("known", "id"), [(True, "dns.unknown"), (False, "proxies.system_needed")]
+)
+def test_a_name_that_does_not_exist_is_not_blamed_on_the_desktop(
+    known: bool, id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def resolve(host: str, *_: object) -> list[str]:
+        if host == "example.com." and known:
+            return ["192.0.2.1"]
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(dns, "resolve_within", resolve)
+    route = Route(SERVICE, unused_proxy="the PAC file http://wpad/wpad.dat")
+    with pytest.raises(ProbeError) as caught:
+        dns.check(route, 1.0)
+    assert caught.value.id == id
+
+
+def test_interim_responses_come_before_a_tunnel() -> None:
+    head = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 Connected\r\n\r\n"
+    proxy = Proxy("http", "proxy.example", 3128, "https_proxy")
+    opening._open_tunnel(StoredPeer(head), proxy, SERVICE, 1e12)  # type: ignore[arg-type]
+
+
+def test_a_connection_that_cannot_be_opened_is_not_a_closed_one() -> None:
+    late = opening.failed(Route(SERVICE), TimeoutError("timed out"))
+    assert late.id == "http.no_connection"
+    assert outcome_of(late) == "no response"
+
+
+def test_an_alert_at_an_ip_address_is_told_in_the_words_of_the_server() -> None:
+    context = ProbeContext("https://192.0.2.1/v1", Secret(""))
+    context.base_url = BaseUrl("https", "192.0.2.1", 443, "/v1")
+    error = ssl.SSLError(1, "[SSL: X] sslv3 alert handshake failure (_ssl.c:1)")
+    seen = Handshake(is_refused=True, error=error)
+    explained = tls.explain_broken(context, seen)
+    assert explained.id == "tls.refused"
+    assert "handshake failure" in str(explained.facts["reason"])
+
+
+def test_a_variable_that_hides_the_store_of_the_machine_is_the_cause(
+    resources: Resources, monkeypatch: pytest.MonkeyPatch, tmp_path
+) -> None:
+    other = tmp_path / "other.pem"
+    other.write_text(stores.certifi.contents())
+
+    def machine() -> ssl.SSLContext:
+        trust = stores.new_context()
+        trust.load_verify_locations(resources.authority.root)
+        return trust
+
+    monkeypatch.setattr(stores, "_machine", machine)
+    tls_context = resources.authority.serves()
+    with serving(resources, tls_context, other) as probe_input:
+        monkeypatch.setenv("SSL_CERT_FILE", str(other))
+        report = probed(ProbeInput(probe_input.base_url, probe_input.key))
+    assert report.id == "tls.only_other_store"
+    assert "SSL_CERT_FILE" in report.sentence
