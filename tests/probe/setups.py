@@ -110,11 +110,6 @@ def through_relay(
     return arrange
 
 
-def changing_text(change: Callable[[str], str]) -> Arrange:
-    """A proxy changes the returned text."""
-    return through_relay(on_response=lambda response: response.with_content(change))
-
-
 def responding(status: int, body: bytes, **headers: str) -> Arrange:
     """Something else sends the same response to every request."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}

@@ -4,18 +4,14 @@ import json
 import re
 import threading
 import time
-import zlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from email.utils import formatdate
 
 from tests.probe import corruptions
-from tests.probe.relay import Request, RequestFilter, Response, ResponseFilter, relay
-from tests.probe.setups import Arrange, ProbeInput, Resources, host_and_port
+from tests.probe.relay import Request, RequestFilter, Response, ResponseFilter
 
 IDLE = 0.6
-_FORGOTTEN_AFTER = 0.3
 _NEVER = threading.Event()
 _HANG_SECONDS = 30.0
 
@@ -75,46 +71,13 @@ def change_authorization(change: Callable[[str], str]) -> RequestFilter:
 # Filters of responses.
 
 
-def hanging_above(size: int) -> ResponseFilter:
-    def change(response: Response) -> Response:
-        if len(response.body) > size:
-            _NEVER.wait(_HANG_SECONDS)
-        return response
-
-    return change
-
-
 def with_headers(**headers: str) -> ResponseFilter:
     return lambda response: response.with_body(response.body, **headers)
-
-
-def without_id(response: Response) -> Response:
-    """Remove X-Request-Id, but only from successes."""
-    if response.status != 200:
-        return response
-    kept = {k: v for k, v in response.headers.items() if k != "X-Request-Id"}
-    return replace(response, headers=kept)
 
 
 def with_field(response: Response) -> Response:
     content = json.loads(response.body) | {"gateway": {"region": "eu"}}
     return response.with_body(json.dumps(content).encode())
-
-
-def with_content_type(value: str) -> ResponseFilter:
-    return with_headers(Content_Type=value)
-
-
-def compressed_as(coding: str) -> ResponseFilter:
-    """Compress, and name a coding that this test has no program for."""
-    return lambda response: response.with_body(
-        zlib.compress(response.body), Content_Encoding=coding
-    )
-
-
-def as_http_1_0(response: Response) -> Response:
-    kept_alive = response.with_body(response.body, Connection="keep-alive")
-    return replace(kept_alive, version="HTTP/1.0")
 
 
 def dated(seconds: int) -> ResponseFilter:
@@ -128,23 +91,3 @@ def dated(seconds: int) -> ResponseFilter:
 
 
 # Arrangements.
-
-
-def with_clocks(service: int, cabinet: int, cabinet_host: str) -> Arrange:
-    """The clocks of the service and its cabinet are ahead by this many seconds."""
-
-    @contextmanager
-    def arrange(resources: Resources) -> Iterator[ProbeInput]:
-        upstream = resources.readback.base_url
-        with relay(upstream, on_response=dated(service)) as api:
-            url = f"http://{host_and_port(api)}/v1"
-            shown = Response(200, "OK", {}, json.dumps({"base_url": url}).encode())
-            showing = dated(cabinet)
-            with relay(
-                upstream, on_response=lambda _: showing(shown), host=cabinet_host
-            ) as pages:
-                cabinet_url = f"http://{host_and_port(pages)}"
-                key = resources.readback.api_key
-                yield ProbeInput(url, key, cabinet=cabinet_url)
-
-    return arrange

@@ -3,16 +3,13 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import chdir, contextmanager
 from dataclasses import replace
-from urllib.parse import urlsplit
 
 from tests.probe.forward_proxy import LOGIN, forward_proxy
-from tests.probe.relay import Request, relay
 from tests.probe.setups import (
     Arrange,
     ProbeInput,
     Resources,
     behind_tls,
-    host_and_port,
 )
 
 
@@ -39,20 +36,6 @@ def with_private_store(**variables: str) -> Arrange:
             yield replace(probe_input, environment=environment)
 
     return arrange
-
-
-@contextmanager
-def proxy_for_another_host(resources: Resources) -> Iterator[ProbeInput]:
-    """Only a proxy can resolve the name of the service."""
-
-    def to_path(request: Request) -> Request:
-        target = urlsplit(request.target)._replace(scheme="", netloc="")
-        return replace(request, target=target.geturl())
-
-    with relay(resources.readback.base_url, on_request=to_path) as proxy:
-        environment = {"http_proxy": f"http://{host_and_port(proxy)}", "no_proxy": ""}
-        url = "http://readback.test/v1"
-        yield ProbeInput(url, resources.readback.api_key, environment=environment)
 
 
 @contextmanager

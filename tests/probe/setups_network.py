@@ -97,29 +97,6 @@ def behind_forward_proxy(no_proxy: str = "", login: str = LOGIN) -> Arrange:
     return arrange
 
 
-@contextmanager
-def behind_untrusted_proxy(resources: Resources) -> Iterator[ProbeInput]:
-    with forward_proxy(resources.authority.serves()) as server:
-        proxy = {"https_proxy": f"https://localhost:{server.server_port}"}
-        key = resources.readback.api_key
-        yield ProbeInput(ENCRYPTED, key, environment=proxy)
-
-
-@contextmanager
-def with_pac_file(resources: Resources) -> Iterator[ProbeInput]:
-    """KDE's settings name a PAC file, and a firewall drops every packet."""
-    folder = resources.folder / "kde"
-    folder.mkdir(exist_ok=True)
-    (folder / "kioslaverc").write_text(
-        "[Proxy Settings]\nProxyType=2\nProxy Config Script=http://wpad.example/it.pac\n"
-    )
-    with broken_servers.black_hole() as port:
-        url = f"http://127.0.0.1:{port}/v1"
-        environment = {"XDG_CONFIG_HOME": str(folder)}
-        key = resources.readback.api_key
-        yield ProbeInput(url, key, SHORT, environment=environment)
-
-
 def in_container(mark: str = "", content: str = "", **environment: str) -> Arrange:
     """The root directory contains the mark of a container."""
 

@@ -23,21 +23,13 @@ from cryptography.x509.oid import AuthorityInformationAccessOID, ExtendedKeyUsag
 from readback.probe.connection import stores
 from tests.probe import broken_servers
 from tests.probe.forward_proxy import LOGIN, forward_proxy
-from tests.probe.relay import Request, Response, relay
+from tests.probe.relay import Response, relay
 from tests.probe.setups import Arrange, ProbeInput, Resources, behind_tls
 from tests.support.authority import Authority
 
 # The second Oakley group (RFC 2409 §6.2), which has 1024 bits.
-_WEAK_PARAMETERS = """\
------BEGIN DH PARAMETERS-----
-MIGHAoGBAP//////////yQ/aoiFowjTExmKLgNwc0SkCTgiKZ8x0Agu+pjsTmyJR
-Sgh5jjQE3e+VGbPNOkMbMCsKbfJfFDdP4TVtbVHCReSFtXZiXn7G9ExC6aY37WsL
-/1y29Aa37e44a/taiZ+lrp8kEXxLH+ZJKGZR7OZTgf//////////AgEC
------END DH PARAMETERS-----
-"""
 
 UNIDENTIFIED = {x509.AuthorityKeyIdentifier: None}
-ONLY_COMMON_NAME = {x509.SubjectAlternativeName: None}
 FOR_CLIENTS = {
     x509.ExtendedKeyUsage: (
         x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH]),
@@ -63,7 +55,6 @@ NOT_FOR_LOCALHOST = {
         True,
     )
 }
-NO_AUTHORITY = {x509.BasicConstraints: (x509.BasicConstraints(False, None), True)}
 
 
 small_key = partial(rsa.generate_private_key, 65537, 1024)
@@ -108,16 +99,6 @@ def behind_intermediate(
             yield probe_input
 
     return arrange
-
-
-@contextmanager
-def chain_out_of_order(resources: Resources) -> Iterator[ProbeInput]:
-    folder, root = resources.folder, resources.authority
-    upper = Authority(folder / "upper", "Tests Upper", parent=root)
-    lower = Authority(folder / "lower", "Tests Lower", parent=upper)
-    tls = lower.serves(chain=[upper.pem, lower.pem])
-    with serving(resources, tls, root.root) as probe_input:
-        yield probe_input
 
 
 def by_authority(changes: Mapping, **certificate: Any) -> Arrange:
@@ -165,13 +146,6 @@ def only_tls_1_1(tls: ssl.SSLContext) -> None:
     tls.maximum_version = ssl.TLSVersion.TLSv1_1
 
 
-def only_a_cipher_that_clients_refuse(tls: ssl.SSLContext) -> None:
-    tls.maximum_version = ssl.TLSVersion.TLSv1_2
-    # Without encryption, so no client has it in its default list. Older ones are in
-    # that of Debian's Python.
-    tls.set_ciphers("ECDHE-ECDSA-NULL-SHA:@SECLEVEL=0")
-
-
 def know_no_name(tls: ssl.SSLContext) -> None:
     tls.sni_callback = lambda *_: ssl.ALERT_DESCRIPTION_UNRECOGNIZED_NAME
 
@@ -181,25 +155,6 @@ def fail_for_any_name(tls: ssl.SSLContext) -> None:
         return ssl.ALERT_DESCRIPTION_HANDSHAKE_FAILURE if name else None
 
     tls.sni_callback = refuse
-
-
-def weak_key_exchange(folder: Path) -> Callable[[ssl.SSLContext], None]:
-    path = folder / "weak-dh.pem"
-    path.write_text(_WEAK_PARAMETERS)
-
-    def change(tls: ssl.SSLContext) -> None:
-        tls.maximum_version = ssl.TLSVersion.TLSv1_2
-        tls.set_ciphers("DHE:@SECLEVEL=0")
-        tls.load_dh_params(path)
-
-    return change
-
-
-@contextmanager
-def weak_server(resources: Resources) -> Iterator[ProbeInput]:
-    arrange = with_settings(weak_key_exchange(resources.folder), new_key=rsa_key)
-    with arrange(resources) as probe_input:
-        yield probe_input
 
 
 @contextmanager
@@ -214,22 +169,6 @@ def clock_off(resources: Resources) -> Iterator[ProbeInput]:
     authority = resources.authority
     tls = authority.serves(since=timedelta(days=1))
     with relay(resources.readback.base_url, tls=tls, on_response=in_future) as server:
-        url = f"https://localhost:{server.server_port}/v1"
-        trust = {"SSL_CERT_FILE": str(authority.root)}
-        yield ProbeInput(url, resources.readback.api_key, 5.0, environment=trust)
-
-
-@contextmanager
-def redirected(resources: Resources) -> Iterator[ProbeInput]:
-    """The service does not notice that clients use TLS, and wants plain HTTP."""
-    authority = resources.authority
-
-    def to_plain(request: Request) -> Response:
-        headers = {"Location": f"http://{request.headers['Host']}{request.target}"}
-        return Response(301, "Moved", headers, b"")
-
-    tls = authority.serves()
-    with relay(resources.readback.base_url, to_plain, tls=tls) as server:
         url = f"https://localhost:{server.server_port}/v1"
         trust = {"SSL_CERT_FILE": str(authority.root)}
         yield ProbeInput(url, resources.readback.api_key, 5.0, environment=trust)
@@ -261,15 +200,6 @@ def without_stores(resources: Resources) -> Iterator[ProbeInput]:
         patch.object(ssl.SSLContext, "load_default_certs"),
         patch.object(ssl, "get_default_verify_paths", return_value=nowhere),
     ):
-        yield probe_input
-
-
-@contextmanager
-def reached_by_address(resources: Resources) -> Iterator[ProbeInput]:
-    authority = resources.authority
-    with serving(
-        resources, authority.serves(), authority.root, "127.0.0.1"
-    ) as probe_input:
         yield probe_input
 
 
@@ -317,21 +247,11 @@ def directory(folder: Path) -> Path:
     return folder
 
 
-def without_certificates(folder: Path) -> Path:
-    path = folder / "empty.pem"
-    path.write_text("There is no certificate here.\n")
-    return path
-
-
 def damaged(folder: Path) -> Path:
     path = folder / "damaged.pem"
     lines = Authority(folder / "whole").root.read_text().splitlines()
     path.write_text("\n".join([*lines[:3], *lines[5:]]))
     return path
-
-
-def without_hashes(folder: Path) -> Path:
-    return Authority(folder / "unhashed").root.parent
 
 
 @contextmanager

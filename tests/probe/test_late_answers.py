@@ -8,7 +8,6 @@ import socket
 import time
 from collections.abc import Callable
 from email.message import Message
-from threading import Event
 
 import pytest
 
@@ -35,32 +34,9 @@ from tests.probe.broken_servers import socket_server
 from tests.probe.probing import found, probed
 from tests.probe.provider import MODEL as CHAT_MODEL
 from tests.probe.provider import provider
-from tests.probe.relay import Request, RequestFilter
 from tests.probe.setups import ProbeInput, Resources
-from tests.probe.setups_between import Match
 
-STEPS_OF_HALVING = 8
 # All requests of a run but those of the search for a size and of the step "latency".
-OTHER_REQUESTS = 22
-
-
-def held_back(match: Match, numbers: set[int]) -> RequestFilter:
-    """Hold these of the matching requests back until the client has given up.
-
-    That is when the next request arrives: the clock of the test has no part in it.
-    """
-    seen: list[Event] = []
-
-    def hold(request: Request) -> Request:
-        if match(request):
-            if seen:
-                seen[-1].set()
-            seen.append(given_up := Event())
-            if len(seen) in numbers:
-                given_up.wait(60)
-        return request
-
-    return hold
 
 
 # The size that passes.

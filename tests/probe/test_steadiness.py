@@ -24,7 +24,6 @@ from readback.probe.service import steadiness
 from readback.probe.transport import connecting
 from readback.probe.transport.context import ProbeContext
 from readback.probe.transport.exchanges import MAX_REQUESTS, NotedRequest
-from readback.probe.transport.route import Route
 from tests.probe.balancer import balancer
 from tests.probe.corruptions import PAGE
 from tests.probe.forward_proxy import LOGIN, forward_proxy
@@ -124,7 +123,7 @@ def test_what_the_failures_have_in_common_is_shown(resources: Resources) -> None
     failing = through_relay(every(3, with_status(502)))
     lines = found(report_of(failing, resources), "sometimes.fails").details
     assert lines[0] == "Neither address nor certificate tells them apart."
-    assert lines[1].startswith("at ")
+    assert lines[1].startswith("Failed at ")
 
 
 @pytest.mark.parametrize("backends", [2, 3])
@@ -351,18 +350,6 @@ def test_a_few_answers_that_are_much_slower_are_told(
 def test_one_kind_of_request_that_is_always_slow_is_not_slow_sometimes() -> None:
     gets, posts = [("GET", _FAST)] * 8, [("POST", 3.0)] * 2
     assert judged(gets + posts).id == "steady.ok"
-
-
-@contextmanager
-def probing_context(base_url: str) -> Iterator[ProbeContext]:
-    """Yield what a run knows when it has reached a service by HTTP."""
-    host, port = base_url.split("/")[2].split(":")
-    context = ProbeContext(base_url, Secret(""))
-    context.base_url = BaseUrl("http", host, int(port), "/v1")
-    context.route = Route(context.base_url, addresses=(host,))
-    context.client = context.new_client()
-    yield context
-    context.close()
 
 
 def judged(answers: list[tuple[str, float]]) -> Diagnosis:

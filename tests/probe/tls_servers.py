@@ -25,22 +25,6 @@ def send_alert(number: int) -> Behavior:
     return behave
 
 
-def without_secure_renegotiation(client: socket.socket) -> None:
-    client.recv(_HELLO_SIZE)
-    client.sendall(_record(22, _hello(extensions=b"")))
-    client.recv(_HELLO_SIZE)
-    client.close()
-
-
-def huge_certificate(client: socket.socket) -> None:
-    """Announce a chain of 16 MB and begin to send it."""
-    client.recv(_HELLO_SIZE)
-    client.sendall(_record(22, _hello(_RENEGOTIATION_INFO)))
-    client.sendall(_record(22, bytes([_CERTIFICATE]) + b"\xff\xff\xff" + bytes(16000)))
-    client.recv(_HELLO_SIZE)
-    client.close()
-
-
 def cut_after_hello(client: socket.socket) -> None:
     client.recv(_HELLO_SIZE)
     client.sendall(_record(22, _hello(_RENEGOTIATION_INFO)))

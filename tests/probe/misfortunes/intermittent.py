@@ -38,7 +38,6 @@ _UNKNOWN_KEY = as_json(
     X_Error_Detail="The key is unknown, revoked or expired.",
     X_Request_Id="3b1f8a1e-54bd-4d13-9a68-9f0b7a33cf0e",
 )
-_NO_PATH = as_json(404, {"error": {"code": "not_found"}})
 _OTHER_API = as_json(404, {"detail": "Not Found"}, Server="uvicorn")
 _WEBSITE = page(200, "Welcome to nginx!")
 

@@ -1,10 +1,7 @@
 """Forward proxies, and the variables that name them."""
 
-import base64
-
 from tests.probe.misfortunes.arranging import kind_of, proxied
 from tests.probe.misfortunes.gateway import (
-    Call,
     Reply,
     after,
     answering,
@@ -13,7 +10,6 @@ from tests.probe.misfortunes.gateway import (
     every,
     hanging,
     page,
-    proxying,
     resetting,
     tunneling,
 )
@@ -21,18 +17,6 @@ from tests.probe.misfortunes.judging import Misfortune
 
 _SQUID = {"Server": "squid/5.7", "Via": "1.1 office (squid/5.7)"}
 _LOGIN = answering(407, b"login", Proxy_Authenticate='Basic realm="office"', **_SQUID)
-
-
-def _with_login(login: str, then=None):
-    """Require this user name and password."""
-    expected = "Basic " + base64.b64encode(login.encode()).decode()
-
-    def behave(call: Call) -> Reply:
-        if call["Proxy-Authorization"] != expected:
-            return _LOGIN(call)
-        return (then or proxying())(call)
-
-    return behave
 
 
 def _row(name, *says, behave=None, by="network you", **options):

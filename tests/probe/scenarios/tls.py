@@ -139,9 +139,9 @@ TLS = (
         ),
     ),
     Scenario(
-        "the server speaks only HTTP/2, without TLS",
+        "the response has too many headers",
         "http.malformed",
-        on_broken_server(tls_servers.speak_http2),
+        on_broken_server(broken_servers.send_many_headers),
     ),
     Scenario(
         "the server speaks only TLS 1.1",

@@ -52,7 +52,8 @@ def as_short(report: ProbeReport, *, is_colored: bool = False) -> str:
     if report.message and left > 0:
         lines.append(_INDENT + message_title(report))
         *told, _, machine = report.message
-        lines += _wrapped(" ".join([*told, machine]), _INDENT * 2, left)
+        text = " ".join(f"{one.rstrip('.')}." for one in (*told, machine))
+        lines += _wrapped(text, _INDENT * 2, left)
     return "\n".join(lines)
 
 

@@ -378,7 +378,9 @@ def _with_evidence(
     shown = ", ".join(dict.fromkeys(moments[:_SHOWN_MOMENTS]))
     if not lines:
         lines = [say("Neither address nor certificate tells them apart.")]
-    return replace(diagnosis, details=(*lines, say("at {moments} UTC", moments=shown)))
+    return replace(
+        diagnosis, details=(*lines, say("Failed at {moments} UTC", moments=shown))
+    )
 
 
 def _peer(one: NotedRequest) -> str:
