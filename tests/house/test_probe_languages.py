@@ -15,7 +15,7 @@ from readback.probe.output import page
 from readback.probe.report import EVIDENCE
 from readback.probe.service import between, instead
 from readback.probe.steps import RUN_PROGRAMS, STEPS
-from readback.probe.transport import socks
+from readback.probe.transport import opening
 
 PROBE = Path(catalogue.__file__).parents[1]
 # What argparse says by itself, and the parts of a latency.
@@ -42,7 +42,7 @@ def said() -> set[str]:
     tables = {*_PURPOSES.values(), *_UNITS, *EVIDENCE.values(), *between.OTHERS}
     tables |= {between.OWN, *instead._CLOUDFLARE_STATUSES.values()}
     tables |= {*page._STATIONS, *page._WORDS.values()}
-    tables |= {words for _, words in socks._FAILURES.values()}
+    tables |= {words for _, words in opening._FAILURES.values()}
     titles = {step.title for step in (*STEPS, RUN_PROGRAMS)}
     people = {str(one) for one in Fixer if one}
     return {text for text, is_said in literals() if is_said} | tables | titles | people

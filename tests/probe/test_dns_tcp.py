@@ -14,8 +14,7 @@ from readback.probe.common.results import ProbeError, Verdict
 from readback.probe.connection import dns, tcp
 from readback.probe.entered.base_url import BaseUrl
 from readback.probe.transport import opening
-from readback.probe.transport.connecting import ConnectAttempt
-from readback.probe.transport.route import Route
+from readback.probe.transport.connecting import ConnectAttempt, Route
 from tests.probe import broken_servers
 
 NOWHERE = Route(BaseUrl("https", "echo.invalid", 443, "/v1"))

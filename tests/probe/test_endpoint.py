@@ -10,7 +10,7 @@ import pytest
 
 from readback.probe.common.results import Service
 from readback.probe.entered.key import Secret
-from readback.probe.output import json_report, text
+from readback.probe.output import text
 from readback.probe.report import ProbeReport
 from readback.probe.runner import run_probe
 from readback.probe.steps import STEPS
@@ -149,7 +149,7 @@ def test_an_error_that_repeats_the_key_is_shown_without_it(echoed: str) -> None:
     with provider(key="another", wrong_key=refusal) as server:
         report = probed(server.base_url)
     assert report.id == "key.refused"
-    shown = json_report.as_json(report) + text.as_short(report) + text.as_long(report)
+    shown = text.as_json(report) + text.as_short(report) + text.as_long(report)
     assert "Wrong key" in shown
     assert not any(KEY[place : place + 4] in shown for place in range(8, len(KEY) - 3))
 
@@ -271,4 +271,4 @@ def test_a_hostile_body_never_ends_a_step(status: int, body: bytes) -> None:
         third = probed(server.base_url, chat=MODEL)
     for report in (first, second, third):
         assert "probe.unexpected" not in ids(report).values()
-        assert "\x1b" not in text.as_long(report) + json_report.as_json(report)
+        assert "\x1b" not in text.as_long(report) + text.as_json(report)

@@ -21,7 +21,7 @@ from readback.probe.service import echo
 from readback.probe.service.endpoint import EventStream
 from readback.probe.transport import opening
 from readback.probe.transport.client import ProbeClient
-from readback.probe.transport.connecting import DeadlineSocket
+from readback.probe.transport.connecting import DeadlineSocket, Route
 from readback.probe.transport.context import ProbeContext
 from readback.probe.transport.exchanges import (
     ProbeResponse,
@@ -29,7 +29,6 @@ from readback.probe.transport.exchanges import (
     Timing,
 )
 from readback.probe.transport.handshake import Handshake
-from readback.probe.transport.route import Route
 from tests.probe.broken_servers import socket_server
 from tests.probe.probing import found, probed
 from tests.probe.provider import MODEL as CHAT_MODEL

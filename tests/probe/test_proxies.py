@@ -13,13 +13,13 @@ from readback.probe.common.results import ProbeError, Verdict
 from readback.probe.connection import proxies
 from readback.probe.entered.base_url import BaseUrl
 from readback.probe.entered.key import Secret
-from readback.probe.output import json_report, text
+from readback.probe.output import text
 from readback.probe.report import ProbeReport
 from readback.probe.runner import run_probe
 from readback.probe.steps import STEPS
+from readback.probe.transport.connecting import Proxy, Route
 from readback.probe.transport.context import ProbeContext
 from readback.probe.transport.opening import open_socket
-from readback.probe.transport.route import Proxy, Route
 from tests.probe import broken_servers
 from tests.probe.displays import SilentDisplay
 from tests.probe.forward_proxy import LOGIN, ForwardProxy, forward_proxy
@@ -67,7 +67,7 @@ def test_plain_requests_go_through_the_proxy(
     through = f"through the proxy 127.0.0.1:{proxy.server_port}"
     assert report.key_sent_to == f"{origin} {through}"
     password = LOGIN.partition(":")[2]
-    assert password not in json_report.as_json(report) + text.as_short(report)
+    assert password not in text.as_json(report) + text.as_short(report)
 
 
 def test_encrypted_requests_go_through_a_tunnel(

@@ -11,10 +11,10 @@ from readback.probe.connection import dns, proxies, stores, tls
 from readback.probe.entered.base_url import BaseUrl
 from readback.probe.entered.key import Secret
 from readback.probe.transport import opening
+from readback.probe.transport.connecting import Proxy, Route
 from readback.probe.transport.context import ProbeContext
 from readback.probe.transport.exchanges import outcome_of
 from readback.probe.transport.handshake import Handshake
-from readback.probe.transport.route import Proxy, Route
 from tests.probe.probing import probed
 from tests.probe.setups import ProbeInput, Resources
 from tests.probe.setups_tls import serving

@@ -5,12 +5,12 @@ import pytest
 from readback.probe.common.results import FailureFamily, ProbeError
 from readback.probe.entered.base_url import BaseUrl
 from readback.probe.entered.key import Secret
-from readback.probe.output import json_report
+from readback.probe.output.text import as_json
 from readback.probe.runner import run_probe
 from readback.probe.steps import STEPS
+from readback.probe.transport.connecting import Proxy, Route
 from readback.probe.transport.context import ProbeContext
 from readback.probe.transport.opening import open_socket
-from readback.probe.transport.route import Proxy, Route
 from tests.probe import broken_servers
 from tests.probe.displays import SilentDisplay
 from tests.probe.relay import relay
@@ -79,8 +79,8 @@ def test_the_proxy_gets_the_password_and_the_report_does_not(
         context = ProbeContext(resources.readback.base_url, key, timeout=5)
         report = run_probe(context, QUICK_STEPS, SilentDisplay())
     assert report.family == FailureFamily.NONE, report.id
-    assert "sh@" not in json_report.as_json(report)
-    assert "hu#sh" not in json_report.as_json(report)
+    assert "sh@" not in as_json(report)
+    assert "hu#sh" not in as_json(report)
 
 
 @pytest.mark.parametrize(

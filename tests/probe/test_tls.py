@@ -27,8 +27,8 @@ from readback.probe.connection.stores import (
 from readback.probe.entered.base_url import BaseUrl
 from readback.probe.entered.key import Secret
 from readback.probe.transport import handshake
+from readback.probe.transport.connecting import Route
 from readback.probe.transport.context import ProbeContext
-from readback.probe.transport.route import Route
 from tests.probe import broken_servers, setups_tls, tls_servers
 from tests.probe.relay import Response, relay
 from tests.probe.setups import Arrange, Resources

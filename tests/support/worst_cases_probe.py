@@ -32,8 +32,8 @@ from readback.probe.service import (
 )
 from readback.probe.transport import handshake, opening
 from readback.probe.transport.client import ProbeClient
+from readback.probe.transport.connecting import Proxy, Route
 from readback.probe.transport.exchanges import ProbeResponse, RequestBudget
-from readback.probe.transport.route import Proxy, Route
 
 BODY = 1 << 20
 """The probe reads no more of a body."""

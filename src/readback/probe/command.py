@@ -265,11 +265,11 @@ def _run(options: argparse.Namespace, key: str) -> int:
 
 
 def _text(report: ProbeReport, options: argparse.Namespace) -> str:
-    from readback.probe.output import json_report, text
+    from readback.probe.output import text
     from readback.probe.output.console import is_terminal
 
     if options.json:
-        return json_report.as_json(report)
+        return text.as_json(report)
     # On Windows, this turns the colours of its console on.
     is_colored = is_terminal(sys.stdout) and not os.environ.get("NO_COLOR")
     if is_colored and os.name == "nt":

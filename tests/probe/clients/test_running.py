@@ -12,7 +12,7 @@ from readback.probe.clients.running import ClientRequest, find_programs
 from readback.probe.command import main
 from readback.probe.common.results import FailureFamily
 from readback.probe.entered.key import Secret
-from readback.probe.output import json_report, text
+from readback.probe.output import text
 from readback.probe.report import ProbeReport
 from readback.probe.runner import run_probe
 from readback.probe.steps import RUN_PROGRAMS, STEPS, Step
@@ -139,7 +139,7 @@ def test_the_key_is_on_no_command_line_and_in_no_report(
     report = probed(readback.base_url, readback.api_key)
     assert report.results[-1].diagnosis.id == "run.same"
     assert "--config -" in only_curl.read_text()
-    shown = json_report.as_json(report) + text.as_short(report)
+    shown = text.as_json(report) + text.as_short(report)
     assert readback.api_key not in only_curl.read_text() + shown
 
 

@@ -24,8 +24,7 @@ from readback.probe.entered.base_url import (
     is_public_name,
     private_name,
 )
-from readback.probe.transport.connecting import resolve_within
-from readback.probe.transport.route import Route
+from readback.probe.transport.connecting import Route, resolve_within
 
 _MAX_ADDRESSES = 8
 # A resolver answers within milliseconds; one that is down costs seconds.

@@ -25,10 +25,10 @@ from readback.probe.common.formatting import listed, sanitize
 from readback.probe.common.results import Diagnosis, Fact, ProbeError
 from readback.probe.connection import stores
 from readback.probe.entered.base_url import PORTS, BaseUrl, is_ip_address, is_loopback
-from readback.probe.transport import socks
-from readback.probe.transport.route import Proxy, Route
+from readback.probe.transport import opening
+from readback.probe.transport.connecting import Proxy, Route
 
-_PORTS = {**PORTS, **dict.fromkeys(socks.SCHEMES, socks.PORT)}
+_PORTS = {**PORTS, **dict.fromkeys(opening.SOCKS_SCHEMES, opening.SOCKS_PORT)}
 _QUOTES = "\"'`\u2018\u2019\u201c\u201d\u00ab\u00bb"
 _SHOWABLE = re.compile(r"([a-z][a-z0-9+.-]{0,15}://)?[\w.-]{1,253}(:\d{1,5})?/?", re.I)
 _HOST = re.compile(r"[\w.-]{1,253}|[0-9a-f:.]{2,45}", re.IGNORECASE)

@@ -13,8 +13,12 @@ from readback.probe.common.formatting import format_duration
 from readback.probe.common.results import Diagnosis, Fact, ProbeError
 from readback.probe.connection import dns
 from readback.probe.entered.base_url import is_ip_address, is_public_name
-from readback.probe.transport.connecting import LOCAL_ERRORS, ConnectAttempt, try_all
-from readback.probe.transport.route import Route
+from readback.probe.transport.connecting import (
+    LOCAL_ERRORS,
+    ConnectAttempt,
+    Route,
+    try_all,
+)
 
 ROOT = Path("/")
 _CONTAINER_MARKS = (".dockerenv", "run/.containerenv")

@@ -15,19 +15,17 @@ from readback.probe.common.catalogue import diagnose, say
 from readback.probe.common.results import Diagnosis, ProbeError
 from readback.probe.entered.base_url import (
     PORTS,
+    QUOTES,
     BaseUrl,
+    as_ascii,
     ascii_host,
+    invisible_in,
     is_local,
     mixed_letter,
-    split_authority,
-    unreadable,
-)
-from readback.probe.entered.characters import (
-    QUOTES,
-    as_ascii,
-    invisible_in,
     remove_invisible,
     script_of,
+    split_authority,
+    unreadable,
 )
 
 _MAX_LENGTH = 2000

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from readback import keys
 from readback.probe.common.catalogue import diagnose, say
 from readback.probe.common.results import Diagnosis, ProbeError
-from readback.probe.entered.characters import (
+from readback.probe.entered.base_url import (
     DASHES,
     QUOTES,
     foreign_letter,

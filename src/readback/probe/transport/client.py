@@ -22,10 +22,9 @@ from readback.probe.common.formatting import sanitize
 from readback.probe.common.results import ProbeError
 from readback.probe.entered.key import Secret
 from readback.probe.transport import exchanges, opening
-from readback.probe.transport.connecting import DeadlineSocket
+from readback.probe.transport.connecting import DeadlineSocket, Route
 from readback.probe.transport.exchanges import NotedRequest, ProbeResponse, Timing
 from readback.probe.transport.handshake import Handshake, noting
-from readback.probe.transport.route import Route
 
 _MAX_BODY_BYTES = 1 << 20
 _HEADERS = {

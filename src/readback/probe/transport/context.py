@@ -22,8 +22,8 @@ from readback.probe.common.results import Diagnosis, ProbeError, Service
 from readback.probe.entered.base_url import BaseUrl
 from readback.probe.entered.key import Secret
 from readback.probe.transport.client import ProbeClient
+from readback.probe.transport.connecting import Route
 from readback.probe.transport.exchanges import ProbeResponse, RequestBudget
-from readback.probe.transport.route import Route
 
 MODELS = MODELS_PATH.removeprefix(VERSION_PREFIX)
 CHAT = CHAT_PATH.removeprefix(VERSION_PREFIX)

@@ -23,7 +23,7 @@ from typing import Any
 from readback.probe.common.catalogue import has_tag, say
 from readback.probe.common.formatting import format_duration
 from readback.probe.common.results import ProbeError
-from readback.probe.transport.route import Proxy
+from readback.probe.transport.connecting import Proxy
 
 MAX_REQUESTS = 60
 # "Sun, 06 Nov 1994 08:49:37 GMT", with room for another zone.

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from readback.probe.transport import opening
+from readback.probe.transport.connecting import Route
 from readback.probe.transport.exchanges import peer_address
-from readback.probe.transport.route import Route
 
 # How long a server that asked for a certificate has to refuse that none was sent.
 _REFUSAL_SECONDS = 1.0
