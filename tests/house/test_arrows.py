@@ -88,7 +88,7 @@ NO_BOXES = {"__init__", "migrations", "locale"}
 FLOORS = {
     # Each room is a part of a run, in its order; the modules above them make the run.
     "probe": ["common", "entered", "transport", "connection", "service", "clients"]
-    + ["steps", "report", "runner", "output", "command", "__main__"],
+    + ["report", "runner", "output", "command", "__main__"],
     # What commands share, then the commands.
     "cli": ["exit_codes", "certificates", "settings", "console", "streams", "database"]
     + ["listeners", "supervisor", "readiness", "startup"]

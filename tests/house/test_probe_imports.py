@@ -15,7 +15,7 @@ def loaded_by(statement: str) -> set[str]:
 
 
 def test_the_probe_loads_no_server_package_and_no_other_part() -> None:
-    names = ("command", "runner", "steps", "output.text", "output.page")
+    names = ("command", "runner", "output.text", "output.page")
     loaded = loaded_by("import " + ", ".join(f"readback.probe.{one}" for one in names))
     assert not loaded & (SERVER_PACKAGES | OTHER_PARTS)
     # The file that the cabinet hands out contains neither.

@@ -13,8 +13,8 @@ from readback.probe.common.formatting import _UNITS
 from readback.probe.common.results import Fixer
 from readback.probe.output import page
 from readback.probe.report import EVIDENCE
+from readback.probe.runner import RUN_PROGRAMS, STEPS
 from readback.probe.service import between, instead
-from readback.probe.steps import RUN_PROGRAMS, STEPS
 from readback.probe.transport import opening
 
 PROBE = Path(catalogue.__file__).parents[1]

@@ -28,7 +28,7 @@ from concurrent.futures import ThreadPoolExecutor
 from readback.probe.transport.context import ProbeContext
 from readback.probe.entered.key import Secret
 from readback.probe.runner import run_probe
-from readback.probe.steps import STEPS
+from readback.probe.runner import STEPS
 from tests.probe.displays import SilentDisplay
 urls, key, timeout, steps, files = json.loads(sys.stdin.read())
 chosen = tuple(one for one in STEPS if one.id in steps)

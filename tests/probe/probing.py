@@ -3,8 +3,7 @@
 from readback.probe.common.results import Diagnosis
 from readback.probe.entered.key import Secret
 from readback.probe.report import ProbeReport
-from readback.probe.runner import run_probe
-from readback.probe.steps import STEPS
+from readback.probe.runner import STEPS, run_probe
 from readback.probe.transport.context import ProbeContext
 from tests.probe.displays import SilentDisplay
 from tests.probe.setups import ProbeInput

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from readback.contract import REFUSALS
 from readback.probe.entered.key import Secret
 from readback.probe.report import ProbeReport
-from readback.probe.runner import run_probe
-from readback.probe.steps import STEPS
+from readback.probe.runner import STEPS, run_probe
 from readback.probe.transport.context import ProbeContext
 from tests.probe.displays import SilentDisplay
 from tests.probe.forms import FORMS, REPORT_SCHEMA

@@ -22,8 +22,7 @@ from readback.probe.common.results import FailureFamily
 from readback.probe.entered.key import Secret
 from readback.probe.output.console import ProgressLine
 from readback.probe.report import ProbeReport
-from readback.probe.runner import run_probe
-from readback.probe.steps import STEPS, Step
+from readback.probe.runner import STEPS, Step, run_probe
 from readback.probe.transport.context import ProbeContext
 from tests.probe.broken_servers import socket_server
 from tests.probe.displays import SilentDisplay

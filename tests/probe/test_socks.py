@@ -6,8 +6,7 @@ from readback.probe.common.results import FailureFamily, ProbeError
 from readback.probe.entered.base_url import BaseUrl
 from readback.probe.entered.key import Secret
 from readback.probe.output.text import as_json
-from readback.probe.runner import run_probe
-from readback.probe.steps import STEPS
+from readback.probe.runner import STEPS, run_probe
 from readback.probe.transport.connecting import Proxy, Route
 from readback.probe.transport.context import ProbeContext
 from readback.probe.transport.opening import open_socket

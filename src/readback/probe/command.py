@@ -249,8 +249,7 @@ def _run(options: argparse.Namespace, key: str) -> int:
     from readback.probe.entered.key import Secret
     from readback.probe.output import page
     from readback.probe.output.console import ProgressLine, is_terminal
-    from readback.probe.runner import run_probe
-    from readback.probe.steps import RUN_PROGRAMS, STEPS
+    from readback.probe.runner import RUN_PROGRAMS, STEPS, run_probe
     from readback.probe.transport.context import ProbeContext
 
     steps = (*STEPS, RUN_PROGRAMS) if options.run else STEPS

@@ -14,8 +14,7 @@ from readback.probe.common.results import FailureFamily
 from readback.probe.entered.key import Secret
 from readback.probe.output import text
 from readback.probe.report import ProbeReport
-from readback.probe.runner import run_probe
-from readback.probe.steps import RUN_PROGRAMS, STEPS, Step
+from readback.probe.runner import RUN_PROGRAMS, STEPS, Step, run_probe
 from readback.probe.transport.context import ProbeContext
 from readback.probe.transport.exchanges import MAX_REQUESTS, RequestBudget
 from tests.probe.broken_servers import closed_port
