@@ -12,7 +12,10 @@ from tests.support import instructions
 from tests.support.instructions import WorstCase
 
 API = "tests.support.worst_cases_api"
-OUTSIDE_API = ["tests.support.worst_cases_outside_api"]
+OUTSIDE_API = [
+    "tests.support.worst_cases_outside_api",
+    "tests.support.worst_cases_probe",
+]
 # A request costs a worker of the API at most 5 ms. One of the machines on which we
 # measure executes 6.7 million instructions of such work per millisecond.
 MOST_PER_REQUEST = 33_000_000
