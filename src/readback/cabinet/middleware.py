@@ -2,13 +2,18 @@
 
 import time
 from collections.abc import Callable
+from urllib.parse import urlencode
 
+from allauth.account.adapter import get_adapter
+from allauth.core.exceptions import ReauthenticationRequired
 from django.conf import settings
+from django.contrib import messages
 from django.contrib.auth import logout
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils import timezone, translation
 from django.utils.cache import get_conditional_response
+from django.utils.translation import gettext as _
 
 from readback.cabinet import account_rules
 from readback.cabinet.accounts import password_pages, selectors, sessions
@@ -132,6 +137,33 @@ def account_language(request: HttpRequest) -> None:
     if language:
         translation.activate(language)
         request.LANGUAGE_CODE = language
+
+
+def old_logins(get_response: Handler) -> Handler:
+    """Ask for a proof before a form if the login is too old, and keep nothing of it.
+
+    allauth would store the form, with its password and its cookies, in the session.
+    """
+
+    def handle(request: HttpRequest) -> HttpResponse:
+        return get_response(request)
+
+    def process_exception(
+        request: HttpRequest, exception: Exception
+    ) -> HttpResponse | None:
+        if not isinstance(exception, ReauthenticationRequired):
+            return None
+        if request.method == "POST":
+            messages.info(
+                request,
+                _("You logged in a while ago. Confirm it, then send the form again."),
+            )
+        [method, *_others] = get_adapter().get_reauthentication_methods(request.user)
+        query = urlencode({"next": request.get_full_path()})
+        return redirect(f"{method['url']}?{query}")
+
+    handle.process_exception = process_exception  # type: ignore[attr-defined]
+    return handle
 
 
 @_answering

@@ -62,6 +62,7 @@ MIDDLEWARE = [
     "readback.cabinet.middleware.account_language",
     "django.contrib.messages.middleware.MessageMiddleware",
     "allauth.account.middleware.AccountMiddleware",
+    "readback.cabinet.middleware.old_logins",
     "readback.cabinet.middleware.password_queue",
     "readback.cabinet.middleware.only_single_sign_on",
 ]
