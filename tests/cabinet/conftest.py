@@ -38,7 +38,6 @@ def _set_up_django() -> None:
     _estimate_once()
     _hash_on_known_pages()
     _list_static_files_once()
-    _read_announcements_once()
     del os.environ["READBACK_SECRET_KEY"]
     os.environ |= environment
 
@@ -92,13 +91,6 @@ def _hash_on_known_pages() -> None:
     Argon2PasswordHasher.verify = verify_there
 
 
-def _read_announcements_once() -> None:
-    """Read them once in each test: on a slow machine a page would count one more."""
-    from readback.cabinet.serving import announcements
-
-    announcements.KEPT_SECONDS = 1e9
-
-
 def _list_static_files_once() -> None:
     """Give the list to each new visitor, whose middleware would make it again.
 
@@ -127,9 +119,8 @@ def _connected(url: str) -> Iterator[None]:
     from django.db import connections
     from django.test import override_settings
 
-    from readback.cabinet.serving import announcements, databases
+    from readback.cabinet.serving import databases
 
-    announcements.forget()
     config = Config(database_url=url)
     wanted = {"default": databases.default(config)}
     if config.sqlite_path:

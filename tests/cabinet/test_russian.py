@@ -42,7 +42,6 @@ PUBLIC_PAGES = [
     "/accounts/password/reset/key/1-abc/",
     "/accounts/password/reset/key/done/",
     "/accounts/inactive/",
-    "/account/undo/abc/",
     "/accounts/invitation/abc/",
     "/no-such-page",
 ]
@@ -147,7 +146,6 @@ def test_error_pages():
 @pytest.mark.parametrize("ip", ["192.0.2.1", ""])
 def test_every_mail(alice, ip):
     key_services.key_create(alice)
-    alice.leave_notice_at = alice.date_joined
     invitation_create(MAILS["account/email/invitation"].address, mail=False)
     EmailAddress.objects.update(verified=False)
     for name in MAILS:

@@ -32,7 +32,6 @@ PUBLIC_PAGES = [
     "/accounts/login/",
     "/accounts/signup/",
     "/accounts/password/reset/",
-    "/account/undo/x/",
     MISSING,
 ]
 KEY_PAGES = [

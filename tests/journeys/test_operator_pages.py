@@ -43,7 +43,6 @@ PATHS = [
     "/admin/cabinet/key/?q=alice&state=active",
     "/admin/cabinet/usage/",
     "/admin/cabinet/journalentry/",
-    "/admin/cabinet/announcement/add/",
     "/admin/admin/logentry/",
     "/admin/cabinet/user/1/change/",
     "/admin/cabinet/user/1/do/end-sessions/",

@@ -236,16 +236,3 @@ def test_an_empty_secret_file_is_not_taken_for_no_secret(
     file.write_text(content)
     with pytest.raises(ConfigError, match="READBACK_SECRET_KEY_FILE: .* is empty"):
         config.read({"READBACK_SECRET_KEY_FILE": str(file)})
-
-
-def test_leavers_need_a_provider_and_more_time_than_a_session_lasts():
-    provider = {
-        "READBACK_OIDC_ISSUER": "https://login.example.org",
-        "READBACK_OIDC_CLIENT_ID": "readback",
-        "READBACK_OIDC_CLIENT_SECRET": "secret",
-    }
-    days = "READBACK_OIDC_LEAVE_DAYS"
-    assert config.read(provider | {days: "14"}).oidc_leave_days == 14
-    for wrong in ({days: "90"}, provider | {days: "13"}, provider | {days: "-1"}):
-        with pytest.raises(ConfigError, match=days):
-            config.read(wrong)

@@ -9,7 +9,6 @@ from django.utils.functional import SimpleLazyObject
 from readback.cabinet import account_rules
 from readback.cabinet.keys import selectors
 from readback.cabinet.second_factor import passkeys
-from readback.cabinet.serving import announcements
 
 
 def site(request: HttpRequest) -> dict[str, object]:
@@ -23,7 +22,6 @@ def site(request: HttpRequest) -> dict[str, object]:
         "brand": settings.BRAND,
         "site_name": settings.BRAND.name,
         # What operators announce now; templates call it.
-        "announcements": announcements.current,
         # The cabinet's own address, for links that are used on other sites.
         "cabinet_url": settings.CABINET_URL,
         # Pages say so if e-mails are printed to the terminal.

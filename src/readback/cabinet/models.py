@@ -24,7 +24,6 @@ from readback.client_address import NETWORK_DIGEST_LENGTH
 LABEL_LENGTH = 60
 ENDPOINT_LENGTH = 8
 CODE_LENGTH = 40
-ANNOUNCEMENT_LENGTH = 300
 # The bidirectional classes of Hebrew letters, Arabic letters and Arabic numbers.
 _RIGHT = ("R", "AL", "AN")
 _ISOLATE, _END_ISOLATE = "\N{FIRST STRONG ISOLATE}", "\N{POP DIRECTIONAL ISOLATE}"
@@ -73,10 +72,6 @@ class User(AbstractBaseUser, PermissionsMixin):
     date_joined = models.DateTimeField(default=timezone.now)
     # Empty means the browser's language.
     language = _text(2)
-    # When changes of the address were undone: see `accounts/email_changes.py`.
-    email_undos = models.JSONField(null=True, editable=False)
-    # When the owner was told to log in: see `single_sign_on/leavers.py`.
-    leave_notice_at = models.DateTimeField(null=True, editable=False)
 
     objects: ClassVar[UserManager] = UserManager()
 
@@ -367,25 +362,6 @@ class LastBackup(models.Model):
     """When `readback backup` last wrote an archive; one row, or none."""
 
     at = models.DateTimeField()
-
-
-class AnnouncementLevel(models.TextChoices):
-    NOTICE = "notice", _("Notice")
-    MAINTENANCE = "maintenance", _("Maintenance")
-    DISRUPTION = "disruption", _("Disruption")
-
-
-class Announcement(models.Model):
-    """What operators say above every page for a time, in one language or in both."""
-
-    text_en = _text(ANNOUNCEMENT_LENGTH)
-    text_ru = _text(ANNOUNCEMENT_LENGTH)
-    level = models.CharField(max_length=12, choices=AnnouncementLevel.choices)
-    starts_at = models.DateTimeField()
-    ends_at = models.DateTimeField(db_index=True)
-
-    def __str__(self) -> str:
-        return self.text_en or self.text_ru
 
 
 class CacheEntry(models.Model):

@@ -77,10 +77,8 @@ def load_application() -> Callable[..., Any]:
 def _start_sender(worker: CabinetWorker) -> None:
     from readback.cabinet.accounts.mail_rendering import render
     from readback.cabinet.mail import notices, outbox
-    from readback.cabinet.single_sign_on import leavers
 
-    rounds = (notices.add_due_reminders, leavers.work)
-    worker.mail_sender = outbox.Sender(render, *rounds)
+    worker.mail_sender = outbox.Sender(render, notices.add_due_reminders)
     worker.mail_sender.start()
 
 

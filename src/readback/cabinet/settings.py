@@ -222,7 +222,6 @@ ACCOUNT_RATE_LIMITS = {
     "reauthenticate": "10/m/user",
     "change_password": "5/m/user",
     "manage_email": "10/m/user",
-    "undo_email_change": "20/m/ip",
     "download_data": "5/5m/user",
     # Wrong codes of a second factor: of a million codes, three are valid at a time.
     "second_factor": "5/5m/key,100/d/key",

@@ -11,7 +11,6 @@ from readback.cabinet.pages import docs, public
 from readback.cabinet.second_factor import login
 from readback.cabinet.second_factor import pages as factors
 from readback.cabinet.single_sign_on import login as single_sign_on
-from readback.cabinet.single_sign_on.leavers import backchannel_logout
 
 _CSV, _JSONL = {"extension": "csv"}, {"extension": "jsonl"}
 
@@ -54,7 +53,6 @@ _account = [
     path("data/", download.page, name="account_data"),
     path("data/download/", download.download, name="account_data_download"),
     path("delete/", account_pages.delete, name="account_delete"),
-    path("undo/<str:token>/", mail_pages.undo_email_change, name="undo_email_change"),
     path("sessions/", account_pages.session_list, name="sessions"),
     path("sessions/<int:pk>/end/", account_pages.session_end, name="session_end"),
     path("sessions/end-others/", account_pages.sessions_end, name="sessions_end"),
@@ -64,7 +62,6 @@ _login = [
     path("login/passkey/", login.passkey_login, name="passkey_login"),
     path("reauthenticate/login/", login.log_in_again, name="log_in_again"),
     path("oidc/login/", single_sign_on.start, name="single_sign_on"),
-    path("oidc/logout/", backchannel_logout, name="backchannel_logout"),
     path("oidc/again/", single_sign_on.again, name="single_sign_on_again"),
     path(
         "invitation/<str:token>/",

@@ -51,8 +51,8 @@ COLUMNS_LEFT_OUT = {
     "cabinet.Key": {"owner", "digest", "last_created"},  # secret; a counter of the API
     "cabinet.OutgoingMail": {"id", "account", "details", "due_at"},  # is in the mail
     "cabinet.Usage": {"id"},
-    # Secret; which links to undo a change of address no longer work.
-    "cabinet.User": {"password", "email_undos"},
+    # Secret.
+    "cabinet.User": {"password"},
     "mfa.Authenticator": {"id", "user", "data"},  # secret
     "socialaccount.SocialAccount": {"id", "user"},
     "usersessions.UserSession": {"id", "user", "session_key", "data"},  # secret; unused

@@ -299,24 +299,3 @@ def test_an_api_that_hangs_delays_the_page_by_its_timeout_at_most(operator):
     assert f"Not reachable from here at {address}." in page
     # Without a time limit the page would never end. The margin is for a busy machine.
     assert elapsed < 30 * status.TIMEOUT_SECONDS
-
-
-def test_leavers_are_counted_and_lead_to_their_list(operator):
-    told, gone = account("told@example.org"), account("gone@example.org")
-    now = timezone.now()
-    User.objects.filter(pk__in=[told.pk, gone.pk]).update(leave_notice_at=now)
-    account_services.account_deactivate(gone)
-    assert "as leavers" not in words_of(operator.get("/admin/"))
-
-    config = replace(settings.CONFIG, oidc_leave_days=90)
-    with override_settings(CONFIG=config):
-        page = operator.get("/admin/")
-
-    words = words_of(page)
-    assert "1 told that they will be deactivated as leavers" in words
-    assert "1 deactivated as leavers" in words
-    for choice, email in (("told", told.email), ("left", gone.email)):
-        path = f"/admin/cabinet/user/?leaver={choice}"
-        assert path in text_of(page)
-        rows = words_of(operator.get(path))
-        assert [each for each in (told.email, gone.email) if each in rows] == [email]

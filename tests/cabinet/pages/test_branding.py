@@ -63,6 +63,13 @@ def test_landing_page_and_cards_have_the_sentence_and_the_picture(branded):
         assert "og:image" not in text_of(Visitor().get("/"))
 
 
+def test_every_page_has_the_notice_also_if_the_database_is_away(branded):
+    link = '<a href="https://status.example.org/" rel="nofollow">'
+    for page in (Visitor().get("/accounts/login/"), errors.server_error(None)):
+        text = page.content.decode()
+        assert f"Closed on &lt;b&gt;Monday&lt;/b&gt;: {link}" in text
+
+
 def test_errors_and_the_pages_for_operators_have_the_name(branded):
     for page in (errors.bad_request(None, None), errors.server_error(None)):
         assert f"<title>{ESCAPED}</title>" in page.content.decode()

@@ -22,7 +22,6 @@ WITHOUT_PERSONS = {
     "auth.group": "the names of rights",
     "auth.permission": "the names of rights",
     "cabinet.address": "the addresses of the API",
-    "cabinet.announcement": "what operators tell everybody",
     "cabinet.lastbackup": "the time of the last backup",
     "cabinet.mailtotal": "sums of all mails",
     "contenttypes.contenttype": "the names of the tables",

@@ -105,11 +105,8 @@ class CabinetAdapter(DefaultAccountAdapter):
 
     def login(self, request: HttpRequest, user: Any) -> None:
         """Start a session, and delete some of what has expired."""
-        if not selectors.used_provider(request, user):
-            if provider_is_only_way():
-                raise ImmediateHttpResponse(password_pages.no_passwords(request))
-            # Of a login with the provider that was not completed.
-            request.session.pop(sessions.PROVIDER_SESSION, None)
+        if provider_is_only_way() and not selectors.used_provider(request, user):
+            raise ImmediateHttpResponse(password_pages.no_passwords(request))
         super().login(request, user)
         services.expired_delete()
         invitations.invitation_delete_old()
@@ -184,7 +181,7 @@ class CabinetAdapter(DefaultAccountAdapter):
     ) -> None:
         """Notify the owner, unless there have been very many notices."""
         request, to = allauth_context.request, email or user.get_username()
-        # Mallory could use up the limit to keep the undo link from its reader.
+        # Mallory could use up the limit to keep this one from the old address.
         is_limited = template_prefix != outbox.EMAIL_CHANGED
         if is_limited and not outbox.allow_notice(request, to):
             security_log.record("mail_limited", account=user.pk)

@@ -40,7 +40,7 @@ from readback.cabinet.serving.visitors import AccountRequest, personal_page
 
 ACCOUNT_COLUMNS = [
     *("id", "email", "language", "is_active", "is_staff", "is_superuser"),
-    *("date_joined", "last_login", "leave_notice_at"),
+    *("date_joined", "last_login"),
 ]
 _LIMIT = "download_data"
 

@@ -14,7 +14,6 @@ from allauth.account.utils import complete_signup
 from allauth.core import ratelimit
 from django.conf import settings
 from django.contrib import messages
-from django.contrib.auth import logout
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -24,14 +23,13 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
-from readback.cabinet.accounts import email_changes, invitations
+from readback.cabinet.accounts import invitations, selectors
 from readback.cabinet.accounts.forms import InvitationForm, SignupForm
 from readback.cabinet.accounts.services import ServiceError
 from readback.cabinet.models import User
 
 # The session's key for the address that asked for a reset.
 RESET_ADDRESS = "reset_address"
-_UNDO_PAGE = "accounts/undo_email_change.html"
 
 
 class SignUpView(views.SignupView):
@@ -110,7 +108,7 @@ class ConfirmEmailView(views.ConfirmEmailView):
         context: dict[str, Any] = super().get_context_data(**extra)
         if self.object and context["can_confirm"]:
             address = self.object.email_address
-            taken = email_changes.email_is_taken(address.email, address.user)
+            taken = selectors.email_is_taken(address.email, address.user)
             context["can_confirm"] = not taken
         return context
 
@@ -170,27 +168,3 @@ def _does_not_work(request: HttpRequest) -> HttpResponse:
     """Answer the same whatever the reason, to reveal nothing about the address."""
     page = "accounts/invitation_does_not_work.html"
     return render(request, page, status=HTTPStatus.NOT_FOUND)
-
-
-@require_http_methods(["GET", "HEAD", "POST"])
-def undo_email_change(request: HttpRequest, token: str) -> HttpResponse:
-    undo = email_changes.read_undo_token(token)
-    account = undo and User.objects.filter(pk=undo.account).first()
-    if not undo or not account or not email_changes.can_undo(undo, account):
-        return render(request, _UNDO_PAGE)
-    if request.method != "POST":
-        return render(request, _UNDO_PAGE, {"email": undo.email})
-    if limited := ratelimit.consume_or_429(request, action="undo_email_change"):
-        return limited
-    try:
-        account = email_changes.email_change_undo(undo)
-    except email_changes.DeadLinkError:
-        return render(request, _UNDO_PAGE)
-    except email_changes.EmailTakenError:
-        return render(request, _UNDO_PAGE, {"email": undo.email, "is_taken": True})
-    if request.user == account:
-        logout(request)  # the session has ended; this also removes its cookie
-    request.session[RESET_ADDRESS] = undo.email
-    done = _("The change has been undone. A link to set a new password is on its way.")
-    messages.success(request, done)
-    return redirect("account_reset_password_done")

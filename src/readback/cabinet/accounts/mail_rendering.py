@@ -22,7 +22,6 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from readback.cabinet.accounts import invitations
-from readback.cabinet.accounts.email_changes import UndoToken
 from readback.cabinet.mail import outbox
 from readback.cabinet.models import Key, OutgoingMail, User
 
@@ -41,7 +40,7 @@ def render(mail: OutgoingMail) -> EmailMultiAlternatives | None:
         context = mail.details | {
             "at": mail.created_at,
             "site_name": settings.BRAND.name,
-            "colours": settings.BRAND.colours,
+            "brand": settings.BRAND,
             "site": urlsplit(settings.CABINET_URL).netloc,
             "expires_at": mail.expires_at,
             "can_sign_up": invitations.may_sign_up(mail.address),
@@ -72,10 +71,7 @@ def page(view: str, *details: str) -> MakeLink:
     """Return what links to a page; these details of the mail are its arguments."""
 
     def make_link(mail: OutgoingMail) -> str:
-        arguments = {name: mail.details.get(name, "") for name in details}
-        if not all(arguments.values()):  # an earlier version has added the mail
-            return str(settings.CABINET_URL)
-        return _absolute_url(view, **arguments)
+        return _absolute_url(view, **{name: mail.details[name] for name in details})
 
     return make_link
 
@@ -109,12 +105,6 @@ def password_reset_link(account: User) -> str:
     return _absolute_url("account_reset_password_from_key", uidb36=pk, key=token)
 
 
-def _undo_link(mail: OutgoingMail) -> str:
-    account = int(mail.details.get("account", 0))  # 0: added by an earlier version
-    token = UndoToken(account, mail.address, mail.created_at.timestamp())
-    return _absolute_url("undo_email_change", token=token.text)
-
-
 def _invitation_link(mail: OutgoingMail) -> str:
     invitation = invitations.invitation_find(mail.address)
     if invitation is None or not invitations.invitation_is_usable(invitation):
@@ -131,12 +121,6 @@ def _expiring_key_link(mail: OutgoingMail) -> str:
     if str(key.replaced_by or "") != mail.details["new_key"]:
         return ""
     return _absolute_url("key", key_id=mail.details["key_id"])
-
-
-def _leave_link(mail: OutgoingMail) -> str:
-    account = _account_of(mail)
-    is_due = account is not None and account.leave_notice_at is not None
-    return _absolute_url("account_login") if is_due else ""
 
 
 def _absolute_url(view: str, **arguments: str) -> str:
@@ -157,12 +141,10 @@ ACTIONS = {
     outbox.INVITATION: Action(_("Accept the invitation"), _invitation_link),
     "account/email/account_already_exists": _LOG_IN,
     "account/email/account_deleted": Action(_("Sign up again"), page("account_signup")),
-    outbox.EMAIL_CHANGED: Action(_("Undo the change"), _undo_link),
     "account/email/email_deleted": _OPEN_ACCOUNT,
     "account/email/key_created": _OPEN_KEY,
     "account/email/key_rotated": _OPEN_KEY,
     outbox.KEY_EXPIRES: _OPEN_KEY._replace(make_link=_expiring_key_link),
-    outbox.ACCOUNT_LEAVES: _LOG_IN._replace(make_link=_leave_link),
     "account/email/key_revoked": Action(_("Open your keys"), page("keys")),
     "account/email/password_changed": _SET_PASSWORD,
     "account/email/password_reset": _SET_PASSWORD,

@@ -91,9 +91,7 @@ def account_confirm(account: User) -> None:
 @transaction.atomic
 def account_activate(account: User) -> None:
     account.is_active = True
-    # A leaver gets a new notice before being deactivated again.
-    account.leave_notice_at = None
-    account.save(update_fields=["is_active", "leave_notice_at"])
+    account.save(update_fields=["is_active"])
     notices.record("account_activated", account=account.pk)
 
 

@@ -40,7 +40,6 @@ PASSWORD_RESET = "account/email/password_reset_key"
 EMAIL_CHANGED = "account/email/email_changed"
 INVITATION = "account/email/invitation"
 KEY_EXPIRES = "account/email/key_expires"
-ACCOUNT_LEAVES = "account/email/account_leaves"
 # For how long a notice is worth sending.
 NOTICE_LIFETIME = timedelta(days=3)
 # Longer than a sender works on one mail: see the times in `backends.py`.

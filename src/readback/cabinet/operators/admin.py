@@ -32,7 +32,6 @@ from readback.cabinet.accounts import sessions as account_sessions
 from readback.cabinet.keys import selectors as key_selectors
 from readback.cabinet.keys import services as key_services
 from readback.cabinet.models import (
-    Announcement,
     Invitation,
     JournalEntry,
     Key,
@@ -43,7 +42,7 @@ from readback.cabinet.models import (
 from readback.cabinet.operators import admin_site as filters
 from readback.cabinet.operators import audit, template_filters
 from readback.cabinet.operators.admin_site import Operation, OperatorSite, ReadOnlyAdmin
-from readback.cabinet.operators.messages import AnnouncementAdmin, InvitationAdmin
+from readback.cabinet.operators.messages import InvitationAdmin
 from readback.cabinet.second_factor import services as second_factor_services
 from readback.cabinet.serving import downloads
 from readback.cabinet.single_sign_on import services as single_sign_on_services
@@ -52,7 +51,6 @@ from readback.cabinet.single_sign_on import services as single_sign_on_services
 _ROWS = 20
 
 operator_site = OperatorSite(name="admin")
-operator_site.register(Announcement, AnnouncementAdmin)
 operator_site.register(Invitation, InvitationAdmin)
 
 
@@ -73,7 +71,6 @@ class AccountAdmin(ReadOnlyAdmin):
         filters.ACTIVE,
         filters.JOINED,
         "is_staff",
-        filters.LEAVER,
     )
     search_fields = ("email",)
     search_help_text = _("By e-mail address.")

@@ -32,7 +32,6 @@ from readback.cabinet.accounts.services import ServiceError
 from readback.cabinet.models import Key, KeyState, key_is_active
 from readback.cabinet.operators import overview
 from readback.cabinet.second_factor import login as second_factor_login
-from readback.cabinet.single_sign_on import leavers
 from readback.contract import REFUSALS
 
 # Longer lists are cut off: counting a million rows or reading a late page takes long.
@@ -41,6 +40,7 @@ MAX_ROWS = 1000
 _ROWS_PER_PAGE = 15
 
 _WEEK = timedelta(days=7)
+_QUARTER = timedelta(days=90)
 
 
 class OperatorSite(admin.AdminSite):
@@ -249,7 +249,7 @@ def choice_filter(title: Any, parameter: str, *choices: Choice) -> type[ChoiceFi
 
 
 def period_filter(
-    title: Any, parameter: str, since: Callable[[datetime], Q]
+    title: Any, parameter: str, since: Callable[[datetime], Q], *more: Choice
 ) -> type[ChoiceFilter]:
     """Return a filter by how long ago something happened."""
 
@@ -262,6 +262,7 @@ def period_filter(
         choice(1, _("last 24 hours")),
         choice(7, _("last 7 days")),
         choice(30, _("last 30 days")),
+        *more,
     )
 
 
@@ -276,7 +277,16 @@ def _state(state: KeyState, condition: Callable[[], Q]) -> Choice:
 
 
 JOINED = period_filter(_("joined"), "joined", lambda start: Q(date_joined__gte=start))
-ACTIVE = period_filter(_("last active"), "active", _active_since)
+ACTIVE = period_filter(
+    _("last active"),
+    "active",
+    _active_since,
+    (
+        "not-90",
+        _("more than 90 days ago"),
+        lambda: ~_active_since(timezone.now() - _QUARTER),
+    ),
+)
 USED = period_filter(_("last used"), "used", lambda start: Q(last_used_at__gte=start))
 HOUR = period_filter(_("time"), "time", lambda start: Q(hour__gte=start))
 DONE = period_filter(_("time"), "time", lambda start: Q(action_time__gte=start))
@@ -285,13 +295,6 @@ CONFIRMED = choice_filter(
     "confirmed",
     ("yes", _("yes"), selectors.confirmed),
     ("no", _("no"), lambda: ~selectors.confirmed()),
-)
-# By whether people were told, or deactivated, who no longer log in with the provider.
-LEAVER = choice_filter(
-    _("leaver"),
-    "leaver",
-    ("told", _("told"), lambda: Q(pk__in=leavers.waiting())),
-    ("left", _("deactivated"), lambda: Q(pk__in=leavers.left())),
 )
 STATE = choice_filter(
     _("state"),

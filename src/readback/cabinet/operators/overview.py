@@ -33,7 +33,6 @@ from readback.cabinet.models import (
 from readback.cabinet.operators import status
 from readback.cabinet.operators.status import ApiQuestion
 from readback.cabinet.serving.worker import LIFECYCLE
-from readback.cabinet.single_sign_on import leavers
 from readback.contract import REFUSALS, UNMATCHED_SECONDS
 
 CACHE_SECONDS = 60
@@ -59,7 +58,6 @@ def context(request: HttpRequest) -> dict[str, object]:
     lifecycle = request.META.get(LIFECYCLE)  # None if not served by our worker
     return {
         "figures": counted,
-        "leave_days": settings.CONFIG.oidc_leave_days,
         "accounts_url": _list_url(request, User),
         "keys_url": _list_url(request, Key),
         "usage_url": _list_url(request, Usage),
@@ -125,8 +123,6 @@ def _accounts(now: datetime) -> dict[str, int]:
     return User.objects.aggregate(total=Count("pk"), new=new) | {
         "confirmed": confirmed.count(),
         "active": logged_in.union(used).count(),
-        "leaving": leavers.waiting().count(),
-        "left": leavers.left().count(),
     }
 
 

@@ -23,8 +23,6 @@ _NAMES = {
     "usage": _("usage"),
     "journal entries": _("journal"),
     "invitations": _("invitations"),
-    "announcements": _("announcements"),
-    "announcement": _("announcement"),
     "log entries": _("audit trail"),
     "email": _("e-mail address"),
     "is active": _("active"),
@@ -59,9 +57,6 @@ _NAMES = {
     "client address": _("network"),
     "invited by": _("invited by"),
     "accepted at": _("accepted"),
-    "level": _("level"),
-    "starts at": _("from"),
-    "ends at": _("until"),
 }
 
 

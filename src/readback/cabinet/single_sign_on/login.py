@@ -26,7 +26,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from readback.cabinet.account_rules import provider_name
-from readback.cabinet.accounts import selectors, sessions
+from readback.cabinet.accounts import selectors
 from readback.cabinet.accounts.forms import NormalisedEmailField
 from readback.cabinet.serving import security_log
 from readback.cabinet.serving.allauth_internals import (
@@ -34,7 +34,6 @@ from readback.cabinet.serving.allauth_internals import (
     resume_request,
 )
 from readback.cabinet.serving.visitors import personal_form
-from readback.cabinet.single_sign_on import leavers
 from readback.cabinet.single_sign_on.services import (
     AGAIN,
     Identity,
@@ -159,11 +158,6 @@ class CabinetSocialAdapter(DefaultSocialAccountAdapter):
             sociallogin.user = sociallogin.account.user
         if not sociallogin.user.is_active:  # type: ignore[union-attr]
             raise LoginRefusedError(LoginRefusal.INACTIVE, sociallogin.user)  # type: ignore[arg-type]
-        leavers.account_returned(sociallogin.user)  # type: ignore[arg-type]
-        # By this name, the provider later tells us that the session has ended there.
-        if isinstance(sid := sociallogin.state.get("sid"), str):
-            name = sessions.provider_session(sid)
-            request.session[sessions.PROVIDER_SESSION] = name
 
     def on_authentication_error(
         self,

@@ -103,7 +103,6 @@ class CabinetClient(OpenIDConnectOAuth2Adapter):
         self._check_time(claims.get("auth_time"))
         if "email" not in claims and "userinfo_endpoint" in self.openid_config:
             claims = self._userinfo(answer["access_token"], claims["sub"]) | claims
-        self.state["sid"] = claims.get("sid")
         provider = self.get_provider()  # type: ignore[no-untyped-call]
         return provider.sociallogin_from_response(request, claims)
 
