@@ -11,7 +11,6 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -35,8 +34,6 @@ def _set_up_django() -> None:
     os.environ["READBACK_SECRET_KEY"] = "only-for-tests-" * 5
     django.setup()
     _hash_quickly()
-    _estimate_once()
-    _hash_on_known_pages()
     _list_static_files_once()
     del os.environ["READBACK_SECRET_KEY"]
     os.environ |= environment
@@ -44,51 +41,9 @@ def _set_up_django() -> None:
 
 def _hash_quickly() -> None:
     """Use the same hash with less memory: hashing took most of the run."""
-    from django.contrib.auth.hashers import Argon2PasswordHasher
+    from readback.cabinet.accounts.passwords import Argon2Hasher
 
-    Argon2PasswordHasher.memory_cost = 1024
-    Argon2PasswordHasher.parallelism = 1
-
-
-def _estimate_once() -> None:
-    """Remember how strong a password is; most tests use the same one."""
-    from readback.cabinet.accounts import passwords
-
-    estimate = passwords.zxcvbn
-
-    @cache
-    def known(password: str, inputs: tuple[str, ...]) -> object:
-        return estimate(password, user_inputs=list(inputs))
-
-    def zxcvbn(password: str, user_inputs: list[str]) -> object:
-        return known(password, tuple(user_inputs))
-
-    passwords.zxcvbn = zxcvbn
-
-
-def _hash_on_known_pages() -> None:
-    """Fail a test that hashes on a page for which the worker keeps no thread free."""
-    from allauth.core import context
-    from django.contrib.auth.hashers import Argon2PasswordHasher
-
-    from readback.cabinet.accounts.password_pages import hashes_password
-
-    encode, verify = Argon2PasswordHasher.encode, Argon2PasswordHasher.verify
-
-    def check() -> None:
-        request = context.request
-        assert request is None or hashes_password(request.method, request.path)
-
-    def encode_there(self, password, salt):
-        check()
-        return encode(self, password, salt)
-
-    def verify_there(self, password, encoded):
-        check()
-        return verify(self, password, encoded)
-
-    Argon2PasswordHasher.encode = encode_there
-    Argon2PasswordHasher.verify = verify_there
+    Argon2Hasher.memory_cost = 1024
 
 
 def _list_static_files_once() -> None:

@@ -45,7 +45,7 @@ PACKAGES = {
     # cryptography reads when a certificate expires.
     | {"simdjson", "uvloop", "cryptography"},
     "cabinet": {"allauth", "django", "gunicorn", "markdown_it", "prometheus_client"}
-    | {"idna", "msgspec", "psycopg", "whitenoise", "zxcvbn"}
+    | {"msgspec", "psycopg", "whitenoise"}
     # What allauth uses for second factors and for single sign-on.
     | {"cryptography", "fido2", "jwt", "qrcode", "requests"},
     "probe": {"certifi", "openai", "rich"},

@@ -1,6 +1,5 @@
-"""The cabinet's middleware: headers, health, counts, polls, sessions and more."""
+"""The cabinet's middleware: headers, health, counts, sessions and more."""
 
-import time
 from collections.abc import Callable
 from urllib.parse import urlencode
 
@@ -17,12 +16,10 @@ from django.utils.translation import gettext as _
 
 from readback.cabinet import account_rules
 from readback.cabinet.accounts import password_pages, selectors, sessions
-from readback.cabinet.keys import live_parts
 from readback.cabinet.operators import status
 from readback.cabinet.operators.status import WorkerPages
-from readback.cabinet.serving import errors
 from readback.cabinet.serving.security_headers import headers_of
-from readback.cabinet.serving.worker import LIFECYCLE, PAGES, TOO_MANY_PASSWORDS
+from readback.cabinet.serving.worker import LIFECYCLE, PAGES
 from readback.lifecycle import Lifecycle
 
 HEALTH_PATH = "/healthz"
@@ -89,21 +86,16 @@ def brand_files(request: HttpRequest) -> HttpResponse | None:
 
 
 def count_pages(get_response: Handler) -> Handler:
-    """Count how pages end and how long they take, with their use of the database."""
+    """Count how pages end."""
 
     def handle(request: HttpRequest) -> HttpResponse:
-        began = time.monotonic()
         response = get_response(request)
         pages: WorkerPages | None = request.META.get(PAGES)
         if pages:
-            pages.count(request, response.status_code, time.monotonic() - began)
+            pages.count(response.status_code)
         return response
 
     return handle
-
-
-# Answers polls that find nothing new, without the session and the account.
-unchanged_parts = _answering(live_parts.unchanged)
 
 
 @_answering
@@ -164,13 +156,6 @@ def old_logins(get_response: Handler) -> Handler:
 
     handle.process_exception = process_exception  # type: ignore[attr-defined]
     return handle
-
-
-@_answering
-def password_queue(request: HttpRequest) -> HttpResponse | None:
-    """Answer at once if too many passwords wait for the threads that hash them."""
-    is_full = request.META.get(TOO_MANY_PASSWORDS)
-    return errors.too_many_passwords(request) if is_full else None
 
 
 @_answering

@@ -45,15 +45,10 @@ class CabinetApplication(PlaneApplication):
 
     def load(self) -> Callable[..., Any]:
         application = load_application()
-        from django.urls import get_resolver
-
-        from readback.cabinet.accounts.password_pages import hashes_password
         from readback.cabinet.operators.status import PageCounters, WorkerPages
 
-        self.hashes_password = hashes_password
         # In the master process, because the application is preloaded.
-        patterns = get_resolver().url_patterns
-        self.counters = counters = PageCounters(patterns, rows_for(self.cfg.workers))
+        self.counters = counters = PageCounters(rows_for(self.cfg.workers))
         self.pages = partial(WorkerPages, counters)
         return application
 

@@ -52,7 +52,6 @@ MIDDLEWARE = [
     "readback.cabinet.middleware.brand_files",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "readback.cabinet.middleware.count_pages",
-    "readback.cabinet.middleware.unchanged_parts",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -63,7 +62,6 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "readback.cabinet.middleware.old_logins",
-    "readback.cabinet.middleware.password_queue",
     "readback.cabinet.middleware.only_single_sign_on",
 ]
 TEMPLATES = [
@@ -91,7 +89,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 # allauth counts attempts in the cache. In memory, each process would count its own.
 CACHES = {
     "default": {
-        "BACKEND": "readback.cabinet.serving.cache.DatabaseCache",
+        "BACKEND": "django.core.cache.backends.db.DatabaseCache",
         "LOCATION": "cabinet_cache",
         # Beyond this number the oldest counts are dropped; with Django's default of
         # 300, anyone could reset a count by filling the cache.
@@ -147,7 +145,6 @@ SESSION_COOKIE_NAME = f"{_COOKIE_PREFIX}session"
 CSRF_COOKIE_NAME = f"{_COOKIE_PREFIX}csrf"
 LANGUAGE_COOKIE_NAME = f"{_COOKIE_PREFIX}language"
 NEW_KEY_COOKIE_NAME = f"{_COOKIE_PREFIX}new-key"
-KNOWN_BROWSER_COOKIE_NAME = f"{_COOKIE_PREFIX}known-browser"
 # A message may contain an e-mail address, so it is kept on the server.
 MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"
 # A session ends two days after its last use and two weeks after the login.
@@ -160,18 +157,14 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 65_536
 
 AUTH_USER_MODEL = "cabinet.User"
 AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
-PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher"]
-_VALIDATION = "django.contrib.auth.password_validation"
+PASSWORD_HASHERS = ["readback.cabinet.accounts.passwords.Argon2Hasher"]
 MIN_PASSWORD_LENGTH = 12
 AUTH_PASSWORD_VALIDATORS = [
     {
-        "NAME": f"{_VALIDATION}.MinimumLengthValidator",
+        "NAME": "django.contrib.auth.password_validation.MinimumLengthValidator",
         "OPTIONS": {"min_length": MIN_PASSWORD_LENGTH},
     },
-    {"NAME": f"{_VALIDATION}.CommonPasswordValidator"},
     {"NAME": "readback.cabinet.accounts.passwords.StrengthValidator"},
-    {"NAME": "readback.cabinet.accounts.passwords.ProductWordValidator"},
-    {"NAME": "readback.cabinet.accounts.passwords.EmailSimilarityValidator"},
 ]
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "keys"
@@ -210,11 +203,9 @@ ALLAUTH_TRUSTED_PROXY_COUNT = CONFIG.trusted_proxy_count
 # (key): usually the requested account.
 ACCOUNT_RATE_LIMITS = {
     "login": "30/m/ip",
-    # Wrong passwords: of a client address for an account, of all strangers for an
-    # account, and of a browser that has been logged in to the account before.
+    # Wrong passwords: of a network, and of a network for an account. Nobody elsewhere
+    # can lock the owner out.
     "login_failed": "10/m/ip,5/5m/key",
-    "login_failed_account": "30/h/key",
-    "login_failed_known": "5/5m/key",
     "signup": "20/m/ip",
     "confirm_email": "1/3m/key",
     "reset_password": "20/m/ip,5/m/key",
@@ -222,7 +213,7 @@ ACCOUNT_RATE_LIMITS = {
     "reauthenticate": "10/m/user",
     "change_password": "5/m/user",
     "manage_email": "10/m/user",
-    "download_data": "5/5m/user",
+    "download_data": "2/m/user",
     # Wrong codes of a second factor: of a million codes, three are valid at a time.
     "second_factor": "5/5m/key,100/d/key",
     "passkey_login": "30/m/ip",

@@ -12,13 +12,9 @@ from readback.cabinet.second_factor import login
 from readback.cabinet.second_factor import pages as factors
 from readback.cabinet.single_sign_on import login as single_sign_on
 
-_CSV, _JSONL = {"extension": "csv"}, {"extension": "jsonl"}
-
 _key = [
     path("", keys.detail, name="key"),
     path("numbers/", keys.activity, name="key_numbers"),
-    path("journal.csv", keys.export, _CSV, name="journal_csv"),
-    path("journal.jsonl", keys.export, _JSONL, name="journal_jsonl"),
     path("revoke/", keys.revoke, name="key_revoke"),
     path("rename/", keys.rename, name="key_rename"),
     path("rotate/", keys.rotate, name="key_rotate"),

@@ -1,6 +1,10 @@
 """Which passwords are accepted, and how they are stored."""
 
+import re
+from contextlib import suppress
+
 import pytest
+from django.core.exceptions import ValidationError
 
 from readback.cabinet.accounts import services
 from readback.cabinet.accounts.passwords import StrengthValidator
@@ -16,12 +20,11 @@ pytestmark = pytest.mark.usefixtures("unsent_mails")
 
 GOOD = [
     "twelve chars",
-    "aaaa bbbb cccc",
     "  spaces at both ends  ",
     "пароль из двенадцати букв",
     "🔑🚪🧭⚓🐚🔭🌊🪵🧵🕯🗺🎐",
     "a\tb\u00a0c'\";--<script>${7*7}",
-    "x1y2z9" + "".join(map(chr, range(0x410, 0x450))),
+    "".join(map(chr, range(0x410, 0x4F0, 3))),
     "one long sentence " * 50,
 ]
 
@@ -55,45 +58,45 @@ def test_no_mix_of_characters_is_required():
     assert User.objects.exists()
 
 
-# Each with a word of the reason that the page gives.
-WEAK = {
-    "123456789012": "consists of digits",
-    " " * 12: "repeats",
-    "🔑" * 12: "repeats",
-    "x1" * 32: "repeats",
-    "hunter2hunter2": "repeats",
-    "iloveyou1234": "words",
-    "Password1234!": "words",
-    "qwertyuiop[]": "keyboard",
-    "QWERTYUIOP[]": "words",
-    "йцукенгшщзхъ": "keyboard",
-    "пароль123456": "words",
-    "abcdefghijkl": "abcd",
-    "12.11.1990  ": "date",
-}
+WEAK = [
+    "123456789012",
+    " " * 12,
+    "🔑" * 12,
+    "x1" * 32,
+    "hunter2hunter2",
+    "aaaa bbbb cccc",
+    "iloveyou1234",
+    "Password1234!",
+    "Passwort2024!",
+    "qwertyuiop12",
+    "QWERTYUIOP[]",
+    "йцукенгшщзхъ",
+    "пароль123456",
+    "abcdefghijkl",
+    "12.11.1990  ",
+    # From a list of leaked passwords, some of which look strong.
+    "n8zgt5p0shw=",
+    "kartoffelpuffer",
+    "KARTOFFELPUFFER",
+]
 
 
-def test_passwords_that_are_easy_to_guess_are_refused_with_the_reason(
+def test_passwords_that_are_easy_to_guess_are_refused_with_one_reason(
     settings_without_limits,
 ):
-    for password, reason in WEAK.items():
-        words = words_of(Visitor().sign_up(ALICE, password))
-        assert "too easy to guess" in words, password
-        assert reason in words, (password, words)
+    for password in WEAK:
+        page = Visitor().sign_up(ALICE, password)
+        assert "too easy to guess" in words_of(page), password
+        [errors] = re.findall(r"errorlist.*?</ul>", page.content.decode(), re.S)
+        assert errors.count("<li>") == 1, password
     assert not User.objects.exists()
 
 
-def test_passwords_that_many_people_had_are_refused(settings_without_limits):
-    # A list of leaked passwords, some of which look strong.
-    for password in ("n8zgt5p0shw=", "kartoffelpuffer", "KARTOFFELPUFFER"):
-        assert "too common" in words_of(Visitor().sign_up(ALICE, password)), password
-    assert not User.objects.exists()
-
-
-def test_the_estimate_of_a_hostile_password_is_bounded():
-    # Each character can replace several letters, so there are very many words to try.
-    hostile = "1!i|l4@a0o3e$5s7t" * 60_000
-    StrengthValidator().validate(hostile)
+def test_a_hostile_password_takes_no_longer_than_others():
+    validate = StrengthValidator().validate
+    for hostile in ("1!i|l4@a0o3e$5s7t" * 60_000, "ab" * 500_000 + "c"):
+        with suppress(ValidationError):
+            validate(hostile)
 
 
 def test_words_of_this_site_are_refused(settings_without_limits):
@@ -147,8 +150,8 @@ def test_passwords_are_stored_as_argon2id(alice):
 
 def test_a_password_of_a_megabyte_is_refused_before_it_is_hashed(alice, monkeypatch):
     hashed = []
-    encode = "django.contrib.auth.hashers.Argon2PasswordHasher.encode"
-    verify = "django.contrib.auth.hashers.Argon2PasswordHasher.verify"
+    encode = "readback.cabinet.accounts.passwords.Argon2Hasher.encode"
+    verify = "readback.cabinet.accounts.passwords.Argon2Hasher.verify"
     monkeypatch.setattr(encode, lambda *_: hashed.append(1))
     monkeypatch.setattr(verify, lambda *_: hashed.append(1))
 

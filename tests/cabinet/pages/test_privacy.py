@@ -74,7 +74,7 @@ def test_the_page_names_every_cookie():
     visitor.send("/keys/", {"label": "laptop"})
     visitor.send("/language/", {"language": "en", "next": "/"}, page="/")
     set_cookies = {name.partition("-keys-")[0] for name in visitor.client.cookies}
-    assert {"session", "csrf", "language", "known-browser", "new-key"} <= set_cookies
+    assert {"session", "csrf", "language", "new-key"} <= set_cookies
 
     named = text_of(Visitor().get("/privacy"))
 

@@ -188,7 +188,7 @@ def test_every_cookie_is_bound_to_this_host_and_to_https(browser):
     post(browser, "/accounts/logout/")
 
     names = {line.partition("=")[0] for line in lines}
-    assert names >= {"__Host-session", "__Host-csrf", "__Host-known-browser"}
+    assert names >= {"__Host-session", "__Host-csrf"}
     assert "__Host-language" in names
     assert any(name.startswith("__Host-new-key-keys-") for name in names)
     for line in lines:

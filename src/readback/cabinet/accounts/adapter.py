@@ -15,6 +15,7 @@ from allauth.core import context as allauth_context
 from allauth.core.exceptions import ImmediateHttpResponse, ReauthenticationRequired
 from django.conf import settings
 from django.contrib import messages
+from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.http import HttpRequest
 from django.urls import reverse
@@ -27,7 +28,6 @@ from readback.cabinet import account_rules
 from readback.cabinet.account_rules import provider_is_only_way, provider_name
 from readback.cabinet.accounts import (
     invitations,
-    login_limits,
     password_pages,
     selectors,
     services,
@@ -40,6 +40,8 @@ from readback.cabinet.serving.allauth_internals import get_reauthentication_flow
 # For how long a mail is worth sending: for as long as a link made at once would work.
 _CONFIRMATION = timedelta(days=settings.ACCOUNT_EMAIL_CONFIRMATION_EXPIRE_DAYS)
 _RESET = timedelta(seconds=settings.PASSWORD_RESET_TIMEOUT)
+# The longest window of the limits on wrong passwords.
+_LOGIN_MINUTES = 5
 
 
 class CabinetAdapter(DefaultAccountAdapter):
@@ -87,15 +89,19 @@ class CabinetAdapter(DefaultAccountAdapter):
         user.save()
         return user
 
+    def _get_login_attempts_cache_key(
+        self, request: HttpRequest, **credentials: Any
+    ) -> str:
+        """Count for account and network together: nobody elsewhere locks one out."""
+        return f"{visitors.network_of(request)} {credentials.get('email', '')}"
+
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
-        email = credentials.get("email") or ""
-        usage = login_limits.consume(request, email)
-        if usage is None:
+        try:
+            super().pre_authenticate(request, **credentials)
+        except ValidationError:
             security_log.record("login_limited", account=None)
-            minutes = login_limits.minutes_to_wait(request, email)
-            raise ImmediateHttpResponse(errors.too_many_requests(request, minutes))
-        # allauth undoes the count if the password is right.
-        self._login_failed_rl_usage = usage
+            page = errors.too_many_requests(request, _LOGIN_MINUTES)
+            raise ImmediateHttpResponse(page) from None
 
     def authenticate(self, request: HttpRequest, **credentials: Any) -> Any:
         """Authenticate by the account's own address, not by one still unconfirmed."""
@@ -112,17 +118,6 @@ class CabinetAdapter(DefaultAccountAdapter):
         invitations.invitation_delete_old()
         sessions.session_record(request)
         sessions.sessions_end_surplus(user.pk)
-
-    def post_login(self, request: HttpRequest, user: Any, **options: Any) -> Any:
-        response = super().post_login(request, user, **options)
-        login_limits.remember_browser(request, response, user.get_username())
-        return response
-
-    def _delete_login_attempts_cached_email(
-        self, request: HttpRequest, **credentials: Any
-    ) -> None:
-        """Forget the attempts after a password reset."""
-        login_limits.clear(request, credentials["email"])
 
     def is_reauthentication_required(self, *, app: str, **kwargs: Any) -> bool:
         """Require a proof unless the login, by any method, is recent.

@@ -18,7 +18,6 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.text import slugify
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
@@ -38,7 +37,7 @@ from readback.cabinet.keys import (
 from readback.cabinet.keys.selectors import owned_key
 from readback.cabinet.keys.send_test import PROGRAM
 from readback.cabinet.models import Key
-from readback.cabinet.serving import downloads, shown_once, visitors
+from readback.cabinet.serving import shown_once, visitors
 from readback.cabinet.serving.visitors import (
     AccountRequest,
     personal_form,
@@ -231,7 +230,7 @@ def _activity(request: AccountRequest, key: Key) -> dict[str, object]:
             "all": chosen._replace(outcome="").query(),
             journal.ACCEPTED: chosen._replace(outcome=journal.ACCEPTED).query(),
             journal.REFUSED: chosen._replace(outcome=journal.REFUSED).query(),
-            "export": chosen.query(),
+            "chosen": chosen.query(),
             "newer": chosen.query(rows.number - 1),
             "shown": chosen.query(rows.number),
             "older": chosen.query(rows.number + 1),
@@ -245,20 +244,6 @@ def _activity(request: AccountRequest, key: Key) -> dict[str, object]:
             [entry.pk for entry in rows],
         ),
     }
-
-
-@personal_page
-def export(request: AccountRequest, key_id: int, extension: str) -> HttpResponse:
-    """Return all rows that match the filter in the URL, not only those of a page."""
-    key = owned_key(request, key_id)
-    chosen = journal.JournalFilter.from_query(request.GET)
-    rows = journal.read(key, chosen).rows
-    lines = downloads.lines(extension, journal.COLUMNS, rows)
-    response = HttpResponse(lines, downloads.MEDIA_TYPES[extension])
-    # Letters, digits and hyphens, whatever the key is called.
-    parts = filter(None, ("journal", slugify(key.label), key.last_four))
-    downloads.name_file(response, "-".join(parts), extension)
-    return response
 
 
 def _show_once(request: HttpRequest, new: services.NewKey) -> HttpResponse:

@@ -30,7 +30,7 @@ from django.utils import timezone, translation
 
 from readback import logs
 from readback.cabinet.models import MailOutcome, MailTotal, OutgoingMail, User
-from readback.cabinet.serving import allauth_internals
+from readback.cabinet.serving.visitors import network_of
 
 # Templates of mails that something else depends on. The path of a template is stored
 # with its row, so a mail that waits during an upgrade needs it to stay the same.
@@ -148,8 +148,7 @@ def _due() -> QuerySet[OutgoingMail]:
 def allow_request(request: HttpRequest, address: str) -> bool:
     """Count a mail that a visitor asks for; return whether it may be sent."""
     to, is_account = mailbox(address), request.user.is_authenticated
-    network = allauth_internals.ratelimit.get_ip(request)
-    sender = f"account {request.user.pk}" if is_account else network
+    sender = f"account {request.user.pk}" if is_account else network_of(request)
     by = "mail_by_account" if is_account else "mail_by_address"
     return (
         ratelimit.consume(request, action="mail_by_and_to", key=f"{sender} {to}")

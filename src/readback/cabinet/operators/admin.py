@@ -6,20 +6,17 @@ an entry to the audit trail. No column holds a key, so no page here can show one
 
 from typing import Any
 
-from allauth.account.decorators import reauthentication_required
 from allauth.socialaccount.models import SocialAccount
 from django.contrib import admin
 from django.contrib.admin.models import LogEntry
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.db.models import Q, QuerySet, Sum
-from django.http import Http404, HttpRequest, StreamingHttpResponse
-from django.http.response import HttpResponseBase
+from django.http import Http404, HttpRequest
 from django.template.defaultfilters import yesno
 from django.template.loader import render_to_string
 from django.template.response import TemplateResponse
-from django.urls import path, reverse
-from django.utils.decorators import method_decorator
+from django.urls import reverse
 from django.utils.formats import number_format
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -40,11 +37,10 @@ from readback.cabinet.models import (
     User,
 )
 from readback.cabinet.operators import admin_site as filters
-from readback.cabinet.operators import audit, template_filters
+from readback.cabinet.operators import template_filters
 from readback.cabinet.operators.admin_site import Operation, OperatorSite, ReadOnlyAdmin
 from readback.cabinet.operators.messages import InvitationAdmin
 from readback.cabinet.second_factor import services as second_factor_services
-from readback.cabinet.serving import downloads
 from readback.cabinet.single_sign_on import services as single_sign_on_services
 
 # Of each list on the page of an account, the newest; Django's admin has the others.
@@ -291,32 +287,12 @@ class JournalAdmin(KeyRowAdmin):
 
 @admin.register(LogEntry, site=operator_site)
 class AuditAdmin(ReadOnlyAdmin):
-    change_list_template = "operators/audit.html"
     list_display = ("action_time", "user", "content_type", "object_repr", "change")
     list_filter = (filters.DONE, filters.OBJECT)
     list_select_related = ("user", "content_type")
     search_fields = ("user__email", "object_repr")
     search_help_text = _("By e-mail address or name of the object.")
     fields = list_display
-
-    def get_urls(self) -> list[Any]:
-        view = self.admin_site.admin_view(self.download_view)
-        file = path("download.<slug:extension>", view, name="audit_download")
-        return [file, *super().get_urls()]
-
-    @method_decorator(reauthentication_required)
-    def download_view(self, request: HttpRequest, extension: str) -> HttpResponseBase:
-        """Return a file with all entries that the search and the filters find."""
-        media_type = downloads.MEDIA_TYPES.get(extension)
-        if media_type is None:
-            raise Http404
-        if not self.has_view_permission(request):
-            raise PermissionDenied
-        found = self.get_changelist_instance(request).queryset[: audit.MAX_ROWS]
-        lines = downloads.lines(extension, audit.COLUMNS, found.iterator())
-        response = StreamingHttpResponse(lines, content_type=media_type)
-        downloads.name_file(response, "audit", extension)
-        return response
 
     @admin.display(description=_("change"))
     def change(self, entry: LogEntry) -> str:

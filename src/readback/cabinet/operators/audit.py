@@ -1,8 +1,7 @@
 """The audit trail as rows for programs: what operators did on their pages, and when.
 
-The download of the admin and `readback audit` write the same fields, which
-docs/operators.md explains. Nothing in them is secret: an object is named by its address
-or by the masked form of a key.
+`readback audit` writes these fields, which docs/operators.md explains. Nothing in them
+is secret: an object is named by its address or by the masked form of a key.
 """
 
 from datetime import datetime
@@ -12,8 +11,6 @@ from django.db.models import QuerySet
 
 from readback.cabinet.serving import downloads
 
-# Of one download; the command has no limit.
-MAX_ROWS = 100_000
 # What people call the tables.
 _TYPES = {"user": "account"}
 

@@ -16,7 +16,7 @@ from django.views.decorators.cache import cache_control
 from django.views.decorators.http import etag, require_safe
 
 from readback import contract
-from readback.cabinet.accounts import invitations, login_limits
+from readback.cabinet.accounts import invitations
 from readback.cabinet.keys import probe_file, selectors
 from readback.cabinet.mail import outbox
 from readback.cabinet.pages import docs
@@ -63,7 +63,6 @@ def privacy(request: HttpRequest) -> HttpResponse:
         "limit_hours": int(longest_limit) // 3600,
         "settings": settings,  # which has the names of the cookies
         "csrf_days": settings.CSRF_COOKIE_AGE // _DAY,
-        "browser_days": login_limits.COOKIE_DAYS,
         "new_key_minutes": shown_once.LIFETIME_SECONDS // 60,
         "contact": config.contact,
         "contact_name": config.contact.removeprefix("mailto:"),

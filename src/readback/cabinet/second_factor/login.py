@@ -26,7 +26,7 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
-from readback.cabinet.accounts import login_limits, selectors
+from readback.cabinet.accounts import selectors
 from readback.cabinet.accounts.forms import NoLabelSuffixForm
 from readback.cabinet.accounts.selectors import second_factors_of
 from readback.cabinet.models import User
@@ -39,7 +39,7 @@ from readback.cabinet.serving.visitors import AccountRequest, personal_form
 # The session's key for the page that a new second factor leads back to.
 AFTER_SECOND_FACTOR = "after_second_factor"
 _CODE_LENGTH = 60
-_LIMIT = "second_factor"
+_LIMIT, _LIMIT_MINUTES = "second_factor", 5
 # The key of allauth's `AuthenticateStage`; importing that would load fido2.
 _STAGE = "mfa_authenticate"
 
@@ -70,8 +70,7 @@ class SecondFactorForm(NoLabelSuffixForm, forms.Form):
         )
         if attempt is None:
             security_log.record("second_factor_limited", account=self._account.pk)
-            minutes = login_limits.minutes_until(request, _LIMIT, key)
-            raise ImmediateHttpResponse(too_many_requests(request, minutes))
+            raise ImmediateHttpResponse(too_many_requests(request, _LIMIT_MINUTES))
         factor = services.code_use(self._account, code)
         if factor is None:
             security_log.record("second_factor_failed", account=self._account.pk)

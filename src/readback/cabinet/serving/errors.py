@@ -42,10 +42,6 @@ def too_many_mails(request: HttpRequest) -> HttpResponse:
     return _limited(request, "serving/too_many_mails.html", MAIL_RETRY_AFTER_SECONDS)
 
 
-def too_many_passwords(request: HttpRequest) -> HttpResponse:
-    return _limited(request, "serving/busy.html", RETRY_AFTER_SECONDS)
-
-
 def _limited(
     request: HttpRequest,
     template: str,
