@@ -126,6 +126,6 @@ def _add_accounts(owner: User) -> None:
         for name in names
     )
     OutgoingMail.objects.bulk_create(
-        OutgoingMail(template="x", address=owner.email, language="en", expires_at=later)
+        OutgoingMail(template="x", address=owner.email, sealed="x", expires_at=later)
         for _ in range(40)
     )

@@ -57,6 +57,11 @@ def allows_address(email: str) -> bool:
     return bool(settings.CONFIG.signup.allows_domain(email))
 
 
+def may_sign_up(email: str) -> bool:
+    """Return whether a visitor may create an account with this address."""
+    return form_is_open() and allows_address(email)
+
+
 def domains() -> str:
     """Return the only domains that are allowed, or nothing if all are."""
     return ", ".join(sorted(settings.CONFIG.signup.domains))

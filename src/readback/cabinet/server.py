@@ -70,10 +70,10 @@ def load_application() -> Callable[..., Any]:
 
 
 def _start_sender(worker: CabinetWorker) -> None:
-    from readback.cabinet.accounts.mail_rendering import render
+    from readback.cabinet.accounts.services import expired_delete
     from readback.cabinet.mail import notices, outbox
 
-    worker.mail_sender = outbox.Sender(render, notices.add_due_reminders)
+    worker.mail_sender = outbox.Sender(notices.add_due_reminders, expired_delete)
     worker.mail_sender.start()
 
 

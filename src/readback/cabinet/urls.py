@@ -59,11 +59,6 @@ _login = [
     path("reauthenticate/login/", login.log_in_again, name="log_in_again"),
     path("oidc/login/", single_sign_on.start, name="single_sign_on"),
     path("oidc/again/", single_sign_on.again, name="single_sign_on_again"),
-    path(
-        "invitation/<str:token>/",
-        mail_pages.accept_invitation,
-        name="account_invitation",
-    ),
     # allauth redirects to these names; its own pages for them are not used.
     path("second-factor/", login.authenticate, name="mfa_authenticate"),
     path("reauthenticate/code/", login.confirm_by_code, name="mfa_reauthenticate"),

@@ -7,6 +7,7 @@ from django.conf import settings
 from django.contrib.sessions.models import Session
 from django.utils import timezone
 
+from readback.cabinet.accounts import services
 from readback.cabinet.accounts.sessions import SESSION_STARTED
 from tests.cabinet.accounts.test_security_log import _everything_stored
 from tests.cabinet.visitor import PASSWORD, Visitor, words_of
@@ -175,7 +176,7 @@ def _backdate_the_login(visitor: Visitor) -> None:
     session.save()
 
 
-def test_a_login_deletes_expired_sessions_and_no_others(alice, clock):
+def test_expired_sessions_and_no_others_are_deleted(alice, clock):
     for _ in range(3):
         Visitor().log_in(ALICE)
     clock.ahead += timedelta(days=1)
@@ -185,6 +186,7 @@ def test_a_login_deletes_expired_sessions_and_no_others(alice, clock):
 
     clock.ahead += timedelta(days=1, minutes=1)
     Visitor().log_in(ALICE)
+    assert not services.expired_delete()
 
     assert Session.objects.count() == 2
     assert still_on.is_logged_in

@@ -218,6 +218,6 @@ def test_the_statements_of_the_page_do_not_depend_on_its_rows(operator, alice):
     for _ in range(8):
         key = key_services.key_create(alice).key
         operator.send(f"/admin/cabinet/key/{key.pk}/do/revoke/")
-        outbox.add("account/email/x", ALICE, timedelta(days=1))
+        outbox.add("account/email/account_deleted", ALICE, timedelta(days=1))
         Visitor().log_in(ALICE)
     assert statements() <= before

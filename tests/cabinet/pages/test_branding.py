@@ -6,10 +6,9 @@ from dataclasses import replace
 import pytest
 from django.conf import settings
 from django.test import override_settings
-from django.utils import timezone
 
-from readback.cabinet.accounts import mail_rendering, passwords
-from readback.cabinet.models import OutgoingMail
+from readback.cabinet.accounts import passwords
+from readback.cabinet.mail import rendering
 from readback.cabinet.second_factor import passkeys, totp
 from readback.cabinet.serving import brand, errors
 from readback.config import Config
@@ -115,22 +114,15 @@ def test_pictures_cannot_run_scripts_and_need_no_session(branded):
 
 def test_mails_have_the_name_the_colour_and_the_footer(branded):
     def mail(language: str):
-        row = OutgoingMail(
-            template="account/email/password_changed",
-            account=account(f"{language}@example.org"),
-            address="alice@example.org",
-            language=language,
-            expires_at=timezone.now(),
-            details={"ip": "192.0.2.1"},
-        )
-        return mail_rendering.render(row)
+        name, details = "account/email/password_changed", {"ip": "192.0.2.1"}
+        return rendering.render(name, "alice@example.org", language, details, "")
 
     english, russian = mail("en"), mail("ru")
     assert english.subject == f"Your {NAME} password has been changed"
     assert russian.subject == f"Пароль в {NAME} изменён"
-    assert english.body.endswith("\n\nAurora Ltd\nRiga & <b>Oslo</b>")
-    assert russian.body.endswith("\n\nООО «Аврора»")
-    html = english.alternatives[0].content
+    assert english.text.endswith("\n\nAurora Ltd\nRiga & <b>Oslo</b>")
+    assert russian.text.endswith("\n\nООО «Аврора»")
+    html = english.html
     assert f">{ESCAPED}</p>" in html
     assert "Aurora Ltd<br>Riga &amp; &lt;b&gt;Oslo&lt;/b&gt;" in html
     assert "background:#7a1f5c" in html and "#0b6e63" not in html

@@ -115,6 +115,7 @@ def test_an_operator_resets_the_second_factor_of_an_owner(operator, mails, log):
     fields = {
         "action": "reset-second-factor",
         "_selected_action": [str(alice.pk), str(others.pk)],
+        "confirmed": "yes",
     }
 
     page = operator.get(USERS)

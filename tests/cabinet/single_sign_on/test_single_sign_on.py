@@ -12,7 +12,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from datetime import timedelta
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
@@ -26,8 +25,9 @@ from django.utils import timezone
 
 from readback.cabinet import account_rules
 from readback.cabinet.accounts import services
+from readback.cabinet.accounts.invitations import account_invite
 from readback.cabinet.accounts.sessions import SESSION_STARTED
-from readback.cabinet.models import Invitation, User
+from readback.cabinet.models import User
 from readback.cabinet.single_sign_on.services import account_disconnect
 from readback.setting_values import SignUp
 from tests.cabinet.outgoing import wait_until_sent
@@ -332,9 +332,18 @@ def test_the_same_name_at_another_issuer_is_another_person(provider):
 # Who may sign up
 
 
+@ON_SQLITE
+def test_an_invited_person_finds_the_account(provider):
+    provider.add("alice", ALICE)
+    invited = account_invite(ALICE)
+    with configured(signup=SignUp("closed")):
+        assert enter(Visitor(), provider, "alice").status_code == 302
+    assert SocialAccount.objects.get().user == invited
+
+
 @pytest.mark.parametrize(
     "rule",
-    [SignUp("closed"), SignUp("invitation"), SignUp("domains", frozenset({"x.org"}))],
+    [SignUp("closed"), SignUp("domains", frozenset({"x.org"}))],
     ids=lambda rule: rule.mode,
 )
 @ON_SQLITE
@@ -349,19 +358,6 @@ def test_the_rules_for_signing_up_hold(provider, events, rule):
         assert User.objects.get().email == BOB
         # Somebody who has an account may log in.
         assert enter(Visitor(), provider, "bob").status_code == 302
-
-
-@ON_SQLITE
-def test_an_invitation_is_used_up_by_the_account(provider):
-    provider.add("alice", ALICE)
-    tomorrow = timezone.now() + timedelta(days=1)
-    invitation = Invitation.objects.create(email=ALICE, expires_at=tomorrow)
-    with configured(signup=SignUp("invitation")):
-        assert enter(Visitor(), provider, "alice").status_code == 302
-        invitation.refresh_from_db()
-        assert not invitation.is_open
-        User.objects.get().delete()
-        assert enter(Visitor(), provider, "alice").status_code == 403
 
 
 # Pages
@@ -868,7 +864,8 @@ def test_an_operator_disconnects_an_account(provider):
     visitor.log_in(BOB)
     users = "/admin/cabinet/user/"
     chosen = [str(alice.pk), str(operator.pk)]
-    done = visitor.send(users, {"action": "disconnect", "_selected_action": chosen})
+    fields = {"action": "disconnect", "_selected_action": chosen, "confirmed": "yes"}
+    done = visitor.send(users, fields)
 
     assert done.status_code == 302
     assert not SocialAccount.objects.exists()

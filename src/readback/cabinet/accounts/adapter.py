@@ -1,7 +1,6 @@
 """Our changes to allauth's defaults: client addresses, limits, sessions and e-mails.
 
-The rules for form fields are in `forms.py`; what e-mails say and link to is in
-`mail_rendering.py`.
+The rules for form fields are in `forms.py`; what e-mails say is in `mail/rendering.py`.
 """
 
 from datetime import timedelta
@@ -27,13 +26,11 @@ from django.utils.translation import gettext_lazy as _
 from readback.cabinet import account_rules
 from readback.cabinet.account_rules import provider_is_only_way, provider_name
 from readback.cabinet.accounts import (
-    invitations,
     password_pages,
     selectors,
-    services,
     sessions,
 )
-from readback.cabinet.mail import outbox
+from readback.cabinet.mail import outbox, rendering
 from readback.cabinet.serving import errors, security_log, visitors
 from readback.cabinet.serving.allauth_internals import get_reauthentication_flows
 
@@ -110,12 +107,10 @@ class CabinetAdapter(DefaultAccountAdapter):
         return user if is_own_address else None
 
     def login(self, request: HttpRequest, user: Any) -> None:
-        """Start a session, and delete some of what has expired."""
+        """Start a session, by single sign-on if nothing else is allowed."""
         if provider_is_only_way() and not selectors.used_provider(request, user):
             raise ImmediateHttpResponse(password_pages.no_passwords(request))
         super().login(request, user)
-        services.expired_delete()
-        invitations.invitation_delete_old()
         sessions.session_record(request)
         sessions.sessions_end_surplus(user.pk)
 
@@ -160,12 +155,13 @@ class CabinetAdapter(DefaultAccountAdapter):
     ) -> None:
         address = emailconfirmation.email_address
         template = outbox.SIGN_UP_CONFIRMATION if signup else outbox.CONFIRMATION
-        self._add_to_outbox(template, address.email, _CONFIRMATION, address.user)
+        url = rendering.absolute_url("account_confirm_email", key=emailconfirmation.key)
+        self._add_to_outbox(template, address.email, _CONFIRMATION, address.user, url)
 
     def send_password_reset_mail(self, user: Any, email: str, context: Any) -> None:
-        """Queue the mail without the link in the context: it is a secret."""
         security_log.record("password_reset_requested", account=user.pk)
-        self._add_to_outbox(outbox.PASSWORD_RESET, email, _RESET, user)
+        link = selectors.password_reset_link(user)
+        self._add_to_outbox(outbox.PASSWORD_RESET, email, _RESET, user, link)
 
     def send_mail(self, template_prefix: str, email: str, context: Any) -> None:
         """Queue a mail without a secret: the address has an account, or has none."""
@@ -182,16 +178,24 @@ class CabinetAdapter(DefaultAccountAdapter):
             security_log.record("mail_limited", account=user.pk)
             return
         ip = visitors.client_address(request) if request else ""
+        # A mail about an account that is being deleted must not be deleted with it.
+        owner = None if template_prefix == outbox.ACCOUNT_DELETED else user
         outbox.add(
             template_prefix,
             to,
             outbox.NOTICE_LIFETIME,
-            details={"ip": ip, "account": str(user.pk), **(context or {})},
+            account=owner,
+            details={"ip": ip, **(context or {})},
             language=user.language,
         )
 
     def _add_to_outbox(
-        self, template: str, email: str, lifetime: timedelta, account: Any = None
+        self,
+        template: str,
+        email: str,
+        lifetime: timedelta,
+        account: Any = None,
+        link: str = "",
     ) -> None:
         """Add a mail that a visitor asked for, unless there were too many."""
         request = allauth_context.request
@@ -200,4 +204,6 @@ class CabinetAdapter(DefaultAccountAdapter):
             raise ImmediateHttpResponse(errors.too_many_mails(request))
         recipient = account or selectors.account_find(email)
         language = recipient.language if recipient else ""
-        outbox.add(template, email, lifetime, account=account, language=language)
+        outbox.add(
+            template, email, lifetime, account=account, language=language, link=link
+        )

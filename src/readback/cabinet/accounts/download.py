@@ -27,7 +27,6 @@ from django.views.decorators.http import require_GET
 
 from readback.cabinet.accounts import selectors
 from readback.cabinet.models import (
-    Invitation,
     JournalEntry,
     Key,
     OutgoingMail,
@@ -123,21 +122,9 @@ SECTIONS = (
         _own,
     ),
     Section(
-        "invitations",
-        Invitation,
-        "email created_at expires_at accepted_at",
-        lambda rows, account: [rows.objects.filter(email__in=_addresses(account))],
-    ),
-    Section(
-        "invitations_sent",
-        Invitation,
-        "email created_at expires_at accepted_at",
-        lambda rows, account: [rows.objects.filter(invited_by=account).order_by("pk")],
-    ),
-    Section(
         "mails_waiting",
         OutgoingMail,
-        "template address language created_at expires_at attempts",
+        "template address created_at expires_at attempts",
         lambda rows, account: [
             rows.objects.filter(
                 Q(account=account) | Q(address__in=_addresses(account))

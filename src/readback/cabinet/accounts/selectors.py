@@ -2,8 +2,10 @@
 
 from typing import Any, NamedTuple
 
+from allauth.account import app_settings
 from allauth.account.authentication import get_authentication_records
 from allauth.account.models import EmailAddress
+from allauth.account.utils import user_pk_to_url_str
 from allauth.mfa.models import Authenticator
 from allauth.socialaccount.models import SocialAccount
 from django.conf import settings
@@ -14,6 +16,7 @@ from django.core.exceptions import ValidationError
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce, Lower
 from django.http import HttpRequest
+from django.urls import reverse
 
 from readback.cabinet.account_rules import normalise
 from readback.cabinet.models import Key, User, key_is_active
@@ -136,3 +139,11 @@ def used_second_factor(request: HttpRequest) -> bool:
     used = [record.get("id") for record in records if record["method"] == "mfa"]
     rows = Authenticator.objects.filter(user_id=request.user.pk, pk__in=used)
     return bool(used) and bool(rows.exists())
+
+
+def password_reset_link(account: User) -> str:
+    """Return a link to set a password, which works once, within an hour."""
+    token = app_settings.PASSWORD_RESET_TOKEN_GENERATOR().make_token(account)
+    pk = user_pk_to_url_str(account)
+    path = reverse("account_reset_password_from_key", args=[pk, token])
+    return f"{settings.CABINET_URL}{path}"

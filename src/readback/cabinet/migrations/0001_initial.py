@@ -151,12 +151,22 @@ class Migration(migrations.Migration):
                         verbose_name="superuser status",
                     ),
                 ),
-                ("email", models.EmailField(max_length=254, unique=True)),
-                ("is_active", models.BooleanField(default=True)),
-                ("is_staff", models.BooleanField(default=False)),
+                (
+                    "email",
+                    models.EmailField(
+                        max_length=254, unique=True, verbose_name="e-mail address"
+                    ),
+                ),
+                ("is_active", models.BooleanField(default=True, verbose_name="active")),
+                (
+                    "is_staff",
+                    models.BooleanField(default=False, verbose_name="operator"),
+                ),
                 (
                     "date_joined",
-                    models.DateTimeField(default=django.utils.timezone.now),
+                    models.DateTimeField(
+                        default=django.utils.timezone.now, verbose_name="joined"
+                    ),
                 ),
                 ("language", models.CharField(blank=True, default="", max_length=2)),
                 (
@@ -185,34 +195,10 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
-        ),
-        migrations.CreateModel(
-            name="Invitation",
-            fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True,
-                        primary_key=True,
-                        serialize=False,
-                        verbose_name="ID",
-                    ),
-                ),
-                ("email", models.EmailField(max_length=254, unique=True)),
-                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
-                ("expires_at", models.DateTimeField()),
-                ("accepted_at", models.DateTimeField(blank=True, null=True)),
-                (
-                    "invited_by",
-                    models.ForeignKey(
-                        blank=True,
-                        null=True,
-                        on_delete=django.db.models.deletion.SET_NULL,
-                        related_name="+",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
-            ],
+            options={
+                "verbose_name": "account",
+                "verbose_name_plural": "accounts",
+            },
         ),
         migrations.CreateModel(
             name="Key",
@@ -226,14 +212,35 @@ class Migration(migrations.Migration):
                         verbose_name="ID",
                     ),
                 ),
-                ("label", models.CharField(blank=True, default="", max_length=60)),
+                (
+                    "label",
+                    models.CharField(
+                        blank=True, default="", max_length=60, verbose_name="name"
+                    ),
+                ),
                 ("digest", models.BinaryField(max_length=32, unique=True)),
                 ("last_four", models.CharField(max_length=4)),
-                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
-                ("expires_at", models.DateTimeField(blank=True, null=True)),
-                ("revoked_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "created_at",
+                    models.DateTimeField(
+                        default=django.utils.timezone.now, verbose_name="created"
+                    ),
+                ),
+                (
+                    "expires_at",
+                    models.DateTimeField(blank=True, null=True, verbose_name="expires"),
+                ),
+                (
+                    "revoked_at",
+                    models.DateTimeField(blank=True, null=True, verbose_name="revoked"),
+                ),
                 ("reminded_at", models.DateTimeField(editable=False, null=True)),
-                ("last_used_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "last_used_at",
+                    models.DateTimeField(
+                        blank=True, null=True, verbose_name="last used"
+                    ),
+                ),
                 (
                     "explains_refusals",
                     models.BooleanField(db_default=False, default=False),
@@ -245,6 +252,7 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="keys",
                         to=settings.AUTH_USER_MODEL,
+                        verbose_name="owner",
                     ),
                 ),
                 (
@@ -255,9 +263,14 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.SET_NULL,
                         related_name="+",
                         to="cabinet.key",
+                        verbose_name="new key",
                     ),
                 ),
             ],
+            options={
+                "verbose_name": "key",
+                "verbose_name_plural": "keys",
+            },
         ),
         migrations.CreateModel(
             name="JournalEntry",
@@ -329,8 +342,7 @@ class Migration(migrations.Migration):
                 ),
                 ("template", models.CharField(max_length=60)),
                 ("address", models.EmailField(max_length=254)),
-                ("language", models.CharField(max_length=2)),
-                ("details", models.JSONField(default=dict)),
+                ("sealed", models.TextField()),
                 ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
                 (
                     "due_at",

@@ -1,8 +1,6 @@
-"""The operators' admin site, and what its lists share: read-only, short, with filters.
+"""The operators' admin site, and what its lists share: read-only, with operations.
 
 Each list is in `admin.py`.
-The choices of a filter are fixed. Django's own filters read them from the table, which
-takes long if the table is large.
 """
 
 from collections.abc import Callable, Iterable
@@ -32,12 +30,10 @@ from readback.cabinet.accounts.services import ServiceError
 from readback.cabinet.models import Key, KeyState, key_is_active
 from readback.cabinet.operators import overview
 from readback.cabinet.second_factor import login as second_factor_login
-from readback.contract import REFUSALS
 
 # Longer lists are cut off: counting a million rows or reading a late page takes long.
 MAX_ROWS = 1000
-# Keeps a page with long rows below its limit of 60 KB.
-_ROWS_PER_PAGE = 15
+_ROWS_PER_PAGE = 50
 
 _WEEK = timedelta(days=7)
 _QUARTER = timedelta(days=90)
@@ -47,6 +43,7 @@ class OperatorSite(admin.AdminSite):
     """The admin site, which uses the cabinet's login and password pages."""
 
     index_title = _("Overview")
+    enable_nav_sidebar = False
     index_template = "operators/overview.html"
 
     def index(self, request: HttpRequest, *_: Any, **__: Any) -> TemplateResponse:
@@ -82,10 +79,6 @@ class BoundedPaginator(Paginator):  # type: ignore[type-arg]
         rows: QuerySet[Any] = self.object_list  # type: ignore[assignment]
         return rows[:MAX_ROWS].count()
 
-    @property
-    def is_cut_off(self) -> bool:
-        return self.count == MAX_ROWS
-
 
 class Operation(NamedTuple):
     """What operators can do with a row: a button of its page, and mostly of the list.
@@ -118,9 +111,6 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
     operations: dict[str, Operation] = {}
 
-    actions_on_bottom = False
-    # They would need Django's scripts, which are larger than the rest of the page.
-    actions_selection_counter = False
     ordering = ("-pk",)
     sortable_by = ()
     paginator = BoundedPaginator
@@ -151,8 +141,30 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     def changelist_view(self, request: HttpRequest, *args: Any, **options: Any) -> Any:
         return super().changelist_view(request, *args, **options)
 
-    def _run(self, request: HttpRequest, rows: QuerySet[Any]) -> None:
-        self._apply(request, rows, self.operations[request.POST["action"]])
+    def _run(
+        self, request: HttpRequest, rows: QuerySet[Any]
+    ) -> TemplateResponse | None:
+        """Ask, and then apply an operation to the selected rows."""
+        name = request.POST["action"]
+        operation = self.operations[name]
+        if "confirmed" not in request.POST:
+            selected = self._rows_for(operation, request, rows)
+            back = request.get_full_path()
+            return self._ask(request, operation, back, name=name, rows=selected)
+        self._apply(request, rows, operation)
+        return None
+
+    def _ask(
+        self, request: HttpRequest, operation: Operation, back: str, **more: Any
+    ) -> TemplateResponse:
+        context = {
+            **self.admin_site.each_context(request),
+            "title": operation.title,
+            "operation": operation,
+            "back": back,
+            **more,
+        }
+        return TemplateResponse(request, "operators/operate.html", context)
 
     def _rows_for(
         self, operation: Operation, request: HttpRequest, rows: QuerySet[Any]
@@ -192,14 +204,8 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
             if alone.exists():
                 return redirect(f"{page}_change", pk)
             return redirect(f"{page}_changelist")
-        context = {
-            **self.admin_site.each_context(request),
-            "opts": self.opts,
-            "title": f"{row}: {operation.title}",
-            "operation": operation,
-            "back": reverse(f"{page}_change", args=[pk]),
-        }
-        return TemplateResponse(request, "operators/operate.html", context)
+        back = reverse(f"{page}_change", args=[pk])
+        return self._ask(request, operation, back, title=f"{row}: {operation.title}")
 
     def _apply(
         self, request: HttpRequest, rows: QuerySet[Any], operation: Operation
@@ -288,7 +294,6 @@ ACTIVE = period_filter(
     ),
 )
 USED = period_filter(_("last used"), "used", lambda start: Q(last_used_at__gte=start))
-HOUR = period_filter(_("time"), "time", lambda start: Q(hour__gte=start))
 DONE = period_filter(_("time"), "time", lambda start: Q(action_time__gte=start))
 CONFIRMED = choice_filter(
     _("confirmed"),
@@ -315,11 +320,4 @@ OBJECT = choice_filter(
     "object",
     ("account", _("account"), lambda: Q(content_type__model="user")),
     ("key", _("key"), lambda: Q(content_type__model="key")),
-    ("invitation", _("invitation"), lambda: Q(content_type__model="invitation")),
-)
-CODE = choice_filter(
-    _("code"),
-    "code",
-    ("accepted", _("accepted"), lambda: Q(code="")),
-    *((code, code, lambda code=code: Q(code=code)) for code in REFUSALS),
 )

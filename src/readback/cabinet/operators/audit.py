@@ -8,6 +8,7 @@ from datetime import datetime
 
 from django.contrib.admin.models import LogEntry
 from django.db.models import QuerySet
+from django.utils.translation import gettext_noop
 
 from readback.cabinet.serving import downloads
 
@@ -15,19 +16,24 @@ from readback.cabinet.serving import downloads
 _TYPES = {"user": "account"}
 
 
-def _type_of(entry: LogEntry) -> str:
+def type_of(entry: LogEntry) -> str:
     kind = entry.content_type.model if entry.content_type else ""
     return _TYPES.get(kind, kind)
+
+
+def change_of(entry: LogEntry) -> str:
+    """Return what was done, in English."""
+    return str(entry.get_change_message()) or gettext_noop("Added")
 
 
 COLUMNS: downloads.Columns = {
     "time": lambda entry: downloads.iso(entry.action_time),
     "by": lambda entry: entry.user.get_username(),
     "by_id": lambda entry: entry.user_id,
-    "object_type": _type_of,
+    "object_type": type_of,
     "object_id": lambda entry: entry.object_id,
     "object": lambda entry: entry.object_repr,
-    "change": lambda entry: entry.get_change_message() or "Added",
+    "change": change_of,
 }
 
 

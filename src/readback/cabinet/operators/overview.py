@@ -49,7 +49,6 @@ def context(request: HttpRequest) -> dict[str, object]:
         "figures": figures(),
         "accounts_url": _list_url(request, User),
         "keys_url": _list_url(request, Key),
-        "usage_url": _list_url(request, Usage),
         # An older release may have written a code that the page of errors lacks.
         "documented_codes": REFUSALS,
         "minutes": UNMATCHED_SECONDS // 60,

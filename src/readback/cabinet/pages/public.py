@@ -16,7 +16,6 @@ from django.views.decorators.cache import cache_control
 from django.views.decorators.http import etag, require_safe
 
 from readback import contract
-from readback.cabinet.accounts import invitations
 from readback.cabinet.keys import probe_file, selectors
 from readback.cabinet.mail import outbox
 from readback.cabinet.pages import docs
@@ -59,7 +58,6 @@ def privacy(request: HttpRequest) -> HttpResponse:
         "session_days": settings.SESSION_COOKIE_AGE // _DAY,
         "session_max_days": settings.SESSION_ABSOLUTE_AGE // _DAY,
         "mail_days": outbox.NOTICE_LIFETIME.days,
-        "invitation_days": invitations.KEPT.days,
         "limit_hours": int(longest_limit) // 3600,
         "settings": settings,  # which has the names of the cookies
         "csrf_days": settings.CSRF_COOKIE_AGE // _DAY,

@@ -5,23 +5,20 @@ secret key, which is not in the database: a copy of the database alone reveals n
 them, and a new secret key makes them unreadable.
 """
 
-import base64
 from itertools import groupby
 from urllib.parse import quote, urlencode
 
-from cryptography.fernet import Fernet
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from django.conf import settings
 from django.utils.crypto import constant_time_compare
 from qrcode.constants import ERROR_CORRECT_L
 from qrcode.main import QRCode
 
 from readback.cabinet.serving.allauth_internals import auth
+from readback.cabinet.serving.sealing import seal as seal
+from readback.cabinet.serving.sealing import unseal as unseal
 
 # Scanners need an empty margin of this many modules around the code.
 _MARGIN = 4
-_PURPOSE = b"readback.cabinet.sealed"
 
 
 def new_secret() -> str:
@@ -68,18 +65,3 @@ def qr_code(text: str) -> dict[str, object]:
                 path += f"M{start} {y}h{length}v1h-{length}z"
             start += length
     return {"side": len(rows), "path": path}
-
-
-def seal(text: str) -> str:
-    return _cipher().encrypt(text.encode()).decode("ascii")
-
-
-def unseal(sealed: str) -> str:
-    """Return the text; raise `InvalidToken` if the secret key is another one."""
-    return _cipher().decrypt(sealed).decode()
-
-
-def _cipher() -> Fernet:
-    derivation = HKDF(algorithm=SHA256(), length=32, salt=None, info=_PURPOSE)
-    key = derivation.derive(settings.SECRET_KEY.encode())
-    return Fernet(base64.urlsafe_b64encode(key))

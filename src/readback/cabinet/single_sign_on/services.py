@@ -14,7 +14,8 @@ from django.db import IntegrityError, transaction
 from django.utils import translation
 from django.utils.translation import gettext as _
 
-from readback.cabinet.accounts import invitations, selectors, services, sessions
+from readback.cabinet.account_rules import may_sign_up
+from readback.cabinet.accounts import selectors, services, sessions
 from readback.cabinet.accounts.services import ServiceError
 from readback.cabinet.mail import notices
 from readback.cabinet.models import User
@@ -54,10 +55,6 @@ class LoginRefusedError(Exception):
         self.account = account
 
 
-def _may_sign_up(email: str) -> bool:
-    return invitations.may_sign_up(email, invitations.invitation_open(email))
-
-
 def account_of_person(person: Identity) -> SocialAccount:
     """Return the connection to the person's account, which is created if need be.
 
@@ -89,7 +86,7 @@ def _account_of_person(person: Identity) -> SocialAccount:
         return _connect(person, account)
     # Anybody can have signed up with this address, and may know the password. Such an
     # account is replaced, as by a second sign-up; one that is in use never is.
-    if _may_sign_up(person.email) and services.account_discard_unused(person.email):
+    if may_sign_up(person.email) and services.account_discard_unused(person.email):
         return _create(person)
     raise LoginRefusedError(LoginRefusal.UNCONFIRMED, account)
 
@@ -106,13 +103,11 @@ def account_disconnect(account: User) -> None:
 
 
 def _create(person: Identity) -> SocialAccount:
-    if not _may_sign_up(person.email):
+    if not may_sign_up(person.email):
         raise LoginRefusedError(LoginRefusal.CLOSED)
     language = translation.get_language() or ""
     account = User.objects.create_user(person.email, language=language)
     services.email_add(account)
-    if invitation := invitations.invitation_open(person.email):
-        invitations.invitation_close(invitation, account)
     notices.record("account_created", account=account.pk)
     return _connect(person, account)
 
