@@ -204,7 +204,7 @@ def settings_without_limits() -> Iterator[None]:
     """Disable rate limits, for a test that makes many attempts."""
     from django.test import override_settings
 
-    with override_settings(ACCOUNT_RATE_LIMITS=False):
+    with override_settings(ACCOUNT_RATE_LIMITS=False, MFA_RATE_LIMITS=False):
         yield
 
 

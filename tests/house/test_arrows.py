@@ -71,7 +71,6 @@ CABINET_LEVELS = (
     {"server", "urls", "settings", "middleware", "context_processors"},
     {"apps"},
     {"operators", "pages"},
-    {"second_factor", "single_sign_on"},
     {"keys"},
     {"accounts"},
     {"mail"},
@@ -252,4 +251,4 @@ def test_a_start_of_the_cabinet_loads_nothing_that_few_visits_need(
     assert (collects_garbage, is_frozen) == ("True", "True")
     loaded = {name.split(".")[0] for name in modules}
     assert {"django", "allauth"} <= loaded
-    assert not loaded & {"fido2", "markdown_it"}
+    assert not loaded & {"jwt", "markdown_it", "requests"}

@@ -62,7 +62,7 @@ def caches() -> set[str]:
         for path in python_files(PACKAGE)
         for owner, name in caches_in(tree(path))
     }
-    assert {"exchange._shorten", "docs.load", "provider_documents._kept"} <= found
+    assert {"exchange._shorten", "docs.load"} <= found
     return found
 
 

@@ -44,7 +44,7 @@ KEY_PAGES = [
     "/account/sessions/",
     "/account/second-factor/",
     "/account/second-factor/app/add/",
-    "/account/second-factor/passkeys/add/",
+    "/account/second-factor/webauthn/add/",
     "/accounts/reauthenticate/",
 ]
 

@@ -146,6 +146,8 @@ CSRF_COOKIE_NAME = f"{_COOKIE_PREFIX}csrf"
 LANGUAGE_COOKIE_NAME = f"{_COOKIE_PREFIX}language"
 NEW_KEY_COOKIE_NAME = f"{_COOKIE_PREFIX}new-key"
 # A message may contain an e-mail address, so it is kept on the server.
+# Everything in a session row is unreadable without the secret key.
+SESSION_SERIALIZER = "readback.cabinet.serving.sealing.SealedSerializer"
 MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"
 # A session ends two days after its last use and two weeks after the login.
 SESSION_COOKIE_AGE = 2 * 24 * 3600
@@ -203,9 +205,10 @@ ALLAUTH_TRUSTED_PROXY_COUNT = CONFIG.trusted_proxy_count
 # (key): usually the requested account.
 ACCOUNT_RATE_LIMITS = {
     "login": "30/m/ip",
-    # Wrong passwords: of a network, and of a network for an account. Nobody elsewhere
-    # can lock the owner out.
-    "login_failed": "10/m/ip,5/5m/key",
+    # Wrong passwords: of a network, and of a network for an account, so that nobody
+    # elsewhere can lock the owner out. Wrong codes of a second factor: of an account;
+    # of a million codes, three are valid at a time.
+    "login_failed": "10/m/ip,5/5m/key,100/d/key",
     "signup": "20/m/ip",
     "confirm_email": "1/3m/key",
     "reset_password": "20/m/ip,5/m/key",
@@ -214,9 +217,6 @@ ACCOUNT_RATE_LIMITS = {
     "change_password": "5/m/user",
     "manage_email": "10/m/user",
     "download_data": "2/m/user",
-    # Wrong codes of a second factor: of a million codes, three are valid at a time.
-    "second_factor": "5/5m/key,100/d/key",
-    "passkey_login": "30/m/ip",
     # Mails that a visitor asks for: by one sender to one mailbox, to one mailbox, and
     # by one sender. Several senders are needed to use up the limit of a mailbox.
     "mail_by_and_to": "6/h/key,20/d/key",
@@ -229,9 +229,26 @@ ACCOUNT_RATE_LIMITS = {
     "notice_to": "60/h/key,200/d/key",
 }
 
-# The second factor; `second_factor/services.py` keeps the recovery codes
+# The second factor
 
-MFA_SUPPORTED_TYPES = ["totp", "webauthn"]
+MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
+MFA_ADAPTER = "readback.cabinet.accounts.second_factor.CabinetMFAAdapter"
+_FACTORS = "readback.cabinet.accounts.second_factor"
+MFA_FORMS = {
+    "activate_totp": f"{_FACTORS}.ActivateTOTPForm",
+    "authenticate": f"{_FACTORS}.LoginCodeForm",
+    "reauthenticate": f"{_FACTORS}.ConfirmCodeForm",
+    "authenticate_webauthn": f"{_FACTORS}.AuthenticatePasskeyForm",
+    "reauthenticate_webauthn": f"{_FACTORS}.ReauthenticatePasskeyForm",
+    "login_webauthn": f"{_FACTORS}.LoginPasskeyForm",
+    "add_webauthn": f"{_FACTORS}.AddPasskeyForm",
+    "edit_webauthn": f"{_FACTORS}.EditPasskeyForm",
+}
+# A passkey alone logs in, so whoever has stolen a security key must need its PIN.
+MFA_PASSKEY_LOGIN_ENABLED = True
+MFA_WEBAUTHN_USER_VERIFICATION = "required"
+MFA_RECOVERY_CODES_SHOW_ONCE = True
+MFA_RECOVERY_CODE_DIGITS = 16
 # Apps take a colon for the end of the issuer.
 MFA_TOTP_ISSUER = f"{BRAND.name.replace(':', '')} ({_CABINET.hostname})"
 # Codes of the period before and after count, too: clocks differ.
@@ -243,7 +260,7 @@ MFA_ALLOW_UNVERIFIED_EMAIL = True
 # Single sign-on. The provider is not an installed app, because that would import its
 # libraries at the start; the adapter knows it.
 
-SOCIALACCOUNT_ADAPTER = "readback.cabinet.single_sign_on.login.CabinetSocialAdapter"
+SOCIALACCOUNT_ADAPTER = "readback.cabinet.accounts.single_sign_on.CabinetSocialAdapter"
 SOCIALACCOUNT_PROVIDERS = account_rules.providers(CONFIG)
 SOCIALACCOUNT_LOGIN_ON_GET = False
 SOCIALACCOUNT_STORE_TOKENS = False

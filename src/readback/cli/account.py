@@ -131,9 +131,9 @@ def reset_second_factor(email: str, as_json: bool) -> None:
     """
     done = f"Removed the second factor of {email} and ended its sessions."
     with _changed(email, done, as_json) as user:
-        from readback.cabinet.second_factor import services
+        from readback.cabinet.accounts import second_factor
 
-        services.second_factor_reset(user)
+        second_factor.second_factor_reset(user)
     console.print_mail_note()
 
 
@@ -159,9 +159,9 @@ def disconnect(email: str, as_json: bool) -> None:
     """
     done = f"Disconnected {email} from single sign-on and ended its sessions."
     with _changed(email, done, as_json) as user:
-        from readback.cabinet.single_sign_on import services
+        from readback.cabinet.accounts import single_sign_on
 
-        services.account_disconnect(user)
+        single_sign_on.account_disconnect(user)
     console.print_mail_note()
 
 

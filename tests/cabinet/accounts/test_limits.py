@@ -241,7 +241,7 @@ def test_a_limit_of_a_minute_says_one_minute(mails):
 
 def test_the_limits_that_allauth_applies_last_a_minute():
     """So the page of allauth's own limits can say so without knowing which it was."""
-    ours = {"login_failed", "second_factor", "confirm_email", "notice_to"}
+    ours = {"login_failed", "confirm_email", "notice_to"}
     for action, rates in settings.ACCOUNT_RATE_LIMITS.items():
         if action not in ours and not action.startswith("mail_"):
             assert all(rate.split("/")[1] == "m" for rate in rates.split(",")), action

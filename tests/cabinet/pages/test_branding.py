@@ -4,12 +4,13 @@ import re
 from dataclasses import replace
 
 import pytest
+from allauth.core.context import request_context
 from django.conf import settings
 from django.test import override_settings
 
 from readback.cabinet.accounts import passwords
+from readback.cabinet.accounts.second_factor import CabinetMFAAdapter
 from readback.cabinet.mail import rendering
-from readback.cabinet.second_factor import passkeys, totp
 from readback.cabinet.serving import brand, errors
 from readback.config import Config
 from tests.cabinet.owners import account, logged_in
@@ -131,10 +132,13 @@ def test_mails_have_the_name_the_colour_and_the_footer(branded):
 def test_programs_find_the_name(branded):
     text = Visitor().get("/.well-known/security.txt").content.decode()
     assert text.startswith(f"# {NAME}: http://")
+    adapter = CabinetMFAAdapter()
     with override_settings(MFA_TOTP_ISSUER="Aurora (x)"):
-        assert totp.link("a@b", "s").startswith("otpauth://totp/Aurora%20%28x%29")
+        link = adapter.build_totp_url(account("a@example.org"), "s")
+        assert link.startswith("otpauth://totp/Aurora%20%28x%29%3Aa%40example.org?")
     request = Visitor().get("/accounts/login/").wsgi_request
-    assert passkeys._server(request).rp.name == NAME
+    with request_context(request):
+        assert adapter.get_public_key_credential_rp_entity()["name"] == NAME
 
 
 def test_a_password_must_not_be_the_name(database):

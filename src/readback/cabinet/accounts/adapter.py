@@ -20,11 +20,10 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone, translation
 from django.utils.http import url_has_allowed_host_and_scheme
-from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from readback.cabinet import account_rules
-from readback.cabinet.account_rules import provider_is_only_way, provider_name
+from readback.cabinet.account_rules import provider_is_only_way
 from readback.cabinet.accounts import (
     password_pages,
     selectors,
@@ -40,6 +39,19 @@ _RESET = timedelta(seconds=settings.PASSWORD_RESET_TIMEOUT)
 # The longest window of the limits on wrong passwords.
 _LOGIN_MINUTES = 5
 
+# Our templates for what allauth reports about second factors.
+_ADDED, _REMOVED = (
+    "account/email/second_factor_added",
+    "account/email/second_factor_removed",
+)
+_FACTOR_NOTICES: dict[str, tuple[str, dict[str, str]]] = {
+    "mfa/email/totp_activated": (_ADDED, {"factor": "app"}),
+    "mfa/email/totp_deactivated": (_REMOVED, {"factor": "app"}),
+    "mfa/email/webauthn_added": (_ADDED, {"factor": "passkey"}),
+    "mfa/email/webauthn_removed": (_REMOVED, {"factor": "passkey"}),
+    "mfa/email/recovery_codes_generated": ("account/email/recovery_codes_created", {}),
+}
+
 
 class CabinetAdapter(DefaultAccountAdapter):
     error_messages = DefaultAccountAdapter.error_messages | {
@@ -53,8 +65,12 @@ class CabinetAdapter(DefaultAccountAdapter):
         return visitors.client_address(request)
 
     def is_ajax(self, request: HttpRequest) -> bool:
-        """Return False: always answer with a page, whatever the headers ask for."""
-        return False
+        """Return whether allauth's script asks what to ask the browser for.
+
+        All other answers are pages, whatever the headers ask for.
+        """
+        match = request.resolver_match
+        return match is not None and match.url_name == "mfa_login_webauthn"
 
     def is_safe_url(self, url: str | None) -> bool:
         """Return whether the URL is a path within the cabinet."""
@@ -133,18 +149,10 @@ class CabinetAdapter(DefaultAccountAdapter):
         return True
 
     def get_reauthentication_methods(self, user: Any) -> list[dict[str, Any]]:
-        """Offer the provider, too; if it is the only way, no password."""
+        """Offer no password if single sign-on is the only way; else a new login."""
         methods = super().get_reauthentication_methods(user)
-        name, is_only_way = provider_name(), provider_is_only_way()
-        if is_only_way:
+        if provider_is_only_way():
             methods = [each for each in methods if each["id"] != "reauthenticate"]
-        if name and user.is_authenticated and selectors.account_is_connected(user):
-            provider = {
-                "id": "single_sign_on",
-                "description": gettext("Log in with %(name)s") % {"name": name},
-                "url": reverse("single_sign_on_again"),
-            }
-            methods = [provider, *methods] if is_only_way else [*methods, provider]
         url = reverse("log_in_again")
         return methods or [{"id": "log_in_again", "url": url, "description": ""}]
 
@@ -171,6 +179,9 @@ class CabinetAdapter(DefaultAccountAdapter):
         self, template_prefix: str, user: Any, context: Any = None, email: Any = None
     ) -> None:
         """Notify the owner, unless there have been very many notices."""
+        details = context or {}
+        if template_prefix in _FACTOR_NOTICES:
+            template_prefix, details = _FACTOR_NOTICES[template_prefix]
         request, to = allauth_context.request, email or user.get_username()
         # Mallory could use up the limit to keep this one from the old address.
         is_limited = template_prefix != outbox.EMAIL_CHANGED
@@ -185,7 +196,7 @@ class CabinetAdapter(DefaultAccountAdapter):
             to,
             outbox.NOTICE_LIFETIME,
             account=owner,
-            details={"ip": ip, **(context or {})},
+            details={"ip": ip, **details},
             language=user.language,
         )
 

@@ -117,7 +117,7 @@ def second_factors_of(account: User | AnonymousUser) -> SecondFactors:
     return SecondFactors(
         app=by_kind.get(Authenticator.Type.TOTP),
         passkeys=[row for row in rows if row.type == Authenticator.Type.WEBAUTHN],
-        recovery_codes_left=len(codes.data["digests"]) if codes else 0,
+        recovery_codes_left=len(codes.wrap().get_unused_codes()) if codes else 0,
     )
 
 

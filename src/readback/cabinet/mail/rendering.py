@@ -36,7 +36,7 @@ class Action(NamedTuple):
 _CONFIRM = Action(_("Confirm the address"))
 _LOG_IN = Action(_("Log in"), "account_login")
 _OPEN_ACCOUNT = Action(_("Open your account"), "account")
-_OPEN_FACTORS = Action(_("Open your second factors"), "second_factor")
+_OPEN_FACTORS = Action(_("Open your second factors"), "mfa_index")
 _OPEN_KEY = Action(_("Open the key"), "key")
 _SET_PASSWORD = Action(_("Set new password"), "account_reset_password")
 

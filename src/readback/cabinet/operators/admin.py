@@ -28,7 +28,7 @@ from django.utils.text import format_lazy
 from django.utils.translation import gettext, gettext_noop
 from django.utils.translation import gettext_lazy as _
 
-from readback.cabinet.accounts import invitations
+from readback.cabinet.accounts import invitations, second_factor, single_sign_on
 from readback.cabinet.accounts import selectors as account_selectors
 from readback.cabinet.accounts import services as account_services
 from readback.cabinet.accounts import sessions as account_sessions
@@ -44,8 +44,6 @@ from readback.cabinet.models import (
 from readback.cabinet.operators import admin_site as filters
 from readback.cabinet.operators import audit, template_filters
 from readback.cabinet.operators.admin_site import Operation, OperatorSite, ReadOnlyAdmin
-from readback.cabinet.second_factor import services as second_factor_services
-from readback.cabinet.single_sign_on import services as single_sign_on_services
 
 # Of each list on the page of an account, the newest; Django's admin has the others.
 _ROWS = 20
@@ -119,7 +117,7 @@ class AccountAdmin(ReadOnlyAdmin):
                 "Its passkeys, authenticator app and recovery codes stop working, and "
                 "all its sessions end. Make sure first that it is the owner who asks."
             ),
-            second_factor_services.second_factor_reset,
+            second_factor.second_factor_reset,
             gettext_noop("Second factor reset"),
             lambda rows: rows.filter(authenticator__type__in=account_selectors.FACTORS),
         ),
@@ -130,7 +128,7 @@ class AccountAdmin(ReadOnlyAdmin):
                 "address gets the account with its keys: make sure first that it is "
                 "the same person."
             ),
-            single_sign_on_services.account_disconnect,
+            single_sign_on.account_disconnect,
             gettext_noop("Disconnected"),
             lambda rows: rows.filter(socialaccount__isnull=False),
         ),

@@ -25,11 +25,10 @@ from django.utils.functional import cached_property
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from readback.cabinet.accounts import selectors
+from readback.cabinet.accounts import second_factor, selectors
 from readback.cabinet.accounts.services import ServiceError
 from readback.cabinet.models import Key, KeyState, key_is_active
 from readback.cabinet.operators import overview
-from readback.cabinet.second_factor import login as second_factor_login
 
 # Longer lists are cut off: counting a million rows or reading a late page takes long.
 MAX_ROWS = 1000
@@ -58,12 +57,12 @@ class OperatorSite(admin.AdminSite):
     def has_permission(self, request: HttpRequest) -> bool:
         """Return whether an operator is logged in, with a second factor if needed."""
         is_allowed = super().has_permission(request)
-        return is_allowed and not second_factor_login.lacks_second_factor(request)
+        return is_allowed and not second_factor.lacks_second_factor(request)
 
     def login(self, request: HttpRequest, extra_context: Any = None) -> Any:
-        if request.user.is_staff and second_factor_login.lacks_second_factor(request):
+        if request.user.is_staff and second_factor.lacks_second_factor(request):
             path = get_next_redirect_url(request) or reverse("admin:index")
-            return second_factor_login.ask_for_second_factor(request, path)
+            return second_factor.ask_for_second_factor(request, path)
         login_view = secure_admin_login(super().login)  # type: ignore[no-untyped-call]
         return login_view(request, extra_context)
 
