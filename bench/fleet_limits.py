@@ -9,8 +9,8 @@ from math import ceil, inf, sqrt
 from typing import Any
 
 from bench.fleet_model import MACHINE_CORES, Demand, Figures, Fleet, plan
-from readback.api.data.journal import MAX_GOING_ON
-from readback.api.shared.limiter import Limiter
+from readback.api.data.journal import MAX_TALLIES
+from readback.api.shared.created import Limiter
 
 KEY_SLOTS: int = inspect.signature(Limiter).parameters["slots"].default
 # Assumptions about machines, not about Readback.
@@ -49,7 +49,7 @@ def limits_of(fleet: Fleet) -> list[Limit]:
         Limit("network of one balancer", bits, NETWORK_BITS),
         Limit("health checks of one balancer", fleet.check_cores, MACHINE_CORES),
         Limit("a second to notice a change", fleet.noticed_seconds, 1.0),
-        Limit("outcomes that go on in a worker", outcomes, MAX_GOING_ON),
+        Limit("outcomes that go on in a worker", outcomes, MAX_TALLIES),
         Limit("keys of a replica", keys, KEY_SLOTS),
     ]
 

@@ -25,7 +25,7 @@ from statistics import NormalDist
 from typing import Any
 
 from readback import config
-from readback.api.data.database_thread import LOOK_UP_SECONDS
+from readback.api.data.database import EXPIRY_SECONDS, LOOK_UP_SECONDS
 from readback.api.data.journal import ROUND_SECONDS
 from readback.api.data.keyring import IDLE_SECONDS
 from readback.api.data.store import (
@@ -33,7 +33,6 @@ from readback.api.data.store import (
     TALLIES_PER_TRANSACTION,
     TRIM_EVERY,
 )
-from readback.api.data.unmatched import EXPIRY_SECONDS
 from readback.contract import JOURNAL_ROWS
 
 SETTINGS = config.read({})
@@ -202,27 +201,10 @@ def spread(requests: float, workers: int) -> float:
 def row_rate(rate: float) -> float:
     """Return the rows per second that a worker writes for a key with equal requests.
 
-    The key sends it `rate` requests a second, at random times. The first request after
-    a pause is written at the end of its round. Then the intervals double, and are
-    shortened at random, by a quarter on average, until the longest is reached. An
-    interval without a request ends the series.
+    The key sends it `rate` requests a second. In the long run, each request has a row
+    of its own, or else each interval.
     """
-    longest = float(SETTINGS.journal_interval)
-    # Of a whole series; `reached` is the share of series that come so far.
-    rows, seconds, reached = 1.0, 1 / rate + ROUND_SECONDS / 2, 1.0
-    interval = ROUND_SECONDS
-    while interval < longest:
-        interval = min(2 * interval, longest)
-        requests = rate * interval
-        empty = (exp(-requests / 2) - exp(-requests)) / (requests / 2)
-        seconds += reached * 0.75 * interval
-        reached *= 1 - empty
-        rows += reached
-    # As many of the longest as come before an empty one. Both sums are multiplied by
-    # the share of empty ones, which may be 0.
-    empty = exp(-rate * longest)
-    rows = rows * empty + reached * (1 - empty)
-    return rows / (seconds * empty + reached * longest)
+    return min(rate, 1 / SETTINGS.journal_interval)
 
 
 def busiest(replicas: float, points: int, keys: float) -> float:

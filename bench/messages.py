@@ -23,6 +23,12 @@ def _of_size(sentence: str, size: int) -> str:
     return cut + "." * (size - len(cut.encode()))
 
 
+def text_of(size: int, number: int) -> str:
+    """Return one of many texts: English or Russian, every sixth with line ends."""
+    text = _of_size(_RUSSIAN if number % 3 == 1 else _ENGLISH, size)
+    return text.replace(". ", '."\n\t') if number % 6 == 2 else text
+
+
 SHORT = _of_size(_ENGLISH, 50)
 LONG_ASCII = _of_size(_ENGLISH, MAX_CONTENT_BYTES)
 LONG_CYRILLIC = _of_size(_RUSSIAN, MAX_CONTENT_BYTES)
@@ -39,11 +45,14 @@ class Request:
     extra_fields: dict[str, object] = field(default_factory=dict)
     forwarded_for: str = ""
     close: bool = False
+    # As `requests` and PHP do.
+    escapes_letters: bool = False
 
     @property
     def body(self) -> bytes:
         message = {"role": "user", "content": self.content}
-        return _json({"model": MODEL, "messages": [message], **self.extra_fields})
+        body = {"model": MODEL, "messages": [message], **self.extra_fields}
+        return json.dumps(body).encode() if self.escapes_letters else _json(body)
 
     @property
     def headers(self) -> dict[str, str]:
@@ -67,6 +76,10 @@ class Request:
 
     def with_content(self, content: str) -> "Request":
         return replace(self, content=content)
+
+    def escaping(self) -> "Request":
+        """Write letters that are not ASCII as escapes."""
+        return replace(self, escapes_letters=True)
 
     def with_path(self, path: str) -> "Request":
         return replace(self, path=path)

@@ -7,14 +7,19 @@ connection sends one request on a new one.
 
 from collections.abc import Callable, Sequence
 
-from bench.messages import Request
+from bench.messages import Request, text_of
 
 KEYS = 1_000
 
 ONE_KEY = "one key"
 MANY_KEYS = "1,000 keys"
 MANY_CLIENTS = "1,000 keys, each with its address"
+ANY_TEXT = "1,000 clients, any text"
+ANY_ADDRESS = "any text, every address new"
 NEW_CONNECTIONS = "a new connection for each request"
+# Enough that no server has seen an address lately.
+_ADDRESSES = 30_000
+_SHORTEST, _LONGEST = 10, 800
 
 
 def one_key(keys: Sequence[str]) -> list[Request]:
@@ -30,6 +35,27 @@ def many_clients(keys: Sequence[str]) -> list[Request]:
     return [_request(key, number) for number, key in enumerate(keys)]
 
 
+def any_text(keys: Sequence[str]) -> list[Request]:
+    """Return texts of 10 to 800 bytes from clients with their addresses.
+
+    A third of them have escapes: line ends and quotes, or all Cyrillic letters.
+    """
+    return [_with_any_text(keys, number, number % KEYS) for number in range(4 * KEYS)]
+
+
+def any_address(keys: Sequence[str]) -> list[Request]:
+    """Return the same from clients whose address changes with every request."""
+    return [_with_any_text(keys, number, number) for number in range(_ADDRESSES)]
+
+
+def _with_any_text(keys: Sequence[str], number: int, client: int) -> Request:
+    # A number that is prime to the range, so that neighbours differ much in length.
+    size = _SHORTEST + number * 347 % (_LONGEST - _SHORTEST + 1)
+    request = _request(keys[number % len(keys)], client)
+    request = request.with_content(text_of(size, number))
+    return request.escaping() if number % 6 == 4 else request
+
+
 def new_connections(keys: Sequence[str]) -> list[Request]:
     return [_request(keys[0]).closing()]
 
@@ -38,6 +64,8 @@ KINDS: dict[str, Callable[[Sequence[str]], list[Request]]] = {
     ONE_KEY: one_key,
     MANY_KEYS: many_keys,
     MANY_CLIENTS: many_clients,
+    ANY_TEXT: any_text,
+    ANY_ADDRESS: any_address,
     NEW_CONNECTIONS: new_connections,
 }
 """What the connections send in turn, by kind."""
@@ -45,7 +73,7 @@ KINDS: dict[str, Callable[[Sequence[str]], list[Request]]] = {
 
 def address_of(number: int) -> str:
     """Return the address of one of the clients behind the balancer."""
-    return f"198.18.{number // 250}.{number % 250 + 1}"
+    return f"198.18.{number // 250 % 256}.{number % 250 + 1}"
 
 
 def _request(key: str, client: int = 0) -> Request:

@@ -37,9 +37,10 @@ GRANT SELECT, INSERT, UPDATE (requests), DELETE ON cabinet_usage TO readback_api
 GRANT SELECT (id, key_id, accepted, at), INSERT, DELETE
     ON cabinet_journalentry TO readback_api;
 
--- Unmatched requests: add, count, replace, delete the old ones. PostgreSQL asks for
--- SELECT on every column that a row is replaced by. Addresses are hashed with the key.
-GRANT SELECT, INSERT, UPDATE, DELETE ON cabinet_unmatchedrequest TO readback_api;
+-- Unmatched requests: add, delete the old ones, which are locked first. Addresses are
+-- hashed with the key.
+GRANT SELECT (id, at), INSERT, UPDATE (requests), DELETE
+    ON cabinet_unmatchedrequest TO readback_api;
 GRANT SELECT (key) ON cabinet_networkkey TO readback_api;
 
 COMMIT;

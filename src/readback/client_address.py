@@ -5,11 +5,14 @@ and mails must agree on who sent a request, and a forged header must not change 
 """
 
 import re
+from functools import lru_cache
 from hashlib import blake2b
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
 UNKNOWN = ""
 NETWORK_DIGEST_LENGTH = 16
+# The longest address, with its scope id, brackets and port, is shorter.
+_MAX_ENTRY_LENGTH = 100
 # Some proxies write `ip:port`, `[ip]:port` or `[ip]`.
 _WITH_PORT = re.compile(r"\[([^\[\]]+)\](?::[0-9]*)?|([^:\[\]]+):[0-9]*")
 
@@ -22,10 +25,15 @@ def forwarded_address(header: str, trusted_proxies: int) -> str | None:
     None if there are fewer: the request has not passed all proxies, and only the
     address of the connection is certain. Return UNKNOWN if the entry is no address.
     """
-    entries = header.split(",") if header else []
-    if not trusted_proxies or len(entries) < trusted_proxies:
+    if not header or not trusted_proxies:
+        return None
+    # A client may have written thousands of entries.
+    entries = header.rsplit(",", trusted_proxies)
+    if len(entries) < trusted_proxies:
         return None
     entry = entries[-trusted_proxies].strip()
+    if len(entry) > _MAX_ENTRY_LENGTH:
+        return UNKNOWN
     match = _WITH_PORT.fullmatch(entry)
     try:
         ip = _parse(match[1] or match[2] if match else entry)
@@ -45,6 +53,7 @@ def shorten(address: str) -> str:
     return str(ip_network((int(ip), 48), strict=False).network_address)
 
 
+@lru_cache(4096)
 def network(address: str) -> str:
     """Return the network that an address belongs to; UNKNOWN if it is no address.
 

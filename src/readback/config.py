@@ -20,6 +20,7 @@ from readback.setting_values import Bind, ConfigError, SignUp
 T = TypeVar("T")
 
 DATABASE_NAME = "readback.sqlite3"
+MAX_WORKERS = 512
 
 
 def _setting(default: str, parse: Callable[[str], T], *, secret: bool = False) -> T:
@@ -56,7 +57,7 @@ class Config:
     security_log: str = _setting("", values.security_log)
     metrics_token: str = _setting("", values.token, secret=True)
     contact: str = _setting("", values.contact)
-    workers: int = _setting("0", values.whole_number(0, 512))
+    workers: int = _setting("0", values.whole_number(0, MAX_WORKERS))
     cabinet_workers: int = _setting("1", values.whole_number(1, 128))
     tls_certificate: Path | None = _setting("", values.optional_path)
     tls_key: Path | None = _setting("", values.optional_path)
@@ -106,11 +107,19 @@ class Config:
 
     @property
     def worker_count(self) -> int:
-        return self.workers or os.cpu_count() or 1
+        return self.workers or min(_usable_cores(), MAX_WORKERS)
 
     @property
     def effective_cabinet_url(self) -> str:
         return self.cabinet_url or self.cabinet_bind.origin
+
+
+def _usable_cores() -> int:
+    """Return how many cores this process may use, which taskset or a cpuset limits."""
+    # Python 3.13 has `os.process_cpu_count`; macOS has no affinity.
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def variable(setting: Field[Any]) -> str:

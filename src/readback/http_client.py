@@ -66,7 +66,8 @@ class BoundedConnection(HTTPConnection):
     ) -> None:
         self.default_port = HTTPS_PORT if is_tls else HTTP_PORT
         super().__init__(host, port)
-        self.sent = self.received = b""
+        # Not bytes: each part that is added would copy all that came before it.
+        self.sent, self.received = bytearray(), bytearray()
         # What is being done, and therefore what an error is about.
         self.stage: Literal["name", "connection", "tls", "answer"] = "name"
         self._deadline = time.monotonic() + timeout

@@ -12,22 +12,19 @@ import time
 from readback.config import Config
 from readback.shared_counters import rows_for
 
-# Two checks of a balancer that checks once a minute are not older than this.
+# A balancer that checks once a minute may miss one check.
 _CHECK_SECONDS = 120.0
-# Checks that are closer together count as one: a program that waits for the start may
-# have to try several times, and gets all answers at once.
-_DISTINCT_SECONDS = 1.0
 # The notice that a person who pressed Ctrl-C waits for.
 SHORT_NOTICE_SECONDS = 0.5
 # What the cells contain. Times are monotonic, which all processes share.
-_STOPPING, _HURRIED, _LAST_CHECK, _CHECK_BEFORE = range(4)
+_STOPPING, _HURRIED, _LAST_CHECK = range(3)
 
 
 class Lifecycle:
     """In memory that the master and all workers share."""
 
     def __init__(self, workers: int = 1) -> None:
-        self._values = memoryview(mmap.mmap(-1, 4 * 8)).cast("d")
+        self._values = memoryview(mmap.mmap(-1, 3 * 8)).cast("d")
         # When the worker of each row last reported that it accepts connections; 0: it
         # does not.
         self._accepting = memoryview(mmap.mmap(-1, rows_for(workers) * 8)).cast("d")
@@ -65,16 +62,20 @@ class Lifecycle:
         notice = min(config.stop_notice, config.stop_timeout / 2)
         return min(notice, SHORT_NOTICE_SECONDS) if self.is_hurried else notice
 
-    def note_readiness_check(self) -> None:
-        now, last = time.monotonic(), self._values[_LAST_CHECK]
-        if now - last >= _DISTINCT_SECONDS:
-            self._values[_CHECK_BEFORE], self._values[_LAST_CHECK] = last, now
+    def answer_check(self) -> bool:
+        """Return whether a check may be told that this service is ready.
+
+        The check is noted before the stop is looked for: either the check hears of the
+        stop, or the worker that stops hears of the check.
+        """
+        self._values[_LAST_CHECK] = time.monotonic()
+        return not self.is_stopping
 
     @property
     def is_watched(self) -> bool:
-        """Whether something checks readiness regularly.
+        """Whether somebody was told that this service is ready, and may rely on it.
 
-        One check does not make a balancer: `readback serve` makes one when it starts.
+        One check is enough: a balancer sends requests after the first one.
         """
-        before = self._values[_CHECK_BEFORE]
-        return bool(before) and time.monotonic() - before < _CHECK_SECONDS
+        last = self._values[_LAST_CHECK]
+        return bool(last) and time.monotonic() - last < _CHECK_SECONDS

@@ -147,11 +147,9 @@ class Arbiter(arbiter.Arbiter):
         raise StopIteration
 
     def handle_ttin(self) -> None:
-        """Add a worker, unless a reload would then have no room for new ones."""
-        if self.num_workers < self._max_workers // 2:
-            super().handle_ttin()
-        elif self.log:
-            self.log.warning("SIGTTIN is ignored: %d workers run", self.num_workers)
+        """Do nothing: the memory that workers share is made for a fixed number."""
+
+    handle_ttou = handle_ttin
 
     def manage_workers(self) -> None:
         """Start and stop workers; called after every signal and every second."""
@@ -167,8 +165,6 @@ class Arbiter(arbiter.Arbiter):
         free = self._max_workers - len(self.WORKERS)
         for _ in range(min(self.num_workers - len(current), free)):
             self.spawn_worker()
-        surplus = len(current) - self.num_workers
-        self._dismiss(current[: max(0, surplus)])
         if all(self._serves(pid) for pid in self._current()):
             self._dismiss(sorted(self._old))
 

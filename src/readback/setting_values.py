@@ -63,6 +63,11 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
+def host_field(host: str) -> str:
+    """Return the host of a URL as browsers send it; raise ValueError if it is none."""
+    return f"[{ip_address(host)}]" if ":" in host else host
+
+
 class Bind(NamedTuple):
     """Where to listen: a TCP host and port, or the path of a unix socket."""
 
@@ -184,7 +189,7 @@ def url(*schemes: str) -> Callable[[str], str]:
 def _is_url(value: str, schemes: tuple[str, ...]) -> bool:
     try:
         parts = urlsplit(value)
-        _ = parts.port
+        _ = parts.port, host_field(parts.hostname or "")
     except ValueError:
         return False
     # A database URL needs no host if it names a file or a PostgreSQL unix socket.

@@ -14,17 +14,15 @@ Column = Hashable
 
 # The master counts this one, in the row of the worker that has ended.
 WORKER_DEATHS = "worker_deaths"
-# How many workers an operator may add by signals.
-ADDED_WORKERS = 4
 
 
 def rows_for(workers: int) -> int:
     """Return how many workers may run at once; each has a row.
 
-    Old and new workers run together while workers are replaced, and gunicorn adds a
-    worker each time it receives SIGTTIN. `plane.py` starts no more than this.
+    Old and new workers run together while workers are replaced. `plane.py` starts no
+    more than this.
     """
-    return 2 * (workers + ADDED_WORKERS)
+    return 2 * workers
 
 
 class SharedCounters:

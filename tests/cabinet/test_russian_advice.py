@@ -57,16 +57,3 @@ def test_what_to_set_in_a_program_is_translated(row):
     for text in texts:
         assert not ENGLISH_SETUP.search(code.sub("", text)), text
         assert not ENGLISH.search(code.sub("", text)), text
-
-
-def test_a_guess_names_the_programs_in_russian():
-    alice = account()
-    key = services.key_create(alice, "laptop").key
-    fields = {"user_agent": "OpenAI/Python 3.49.0", "differences": "stream"}
-    refused(key, "stream_unavailable", 400, **fields)
-
-    russian = words_of(logged_in(alice, "ru").get(f"/keys/{key.pk}/"))
-
-    assert "Отключите потоков" in russian
-    assert "LangChain: disable_streaming=True в ChatOpenAI(...) или invoke" in russian
-    assert "openai for Python: " not in russian

@@ -347,3 +347,25 @@ def test_the_owner_of_the_directory_owns_what_root_restores(installed, tmp_path)
     settings = {**installed.settings, "READBACK_DATA_DIR": str(data)}
     Program(tmp_path, settings).output("restore", "saved")
     assert {path.stat().st_uid for path in data.iterdir()} == {12345}
+
+
+def test_the_data_directory_may_have_any_name(tmp_path):
+    settings = local_settings(tmp_path)
+    settings["READBACK_DATA_DIR"] = str(tmp_path / "50%25 #1?")
+    program = Program(tmp_path, settings)
+    program.output("migrate")
+    with_key(program)
+
+    program.output("backup", "saved")
+    program.output("key", "create", "alice@example.com")
+    program.output("restore", "saved", "--yes")
+
+    assert database_of(program).value(KEYS) == 1
+
+
+def test_a_restore_that_is_not_confirmed_does_not_touch_the_database(installed):
+    installed.output("backup", "saved")
+
+    assert "add --yes" in refusal(installed.run("restore", "saved"))
+
+    assert database_of(installed).value("PRAGMA journal_mode") == "wal"

@@ -81,6 +81,13 @@ def encrypt(form: PrivateFormat) -> Callable[[Files], None]:
             "damaged",
         ),
         (
+            lambda files: files.certificate.write_text(
+                f"{files.certificate.read_text()}-----BEGIN CERTIFICATE-----\nMII"
+            ),
+            "certificate",
+            "damaged",
+        ),
+        (
             lambda files: files.key.write_text(DAMAGED.format("PRIVATE KEY")),
             "key",
             "damaged",

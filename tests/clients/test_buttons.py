@@ -195,14 +195,17 @@ def test_one_answer_names_all_that_must_change(
 
 
 @each([button for button in BUTTONS if button.body and button.user_agent])
-def test_the_journal_recognises_the_program(
+def test_the_journal_recognises_the_program_if_its_user_agent_names_it(
     button: Button, pressed: dict[Button, Pressed]
 ):
     row = pressed[button].row
 
-    found = programs.recognise(row.user_agent, row.differences)
+    found = programs.recognise(row.user_agent)
 
+    own = PROGRAMS[button.program].user_agent
+    if own is None or not own.search(row.user_agent):
+        assert found is None or found.library
+        return
     assert found and found.name == button.program
-    assert found.best[0].sends <= set(row.differences)
     # The answer to a wrong path names the API that was meant, not the program.
     assert found.name in row.detail or button.path != CHAT

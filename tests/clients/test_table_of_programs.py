@@ -37,9 +37,10 @@ ATTEMPTS = {"openai-python@dev": 3}
 def assert_matches_the_table(result: Result) -> None:
     """Compare what a client did with what the table of programs says about it."""
     row, default = PROGRAMS[result.program], result.calls[DEFAULT]
-    assert any(row.user_agent.search(one.user_agent) for one in default.requests)
     assert row.complies == complies(result)
-    assert row.sends <= {*default.differences}
+    if row.user_agent is None:
+        return
+    assert any(row.user_agent.search(one.user_agent) for one in default.requests)
     for difference in default.differences:
         every = "*" in row.cannot
         assert difference in {*row.switches, *row.cannot} or every, difference

@@ -100,8 +100,13 @@ def test_a_body_of_32768_bytes_is_accepted(api: Api) -> None:
     assert_echo(api.chat_in_chunks(padded(32768), size=32768), "zyzzyva-47")
 
 
-def test_a_body_of_32768_bytes_may_arrive_in_chunks_of_one_byte(api: Api) -> None:
-    assert_echo(api.chat_in_chunks(padded(32768), size=1), "zyzzyva-47")
+def test_a_body_may_arrive_in_chunks_of_one_byte(api: Api) -> None:
+    assert_echo(api.chat_in_chunks(padded(500), size=1), "zyzzyva-47")
+
+
+def test_a_body_in_thousands_of_chunks_is_refused(api: Api) -> None:
+    refused = api.chat_in_chunks(padded(32768), size=1)
+    assert_refused(refused, "malformed_request")
 
 
 def test_a_body_of_32769_bytes_is_refused(api: Api) -> None:

@@ -16,7 +16,7 @@ from tests.support.commands import (
     start_server,
 )
 from tests.support.database import Database
-from tests.support.metrics import readiness
+from tests.support.metrics import is_ready
 from tests.support.server import Server
 from tests.support.waiting import PATIENCE, wait_until
 
@@ -106,14 +106,14 @@ def api_server(
     err = folder / "stderr"
     process = start_server(["api"], environment, stdout=folder / "stdout", stderr=err)
 
-    def is_ready() -> bool:
+    def has_started() -> bool:
         try:
-            return readiness(ops)[0] == 200
+            return is_ready(ops)
         except OSError:
             return process.poll() is not None
 
     try:
-        wait_until(is_ready, lambda: f"the API is ready: {err.read_text()}")
+        wait_until(has_started, lambda: f"the API is ready: {err.read_text()}")
         assert process.poll() is None, err.read_text()
         yield Server(
             base_url=f"http://{environment['READBACK_API_BIND']}/v1",

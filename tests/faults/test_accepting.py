@@ -9,7 +9,6 @@ from contextlib import ExitStack, contextmanager, suppress
 import psutil
 import pytest
 
-from tests.faults.constant_load import load
 from tests.support.api import Api, assert_echo, draft
 from tests.support.commands import run_command
 from tests.support.processes import (
@@ -118,25 +117,6 @@ def test_the_queue_of_a_killed_worker_is_not_lost(server: Server, workers) -> No
             victim.kill()
         assert_all_answered(asked)
     wait_until(lambda: len(api_workers(server)) == 2, "it is replaced")
-
-
-def test_more_and_fewer_workers_than_sockets_lose_no_request(
-    server: Server, workers
-) -> None:
-    master = workers[0].ppid()
-    with load(Api.of(server), ends_when_refused=False) as seen:
-        for number, count in (
-            (signal.SIGTTIN, 3),
-            (signal.SIGTTOU, 2),
-            (signal.SIGTTOU, 1),
-            (signal.SIGTTIN, 2),
-        ):
-            os.kill(master, number)
-            wait_until(lambda n=count: len(api_workers(server)) == n, f"{count} run")
-            goal = seen.answered + 100
-            wait_until(lambda n=goal: seen.answered > n, "100 more answers")
-    assert seen.failed == []
-    assert seen.refused_connections == []
 
 
 def test_a_second_server_with_two_workers_is_told_that_the_port_is_in_use(

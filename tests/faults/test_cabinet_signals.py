@@ -18,6 +18,7 @@ from tests.support.waiting import PATIENCE, wait_until
 # It takes about a second. A stop that waited for an idle connection would wait for the
 # notice first.
 IMMEDIATELY = 20
+NOTICE = 3.0
 LONG_NOTICE = {"READBACK_STOP_NOTICE": "40", "READBACK_STOP_TIMEOUT": "80"}
 
 
@@ -60,6 +61,16 @@ def test_a_stop_without_connections_is_immediate(tmp_path: Path) -> None:
         os.kill(server.pid, signal.SIGTERM)
         wait_until(lambda: has_ended(server.pid), "the cabinet has ended")
         assert time.monotonic() - begun < IMMEDIATELY
+
+
+def test_a_stop_gives_notice_after_a_single_health_check(tmp_path: Path) -> None:
+    with cabinet_server(tmp_path, {"READBACK_STOP_NOTICE": str(NOTICE)}) as server:
+        # A balancer sends requests after the first check.
+        assert _status(server, "/healthz") == 200
+        begun = time.monotonic()
+        os.kill(server.pid, signal.SIGTERM)
+        wait_until(lambda: has_ended(server.pid), "the cabinet has ended")
+        assert time.monotonic() - begun > NOTICE / 2
 
 
 def test_ctrl_c_does_not_wait_for_idle_connections(tmp_path: Path) -> None:

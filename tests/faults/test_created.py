@@ -7,11 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from pathlib import Path
 
-import psutil
 import pytest
 
 from readback import keys
-from readback.shared_counters import ADDED_WORKERS
 from tests.faults.serving import api_server
 from tests.support.api import Api, assert_success, draft
 from tests.support.created import assert_created_by_the_rule
@@ -265,28 +263,3 @@ def test_a_stop_in_a_long_interval_loses_nothing(tmp_path: Path) -> None:
         key = LongInterval(server, url)
         key.send()
     assert key.written == len(key.given)
-
-
-def test_workers_that_signals_have_added_repeat_no_value(tmp_path: Path) -> None:
-    """However many signals arrive, no worker shares its numbers with another."""
-    with ephemeral_server(tmp_path, ONE_WORKER) as server, ThreadPoolExecutor(8) as p:
-        api = Api.of(server)
-        master = psutil.Process(next(iter(worker_pids(server)))).ppid()
-        log = server.folder / "stderr"
-        for number in range(1, 40):
-            os.kill(master, signal.SIGTTIN)
-            # A master that has not read a signal would merge it with the next one.
-            wait_until(
-                lambda n=number: (
-                    len(worker_pids(server)) == n + 1
-                    or "SIGTTIN is ignored" in log.read_text()
-                ),
-                "the signal has been handled",
-            )
-        most = len(worker_pids(server))
-        assert most == 1 + ADDED_WORKERS
-        bursts = [p.submit(ask_anew, api, 60) for _ in range(8)]
-        os.kill(master, signal.SIGHUP)
-        bursts += [p.submit(ask_anew, api, 60) for _ in range(16)]
-        given = [created for burst in bursts for created in burst.result()]
-    assert len(set(given)) == len(given) == 24 * 60

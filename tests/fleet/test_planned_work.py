@@ -14,6 +14,8 @@ from tests.support.wire import Connection, Endpoint
 SLOW_SECONDS = 0.9
 # After three checks without an answer, each half a second apart, a replica is down.
 CHECKS_SECONDS = 3.0
+# How long after its first check a replica is stopped: between two checks, and later.
+MOMENTS = (0.0, 0.2, 0.4, 0.7)
 
 
 def test_a_planned_stop_loses_and_retries_no_request(site: Fleet) -> None:
@@ -34,6 +36,25 @@ def test_a_planned_stop_loses_and_retries_no_request(site: Fleet) -> None:
         seen.wait_for(100)
         replica.start()
         site.wait_until_healthy()
+
+    assert not seen.problems
+    assert seen.retried == 0
+    assert seen.longest < SLOW_SECONDS
+
+
+def test_a_replica_can_be_stopped_at_any_moment_after_its_first_check(
+    site: Fleet,
+) -> None:
+    replica = site.replicas["one"]
+    with site.under_load(site.new_keys(24)) as seen:
+        for seconds in MOMENTS:
+            replica.stop()
+            # Nobody but the balancer asks whether it is ready.
+            replica.begin()
+            wait_until(lambda: gets_requests(site, "one"), "it gets requests")
+            up_at = time.monotonic()
+            wait_until(lambda at=up_at + seconds: time.monotonic() >= at, "the moment")
+        restart(site, replica)
 
     assert not seen.problems
     assert seen.retried == 0
@@ -110,6 +131,10 @@ def begin_slow_requests(
         connection.send(raw[:-1])
         begun.append((connection, raw[-1:]))
     return begun
+
+
+def gets_requests(site: Fleet, name: str) -> bool:
+    return site.balancer.servers("replicas")[name] == "UP"
 
 
 def listens(replica: Member) -> bool:

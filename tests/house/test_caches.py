@@ -24,6 +24,7 @@ CHANGES |= {"remove", "setdefault", "update"}
 EXCEPTIONS = {
     "JournalEntry.recognised": "belongs to a row, which one page reads",
     "BoundedPaginator.count": "belongs to one page of a list",
+    "CabinetClient.openid_config": "belongs to one login",
     "language._catalogue": "is the language of this process",
     "errors._logged_at": "is when the log last had a line",
     "outbox.added": "is an event, which wakes the sender of this process",

@@ -15,13 +15,11 @@ import pytest
 
 from readback import keys
 from readback.api.data import store as store_module
-from readback.api.data import unmatched as unmatched_module
 from readback.api.data.dialects import StoreError
 from readback.api.data.journal import Event, Tally
-from readback.api.data.store import TRIM_EVERY, Store
-from readback.api.data.unmatched import UnmatchedEvent
+from readback.api.data.store import TRIM_EVERY, Store, UnmatchedEvent
 from readback.config import Config
-from readback.contract import JOURNAL_ROWS, UNMATCHED_ROWS, UNMATCHED_SECONDS
+from readback.contract import JOURNAL_ROWS
 from tests.support import migrated
 from tests.support.database import Database
 
@@ -83,11 +81,10 @@ def unmatched(address: str = "192.0.2.1", **fields: str) -> UnmatchedEvent:
 def statements_of_the_store() -> list[str]:
     texts = [
         text
-        for module in (store_module, unmatched_module)
-        for name, text in vars(module).items()
+        for name, text in vars(store_module).items()
         if name.isupper() and isinstance(text, str)
     ]
-    assert len(texts) >= 12
+    assert len(texts) >= 11
     return texts
 
 
@@ -99,8 +96,8 @@ def test_every_statement_runs(store, run, database, key):
     many = [tally(row.digest, f"Program {n}") for n in range(TRIM_EVERY)]
     assert store.record([*many, tally(b"x" * 32)]) == []
     assert store.clean(NOW)
-    store.unmatched.write({unmatched(): 1}, NOW)
-    store.unmatched.delete_old(NOW)
+    store.write_unmatched({unmatched(): 1}, NOW)
+    store.delete_unmatched(NOW)
 
     for text in statements_of_the_store():
         beginning = text.split("{")[0]
@@ -229,59 +226,38 @@ def unmatched_rows(database: Database) -> list[tuple[object, ...]]:
     )
 
 
-def test_equal_unmatched_requests_of_a_network_share_a_row(store, database):
+def test_unmatched_requests_of_a_network_can_be_found_together(store, database):
     here, there = unmatched("2001:db8::1"), unmatched("2001:db8::2")
-    store.unmatched.write({here: 2, unmatched("2001:db8:1::1"): 1}, NOW)
-    store.unmatched.write({there: 3}, NOW + 1)
+    store.write_unmatched({here: 2, unmatched("2001:db8:1::1"): 1}, NOW)
+    store.write_unmatched({there: 3}, NOW + 1)
 
-    assert [row[-1] for row in unmatched_rows(database)] == [1, 5]
-
-
-def test_an_unmatched_request_that_was_forgotten_is_counted_from_the_start(
-    store, database
-):
-    store.unmatched.write({unmatched(): 100}, NOW - UNMATCHED_SECONDS - 1)
-    store.unmatched.write({unmatched(): 1}, NOW)
-
-    [row] = unmatched_rows(database)
-    assert row[-1] == 1
+    sums = "SELECT sum(requests) FROM cabinet_unmatchedrequest GROUP BY network"
+    assert sorted(int(total) for (total,) in database.rows(sums)) == [1, 5]
 
 
-def test_a_network_has_a_fixed_number_of_rows_and_keeps_the_last(store, database):
-    for number in range(3 * UNMATCHED_ROWS):
-        request = unmatched(user_agent=f"{number}")
-        store.unmatched.write({request: 1}, NOW + number)
+def test_only_the_newest_unmatched_requests_are_kept(store, database, monkeypatch):
+    monkeypatch.setattr(store_module, "UNMATCHED_KEPT", 40)
+    for number in range(50):
+        store.write_unmatched({unmatched(user_agent=f"{number}"): 1 + number}, NOW)
 
-    kept = {row[2] for row in unmatched_rows(database)}
-    assert kept == {f"{n}" for n in range(2 * UNMATCHED_ROWS, 3 * UNMATCHED_ROWS)}
+    store.delete_unmatched(NOW)
 
-
-def test_more_unmatched_requests_than_cells_can_be_written_at_once(store, database):
-    many = {unmatched(user_agent=f"{n}"): 1 for n in range(5 * UNMATCHED_ROWS)}
-    store.unmatched.write(many, NOW)
-    assert len(unmatched_rows(database)) == UNMATCHED_ROWS
-
-
-def test_the_table_of_unmatched_requests_has_a_fixed_number_of_rows(store, database):
-    addresses = [f"10.{n >> 8}.{n & 255}.1" for n in range(2 * unmatched_module.CELLS)]
-    for start in range(0, len(addresses), 64):
-        batch = {unmatched(each): 1 for each in addresses[start : start + 64]}
-        store.unmatched.write(batch, NOW + start)
-    assert len(unmatched_rows(database)) <= unmatched_module.CELLS
+    kept = [row[2] for row in unmatched_rows(database)]
+    assert kept == [f"{number}" for number in range(10, 50)]
 
 
 def test_unmatched_requests_are_deleted_after_ten_minutes(store, database):
-    store.unmatched.write({unmatched(user_agent="old"): 1}, NOW - 601)
-    store.unmatched.write({unmatched(user_agent="new"): 1}, NOW - 599)
+    store.write_unmatched({unmatched(user_agent="old"): 1}, NOW - 601)
+    store.write_unmatched({unmatched(user_agent="new"): 1}, NOW - 599)
 
-    store.unmatched.delete_old(NOW)
+    store.delete_unmatched(NOW)
 
     [row] = unmatched_rows(database)
     assert row[2] == "new"
 
 
 def test_an_address_is_not_stored(store, database):
-    store.unmatched.write({unmatched("192.0.2.1"): 1}, NOW)
+    store.write_unmatched({unmatched("192.0.2.1"): 1}, NOW)
     [[stored]] = database.rows("SELECT network FROM cabinet_unmatchedrequest")
     assert len(stored) == 16 and b"192.0.2" not in bytes(stored)
 
@@ -295,8 +271,8 @@ def test_two_workers_write_and_delete_at_the_same_time(store, database):
         requests = [unmatched(f"10.0.{n}.1", user_agent="x") for n in range(64)]
         try:
             for number in range(30):
-                mine.unmatched.write(dict.fromkeys(requests[::order], 1), NOW)
-                mine.unmatched.delete_old(NOW + 601 * (number % 2))
+                mine.write_unmatched(dict.fromkeys(requests[::order], 1), NOW)
+                mine.delete_unmatched(NOW + 601 * (number % 2))
         except StoreError as error:
             errors.append(error)
         finally:
@@ -379,22 +355,22 @@ def test_cleaning_reads_only_what_it_deletes(database, key):
             assert name in plan, plan
 
 
-def test_unmatched_requests_from_the_future_do_not_keep_their_cells(store, database):
-    store.unmatched.write({unmatched(user_agent="ahead"): 1}, NOW + DAY)
-    store.unmatched.write({unmatched(user_agent="new"): 1}, NOW)
+def test_unmatched_requests_from_the_future_are_deleted(store, database):
+    store.write_unmatched({unmatched(user_agent="ahead"): 1}, NOW + DAY)
+    store.write_unmatched({unmatched(user_agent="new"): 1}, NOW)
 
-    store.unmatched.delete_old(NOW)
+    store.delete_unmatched(NOW)
 
     assert [row[2] for row in unmatched_rows(database)] == ["new"]
 
 
 def test_another_network_key_is_used_after_a_restore(store, database):
     networks = "SELECT network FROM cabinet_unmatchedrequest"
-    store.unmatched.write({unmatched(): 1}, NOW)
+    store.write_unmatched({unmatched(): 1}, NOW)
     before = database.rows(networks)
     database.rows("UPDATE cabinet_networkkey SET key = ?", b"k" * 32)
 
-    store.unmatched.delete_old(NOW + 601)
-    store.unmatched.write({unmatched(): 1}, NOW)
+    store.delete_unmatched(NOW + 601)
+    store.write_unmatched({unmatched(): 1}, NOW)
 
     assert len(before) == 1 and database.rows(networks) != before

@@ -21,7 +21,6 @@ from readback.api.endpoints.replies import Replies
 from readback.api.http.connection import Connection
 from readback.api.http.head import Head
 from readback.api.http.registry import ConnectionRegistry, Limits
-from readback.api.http.repeat import Repetition
 from readback.logs import describe_error
 
 log = logging.getLogger(__name__)
@@ -61,8 +60,8 @@ class Echo:
 
     def find(
         self, kind: Head, key: bytes, forwarded: bytes, connection: Connection
-    ) -> "tuple[EchoExchange, str | None] | None":
-        return EchoExchange(self, kind), None
+    ) -> "EchoExchange":
+        return EchoExchange(self, kind)
 
     def begin(
         self,
@@ -70,6 +69,7 @@ class Echo:
         kind: Head,
         key: bytes,
         forwarded: bytes,
+        size: int,
         connection: Connection,
     ) -> "EchoExchange | bytes":
         if head.method == b"CONNECT":
@@ -89,14 +89,13 @@ class EchoExchange:
     """One request, or several with the same head."""
 
     max_body = MAX_BODY
+    address = ""
+    is_refusal = False
 
     def __init__(self, echo: Echo, head: Head) -> None:
         self._echo = echo
         self._greets = head.method in (b"GET", b"HEAD")
         self._media_type = b"text/plain" if self._greets else _media_type_of(head)
-
-    def repetition(self, body: bytes) -> Repetition:
-        return Repetition(self.answer_known)
 
     def answer(self, body: bytes) -> bytes:
         self._echo.answered += 1
@@ -112,8 +111,8 @@ class EchoExchange:
     def refuse(self, code: str, detail: str, size: int) -> bytes:
         return self._echo.refuse(code, detail)
 
-    def fail(self, error: Exception, head: Head | None) -> bytes:
-        return self._echo.fail(error, head)
+    def fail(self, error: Exception, size: int) -> bytes:
+        return self._echo.fail(error, None)
 
 
 def _media_type_of(head: Head) -> bytes:

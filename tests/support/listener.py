@@ -22,7 +22,7 @@ from readback.api.endpoints.routes import Api
 from readback.api.http.connection import Connection
 from readback.api.http.handler import Handler
 from readback.api.http.registry import ConnectionRegistry, Limits
-from readback.api.shared.limiter import Limiter
+from readback.api.shared.created import Limiter
 from readback.shared_counters import WorkerCounters
 from tests.support.echo_server import HOST, PATIENT, Echo, sweep_until
 from tests.support.waiting import PATIENCE, wait_until

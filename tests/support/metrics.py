@@ -36,6 +36,12 @@ def readiness(ops_url: str, check: str = "/readyz") -> tuple[int, list[str]]:
             return refusal.code, json.load(refusal)["errors"]
 
 
+def is_ready(ops_url: str) -> bool:
+    """Return whether the API is ready, without being taken for a balancer."""
+    with urllib.request.urlopen(f"{ops_url}/status", timeout=PATIENCE) as answer:
+        return bool(json.load(answer)["status"] == "ready")
+
+
 def _samples(ops_url: str) -> list[tuple[str, str, str]]:
     with urllib.request.urlopen(f"{ops_url}/metrics", timeout=PATIENCE) as answer:
         return _SAMPLE.findall(answer.read().decode())

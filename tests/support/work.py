@@ -31,10 +31,9 @@ from readback.api.endpoints.exchange import Services
 from readback.api.endpoints.replies import Replies
 from readback.api.endpoints.routes import Api
 from readback.api.http.connection import Connection
-from readback.api.http.head_cache import HeadCache
-from readback.api.http.known_heads import KnownHeads
+from readback.api.http.heads import Heads
 from readback.api.http.registry import ConnectionRegistry
-from readback.api.shared.limiter import Limiter
+from readback.api.shared.created import Limiter
 from readback.api.shared.memory import Counters
 from readback.api.worker import limits
 from tests.support.keys import mistyped
@@ -129,10 +128,16 @@ class Worker:
 
     def forget(self) -> None:
         """Forget everything that is kept from one request for the next."""
-        self.registry.heads = HeadCache(self.api, self.registry.limits.head_fields)
-        self.registry.known_heads = KnownHeads(self.api, self.registry.heads)
+        self.registry.heads = Heads(self.api, self.registry.limits.head_fields)
         for record in self.keyring._records.values():
-            record.exchange = None
+            record.exchanges.clear()
+
+    def kept_of_heads(self) -> list[bytes]:
+        """Return all bytes that are kept of heads."""
+        heads = self.registry.heads
+        kinds = [*heads._accepted.by_skeleton.values()]
+        kinds += heads._others.by_skeleton.values()
+        return [line for kind in kinds for line in (*kind.lines, *kind.skeleton)]
 
     def settle(self) -> None:
         """Run scheduled callbacks, and answer key lookups with "not found"."""

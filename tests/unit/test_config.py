@@ -1,5 +1,6 @@
 """The settings: their defaults, valid values and errors."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -236,3 +237,20 @@ def test_an_empty_secret_file_is_not_taken_for_no_secret(
     file.write_text(content)
     with pytest.raises(ConfigError, match="READBACK_SECRET_KEY_FILE: .* is empty"):
         config.read({"READBACK_SECRET_KEY_FILE": str(file)})
+
+
+def test_there_are_as_many_workers_as_cores_that_the_process_may_use() -> None:
+    allowed = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(allowed)})
+    try:
+        assert config.read({}).worker_count == 1
+    finally:
+        os.sched_setaffinity(0, allowed)
+    assert config.read({"READBACK_WORKERS": "3"}).worker_count == 3
+
+
+def test_a_machine_with_many_cores_has_no_more_workers_than_a_setting_allows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: range(4096))
+    assert config.read({}).worker_count == config.MAX_WORKERS

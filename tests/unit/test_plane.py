@@ -81,12 +81,12 @@ def test_a_worker_that_is_replaced_while_it_starts_is_told_once_it_serves(
     assert master.told_to_stop == [1]
 
 
-def test_a_surplus_worker_that_is_starting_is_told_once_it_serves(master: Recorder):
-    master.num_workers = 0
-    master.manage_workers()
+def test_signals_do_not_change_the_number_of_workers(master: Recorder):
+    for handle in (master.handle_ttin, master.handle_ttou, master.handle_ttou):
+        handle()
+        master.manage_workers()
+    assert master.WORKERS.keys() == {1}
     assert master.told_to_stop == []
-    master.report(1)
-    assert master.told_to_stop == [1]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The table of programs is sound, and a program is recognised by what it sends."""
+"""The table of programs is sound, and a User-Agent names at most one of them."""
 
 import re
 
@@ -26,14 +26,18 @@ def test_a_row_is_complete(row: Program):
     assert row.checked in ("run", "read")
     assert row.version
     if row.complies == "with settings":
-        assert row.setup and row.switches
-    if row.complies == "never":
+        assert row.setup
+    if row.user_agent is None:
+        assert not (row.switches or row.cannot)
+    elif row.complies == "with settings":
+        assert row.switches
+    elif row.complies == "never":
         assert row.cannot
 
 
 @each_program()
 def test_differences_are_known_fields_or_have_advice(row: Program):
-    for difference in {*row.sends, *row.cannot, *row.switches}:
+    for difference in {*row.cannot, *row.switches}:
         field = re.fullmatch(r"(message\.)?[a-z0-9_]{1,40}", difference)
         assert field or difference in ADVICE, difference
 
@@ -51,42 +55,50 @@ def test_a_difference_has_a_switch_or_cannot_be_removed_but_not_both(row: Progra
 
 
 def test_a_program_is_recognised_by_its_user_agent():
-    found = programs.recognise("curl/8.5.0", ["temperature"])
+    found = programs.recognise("curl/8.5.0")
 
-    assert found and found.name == "curl" and found.certain
-
-
-def test_a_program_that_shares_its_user_agent_is_recognised_by_its_differences():
-    alone = programs.recognise("OpenAI/Python 3.49.0", ["stream"])
-    above = programs.recognise("OpenAI/Python 3.49.0", ["n"])
-
-    assert alone and alone.name == "openai for Python" and alone.certain
-    assert above and above.name == "Haystack" and not above.certain
+    assert found and found.name == "curl" and not found.library
 
 
-def test_a_connection_test_is_recognised_only_if_nothing_else_differs():
-    alone = programs.recognise("OpenAI/Python 3.49.0", ["max_tokens"])
-    other = programs.recognise("OpenAI/Python 3.49.0", ["max_tokens", "top_p"])
+def test_of_programs_that_share_a_user_agent_only_their_library_is_named():
+    found = programs.recognise("OpenAI/Python 3.49.0")
 
-    assert alone and alone.name == "LiteLLM proxy" and not alone.certain
-    assert other and other.name == "openai for Python"
+    assert found and found.name == "openai for Python" and found.library
+
+
+def test_no_two_programs_have_the_same_user_agent():
+    agents = [row.user_agent for row in TABLE if row.user_agent]
+    assert len(set(agents)) == len(agents)
+
+
+def test_nobody_is_told_that_a_library_cannot_comply():
+    """The program that uses it may."""
+    assert not any(row.cannot for row in TABLE if row.library)
+
+
+def test_a_library_is_named_only_for_what_not_every_program_can_do():
+    found = programs.recognise("OpenAI/Python 3.49.0")
+
+    assert found and found.switches["temperature"]
+    assert found.hint(["temperature"], connected=True) == ""
+    hint = found.hint(["temperature", "message.content"], connected=True)
+    assert hint == f"openai for Python: {found.switches['message.content']}."
 
 
 def test_an_unknown_program_is_not_recognised():
-    assert programs.recognise("", ["stream"]) is None
-    assert programs.recognise("zyzzyva/47", ["stream"]) is None
+    assert programs.recognise("") is None
+    assert programs.recognise("zyzzyva/47") is None
 
 
 def test_values_of_the_contract_are_those_of_contract_py(monkeypatch):
     """With another contract, no text of the table has a value of this one."""
     values = (str(contract.MAX_TOKENS), contract.MODEL)
-    another = {"MAX_TOKENS": 47, "MODEL": "zyzzyva", "VERSION_PREFIX": "/v47"}
+    another = {"MAX_TOKENS": 47, "VERSION_PREFIX": "/v47"}
     monkeypatch.setattr(programs, "_CONTRACT", another)
     rows = programs.table.__wrapped__()
 
     texts = [text for row in rows for text in (row.setup, *row.switches.values())]
     assert any("max_tokens=47" in text for text in texts)
-    assert any("zyzzyva" in text for text in texts)
     assert any("end in /v47" in text for text in texts)
     for text in texts:
         assert not any(value in text for value in values), text
@@ -114,52 +126,11 @@ def test_a_wrong_name_of_a_value_is_an_error():
     ],
 )  # fmt: skip
 def test_an_agent_is_recognised_by_its_user_agent(user_agent: str, name: str):
-    found = programs.recognise(user_agent, ["stream", "tools"])
+    found = programs.recognise(user_agent)
 
-    assert found and found.name == name and found.certain
-
-
-def test_promptfoo_is_a_guess_from_the_two_fields_that_it_adds():
-    found = programs.recognise("node", ["temperature", "max_tokens"])
-    alone = programs.recognise("node", ["temperature"])
-
-    assert found and found.name == "promptfoo" and not found.certain
-    assert "omitDefaults: true" in found.hint(["temperature"], connected=True)
-    assert alone and alone.name == "fetch of Node"
-
-
-def test_a_request_without_a_user_agent_may_be_of_goose():
-    sent = ["messages.system", "stream", "stream_options", "tools", "max_tokens"]
-    found = programs.recognise("", sent)
-
-    assert found and found.name == "goose" and not found.certain
-    assert programs.recognise("") is None
+    assert found and found.name == name and not found.library
 
 
 @each_program()
 def test_a_program_that_can_never_comply_can_still_correct_its_base_url(row: Program):
     assert "base_url" in row.cannot or not row.cannot_remove("base_url")
-
-
-def test_programs_with_the_same_requests_share_a_name():
-    found = programs.recognise("OpenAI/Python 3.49.0", ["stream", "stream_options"])
-
-    assert found and found.name == "llm / magentic" and not found.certain
-
-
-def test_a_program_is_alone_only_if_no_other_has_its_user_agent():
-    def alone(user_agent: str) -> bool:
-        found = programs.recognise(user_agent, ["temperature"])
-        return found is not None and found.alone
-
-    assert alone("pydantic-ai/2.66.0") and alone("curl/8.5.0")
-    # Other programs use these libraries, whether they are in the table or not.
-    assert not alone("python-httpx/0.28.1")
-    assert not alone("OpenAI/Python 3.49.0")
-
-
-def test_the_first_row_with_the_user_agent_of_a_library_is_the_library():
-    agents = {row.user_agent.pattern for row in TABLE if row.library}
-    for agent in agents:
-        rows = [row for row in TABLE if row.user_agent.pattern == agent]
-        assert [row.library for row in rows] == [True] + [False] * (len(rows) - 1)

@@ -11,7 +11,7 @@ import pytest
 from readback import keys
 from readback.api.data import keyring as keyring_module
 from readback.api.data.keyring import Keyring
-from readback.api.shared.limiter import Limiter
+from readback.api.shared.created import Limiter
 from readback.api.shared.memory import Counters
 from tests.support.listener import Listener, api_without_database, listening
 from tests.support.raw_requests import assert_closing_refusal, code_of

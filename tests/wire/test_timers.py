@@ -173,7 +173,7 @@ def test_the_rest_of_a_refused_body_has_a_deadline_too() -> None:
         def find(self, head, key, forwarded, origin):
             return None
 
-        def begin(self, head, kind, key, forwarded, origin):
+        def begin(self, head, kind, key, forwarded, size, origin):
             return self.refuse("not_found", "")
 
         def refuse(self, code, detail, address=""):

@@ -1,4 +1,4 @@
-"""The port for TLS: what it negotiates, and what a client without TLS is told."""
+"""The port for TLS: what it negotiates, and that it serves nothing else."""
 
 import json
 import socket
@@ -11,23 +11,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.api import MODELS, Api, assert_refused, assert_success, draft
+from tests.support.api import MODELS, Api, assert_success
 from tests.support.authority import Authority
-from tests.support.metrics import metrics, requests_by_outcome
+from tests.support.metrics import metrics
 from tests.support.programs import needed_program
 from tests.support.raw_requests import pieces_of
 from tests.support.server import UNLIMITED, Server, ephemeral_server
 from tests.support.waiting import PATIENCE, wait_until
-from tests.support.wire import Answer, Connection, Endpoint, request
+from tests.support.wire import Connection, Endpoint, request
 
 HEAD_SECONDS = 2
 # The sweep that closes connections, the time to linger, and a busy machine.
 CLOSING_SECONDS = 20
-SENTENCE = (
-    "This port uses TLS, but the request was sent as plain HTTP; use https:// instead "
-    "of http:// in the base URL."
-)
-METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "BREW"]
 
 
 @dataclass(frozen=True)
@@ -77,70 +72,12 @@ def test_operators_see_when_the_certificate_expires(secured: Secured) -> None:
     assert shown == expiry
 
 
-def assert_told_to_use_https(answer: Answer, *, bodiless: bool = False) -> None:
-    sentence = assert_refused(answer, "malformed_request", bodiless=bodiless)
-    assert sentence == SENTENCE
-    assert answer.header("Connection") == "close"
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_plain_http_is_told_to_use_https(secured: Secured, method: str) -> None:
-    bodiless = method == "HEAD"
-    with secured.plain.connect() as connection:
-        connection.send(request(method, MODELS, secured.api.usual_fields))
-        assert_told_to_use_https(
-            connection.read_answer(bodiless=bodiless), bodiless=bodiless
-        )
-        connection.finish_sending()
-        assert connection.rest() == b""
-
-
-@pytest.mark.parametrize("method", ["GET", "HEAD"])
-@pytest.mark.parametrize("size", [1, 3, 6])
-def test_it_does_not_matter_how_the_bytes_are_cut(
-    secured: Secured, method: str, size: int
-) -> None:
-    bodiless = method == "HEAD"
-    raw = request(method, "/v1", [("Host", "x")])
-    with secured.plain.connect() as connection:
-        connection.send_in_segments(*pieces_of(raw, size))
-        assert_told_to_use_https(
-            connection.read_answer(bodiless=bodiless), bodiless=bodiless
-        )
-
-
-def test_a_client_that_closes_its_side_is_told(secured: Secured) -> None:
-    with secured.plain.connect() as connection:
-        connection.send(secured.models)
-        connection.finish_sending()
-        assert_told_to_use_https(connection.read_answer())
-
-
-def test_a_large_body_is_answered_without_a_reset(secured: Secured) -> None:
-    raw = request("POST", "/v1/files", [("Host", "x"), ("Content-Length", "5000000")])
-    with secured.plain.connect() as connection:
-        connection.send(raw + b"x" * 5_000_000)
-        assert_told_to_use_https(connection.read_answer())
-
-
-def test_nothing_else_is_ever_answered_in_the_clear(secured: Secured) -> None:
-    with secured.plain.connect() as connection:
-        for _ in range(3):
-            connection.send(secured.models + secured.api.chat_bytes(draft("x")))
-        received = connection.rest()
-    assert received.count(b"HTTP/1.1 ") == 1
-    assert received.startswith(b"HTTP/1.1 400 ")
-
-
-@pytest.mark.parametrize("sent", [b"", b"GET", b"GET /v1/mod"])
-def test_a_client_that_stops_or_never_closes_is_closed(
-    secured: Secured, sent: bytes
-) -> None:
+def without_tls(secured: Secured, sent: bytes) -> bytes:
+    """Return all that a client without TLS receives."""
     with secured.plain.connect(patience=HEAD_SECONDS + CLOSING_SECONDS) as connection:
         connection.send(sent)
-        received = connection.rest()
-    # Three letters may yet become a HEAD.
-    assert received.startswith(b"HTTP/1.1 400 ") == (len(sent) > 4)
+        connection.finish_sending()
+        return connection.rest()
 
 
 @pytest.mark.parametrize(
@@ -154,35 +91,20 @@ def test_a_client_that_stops_or_never_closes_is_closed(
     ids=["zeros", "a bad record", "SSL 2", "empty lines"],
 )
 def test_garbage_gets_no_http_answer(secured: Secured, garbage: bytes) -> None:
+    assert b"HTTP" not in without_tls(secured, garbage)
+
+
+def test_plain_http_gets_no_http_answer(secured: Secured) -> None:
+    assert b"HTTP" not in without_tls(secured, secured.models)
+
+
+def test_a_client_that_never_begins_a_handshake_is_closed(secured: Secured) -> None:
     with secured.plain.connect(patience=HEAD_SECONDS + CLOSING_SECONDS) as connection:
-        connection.send(garbage)
-        connection.finish_sending()
-        assert b"HTTP" not in connection.rest()
-
-
-def test_such_connections_are_counted_and_do_not_stay_open(secured: Secured) -> None:
-    ops_url = secured.server.ops_url
-    counted = ("other", "malformed_request")
-
-    def count() -> int:
-        return requests_by_outcome(ops_url).get(counted, 0)
-
-    before = count()
-    connections = [secured.plain.connect() for _ in range(50)]
-    try:
-        for connection in connections:
-            connection.send(secured.models)
-            assert_told_to_use_https(connection.read_answer())
-        wait_until(lambda: count() >= before + 50, "they are counted")
-        # None of the clients closes its end.
-        wait_until(
-            lambda: metrics(ops_url)["open_connections"] == 0,
-            "the server closes them",
-            CLOSING_SECONDS,
-        )
-    finally:
-        for connection in connections:
-            connection.__exit__(None, None, None)
+        assert connection.rest() == b""
+    wait_until(
+        lambda: metrics(secured.server.ops_url)["open_connections"] == 0,
+        "nothing is left open",
+    )
 
 
 def test_the_handshake_may_arrive_in_any_pieces(secured: Secured) -> None:
@@ -238,16 +160,6 @@ def run_curl(*arguments: str) -> str:
     done = subprocess.run([*command, *arguments], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout + done.stderr
-
-
-@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE", "OPTIONS"])
-def test_curl_shows_the_answer_to_plain_http(secured: Secured, method: str) -> None:
-    url = f"http://{secured.plain.authority}{MODELS}"
-    body = ["--data", "{}"] if method in ("POST", "PUT") else []
-    shown = run_curl("--request", method, *body, url)
-    assert shown.startswith("HTTP/1.1 400 Bad Request (malformed_request)\n")
-    assert f"X-Error-Detail: {SENTENCE}\n" in shown
-    assert shown.endswith('\n{"error":{"code":"malformed_request"}}')
 
 
 def test_curl_negotiates_http_1_1(secured: Secured) -> None:

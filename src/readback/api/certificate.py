@@ -1,10 +1,11 @@
-"""When the certificate of the API expires, for the metric and for the log.
+"""The certificate of the API: the TLS context of its listeners, and when it expires.
 
-The context of `http/tls.py` does not tell. OpenSSL goes on serving a certificate that
-has expired, and only clients notice.
+OpenSSL goes on serving a certificate that has expired, and only clients notice, so the
+end is in a metric and in the log.
 """
 
 import logging
+import ssl
 from datetime import UTC, datetime, timedelta
 from math import inf
 from pathlib import Path
@@ -14,6 +15,16 @@ log = logging.getLogger("readback.api")
 # Renewals are usually made 30 days before the end: with less, they have failed.
 SOON = timedelta(days=14)
 _DAY_SECONDS = 86_400.0
+
+
+def tls_context(certificate: Path, key: Path) -> ssl.SSLContext:
+    """Return the TLS settings of a listener, which offers HTTP/1.1 by ALPN."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    # RFC 7301 §3.2 would end the handshake if a client offers only other protocols.
+    # Like OpenSSL's other users, we go on without; the client may speak HTTP/1.1.
+    context.set_alpn_protocols(["http/1.1"])
+    return context
 
 
 def expiry(path: Path) -> int:

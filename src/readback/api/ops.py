@@ -64,6 +64,7 @@ class Ops(Collector):
         info: None,
         key: bytes,
         forwarded: bytes,
+        size: int,
         origin: RequestOrigin,
     ) -> bytes:
         if head.method not in (b"GET", b"HEAD"):
@@ -101,11 +102,10 @@ class Ops(Collector):
         replica has the database, that one can do better. Only the balancer knows, so
         it gets both answers.
         """
+        if ready:
+            ready = self._lifecycle.answer_check()
         body = _json(status=self._state(ready), errors=self._errors())
-        if self._lifecycle.is_stopping or not ready:
-            return _render(503, body)
-        self._lifecycle.note_readiness_check()
-        return _render(200, body)
+        return _render(200 if ready else 503, body)
 
     def _errors(self) -> list[str]:
         errors = self._health.errors()

@@ -6,32 +6,33 @@ gunicorn is the supervisor: it forks, restarts and signals.
 
 import asyncio
 import gc
+import resource
 import socket
 import time
 from collections.abc import Callable, Coroutine
 from functools import partial
+from math import inf
 from typing import Any, TypeVar, cast
 
 import uvloop
 
 from readback import listening
 from readback.api.accepting import Accept, Accepting
-from readback.api.certificate import ExpiryLog, expiry
-from readback.api.data.clerk import Clerk
+from readback.api.certificate import ExpiryLog, expiry, tls_context
+from readback.api.data.database import Database
 from readback.api.data.health import Health
 from readback.api.data.journal import ROUND_SECONDS, Journal
 from readback.api.data.keyring import Keyring
 from readback.api.data.store import Store
 from readback.api.data.unmatched import CAPACITY, UnmatchedRequests
-from readback.api.descriptors import Descriptors
 from readback.api.endpoints.exchange import Services
 from readback.api.endpoints.replies import Replies
 from readback.api.endpoints.routes import Api
 from readback.api.http.connection import Connection
 from readback.api.http.registry import ConnectionRegistry, Limits
-from readback.api.http.tls import TlsConnection, TlsContext
 from readback.api.ops import Ops
 from readback.api.shared.memory import KEY_LOOK_UPS, SharedMemory
+from readback.client_address import network
 from readback.config import Config
 from readback.contract import MAX_BODY_BYTES, MAX_HEAD_BYTES, MAX_HEAD_FIELDS
 from readback.lifecycle import SHORT_NOTICE_SECONDS
@@ -50,6 +51,13 @@ _KERNEL_BUFFER_BYTES = 64 * 1024
 _HANDSHAKE_SECONDS = 1.0
 _TLS_HANDSHAKE_SECONDS = 2.0
 _MOMENT_SECONDS = 0.05
+# Of the files that a worker may open, those that are not for connections: about 30, and
+# perhaps a copy of each listening socket to accept from. Otherwise a worker without
+# free descriptors could not even say what is wrong with it.
+_RESERVED_FILES = 96
+_FILES_PER_LISTENER = 2
+# How many of these refused connections may use while their clients read the answer.
+_REFUSED_CONNECTIONS = 32
 
 
 class ApiWorker(PlaneWorker):
@@ -72,9 +80,8 @@ class ApiWorker(PlaneWorker):
         uvloop.run(self._serve())
 
     async def _serve(self) -> None:
-        loop = asyncio.get_running_loop()
         self._handle_sigterm()
-        self._clerk.start(loop, self._keyring, self._journal, self._unmatched)
+        self._database.start(self._keyring, self._journal, self._unmatched)
         self._tick()  # so that the first answer has a date
         *listeners, ops_listener = self._listeners
         self._accepting = Accepting(
@@ -89,7 +96,7 @@ class ApiWorker(PlaneWorker):
         await self._tick_during(self._stop(ops_server))
         # From now on it refreshes no keys, which is no reason to distrust the others.
         self._counters.set("keys_confirmed", 0)
-        await self._clerk.stop()
+        await self._database.stop()
         self._report()
         self._counters.retire()
 
@@ -112,10 +119,10 @@ class ApiWorker(PlaneWorker):
         self._unmatched = UnmatchedRequests(
             CAPACITY if config.unmatched_requests else 0
         )
-        self._clerk = Clerk(Store(config), health, self._counters)
+        self._database = Database(Store(config), health, self._counters)
         self._keyring = Keyring(
             shared.key_rates,
-            self._clerk.look_up,
+            self._database.look_up,
             config.database_grace,
             partial(KEY_LOOK_UPS.observe, self._counters),
             self._rounds.note,
@@ -130,24 +137,26 @@ class ApiWorker(PlaneWorker):
             self._unmatched,
         )
         ops = Ops(shared.counters, health, self._keyring, self._lifecycle, config)
-        self._api_connections = ConnectionRegistry(api, limits(config))
+        self._api_connections = ConnectionRegistry(api, limits(config), network)
         self._ops_connections = ConnectionRegistry(ops, limits(config))
         certificate = config.tls_certificate
         expires = expiry(certificate) if certificate else 0
         self._counters.set("certificate_expires", expires)
         # One of the workers is enough.
         self._expiry_log = ExpiryLog(expires if self.place == 0 else 0)
-        self._descriptors = Descriptors(self._api_connections, len(self.sockets))
+        room = room_for_connections(len(self.sockets))
+        self._api_connections.max_connections = min(config.max_connections, room)
+        self._api_connections.max_answered_connections = room + _REFUSED_CONNECTIONS
 
     def _accept_api(self) -> Accept:
         """Return the function that accepts connections to the API from a socket."""
         certificate, key = self._config.tls_certificate, self._config.tls_key
+        accept = partial(_accept, partial(Connection, self._api_connections))
         if not certificate or not key:
-            return partial(_accept, partial(Connection, self._api_connections))
+            return accept
         return partial(
-            _accept,
-            partial(TlsConnection, self._api_connections),
-            ssl=TlsContext(certificate, key),
+            accept,
+            ssl=tls_context(certificate, key),
             # Before the first byte of a head, and no longer than for the head itself.
             ssl_handshake_timeout=self._config.head_timeout,
         )
@@ -245,23 +254,26 @@ class ApiWorker(PlaneWorker):
             lambda: self._shared.key_rates.tick(now, wall),
             lambda: self._api_connections.sweep(now),
             lambda: self._ops_connections.sweep(now),
-            lambda: self._clerk.begin_round(self._keyring.tick(now, wall), now, wall),
+            lambda: self._begin_round(now, wall),
             self._report,
         ]
         for step in steps:
             self._rounds.guard(step)
         self._rounds.tick(now)
 
+    def _begin_round(self, now: float, wall: float) -> None:
+        self._database.begin_round(self._keyring.tick(now, wall), now, wall)
+
     def _report(self) -> None:
         counters = self._counters
         counters.add("connections", self._api_connections.take_accepted())
-        counters.add("connections_refused", self._descriptors.tick())
+        counters.add("connections_refused", self._api_connections.take_refused())
         counters.set("open_connections", len(self._api_connections.connections))
         most = int(self._api_connections.max_connections)
         counters.set("max_open_connections", most)
         counters.set("known_keys", len(self._keyring))
         counters.set("waiting_keys", self._keyring.waiting)
-        counters.set("pending_rows", self._clerk.pending_rows)
+        counters.set("pending_rows", self._database.pending_rows)
         # Only if the round was complete, which began then and has ended.
         if (confirmed_at := self._keyring.confirmed_at) > self._rounds.last_at:
             counters.set("keys_confirmed", int(confirmed_at * 1000))
@@ -275,6 +287,14 @@ async def _accept(
     return await asyncio.get_running_loop().create_server(
         connection, sock=listener, backlog=listening.BACKLOG, **options
     )
+
+
+def room_for_connections(listeners: int) -> float:
+    """Return how many connections the limit on open files allows."""
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if files == resource.RLIM_INFINITY:
+        return inf
+    return max(1, files - _RESERVED_FILES - _FILES_PER_LISTENER * listeners)
 
 
 def limits(config: Config) -> Limits:

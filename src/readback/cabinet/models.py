@@ -246,8 +246,8 @@ class JournalEntry(models.Model):
         return self.endpoint == contract.MODELS
 
     @cached_property
-    def recognised(self) -> programs.RecognisedProgram | None:
-        return programs.recognise(self.user_agent, self.differences.split())
+    def recognised(self) -> programs.Program | None:
+        return programs.recognise(self.user_agent)
 
     @property
     def program(self) -> str:
@@ -256,21 +256,19 @@ class JournalEntry(models.Model):
 
 
 class UnmatchedRequest(models.Model):
-    """A request without an accepted key, or several equal ones of one network.
+    """Equal requests without an accepted key, for the few minutes they are shown."""
 
-    The API chooses the cell, and has a fixed number of them.
-    """
-
-    cell = models.IntegerField(primary_key=True)
-    network = models.BinaryField(max_length=NETWORK_DIGEST_LENGTH, db_index=True)
-    # Equal for equal requests of one network.
-    digest = models.BinaryField(max_length=16)
+    network = models.BinaryField(max_length=NETWORK_DIGEST_LENGTH)
     at = models.DateTimeField(db_index=True)
     endpoint = models.CharField(max_length=ENDPOINT_LENGTH, choices=_ENDPOINT_CHOICES)
     code = models.CharField(max_length=CODE_LENGTH)
     detail = _text(contract.MAX_DETAIL_LENGTH)
     user_agent = _text(contract.JOURNAL_USER_AGENT_LENGTH)
     requests = models.BigIntegerField(default=1)
+
+    class Meta:
+        # The rows of a network, the newest last.
+        indexes = [models.Index(fields=["network", "id"], name="cabinet_unmatched")]
 
     @property
     def status(self) -> int:

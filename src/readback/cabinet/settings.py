@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from readback import config as readback_config
-from readback import logs
+from readback import logs, setting_values
 from readback.cabinet import account_rules
 from readback.cabinet.mail import backends
 from readback.cabinet.serving import brand, databases, private_files, security_headers
@@ -16,6 +16,7 @@ from readback.cabinet.serving import brand, databases, private_files, security_h
 CONFIG = readback_config.read()
 _HERE = Path(__file__).parent
 _CABINET = urlsplit(CONFIG.effective_cabinet_url)
+_HOST = setting_values.host_field(_CABINET.hostname or "")
 _HTTPS = security_headers.is_https(CONFIG)
 BRAND = brand.read(CONFIG)
 # Links in e-mails are built only from this, because a request's Host can be forged.
@@ -47,6 +48,7 @@ MIDDLEWARE = [
     "readback.cabinet.middleware.security_headers",
     "django.middleware.security.SecurityMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "readback.cabinet.middleware.simple_cookies",
     "readback.cabinet.middleware.health",
     # Before the files of the packages, because it replaces favicon.ico.
     "readback.cabinet.middleware.brand_files",
@@ -120,13 +122,14 @@ DEFAULT_FROM_EMAIL = SERVER_EMAIL = backends.sender(CONFIG.mail_from, BRAND.send
 
 # Hosts, proxies, cookies and security headers
 
-ALLOWED_HOSTS = [_CABINET.hostname]
+ALLOWED_HOSTS = [_HOST]
 # In a container it listens on all addresses, and people open http://localhost:8001. No
 # site can have these names, so they do not help DNS rebinding.
 if CONFIG.cabinet_bind.accepts_loopback and not CONFIG.cabinet_url:
     ALLOWED_HOSTS += ["localhost", "127.0.0.1", "[::1]"]
 # Behind an HTTPS proxy, Django receives HTTP, so a form's Origin does not match.
-CSRF_TRUSTED_ORIGINS = [f"{_CABINET.scheme}://{_CABINET.netloc}"]
+_PORT = f":{_CABINET.port}" if _CABINET.port else ""
+CSRF_TRUSTED_ORIGINS = [f"{_CABINET.scheme}://{_HOST}{_PORT}"]
 if CONFIG.trusted_proxy_count:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 # Our middleware sends it; this tells `check --deploy` about it.

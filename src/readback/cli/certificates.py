@@ -7,6 +7,7 @@ what it refuses is examined here, to say both. Nothing here shows any part of a 
 import re
 import ssl
 from codecs import BOM_UTF8
+from collections.abc import Iterator
 from contextlib import suppress
 from ipaddress import ip_address
 from pathlib import Path
@@ -14,10 +15,7 @@ from pathlib import Path
 from readback.config import Config
 from readback.probe.connection.certificates import Certificate, read
 
-_CERTIFICATE = re.compile(
-    r"^-----BEGIN CERTIFICATE-----.*?^-----END CERTIFICATE-----",
-    re.DOTALL | re.MULTILINE,
-)
+_BEGIN, _END = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"
 _PRIVATE_KEY = re.compile(r"^-----BEGIN (\w+ )?PRIVATE KEY-----", re.MULTILINE)
 _ENCRYPTED = re.compile(r"-----BEGIN ENCRYPTED|^Proc-Type: 4,ENCRYPTED", re.MULTILINE)
 _WEAK = {
@@ -40,7 +38,7 @@ def check(config: Config) -> list[Certificate]:
     """Return the certificates of the chain; raise `UnusableCertificate`."""
     assert config.tls_certificate and config.tls_key
     setting = f"READBACK_TLS_CERTIFICATE: {config.tls_certificate}"
-    pems = _CERTIFICATE.findall(_text(setting, config.tls_certificate))
+    pems = list(_certificates(_text(setting, config.tls_certificate)))
     if not pems:
         raise UnusableCertificate(
             f"{setting} contains no certificate in PEM format",
@@ -64,6 +62,14 @@ def check(config: Config) -> list[Certificate]:
         reason = error.reason or ""
         raise _refusal(config.tls_certificate, config.tls_key, reason) from None
     return [read(ssl.PEM_cert_to_DER_cert(pem)) for pem in pems]
+
+
+def _certificates(text: str) -> Iterator[str]:
+    """Yield each certificate; one without its last line goes on until the next."""
+    # Divided at the first lines, so that no part of a file is searched twice.
+    for part in re.split(f"^(?={_BEGIN})", text, flags=re.MULTILINE)[1:]:
+        body, end, _ = part.partition(f"\n{_END}")
+        yield body + end
 
 
 def is_for(host: str, certificate: Certificate) -> bool:

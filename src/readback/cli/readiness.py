@@ -37,12 +37,13 @@ _NO_KEY = REFUSALS["invalid_key"]
 _ELSEWHERE = (400, 404)
 
 
-def passes(address: SocketAddress, path: str) -> bool:
-    """Return whether the listener at the address answers 200."""
+def has_started(address: SocketAddress, path: str, text: bytes = b"") -> bool:
+    """Return whether the listener at the address answers 200 and with this text."""
     try:
-        return get(f"http://localhost{path}", _LOCAL_SECONDS, address)[0] == 200
+        status, body = get(f"http://localhost{path}", _LOCAL_SECONDS, address)
     except (OSError, HTTPException, ValueError):
         return False
+    return status == 200 and text in body
 
 
 class Attempts:

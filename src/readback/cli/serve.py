@@ -33,10 +33,11 @@ from readback.config import Config
 from readback.contract import CHAT_PATH, MODEL
 from readback.lifecycle import SHORT_NOTICE_SECONDS
 from readback.listening import ListenerHold
+from readback.setting_values import Bind
 
 READY_SECONDS = 60
 _POLL_SECONDS = 0.02
-_ANY_PORT = "127.0.0.1:0"
+_ANY_PORT = Bind("127.0.0.1", 0), Bind("::1", 0)
 # Podman creates this file in every container.
 _PODMAN_MARK = Path("/run/.containerenv")
 
@@ -123,13 +124,18 @@ def _run(
 ) -> int:
     """Start both planes, print the message when they are ready, wait for their end."""
     # Here, because no other command needs an HTTP client.
-    from readback.cli.readiness import passes
+    from readback.cli.readiness import has_started
 
     settings.check_certificate(config)
     # The addresses are read now: the listeners may be closed afterwards.
+    ops, cabinet = (
+        (listener.family, listener.getsockname())
+        for listener in (sockets.ops, sockets.cabinet)
+    )
+    # Not /readyz and /healthz: before it stops, a plane gives notice to whoever asked.
     checks: list[Callable[[], bool]] = [
-        partial(passes, (listener.family, listener.getsockname()), path)
-        for listener, path in ((sockets.ops, "/readyz"), (sockets.cabinet, "/healthz"))
+        partial(has_started, ops, "/status", b'"status": "ready"'),
+        partial(has_started, cabinet, "/robots.txt"),
     ]
     shared, hold, pipe = SharedMemory(config), ListenerHold(), ResultPipe()
 
@@ -207,10 +213,7 @@ def _wait_until_ready(supervisor: Supervisor, checks: list[Callable[[], bool]]) 
     """Return True when all checks pass, False if a process exits or is stopped."""
     deadline = time.monotonic() + READY_SECONDS
     while supervisor.is_running():
-        # Each passes once: regular checks would look like a balancer, to which a plane
-        # gives notice before it stops.
-        checks = [check for check in checks if not check()]
-        if not checks:
+        if all(check() for check in checks):
             return True
         if time.monotonic() > deadline:
             supervisor.stop()
@@ -228,7 +231,7 @@ def _temporary_server() -> Iterator[tuple[Config, Listeners]]:
     """
     with TemporaryDirectory(prefix="readback-", ignore_cleanup_errors=True) as folder:
         for plane in ("API", "OPS", "CABINET"):
-            os.environ.setdefault(f"READBACK_{plane}_BIND", _ANY_PORT)
+            os.environ.setdefault(f"READBACK_{plane}_BIND", _any_port())
         os.environ.setdefault("READBACK_DATA_DIR", folder)
         os.environ.setdefault("READBACK_WORKERS", "1")
         # The test that started it has ended, and nobody else knows its address.
@@ -241,6 +244,16 @@ def _temporary_server() -> Iterator[tuple[Config, Listeners]]:
         os.environ["READBACK_OPS_BIND"] = str(bind_of(sockets.ops))
         os.environ["READBACK_CABINET_BIND"] = str(bind_of(sockets.cabinet))
         yield settings.load(), sockets
+
+
+def _any_port() -> str:
+    """Return an address of this machine with any free port; not every one has IPv4."""
+    ipv4, ipv6 = _ANY_PORT
+    try:
+        listeners.check_can_listen(ipv4)
+    except OSError:
+        return str(ipv6)
+    return str(ipv4)
 
 
 def _print_text(config: Config, account: dict[str, str], *, ephemeral: bool) -> None:

@@ -48,14 +48,20 @@ def written_before_commit() -> Iterator[None]:
 
     Ask nothing inside: a transaction of SQLite makes all other writers wait.
     """
-    from django.db import transaction
+    from django.db import Error, transaction
 
+    is_written = False
     try:
         with transaction.atomic():
             yield
             sys.stdout.flush()
+            is_written = True
     except OutputError as error:
         raise Failure(f"{error.sentence} Nothing was changed.") from None
+    except Error:
+        if is_written:
+            click.echo("Do not use what is printed above: it was not stored.", err=True)
+        raise
 
 
 # The text layer, not the file below it, turns errors into ours: a Ctrl-C between a

@@ -88,15 +88,15 @@ class JournalDatabase:
         """Return what the journal of a key has, the oldest first."""
         found = []
         for row in self._rows(_JOURNAL, key):
-            agent, differences = row["user_agent"], tuple(row["differences"].split())
-            recognised = programs.recognise(agent, differences)
+            agent = row["user_agent"]
+            recognised = programs.recognise(agent)
             request = ArrivedRequest(
                 requests=row["requests"],
                 outcome=row["code"] or ACCEPTED,
                 status=row["status"],
                 endpoint=row["endpoint"],
                 program=recognised.name if recognised else agent,
-                differences=differences,
+                differences=tuple(row["differences"].split()),
             )
             found.append(request)
         return found

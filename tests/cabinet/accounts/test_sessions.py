@@ -190,3 +190,15 @@ def test_expired_sessions_and_no_others_are_deleted(alice, clock):
 
     assert Session.objects.count() == 2
     assert still_on.is_logged_in
+
+
+def test_cookies_of_other_sites_are_read_without_their_escapes(owner):
+    # Some versions of Python take a time that grows with the square of the escapes.
+    cookies = {name: one.value for name, one in owner.client.cookies.items()}
+    ours = "; ".join(f"{name}={value}" for name, value in cookies.items())
+    hostile = '"' + "\\" * 8_000 + '"'
+
+    answer = owner.get("/keys/", HTTP_COOKIE=f"other={hostile}; {ours}")
+
+    assert answer.status_code == 200  # the session is known
+    assert {"other": "", **cookies} == answer.wsgi_request.COOKIES

@@ -18,7 +18,6 @@ pytestmark = pytest.mark.usefixtures("unsent_mails")
 
 
 # What ShellGPT always sends.
-SHELL_GPT = ("messages.system", "temperature", "top_p", "stream")
 
 
 def test_a_key_without_requests_says_so(alice, key):
@@ -133,22 +132,21 @@ def test_tls_is_among_what_works_if_the_address_has_it(alice, key):
 def test_a_change_names_the_setting_of_the_program(alice, key):
     curl, library = "curl/8.5.0", "OpenAI/Python 3.49.0"
     refused(key, "unsupported_media_type", 415, "x", **sent_by(curl, "content-type"))
-    refused(key, "unknown_field", 400, "x", **sent_by(library, "n"))
+    refused(key, "invalid_content", 400, "x", **sent_by(library, "message.content"))
 
     words = words_of(logged_in(alice).get(f"/keys/{key.pk}/"))
 
     assert "curl: -H 'Content-Type: application/json'" in words
-    assert "If you use Haystack: generation_kwargs=" in words
-    assert "perhaps Haystack OpenAI/Python 3.49.0" in words
+    assert "openai for Python: pass content as a string" in words
+    assert "openai for Python OpenAI/Python 3.49.0" in words
 
 
 def test_a_program_that_cannot_comply_is_told_that_this_is_fine(alice, key):
-    differences = sent_by("OpenAI/Python 3.49.0", *SHELL_GPT)
-    refused(key, "unknown_field", 400, "x", **differences)
+    refused(key, "unknown_field", 400, "x", **sent_by("Zed/1.0", "temperature"))
 
     words = words_of(logged_in(alice).get(f"/keys/{key.pk}/"))
 
-    assert "If you use ShellGPT, it cannot be made to comply. That is fine" in words
+    assert "Zed cannot be made to comply. That is fine" in words
 
 
 def test_differences_are_counted(alice, key):

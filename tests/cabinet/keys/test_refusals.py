@@ -30,24 +30,23 @@ def test_details_leave_out_the_advice_that_is_shown(user_agent):
         assert finding.startswith("It differs.")
         for each in ids:
             assert differences.advice(each) not in finding
-        assert "curl: " not in finding and "If you use" not in finding
+        assert "curl: " not in finding and "openai for Python" not in finding
 
 
 def test_details_leave_out_that_a_program_cannot_comply():
     never = [row for row in programs.table() if "*" in row.cannot]
     assert never
     for program in never:
-        recognised = programs.RecognisedProgram((program,), (), alone=True)
-        detail = f"It differs. {recognised.hint(['zebra'], connected=True)}"
+        detail = f"It differs. {program.hint(['zebra'], connected=True)}"
         row = JournalEntry(
             accepted=False, code="unknown_field", detail=detail, differences="zebra"
         )
-        row.recognised = recognised
+        row.recognised = program
         assert refusals.explain(row).finding == "It differs."
 
 
 def test_details_leave_out_that_a_program_cannot_switch():
-    recognised = programs.recognise("codex_exec/0.166.0", ["/responses"])
+    recognised = programs.recognise("codex_exec/0.166.0")
     assert recognised
     row = JournalEntry(
         accepted=False,

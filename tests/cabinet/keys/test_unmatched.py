@@ -11,11 +11,11 @@ from django.db import connection
 from django.test import override_settings
 from django.test.utils import CaptureQueriesContext
 
-from readback.api.data.store import Store
-from readback.api.data.unmatched import UnmatchedEvent
+from readback.api.data.store import Store, UnmatchedEvent
 from readback.cabinet.keys import services
 from readback.cabinet.models import Key
 from readback.config import Config
+from readback.contract import UNMATCHED_ROWS
 from tests.cabinet.owners import BOB, account, entry, logged_in
 from tests.cabinet.visitor import Visitor, text_of, words_of
 from tests.cabinet.which_database import ON_BOTH
@@ -35,9 +35,8 @@ def sent(
     """Write a request in the way of the API."""
     request = UnmatchedEvent(address, "chat", "invalid_key", MISSING, "curl/8.5.0")
     store = Store(Config(database_url=settings.CONFIG.database_url))
-    store.unmatched.write(
-        {request._replace(**fields): requests}, time.time() - seconds_ago
-    )
+    counts = {request._replace(**fields): requests}
+    store.write_unmatched(counts, time.time() - seconds_ago)
     store.close()
 
 
@@ -111,6 +110,24 @@ def test_the_last_request_comes_first(alice, key):
     words = waiting(logged_in(alice), key)
     places = [words.index(f"Number {number}.") for number in range(5)]
     assert places == sorted(places, reverse=True)
+
+
+@ON_BOTH
+def test_equal_requests_are_shown_once_with_their_number(alice, key):
+    sent(requests=2, seconds_ago=30)
+    sent(user_agent="my-program/1.0")
+    sent(requests=3)
+    words = waiting(logged_in(alice), key)
+    assert words.count("chat 401 invalid_key") == 2
+    assert words.index("invalid_key ×5") < words.index("my-program/1.0")
+
+
+@ON_BOTH
+def test_the_last_kinds_of_requests_are_shown(alice, key):
+    for number in range(UNMATCHED_ROWS + 2):
+        sent(detail=f"Number {number}.")
+    words = waiting(logged_in(alice), key)
+    assert "Number 2." in words and "Number 1." not in words
 
 
 @ON_BOTH

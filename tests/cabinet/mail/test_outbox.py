@@ -271,3 +271,31 @@ def test_mails_are_counted_exactly_by_parallel_senders():
 
     assert in_parallel(finish, 8) == [None] * 8
     assert outbox.totals()["sent"] == 8
+
+
+def test_a_mail_that_two_senders_have_sent_is_counted_once():
+    add()
+    mail = outbox.claim()
+
+    outbox.finish(mail, outbox.MailOutcome.SENT)
+    outbox.finish(mail, outbox.MailOutcome.SENT)  # whose claim had ended
+
+    assert outbox.totals()["sent"] == 1
+
+
+def test_a_round_with_a_backlog_does_not_keep_others_waiting():
+    done: list[str] = []
+
+    def endless() -> bool:
+        done.append("endless")
+        return True
+
+    def other() -> bool:
+        done.append("other")
+        return False
+
+    sender = outbox.Sender(endless, other)
+    sender._remind()
+    sender._remind()
+
+    assert done == ["endless", "other"] * 2

@@ -104,3 +104,11 @@ def test_an_error_is_described_in_the_log_and_not_on_the_page(tmp_path):
         assert "OperationalError" in server.stderr
         assert "Internal Server Error: accounts/" in server.stderr
         assert "0123456789abcdef" not in server.stderr
+
+
+def test_a_cabinet_can_have_an_ipv6_address_in_any_form(tmp_path):
+    url = "http://[2001:DB8:0:0::1]:8001"
+    with cabinet_server(tmp_path, {"READBACK_CABINET_URL": url}) as server:
+        for host, status in (("[2001:db8::1]:8001", 200), ("[2001:db8::2]:8001", 400)):
+            answer = httpx.get(f"{server.url}/", headers={"Host": host})
+            assert answer.status_code == status, host

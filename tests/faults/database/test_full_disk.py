@@ -176,6 +176,20 @@ def test_a_full_disk_is_said_to_visitors_and_operators(server, fault):
     assert doctor(server) == (0, {})
 
 
+def test_a_key_that_a_full_disk_does_not_store_is_not_to_be_used(server, fault):
+    alice, environment = "alice@example.org", server.environment
+    run_command(environment, "account", "create", alice, "--confirmed")
+    run_command(environment, "key", "create", alice)
+    with fault(server) as prefix:
+        for command in (("rotate", "1", "--yes"), ("create", alice)):
+            done = run_command(environment, "key", *command, prefix=prefix)
+            assert done.returncode == 3, done.stderr
+            is_shown = "Do not use what is printed above" in done.stderr
+            assert bool(done.stdout) is is_shown, done
+            if fault is full_file_system:  # it is full when the change is committed
+                assert is_shown
+
+
 def test_an_unreachable_postgresql_is_unavailable_and_no_error_of_ours(
     gated: GatedPostgres, tmp_path: Path
 ):

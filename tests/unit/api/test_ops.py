@@ -13,7 +13,7 @@ from readback.api.data.health import Health
 from readback.api.data.keyring import Keyring
 from readback.api.http.head import Head
 from readback.api.ops import STRICT_SECONDS, Ops
-from readback.api.shared.limiter import Limiter
+from readback.api.shared.created import Limiter
 from readback.api.shared.memory import Counters
 from readback.config import Config
 from readback.lifecycle import Lifecycle
@@ -44,7 +44,7 @@ def confirm(counters: Counters, worker: int, seconds_ago: float = 0.0) -> None:
 
 def answer(ops: Ops, path: bytes) -> bytes:
     head = Head(b"GET", path, [(b"host", b"localhost")], is_http_10=False)
-    return ops.begin(head, None, b"", b"", NO_ORIGIN)
+    return ops.begin(head, None, b"", b"", 0, NO_ORIGIN)
 
 
 def status(ops: Ops, path: bytes) -> bytes:
@@ -109,18 +109,26 @@ def test_the_status_says_what_does_not_work(counters):
     assert shown_status(ops)["status"] == "stopping"
 
 
-def test_the_status_is_not_the_check_of_a_balancer(counters, monkeypatch):
-    checks = []
-    lifecycle = Lifecycle()
-    monkeypatch.setattr(lifecycle, "note_readiness_check", lambda: checks.append(1))
-    keyring = Keyring(Limiter(1, 1), lambda digest: None, 900.0)
-    keyring.confirm(time.monotonic())
-    ops = Ops(counters, Health(counters.row(0)), keyring, lifecycle, Config())
+@pytest.mark.parametrize(
+    ("path", "is_check"),
+    [
+        (b"/readyz", True),
+        (b"/readyz/strict", True),
+        (b"/status", False),
+        (b"/healthz", False),
+        (b"/metrics", False),
+    ],
+)
+def test_one_check_of_readiness_makes_a_balancer(ops, path, is_check):
+    assert status(ops, path) == b"200"
+    assert ops._lifecycle.is_watched is is_check
 
-    answer(ops, b"/status")
-    assert not checks
-    answer(ops, b"/readyz")
-    assert checks
+
+def test_a_check_that_is_not_answered_with_ready_makes_no_balancer(counters):
+    keyring = Keyring(Limiter(1, 1), lambda digest: None, 900.0)
+    ops = Ops(counters, Health(counters.row(0)), keyring, Lifecycle(), Config())
+    assert status(ops, b"/readyz") == b"503"
+    assert not ops._lifecycle.is_watched
 
 
 def samples(ops: Ops, accept: bytes = b"") -> tuple[str, str]:
@@ -128,7 +136,7 @@ def samples(ops: Ops, accept: bytes = b"") -> tuple[str, str]:
     fields = [(b"host", b"localhost"), (b"accept", accept)]
     head = Head(b"GET", b"/metrics", fields, is_http_10=False)
     top, _, text = (
-        ops.begin(head, None, b"", b"", NO_ORIGIN).decode().partition("\r\n\r\n")
+        ops.begin(head, None, b"", b"", 0, NO_ORIGIN).decode().partition("\r\n\r\n")
     )
     return top.partition("Content-Type: ")[2].partition("\r\n")[0], text
 

@@ -48,8 +48,8 @@ class Sqlite:
     )
     # Locks the whole database for writing, so no row needs a lock.
     begin = "BEGIN IMMEDIATE"
-    # Appended to a SELECT to lock its rows: all of them, or only unlocked ones.
-    lock = lock_skip_locked = ""
+    # Appended to a SELECT to lock those of its rows that nobody else has locked.
+    lock_skip_locked = ""
     # When a key expires, in a form that `seconds` understands.
     expires_at = "k.expires_at"
     # Few: the statement runs in this process, and the event loop may have to wait for
@@ -147,7 +147,6 @@ class Postgresql:
 
     # SET LOCAL, because behind PgBouncer other clients share the session.
     begin = "BEGIN; SET LOCAL lock_timeout = '200ms'; SELECT pg_current_xact_id()::text"
-    lock = "FOR NO KEY UPDATE"
     lock_skip_locked = "FOR NO KEY UPDATE SKIP LOCKED"
     # The driver has no form for infinity, and would fail for all rows of the statement.
     expires_at = "extract(epoch FROM k.expires_at)::float8"

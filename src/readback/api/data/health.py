@@ -1,6 +1,6 @@
 """Whether this worker can read from and write to the database.
 
-The database thread reports, operators ask (`ops.py`), and each change is logged once.
+`database.py` reports, operators ask (`ops.py`), and each change is logged once.
 Unexpected errors in the periodic work of the event loop are reported here, too. Nothing
 here decides what becomes of a request.
 """
@@ -63,9 +63,8 @@ class DependencyStatus:
 class RoundErrors:
     """Unexpected errors in the rounds of a worker; only its event loop uses this.
 
-    A round is the periodic work, and what the database thread has delivered since the
-    last one. What fails is left out, and the round goes on, but it does not count as
-    complete.
+    A round is the periodic work, and what the database has answered since the last one.
+    What fails is left out, and the round goes on, but it does not count as complete.
     """
 
     def __init__(self, counters: WorkerCounters) -> None:

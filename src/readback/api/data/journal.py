@@ -1,9 +1,10 @@
-"""What happened, counted: equal outcomes are merged until the clerk fetches them.
+"""What happened, counted: equal outcomes are merged until they are written.
 
-An outcome that is new, or that has not occurred for a while, is written in the same
-round. While it goes on, it is written at growing intervals: the rows of a key follow
-the number of its outcomes, not how long or how often it is used. A few callers with the
-same outcome have a tally each, and all further ones share one.
+The first few times, an outcome is written in the same round. While it goes on, it is
+written once in an interval: the rows of a key follow the number of its outcomes, not
+how long or how often it is used. A few callers with the same outcome have a tally each,
+and all further ones share one, so a client whose address changes with every request
+makes no more rows than any other.
 
 Only the event loop's thread uses a journal. An event names a key by its digest: the id
 of its row may belong to another key after the database was restored. An event never
@@ -11,8 +12,8 @@ contains a text, a body or a key.
 """
 
 from collections.abc import Callable
-from math import ceil, inf
-from random import uniform
+from math import ceil
+from random import random
 from typing import NamedTuple
 
 from readback.api.shared.memory import ACCEPTED
@@ -21,14 +22,15 @@ from readback.shared_counters import WorkerCounters
 
 # Between two rounds of a worker, each of which writes what is due.
 ROUND_SECONDS = 0.5
+# How often an outcome is written at once before it has to wait for its interval.
+AT_ONCE = 3
 # Callers with the same outcome that have a tally each. A caller is an address and what
 # its program calls itself.
 CALLERS = 4
-# Outcomes that may wait to be written. With more, details are left out so that outcomes
-# merge, and counts stay exact; with twice as many, new outcomes are dropped.
-MAX_PENDING = 10_000
-# Outcomes that may go on. With more, all are written in every round, and forgotten.
-MAX_GOING_ON = 10_000
+# Tallies that go on or wait to be written. With more, all are written in every round,
+# and forgotten. With twice as many, details are left out so that outcomes merge, and
+# counts stay exact; with three times as many, new outcomes are dropped.
+MAX_TALLIES = 10_000
 
 
 class Event(NamedTuple):
@@ -67,8 +69,8 @@ class Tally:
 
     # fmt: off
     __slots__ = (
-        "answer_bytes", "at", "counted", "due", "event", "interval", "last_created",
-        "open", "request_bytes", "requests",
+        "answer_bytes", "at", "counted", "due", "event", "last_created", "open",
+        "request_bytes", "requests",
     )
     # fmt: on
 
@@ -79,9 +81,9 @@ class Tally:
         # How many of them the metrics contain, and when the last of these was added.
         self.counted = 0
         self.at = 0.0
-        # When it may be written, on the monotonic clock.
-        self.due = -inf
-        self.interval = ROUND_SECONDS
+        # On the monotonic clock: when it may be written as often as a new one. It is a
+        # GCRA, as in `shared/rates.py`.
+        self.due = 0.0
         self.last_created = 0
         self.request_bytes = 0
         self.answer_bytes = 0
@@ -92,12 +94,11 @@ class Tally:
         self.request_bytes = request_bytes
         self.answer_bytes = answer_bytes
 
-    def take_counted(self, due: float) -> "Tally":
+    def take_counted(self) -> "Tally":
         """Return what the metrics contain as a tally that counts no more."""
         taken = Tally(self.event)
         taken.open = False
-        taken.requests, taken.at, taken.due = self.counted, self.at, due
-        taken.interval = self.interval
+        taken.requests, taken.at = self.counted, self.at
         taken.request_bytes = self.request_bytes
         taken.answer_bytes = self.answer_bytes
         self.requests -= self.counted
@@ -112,16 +113,16 @@ class Journal:
         self,
         counters: WorkerCounters,
         note_error: Callable[[Exception], None] = lambda error: None,
-        longest_interval: float = 10.0,
+        interval: float = 10.0,
     ) -> None:
         self._counters = counters
         # Called with each unexpected error of a single tally, which is then dropped.
         self._note_error = note_error
-        self._longest = longest_interval
-        self._hour = 0
+        self._interval = interval
         # The open tallies of each key, and how many they are.
         self._keys: dict[bytes, dict[EventFields, Tally]] = {}
         self._open = 0
+        # What is to be written, by event and hour.
         self._closed: dict[tuple[Event, int], Tally] = {}
 
     def open(self, fields: EventFields) -> Tally:
@@ -148,48 +149,46 @@ class Journal:
 
         `is_urgent` returns whether what is known of a key must not wait.
         """
-        hour, self._hour = self._hour, int(wall // 3600)
-        is_crowded = self._open > MAX_GOING_ON
-        at_once = is_crowded or not self._longest
+        is_crowded = len(self) + self._open > MAX_TALLIES
+        interval = 0.0 if is_crowded else self._interval
+        allowance = (AT_ONCE - 1) * interval
         for tallies in list(self._keys.values()):
             for tally in list(tallies.values()):
-                event = tally.event
                 try:
-                    if tally.counted and hour != self._hour:
-                        # Usage is counted by hours.
-                        self._keep(tally.take_counted(tally.due))
                     if new := tally.requests - tally.counted:
+                        event = tally.event
                         self._counters.add((event.endpoint, event.code), new)
                         tally.counted, tally.at = tally.requests, wall
                     if not tally.requests:
-                        self._let_rest(tally, now)
-                    elif at_once or now >= tally.due or is_urgent(event.digest):
-                        self._keep(tally.take_counted(now))
-                        self._defer(tally, now)
-                    if is_crowded and tally.open:
-                        self._forget(tally)
+                        if now >= tally.due or is_crowded:
+                            self._forget(tally)
+                    elif (
+                        not interval
+                        or now >= tally.due - allowance
+                        or is_urgent(tally.event.digest)
+                    ):
+                        self._keep(tally.take_counted())
+                        # The first pause is shortened at random, so that what began
+                        # together is not always written together.
+                        share = random() if tally.due <= now else 1.0
+                        tally.due = max(tally.due, now) + share * interval
                 except Exception as error:
                     self._note_error(error)
                     self.drop([tally])
                     if tally.open:
                         self._forget(tally)
 
-    def fetch(
-        self, now: float, last_created: Callable[[bytes, int], int]
-    ) -> list[Tally]:
-        """Return everything that is ready to be written.
+    def fetch(self, last_created: Callable[[bytes, int], int]) -> list[Tally]:
+        """Return everything that is to be written.
 
         `last_created` returns how far the answers to a key will be numbered. Its second
         argument is how much `created` has grown by the requests or with the clock.
         """
         closed, self._closed = self._closed, {}
         ready = []
-        for place, tally in closed.items():
-            if tally.due > now and self._longest:
-                self._closed[place] = tally
-                continue
+        for tally in closed.values():
             try:
-                advance = max(tally.requests, ceil(tally.interval))
+                advance = max(tally.requests, ceil(self._interval), 1)
                 tally.last_created = last_created(tally.event.digest, advance)
             except Exception as error:
                 self._note_error(error)
@@ -210,7 +209,7 @@ class Journal:
 
     def hurry(self) -> None:
         """Write everything in every round from now on: the worker is stopping."""
-        self._longest = 0.0
+        self._interval = 0.0
 
     def __len__(self) -> int:
         """Return how many rows are closed and not written."""
@@ -218,12 +217,11 @@ class Journal:
 
     def _begin(self, event: Event, own: dict[EventFields, Tally]) -> Tally:
         """Return a new tally, or the one that an event shares with similar ones."""
-        for shared in (event.of_any_caller, event.plain):
-            if shared in own:
-                return own[shared]
         event = self._shared(event, own)
+        if event in own:
+            return own[event]
         tally = Tally(event)
-        if self._open >= MAX_GOING_ON + 2 * MAX_PENDING:
+        if len(self) + self._open >= 3 * MAX_TALLIES:
             tally.open = False  # so that no caller keeps it
             self._counters.add((event.endpoint, event.code))
             self._counters.add("journal_dropped")
@@ -235,35 +233,22 @@ class Journal:
 
     def _shared(self, event: Event, own: dict[EventFields, Tally]) -> Event:
         """Return an event as it is, or as it is counted together with others."""
-        if self._open >= MAX_GOING_ON + MAX_PENDING or len(own) >= JOURNAL_ROWS:
+        is_crowded = len(self) + self._open >= 2 * MAX_TALLIES
+        if is_crowded or len(own) >= JOURNAL_ROWS:  # more than are shown
             return event.plain
         alike = event.of_any_caller
+        if alike in own:
+            return alike
         agents = [
-            tally.event.user_agent
-            for tally in own.values()
-            if tally.event.of_any_caller == alike
+            each.event.user_agent
+            for each in own.values()
+            if each.event.of_any_caller == alike
         ]
         if len(agents) < CALLERS:
             return event
         if set(agents) == {event.user_agent}:
             return event._replace(address=SEVERAL_ADDRESSES)
         return alike
-
-    def _defer(self, tally: Tally, now: float) -> None:
-        """Set the next time for a tally that goes on."""
-        grows = tally.interval < self._longest
-        tally.interval = min(2 * tally.interval, self._longest)
-        # So that what began together is not always written together.
-        tally.due = now + tally.interval * (uniform(0.5, 1) if grows else 1)
-
-    def _let_rest(self, tally: Tally, now: float) -> None:
-        """Let the next request be written at once if an interval was without any."""
-        if now < tally.due:
-            return
-        tally.interval = ROUND_SECONDS
-        # Until then, the caller is one of the few.
-        if now >= tally.due + self._longest:
-            self._forget(tally)
 
     def _forget(self, tally: Tally) -> None:
         tally.open = False
@@ -276,15 +261,15 @@ class Journal:
 
     def _keep(self, tally: Tally) -> None:
         """Keep a closed tally; equal events of one hour merge."""
+        # Usage is counted by hours.
         hour = int(tally.at // 3600)
-        if len(self._closed) >= MAX_PENDING and (tally.event, hour) not in self._closed:
+        if len(self) >= 2 * MAX_TALLIES and (tally.event, hour) not in self._closed:
             tally.event = tally.event.plain
         held = self._closed.get((tally.event, hour))
         if held is not None:
             held.requests += tally.requests
             held.at = max(held.at, tally.at)
-            held.due = min(held.due, tally.due)
-        elif len(self._closed) < 2 * MAX_PENDING:
+        elif len(self) < 3 * MAX_TALLIES:
             self._closed[tally.event, hour] = tally
         else:
             self.drop([tally])

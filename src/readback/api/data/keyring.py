@@ -1,9 +1,9 @@
 """The keys that this worker knows, and the requests that wait for one it does not.
 
 A record is found by its digest, or held by a connection whose client repeats its head;
-either way `accepted` is current: the clerk asks the database about every record twice a
-second and writes the result here. Only the event loop's thread uses a keyring; there is
-no I/O and no lock.
+either way `accepted` is current: `database.py` asks about every record twice a second
+and writes the result here. Only the event loop's thread uses a keyring; there is no I/O
+and no lock.
 
 A digest is the only name of a key: the id of its row may belong to another key after
 the database was restored. If a record cannot be brought up to date, it is forgotten and
@@ -17,7 +17,7 @@ from math import inf
 from typing import Any
 
 from readback.api.data.store import KeyRow, KeyRows
-from readback.api.shared.limiter import Limiter
+from readback.api.shared.created import Limiter
 
 # A record unused for this long is forgotten; the next use looks it up again.
 IDLE_SECONDS = 60.0
@@ -36,7 +36,7 @@ class Record:
 
     # fmt: off
     __slots__ = (
-        "accepted", "digest", "exchange", "row", "slot", "used_at",
+        "accepted", "digest", "exchanges", "row", "slot", "used_at",
     )
     # fmt: on
 
@@ -46,9 +46,9 @@ class Record:
         self.slot = slot
         self.used_at = used_at
         self.accepted = False
-        # What answers its requests, as long as they come with the same head from the
-        # same address. Not by its type, whose module needs this one.
-        self.exchange: Any = None
+        # What answers its requests, by what their heads say. Not by their types, whose
+        # modules need this one.
+        self.exchanges: dict[Any, Any] = {}
 
 
 class DatabaseUnavailable:
@@ -233,7 +233,7 @@ class Keyring:
         record = self._records.pop(digest, None)
         if record is not None:
             record.accepted = False
-            record.exchange = None  # which keeps the record, too
+            record.exchanges.clear()  # which keep the record, too
 
     def _tell(self, digest: bytes, found: Found) -> None:
         if digest not in self._waiting:

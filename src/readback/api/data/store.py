@@ -1,22 +1,21 @@
 """The SQL statements of the data plane, for SQLite and PostgreSQL.
 
 The tables belong to the cabinet's migrations; a test runs each statement on both
-databases. Statements are written once, with `?`; `dialects.py` has the differences,
-and `unmatched.py` the statements about requests without an accepted key.
+databases. Statements are written once, with `?`; `dialects.py` has the differences.
 Each method runs a few statements of bounded size, and each statement works on many
 rows, so the number of statements does not follow the number of requests. Only the
 database thread uses a store.
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
 from readback import contract
 from readback.api.data.dialects import StoreError, dialect, marks
 from readback.api.data.journal import Tally
-from readback.api.data.unmatched import UnmatchedTable
+from readback.client_address import network_digest
 from readback.config import Config
 
 KEYS_PER_LOOK_UP = 500
@@ -27,6 +26,9 @@ ROWS_PER_CLEANING = 1000
 # Keys whose journal is not due to be trimmed; beyond this many they are forgotten.
 _MAX_UNTRIMMED = 10_000
 _DAY = 86_400
+# However many arrive, only the newest unmatched requests are kept. One address cannot
+# fill this in ten minutes on two workers.
+UNMATCHED_KEPT = 20_000
 
 # An account is confirmed if allauth has verified its primary e-mail address.
 _KEYS = """
@@ -38,10 +40,10 @@ FROM cabinet_key k JOIN cabinet_user u ON u.id = k.owner_id
 WHERE k.digest {among}
 """
 # Rows of usage and journal refer to their key's row, which is locked until the end of
-# the transaction so that it cannot be deleted meanwhile. Always in the same order, so
-# that two workers cannot deadlock. Ids are asked for each time: after the database was
-# restored, they may be those of other keys.
-_LOCK = "SELECT digest, id FROM cabinet_key WHERE digest {among} ORDER BY id {lock}"
+# the transaction so that it cannot be deleted meanwhile. Rows that others have locked
+# are skipped, so workers neither wait for each other nor deadlock. Ids are asked for
+# each time: after the database was restored, they may be those of other keys.
+_LOCK = "SELECT digest, id FROM cabinet_key WHERE digest {among} {lock}"
 _EXISTING = "SELECT digest FROM cabinet_key WHERE digest {among}"
 _USAGE = """
 INSERT INTO cabinet_usage (key_id, hour, endpoint, code, requests) VALUES {rows}
@@ -77,6 +79,20 @@ _CLEAN = """
 DELETE FROM {table} WHERE id IN (
     SELECT id FROM {table} WHERE {time} {is_beyond} ? ORDER BY {time} LIMIT ?)
 """
+_NETWORK_KEY = "SELECT key FROM cabinet_networkkey"
+_UNMATCHED = """
+INSERT INTO cabinet_unmatchedrequest (network, at, endpoint, code, detail, user_agent,
+    requests)
+VALUES {rows}
+"""
+# What another worker has locked at this moment, it is deleting itself.
+_DELETE_UNMATCHED = """
+DELETE FROM cabinet_unmatchedrequest WHERE id IN (
+    SELECT id FROM cabinet_unmatchedrequest
+    WHERE at < ? OR at > ?
+        OR id <= (SELECT max(id) FROM cabinet_unmatchedrequest) - ?
+    ORDER BY id {lock})
+"""
 
 
 class KeyRow(NamedTuple):
@@ -91,6 +107,16 @@ class KeyRow(NamedTuple):
 
 # By digest. The value is an exception if the row cannot be understood.
 KeyRows = dict[bytes, KeyRow | Exception]
+
+
+class UnmatchedEvent(NamedTuple):
+    """One kind of request without an accepted key, from one address."""
+
+    address: str
+    endpoint: str
+    code: str
+    detail: str
+    user_agent: str
 
 
 class CommitInDoubt(StoreError):
@@ -114,11 +140,8 @@ class Store:
         self._journal_seconds = config.journal_days * _DAY
         self._connection: Any = None
         self._statements = 0
-        self._skip_locked = False
         self._untrimmed: defaultdict[int, int] = defaultdict(int)
-        self.unmatched = UnmatchedTable(
-            self._dialect, lambda text, values: self._run(text, values)
-        )
+        self._network_key = b""
 
     def take_statements(self) -> int:
         """Return how many statements were run since the last call."""
@@ -165,8 +188,8 @@ class Store:
     def record(self, tallies: Sequence[Tally]) -> list[Tally]:
         """Write usage and journal in one transaction; return what has to wait.
 
-        What belongs to a deleted key is dropped. If another transaction keeps a key's
-        row locked, that key is skipped from then on and all others are written.
+        What belongs to a deleted key is dropped. If another transaction has locked a
+        key's row, that key has to wait, and all others are written.
         """
         dialect = self._dialect
         try:
@@ -176,7 +199,6 @@ class Store:
             if ours:
                 self._write(ours, ids)
         except StoreError:
-            self._skip_locked = True
             self._roll_back()
             raise
         locked_out = [tally for tally in tallies if tally.event.digest in waiting]
@@ -187,7 +209,6 @@ class Store:
             if not transaction:
                 raise
             raise CommitInDoubt(str(error), transaction, locked_out) from None
-        self._skip_locked = bool(waiting)
         return locked_out
 
     def was_committed(self, transaction: str) -> bool | None:
@@ -217,6 +238,35 @@ class Store:
                 is_done &= self._run(text, values).rowcount < ROWS_PER_CLEANING
         return is_done
 
+    def write_unmatched(
+        self, counts: Mapping[UnmatchedEvent, int], wall: float
+    ) -> None:
+        """Write how often each unmatched request has occurred since the last time."""
+        if not self._network_key:
+            for (key,) in self._fetch(_NETWORK_KEY, ()):
+                self._network_key = bytes(key)
+        if not self._network_key:
+            return  # only if somebody has emptied the tables
+        at = self._dialect.moment(wall)
+        rows = []
+        for (address, endpoint, code, detail, user_agent), requests in counts.items():
+            network = network_digest(address, self._network_key)
+            detail = detail[: contract.MAX_DETAIL_LENGTH]
+            rows.append((network, at, endpoint, code, detail, user_agent, requests))
+        self._run_rows(_UNMATCHED, rows)
+
+    def delete_unmatched(self, wall: float) -> None:
+        """Delete unmatched requests that are no longer shown, and those beyond a bound.
+
+        Rows from the future were written while a clock was wrong.
+        """
+        # Ask again: a restored database may have another one.
+        self._network_key = b""
+        moment, seconds = self._dialect.moment, contract.UNMATCHED_SECONDS
+        values = (moment(wall - seconds), moment(wall + seconds), UNMATCHED_KEPT)
+        text = _DELETE_UNMATCHED.format(lock=self._dialect.lock_skip_locked)
+        self._run(text, values)
+
     def close(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
@@ -226,7 +276,7 @@ class Store:
     def _lock(self, digests: set[bytes]) -> tuple[dict[bytes, int], set[bytes]]:
         """Lock the rows of keys; return the ids of ours, and who others have locked."""
         dialect = self._dialect
-        lock = dialect.lock_skip_locked if self._skip_locked else dialect.lock
+        lock = dialect.lock_skip_locked
         among, values = dialect.among(list(digests))
         rows = self._fetch(_LOCK.format(among=among, lock=lock), values)
         ids = {bytes(digest): key_id for digest, key_id in rows}

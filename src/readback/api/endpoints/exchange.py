@@ -1,8 +1,7 @@
-"""The requests of one known key with one head from one address.
+"""The requests of one known key with one kind of head.
 
 The base of the two endpoints, and the simpler one of them. An exchange answers requests
-on all connections: those that were read line by line, and the repetitions of a head on
-one connection.
+on all connections, whether `begin` has let them in or their head is known.
 """
 
 import json
@@ -18,10 +17,8 @@ from readback.api.data.keyring import Record
 from readback.api.endpoints.refusal import Explanation, Finding, explain
 from readback.api.endpoints.replies import Replies
 from readback.api.endpoints.request_info import RequestInfo
-from readback.api.http.head import Head
 from readback.api.http.refused import REQUEST_TOO_LARGE
-from readback.api.http.repeat import Repetition
-from readback.api.shared.limiter import Limiter
+from readback.api.shared.created import Limiter
 from readback.client_address import shorten
 from readback.contract import MAX_BODY_BYTES, MODEL_LIST, REFUSALS
 from readback.differences import BODY_TOO_LARGE
@@ -51,6 +48,7 @@ class Exchange:
     )
     # fmt: on
     max_body = MAX_BODY_BYTES
+    is_refusal = False
 
     def __init__(
         self, services: Services, record: Record, info: RequestInfo, address: str
@@ -80,14 +78,23 @@ class Exchange:
     def answer_known(self, data: bytes, start: int) -> bytes | None:
         return self._answer_again(data, start)
 
-    def repetition(self, body: bytes) -> Repetition:
-        return Repetition(self._answer_again)
-
     def _answer_again(self, data: bytes, start: int) -> bytes | None:
-        """Answer if the key is still accepted and within its rate."""
-        if self._record.accepted and self.admit():
-            return self.answer(data[start:])
-        return None
+        """Answer unless the key is no longer accepted."""
+        if not self._record.accepted:
+            return None
+        if not self.admit():
+            return self.refuse_rate(len(data) - start)
+        return self.answer(data[start:])
+
+    def move(self, address: str) -> None:
+        """Count the next requests for a client at another address."""
+        self.address = address
+        self._succeeded = self._refused = None
+
+    def refuse_rate(self, size: int) -> bytes:
+        wait = self._limiter.retry_after(self._record.slot)
+        detail = f"This key has used up its rate; retry in {wait} s."
+        return self.refuse("rate_limited", detail, size, retry_after=wait)
 
     def refuse(
         self,
@@ -111,10 +118,7 @@ class Exchange:
         tally.count(size, len(answer))
         return answer
 
-    def fail(self, error: Exception, head: Head | None) -> bytes:
-        return self.fail_with(error, head.content_length if head else 0)
-
-    def fail_with(self, error: Exception, size: int) -> bytes:
+    def fail(self, error: Exception, size: int) -> bytes:
         """Log an unexpected exception, enter it into the journal, and answer."""
         answer = internal_error(self._replies, error)
         with suppress(Exception):  # what counts it may be what has failed

@@ -20,12 +20,7 @@ except ImportError:
 
 BACKSLASH = 0x5C
 # With fewer bytes the call costs more than it saves.
-_MIN_BYTES = 256
-
-
-def is_long(size: int) -> bool:
-    """Return whether `is_plain` is worth asking for texts of this size."""
-    return _parse is not None and size >= _MIN_BYTES
+MIN_BYTES = 256
 
 
 def is_plain(text: bytes) -> bool:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from readback import keys
 from readback.api.http.head import Head
-from readback.api.http.head_cache import CREDENTIAL_FIELDS
+from readback.api.http.heads import CREDENTIAL_FIELDS
 
 _SEND_KEY = "Send the header 'Authorization: Bearer <key>' with a key from the cabinet."
 _PREFIX = keys.PREFIX.encode()
@@ -62,7 +62,7 @@ class PresentedKey(NamedTuple):
 class Credentials(NamedTuple):
     """What a head contains that could be a key."""
 
-    key: PresentedKey | None  # None if the head cache has cut it out
+    key: PresentedKey | None  # None if it was cut out of the head
     elsewhere: str  # advice if a key is where it is not read; may be empty
 
 

@@ -19,10 +19,14 @@ from readback.keys import KEY_LIKE
 
 _SYSTEM_ROLES = ("system", "developer")
 _OTHER_ROLES = (*_SYSTEM_ROLES, "assistant", "tool")
+# A body has no room for more messages, so other things in an array are not looked at.
+_MOST_MESSAGES = contract.MAX_BODY_BYTES // len('{"role":"user","content":"x"},')
 # The name of a field that is stored as the id of a difference.
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_]{1,40}")
-# A body may have thousands of unknown fields.
+# A body may have thousands of unknown fields. The names of the others are counted, but
+# not looked at.
 _MAX_DIFFERENCES = 50
+_MAX_TOKENS: Number = str(contract.MAX_TOKENS).encode()
 # Field names and model ids are quoted only if they have this form.
 _QUOTABLE = re.compile(r"[A-Za-z0-9_.:/-]{1,40}")
 _MAX_QUOTED_DIGITS = 20
@@ -63,7 +67,7 @@ def _check_request(request: dict[str, Any]) -> Iterator[Finding]:
     )
     if "model" in request:
         model = request["model"]
-        if model != contract.MODEL or isinstance(model, Number):
+        if model != contract.MODEL:
             got = model if _is_quotable(model) else _kind(model)
             rule = f"model must be {contract.MODEL}"
             yield _wrong_value("invalid_model", "model", rule, got)
@@ -75,7 +79,7 @@ def _check_request(request: dict[str, Any]) -> Iterator[Finding]:
         yield _wrong_value("stream_unavailable", "stream", rule, got)
     if "max_tokens" in request:
         value = request["max_tokens"]
-        if not isinstance(value, Number) or str(value) != str(contract.MAX_TOKENS):
+        if value != _MAX_TOKENS:
             got = _kind(value)
             rule = f"max_tokens must be the integer {contract.MAX_TOKENS} or omitted"
             yield _wrong_value("invalid_max_tokens", "max_tokens", rule, got)
@@ -117,26 +121,26 @@ def _check_messages(messages: Any) -> Iterator[Finding]:
     if not isinstance(messages, list):
         yield _wrong_number(("messages",), _kind(messages))
         return
-    if len(messages) != 1:
-        yield _wrong_number(*_surplus(messages))
-    if messages:
-        yield from _check_message(messages, _kept(messages))
+    if not 0 < len(messages) <= _MOST_MESSAGES:
+        yield _wrong_number(("messages",), str(len(messages)))
+        return
+    roles = [each.get("role") if isinstance(each, dict) else None for each in messages]
+    kept = _kept(roles)
+    if len(roles) > 1:
+        yield _wrong_number(*_surplus(roles, kept))
+    yield from _check_message(messages[kept], f"messages[{kept}]")
 
 
-def _kept(messages: list[Any]) -> int:
+def _kept(roles: list[Any]) -> int:
     """Return the place of the message that is left when the others are removed."""
-    places = [at for at, each in enumerate(messages) if _role(each) == contract.ROLE]
-    return places[-1] if places else len(messages) - 1
+    last = len(roles) - 1
+    return last - roles[::-1].index(contract.ROLE) if contract.ROLE in roles else last
 
 
-def _role(message: Any) -> Any:
-    return message.get("role") if isinstance(message, dict) else None
-
-
-def _surplus(messages: list[Any]) -> tuple[tuple[str, ...], str]:
-    """Return the differences of a wrong number of messages, and the number."""
-    others = [each for at, each in enumerate(messages) if at != _kept(messages)]
-    system = sum(_role(each) in _SYSTEM_ROLES for each in others)
+def _surplus(roles: list[Any], kept: int) -> tuple[tuple[str, ...], str]:
+    """Return the differences of too many messages, and their number."""
+    others = roles[:kept] + roles[kept + 1 :]
+    system = sum(others.count(role) for role in _SYSTEM_ROLES)
     differences, reasons = [], []
     if system:
         differences.append("messages.system")
@@ -144,8 +148,7 @@ def _surplus(messages: list[Any]) -> tuple[tuple[str, ...], str]:
     if len(others) > system:
         differences.append("messages.history")
         reasons.append("earlier messages are not accepted")
-    because = f" ({', and '.join(reasons)})" if reasons else ""
-    return tuple(differences) or ("messages",), f"{len(messages)}{because}"
+    return tuple(differences), f"{len(roles)} ({', and '.join(reasons)})"
 
 
 def _wrong_number(differences: tuple[str, ...], got: str) -> Finding:
@@ -157,8 +160,7 @@ def _wrong_number(differences: tuple[str, ...], got: str) -> Finding:
     )
 
 
-def _check_message(messages: list[Any], at: int) -> Iterator[Finding]:
-    message, path = messages[at], f"messages[{at}]"
+def _check_message(message: Any, path: str) -> Iterator[Finding]:
     if not isinstance(message, dict):
         got, rule = _kind(message), f"{path} must be an object"
         yield _wrong_value("invalid_messages", "messages", rule, got)
@@ -166,14 +168,14 @@ def _check_message(messages: list[Any], at: int) -> Iterator[Finding]:
     names = contract.MESSAGE_FIELDS
     yield from _check_names(message, names, names, "a message", f"{path}.")
     role = message.get("role", contract.ROLE)
-    if role != contract.ROLE or isinstance(role, Number):
+    if role != contract.ROLE:
         got = role if role in _OTHER_ROLES else _kind(role)
         rule = f"{path}.role must be {contract.ROLE}"
         yield _wrong_value("invalid_role", "message.role", rule, got)
     if "content" not in message:
         return
     content = message["content"]
-    if not isinstance(content, str) or isinstance(content, Number):
+    if not isinstance(content, str):
         got, rule = _kind(content), f"{path}.content must be a string"
         yield _wrong_value("invalid_content", "message.content", rule, got)
     elif not content:
@@ -200,17 +202,17 @@ class Explanation(NamedTuple):
 def explain(findings: Sequence[Finding], user_agent: str) -> Explanation:
     """Make one line of the findings: the first is a whole sentence, others are short.
 
-    The hint is for the program that sent the request. If it is not recognised, or only
-    a guess, the hint begins with the advice for every program.
+    The hint is for the program that sent the request. If only a library that it uses is
+    known, the hint begins with the advice for every program.
     """
     first, *others = findings
     found = dict.fromkeys(id_ for finding in findings for id_ in finding.differences)
     # Names of fields that no program is known to send must not push out the others.
     ids = sorted(found, key=lambda each: each not in ADVICE)
     hint = advice(ids[0])
-    if program := programs.recognise(user_agent, ids):
+    if program := programs.recognise(user_agent):
         special = program.hint(ids, connected=True)
-        hint = special or hint if program.alone else f"{hint} {special}".rstrip()
+        hint = f"{hint} {special}".rstrip() if program.library else special or hint
     room = contract.MAX_DETAIL_LENGTH - len(f"{first.sentence}  {hint}")
     also = _also([other.short for other in others], room)
     detail = " ".join(filter(None, (first.sentence, also, hint)))
@@ -237,8 +239,9 @@ def _also(shorts: Sequence[str], room: int) -> str:
 
 
 def _is_quotable(word: Any) -> bool:
-    is_string = isinstance(word, str) and not isinstance(word, Number)
-    return is_string and bool(_QUOTABLE.fullmatch(word)) and not KEY_LIKE.search(word)
+    if not isinstance(word, str) or not _QUOTABLE.fullmatch(word):
+        return False
+    return not KEY_LIKE.search(word)
 
 
 def _kind(value: Any) -> str:
@@ -246,7 +249,7 @@ def _kind(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return json.dumps(value)
     if isinstance(value, Number):
-        return str(value) if len(value) <= _MAX_QUOTED_DIGITS else "a number"
+        return value.decode() if len(value) <= _MAX_QUOTED_DIGITS else "a number"
     if isinstance(value, str):
         return f"a string of {_characters(value)}"
     return "an array" if isinstance(value, list) else "an object"
@@ -256,7 +259,8 @@ def _fields(names: Sequence[str], path: str = "") -> str:
     """Return the subject of a sentence about fields: "The field temperature"."""
     if len(names) > 1:
         several = _listed(names, path)
-        return f"The fields {several}" if any(map(_is_quotable, names)) else several
+        quoted = any(map(_is_quotable, names[:_MAX_DIFFERENCES]))
+        return f"The fields {several}" if quoted else several
     if _is_quotable(names[0]):
         return f"The field {path}{names[0]}"
     where = f"of {path[:-1]} " if path else ""
@@ -266,7 +270,7 @@ def _fields(names: Sequence[str], path: str = "") -> str:
 def _listed(names: Sequence[str], path: str = "") -> str:
     """Return names as a list in words, and count those that are not quoted."""
     shown: list[str] = []
-    for name in filter(_is_quotable, names):
+    for name in filter(_is_quotable, names[:_MAX_DIFFERENCES]):
         if len(", ".join([*shown, path + name])) > _MAX_LISTED_LENGTH:
             break
         shown.append(path + name)

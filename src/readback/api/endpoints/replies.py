@@ -28,7 +28,7 @@ _HEADERS = (
 )
 _REALM = "WWW-Authenticate: Bearer\r\n"
 _REFUSALS_KEPT = 256
-_FRAMES_KEPT = 1024
+_LENGTHS_KEPT = 2048
 _IDS_AT_ONCE = 256
 _ID_LENGTH = 36
 _SPLIT_IDS = struct.Struct(f"{_ID_LENGTH}s" * _IDS_AT_ONCE).unpack
@@ -54,17 +54,10 @@ _USAGE = [
 ]
 
 
-# The parts of a success that follow from the length of its text: the Content-Length,
-# and the end with the usage. A plain tuple is unpacked twice as fast as a named one.
-Frame = tuple[bytes, bytes]
-
-
-@lru_cache(_FRAMES_KEPT)
-def frame_for(text_bytes: int, content_bytes: int) -> Frame:
-    """Return the frame for a text of this length, as a JSON string and without it."""
-    usage = _USAGE[(content_bytes + BYTES_PER_TOKEN - 1) // BYTES_PER_TOKEN]
-    size = _FIXED_SIZE + text_bytes + len(usage)
-    return b'\r\nContent-Length: %d\r\n\r\n{"id":"' % size, usage
+@lru_cache(_LENGTHS_KEPT)
+def _after_id(size: int) -> bytes:
+    """Return what follows the id in the headers, and the beginning of the body."""
+    return b'\r\nContent-Length: %d\r\n\r\n{"id":"' % size
 
 
 class Replies:
@@ -87,10 +80,11 @@ class Replies:
         self._ok = ok.encode()
         self._halves.clear()
 
-    def completion(self, text: bytes, created: int, frame: Frame) -> bytes:
-        """Return the success for a text given as a JSON string."""
+    def completion(self, text: bytes, size: int, created: int) -> bytes:
+        """Return the success for a text, given as JSON and by its decoded size."""
         id_ = self._new_id()
-        length, usage = frame
+        usage = _USAGE[(size + BYTES_PER_TOKEN - 1) // BYTES_PER_TOKEN]
+        length = _after_id(_FIXED_SIZE + len(text) + len(usage))
         # One join of parts takes a third of the time of formatting (measured).
         return b"".join((self._ok, id_, length, id_, _MIDDLE % created, text, usage))
 

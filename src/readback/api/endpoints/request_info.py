@@ -1,6 +1,6 @@
 """What a head alone tells about a request: endpoint, key, type of the body, sender.
 
-Worked out once per distinct head (`http/head_cache.py`). Nothing here looks at a body,
+Worked out once for each kind of heads (`http/heads.py`). Nothing here looks at a body,
 at the database or at the clock.
 """
 
@@ -32,6 +32,8 @@ READ_FIELDS = frozenset(
     b"content-encoding content-type origin prefer user-agent".split()
 )
 _FOUND = NearMiss("")
+# Of a User-Agent and of preferences. No program sends as much.
+_EXAMINED_BYTES = 1024
 _JSON_TYPE = b"application/json"
 _FORM_TYPES = (b"application/x-www-form-urlencoded", b"multipart/form-data")
 
@@ -77,11 +79,11 @@ def endpoint_of(head: Head) -> str:
 def _explain_not_found(head: Head, user_agent: str) -> NearMiss:
     from_browser = head.first(b"origin") is not None
     miss = explain_not_found(head.method, head.target, from_browser=from_browser)
-    program = miss.difference and recognise(user_agent, [miss.difference])
+    program = recognise(user_agent) if miss.difference else None
     if not program:
         return miss
     sentence, hint = miss.sentence, program.hint([miss.difference], connected=False)
-    if program.alone and program.cannot_remove(miss.difference):
+    if program.cannot_remove(miss.difference):
         sentence = WITHOUT_ADVICE.get(miss.difference, sentence)
     return miss._replace(sentence=f"{sentence} {hint}".rstrip())
 
@@ -105,7 +107,8 @@ def explain_media_type(head: Head) -> str:
 
 def _user_agent(head: Head) -> str:
     """Return the name of the client program in printable ASCII, without any key."""
-    agent = (head.first(b"user-agent") or b"").decode("ascii", "replace")
+    value = head.first(b"user-agent") or b""
+    agent = value[:_EXAMINED_BYTES].decode("ascii", "replace")
     printable = "".join(c if c.isprintable() and c.isascii() else "?" for c in agent)
     telling = _BROWSER_ENGINE.sub("", printable, count=1)
     return keys.hidden(telling)[: contract.JOURNAL_USER_AGENT_LENGTH]
@@ -121,7 +124,7 @@ def _prefers(head: Head, preference: bytes) -> bool:
     if not values:
         return False
     # What is quoted may contain commas, but nothing that matters here.
-    joined = b",".join(values)
+    joined = b",".join(values)[:_EXAMINED_BYTES]
     unquoted = _QUOTED.sub(lambda text: b"" if text[0] == b'""' else b'"', joined)
     for member in unquoted.lower().split(b","):
         name, _, value = member.partition(b";")[0].partition(b"=")

@@ -7,6 +7,7 @@ contract: path and method, key, rate. Nothing here decodes a body.
 import asyncio
 import time
 from functools import lru_cache, partial
+from hashlib import sha256
 from typing import NamedTuple
 
 from readback import keys
@@ -27,21 +28,24 @@ from readback.api.endpoints.request_info import (
     RequestInfo,
     describe,
     endpoint_of,
-    forwarded,
 )
+from readback.api.endpoints.request_info import forwarded as client_of
 from readback.api.http.handler import Outcome, RequestOrigin
 from readback.api.http.head import Head
 from readback.api.http.refused import MALFORMED_REQUEST
-from readback.api.http.repeat import RepeatableAnswer, Repetition, Respond
-from readback.api.shared.limiter import Rates
-from readback.contract import CHAT, MODELS, OTHER
+from readback.api.shared.rates import Rates
+from readback.client_address import network
+from readback.contract import CHAT, MAX_BODY_BYTES, MODELS, OTHER
 from readback.shared_counters import WorkerCounters
 
 # Retry-After when the database cannot be asked or there are too many connections.
 RETRY_SECONDS = 2
-# Values of X-Forwarded-For whose address is remembered.
+# Values of X-Forwarded-For whose address is remembered, unless they are long.
 _ADDRESSES_KEPT = 4096
+_MAX_FORWARDED_BYTES = 256
 
+# Kinds of heads that one key is used with; most keys belong to one program.
+_MAX_EXCHANGES = 4
 _EXCHANGES: dict[str, type[Exchange]] = {MODELS: ModelList, CHAT: Chat}
 _UNKNOWN_KEY = "This key does not exist; compare it with the one shown in the cabinet."
 _KEY_NOT_ACCEPTED = (
@@ -83,7 +87,7 @@ class Api:
         self._counters = counters
         self._trusted_proxies = trusted_proxies
         self._forwarded = lru_cache(_ADDRESSES_KEPT)(
-            partial(forwarded, trusted_proxies=trusted_proxies)
+            partial(client_of, trusted_proxies=trusted_proxies)
         )
         self._unmatched = unmatched
 
@@ -97,14 +101,18 @@ class Api:
 
     def find(
         self, info: RequestInfo, key: bytes, forwarded: bytes, origin: RequestOrigin
-    ) -> tuple[Exchange, str | None] | None:
-        record = self._keyring.find(keys.digest(key))
-        if record is None or info.not_found_detail:
-            return None
+    ) -> "Exchange | Refusal | None":
+        digest = sha256(key).digest()
+        record = self._keyring.find(digest)
         address = self._client_in_head(info, forwarded)
-        if address is not None:
-            return self._exchange(info, record, address), None
-        return self._exchange(info, record, origin.address), origin.address
+        if address is None:
+            address = origin.address
+        if record is None or info.not_found_detail:
+            return self._refusal(_Received(info, address, 0), key, digest)
+        exchange: Exchange | None = record.exchanges.get(info)
+        if exchange is None or exchange.address != address:
+            return self._exchange(info, record, address)
+        return exchange
 
     def begin(
         self,
@@ -112,26 +120,45 @@ class Api:
         info: RequestInfo,
         key: bytes,
         forwarded: bytes,
+        size: int,
         origin: RequestOrigin,
     ) -> Outcome | None:
-        presented, elsewhere = info.credentials
+        presented = info.credentials.key
         digest = presented.digest if presented else keys.digest(key)
         address = self._client_in_head(info, forwarded)
         if address is None:
             address = origin.address
-        request = _Received(info, address, head.content_length)
+        request = _Received(info, address, size)
         record = self._keyring.find(digest)
         if record is not None and not info.not_found_detail:
             return self._admit(request, record)
+        refusal = self._refusal(request, key, digest)
+        if refusal is None:
+            self._keyring.wait(digest, partial(self._look_up_done, origin, request))
+        return refusal and refusal.answer(b"")
+
+    def _refusal(
+        self, request: _Received, key: bytes, digest: bytes
+    ) -> "Refusal | None":
+        """Return what refuses a request, or None if its key must be looked up."""
+        presented, elsewhere = request.info.credentials
         # Why a key cannot exist matters only now, and costs more than to find it.
         presented = presented or presented_key(key, elsewhere)
-        if info.not_found_detail:
-            return _repeatable(partial(self._not_found, request, presented))
+        is_certain = request.info.not_found_detail or presented.detail
+        if is_certain or self._keyring.is_absent(digest):
+            return Refusal(self, request, presented)
+        return None
+
+    def refuse_request(
+        self, request: _Received, presented: PresentedKey
+    ) -> bytes | None:
+        """Return the refusal of a request; None if its key may exist by now."""
+        if request.info.not_found_detail:
+            return self._not_found(request, presented)
         if presented.detail:
-            return _repeatable(partial(self._not_a_key, request, presented))
-        if self._keyring.is_absent(digest):
-            return _repeatable(partial(self._absent_key, request, presented))
-        self._keyring.wait(digest, partial(self._look_up_done, origin, request))
+            return self._refuse_key(request, presented.detail)
+        if self._keyring.is_absent(presented.digest):
+            return self._refuse_key(request, _UNKNOWN_KEY)
         return None
 
     def refuse(self, code: str, detail: str, address: str = "") -> bytes:
@@ -146,7 +173,11 @@ class Api:
 
     def _client_in_head(self, info: RequestInfo, forwarded: bytes) -> str | None:
         """Return the client's address if trusted proxies have written one."""
-        return self._forwarded(forwarded) if forwarded else info.forwarded_address
+        if not forwarded or not self._trusted_proxies:
+            return info.forwarded_address
+        if len(forwarded) > _MAX_FORWARDED_BYTES:
+            return client_of(forwarded, self._trusted_proxies)
+        return self._forwarded(forwarded)
 
     def _look_up_done(
         self, origin: RequestOrigin, request: _Received, found: Found
@@ -181,38 +212,24 @@ class Api:
                     exchange.refuse("invalid_key", _KEY_NOT_ACCEPTED, size)
                 )
             if not exchange.admit():
-                wait = self._services.limiter.retry_after(record.slot)
-                detail = f"This key has used up its rate; retry in {wait} s."
-                return exchange.refuse("rate_limited", detail, size, retry_after=wait)
+                return exchange.refuse_rate(size)
         except Exception as error:
-            return exchange.fail_with(error, size)
+            return exchange.fail(error, size)
         return exchange
 
     def _exchange(self, info: RequestInfo, record: Record, address: str) -> Exchange:
-        exchange: Exchange | None = record.exchange
-        if exchange is None or exchange.info is not info or exchange.address != address:
+        exchange: Exchange | None = record.exchanges.get(info)
+        if exchange is None:
+            if len(record.exchanges) >= _MAX_EXCHANGES:
+                del record.exchanges[next(iter(record.exchanges))]
             kind = _EXCHANGES[info.endpoint]
-            exchange = record.exchange = kind(self._services, record, info, address)
+            exchange = kind(self._services, record, info, address)
+            record.exchanges[info] = exchange
+        elif exchange.address != address:
+            exchange.move(address)
         return exchange
 
-    # Refusals that a client may repeat. `data` and `start` are those of a `Respond`
-    # function; what the message contains makes no difference here.
-
-    def _not_a_key(
-        self, request: _Received, presented: PresentedKey, data: bytes, start: int
-    ) -> bytes:
-        return self._refuse_key(request, presented.detail)
-
-    def _absent_key(
-        self, request: _Received, presented: PresentedKey, data: bytes, start: int
-    ) -> bytes | None:
-        if self._keyring.is_absent(presented.digest):
-            return self._refuse_key(request, _UNKNOWN_KEY)
-        return None
-
-    def _not_found(
-        self, request: _Received, presented: PresentedKey, data: bytes, start: int
-    ) -> bytes:
+    def _not_found(self, request: _Received, presented: PresentedKey) -> bytes:
         info = request.info
         answer = self._services.replies.refusal(
             "not_found", info.not_found_detail, explained=info.asks_to_explain
@@ -258,7 +275,7 @@ class Api:
     def _count_failure(self, request: _Received, detail: str) -> bytes | None:
         """Count a failed authentication; return a refusal if there are too many."""
         info, address, _ = request
-        slot = self._failures.slot(address.encode())
+        slot = self._failures.slot(network(address).encode())
         if self._failures.take(slot, time.monotonic()):
             self._unmatched.count(
                 address, info.endpoint, "invalid_key", detail, info.user_agent
@@ -303,7 +320,29 @@ class Api:
         return internal_error(self._services.replies, error)
 
 
-def _repeatable(refuse: Respond) -> RepeatableAnswer:
-    answer = refuse(b"", 0)
-    assert answer is not None
-    return RepeatableAnswer(answer, Repetition(refuse))
+class Refusal:
+    """Refuses the requests of a client whose head and key stay the same."""
+
+    __slots__ = ("_api", "_presented", "_request", "address")
+    max_body = MAX_BODY_BYTES
+    is_refusal = True
+
+    def __init__(self, api: Api, request: _Received, presented: PresentedKey) -> None:
+        self._api, self._request, self._presented = api, request, presented
+        self.address = request.address
+
+    def answer(self, body: bytes) -> bytes:
+        answer = self._api.refuse_request(self._request, self._presented)
+        assert answer is not None
+        return answer
+
+    def answer_known(self, data: bytes, start: int) -> bytes | None:
+        info, address, _ = self._request
+        request = _Received(info, address, len(data) - start)
+        return self._api.refuse_request(request, self._presented)
+
+    def refuse(self, code: str, detail: str, size: int) -> bytes:
+        return self._api.refuse(code, detail, self.address)
+
+    def fail(self, error: Exception, size: int) -> bytes:
+        return self._api._fail(self._request.info.endpoint, error)

@@ -4,25 +4,29 @@ A connection finds the messages in what it receives, keeps their order and deadl
 and meets the duties that RFC 9112 gives to a server. It asks a handler what to answer.
 Its states are explained in `states.py`.
 
-A request that repeats the last one is recognised by its bytes (`repeat.py`), one whose
-kind of head and key are known by its lines (`head_cache.py`). All others go through
-`_work`, one message at a time.
+There are two ways to an answer. A whole message whose head is of a known kind
+(`heads.py`) and whose key is known is answered at once. All others go through `_work`,
+one message at a time.
 """
 
 import asyncio
 from math import inf
-from typing import cast
+from typing import Any, cast
 
 from readback.api.http.answer import CONTINUE, complete
 from readback.api.http.chunked_body import ChunkedBody
 from readback.api.http.flow_control import FlowControl, peer_address
 from readback.api.http.handler import Outcome, Responder
-from readback.api.http.head import HEAD_END, Head
+from readback.api.http.head import Head
+from readback.api.http.heads import Kind
 from readback.api.http.receive_buffer import NOTHING_RECEIVED, ReceiveBuffer
 from readback.api.http.refused import REQUEST_TIMEOUT, UNAVAILABLE, Refused, oversized
 from readback.api.http.registry import ConnectionRegistry
-from readback.api.http.repeat import Repeat, RepeatableAnswer, Repetition
 from readback.api.http.states import BODY, HEAD, LINGER, PAUSED, QUEUED, SKIP, WAITING
+
+# A head before and after its length, how long it is, what answers it, and for which
+# address.
+_LastHead = tuple[bytes, bytes, int, Responder, str]
 
 
 class Connection(asyncio.Protocol):
@@ -30,9 +34,9 @@ class Connection(asyncio.Protocol):
 
     # fmt: off
     __slots__ = (
-        "_address", "_buffer", "_chunks", "_deadline", "_flow", "_head", "_head_bytes",
-        "_is_repeated", "_received_eof", "_registry", "_repeat", "_repeat_when_idle",
-        "_responder", "_skip_bytes", "_state", "_transport", "opened_at",
+        "_address", "_buffer", "_chunks", "_deadline", "_flow", "_head", "_last",
+        "_last_responder", "_may_answer", "_new_kind", "_received_eof", "_registry",
+        "_responder", "_size", "_skip_bytes", "_state", "_transport", "opened_at",
     )
     # fmt: on
 
@@ -42,14 +46,20 @@ class Connection(asyncio.Protocol):
         self.opened_at = registry.now
         self._state, self._deadline = HEAD, registry.head_deadline
         self._buffer = NOTHING_RECEIVED
-        # The message being read; between messages, only the last head is kept.
+        # The message being read: its head, the declared size of its body, and its kind
+        # with its bytes if the kind was not known.
         self._head: Head | None = None
-        self._head_bytes, self._is_repeated = b"", False
+        self._size = 0
+        self._new_kind: tuple[Kind[Any], bytes] | None = None
         self._chunks: ChunkedBody | None = None
         self._responder: Responder | None = None
         self._skip_bytes, self._received_eof = 0, False
-        self._repeat: Repeat | None = None  # always None inside of a message
-        self._repeat_when_idle: Repeat | None = None
+        # Whether a whole message may be answered without being buffered: exactly
+        # between two messages, and only while the connection stays open and is read.
+        self._may_answer = registry.retire_before <= registry.now
+        # The last head that was found if a client repeats it.
+        self._last: _LastHead | None = None
+        self._last_responder: Responder | None = None
 
     # Called by the event loop.
 
@@ -62,22 +72,18 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._registry.disconnect(self)
-        self._state, self._repeat, self._repeat_when_idle = LINGER, None, None
+        self._state, self._may_answer = LINGER, False
+        self._last = self._last_responder = None
 
     def data_received(self, data: bytes) -> None:
-        repeat = self._repeat
         try:
-            if repeat is None or (answer := repeat.answer(data)) is None:
-                if not self._answer_known(data):
-                    self._repeat = None
-                    self._receive(data)
-                return
+            if not self._may_answer or not (
+                self._answer_again(data) or self._answer_known(data)
+            ):
+                self._may_answer = False
+                self._receive(data)
         except Exception as error:
-            if repeat is not None:
-                self._responder = self._responder or repeat.responder
-            return self._fail(error)
-        self._deadline = self._registry.idle_deadline
-        self._transport.write(answer)
+            self._fail(error)
 
     def eof_received(self) -> bool:
         # RFC 9112 §9.6: a client may close its side and still read. Complete requests
@@ -90,6 +96,7 @@ class Connection(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         """Stop reading, too, from a client that does not read our answers."""
+        self._may_answer = False
         self._flow.pause_writing(self._registry.drain_deadline)
         self._pace_reading()
 
@@ -122,12 +129,12 @@ class Connection(asyncio.Protocol):
             self._time_out()
 
     def retire(self) -> None:
-        self._repeat = None
+        self._may_answer = False
 
     def end_if_idle(self, linger_seconds: float) -> None:
         # RFC 9112 §9.6: a request that is on its way must not be met with a reset.
         if self._is_idle() and not self._transport.is_closing():
-            self._state = LINGER
+            self._state, self._may_answer = LINGER, False
             self._deadline = self._registry.now + linger_seconds
             if not self._flow.close_for_writing():
                 self._close()
@@ -137,38 +144,58 @@ class Connection(asyncio.Protocol):
 
     # Reading: one message at a time.
 
-    def _answer_known(self, data: bytes) -> bool:
-        """Answer a whole message with a known head and a known key, if it is one."""
-        registry, buffer = self._registry, self._buffer
-        if (
-            self._state != HEAD
-            or buffer.unread
-            or buffer.empty_lines  # whose count has to end
-            or not self._flow.writable
-            or self.opened_at < registry.retire_before
-        ):
+    def _answer_again(self, data: bytes) -> bool:
+        """Answer a whole message whose head is the last one, but for its length."""
+        if self._last is None:
             return False
-        start = data.find(HEAD_END) + len(HEAD_END)
-        head_bytes = data[:start]
-        # If the last head was the same, perhaps it can be repeated soon.
-        if head_bytes == self._head_bytes or start > registry.limits.head_bytes:
+        before, after, start, responder, address = self._last
+        size = len(data) - start
+        if data[:start] != b"%b%d%b" % (before, size, after):
             return False
-        found = registry.known_heads.find(head_bytes, len(data) - start, self)
-        if found is None:
+        if responder.address is not address:
             return False
-        digest, head, responder, _, _ = found
-        self._responder = responder  # which counts an error
+        self._responder, self._size = responder, size  # to count an error
         answer = responder.answer_known(data, start)
         self._responder = None
         if answer is None:
-            registry.known_heads.forget(digest)
             return False
-        if head.keep_alive:
-            self._head_bytes, self._deadline = head_bytes, registry.idle_deadline
-            self._transport.write(answer)
-        else:
+        self._deadline = self._registry.idle_deadline
+        self._transport.write(answer)
+        return True
+
+    def _answer_known(self, data: bytes) -> bool:
+        """Answer a whole message if its kind of head and its key are known."""
+        registry = self._registry
+        heads = registry.heads
+        found = heads.find(data) or heads.find_other(data)
+        if found is None:
+            return False
+        kind, key, forwarded, size, start = found
+        head = kind.head
+        if len(data) - start != size or start > registry.limits.head_bytes:
+            return False
+        responder = registry.handler.find(kind.info, key, forwarded, self)
+        if responder is None or not head.plain or size > responder.max_body:
+            return False
+        # Many requests that are refused must not make others wait.
+        if responder.is_refusal and not registry.queue.has_room():
+            return False
+        self._responder, self._size = responder, size
+        answer = responder.answer_known(data, start)
+        self._responder = None
+        if answer is None:
+            return False
+        if not head.keep_alive:
             self._head = head
             self._send(answer)
+            return True
+        if responder is self._last_responder or responder.is_refusal:
+            before, after = kind.around_length(data)
+            address = responder.address
+            self._last = (before, after, start, responder, address) if before else None
+        self._last_responder = responder
+        self._deadline = registry.idle_deadline
+        self._transport.write(answer)
         return True
 
     def _receive(self, data: bytes) -> None:
@@ -210,7 +237,7 @@ class Connection(asyncio.Protocol):
                 if not first and not self._registry.queue.enter(self._take_turn):
                     self._state = QUEUED
                     return
-                progress = self._repeat_buffered(first) or self._read_head()
+                progress = self._read_head()
                 first = False
             elif self._state == BODY:
                 progress = self._read_body()
@@ -218,35 +245,18 @@ class Connection(asyncio.Protocol):
                 progress = self._state == SKIP and self._skip_body()
 
     def _settle(self) -> None:
-        """Drop what has been read, and allow a repetition if the connection is idle."""
+        """Drop what has been read, and go back to answering whole messages."""
         if self._state == LINGER:
             return self._buffer.clear()
         self._buffer.drop_read()
-        if self._is_idle() and self.opened_at >= self._registry.retire_before:
-            self._repeat = self._repeat_when_idle
+        self._may_answer = (
+            self._is_idle()
+            and not self._buffer.empty_lines  # whose count has to end
+            and self._flow.writable
+            and self.opened_at >= self._registry.retire_before
+        )
         if self._received_eof and self._flow.writable and self._state not in PAUSED:
             self._close()
-
-    def _repeat_buffered(self, first: bool) -> bool:
-        """Answer the next messages, at most a turn, if they repeat another one."""
-        repeat, buffer, answers = self._repeat_when_idle, self._buffer, list[bytes]()
-        if repeat is None or (first and buffer.unread < 2 * repeat.length):
-            return False
-        if self.opened_at < self._registry.retire_before:
-            return False
-        self._responder = repeat.responder  # which counts an error
-        try:
-            for data in buffer.peek_messages(repeat.length, repeat.per_turn):
-                if not (answer := repeat.answer(data)):
-                    break
-                answers.append(answer)
-        finally:
-            if answers:
-                buffer.skip(len(answers) * repeat.length)
-                self._deadline = self._registry.idle_deadline
-                self._transport.write(b"".join(answers))
-        self._responder = None
-        return bool(answers)
 
     def _read_head(self) -> bool:
         buffer = self._buffer
@@ -259,20 +269,18 @@ class Connection(asyncio.Protocol):
             # A client that sends its head in pieces has a deadline from the first one.
             # Empty lines before it do not count, so they extend no deadline.
             self._deadline = self._registry.head_deadline
-        if buffer.empty_lines:
-            # The next request must be parsed, which ends the count of empty lines.
-            self._repeat_when_idle = None
         return False
 
     def _begin(self, data: bytes) -> None:
         registry = self._registry
-        head, info, key, forwarded = registry.heads.read(data)
-        self._is_repeated = data == self._head_bytes
-        self._head, self._head_bytes = head, data
+        kind, key, forwarded, size, _ = registry.heads.read(data)
+        head = kind.head
+        self._head, self._size, self._new_kind = head, size, (kind, data)
         self._buffer.drop_head()
         if head.chunked:
-            self._chunks = ChunkedBody(registry.limits.head_bytes)
-        outcome = registry.handler.begin(head, info, key, forwarded, self)
+            limits = registry.limits
+            self._chunks = ChunkedBody(limits.head_bytes, limits.head_fields)
+        outcome = registry.handler.begin(head, kind.info, key, forwarded, size, self)
         if outcome is None:
             self._state, self._deadline = WAITING, inf
         else:
@@ -281,16 +289,18 @@ class Connection(asyncio.Protocol):
     def _proceed(self, outcome: Outcome) -> None:
         """Answer a request at once, or read its body."""
         assert (head := self._head) is not None
+        new_kind, self._new_kind = self._new_kind, None
         if isinstance(outcome, bytes):
             return self._answer_early(head, outcome)
-        if isinstance(outcome, RepeatableAnswer):
-            self._remember(outcome.repetition)
-            return self._answer_early(head, outcome.answer)
+        if new_kind:
+            self._registry.heads.note_accepted(*new_kind)
         self._responder = outcome
-        if head.content_length > outcome.max_body:
-            raise oversized(outcome.max_body, f"{head.content_length} are declared")
-        if not head.has_body:
-            return self._respond(outcome, b"")
+        if self._size > outcome.max_body:
+            raise oversized(outcome.max_body, f"{self._size} are declared")
+        # RFC 9112 §6: Content-Length or Transfer-Encoding signals a body.
+        if not head.chunked and not self._size:
+            self._send(outcome.answer(b""))
+            return
         self._state, self._deadline = BODY, self._registry.body_deadline
         # RFC 9110 §10.1.1: not if part of the body is already here.
         if head.expects_continue and not self._buffer.unread:
@@ -300,11 +310,11 @@ class Connection(asyncio.Protocol):
         head, responder, chunks = self._head, self._responder, self._chunks
         assert head and responder
         if chunks is None:
-            body = self._buffer.take(head.content_length)
+            body = self._buffer.take(self._size)
         else:
             body = self._buffer.take_chunks(chunks, responder.max_body)
         if body is not None:
-            self._respond(responder, body)
+            self._send(responder.answer(body))
         return body is not None
 
     def _skip_body(self) -> bool:
@@ -315,42 +325,29 @@ class Connection(asyncio.Protocol):
 
     # Answering.
 
-    def _respond(self, responder: Responder, body: bytes) -> None:
-        answer = responder.answer(body)
-        if self._is_repeated:
-            self._remember(responder.repetition(body))
-        self._send(answer)
-
-    def _remember(self, repetition: Repetition) -> None:
-        """Keep how to answer the head again, if it may be repeated."""
-        head, data = self._head, self._head_bytes
-        if head is not None and head.repeatable and self._is_repeated:
-            respond, opening = repetition
-            prefix, length = data + opening, len(data) + head.content_length
-            self._repeat_when_idle = Repeat(prefix, length, respond, self._responder)
-
     def _answer_early(self, head: Head, answer: bytes) -> None:
         """Answer before the body is read, which must never be parsed as a request.
 
         RFC 9112 §9.3: either read all of the body, or close the connection.
         """
-        if not head.has_body:
+        size, most = self._size, self._registry.limits.dropped_body_bytes
+        if not head.chunked and not size:
             self._send(answer)
-        elif not head.may_skip_body(self._registry.limits.dropped_body_bytes):
+        elif size > most or not head.may_skip_body():
             self._send(answer, last=True)
         elif self._send(answer):
             self._state, self._deadline = SKIP, self._registry.body_deadline
-            self._skip_bytes = head.content_length
+            self._skip_bytes = size
 
     def _send(self, answer: bytes, last: bool = False) -> bool:
         """Write one answer; return whether the connection stays open after it."""
         head, self._head, self._responder = self._head, None, None
-        self._chunks = None
+        self._chunks = self._new_kind = None
         self._state, self._deadline = HEAD, self._registry.idle_deadline
         last = last or self.opened_at < self._registry.retire_before
         closing = last or (head is not None and not head.keep_alive)
-        if closing or not (head and head.repeatable):
-            # Of a head that was refused, its bytes tell the method.
+        if closing or not (head and head.plain):
+            # If the head was refused, the method is read from its bytes.
             bodiless = (
                 head.method == b"HEAD" if head else self._buffer.begins_with(b"HEAD ")
             )
@@ -358,7 +355,7 @@ class Connection(asyncio.Protocol):
         self._transport.write(answer)
         if not closing:
             return True
-        self._state, self._repeat = LINGER, None
+        self._state, self._may_answer = LINGER, False
         self._deadline = self._registry.linger_deadline
         done = self._received_eof or self._transport.is_closing()
         sending = last or self._buffer.unread > 0
@@ -368,12 +365,18 @@ class Connection(asyncio.Protocol):
 
     def _refusal(self, code: str, detail: str) -> bytes:
         if self._responder:
-            size = self._head.content_length if self._head else 0
-            return self._responder.refuse(code, detail, size)
+            return self._responder.refuse(code, detail, self._size)
         return self._registry.handler.refuse(code, detail, self.address)
 
     def _fail(self, error: Exception) -> None:
-        answer = (self._responder or self._registry.handler).fail(error, self._head)
+        try:
+            if self._responder:
+                answer = self._responder.fail(error, self._size)
+            else:
+                answer = self._registry.handler.fail(error, self._head)
+        except Exception:
+            self.abort()  # else the client would wait for nothing
+            raise
         if not self._transport.is_closing():
             self._send(answer, last=True)
 

@@ -37,8 +37,14 @@ class FairQueue:
         Nobody overtakes what is waiting: in a round that may take many requests, a
         client that has sent many at once gets one turn and then waits again.
         """
+        if self.has_room():
+            return True
+        self._waiting.append(work)
+        return False
+
+    def has_room(self) -> bool:
+        """Return whether this round may take one more request."""
         if not self._left or self._waiting:
-            self._waiting.append(work)
             return False
         self._left -= 1
         if not self._left:
@@ -58,8 +64,11 @@ class FairQueue:
         elsewhere = monotonic() - self._round_ended_at
         extra = int(elsewhere / SECONDS_PER_EXTRA_REQUEST)
         self._left = PER_ROUND + min(extra, MOST_EXTRA_REQUESTS)
-        while self._left and self._waiting:
-            self._left -= 1
-            self._waiting.popleft()()
-        if not self._left:
-            self._end_round()
+        try:
+            while self._left and self._waiting:
+                self._left -= 1
+                self._waiting.popleft()()
+        finally:
+            # If the work raises an exception, which the event loop logs, others wait.
+            if not self._left or self._waiting:
+                self._end_round()

@@ -7,7 +7,6 @@ handlers. Only interfaces live here, so that neither side imports the other's co
 from typing import Protocol, TypeVar
 
 from readback.api.http.head import Head
-from readback.api.http.repeat import RepeatableAnswer, Repetition
 
 Info = TypeVar("Info")
 
@@ -16,18 +15,18 @@ class Responder(Protocol):
     """Answers a request whose head has been accepted."""
 
     max_body: int
+    # The client's, which may have changed since the responder was returned.
+    address: str
+    is_refusal: bool
 
     def answer(self, body: bytes) -> bytes:
-        """Return the answer to the request."""
+        """Return the answer to a request that `begin` has let in."""
 
     def answer_known(self, data: bytes, start: int) -> bytes | None:
-        """Return the answer to a message whose body begins at `start`.
+        """Return the answer to a whole message whose body begins at `start`.
 
-        Or None, without having counted it: then it has to be read the long way.
+        Or None, without having counted it, if `begin` has to decide.
         """
-
-    def repetition(self, body: bytes) -> Repetition:
-        """Return how to answer the same head again, after the answer to this body."""
 
     def refuse(self, code: str, detail: str, size: int) -> bytes:
         """Return a refusal because of the size or the speed of the body.
@@ -35,13 +34,13 @@ class Responder(Protocol):
         The size is the declared one.
         """
 
-    def fail(self, error: Exception, head: Head | None) -> bytes:
+    def fail(self, error: Exception, size: int) -> bytes:
         """Log an unexpected exception, and return the answer for it."""
 
 
 # What becomes of a request once its head is known: a body is read and answered, or the
 # request is answered at once.
-Outcome = Responder | RepeatableAnswer | bytes
+Outcome = Responder | bytes
 
 
 class RequestOrigin(Protocol):
@@ -59,14 +58,14 @@ class Handler(Protocol[Info]):
     """What a listener serves. Answers are complete but for the Connection header."""
 
     # The names of the fields that `describe` reads, in lower case. It gets no others,
-    # but those of `HeadCache`, and not the length of the body.
+    # but those of `heads.py`, and not the length of the body.
     read_fields: frozenset[bytes]
 
     def describe(self, head: Head) -> Info:
         """Return what `begin` needs to know of a head.
 
-        Called once for each distinct head; the cached result goes to `begin` each time
-        that the head is received, so it must not depend on anything else. It must not
+        Called once for each kind of heads; the result goes to `begin` each time that
+        such a head is received, so it must not depend on anything else. It must not
         contain a key.
         """
 
@@ -75,11 +74,10 @@ class Handler(Protocol[Info]):
 
     def find(
         self, info: Info, key: bytes, forwarded: bytes, origin: RequestOrigin
-    ) -> tuple[Responder, str | None] | None:
-        """Return what answers a request whose key is known, if nothing speaks against.
+    ) -> Responder | None:
+        """Return what answers a request without anything being looked up.
 
-        With it, return the peer's address if it answers the same head only from there,
-        or None if from anywhere. Without it, return None, and `begin` decides.
+        If there is nothing, return None; then `begin` decides.
         """
 
     def begin(
@@ -88,11 +86,13 @@ class Handler(Protocol[Info]):
         info: Info,
         key: bytes,
         forwarded: bytes,
+        size: int,
         origin: RequestOrigin,
     ) -> Outcome | None:
         """Decide on a request; None means that `resume` will be called later.
 
-        The key and the forwarded addresses are what `HeadCache` has cut out.
+        The key and the forwarded addresses are what `heads.py` has cut out; the size is
+        that of the body, as declared.
         """
 
     def refuse(self, code: str, detail: str, address: str = "") -> bytes:

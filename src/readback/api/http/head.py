@@ -6,7 +6,6 @@ about sockets, time or what is served.
 """
 
 import re
-from copy import copy
 from typing import NoReturn
 
 from httptools import HttpParserError, HttpRequestParser
@@ -40,8 +39,11 @@ _ABSOLUTE_FORM = re.compile(rb"https?://([^/?#]*)([^#]*)", re.IGNORECASE)
 _HOST = re.compile(
     rb"(?:\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z\-._~%!$&'()*+;=]+)(?::[0-9]{0,5})?"
 )
-# A head with one of these fields needs the parser every time.
-_UNREPEATABLE = frozenset((b"expect", b"trailer", b"transfer-encoding"))
+# RFC 9110 §5.6.1: a member of a list, between commas and white space.
+_CLOSE = re.compile(rb"(?:\A|,)[ \t]*+close[ \t]*+(?:,|\Z)")
+_KEEP_ALIVE = re.compile(rb"(?:\A|,)[ \t]*+keep-alive[ \t]*+(?:,|\Z)")
+# A request with one of these fields is not answered in one step.
+_NOT_PLAIN = frozenset((b"expect", b"trailer", b"transfer-encoding"))
 
 _NO_REQUEST_LINE = "The request line is not 'method target HTTP/1.1'."
 _INVALID_FIELD = "A header field or the framing of the body is not valid."
@@ -62,7 +64,6 @@ class Head:
         "keep_alive",
         "method",
         "plain",
-        "repeatable",
         "target",
     )
 
@@ -91,7 +92,6 @@ class Head:
         self.expects_continue = not is_http_10 and expectation == b"100-continue"
         # RFC 9110 §9.3.2: the body of the answer to HEAD is cut off on the normal path.
         self.plain = method != b"HEAD" and self._is_plain()
-        self.repeatable = self.keep_alive and self.plain
 
     def all(self, name: bytes) -> list[bytes]:
         return [value for key, value in self.fields if key == name]
@@ -102,22 +102,10 @@ class Head:
                 return value
         return None
 
-    def with_length(self, length: int) -> "Head":
-        """Return the head with another Content-Length."""
-        head = copy(self)
-        head.content_length = length
-        return head
-
-    @property
-    def has_body(self) -> bool:
-        """RFC 9112 §6: Content-Length or Transfer-Encoding signals a body."""
-        return self.chunked or self.content_length > 0
-
-    def may_skip_body(self, limit: int) -> bool:
+    def may_skip_body(self) -> bool:
         """Return whether the body can be dropped, so that the connection stays open."""
         # A client that waits for 100 (Continue) may or may not send the body now.
-        bounded = not self.chunked and self.content_length <= limit
-        return self.keep_alive and bounded and not self.expects_continue
+        return self.keep_alive and not self.chunked and not self.expects_continue
 
     def _persists(self) -> bool:
         """Return whether the connection stays open after this request.
@@ -125,18 +113,17 @@ class Head:
         RFC 9112 §9.3: not if `close` is among the connection options; in HTTP/1.0
         only if `keep-alive` is. Options are case-insensitive (RFC 9110 §7.6.1).
         """
-        listed = b",".join(self.all(b"connection")).lower().split(b",")
-        options = [option.strip(b" \t") for option in listed]
-        if self.is_http_10 and b"keep-alive" not in options:
+        options = b",".join(self.all(b"connection")).lower()
+        if self.is_http_10 and not _KEEP_ALIVE.search(options):
             return False
-        return b"close" not in options
+        return b"close" not in options or not _CLOSE.search(options)
 
     def _is_plain(self) -> bool:
         """Return whether equal bytes always mean the same, without another look."""
         names = {name for name, _ in self.fields}
         options = {value.lower() for value in self.all(b"connection")}
         usual = options <= {b"keep-alive", b"close"}
-        return not self.is_http_10 and usual and names.isdisjoint(_UNREPEATABLE)
+        return not self.is_http_10 and usual and names.isdisjoint(_NOT_PLAIN)
 
 
 class _Fields:
@@ -171,21 +158,22 @@ def parse(data: bytes, max_fields: int) -> Head:
     return head
 
 
-def check_beginning(window: bytes, checked: int = 0) -> None:
+def check_beginning(part: bytes, *, is_start: bool = True) -> None:
     """Refuse a head, finished or not, for a byte that no head may contain.
 
     That is a line feed or carriage return without the other (RFC 9112 §2.2), a control
     character (RFC 9110 §5.5), or a first byte that begins no method, as in a TLS
-    handshake. The first `checked` bytes have been checked before. The first such byte
-    decides, so the refusal does not depend on how the head was cut into packets.
+    handshake. The part is the head from its start, or from what has not been checked.
+    The first such byte decides, so the refusal does not depend on how the head was cut
+    into packets.
     """
-    if window[:1] not in _TOKEN_BYTES:
+    if is_start and part[:1] not in _TOKEN_BYTES:
         raise Refused(
             MALFORMED_REQUEST, "The first byte does not begin an HTTP method."
         )
     # A line end may arrive in two pieces, so a carriage return at the very end is
     # checked with what follows it.
-    new = window[checked - window.endswith(b"\r", 0, checked) :].removesuffix(b"\r")
+    new = part.removesuffix(b"\r")
     bad = new.replace(b"\r\n", b"").translate(None, _NO_CONTROLS)
     if not bad:
         return

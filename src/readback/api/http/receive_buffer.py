@@ -64,7 +64,9 @@ class ReceiveBuffer:
         if self._data[self._offset] == _CARRIAGE_RETURN:
             self._skip_empty_lines()
         start = self._offset
-        blank_line = self._data.find(HEAD_END, start)
+        # What has been checked can at most contain the beginning of the blank line.
+        seen = max(0, self.head_checked - _HEAD_END_SIZE + 1)
+        blank_line = self._data.find(HEAD_END, start + seen)
         size = blank_line + _HEAD_END_SIZE - start
         if blank_line < 0 or size > limit:
             self._check_unfinished(limit)
@@ -72,17 +74,6 @@ class ReceiveBuffer:
         self._head_size = size
         head = self._data[start : start + size]
         return head if isinstance(head, bytes) else bytes(head)
-
-    def peek_messages(self, size: int, most: int) -> list[bytes]:
-        """Return whole messages of this size, if no part of them was examined.
-
-        They stay unread until `skip`.
-        """
-        if self.head_checked:
-            return []
-        start, count = self._offset, min(self.unread // size, most)
-        data = bytes(self._data[start : start + count * size])
-        return [data[at : at + size] for at in range(0, len(data), size)]
 
     def drop_head(self) -> None:
         """Count the head that `peek_head` has returned as read."""
@@ -129,13 +120,19 @@ class ReceiveBuffer:
 
     def _check_unfinished(self, limit: int) -> None:
         """Refuse a head that cannot become valid, without waiting for its end."""
-        window = bytes(self._data[self._offset : self._offset + limit])
-        if window in (b"", b"\r"):
+        start, checked = self._offset, self.head_checked
+        # Only what is new: a head may arrive in thousands of packets. A carriage return
+        # is checked again with the byte after it.
+        begin = start + checked
+        if checked and self._data[begin - 1] == _CARRIAGE_RETURN:
+            begin -= 1
+        new = bytes(self._data[begin : start + limit])
+        if not checked and new in (b"", b"\r"):
             return  # perhaps half of another empty line
-        check_beginning(window, self.head_checked)
+        check_beginning(new, is_start=not checked)
         if self.unread > limit:
-            refuse_too_large(window, limit)
-        self.head_checked = len(window)
+            refuse_too_large(bytes(self._data[start : start + limit]), limit)
+        self.head_checked = self.unread
 
 
 # What a connection has until something must be kept. Nothing is appended to it.

@@ -6,6 +6,7 @@ deadline. Nothing here knows about HTTP messages.
 
 import asyncio
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
 from typing import Any, Protocol
@@ -13,8 +14,7 @@ from typing import Any, Protocol
 from readback.api.http.fair_queue import FairQueue
 from readback.api.http.flow_control import LINGER_SECONDS
 from readback.api.http.handler import Handler
-from readback.api.http.head_cache import HeadCache
-from readback.api.http.known_heads import KnownHeads
+from readback.api.http.heads import Heads
 
 # The answer after this age is a connection's last, so that none lives forever and a
 # load balancer gets to distribute them again.
@@ -68,19 +68,25 @@ class Limits:
 class ConnectionRegistry:
     """All connections of one listener in one worker, and what they share."""
 
-    def __init__(self, handler: Handler[Any], limits: Limits) -> None:
+    def __init__(
+        self,
+        handler: Handler[Any],
+        limits: Limits,
+        network_of: Callable[[str], str] = str,
+    ) -> None:
         self.handler = handler
         self.limits = limits
-        self.heads = HeadCache(handler, limits.head_fields)
-        self.known_heads = KnownHeads(handler, self.heads)
+        # What counts as one address: whoever has an IPv6 network has many.
+        self._network_of = network_of
+        self.heads = Heads(handler, limits.head_fields)
         self.queue = FairQueue()
         self._stopping = False
         # Connections opened before this time are closed after their next answer.
         self.retire_before = -inf
         self.connections: set[ManagedConnection] = set()
         self._per_address: dict[str, int] = {}
-        # Both can be lowered while the service runs. Beyond the first, a connection is
-        # refused with an answer; beyond the second, without one.
+        # Beyond the first, a connection is refused with an answer; beyond the second,
+        # without one. The owner may lower both to what the process can open.
         self.max_connections: float = limits.connections
         self.max_answered_connections = inf
         self._accepted = self._refused = 0
@@ -95,7 +101,8 @@ class ConnectionRegistry:
         self._accepted += 1
         most, count = self.limits.connections_per_address, 0
         if most and (address := connection.address):  # a unix socket has none
-            count = self._per_address[address] = self._per_address.get(address, 0) + 1
+            network = self._network_of(address)
+            count = self._per_address[network] = self._per_address.get(network, 0) + 1
         if count > most or len(self.connections) > self.max_connections:
             return self._refuse(connection)
         return True
@@ -111,12 +118,12 @@ class ConnectionRegistry:
         self.connections.discard(connection)
         if not self.limits.connections_per_address:
             return
-        address = connection.address
-        count = self._per_address.get(address, 0)
+        network = self._network_of(connection.address)
+        count = self._per_address.get(network, 0)
         if count > 1:
-            self._per_address[address] = count - 1
+            self._per_address[network] = count - 1
         elif count:
-            del self._per_address[address]
+            del self._per_address[network]
 
     def take_accepted(self) -> int:
         """Return how many connections were accepted since the last call."""

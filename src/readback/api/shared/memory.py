@@ -9,7 +9,8 @@ import time
 from collections import Counter
 from collections.abc import Iterable
 
-from readback.api.shared.limiter import Limiter, Rates
+from readback.api.shared.created import Limiter
+from readback.api.shared.rates import Rates
 from readback.config import Config
 from readback.contract import ENDPOINTS, REFUSALS
 from readback.shared_counters import (

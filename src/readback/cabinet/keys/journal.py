@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 from readback.cabinet.keys import selectors
 from readback.cabinet.models import CODE_LENGTH, JournalEntry, Key
 from readback.contract import JOURNAL_USER_AGENT_LENGTH
-from readback.programs import RecognisedProgram
+from readback.programs import Program
 
 ACCEPTED, REFUSED = "accepted", "refused"
 
@@ -68,12 +68,11 @@ class FilteredJournal(NamedTuple):
 def read(key: Key, chosen: JournalFilter) -> FilteredJournal:
     entries = list(selectors.journal_of(key))
     # Most rows are of the same few programs.
-    known: dict[tuple[str, str], RecognisedProgram | None] = {}
+    known: dict[str, Program | None] = {}
     for entry in entries:
-        sent = (entry.user_agent, entry.differences)
-        if sent not in known:
-            known[sent] = entry.recognised
-        entry.recognised = known[sent]
+        if entry.user_agent not in known:
+            known[entry.user_agent] = entry.recognised
+        entry.recognised = known[entry.user_agent]
     codes, programs = (_count(entries, chosen, name) for name in ("code", "program"))
     offered = _options(programs, chosen.program)
     return FilteredJournal(

@@ -337,9 +337,7 @@ def unmatched(request: HttpRequest) -> dict[str, object]:
     return {
         "unmatched": [(row, refusals.sentence(row)) for row in known],
         "minutes": UNMATCHED_SECONDS // 60,
-        "version": live_parts.version_of(
-            [(row.pk, row.at, row.digest) for row in known]
-        ),
+        "version": live_parts.version_of([(row.pk, row.requests) for row in known]),
     }
 
 

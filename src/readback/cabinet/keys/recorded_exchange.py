@@ -99,7 +99,8 @@ def _exchange(
             else:
                 exchange.failure = ExchangeFailure(connection.stage)
                 exchange.reason = _reason(error)
-    exchange.sent, exchange.received = connection.sent, connection.received
+    exchange.sent = bytes(connection.sent)
+    exchange.received = bytes(connection.received)
     exchange.seconds = time.monotonic() - begun
     return exchange
 

@@ -14,11 +14,11 @@ from django.conf import settings
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
-from readback import differences, programs
+from readback import differences
 from readback.cabinet.models import JournalEntry, UnmatchedRequest
 from readback.contract import REFUSALS, SEVERAL_ADDRESSES
 from readback.differences import ADVICE, FIELD_ADVICE
-from readback.programs import RecognisedProgram, Switch
+from readback.programs import Program
 
 _CODES = list(REFUSALS)
 # The codes of a body that is readable JSON, in the order of the contract.
@@ -34,10 +34,10 @@ class Change(NamedTuple):
 
     advice: str
     differences: list[str]
-    # What to set in the programs that may have sent the request.
-    switches: tuple[Switch, ...]
-    # Those of these programs that have no such setting.
-    impossible_in: str
+    # What to set in the program that sent the request; empty if that is not known.
+    switch: str
+    # Whether the program has no such setting.
+    is_impossible: bool
 
     @property
     def names(self) -> str:
@@ -49,7 +49,7 @@ class ExplainedEntry(NamedTuple):
     """A journal entry; for a refusal, what works and what to change."""
 
     entry: JournalEntry
-    program: RecognisedProgram | None = None
+    program: Program | None = None
     works: tuple[str, ...] = ()
     changes: tuple[Change, ...] = ()
     sentence: str = ""
@@ -70,13 +70,13 @@ class ExplainedEntry(NamedTuple):
         """What works and what to change, as it is shown."""
         if not self.changes:
             return (self.works, self.sentence, self.hint)
-        is_named = any(each.switches or each.impossible_in for each in self.changes)
+        is_named = any(each.switch or each.is_impossible for each in self.changes)
         return (self.works, self.changes, self.program if is_named else None)
 
     @property
-    def cannot_comply(self) -> str:
-        """The programs that cannot be made to comply; empty if there are none."""
-        return next(filter(None, (each.impossible_in for each in self.changes)), "")
+    def cannot_comply(self) -> bool:
+        """Whether no setting makes the program comply."""
+        return any(each.is_impossible for each in self.changes)
 
     @property
     def is_connected(self) -> bool:
@@ -117,28 +117,26 @@ def explain_all(entries: Iterable[JournalEntry]) -> list[ExplainedEntry]:
     return explained
 
 
-def changes(
-    ids: Iterable[str], program: RecognisedProgram | None
-) -> tuple[Change, ...]:
+def changes(ids: Iterable[str], program: Program | None) -> tuple[Change, ...]:
     """Return what to change; differences that one change removes are together."""
-    found: dict[tuple[str, tuple[Switch, ...], str], list[str]] = {}
+    found: dict[tuple[str, str, bool], list[str]] = {}
     for difference in ids:
-        told = program.switches(difference) if program else []
-        switches = tuple(Switch(name, _(text)) for name, text in told)
-        hopeless = program.cannot_remove(difference) if program else []
-        impossible_in = programs.names(hopeless)
-        key = (advice(difference), switches, impossible_in)
+        text = program.switch(difference) if program else ""
+        # gettext has the head of its catalogue for an empty text.
+        switch = _(text) if text else ""
+        is_impossible = bool(program and program.cannot_remove(difference))
+        key = (advice(difference), switch, is_impossible)
         found.setdefault(key, []).append(difference)
     return tuple(
-        Change(advice, together, switches, impossible_in)
-        for (advice, switches, impossible_in), together in found.items()
+        Change(advice, together, switch, is_impossible)
+        for (advice, switch, is_impossible), together in found.items()
     )
 
 
 def count_differences(entries: Iterable[JournalEntry]) -> list[dict[str, object]]:
     """Return how often each difference occurs, the most frequent first."""
     counts: Counter[str] = Counter()
-    program: dict[str, RecognisedProgram | None] = {}
+    program: dict[str, Program | None] = {}
     for entry in entries:
         for difference in entry.differences.split():
             counts[difference] += entry.requests

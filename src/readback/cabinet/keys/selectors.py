@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from django.conf import settings
-from django.db.models import Count, OuterRef, Q, QuerySet, Subquery, Sum, Window
+from django.db.models import Count, Max, OuterRef, Q, QuerySet, Subquery, Sum, Window
 from django.db.models.functions import Coalesce
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
@@ -24,7 +24,7 @@ from readback.cabinet.models import (
 )
 from readback.cabinet.serving.visitors import AccountRequest
 from readback.client_address import network_digest
-from readback.contract import JOURNAL_ROWS, UNMATCHED_SECONDS
+from readback.contract import JOURNAL_ROWS, UNMATCHED_ROWS, UNMATCHED_SECONDS
 
 
 class CurrentAddress(NamedTuple):
@@ -104,14 +104,20 @@ def latest_request(key: Key, *, but_rather_not_of: str) -> JournalEntry | None:
 
 
 def unmatched_requests(client_address: str) -> list[UnmatchedRequest]:
-    """Return what the network of an address has sent lately, the last one first."""
+    """Return what the network of an address has sent lately, the last one first.
+
+    Equal requests are one, with the time of the last of them.
+    """
     key = NetworkKey.objects.values_list("key", flat=True).first()
     network = network_digest(client_address, bytes(key)) if key else b""
     if not network:
         return []
     start = timezone.now() - timedelta(seconds=UNMATCHED_SECONDS)
     recent = UnmatchedRequest.objects.filter(network=network, at__gte=start)
-    return list(recent.order_by("-at", "cell"))
+    equal = recent.values("endpoint", "code", "detail", "user_agent")
+    last = equal.annotate(id=Max("id"), at=Max("at"), requests=Sum("requests"))
+    shown = last.order_by("-id")[:UNMATCHED_ROWS]
+    return [UnmatchedRequest(**row) for row in shown]
 
 
 def address_history() -> QuerySet[Address]:

@@ -126,8 +126,9 @@ def postpone(mail: OutgoingMail, delay: timedelta) -> None:
 @transaction.atomic
 def finish(mail: OutgoingMail, outcome: MailOutcome) -> None:
     """Delete a claimed mail and count what became of it."""
-    OutgoingMail.objects.filter(pk=mail.pk).delete()
-    count(outcome)
+    deleted, _by_model = OutgoingMail.objects.filter(pk=mail.pk).delete()
+    if deleted:  # otherwise another sender has finished it, and counted it
+        count(outcome)
 
 
 def count(outcome: MailOutcome) -> None:

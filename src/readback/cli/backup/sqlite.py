@@ -22,7 +22,8 @@ ID_GAP = 1_000_000
 def copy(path: Path, target: Path) -> dict[str, Any]:
     """Copy a database that others may be using; return what the manifest says of it."""
     try:
-        with closing(sqlite3.connect(f"file:{path}?mode=rw", uri=True)) as database:
+        uri = f"{path.as_uri()}?mode=rw"
+        with closing(sqlite3.connect(uri, uri=True)) as database:
             # Unlike a copy of the pages, this leaves out what was deleted.
             database.execute("VACUUM INTO ?", [str(target)])
         migrations = _migrations(target)
@@ -54,16 +55,18 @@ def _migrations(path: Path) -> list[str]:
 
 
 def is_in_use(path: Path) -> bool:
-    """Return whether another process has the database open.
+    """Return whether another process has the database open; change nothing in it.
 
-    If not, its log is written into the file: otherwise SQLite would later apply the old
-    log to a new file.
+    If not, closing it writes its log into the file: otherwise SQLite would later apply
+    the old log to a new file.
     """
     if not path.exists():
         return False
     with closing(sqlite3.connect(path, timeout=1)) as database:
         try:
-            database.execute("PRAGMA journal_mode=DELETE")
+            database.execute("PRAGMA locking_mode=EXCLUSIVE")
+            database.execute("BEGIN IMMEDIATE")
+            database.rollback()
         except sqlite3.OperationalError as error:
             return "locked" in str(error)
         except sqlite3.DatabaseError:  # damaged, which is why it is replaced

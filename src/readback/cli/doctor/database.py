@@ -49,9 +49,9 @@ API_PRIVILEGES = (
     ("cabinet_journalentry", "SELECT", "id key_id accepted at"),
     ("cabinet_journalentry", "INSERT", ""),
     ("cabinet_journalentry", "DELETE", ""),
-    ("cabinet_unmatchedrequest", "SELECT", ""),
+    ("cabinet_unmatchedrequest", "SELECT", "id at"),
     ("cabinet_unmatchedrequest", "INSERT", ""),
-    ("cabinet_unmatchedrequest", "UPDATE", ""),
+    ("cabinet_unmatchedrequest", "UPDATE", "requests"),
     ("cabinet_unmatchedrequest", "DELETE", ""),
     ("cabinet_networkkey", "SELECT", "key"),
 )

@@ -55,7 +55,7 @@ def check(context: ProbeContext) -> list[Diagnosis]:
         unknown = context.ask(UNKNOWN, with_key=False)
     except ProbeError as failure:
         raise (_examine_port(context, failure) if is_plain else failure) from None
-    # Web servers, and Readback itself, respond to plain HTTP on a TLS port with 400.
+    # Web servers respond to plain HTTP on a TLS port with 400.
     is_refused = unknown.status == HTTPStatus.BAD_REQUEST
     if is_plain and is_refused and tls.speaks_tls(context):
         raise ProbeError("http.tls_port", port=context.base_url.port)

@@ -3,13 +3,13 @@
 import pytest
 
 from readback.api.data import journal as journal_module
-from readback.api.data.journal import CALLERS, Event, Journal
+from readback.api.data.journal import AT_ONCE, CALLERS, Event, Journal
 from readback.api.shared.memory import Counters
 from readback.contract import JOURNAL_ROWS, SEVERAL_ADDRESSES
 
 HOUR = 3600.0
 ROUND = 0.5
-LONGEST = 10.0
+INTERVAL = 10.0
 
 
 @pytest.fixture
@@ -19,13 +19,12 @@ def counters():
 
 @pytest.fixture
 def journal(counters):
-    return Journal(counters.row(0), longest_interval=LONGEST)
+    return Journal(counters.row(0), interval=INTERVAL)
 
 
 @pytest.fixture
 def small(monkeypatch):
-    monkeypatch.setattr(journal_module, "MAX_PENDING", 10)
-    monkeypatch.setattr(journal_module, "MAX_GOING_ON", 0)
+    monkeypatch.setattr(journal_module, "MAX_TALLIES", 10)
 
 
 def event(
@@ -43,8 +42,8 @@ def unnumbered(digest: bytes, advance: int) -> int:
     return 0
 
 
-def fetch(journal: Journal, now: float = 0.0):
-    return journal.fetch(now, unnumbered)
+def fetch(journal: Journal):
+    return journal.fetch(unnumbered)
 
 
 def requests(tallies) -> int:
@@ -68,7 +67,7 @@ class Rounds:
             self.now += ROUND
             self.wall += ROUND
             self.journal.close(self.now, self.wall, urgent)
-            self.written += [(self.now, each) for each in fetch(self.journal, self.now)]
+            self.written += [(self.now, each) for each in fetch(self.journal)]
 
     def rows(self) -> list[journal_module.Tally]:
         return [row for _, row in self.written]
@@ -88,23 +87,23 @@ def test_equal_outcomes_share_one_tally(journal, counters):
     assert fetch(journal) == [] and len(journal) == 0
 
 
-def test_an_outcome_that_goes_on_is_written_at_growing_intervals(journal):
+def test_an_outcome_that_goes_on_is_written_once_in_an_interval(journal):
     rounds = Rounds(journal)
     rounds.run(120, event())
     times = [at for at, _ in rounds.written]
-    assert times[0] == ROUND
+    assert times[:AT_ONCE] == [ROUND * n for n in range(1, AT_ONCE + 1)]
     pauses = [later - at for at, later in zip(times, times[1:], strict=False)]
-    # Those that grow are shortened at random.
-    growing = (1, 2, 4, 8, LONGEST)
-    assert all(b / 2 <= a <= b for a, b in zip(pauses, growing, strict=False))
-    assert pauses[5:] == [LONGEST] * len(pauses[5:]) and len(pauses) > 12
-    rounds.run(LONGEST)
+    # The first one is shortened at random, and each ends with a round.
+    later = pauses[AT_ONCE:]
+    assert all(abs(pause - INTERVAL) <= ROUND for pause in later)
+    assert len(later) > 8
+    rounds.run(INTERVAL)
     assert requests(rounds.rows()) == 240
 
 
 def test_outcomes_that_began_together_are_not_written_together_for_ever(journal):
     rounds = Rounds(journal)
-    rounds.run(60, *(event(number) for number in range(100)))
+    rounds.run(120, *(event(number) for number in range(100)))
     last = {row.event.digest: at for at, row in rounds.written}
     assert len(set(last.values())) > 5
 
@@ -112,7 +111,7 @@ def test_outcomes_that_began_together_are_not_written_together_for_ever(journal)
 def test_an_outcome_that_has_paused_is_written_at_once(journal):
     rounds = Rounds(journal)
     rounds.run(60, event())
-    rounds.run(2 * LONGEST)
+    rounds.run(2 * INTERVAL)
     assert requests(rounds.rows()) == 120
     rounds.written.clear()
     began = rounds.now
@@ -120,9 +119,9 @@ def test_an_outcome_that_has_paused_is_written_at_once(journal):
     assert [at for at, _ in rounds.written] == [began + ROUND]
 
 
-def test_a_person_who_tries_every_three_seconds_sees_each_request_at_once(journal):
+def test_a_person_who_tries_three_times_in_a_row_sees_each_request_at_once(journal):
     rounds = Rounds(journal)
-    for _ in range(20):
+    for _ in range(AT_ONCE):
         rounds.written.clear()
         rounds.run(ROUND, event())
         assert len(rounds.written) == 1
@@ -150,7 +149,7 @@ def test_a_tally_stays_open_while_its_outcome_goes_on(journal):
     rounds = Rounds(journal)
     rounds.run(30, event())
     assert tally.open and journal.open(event()) is tally
-    rounds.run(3 * LONGEST)
+    rounds.run(4 * INTERVAL)
     assert not tally.open and journal.open(event()) is not tally
 
 
@@ -163,20 +162,15 @@ def test_what_must_not_wait_is_written_in_the_same_round(journal):
     assert sum(row.event == event(1) for row in rounds.rows()) <= 1
 
 
-def test_requests_before_and_after_an_hour_are_different_rows(journal, monkeypatch):
-    # Otherwise a row may be due by chance when the hour ends.
-    monkeypatch.setattr("readback.api.data.journal.uniform", lambda low, high: high)
-    began = 8 * HOUR - 60
-    rounds = Rounds(journal, began)
+def test_only_the_last_interval_of_an_hour_may_be_counted_in_the_next_one(journal):
+    rounds = Rounds(journal, 8 * HOUR - 60)
     rounds.run(120, event())
-    rounds.run(LONGEST)
+    rounds.run(INTERVAL)
     by_hour = {8: 0, 7: 0}
     for row in rounds.rows():
         by_hour[int(row.at // HOUR)] += row.requests
-    # The last half second of an hour is counted in the next one.
-    assert by_hour == {7: 119, 8: 121}
-    # Not all keys are written when the hour ends.
-    assert 8 * HOUR - began not in [at for at, _ in rounds.written]
+    assert sum(by_hour.values()) == 240
+    assert 120 - (INTERVAL + ROUND) / ROUND <= by_hour[7] <= 120
 
 
 def test_a_row_is_dated_by_its_last_request(journal):
@@ -184,7 +178,7 @@ def test_a_row_is_dated_by_its_last_request(journal):
     rounds.run(60, event())
     rounds.run(ROUND, event())
     last = rounds.wall
-    rounds.run(LONGEST)
+    rounds.run(INTERVAL)
     assert max(row.at for row in rounds.rows()) == last
 
 
@@ -193,7 +187,7 @@ def test_a_clock_that_is_set_loses_nothing(journal, counters):
     for step in (5 * HOUR, -9 * HOUR, 2 * HOUR):
         rounds.run(30, event())
         rounds.wall += step
-    rounds.run(LONGEST)
+    rounds.run(INTERVAL)
     assert requests(rounds.rows()) == 180 == counters.total(("chat", ""))
 
 
@@ -204,7 +198,7 @@ def test_a_stop_writes_everything(journal):
     journal.note(event(), 0, 0)
     journal.hurry()
     journal.close(rounds.now, rounds.wall)
-    assert requests(fetch(journal, rounds.now)) == 121 - written
+    assert requests(fetch(journal)) == 121 - written
     # What is answered while the worker is stopping is written in the next round.
     rounds.written.clear()
     rounds.run(5, event())
@@ -212,7 +206,7 @@ def test_a_stop_writes_everything(journal):
 
 
 def test_without_an_interval_everything_is_written_in_every_round(counters):
-    rounds = Rounds(Journal(counters.row(0), longest_interval=0.0))
+    rounds = Rounds(Journal(counters.row(0), interval=0.0))
     rounds.run(10, event())
     assert [row.requests for row in rounds.rows()] == [1] * 20
 
@@ -221,7 +215,7 @@ def test_a_few_callers_have_rows_of_their_own_and_further_ones_share_one(journal
     rounds = Rounds(journal)
     for number in range(120):
         rounds.run(ROUND, event(agent="example/1.0", address=f"192.0.{number}.x"))
-    rounds.run(LONGEST)
+    rounds.run(INTERVAL)
     rows = rounds.rows()
     assert requests(rows) == 120
     alone = [row for row in rows if row.event.address != SEVERAL_ADDRESSES]
@@ -236,7 +230,7 @@ def test_a_caller_that_goes_on_keeps_its_row_beside_those_who_share_one(journal)
     for number in range(120):
         passing = event(agent="passing", address=f"198.51.{number}.x")
         rounds.run(ROUND, regular, passing)
-    rounds.run(LONGEST)
+    rounds.run(INTERVAL)
     own = [row for row in rounds.rows() if row.event == regular]
     assert requests(own) == 120
 
@@ -245,7 +239,7 @@ def test_callers_whose_programs_differ_share_a_row_without_one(journal):
     rounds = Rounds(journal)
     for number in range(60):
         rounds.run(ROUND, event(agent=f"program {number}", address="192.0.2.x"))
-    rounds.run(LONGEST)
+    rounds.run(INTERVAL)
     shared = {
         row.event.user_agent
         for row in rounds.rows()
@@ -279,9 +273,9 @@ def test_tallies_that_were_not_written_are_merged_by_hour(journal, counters):
     for now, wall in ((1.0, 10.0), (11.0, 20.0), (21.0, HOUR + 1)):
         journal.note(event(), 0, 0)
         journal.close(now, wall)
-        journal.give_back(fetch(journal, now))
+        journal.give_back(fetch(journal))
 
-    tallies = fetch(journal, 30.0)
+    tallies = fetch(journal)
     assert sorted((t.at, t.requests) for t in tallies) == [(20.0, 2), (HOUR + 1, 1)]
     assert counters.total(("chat", "")) == 3
 
@@ -289,8 +283,8 @@ def test_tallies_that_were_not_written_are_merged_by_hour(journal, counters):
 def test_a_tally_gets_the_newest_created_when_it_is_fetched(journal):
     journal.note(event(), 0, 0)
     journal.close(1.0, 10.0)
-    journal.give_back(journal.fetch(1.0, lambda digest, advance: 5))
-    [tally] = journal.fetch(2.0, lambda digest, advance: 9 * advance)
+    journal.give_back(journal.fetch(lambda digest, advance: 5))
+    [tally] = journal.fetch(lambda digest, advance: 9)
     assert tally.last_created == 9
 
 
@@ -307,11 +301,11 @@ def test_the_reserve_for_created_follows_the_requests_or_the_clock(journal):
         advances.append((digest, advance))
         return 0
 
-    journal.fetch(rounds.now, note)
+    journal.fetch(note)
     by_key = dict(advances)
     assert by_key[event(2).digest] == 1
     # It is used twice a second, or its next row is written after ten seconds.
-    assert by_key[event().digest] >= LONGEST
+    assert by_key[event().digest] >= INTERVAL
 
 
 def test_above_the_limit_details_are_omitted_and_counts_stay_exact(
@@ -319,14 +313,16 @@ def test_above_the_limit_details_are_omitted_and_counts_stay_exact(
 ):
     for round_ in range(5):
         for number in range(30):
-            journal.note(event(agent=f"{round_} {number}"), 0, 0)
+            journal.note(event(agent=f"{round_} {number}", detail=f"{number}"), 0, 0)
         journal.close(float(round_), 1.0)
-    assert len(journal) <= 11
-    assert requests(fetch(journal, 5.0)) == 150
+    assert len(journal) <= 21
+    rows = fetch(journal)
+    assert requests(rows) == 150
+    assert "" in {row.event.detail for row in rows}
     assert counters.total("journal_dropped") == 0
 
 
-def test_above_twice_the_limit_dropped_requests_are_counted(journal, counters, small):
+def test_above_the_last_limit_dropped_requests_are_counted(journal, counters, small):
     for key_id in range(100):
         journal.note(event(key_id), 0, 0)
     journal.close(1.0, 1.0)
@@ -334,8 +330,8 @@ def test_above_twice_the_limit_dropped_requests_are_counted(journal, counters, s
         journal.note(event(key_id, code="not_found"), 0, 0)
     journal.close(2.0, 1.0)
 
-    kept = fetch(journal, 2.0)
-    assert len(kept) == 20
+    kept = fetch(journal)
+    assert len(kept) == 30
     assert requests(kept) + counters.total("journal_dropped") == 200
     # The metrics count them all.
     answered = counters.total(("chat", "")) + counters.total(("chat", "not_found"))
@@ -345,11 +341,28 @@ def test_above_twice_the_limit_dropped_requests_are_counted(journal, counters, s
 def test_with_too_many_outcomes_all_are_written_in_every_round(
     journal, counters, monkeypatch
 ):
-    monkeypatch.setattr(journal_module, "MAX_GOING_ON", 50)
+    monkeypatch.setattr(journal_module, "MAX_TALLIES", 50)
     rounds = Rounds(journal)
     rounds.run(30, *(event(number) for number in range(100)))
     assert requests(rounds.rows()) == 60 * 100
-    assert len(rounds.rows()) > 50 * 100
+    assert len(rounds.rows()) == 60 * 100
+
+
+def test_a_client_with_ever_new_addresses_makes_no_more_rows_than_another(journal):
+    """For minutes, and beside a hundred keys like it."""
+    rounds, number = Rounds(journal), 0
+    for _ in range(360):
+        sent = []
+        for key in range(100):
+            number += 1
+            sent.append(event(key, "example/1.0", address=f"10.0.{number}.x"))
+        rounds.run(ROUND, *sent)
+    rounds.run(2 * INTERVAL)
+    rows = [row for row in rounds.rows() if row.event.digest == event(7).digest]
+    assert requests(rows) == 360
+    assert len(rows) <= 0.4 * 360
+    shared = [row for row in rows if row.event.address == SEVERAL_ADDRESSES]
+    assert requests(shared) > 0.8 * 360
 
 
 def test_an_outcome_that_cannot_be_counted_affects_no_other(counters):
@@ -358,7 +371,7 @@ def test_an_outcome_that_cannot_be_counted_affects_no_other(counters):
     journal.note(event(1)._replace(endpoint="nowhere"), 0, 0)
     journal.note(event(2), 0, 0)
     journal.close(10.0, 10.0)
-    [tally] = fetch(journal, 10.0)
+    [tally] = fetch(journal)
     assert tally.event == event(2) and [type(error) for error in errors] == [KeyError]
     assert counters.total("journal_dropped") == 1
     journal.close(11.0, 11.0)
@@ -372,6 +385,6 @@ def test_a_number_that_cannot_be_had_affects_no_other_row(counters):
     journal.note(event(2), 0, 0)
     journal.close(10.0, 10.0)
     numbers = {event(2).digest: 5}
-    [tally] = journal.fetch(10.0, lambda digest, advance: numbers[digest])
+    [tally] = journal.fetch(lambda digest, advance: numbers[digest])
     assert tally.event == event(2) and tally.last_created == 5
     assert len(errors) == 1 and counters.total("journal_dropped") == 1

@@ -7,7 +7,7 @@ import pytest
 from readback.api.data.journal import ROUND_SECONDS
 from readback.api.data.keyring import IDLE_SECONDS, UNAVAILABLE, WAIT_SECONDS, Keyring
 from readback.api.data.store import KeyRow
-from readback.api.shared.limiter import Limiter
+from readback.api.shared.created import Limiter
 from readback.contract import REVOCATION_SECONDS
 
 DIGEST = b"d" * 32

@@ -6,7 +6,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from readback.api.endpoints import long_texts
-from readback.api.endpoints.long_texts import is_long, is_plain
+from readback.api.endpoints.long_texts import is_plain
 
 pytest.importorskip("simdjson", reason="simdjson is not installed for this Python")
 
@@ -55,14 +55,8 @@ def test_plain_texts_are_accepted(text: str) -> None:
     assert is_plain(b'"%b"' % text.encode())
 
 
-def test_only_long_texts_are_checked_so() -> None:
-    assert is_long(8192)
-    assert not is_long(100)
-
-
 def test_without_simdjson_every_text_is_left_to_msgspec(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(long_texts, "_parse", None)
-    assert not is_long(8192)
     assert not is_plain(b'"x"')

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from readback.api.endpoints.replies import Replies, frame_for
+from readback.api.endpoints.replies import Replies
 from readback.contract import EARLIEST_CREATED, REFUSALS
 
 HELP = "https://cabinet.example/docs/errors"
@@ -78,8 +78,7 @@ def test_ten_thousand_ids_are_random_uuids() -> None:
 
 def test_a_success_has_its_content_length() -> None:
     content = json.dumps("Привет", ensure_ascii=False).encode()
-    frame = frame_for(len(content), len(content) - 2)
-    answer = Replies().completion(content, EARLIEST_CREATED, frame)
+    answer = Replies().completion(content, len(content) - 2, EARLIEST_CREATED)
     status_line, fields, body = parts(answer)
     assert status_line == "HTTP/1.1 200 OK"
     assert fields["Content-Length"] == str(len(body))

@@ -128,10 +128,3 @@ def test_a_client_that_no_base_url_helps_is_told_what_to_use(path) -> None:
 )
 def test_the_library_of_another_service_is_told_what_to_do(path, agent, why) -> None:
     assert why in not_found_detail(b"POST " + path, agent)
-
-
-def test_everything_that_llama_index_needs_is_told_at_once() -> None:
-    detail = not_found_detail(b"POST /v1/completions", b"OpenAI/Python 2.54.0")
-
-    assert "If you use LlamaIndex: is_chat_model=True" in detail
-    assert "additional_kwargs={'temperature': openai.omit}" in detail

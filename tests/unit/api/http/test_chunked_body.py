@@ -7,10 +7,11 @@ from httptools import HttpParserError, HttpRequestParser
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from readback.api.http.chunked_body import ChunkedBody
+from readback.api.http.chunked_body import MAX_CHUNKS, ChunkedBody
 from readback.api.http.refused import Refused
 
 MAX_FRAMING = 200
+MAX_TRAILERS = 5
 MAX_BODY = 50
 HEAD = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
 NOT_WELL_FORMED = "The chunked body is not well formed."
@@ -27,7 +28,7 @@ SPACES = [b" ", b"\t", b" ; a = b", b' ;\ta="b c"']
 
 def decoded(pieces: Iterable[bytes]) -> bytes | str | None:
     """Return the body, the reason why it is refused, or None if it is not complete."""
-    chunks, buffer, start = ChunkedBody(MAX_FRAMING), bytearray(), 0
+    chunks, buffer, start = ChunkedBody(MAX_FRAMING, MAX_TRAILERS), bytearray(), 0
     try:
         for piece in pieces:
             buffer += piece
@@ -100,10 +101,28 @@ def test_a_chunk_that_is_too_long_is_refused_before_it_arrives(size: int) -> Non
 
 
 def test_framing_is_bounded_by_the_limit_and_by_the_body() -> None:
-    too_large = "The chunk extensions or trailers are too large."
+    too_large = "The chunked body has extensions or trailer fields that are too long."
     assert decoded([b"1;" + b"a" * 300]) == too_large
     assert decoded([b"1;" + b"a" * 100 + b"\r\nx\r\n"] * 2) == too_large
     assert decoded([b"0" * 300]) == too_large
-    assert decoded([b"0\r\n" + b"X: y\r\n" * 100]) == too_large
-    many = b"1\r\nx\r\n" * 50 + b"0\r\n" + b"X: y\r\n" * 30 + b"\r\n"
+    assert decoded([b"0\r\nX: " + b"y" * 300 + b"\r\n"]) == too_large
+    many = b"1\r\nx\r\n" * 50 + b"0\r\nX: " + b"y" * 180 + b"\r\n\r\n"
     assert decoded([many]) == b"x" * 50
+
+
+def test_chunks_and_trailer_fields_are_counted() -> None:
+    chunk, trailer = b"1;a\r\nx\r\n", b"X: y\r\n"
+    most = b"0\r\n" + trailer * MAX_TRAILERS + b"\r\n"
+    assert decoded([most]) == b""
+    assert decoded([b"0\r\n" + trailer + most[3:]]) == (
+        f"The chunked body has more than {MAX_TRAILERS} trailer fields."
+    )
+    read_at_once, byte_by_byte = [ChunkedBody(9999, 0) for _ in range(2)]
+    body, start = chunk * MAX_CHUNKS, 0
+    read_at_once.read(body, 0, 9999)
+    for end in range(len(body) + 1):
+        start = byte_by_byte.read(body[:end], start, 9999)
+    for chunks in (read_at_once, byte_by_byte):
+        with pytest.raises(Refused) as refused:
+            chunks.read(chunk, 0, 9999)
+        assert "more than 512 chunks" in refused.value.detail

@@ -1,6 +1,7 @@
 """The queue in which new requests wait so that repeated ones are not delayed."""
 
 import asyncio
+from functools import partial
 
 import pytest
 
@@ -71,3 +72,26 @@ def test_work_that_enters_the_queue_again_gets_one_round_at_a_time(
         return max(steps)
 
     assert asyncio.run(most_in_one_iteration()) == PER_ROUND
+
+
+def test_work_that_fails_does_not_stop_the_queue() -> None:
+    async def done_after_a_failure() -> tuple[list[str], list[object]]:
+        queue, done, errors = FairQueue(), [], []
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, what: errors.append(what["exception"]))
+        for _ in range(PER_ROUND):
+            assert queue.enter(lambda: None)
+
+        def fail() -> None:
+            raise ZeroDivisionError
+
+        queue.enter(fail)
+        for name in ("Alice", "Bob"):
+            queue.enter(partial(done.append, name))
+        for _ in range(5):
+            await asyncio.sleep(0)
+        return done, errors
+
+    done, errors = asyncio.run(done_after_a_failure())
+    assert done == ["Alice", "Bob"]
+    assert [type(error) for error in errors] == [ZeroDivisionError]

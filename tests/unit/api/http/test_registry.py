@@ -3,6 +3,7 @@
 import time
 
 from readback.api.http.registry import ConnectionRegistry, Limits
+from readback.client_address import network
 
 
 class Handler:
@@ -45,3 +46,17 @@ def test_a_connection_that_fails_does_not_end_the_sweep():
 
     assert sorted(seen) == ["bad", "bad aborted", "first", "last"]
     assert [type(error) for error in handler.errors] == [ZeroDivisionError]
+
+
+def test_connections_are_counted_by_network():
+    """A household has 2^64 addresses of IPv6."""
+    registry = ConnectionRegistry(Handler(), Limits(9, 2, 1, 1, 1, 1, 1, 1, 1), network)
+
+    def connects(address: str) -> bool:
+        connection = Checked([], address)
+        connection.address = address
+        return registry.connect(connection)
+
+    assert connects("2001:db8:0:1::1") and connects("2001:db8:0:1::2")
+    assert not connects("2001:db8:0:1:ffff::3")
+    assert connects("2001:db8:0:2::1") and connects("192.0.2.1")

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from readback.api.shared.limiter import Limiter
+from readback.api.shared.created import Limiter
+from readback.api.shared.rates import SLOTS, TABLE_BYTES
 
 ALICE, BOB = b"alice", b"bob"
 
@@ -79,10 +80,7 @@ def count_with_take(limiter: Limiter, slot: int) -> bool:
 
 
 def count_with_admit(limiter: Limiter, slot: int) -> bool:
-    created = limiter.admit(slot, 100.0)
-    if created and limiter.turn[slot] != limiter.worker:
-        limiter.settle(slot, 100.0)
-    return bool(created)
+    return bool(limiter.admit(slot, 100.0))
 
 
 def call_held_up(call: Callable[[], Any], after: int, meanwhile: Callable) -> Any:
@@ -144,36 +142,84 @@ def test_a_worker_that_is_held_up_gives_nothing_back(count, first):
 
 def created_of(limiter: Limiter) -> int:
     """Find the slot of a key, and number one answer."""
-    slot = limiter.slot(ALICE)
-    created = limiter.number(slot, 100.0)
-    if limiter.turn[slot] != limiter.worker:
-        created = limiter.settle(slot, 100.0)
-    return created
+    return limiter.number(limiter.slot(ALICE), 100.0)
 
 
-def given_when_held_up(instruction: int) -> list[int]:
-    """Return the values of two workers that find a new key; [] if none was held up."""
+def two_workers() -> tuple[Limiter, Limiter]:
     slow = Limiter(rate=1, burst=50, slots=8, workers=2)
     quick = copy.copy(slow)
     quick._recent = {}
     quick.join(1)
-    given: list[int] = []
-    last = call_held_up(
-        lambda: created_of(slow),
+    return slow, quick
+
+
+def given_when_held_up(
+    slow: Limiter, quick: Limiter, instruction: int, answers: int
+) -> list[int]:
+    """Return the values of both workers; [] if the slow one was not held up."""
+    meanwhile: list[int] = []
+    given = call_held_up(
+        lambda: [created_of(slow) for _ in range(answers)],
         instruction,
-        lambda: given.extend(created_of(quick) for _ in range(20)),
+        lambda: meanwhile.extend(created_of(quick) for _ in range(20)),
     )
-    if not given:
+    if not meanwhile:
         return []
     again = [created_of(worker) for worker in (quick, slow) for _ in range(20)]
-    return [*given, last, *again]
+    return [*meanwhile, *given, *again]
 
 
 def test_two_workers_that_find_a_new_key_at_once_give_out_different_values():
     """One is held up at each of its instructions, while another one answers."""
     for instruction in range(1, 1000):
-        given = given_when_held_up(instruction)
+        given = given_when_held_up(*two_workers(), instruction, answers=1)
         if not given:
             break
         assert len(set(given)) == len(given), instruction
     assert instruction > 20
+
+
+@pytest.mark.parametrize("last", [0, 1], ids=["has the turn", "lost the turn"])
+def test_two_workers_that_claim_blocks_at_once_give_out_different_values(last):
+    """One is held up at each instruction of a claim, and of what it gives out."""
+    for instruction in range(1, 5000):
+        workers = two_workers()
+        # The lead over the clock is so long that blocks have five numbers.
+        before = [created_of(workers[n % 2]) for n in range(90 + last)]
+        given = given_when_held_up(*workers, instruction, answers=7)
+        if not given:
+            break
+        all_values = before + given
+        assert len(set(all_values)) == len(all_values), instruction
+    assert instruction > 200
+
+
+class Died(Exception):
+    """A worker has ended before its next instruction."""
+
+
+def die() -> None:
+    raise Died
+
+
+def test_a_worker_that_died_during_a_claim_leaves_no_wrong_turn():
+    """Its successor has the same row, but does not know what others have claimed."""
+    for instruction in range(1, 1000):
+        dead, other = two_workers()
+        given = [created_of(dead), created_of(other)]
+        try:
+            call_held_up(lambda dead=dead: created_of(dead), instruction, die)
+            break
+        except Died:
+            dead.join(0)
+        given += [created_of(dead), created_of(other)]
+        assert len(set(given)) == len(given), instruction
+    assert instruction > 20
+
+
+def test_the_memory_of_many_workers_is_bounded():
+    for workers in (1, 16, 64, 512):
+        limiter = Limiter(1, 1, workers=workers)
+        assert limiter._memory.nbytes <= TABLE_BYTES
+        assert limiter.slots >= 8000
+    assert Limiter(1, 1, workers=8).slots == SLOTS

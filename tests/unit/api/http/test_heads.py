@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from readback.api.http.head import Head, parse
-from readback.api.http.head_cache import HeadCache
+from readback.api.http.heads import Heads
 from readback.api.http.refused import Refused
 
 MAX_FIELDS = 100
@@ -25,7 +25,7 @@ class Methods:
         return b"secret" in data
 
 
-CACHE = HeadCache(Methods(), MAX_FIELDS)
+CACHE = Heads(Methods(), MAX_FIELDS)
 HEAD = (
     b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\n"
     b"Authorization: Bearer %b\r\nContent-Length: 5\r\n\r\n"
@@ -40,12 +40,26 @@ TWICE = (
 
 
 def read_head(data: bytes) -> tuple[Head, bytes]:
-    head, info, key, _forwarded = CACHE.read(data)
-    assert info == head.method
-    return head, key
+    kind, key, _forwarded, _length, start = CACHE.read(data)
+    assert kind.info == kind.head.method
+    assert start == len(data)
+    return kind.head, key
 
 
-def meaning(head: Head, key: bytes = b"", forwarded: bytes = b"") -> list[object]:
+def accept(data: bytes, cache: Heads[bytes]) -> None:
+    """Read a head that was sent with an accepted key, twice: it is known then."""
+    for _ in range(2):
+        cache.note_accepted(cache.read(data)[0], data)
+
+
+def kept(cache: Heads[bytes]) -> list[bytes]:
+    kinds = [*cache._accepted.by_skeleton.values(), *cache._others.by_skeleton.values()]
+    return [line for kind in kinds for line in (*kind.lines, *kind.skeleton)]
+
+
+def meaning(
+    head: Head, length: int, key: bytes = b"", forwarded: bytes = b""
+) -> list[object]:
     """Return everything that is read of a head, with what was cut out of it."""
     fields = [
         (name, value + b" " + key if key and name == b"authorization" else value)
@@ -56,13 +70,19 @@ def meaning(head: Head, key: bytes = b"", forwarded: bytes = b"") -> list[object
     ]
     if forwarded.strip():
         fields.append((b"x-forwarded-for", forwarded.strip()))
-    names = sorted({*Head.__slots__, "has_body"} - {"fields"})
-    return [sorted(fields), *(getattr(head, name) for name in names)]
+    names = sorted({*Head.__slots__} - {"fields", "content_length"})
+    return [sorted(fields), length, *(getattr(head, name) for name in names)]
 
 
-def assert_read_as_if_new(data: bytes, cache: HeadCache[bytes] = CACHE) -> None:
-    head, _, key, forwarded = cache.read(data)
-    assert meaning(head, key, forwarded) == meaning(parse(data, MAX_FIELDS))
+def assert_read_as_if_new(data: bytes, cache: Heads[bytes] = CACHE) -> None:
+    new = parse(data, MAX_FIELDS)
+    found = [cache.read(data)]
+    if known := cache.find(data + b"a body"):
+        found.append(known)
+    for kind, key, forwarded, length, start in found:
+        assert start == len(data)
+        same = meaning(new, new.content_length)
+        assert meaning(kind.head, length, key, forwarded) == same
 
 
 KEYS = st.from_regex(rb"[0-9A-Za-z_-]{1,100}", fullmatch=True)
@@ -148,11 +168,11 @@ def test_a_key_with_an_invalid_byte_is_refused_despite_the_cache(
     ],
 )
 def test_a_head_with_a_secret_that_is_not_cut_out_is_not_kept(line: bytes) -> None:
-    cache = HeadCache(Methods(), MAX_FIELDS)
+    cache = Heads(Methods(), MAX_FIELDS)
     data = HEAD.replace(b"Authorization: Bearer %b", line) % ()
     for _ in range(2):
-        cache.read(data)
-    assert b"PASSWORD" not in repr((cache._kinds, cache._lines)).encode()
+        accept(data, cache)
+    assert b"PASSWORD" not in b"".join(kept(cache))
 
 
 # Lines of which none, one or several may be in a head, in any order.
@@ -191,7 +211,7 @@ VARYING = st.one_of(
 def test_any_mixture_of_lines_is_read_like_a_new_head(
     heads: list[list[bytes]],
 ) -> None:
-    cache = HeadCache(Methods(), MAX_FIELDS)
+    cache = Heads(Methods(), MAX_FIELDS)
     for lines in [*heads, *heads]:
         data = b"\r\n".join([b"GET / HTTP/1.1", b"Host: x", *lines, b"", b""])
         try:
@@ -202,19 +222,62 @@ def test_any_mixture_of_lines_is_read_like_a_new_head(
             assert again.value.args == refused.args
         else:
             assert_read_as_if_new(data, cache)
+            accept(data, cache)
 
 
 def test_heads_that_differ_in_what_nobody_reads_are_of_one_kind() -> None:
-    cache = HeadCache(Methods(), MAX_FIELDS)
+    cache = Heads(Methods(), MAX_FIELDS)
     lines = b"X-Forwarded-For: 10.0.0.%d\r\nX-Request-Id: %d\r\nContent-Length: %d\r\n"
     data = HEAD.replace(b"Content-Length: 5\r\n", lines)
-    cache.read(data % (b"alice", 1, 1, 1))
-    cache.read(data % (b"bob", 2, 2, 2))
+    for number, key in enumerate((b"alice", b"bob")):
+        accept(data % (key, number, number, number), cache)
     for number in range(3, 100):
-        found = cache.find(data % (b"key%d" % number, number, number, number))
+        raw = data % (b"key%d" % number, number, number, number)
+        found = cache.find(raw + b"body")
         assert found
-        assert found[2:] == (b"key%d" % number, b"10.0.0.%d" % number, number)
-    assert len(cache._kinds) == 2
+        values = (b"key%d" % number, b"10.0.0.%d" % number, number, len(raw))
+        assert found[1:] == values
+    assert len(cache._accepted.by_skeleton) == 1
+
+
+def test_the_key_may_be_anywhere() -> None:
+    cache = Heads(Methods(), MAX_FIELDS)
+    data = (
+        b"GET / HTTP/1.1\r\nX-Forwarded-For: %b\r\nHost: x\r\n"
+        b"Authorization: Bearer alice\r\n\r\n"
+    )
+    addresses = [b"1" * size for size in range(1, 100)]
+    for address in addresses:
+        assert cache.find(data % address) is None
+        accept(data % address, cache)
+        assert cache.find(data % address)
+    assert len(cache._accepted.by_skeleton) == 1
+    assert len(cache._accepted._by_place) <= 64
+    assert cache.find(data % addresses[-1]) and not cache.find(data % addresses[0])
+
+
+def test_nobody_without_an_accepted_key_pushes_out_what_accepted_keys_need() -> None:
+    cache = Heads(Methods(), MAX_FIELDS)
+    known = b"GET /known HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer alice\r\n\r\n"
+    accept(known, cache)
+    for number in range(2000):
+        cache.read(known.replace(b"known", b"%d" % number))
+        # The same kind, with the key in other places and with other lines.
+        unread = b"x\r\nX-Id: %b" % (b"1" * (number % 300))
+        cache.read(known.replace(b"x\r", unread + b"\r", 1))
+    assert cache.find(known)
+    assert len(cache._accepted.by_skeleton) == 1
+    assert len(cache._others.by_skeleton) <= 64
+
+
+def test_kinds_with_the_key_in_the_same_place_are_told_apart() -> None:
+    cache = Heads(Methods(), MAX_FIELDS)
+    data = b"GET /%d HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer alice\r\n\r\n"
+    for number in range(10, 16):
+        accept(data % number, cache)
+    for number in range(10, 16):
+        found = cache.find(data % number)
+        assert found and found[0].head.target == b"/%d" % number
 
 
 @pytest.mark.parametrize(
@@ -245,25 +308,32 @@ def test_a_handler_gets_no_field_that_it_does_not_name() -> None:
 
 
 def test_the_cache_is_bounded() -> None:
-    cache = HeadCache(Methods(), MAX_FIELDS)
-    for number in range(10_000):
+    cache = Heads(Methods(), MAX_FIELDS)
+    for number in range(3000):
         head = b"GET /%d HTTP/1.1\r\nHost: x\r\nX-Id: %d\r\n\r\n"
-        cache.read(head % (number, number))
-        cache.read(HEAD % b"key%d" % number)
-    assert len(cache._kinds) <= 512
-    assert len(cache._lines) <= 2048 + 10
+        accept(head % (number, number), cache)
+        accept(HEAD % b"key%d" % number, cache)
+        cache.read(b"PUT" + head % (number, number))
+    assert len(cache._accepted.by_skeleton) <= 256
+    assert len(cache._others.by_skeleton) <= 64
+    for kinds in (cache._accepted, cache._others):
+        places = [place for places in kinds._places.values() for place in places]
+        assert len(places) == sum(map(len, kinds._by_place.values()))
+        assert max(map(len, kinds._by_place.values())) <= 8
+    assert cache.find(head % (number, number))
 
 
 def test_heads_made_to_be_different_fill_little_memory() -> None:
-    cache = HeadCache(Methods(), MAX_FIELDS)
-    fields, width = 36, 2000 // 36 - 10
+    cache = Heads(Methods(), MAX_FIELDS)
+    fields, width = 36, 1000 // 36 - 10
     many = b"".join(b"X-Old: %0*d\r\n" % (width, field) for field in range(fields))
     tracemalloc.start()
     try:
         for number in range(500):
-            cache.read(b"GET /%d HTTP/1.1\r\nHost: x\r\n%b\r\n" % (number, many))
+            head = b"GET /%d HTTP/1.1\r\nHost: x\r\n%b\r\n" % (number, many)
+            accept(head, cache)
         kept, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert len(cache._kinds) == 500
-    assert kept < 6 << 20, kept
+    assert len(cache._accepted.by_skeleton) == 256
+    assert kept < 8 << 20, kept

@@ -1,4 +1,4 @@
-"""The clerk and its thread: they survive unexpected errors and lose no usage.
+"""The coroutine for the database: it survives unexpected errors and loses no usage.
 
 The SQLite file is real but has no tables; the statements are tested elsewhere.
 """
@@ -6,26 +6,25 @@ The SQLite file is real but has no tables; the statements are tested elsewhere.
 import asyncio
 import logging
 import sqlite3
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
-from tests.support.waiting import wait_in_loop_until
+from tests.support.waiting import PATIENCE, wait_in_loop_until
 
-from readback.api.data.clerk import Clerk
+from readback.api.data import database
+from readback.api.data.database import Database
 from readback.api.data.dialects import StoreError
 from readback.api.data.health import BUSY_SECONDS, ROUND_ERROR_SECONDS, Health
 from readback.api.data.journal import Event, Journal, Tally
 from readback.api.data.keyring import UNAVAILABLE, Keyring
-from readback.api.data.store import KeyRows, Store
-from readback.api.data.unmatched import (
-    UnmatchedEvent,
-    UnmatchedRequests,
-    UnmatchedTable,
-)
-from readback.api.shared.limiter import Limiter
+from readback.api.data.store import KeyRows, Store, UnmatchedEvent
+from readback.api.data.unmatched import UnmatchedRequests
+from readback.api.shared.created import Limiter
 from readback.api.shared.memory import Counters
 from readback.config import Config
 
@@ -62,7 +61,7 @@ class FailingStore(Store):
         return []
 
 
-class FailingTable(UnmatchedTable):
+class FailingTable:
     """The table of unmatched requests; it fails while `broken` is set."""
 
     broken = False
@@ -84,21 +83,23 @@ class FailingTable(UnmatchedTable):
 
 
 class DataLayer:
-    """A clerk with everything that it works with."""
+    """The coroutine with everything that it works with."""
 
     def __init__(self, path: Path, kind: type[FailingStore] = FailingStore) -> None:
         sqlite3.connect(path).close()
         self.row = row = Counters(1).row(0)
         self.store = kind(Config(database_url=f"sqlite:///{path}"))
-        self.table = self.store.unmatched = FailingTable()
+        self.table = table = FailingTable()
+        self.store.write_unmatched = table.write
+        self.store.delete_unmatched = table.delete_old
         self.health = Health(row)
         self.journal = Journal(row)
         self.unmatched = UnmatchedRequests()
-        self.clerk = Clerk(self.store, self.health, row)
-        self.keyring = Keyring(Limiter(1, 1), self.clerk.look_up, 900)
+        self.database = Database(self.store, self.health, row)
+        self.keyring = Keyring(Limiter(1, 1), self.database.look_up, 900)
 
     def begin_round(self) -> None:
-        self.clerk.begin_round([], asyncio.get_running_loop().time(), 1.0)
+        self.database.begin_round([], asyncio.get_running_loop().time(), 1.0)
 
     async def until(self, condition: Callable[[], object], what: str) -> None:
         """Begin one round after the other until the condition is true."""
@@ -117,10 +118,9 @@ def data(tmp_path: Path) -> DataLayer:
 
 def run(data: DataLayer, work: Callable[[], object]) -> None:
     async def main() -> None:
-        loop = asyncio.get_running_loop()
-        data.clerk.start(loop, data.keyring, data.journal, data.unmatched)
+        data.database.start(data.keyring, data.journal, data.unmatched)
         await work()
-        await data.clerk.stop()
+        await data.database.stop()
 
     asyncio.run(main())
 
@@ -164,8 +164,7 @@ def test_the_last_requests_are_written_before_the_end(data):
     assert data.store.written == 3
 
 
-def test_usage_whose_writing_fails_while_the_clerk_stops_is_written_after_all(data):
-    # The thread gives back what it could not write, but nobody takes it any more.
+def test_usage_whose_writing_fails_during_a_stop_is_written_after_all(data):
     async def work() -> None:
         data.store.fail_slowly = threading.Event()
         for _ in range(7):
@@ -185,10 +184,10 @@ def test_rows_that_the_thread_is_writing_are_pending_until_they_are_written(data
         note(data)
         for _ in range(3):
             await data.until(data.health.errors, "the error is reported")
-            assert data.clerk.pending_rows == 1
+            assert data.database.pending_rows == 1
         data.store.broken = False
         await data.until(lambda: data.store.written, "the usage is written")
-        await data.until(lambda: not data.clerk.pending_rows, "nothing is pending")
+        await data.until(lambda: not data.database.pending_rows, "nothing is pending")
 
     run(data, work)
 
@@ -214,7 +213,7 @@ def test_a_failing_waiter_does_not_stop_other_look_ups(data):
 
 
 def test_usage_that_cannot_be_written_at_the_end_is_logged(data, caplog, monkeypatch):
-    monkeypatch.setattr("readback.api.data.clerk.STOP_SECONDS", 0.3)
+    monkeypatch.setattr("readback.api.data.database.STOP_SECONDS", 0.3)
 
     async def work() -> None:
         data.store.broken = True
@@ -241,8 +240,9 @@ def test_unmatched_requests_are_written_in_one_batch_per_round_and_at_the_end(da
 
 
 def test_unmatched_requests_that_cannot_be_written_are_dropped(data, monkeypatch):
-    retry = "readback.api.data.unmatched.UNMATCHED_RETRY_SECONDS"
+    retry = "readback.api.data.database.UNMATCHED_RETRY_SECONDS"
     monkeypatch.setattr(retry, 0.05)
+    later = 0
 
     async def work() -> None:
         data.table.broken = True
@@ -256,14 +256,16 @@ def test_unmatched_requests_that_cannot_be_written_are_dropped(data, monkeypatch
         data.table.broken = False
 
         def written() -> int:
+            nonlocal later
+            later += 1
             note_unmatched(data)
             return data.table.written
 
         await data.until(written, "later ones are written")
-        assert data.table.written == 1
         assert not data.health.errors()
 
     run(data, work)
+    assert data.table.written == later
 
 
 def test_during_an_outage_unmatched_requests_are_not_even_tried(data):
@@ -281,7 +283,7 @@ def test_during_an_outage_unmatched_requests_are_not_even_tried(data):
 
 
 def test_an_error_of_unmatched_requests_ends_without_another_request(data, monkeypatch):
-    retry = "readback.api.data.unmatched.UNMATCHED_RETRY_SECONDS"
+    retry = "readback.api.data.database.UNMATCHED_RETRY_SECONDS"
     monkeypatch.setattr(retry, 0.05)
 
     async def work() -> None:
@@ -296,7 +298,7 @@ def test_an_error_of_unmatched_requests_ends_without_another_request(data, monke
 
 
 def test_while_writes_fail_a_deletion_does_not_end_the_error(data, monkeypatch, caplog):
-    retry = "readback.api.data.unmatched.UNMATCHED_RETRY_SECONDS"
+    retry = "readback.api.data.database.UNMATCHED_RETRY_SECONDS"
     monkeypatch.setattr(retry, 0.05)
 
     async def work() -> None:
@@ -314,7 +316,7 @@ def test_while_writes_fail_a_deletion_does_not_end_the_error(data, monkeypatch, 
 
 
 def test_old_unmatched_requests_are_deleted_regularly(tmp_path, monkeypatch):
-    monkeypatch.setattr("readback.api.data.unmatched.EXPIRY_SECONDS", 0.01)
+    monkeypatch.setattr("readback.api.data.database.EXPIRY_SECONDS", 0.01)
     data = DataLayer(tmp_path / "database")
 
     async def work() -> None:
@@ -352,9 +354,10 @@ def test_one_outcome_that_cannot_be_written_delays_no_other(tmp_path, kind, capl
         await wait_in_loop_until(
             lambda: data.store.written == count - 1, "all others are written"
         )
-        assert data.store.attempts <= 40
+        # The batch, and each outcome of it.
+        assert data.store.attempts <= 1 + count
         left = 0 if kind == "permanent" else 1
-        await data.until(lambda: data.clerk.pending_rows == left, "one is set aside")
+        await data.until(lambda: data.database.pending_rows == left, "one is set aside")
         data.store.error = StoreError("gone", permanent=True, lost=False)
 
     run(data, work)
@@ -415,7 +418,7 @@ def test_a_result_that_cannot_be_applied_does_not_end_the_next_ones(data, monkey
 def test_unmatched_requests_wait_while_somebody_else_is_writing(
     data, monkeypatch, caplog
 ):
-    retry = "readback.api.data.unmatched.UNMATCHED_RETRY_SECONDS"
+    retry = "readback.api.data.database.UNMATCHED_RETRY_SECONDS"
     monkeypatch.setattr(retry, 0.01)
     data.table.error = StoreError("locked", permanent=False, lost=False, busy=True)
 
@@ -444,6 +447,51 @@ def test_a_database_that_stays_busy_is_an_error(data):
     assert not status.failed("locked", busy=True) and not status.error
 
 
+class HangingStore(FailingStore):
+    """A store that never returns from a look-up, as on a disk that hangs."""
+
+    is_hanging = threading.Event()
+
+    def keys(self, digests: Sequence[bytes]) -> KeyRows:
+        self.is_hanging.set()
+        threading.Event().wait()
+        return {}
+
+
+def stop_while_the_database_hangs(path: Path) -> None:
+    data = DataLayer(path, HangingStore)
+    database.STOP_SECONDS = 0.2
+
+    async def work() -> None:
+        note(data)
+        data.begin_round()
+        await wait_in_loop_until(data.store.is_hanging.is_set, "it hangs")
+        # The event loop goes on meanwhile.
+        data.health.reading.failed("no answer for 5 seconds")
+        answers = []
+        data.keyring.wait(b"d" * 32, answers.append)
+        await wait_in_loop_until(lambda: answers, "a request is answered")
+
+    run(data, work)
+
+
+def test_a_database_that_hangs_stops_neither_the_event_loop_nor_the_process(tmp_path):
+    words = (
+        "import sys; from pathlib import Path; from tests.unit.api.data import "
+        "test_database as t; t.stop_while_the_database_hangs(Path(sys.argv[1]))"
+    )
+    root = Path(__file__).parents[4]
+    done = subprocess.run(
+        [sys.executable, "-c", words, str(tmp_path / "database")],
+        cwd=root,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "before the usage of 1 requests was written" in done.stderr
+
+
 class CountingStore(FailingStore):
     cleanings = 0
 
@@ -453,7 +501,7 @@ class CountingStore(FailingStore):
 
 
 def test_nothing_is_cleaned_right_after_the_clock_was_set(tmp_path, monkeypatch):
-    module = "readback.api.data.database_thread"
+    module = "readback.api.data.database"
     monkeypatch.setattr(f"{module}.CLEANING_SECONDS", 0.02)
     offsets = iter([0.0, 2e6, 2e6, 2e6, 2e6])
     seen = []
@@ -469,5 +517,5 @@ def test_nothing_is_cleaned_right_after_the_clock_was_set(tmp_path, monkeypatch)
         await wait_in_loop_until(lambda: data.store.cleanings > 1, "it is cleaned")
 
     run(data, work)
-    # The offset was read when the thread was made, and before each cleaning.
+    # The offset was read at the start, and before each cleaning.
     assert [cleanings for cleanings, _ in seen[:4]] == [0, 0, 0, 1]

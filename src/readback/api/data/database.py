@@ -1,0 +1,398 @@
+"""What a worker does with the database, and when: one coroutine decides.
+
+Requests never wait for the database, except for a key that is not known yet. All known
+keys are refreshed twice a second, and usage and journal are written in batches, so the
+load on the database follows the number of workers and of active keys, not the number
+of requests.
+
+The coroutine does one small thing after the other, the most urgent first. Each is a
+statement or a transaction of bounded size, so a flood of unknown keys delays neither
+the refresh nor the journal. It runs in the one database thread, which decides nothing;
+meanwhile the event loop serves requests. Any exception ends only the thing at hand, and
+is reported as the error of what it was for.
+"""
+
+import asyncio
+import logging
+import random
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
+from functools import partial
+from math import inf
+from queue import SimpleQueue
+from typing import Any, TypeVar
+
+from readback import logs
+from readback.api.data.dialects import StoreError
+from readback.api.data.health import DependencyStatus, Health
+from readback.api.data.journal import Journal, Tally
+from readback.api.data.keyring import Keyring
+from readback.api.data.store import (
+    KEYS_PER_LOOK_UP,
+    TALLIES_PER_TRANSACTION,
+    CommitInDoubt,
+    KeyRows,
+    Store,
+)
+from readback.api.data.unmatched import UnmatchedRequests
+from readback.shared_counters import WorkerCounters
+
+log = logging.getLogger("readback.api")
+
+Result = TypeVar("Result")
+
+# A refresh that takes longer means that the thread itself is stuck.
+STUCK_SECONDS = 5.0
+STOP_SECONDS = 5.0
+# Under a flood, look-ups are this far apart, so it costs at most a hundred statements a
+# second. A few in a row need not wait.
+LOOK_UP_SECONDS = 0.01
+LOOK_UP_BURST = 50
+# Answers to look-ups that are given before the event loop turns to other work.
+ANSWERS_PER_ROUND = 4
+# How often to delete unmatched requests that are no longer shown.
+EXPIRY_SECONDS = 30.0
+UNMATCHED_RETRY_SECONDS = 1.0
+CLEANING_SECONDS = 3600.0
+CLEANING_RETRY_SECONDS = 60.0
+# If the wall clock was changed by more than this since the last cleaning, it may still
+# be wrong, and what is deleted does not come back.
+CLOCK_CHANGE_SECONDS = 60.0
+# While there is more to delete, and after an error, this long passes between attempts.
+RETRY_SECONDS = 0.5
+
+
+class Database:
+    """Keeps keyring and journal in step with the database."""
+
+    def __init__(self, store: Store, health: Health, counters: WorkerCounters) -> None:
+        self._store = store
+        self._health = health
+        self._counters = counters
+        self._is_stopping = False
+        # Unknown keys to look up, and answers about them that were not given yet.
+        self._asked: list[bytes] = []
+        self._next_look_up = 0.0
+        self._answers: deque[tuple[list[bytes], KeyRows]] = deque()
+        # The parts of the refresh that are left, and when it began.
+        self._known: deque[list[bytes]] = deque()
+        self._refreshing_since = inf
+        # What is being written; how many of it one by one, to find one that fails.
+        self._tallies: list[Tally] = []
+        self._suspects = 0
+        self._next_write = 0.0
+        # A batch that may have been written: writing it again could count it twice.
+        self._doubt: CommitInDoubt | None = None
+        self._doubtful: list[Tally] = []
+        self._unmatched_are_due = False
+        self._unmatched_failed_at = -inf
+        self._next_expiry = time.monotonic() + random.uniform(0, EXPIRY_SECONDS)
+        # At another time in each worker, so that they do not clean up together; and not
+        # at once, because the clock of a machine that starts may be wrong.
+        pause = random.uniform(0.2, 1) * CLEANING_SECONDS
+        self._next_cleaning = time.monotonic() + pause
+        self._clock_offset = _clock_offset()
+
+    def start(
+        self, keyring: Keyring, journal: Journal, unmatched: UnmatchedRequests
+    ) -> None:
+        self._keyring = keyring
+        self._journal = journal
+        self._unmatched = unmatched
+        self._loop = asyncio.get_running_loop()
+        self._wake = asyncio.Event()
+        self._thread = _DatabaseThread()
+        self._task = self._loop.create_task(self._run())
+
+    def look_up(self, digest: bytes) -> None:
+        """Look up one unknown key; the keyring will learn of it."""
+        if self._health.reading.error:
+            # The next refresh finds out whether the database is back.
+            self._loop.call_soon(self._keyring.fail, [digest])
+            return
+        if not self._asked:  # otherwise a flood would wake the coroutine all the time
+            self._wake.set()
+        self._asked.append(digest)
+
+    def begin_round(self, known: list[bytes], now: float, wall: float) -> None:
+        """Refresh the known keys and write what is due, unless that is under way.
+
+        Neither waits for the other: a long journal does not delay a revocation.
+        """
+        self._journal.close(now, wall, self._keyring.is_beyond_reserve)
+        if self._refreshing_since == inf:
+            self._refreshing_since = now
+            # One part even without keys: it finds out whether the database answers.
+            starts = range(0, max(1, len(known)), KEYS_PER_LOOK_UP)
+            self._known.extend(known[at : at + KEYS_PER_LOOK_UP] for at in starts)
+        elif now - self._refreshing_since > STUCK_SECONDS:
+            self._health.reading.failed(f"no answer for {STUCK_SECONDS:g} seconds")
+        if not (self._tallies or self._doubt):
+            self._tallies, self._next_write = self._fetch(), 0.0
+        if self._health.reading.error:
+            self._unmatched.fetch()  # too late when the database is back
+        waited = now - self._unmatched_failed_at
+        self._unmatched_are_due = waited >= UNMATCHED_RETRY_SECONDS
+        self._wake.set()
+
+    @property
+    def pending_rows(self) -> int:
+        """How many rows are due and not written."""
+        return len(self._journal) + len(self._tallies) + len(self._doubtful)
+
+    async def stop(self) -> None:
+        """Write what is left, and wait a bounded time for that."""
+        self._is_stopping = True
+        self._unmatched_are_due = True
+        self._journal.hurry()
+        self._journal.close(time.monotonic(), time.time())
+        self._wake.set()
+        await asyncio.wait([self._task], timeout=STOP_SECONDS)
+        self._task.cancel()
+        left = [*self._tallies, *self._doubtful, *self._fetch()]
+        if lost := sum(tally.requests for tally in left):
+            log.error("stopped before the usage of %d requests was written", lost)
+
+    async def _run(self) -> None:
+        while not self._is_over():
+            try:
+                await self._work()
+            except Exception as error:  # which nothing else has caught: carry on
+                self._health.rounds.note(error)
+                await asyncio.sleep(RETRY_SECONDS)
+        await self._call(self._store.close)
+
+    def _is_over(self) -> bool:
+        if not self._is_stopping:
+            return False
+        if not (self._tallies or self._doubt):
+            self._tallies = self._fetch()  # with what could not be written before
+        return not (self._tallies or self._doubt or self._unmatched_are_due)
+
+    def _fetch(self) -> list[Tally]:
+        return self._journal.fetch(self._keyring.reserve_created)
+
+    async def _work(self) -> None:
+        """Do a little of what is waiting, the most urgent first, or wait."""
+        if self._asked and time.monotonic() >= self._next_look_up:
+            await self._look_up()
+        now = time.monotonic()
+        if self._known:
+            await self._refresh_part()
+        elif self._doubt and now >= self._next_write:
+            await self._settle(self._doubt)
+        elif self._tallies and now >= self._next_write:  # never while in doubt
+            await self._write_batch()
+        elif self._unmatched_are_due:
+            await self._write_unmatched()
+        elif now >= self._next_expiry:
+            await self._delete_unmatched()
+        elif now >= self._next_cleaning:
+            await self._clean()
+        else:
+            await self._sleep(now)
+
+    async def _sleep(self, now: float) -> None:
+        """Wait until something is due, or somebody asks for something else."""
+        due = min(self._next_expiry, self._next_cleaning)
+        if self._tallies or self._doubt:
+            due = min(due, self._next_write)
+        if self._asked:
+            due = min(due, self._next_look_up)
+        timer = self._loop.call_later(max(0.0, due - now), self._wake.set)
+        await self._wake.wait()
+        timer.cancel()
+        self._wake.clear()
+
+    async def _call(self, work: Callable[..., Result], *args: Any) -> Result:
+        """Run a method of the store in the thread."""
+        try:
+            return await self._loop.run_in_executor(self._thread, work, *args)
+        except StoreError:
+            raise
+        except Exception:
+            # Unexpected, so the connection may be in any state.
+            await self._loop.run_in_executor(self._thread, self._store.close)
+            raise
+        finally:
+            self._counters.add("statements", self._store.take_statements())
+
+    async def _look_up(self) -> None:
+        digests = self._asked[:KEYS_PER_LOOK_UP]
+        del self._asked[:KEYS_PER_LOOK_UP]
+        earliest = time.monotonic() - LOOK_UP_BURST * LOOK_UP_SECONDS
+        self._next_look_up = max(self._next_look_up, earliest) + LOOK_UP_SECONDS
+        try:
+            rows = await self._call(self._store.keys, digests)
+        except Exception as error:
+            self._note_error(self._health.reading, error)
+            digests += self._asked
+            self._asked.clear()
+            self._keyring.fail(digests)
+        else:
+            if not self._answers:
+                self._loop.call_soon(self._give_answers)
+            self._answers.append((digests, rows))
+
+    def _give_answers(self) -> None:
+        """Answer a few look-ups, and let the event loop turn to other work."""
+        digests, rows = self._answers.popleft()
+        if rest := digests[ANSWERS_PER_ROUND:]:
+            self._answers.appendleft((rest, rows))
+        if self._answers:
+            self._loop.call_soon(self._give_answers)
+        self._keyring.learn(digests[:ANSWERS_PER_ROUND], rows)
+
+    async def _refresh_part(self) -> None:
+        digests = self._known.popleft()
+        try:
+            rows = await self._call(self._store.keys, digests)
+        except Exception as error:
+            self._note_error(self._health.reading, error)
+            self._known.clear()
+            self._refreshing_since = inf
+            return
+        self._health.reading.succeeded()
+        self._health.rounds.guard(partial(self._keyring.learn, digests, rows))
+        if not self._known:
+            self._keyring.confirm(self._refreshing_since)
+            self._refreshing_since = inf
+
+    async def _write_batch(self) -> None:
+        batch = self._tallies[: 1 if self._suspects else TALLIES_PER_TRANSACTION]
+        try:
+            locked_out = await self._call(self._store.record, batch)
+        except CommitInDoubt as doubt:
+            self._note_error(self._health.writing, doubt)
+            self._doubt, self._doubtful = doubt, batch
+            del self._tallies[: len(batch)]
+            self._give_all_back()
+            self._next_write = 0.0  # ask at once
+            return
+        except Exception as error:
+            self._note_error(self._health.writing, error)
+            if isinstance(error, StoreError) and not error.permanent:
+                return self._give_all_back()  # no batch would succeed
+            if len(batch) > 1:
+                self._suspects = len(batch)
+                return
+            if isinstance(error, StoreError):
+                self._journal.drop(batch)  # it can never be written
+            else:
+                self._journal.give_back(batch)
+        else:
+            self._health.writing.succeeded()
+            self._journal.give_back(locked_out)
+            if locked_out:
+                self._next_write = time.monotonic() + RETRY_SECONDS
+        del self._tallies[: len(batch)]
+        self._suspects = max(0, self._suspects - 1)
+
+    def _give_all_back(self) -> None:
+        """Keep for the next round what could not be written now."""
+        tallies, self._tallies = self._tallies, []
+        self._suspects = 0
+        self._next_write = time.monotonic() + RETRY_SECONDS
+        self._journal.give_back(tallies)
+
+    async def _settle(self, doubt: CommitInDoubt) -> None:
+        """Find out whether the batch in doubt was written; if not, give it back."""
+        self._next_write = time.monotonic() + RETRY_SECONDS
+        try:
+            committed = await self._call(self._store.was_committed, doubt.transaction)
+        except Exception as error:
+            self._note_error(self._health.writing, error)
+            return
+        if committed is None:
+            return
+        self._health.writing.succeeded()
+        self._journal.give_back(doubt.locked_out if committed else self._doubtful)
+        self._doubt, self._doubtful = None, []
+
+    async def _write_unmatched(self) -> None:
+        """Write the unmatched requests; what cannot be written is dropped."""
+        self._unmatched_are_due = False
+        if not (counts := self._unmatched.fetch()):
+            return
+        try:
+            await self._call(self._store.write_unmatched, counts, time.time())
+        except Exception as error:
+            self._note_error(self._health.unmatched, error)
+            if isinstance(error, StoreError) and error.busy:
+                self._unmatched.give_back(counts)  # somebody else was writing
+            self._unmatched_failed_at = now = time.monotonic()
+            self._next_expiry = min(self._next_expiry, now + UNMATCHED_RETRY_SECONDS)
+        else:
+            self._health.unmatched.succeeded()
+
+    async def _delete_unmatched(self) -> None:
+        """Delete what is no longer shown, and find out whether an error has ended.
+
+        There may be nothing to write for hours. A write that has just failed counts.
+        """
+        now = time.monotonic()
+        self._next_expiry = now + UNMATCHED_RETRY_SECONDS
+        if self._health.reading.error:
+            return
+        try:
+            await self._call(self._store.delete_unmatched, time.time())
+        except Exception as error:
+            self._note_error(self._health.unmatched, error)
+        else:
+            if now >= self._unmatched_failed_at + 2 * UNMATCHED_RETRY_SECONDS:
+                self._health.unmatched.succeeded()
+        if not self._health.unmatched.error:
+            self._next_expiry = now + EXPIRY_SECONDS
+
+    async def _clean(self) -> None:
+        before, self._clock_offset = self._clock_offset, _clock_offset()
+        clock_was_set = abs(self._clock_offset - before) > CLOCK_CHANGE_SECONDS
+        pause = CLEANING_RETRY_SECONDS
+        try:
+            done = clock_was_set or await self._call(self._store.clean, time.time())
+            pause = CLEANING_SECONDS if done else RETRY_SECONDS
+            self._health.cleaning.succeeded()
+        except Exception as error:
+            self._note_error(self._health.cleaning, error)
+        self._next_cleaning = time.monotonic() + pause
+
+    def _note_error(self, status: DependencyStatus, error: Exception) -> None:
+        self._counters.add("database_errors")
+        if isinstance(error, StoreError):
+            status.failed(str(error), busy=error.busy)
+        elif status.failed(type(error).__name__):
+            log.error("error in the database thread: %s", logs.describe_error(error))
+
+
+class _DatabaseThread(Executor):
+    """One thread. Unlike that of a ThreadPoolExecutor, it keeps no process alive.
+
+    A database that hangs must not keep a worker from ending.
+    """
+
+    def __init__(self) -> None:
+        self._calls: SimpleQueue[Any] = SimpleQueue()
+        threading.Thread(target=self._run, name="database", daemon=True).start()
+
+    def submit(self, work: Callable[..., Any], /, *args: Any, **named: Any) -> Any:
+        future: Future[Any] = Future()
+        self._calls.put((future, partial(work, *args, **named)))
+        return future
+
+    def _run(self) -> None:
+        while True:
+            future, work = self._calls.get()
+            if not future.set_running_or_notify_cancel():
+                continue
+            try:
+                future.set_result(work())
+            except BaseException as error:
+                future.set_exception(error)
+
+
+def _clock_offset() -> float:
+    """Return a number that changes only when the wall clock is set."""
+    return time.time() - time.monotonic()

@@ -1,0 +1,355 @@
+"""Recognise heads by their bytes, instead of parsing them again.
+
+Clients send few distinct heads, and equal bytes mean the same on any connection. But
+each client has a key, a proxy adds the address of each client, tracing adds a line that
+differs from request to request, and so does the length of the body. So a head is of a
+known kind if all its bytes are known, but for these values:
+
+    the key, `Authorization: Bearer <key>`        is given to the handler
+    the address, `X-Forwarded-For: <addresses>`   is given to the handler
+    the length, `Content-Length: <digits>`        is given to the connection
+    a field that nobody reads                     must be valid in itself
+
+The first head of a kind is parsed as a whole. The others differ from it in nothing that
+makes a difference; one pattern recognises them, and takes the values out of them. A
+head with a key in another form or place is parsed every time, so no key is ever kept
+here.
+
+Kinds are kept in two places: those that were sent with an accepted key, and a few of
+all others. Nobody without an accepted key can push out a kind that accepted keys need.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Generic, NamedTuple, TypeVar
+
+from readback.api.http.handler import Handler
+from readback.api.http.head import Head, check_beginning, parse
+
+Info = TypeVar("Info")
+
+# Fields whose values are keys, passwords or the like, here or at other services.
+CREDENTIAL_FIELDS = frozenset(
+    b"authorization proxy-authorization cookie api-key x-api-key x-goog-api-key "
+    b"x-auth-token".split()
+)
+_FORWARDED = b"x-forwarded-for"
+_LENGTH = b"content-length"
+# Fields that are read whatever the handler is: those above, and those of the framing
+# and of the connection.
+_READ_FIELDS = CREDENTIAL_FIELDS.union(
+    b"host connection proxy-connection keep-alive te trailer transfer-encoding upgrade "
+    b"expect".split(),
+    [_FORWARDED, _LENGTH],
+)
+# All kinds together fill at most 8 MiB.
+_MAX_ACCEPTED = 256
+_MAX_OTHERS = 64
+# Making a pattern takes 1 ms per kilobyte of a head, and it has 16 bytes per byte.
+_MAX_HEAD_BYTES = 1024
+_MAX_LINES = 40
+# Values before the key have different lengths, so it is in different places.
+_MAX_PLACES = 64
+_MAX_AT_PLACE = 8
+_LINE_END = b"\r\n"
+# How a line begins whose value differs, and what such a value is made of: nothing that
+# the parser would refuse, or see otherwise than we do.
+_KEY_LINES = (b"Authorization: Bearer ", b"authorization: Bearer ")
+_KEY_MARK = b"orization: Bearer "
+_PLAIN_KEY = re.compile(rb"[-_0-9A-Za-z]*")
+_ADDRESS_LINES = (b"X-Forwarded-For: ", b"x-forwarded-for: ")
+_PLAIN_ADDRESSES = re.compile(rb"[0-9A-Fa-f.:\[\], ]*")
+_LENGTH_LINES = (b"Content-Length: ", b"content-length: ")
+_DIGITS = re.compile(rb"[0-9]{1,10}")
+_PLAIN_VALUE = re.compile(rb"[\x20-\x7e]*")
+# How the handler sees the field whose key is cut out.
+_WITHOUT_KEY = (b"authorization", b"Bearer")
+_ABSENT = -1
+
+
+_Matches = Callable[[bytes], re.Match[bytes] | None]
+
+
+class Cuts(NamedTuple):
+    """The numbers of the lines whose values differ; `_ABSENT` if there is none."""
+
+    key: int
+    addresses: int
+    length: int
+    # Fields that nobody reads, which have been seen with other values.
+    unread: frozenset[int]
+
+
+_NO_CUTS = Cuts(_ABSENT, _ABSENT, _ABSENT, frozenset())
+
+
+class Kind(Generic[Info]):
+    """Heads that differ in nothing that makes a difference."""
+
+    # fmt: off
+    __slots__ = (
+        "_cuts", "addresses", "head", "info", "key", "length", "lines", "match",
+        "skeleton",
+    )
+    # fmt: on
+
+    def __init__(
+        self,
+        head: Head,
+        info: Info,
+        lines: list[bytes],
+        skeleton: tuple[bytes, ...],
+        cuts: Cuts,
+    ) -> None:
+        # Without the values that differ, and what the handler has made of that.
+        self.head, self.info = head, info
+        # Each line, and how it begins if nobody reads it or its value is never kept.
+        # Both are empty if the kind may not be kept.
+        self.lines, self.skeleton = lines, skeleton
+        self._cuts = cuts
+        # Matches a head, with or without a body; None until `make_pattern`. And which
+        # groups have the values: the last one is empty, for a value that heads of this
+        # kind do not have.
+        self.match: _Matches | None = None
+        numbers = [*sorted({*cuts[:3], *cuts.unread} - {_ABSENT}), _ABSENT]
+        self.key, self.addresses, self.length = (
+            numbers.index(number) + 1 for number in cuts[:3]
+        )
+
+    @property
+    def unread(self) -> frozenset[int]:
+        return self._cuts.unread
+
+    def around_length(self, data: bytes) -> tuple[bytes, bytes]:
+        """Return a head of this kind before and after the digits of its length.
+
+        The first is empty if heads of this kind have no length.
+        """
+        found = self.match(data) if self.match else None
+        assert found is not None
+        begin, end = found.span(self.length)
+        return data[:begin] if begin < end else b"", data[end : found.end()]
+
+    def make_pattern(self) -> None:
+        """Make what recognises heads of this kind, when the second one is received.
+
+        It takes long, and most kinds of strangers are never seen again.
+        """
+        key, addresses, length, unread = self._cuts
+        values = {
+            key: _PLAIN_KEY,
+            addresses: _PLAIN_ADDRESSES,
+            length: _DIGITS,
+            **dict.fromkeys(unread, _PLAIN_VALUE),
+        }
+        lines = [
+            re.escape(self.skeleton[n]) + b"(%b)" % values[n].pattern
+            if n in values
+            else re.escape(line)
+            for n, line in enumerate(self.lines)
+        ]
+        self.match = re.compile(_LINE_END.join(lines) + b"()").match
+        re.purge()  # `re` would keep it, too
+
+
+# The kind of a head, its key and addresses, the length of its body, and where the body
+# begins. A plain tuple is unpacked fastest.
+Match = tuple[Kind[Info], bytes, bytes, int, int]
+
+
+class _Kinds(Generic[Info]):
+    """A limited number of kinds; the oldest makes room for a new one."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self.by_skeleton: dict[tuple[bytes, ...], Kind[Info]] = {}
+        # By where the key is in a head, which few kinds have in common.
+        self._by_place: dict[int, list[Kind[Info]]] = {}
+        # The same places by kind, the oldest first.
+        self._places: dict[Kind[Info], list[int]] = {}
+
+    def find(self, data: bytes) -> Match[Info] | None:
+        """Return what a head says, with or without its body, if its kind is known."""
+        for kind in self._by_place.get(data.find(_KEY_MARK), ()):
+            if kind.match is not None and (found := kind.match(data)) is not None:
+                key, addresses, digits = found.group(
+                    kind.key, kind.addresses, kind.length
+                )
+                size = int(digits) if digits else kind.head.content_length
+                return kind, key, addresses, size, found.end()
+        return None
+
+    def add(self, kind: Kind[Info], place: int) -> None:
+        known = self.by_skeleton.get(kind.skeleton)
+        places = self._places.get(kind, [])
+        if known is not kind:
+            if known is not None:  # more lines differ than was known
+                places = self._remove(known)
+            elif len(self.by_skeleton) >= self._most:
+                self._remove(next(iter(self.by_skeleton.values())))
+            self.by_skeleton[kind.skeleton] = kind
+            self._places[kind] = []
+            for known_place in places:
+                self._add_place(kind, known_place)
+        if place not in places:
+            self._add_place(kind, place)
+
+    def _add_place(self, kind: Kind[Info], place: int) -> None:
+        places, at_place = self._places[kind], self._by_place.setdefault(place, [])
+        if len(at_place) >= _MAX_AT_PLACE:
+            self._remove_place(at_place[0], place)
+        self._by_place.setdefault(place, []).append(kind)
+        places.append(place)
+        if len(places) > _MAX_PLACES:
+            self._remove_place(kind, places[0])
+
+    def _remove(self, kind: Kind[Info]) -> list[int]:
+        places = self._places[kind].copy()
+        for place in places:
+            self._remove_place(kind, place)
+        del self.by_skeleton[kind.skeleton], self._places[kind]
+        return places
+
+    def _remove_place(self, kind: Kind[Info], place: int) -> None:
+        self._places[kind].remove(place)
+        self._by_place[place].remove(kind)
+        if not self._by_place[place]:
+            del self._by_place[place]
+
+
+class Heads(Generic[Info]):
+    """The kinds of heads of one listener, each with what its handler made of it."""
+
+    def __init__(self, handler: Handler[Info], max_fields: int) -> None:
+        self._handler = handler
+        self._max_fields = max_fields
+        self._read_fields = _READ_FIELDS | handler.read_fields
+        self._accepted = _Kinds[Info](_MAX_ACCEPTED)
+        self._others = _Kinds[Info](_MAX_OTHERS)
+        # Return what a head says if its kind is known: from a request with an accepted
+        # key, or from another one. For most requests, without another call of ours.
+        self.find = self._accepted.find
+        self.find_other = self._others.find
+
+    def read(self, data: bytes) -> Match[Info]:
+        """Return what a head says; raise `Refused` if it is not valid.
+
+        The key and the addresses are empty if they are not there or have an unusual
+        form, in which they stay in the head.
+        """
+        return self.find(data) or self.find_other(data) or self._parse(data)
+
+    def note_accepted(self, kind: Kind[Info], data: bytes) -> None:
+        """Keep the kind of a head that was sent with an accepted key."""
+        if kind.skeleton:
+            self._accepted.add(kind, data.find(_KEY_MARK))
+
+    def _parse(self, data: bytes) -> Match[Info]:
+        check_beginning(data)
+        head = parse(data, self._max_fields)
+        lines = data.split(_LINE_END)
+        key = _find_line(lines, _KEY_LINES, _PLAIN_KEY)
+        addresses = _find_line(lines, _ADDRESS_LINES, _PLAIN_ADDRESSES)
+        credentials = sum(name in CREDENTIAL_FIELDS for name, _ in head.fields)
+        if credentials != (key != _ABSENT) or (
+            len(head.all(_FORWARDED)) != (addresses != _ABSENT)
+        ):  # more than can be cut out
+            return self._unkept(head), b"", b"", head.content_length, len(data)
+        length = _find_line(lines, _LENGTH_LINES, _DIGITS)
+        kind = self._kind(head, lines, key, addresses, length)
+        if kind.skeleton:
+            self._others.add(kind, data.find(_KEY_MARK))
+        key_value = _value(lines, key, _KEY_LINES)
+        forwarded = _value(lines, addresses, _ADDRESS_LINES)
+        return kind, key_value, forwarded, head.content_length, len(data)
+
+    def _unkept(self, head: Head) -> Kind[Info]:
+        return Kind(head, self._handler.describe(head), [], (), _NO_CUTS)
+
+    def _kind(
+        self, head: Head, lines: list[bytes], key: int, addresses: int, length: int
+    ) -> Kind[Info]:
+        """Return the kind of a head; its skeleton is empty if it may not be kept."""
+        unread = {n for n, line in enumerate(lines) if n and self._is_unread(line)}
+        skeleton = lines.copy()
+        for number, beginnings in (
+            (key, _KEY_LINES),
+            (addresses, _ADDRESS_LINES),
+            (length, _LENGTH_LINES),
+        ):
+            if number != _ABSENT:
+                skeleton[number] = lines[number][: len(beginnings[0])]
+        for number in unread:
+            skeleton[number] = lines[number].partition(b":")[0] + b":"
+        known = self._known(tuple(skeleton))
+        differing = {n for n in unread if not self._may_keep([lines[n]])}
+        if known:
+            differing |= known.unread
+            differing |= {n for n in unread if lines[n] != known.lines[n]}
+            if differing == known.unread:
+                if known.match is None:
+                    known.make_pattern()
+                return known
+            seen, info = known.head, known.info
+        else:
+            seen = self._without_values(head, key, length)
+            info = self._handler.describe(seen)
+        cuts = Cuts(key, addresses, length, frozenset(differing))
+        kept = [
+            skeleton[n] if n in {*cuts[:3], *differing} else line
+            for n, line in enumerate(lines)
+        ]
+        # The values of URL parameters may be anything; we serve no such URL.
+        others = kept[:key] + kept[key + 1 :] if key != _ABSENT else kept
+        if b"?" in seen.target or not self._may_keep(others):
+            return Kind(seen, info, [], (), _NO_CUTS)
+        kind = Kind(seen, info, kept, tuple(skeleton), cuts)
+        if known:
+            kind.make_pattern()
+        return kind
+
+    def _known(self, skeleton: tuple[bytes, ...]) -> Kind[Info] | None:
+        accepted = self._accepted.by_skeleton.get(skeleton)
+        return accepted or self._others.by_skeleton.get(skeleton)
+
+    def _without_values(self, head: Head, key: int, length: int) -> Head:
+        """Return a head without the values that differ among heads of its kind."""
+        fields = []
+        for name, value in head.fields:
+            if name == _WITHOUT_KEY[0] and key != _ABSENT:
+                fields.append(_WITHOUT_KEY)
+            elif name == _LENGTH and length != _ABSENT:
+                continue
+            elif name in self._read_fields and name != _FORWARDED:
+                fields.append((name, value))
+        return Head(head.method, head.target, fields, is_http_10=head.is_http_10)
+
+    def _is_unread(self, line: bytes) -> bool:
+        """Return whether a line is a field that nobody reads."""
+        name, colon, value = line.partition(b":")
+        unread = colon and name.lower() not in self._read_fields
+        return bool(unread) and _PLAIN_VALUE.fullmatch(value) is not None
+
+    def _may_keep(self, lines: list[bytes]) -> bool:
+        """Return whether lines are short and contain no key, password or the like."""
+        together = _LINE_END.join(lines)
+        return (
+            len(lines) <= _MAX_LINES
+            and len(together) <= _MAX_HEAD_BYTES
+            and b"Bearer " not in together
+            and not self._handler.contains_secret(together)
+        )
+
+
+def _find_line(
+    lines: list[bytes], beginnings: tuple[bytes, ...], plain: re.Pattern[bytes]
+) -> int:
+    """Return the number of the line that begins so and has a plain value."""
+    for number, line in enumerate(lines):
+        if line.startswith(beginnings) and plain.fullmatch(line, len(beginnings[0])):
+            return number
+    return _ABSENT
+
+
+def _value(lines: list[bytes], number: int, beginnings: tuple[bytes, ...]) -> bytes:
+    return lines[number][len(beginnings[0]) :] if number != _ABSENT else b""

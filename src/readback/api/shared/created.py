@@ -1,0 +1,280 @@
+"""The `created` of each answer to a key, beside the rate of the key.
+
+docs/decisions-api.md explains it. All workers of a host number the answers to a key
+from one sequence, without a lock: a worker that hangs or dies must not stop the others.
+A worker claims a block of numbers, and gives out each of them once.
+
+A number has two halves. The lower one is a `created`; the upper one is how often
+`created` has begun again from the present, so a higher number is always a newer one.
+
+The protocol of a claim. A slot has a turn, and each worker has an entry in it: the last
+number that this worker has ever claimed.
+
+    1  write who I am into the turn
+    2  barrier
+    3  read the entries of all workers; the block begins after the highest
+    4  write the end of the block into my entry
+    5  barrier
+    6  read the turn: if it is still mine, the block is mine; otherwise begin again
+
+Proof that no number is given out twice. Let the last attempts of two claims, of workers
+A and B, have succeeded. If B had written the turn between A's steps 1 and 6, A would
+have read it in step 6, and failed. So no step 1 of one lies within the steps of the
+other, and one of them, say A's, ended before the other began. Then A's entry was
+written (4, 5) before B read it (2, 3), and B's block begins after A's. An entry only
+grows, so whatever a worker writes late, or in an attempt that fails, skips numbers, and
+never returns any. A worker that dies takes the rest of its block with it.
+
+If the turn is A's already when a claim begins, nobody has claimed anything since A read
+the entries, because a claim begins with the turn: A leaves out steps 1 to 3.
+"""
+
+import random
+import threading
+import time
+from collections import defaultdict
+
+from readback.api.shared.rates import NOBODY, RATE_NUMBERS, SLOTS, Rates
+from readback.contract import (
+    CREATED_LEAD_SECONDS,
+    CREATED_REPEATS_AFTER,
+    EARLIEST_CREATED,
+)
+from readback.shared_counters import rows_for
+
+# In a slot, after the rate: the turn, what is reserved, until when nothing more is,
+# where the last runs of `created` have ended, and the workers' entries.
+_TURN, _RESERVED, _ELSEWHERE, _RUN_ENDS = range(4)
+_RUNS = 4
+_OWN_NUMBERS = _RUN_ENDS + _RUNS
+# A run ends when `created` goes back, or forward by more than this.
+_GAP_SECONDS = 500
+# Its last numbers must not be repeated within 1000 answers. A fifth of them may not have
+# been given out (see `_GROWS_AFTER`), and others late, but not if the highest one is so
+# far ahead.
+_REPEATS_AFTER = 7 * CREATED_REPEATS_AFTER // 4
+_FAR_AHEAD = 256
+# The lower half of a number lasts until the year 2106. The other is enough for two
+# years of 100,000 answers a second to one key.
+_SECONDS = (1 << 32) - 1
+_MAX_BLOCK = 16
+# A worker claims more than one number when it has used up this many blocks in a row,
+# and then one more each time. So it has used at least four times as many numbers as are
+# left of a block that is dropped.
+_GROWS_AFTER = 8
+# How many numbers are reserved at most. A key that sends 20 requests a second needs 200
+# in ten seconds.
+_MAX_RESERVED = 256
+# How long another host counts as one that answers the key as well.
+_ELSEWHERE_SECONDS = 60.0
+
+
+class Limiter(Rates):
+    """The rate of each key, and the `created` of each of its answers."""
+
+    def __init__(
+        self, rate: int, burst: int, slots: int = SLOTS, workers: int = 1
+    ) -> None:
+        numbers = _OWN_NUMBERS + rows_for(workers)
+        super().__init__(rate, burst, slots, workers, extra_numbers=numbers)
+        self.tick(time.monotonic(), time.time())
+
+    def join(self, worker: int) -> None:
+        super().join(worker)
+        first = RATE_NUMBERS + self._entries_per_slot
+        views = [self._memory[8 * (first + n) :] for n in range(_OWN_NUMBERS + 1)]
+        self._turn = views[_TURN].cast("q")
+        self._reserved = views[_RESERVED].cast("q")
+        self._elsewhere_until = views[_ELSEWHERE].cast("d")
+        self._run_ends = views[_RUN_ENDS].cast("q")
+        self._entries = views[_OWN_NUMBERS].cast("q")
+        self._mine = self._entries[worker:]
+        # Of this worker alone, by slot: what the others have taken of the rate, and the
+        # next number of its block. Both are valid while nobody else has used the slot;
+        # see `_catch_up`. And how many blocks it has used up in a row. Only keys that
+        # exist get this far.
+        self._taken_by_others: dict[int, float] = {}
+        self._next: defaultdict[int, int] = defaultdict(int)
+        self._used_up: defaultdict[int, int] = defaultdict(int)
+        # Nobody else uses this lock; see `_barrier`.
+        self._lock = threading.Lock()
+
+    def admit(self, slot: int, now: float) -> int:
+        """Count one request and return its `created`; 0 if it is beyond the rate."""
+        # The code of `take` and `number`, without the calls: most requests pass here.
+        own = self._own_taken[slot]
+        if self._used_by[slot] == self._worker:
+            taken = own + self._taken_by_others[slot]
+        else:
+            taken = self._catch_up(slot)
+        full_at = self._start[slot] + taken
+        if full_at < now:
+            self._start[slot] = now - taken
+            full_at = now
+        if full_at - now > self._allowance:
+            return 0
+        self._own_taken[slot] = own + self._interval
+        if now >= self._second_ends:
+            self._begin_second(now)
+        number = self._next[slot]
+        created = number & _SECONDS
+        if number > self._mine[slot] or not self._second <= created <= self._latest:
+            return self._claim(slot)
+        self._next[slot] = number + 1
+        return created
+
+    def number(self, slot: int, now: float) -> int:
+        """Return the `created` of an answer whose request was counted before."""
+        if self._used_by[slot] != self._worker:
+            self._catch_up(slot)
+        if now >= self._second_ends:
+            self._begin_second(now)
+        number = self._next[slot]
+        created = number & _SECONDS
+        if number > self._mine[slot] or not self._second <= created <= self._latest:
+            return self._claim(slot)
+        self._next[slot] = number + 1
+        return created
+
+    def _catch_up(self, slot: int) -> float:
+        """Find out what other workers have done; return what all have taken.
+
+        If they are far ahead, or have begun again, the rest of a block comes too late.
+        """
+        self._used_by[slot] = self._worker
+        taken = self._sum(slot)
+        self._taken_by_others[slot] = taken - self._own_taken[slot]
+        if self.last(slot) - self._next[slot] > _FAR_AHEAD:
+            self._next[slot] = 0
+        return taken
+
+    def last(self, slot: int) -> int:
+        """Return the highest number that a worker of this host has claimed."""
+        return max(self._entries[slot : slot + self._entries_per_slot])
+
+    def reserve(self, slot: int, advance: int, now: float) -> int:
+        """Return how far the answers to a key are or will soon be numbered.
+
+        The caller writes that to the database; `advance` is how much `created` has
+        grown in this worker since the last time. The next time may be after twice as
+        long, so twice as much is reserved, or twice the lead over the clock, to which
+        all workers have contributed.
+        """
+        last = self.last(slot)
+        created = last & _SECONDS
+        if last and now >= self._elsewhere_until[slot]:
+            wanted = 2 * max(advance, created - self._second)
+            last += max(0, min(wanted, _MAX_RESERVED, self._latest - created))
+        if last > self._reserved[slot]:
+            self._reserved[slot] = last
+        return self._reserved[slot]
+
+    def is_beyond_reserve(self, slot: int) -> bool:
+        """Return whether this worker has claimed more than is reserved."""
+        return self._mine[slot] > self._reserved[slot]
+
+    def adopt(self, slot: int, last: int, now: float) -> None:
+        """Continue after `last`, unless this host itself has reserved it."""
+        reserved = self._reserved[slot]
+        if last <= reserved or last <= self._mine[slot]:
+            return
+        if reserved:
+            self._elsewhere_until[slot] = now + _ELSEWHERE_SECONDS
+        self._mine[slot] = highest = max(last, self.last(slot))
+        self._next[slot] = highest + 1  # nothing is left of its block
+        self._barrier()
+        # Whoever has the turn must read all entries again.
+        self._turn[slot] = NOBODY
+
+    def tick(self, now: float, wall: float) -> None:
+        """Set the time. Call this regularly, because the wall clock may be changed."""
+        self._wall_offset = max(wall, EARLIEST_CREATED) - now
+        self._begin_second(now)
+
+    def _begin_second(self, now: float) -> None:
+        """Note the present second, when it ends, and the latest `created` in it."""
+        wall = now + self._wall_offset
+        self._second = second = int(wall)
+        self._second_ends = now + 1 - (wall - second)
+        self._latest = second + CREATED_LEAD_SECONDS
+
+    def _claim(self, slot: int) -> int:
+        """Return the first `created` of a new block; see the top of this file."""
+        is_used_up = self._next[slot] == self._mine[slot] + 1
+        used_up = self._used_up[slot] + 1 if is_used_up else 0
+        attempt = 0
+        while True:
+            if self._turn[slot] == self._worker:
+                highest = self._mine[slot]
+            else:
+                self._turn[slot] = self._worker  # 1
+                self._barrier()  # 2
+                highest = self.last(slot)  # 3
+            first = self._following(slot, highest + 1)
+            size = min(used_up - _GROWS_AFTER, self._longest_block(slot, first))
+            self._mine[slot] = first + max(1, size) - 1  # 4
+            self._barrier()  # 5
+            if self._turn[slot] == self._worker:  # 6
+                break
+            # Wait up to a microsecond at first: workers that retry in step would take
+            # the turn from each other again and again.
+            for _ in range(random.randrange(64 << min(attempt, 8))):
+                pass
+            attempt += 1
+        self._next[slot] = first + 1
+        self._used_up[slot] = min(used_up, _GROWS_AFTER + _MAX_BLOCK)
+        return first & _SECONDS
+
+    def _barrier(self) -> None:
+        """Let others see what this worker has written, before it reads on.
+
+        Releasing a lock and then taking it is a full memory barrier, also on ARM.
+        """
+        for _ in range(2):
+            with self._lock:
+                pass
+
+    def _longest_block(self, slot: int, first: int) -> int:
+        """Return how many numbers may be claimed at once.
+
+        All blocks of a key together have less than a sixteenth of its lead over the
+        clock, so the `created` of an idle key is the present second.
+        """
+        if self._elsewhere_until[slot] > self._second_ends:
+            return 1  # the rest of a block would be skipped again and again
+        created = first & _SECONDS
+        size = (created - self._second) // (8 * self._entries_per_slot)
+        return min(size, _MAX_BLOCK, self._latest - created + 1)
+
+    def _following(self, slot: int, number: int) -> int:
+        """Return a number, or what follows instead if its `created` cannot be used."""
+        created, present = number & _SECONDS, self._second
+        if created > self._latest:
+            self._end_run(slot, created - 1)
+            return (number | _SECONDS) + 1 + self._unused(slot, present)
+        if created >= present:
+            return number
+        unused = self._unused(slot, present)
+        if unused - created > _GAP_SECONDS:
+            self._end_run(slot, created - 1)
+        return number - created + unused
+
+    def _end_run(self, slot: int, end: int) -> None:
+        ends, last = self._run_ends, slot + _RUNS - 1
+        if ends[last] == end:
+            return  # by an attempt that has failed
+        for number in range(slot, last):
+            ends[number] = ends[number + 1]
+        ends[last] = end
+
+    def _unused(self, slot: int, present: int) -> int:
+        """Return the present, or the next value that was not given out shortly before.
+
+        After `created` went back, the clock follows over values that were given out one
+        after the other before. The last of each run may not be repeated yet.
+        """
+        created = present
+        for end in sorted(self._run_ends[slot : slot + _RUNS]):
+            if end - _REPEATS_AFTER < created <= end:
+                created = end + 1
+        return created if created <= self._latest else present

@@ -1,0 +1,312 @@
+"""What a stranger or the holder of a key can send to the API to make it work most.
+
+Each shape is a whole request, or one that is refused half-way, on a new connection of
+the real API with a transport that stores. `test_worst_case_work.py` counts the work.
+"""
+
+import asyncio
+from collections.abc import Callable
+from functools import cache
+from typing import cast
+
+from readback.contract import MAX_BODY_BYTES
+from tests.support.instructions import WorstCase
+from tests.support.work import StoringTransport, Worker
+
+MODEL = b'"model":"vendor-cabinet-preview-echo"'
+MESSAGES = b'"messages":[{"role":"user","content":"Ready to copy?"}]'
+HEAD_BYTES = 16_384
+# What a head needs besides the part that grows.
+OTHER_HEAD_BYTES = 384
+
+Shape = Callable[[int], bytes]
+
+
+@cache
+def _worker() -> Worker:
+    worker = Worker()
+    # The API asks `get_running_loop` for its loop, which now returns this one.
+    asyncio._set_running_loop(cast(asyncio.AbstractEventLoop, worker.loop))
+    return worker
+
+
+def send(pieces: list[bytes]) -> None:
+    """Send one request in packets, and let the API do everything that it causes."""
+    worker = _worker()
+    worker.forget()
+    connection, transport = worker.connect()
+    for piece in pieces:
+        connection.data_received(piece)
+        worker.settle()
+    if not cast(StoringTransport, transport).response:
+        connection.check(1e12)  # the rest does not arrive in time
+    connection.connection_lost(None)
+    assert transport.response, "no answer"
+
+
+def request(
+    body: bytes = b"",
+    *,
+    method: bytes = b"POST",
+    target: bytes = b"/v1/chat/completions",
+    fields: bytes = b"",
+    framing: bytes | None = None,
+) -> bytes:
+    if framing is None:
+        framing = b"Content-Length: %d\r\n" % len(body)
+    return (
+        b"%b %b HTTP/1.1\r\nHost: 127.0.0.1:8000\r\nAuthorization: Bearer %b\r\n"
+        b"Content-Type: application/json\r\n%b%b\r\n%b"
+    ) % (method, target, _worker().key.encode(), fields, framing, body)
+
+
+def repeated(unit: bytes, size: int, separator: bytes = b"") -> bytes:
+    return separator.join([unit] * (size // (len(unit) + len(separator))))
+
+
+def numbered(form: bytes, size: int, separator: bytes = b",") -> bytes:
+    """Return as many different units as fit; each has six digits in it."""
+    count = size // (len(form % 100_000) + len(separator))
+    return separator.join(form % (100_000 + n) for n in range(count))
+
+
+def in_body(before: bytes, unit: bytes, after: bytes, separator: bytes = b"") -> Shape:
+    room = len(before) + len(after)
+    return lambda size: before + repeated(unit, size - room, separator) + after
+
+
+def messages_of(unit: bytes) -> Shape:
+    return in_body(b'{%b,"messages":[' % MODEL, unit, b"]}", b",")
+
+
+def text_of(unit: bytes) -> Shape:
+    before = b'{%b,"messages":[{"role":"user","content":"' % MODEL
+    return in_body(before, unit, b'"}]}')
+
+
+def fields_of(form: bytes, before: bytes = b"", after: bytes = b"") -> Shape:
+    before = before or b"{%b,%b," % (MODEL, MESSAGES)
+    room = len(before) + len(after) + 1
+    return lambda size: before + numbered(form, size - room) + after + b"}"
+
+
+MESSAGE = b'{%b,"messages":[{"role":"user","content":"x",' % MODEL
+BODIES: dict[str, Shape] = {
+    "messages that are numbers": messages_of(b"1"),
+    "messages that are empty objects": messages_of(b"{}"),
+    "messages of a user": messages_of(b'{"role":"user"}'),
+    "messages of the system": messages_of(b'{"role":"system","content":"x"}'),
+    "messages that are arrays": messages_of(b"[]"),
+    "unknown fields": fields_of(b'"f%d":1'),
+    "unknown fields that are short": fields_of(b'"%d":1'),
+    "unknown fields with objects": fields_of(b'"f%d":{}'),
+    "unknown fields whose names are not quoted": fields_of(b'"\xd0\xb0%d":1'),
+    "unknown fields whose names look like keys": fields_of(b'"sk-abcdef%d":1'),
+    "unknown fields with escaped names": fields_of(b'"\\u0430%d":1'),
+    "unknown fields and a repeated one": fields_of(b'"f%d":1', after=b',"f100000":1'),
+    "a repeated field": in_body(b"{", b'"model":1', b"}", b","),
+    "a long name": in_body(b'{"', b"a", b'":1}'),
+    "a long name with escapes": in_body(b'{"', b"\\u0430", b'":1}'),
+    "nested arrays": in_body(b"", b"[", b""),
+    "nested objects": in_body(b"", b'{"a":', b""),
+    "nesting, then escaped quotes": in_body(b"[" * 501 + b'"', b'\\"', b""),
+    "nesting, then quotes": in_body(b"[" * 501 + b'"', b'""', b""),
+    "nesting, then backslashes": in_body(b"[" * 501 + b'"', b"\\\\", b""),
+    "arrays side by side": in_body(b"[", b"[]", b"]", b","),
+    "brackets in texts": in_body(b"[", b'"[[[["', b"]", b","),
+    "numbers": in_body(b"[", b"1", b"]", b","),
+    "numbers with a fraction": in_body(b"[", b"1.5e3", b"]", b","),
+    "one long number": in_body(b'{%b,"max_tokens":' % MODEL, b"9", b"}"),
+    "constants": in_body(b"[", b"null", b"]", b","),
+    "white space": in_body(b"", b" ", b""),
+    "white space before the body": in_body(b"", b" \n", b"{%b,%b}" % (MODEL, MESSAGES)),
+    "white space, then an error": in_body(b"", b" ", b"x"),
+    "quotes": in_body(b"", b'"', b""),
+    "backslashes": in_body(b'"', b"\\", b""),
+    "a text that does not end": in_body(b'"', b"a", b""),
+    "invalid UTF-8 at the end": in_body(b"", b"a", b"\xff"),
+    "colons": in_body(b"", b":", b""),
+    "a text that is too long": text_of(b"a"),
+    "a text that is too long, in Cyrillic": text_of("а".encode()),
+    "escaped letters": text_of(b"\\u0430"),
+    "escaped pairs": text_of(b"\\ud83d\\ude00"),
+    "lone surrogates": text_of(b"\\ud83d"),
+    "escaped line ends": text_of(b"\\n"),
+    "escaped quotes": text_of(b'\\"'),
+    "text like a body": text_of(b'\\"content\\":'),
+    "control characters": text_of(b"\x01"),
+    "a model": in_body(b'{"model":"', b"sk-", b'",%b}' % MESSAGES),
+    "parts of a text": in_body(
+        b'{%b,"messages":[{"role":"user","content":[' % MODEL,
+        b'{"type":"text","text":"x"}',
+        b"]}]}",
+        b",",
+    ),
+}
+
+
+def chunks_of(line: bytes, end: bytes = b"0\r\n\r\n") -> Shape:
+    """Return a chunked body that has chunks of one byte with such a line."""
+
+    def make(size: int) -> bytes:
+        chunks = repeated(line + b"\r\n \r\n", size) + end
+        return request(chunks, framing=b"Transfer-Encoding: chunked\r\n")
+
+    return make
+
+
+def ending_with(beginning: bytes, unit: bytes, after: bytes = b"\r\n\r\n") -> Shape:
+    def make(size: int) -> bytes:
+        body = beginning + repeated(unit, size) + after
+        return request(body, framing=b"Transfer-Encoding: chunked\r\n")
+
+    return make
+
+
+# A body of the largest size in chunks of one byte.
+CHUNKED_BYTES = 8 * MAX_BODY_BYTES
+CHUNKS: dict[str, Shape] = {
+    "chunks of one byte": chunks_of(b"1"),
+    "chunks of one byte with a zero": chunks_of(b"01"),
+    "chunks with an extension": chunks_of(b"1;a"),
+    "chunks with white space": chunks_of(b"1 ;a"),
+    "chunks of ten bytes": chunks_of(b"A", b"x"),
+    "chunks without an end": chunks_of(b"1", b""),
+    "a size with many zeros": ending_with(b"", b"0", b"1\r\n "),
+    "an extension": ending_with(b"1", b";a", b"\r\n \r\n0\r\n\r\n"),
+    "an extension in quotes": ending_with(b'1;a="', b'\\"', b'"\r\n \r\n0\r\n\r\n'),
+    "an extension that does not end": ending_with(b'1;a="', b'\\"', b"\r\n"),
+    "white space in an extension": ending_with(b"1;a", b" ", b"=b\r\n \r\n0\r\n\r\n"),
+    "trailers": ending_with(b"0\r\n", b"a:\r\n", b"\r\n"),
+    "trailers with values": ending_with(b"0\r\n", b"abc: def\r\n", b"\r\n"),
+    "a trailer": ending_with(b"0\r\na:", b"a"),
+    "a trailer without an end": ending_with(b"0\r\n", b"a", b""),
+}
+
+
+def _worst_of_all(size: int) -> bytes:
+    """Return what costs much in the head, in the chunks and in the body."""
+    body = BODIES["numbers"](size)
+    chunks = b"".join(
+        b"040;a=b\r\n%b\r\n" % body[at : at + 64] for at in range(0, len(body) - 63, 64)
+    )
+    rest = body[len(body) // 64 * 64 :]
+    chunks += b"%x\r\n%b\r\n0\r\n\r\n" % (len(rest), rest)
+    fields = numbered(b"X-%d: a", 800, b"\r\n") + b"\r\nX-Forwarded-For: "
+    fields += b"1" * (size // 4) + b"\r\nTransfer-Encoding: chunked\r\n"
+    return request(chunks, framing=fields)
+
+
+def with_field(name: bytes, unit: bytes) -> Shape:
+    """Return a request with a field of this value."""
+
+    def make(size: int) -> bytes:
+        value = repeated(unit, max(0, size - OTHER_HEAD_BYTES))
+        return request(b"{}", fields=b"%b: %b\r\n" % (name, value))
+
+    return make
+
+
+def with_fields(form: bytes) -> Shape:
+    def make(size: int) -> bytes:
+        room = max(0, size - OTHER_HEAD_BYTES)
+        return request(b"{}", fields=numbered(form, room, b"\r\n") + b"\r\n")
+
+    return make
+
+
+def with_target(before: bytes, unit: bytes) -> Shape:
+    def make(size: int) -> bytes:
+        path = before + repeated(unit, max(0, size - OTHER_HEAD_BYTES))
+        return request(b"{}", target=path)
+
+    return make
+
+
+HEADS: dict[str, Shape] = {
+    "an unknown field": with_field(b"X-Long", b"a"),
+    "spaces": with_field(b"X-Long", b" ."),
+    "preferences": with_field(b"Prefer", b"a,"),
+    "preferences in quotes": with_field(b"Prefer", b'a="\\",'),
+    "quotes in preferences": with_field(b"Prefer", b'"'),
+    "connection options": with_field(b"Connection", b"a,"),
+    "transfer codings": with_field(b"Transfer-Encoding", b"a,"),
+    "addresses": with_field(b"X-Forwarded-For", b"192.0.2.1, "),
+    "commas in addresses": with_field(b"X-Forwarded-For", b","),
+    "addresses with ports": with_field(b"X-Forwarded-For", b"[::1]:80, "),
+    "one long address": with_field(b"X-Forwarded-For", b"1"),
+    "a User-Agent of browsers": with_field(
+        b"User-Agent", b" AppleWebKit/0.0 (KHTML, like Gecko)"
+    ),
+    "a User-Agent with keys": with_field(b"User-Agent", b"sk-abcdef "),
+    "a User-Agent that nearly has keys": with_field(b"User-Agent", b"sk-a"),
+    "a User-Agent outside of ASCII": with_field(b"User-Agent", b"\xd0"),
+    "a content type": with_field(b"Content-Type", b"; a=b"),
+    "a second Authorization": with_field(b"Authorization", b"Bearer "),
+    "a key elsewhere": with_field(b"X-Api-Key", b"sk-"),
+    "cookies that nearly have keys": with_field(b"Cookie", b"sk-a"),
+    "an expectation": with_field(b"Expect", b"a"),
+    "a length with many zeros": with_field(b"Content-Length", b"0"),
+    "fields": with_fields(b"X-%d: a"),
+    "short fields": with_fields(b"%d:"),
+    "upgrades": with_fields(b"Upgrade: %d"),
+    "a path": with_target(b"/", b"a"),
+    "slashes": with_target(b"/", b"/"),
+    "parameters that are nearly keys": with_target(b"/v1/models?", b"a-"),
+    "keys in a URL": with_target(b"/v1/models?", b"sk-abcdef"),
+    "nearly keys in a URL": with_target(b"/v1/models?", b"sk-a."),
+    "an absolute target": with_target(b"http://", b"a"),
+    "a method": lambda size: request(
+        b"{}", method=repeated(b"A", max(1, size - OTHER_HEAD_BYTES))
+    ),
+    "a key": lambda size: request(b"{}").replace(
+        b"sk-echo-", b"sk-echo-" + repeated(b"a", max(0, size - OTHER_HEAD_BYTES)), 1
+    ),
+    "a key of dashes": lambda size: request(b"{}").replace(
+        b"sk-echo-", repeated(b"sk-", max(0, size - OTHER_HEAD_BYTES)), 1
+    ),
+}
+
+
+def in_packets(shape: Shape, packet: int) -> Callable[[int], list[bytes]]:
+    def make(size: int) -> list[bytes]:
+        data = shape(size)
+        return [data[at : at + packet] for at in range(0, len(data), packet)]
+
+    return make
+
+
+def _pipelined(size: int) -> bytes:
+    one = request(method=b"GET", target=b"/v1/models")
+    return repeated(one, max(size, len(one)))
+
+
+def _case(name: str, shape: Shape, limit: int, packet: int = 1 << 20) -> WorstCase:
+    return WorstCase(name, send, in_packets(shape, packet), limit)
+
+
+CASES = [
+    *(
+        _case(
+            f"body: {name}",
+            lambda size, shape=shape: request(shape(size)),
+            MAX_BODY_BYTES,
+        )
+        for name, shape in BODIES.items()
+    ),
+    *(_case(f"chunks: {name}", shape, CHUNKED_BYTES) for name, shape in CHUNKS.items()),
+    *(_case(f"head: {name}", shape, HEAD_BYTES) for name, shape in HEADS.items()),
+    _case("packets: a head", HEADS["an unknown field"], HEAD_BYTES, 16),
+    _case("packets: fields", HEADS["fields"], 4096, 8),
+    _case(
+        "packets: a body",
+        lambda size: request(BODIES["white space"](size)),
+        MAX_BODY_BYTES,
+        32,
+    ),
+    _case("packets: chunks", CHUNKS["chunks of one byte"], 2048, 2),
+    _case("packets: an extension", CHUNKS["an extension"], HEAD_BYTES, 16),
+    _case("packets: a trailer", CHUNKS["a trailer"], HEAD_BYTES, 16),
+    _case("requests at once", _pipelined, 65_536),
+    _case("everything at once", _worst_of_all, MAX_BODY_BYTES - 1),
+]

@@ -1,0 +1,290 @@
+"""What reaches the cabinet, the commands and the shared modules, in its worst shapes.
+
+Each row is a place that a stranger, a person, an operator's file or a server's answer
+can reach. It runs the real code in this process, without a server or a database.
+Whether that accepts or refuses the text does not matter. `test_worst_case_work.py`
+counts the work. Most limits here are smaller than the real ones, so that counting takes
+less than a minute: a quarter of a form is enough to see a square.
+
+Not here is what a limit of ours bounds: TOML with many dotted names (16 KiB, 0.14 s, an
+operator's file) and CBOR of a passkey (48 KiB, 0.07 s), whose parsers take more than
+linear time; the search of the documentation (200 characters, 0.04 s); and passwords,
+whose estimate is counted in tests/cabinet/accounts/test_passwords.py.
+"""
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import cache, partial
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from readback import client_address, keys, programs, setting_values
+from tests.support.instructions import WorstCase
+
+# A form, a head, and the longest field of a head.
+_FORM, _HEAD, _FIELD = 16_384, 16_384, 8_190
+_REFUSALS = (ValueError, OSError, RecursionError)
+
+
+def repeat(unit: str, before: str = "", after: str = "") -> Callable[[int], str]:
+    """Return what makes a text of this many characters between two others."""
+
+    def make(size: int) -> str:
+        return before + (unit * (size // len(unit) + 1))[:size] + after
+
+    return make
+
+
+def _rows(
+    name: str,
+    run: Callable[[Any], object],
+    limit: int,
+    *units: str,
+    before: str = "",
+    after: str = "",
+) -> Iterator[WorstCase]:
+    for unit in units:
+        shape = f"{name}: {before[-12:]!r} {unit[:30]!r} {after[:12]!r}"
+        make = repeat(unit, before, after)
+        yield WorstCase(shape, partial(_attempt, run), make, limit)
+
+
+def _attempt(run: Callable[[Any], object], text: Any) -> None:
+    _set_up_django()
+    with suppress(*_REFUSALS):
+        run(text)
+
+
+def _settings() -> Iterator[WorstCase]:
+    """Yield the values of settings, which an operator may have pasted."""
+    values = setting_values
+    units = ("a", "a@", "a.", "a,", "-", ":", " ", "1")
+    for parse in (values.sender, values.sign_up, values.binds, values.contact):
+        yield from _rows(f"setting {parse.__name__}", parse, 16_384, *units)
+    url = values.url("https://")
+    yield from _rows("setting url", url, 16_384, "a", ":", "@", "[", before="https://")
+    yield from _rows("setting token", values.token, 16_384, "a", " ")
+
+    def unknown(name: str) -> list[str]:
+        return list(values.unknown({name: ""}, {"READBACK_WORKERS"}))
+
+    yield from _rows("variable", unknown, 16_384, "_", "SERVICE_", before="READBACK_")
+
+
+def _addresses() -> Iterator[WorstCase]:
+    """Yield what a proxy or a client writes into a head."""
+    read = partial(client_address.forwarded_address, trusted_proxies=8)
+    units = (",", "1,", ":", "[", "[1]:1")
+    yield from _rows("X-Forwarded-For", read, _HEAD, *units)
+    yield from _rows("network", client_address.network, _HEAD, "1", ":", "%")
+    hide = partial(keys.KEY_LIKE.sub, "")
+    yield from _rows("key-like", hide, _HEAD, "sk-", "AIza", "-", "a")
+    agents = ("a", "OpenAI/", "Python/", "ai-sdk-openai-compatible/")
+    yield from _rows("User-Agent", programs.recognise, _FIELD, *agents)
+
+
+def _files() -> Iterator[WorstCase]:
+    """Yield the operator's files: certificate, brand folder."""
+    from readback.cli.certificates import _certificates
+
+    begin = "-----BEGIN CERTIFICATE-----\n"
+    units = (begin, f"{begin}-----END CERTIFICATE-----\n", "-", "\n")
+    yield from _rows(
+        "certificate", lambda text: list(_certificates(text)), 65_536, *units
+    )
+    page = partial(_read_brand, "terms.en.md")
+    yield from _rows("page", page, 16_384, " ", "#", "\t", before="# a", after="b")
+    yield from _rows("page", page, 16_384, "\n", " \n", " ", "#", "a")
+    svg = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 '
+    logo = partial(_read_brand, "logo.svg")
+    yield from _rows("logo", logo, 16_384, "1", "1 ", " ", before=svg, after='x"/>')
+    width = svg.replace('viewBox="0 0 ', 'width="')
+    yield from _rows("logo", logo, 16_384, "1", ".", before=width, after='x"/>')
+    texts = partial(_read_brand, "brand.toml")
+    yield from _rows("brand.toml", texts, 16_000, "\n", "#", "a=1\n", "[a]\n")
+
+
+def _read_brand(name: str, text: str) -> None:
+    from readback.cabinet.serving import brand
+    from readback.config import Config, ConfigError
+
+    with tempfile.TemporaryDirectory() as folder, suppress(ConfigError):
+        Path(folder, name).write_text(text)
+        brand.read(Config(brand_dir=Path(folder)))
+
+
+def _forms() -> Iterator[WorstCase]:
+    """Yield what people type into a form, as large as a form can be."""
+    units = ("a", "@", "a@", ",", "\n", '"', "'", "a@b,", "<a@b>; ")
+    yield from _rows("invitations", _find_invited, _FORM, *units)
+    csv = {"before": "email,name\n"}
+    yield from _rows("invitations", _find_invited, _FORM, "a", '"a,', "@,\n", **csv)
+    yield from _rows("e-mail", _clean_email, _FORM, "a", "a.", "ü", "@", before="a@")
+    yield from _rows("search of an address", _stored, _FORM, "ü", "ü.", before="a@")
+    yield from _rows("name", _clean_name, _FORM, "a", " ", "\u200d", "\u202e")
+    yield from _rows("text of a test", _shown, _FORM, "a", "aaaaaaaa", "\u202e", "\x00")
+    yield from _rows("search of an operator", _split, 4_094, "'", '"', "\\", "a ", "'a")
+    yield from _rows("filter of a journal", _filter, _FIELD, "a", "%", "&")
+
+
+def _find_invited(text: str) -> object:
+    from readback.cabinet.accounts import invitations
+
+    return list(invitations._addresses(text))
+
+
+def _clean_email(text: str) -> object:
+    from django.core.exceptions import ValidationError
+
+    from readback.cabinet.accounts.forms import NormalisedEmailField
+
+    with suppress(ValidationError):
+        return NormalisedEmailField().clean(text)
+
+
+def _stored(text: str) -> object:
+    from readback.cabinet.accounts import selectors
+
+    return selectors.stored_form(text)
+
+
+def _clean_name(text: str) -> object:
+    from readback.cabinet.accounts import services
+
+    with suppress(services.ServiceError):
+        return services.checked_name(text)
+
+
+def _shown(text: str) -> object:
+    from readback.cabinet.keys import send_test
+
+    data = text.encode()
+    return send_test._compared(data, data), send_test._shown(data, "aaaaaaaa")
+
+
+def _split(text: str) -> object:
+    from django.utils.text import smart_split
+
+    return list(smart_split(text))
+
+
+def _filter(text: str) -> object:
+    from readback.cabinet.keys.journal import JournalFilter
+
+    names = ("outcome", "code", "program")
+    return JournalFilter.from_query(dict.fromkeys(names, text)).query()
+
+
+def _requests() -> Iterator[WorstCase]:
+    """Yield heads and bodies of a request to the cabinet, from anybody."""
+    units = ("\\", "\\012", '"', ";", "a=b;", "=")
+    yield from _rows("cookie", _cookies, 16_384, *units, before='a="', after='"')
+    languages = ("en,", "en;q=0.1,", "a-", "*,", ";q=")
+    yield from _rows("Accept-Language", _language, _FIELD, *languages)
+    yield from _rows("browser", _browser, _FIELD, "Chrome", "a", "Linux")
+    urlencoded = ("a&", "a=b&", "%", "%41", "=", "+")
+    yield from _rows("form", _post, _FORM, *urlencoded)
+    part = '--b\r\nContent-Disposition: form-data; name="a"\r\n\r\n\r\n'
+    multipart = ("--b\r\n", part, "-", "\r\n", "\r\n--", "a")
+    # After its largest number of fields, Django stops.
+    yield from _rows("multipart form", _post_parts, _FORM, *multipart)
+    head = {"before": "GET / HTTP/1.1\r\na: ", "after": "\r\n\r\n"}
+    lines = ("a", " ", "\r\na: b", "\r\n ", ":", ",")
+    yield from _rows("head", _parse_head, _HEAD, *lines, **head)
+
+
+def _request(**fields: str) -> Any:
+    from django.core.handlers.wsgi import WSGIRequest
+
+    meta = {"REQUEST_METHOD": "GET", "PATH_INFO": "/", "wsgi.input": BytesIO()}
+    return WSGIRequest(meta | fields)
+
+
+def _cookies(text: str) -> object:
+    request = _request(HTTP_COOKIE=text)
+    from readback.cabinet import middleware
+
+    return middleware.simple_cookies(lambda request: request.COOKIES)(request)
+
+
+def _language(text: str) -> object:
+    request = _request(HTTP_ACCEPT_LANGUAGE=text)
+    from django.utils.translation import get_language_from_request
+
+    return get_language_from_request(request)
+
+
+def _browser(text: str) -> object:
+    from readback.cabinet.accounts import sessions
+
+    return [
+        sessions._first(names, text)
+        for names in (sessions._BROWSERS, sessions._SYSTEMS)
+    ]
+
+
+def _post(text: str, kind: str = "application/x-www-form-urlencoded") -> object:
+    body = text.encode()
+    fields = {"REQUEST_METHOD": "POST", "CONTENT_TYPE": kind}
+    request = _request(**fields, CONTENT_LENGTH=str(len(body)))
+    request._stream = BytesIO(body)
+    from django.core.exceptions import SuspiciousOperation
+    from django.http.multipartparser import MultiPartParserError
+
+    with suppress(SuspiciousOperation, MultiPartParserError):
+        return request.POST
+
+
+def _post_parts(text: str) -> object:
+    return _post(text, "multipart/form-data; boundary=b")
+
+
+def _parse_head(text: str) -> object:
+    from gunicorn.config import Config
+    from gunicorn.http.errors import ParseException
+    from gunicorn.http.message import Request
+    from gunicorn.http.unreader import IterUnreader
+
+    with suppress(ParseException):
+        return Request(Config(), IterUnreader([text.encode()]), ("127.0.0.1", 1))
+
+
+def _answers() -> Iterator[WorstCase]:
+    """Yield the answers of a server that the cabinet or a command has asked."""
+    units = ("[", "1", '"\\', '{"a":', "\xff", "\x00")
+    yield from _rows("document of a provider", _read_document, 32_768, *units)
+
+
+def _read_document(text: str) -> object:
+    import requests
+
+    response = requests.Response()
+    response._content = text.encode("latin-1")
+    return response.json()
+
+
+@cache
+def _set_up_django() -> None:
+    """Set Django up with default settings, ignoring the developer's environment."""
+    import django
+
+    names = [name for name in os.environ if name.startswith("READBACK_")]
+    environment = {name: os.environ.pop(name) for name in names}
+    os.environ["DJANGO_SETTINGS_MODULE"] = "readback.cabinet.settings"
+    os.environ["READBACK_SECRET_KEY"] = "only-for-tests-" * 5
+    django.setup()
+    del os.environ["READBACK_SECRET_KEY"]
+    os.environ.update(environment)
+
+
+CASES = [
+    *_settings(),
+    *_addresses(),
+    *_files(),
+    *_forms(),
+    *_requests(),
+    *_answers(),
+]

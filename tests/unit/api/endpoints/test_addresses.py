@@ -1,0 +1,59 @@
+"""Whose failures are counted together, and what is kept of an address."""
+
+import asyncio
+import tracemalloc
+from collections.abc import Iterator
+
+import pytest
+from tests.support.work import Worker, _behind_proxy, _chat
+
+from readback import keys
+from readback.api.shared.created import Limiter
+
+BURST = 3
+
+
+@pytest.fixture
+def worker() -> Iterator[Worker]:
+    worker = Worker()
+    asyncio._set_running_loop(worker.loop)  # type: ignore[arg-type]
+    yield worker
+    asyncio._set_running_loop(None)
+
+
+def status(worker: Worker, key: str, forwarded: bytes) -> int:
+    """Return the status of a request of a client behind the trusted proxy."""
+    connection, transport = worker.connect()
+    sent = _behind_proxy(_chat(key), 1).replace(b"192.0.2.1", forwarded, 1)
+    connection.data_received(sent)
+    worker.settle()
+    connection.connection_lost(None)
+    return int(transport.response[9:12])
+
+
+def test_failures_are_counted_by_network(worker: Worker) -> None:
+    """Whoever has an IPv6 network has 2^64 addresses."""
+    worker.api._failures = Limiter(1, BURST)
+
+    mallory = [b"2001:db8:0:1::%x" % number for number in range(1, BURST + 2)]
+    answers = [status(worker, keys.mint(), address) for address in mallory]
+
+    assert answers == [*[401] * BURST, 429]
+    assert status(worker, keys.mint(), b"2001:db8:0:2::1") == 401
+    assert status(worker, worker.key, mallory[0]) == 200
+
+
+def test_long_values_of_forwarded_addresses_are_not_kept(worker: Worker) -> None:
+    def send(number: int) -> None:
+        assert status(worker, worker.key, b"192.0.2.7, " * 1000 + b"%d" % number) == 200
+
+    for number in range(10):
+        send(number)
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    for number in range(10, 110):
+        send(number)
+    kept = tracemalloc.get_traced_memory()[0] - before
+    tracemalloc.stop()
+    # All of them together have more than a megabyte.
+    assert kept < 200_000

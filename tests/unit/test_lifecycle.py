@@ -1,0 +1,43 @@
+"""Who must hear of a stop before it happens."""
+
+import time
+from types import SimpleNamespace
+
+import pytest
+
+from readback import lifecycle
+from readback.lifecycle import Lifecycle
+
+
+def test_a_service_that_nobody_asked_is_not_watched():
+    assert not Lifecycle().is_watched
+
+
+@pytest.mark.parametrize(
+    ("seconds", "is_watched"), [(0, True), (100, True), (130, False)]
+)
+def test_one_check_counts_for_two_minutes(monkeypatch, seconds, is_watched):
+    shared, later = Lifecycle(), time.monotonic() + seconds
+    assert shared.answer_check()
+    clock = SimpleNamespace(monotonic=lambda: later)
+    monkeypatch.setattr(lifecycle, "time", clock)
+    assert shared.is_watched is is_watched
+
+
+def test_a_check_hears_of_the_stop_or_the_stop_of_the_check():
+    # When a check looks for the stop, the stop can already see the check.
+    class Stopping(Lifecycle):
+        @property
+        def is_stopping(self) -> bool:
+            seen_by_the_stop.append(self.is_watched)
+            return super().is_stopping
+
+    seen_by_the_stop: list[bool] = []
+    assert Stopping().answer_check()
+    assert seen_by_the_stop == [True]
+
+
+def test_a_check_during_the_stop_is_not_told_that_the_service_is_ready():
+    shared = Lifecycle()
+    shared.stop()
+    assert not shared.answer_check()

@@ -1,0 +1,57 @@
+"""Work grows at most linearly with what is sent, whatever its shape.
+
+Executed machine instructions are counted, not seconds. Each table of cases names the
+places where somebody outside can send something, and the shapes that cost most there.
+"""
+
+from importlib import import_module
+
+import pytest
+from tests.support import instructions
+from tests.support.instructions import WorstCase
+
+TABLES = ["tests.support.worst_cases_api", "tests.support.worst_cases_outside_api"]
+# A request costs a worker of the API at most 5 ms. One of the machines on which we
+# measure executes 6.7 million instructions of such work per millisecond.
+MOST_PER_REQUEST = 33_000_000
+# If the input is twice as long, the work is at most this many times as much …
+GROWTH = 2.2
+# … and what a longer input may cause only once: a refusal that is explained.
+ONCE = 4_000_000
+# Requests that arrive in many packets are worked on packet by packet, and pipelined
+# ones one by one; others are served in between.
+IN_STEPS = ("packets: ", "requests at once")
+
+CASES: list[WorstCase] = [
+    case for table in TABLES for case in import_module(table).CASES
+]
+
+
+@pytest.fixture(scope="module")
+def counted() -> dict[str, list[int]]:
+    if reason := instructions.why_not():
+        pytest.skip(reason)
+    return instructions.count(*TABLES)
+
+
+@pytest.mark.parametrize("name", [case.name for case in CASES])
+def test_twice_the_input_is_at_most_twice_the_work(
+    counted: dict[str, list[int]], name: str
+) -> None:
+    quarter, half, whole = counted[name]
+    assert half <= GROWTH * quarter + ONCE
+    assert whole <= GROWTH * half + ONCE
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        case.name
+        for case in import_module("tests.support.worst_cases_api").CASES
+        if not case.name.startswith(IN_STEPS)
+    ],
+)
+def test_no_request_costs_a_worker_more_than_five_milliseconds(
+    counted: dict[str, list[int]], name: str
+) -> None:
+    assert counted[name][-1] <= MOST_PER_REQUEST
