@@ -43,7 +43,7 @@ KEY_PAGES = [
     "/account/data/",
     "/account/sessions/",
     "/account/second-factor/",
-    "/account/second-factor/app/add/",
+    "/account/second-factor/totp/activate/",
     "/account/second-factor/webauthn/add/",
     "/accounts/reauthenticate/",
 ]

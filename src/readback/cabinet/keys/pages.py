@@ -215,13 +215,20 @@ def clear_journal(request: AccountRequest, key_id: int) -> HttpResponse:
 
 def _activity(request: AccountRequest, key: Key) -> dict[str, object]:
     now, counts = timezone.now(), selectors.usage_of(key, _DAYS)
-    charts = [chart.last_day(counts, now), chart.last_month(counts, now)]
     chosen = journal.JournalFilter.from_query(request.GET)
     filtered = journal.read(key, chosen)
+    charts = [chart.last_day(counts, now), chart.last_month(counts, now)]
+    refused = (entry for entry in filtered.entries if not entry.accepted)
+    newest = next(refused, None)
+    card = refusals.explain(newest) if newest else None
     rows = Paginator(filtered.rows, _ROWS_PER_PAGE).get_page(request.GET.get("page"))
     return {
         "key": key,
-        "charts": charts,
+        "chart": charts[0],
+        "month": charts[1],
+        # The newest refusal; rows of the journal with the same remedy link to it.
+        "card": card,
+        "has_filters": len(filtered.entries) > _ROWS_PER_PAGE or bool(chosen.query()),
         "journal": filtered,
         "journal_rows": JOURNAL_ROWS,
         "rows": rows,
@@ -236,8 +243,7 @@ def _activity(request: AccountRequest, key: Key) -> dict[str, object]:
             "older": chosen.query(rows.number + 1),
         },
         # Called by the template: most polls find nothing new and render nothing.
-        "explained": partial(refusals.explain_all, rows),
-        "differences": partial(refusals.count_differences, filtered.entries),
+        "explained": partial(refusals.explain_all, rows, card),
         "version": live_parts.version_of(
             charts,
             (filtered.codes, filtered.programs),
@@ -275,8 +281,8 @@ def new_key(request: AccountRequest, key_id: int) -> HttpResponse:
         "replaced": selectors.key_replaced_by(key),
         "test": test,
         "model": MODEL,
-        "snippets": snippets.filled(base_url, text),
-        "settings": snippets.dialogue(base_url, text),
+        "snippets": snippets.filled(base_url, text, snippets.FIRST),
+        "settings": snippets.dialogue(base_url),
         **snippets.probe_offer(),
         **_latest_request(request, key),
     }
