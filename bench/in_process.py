@@ -37,14 +37,22 @@ def repeated(worker: Worker, content: str = messages.SHORT) -> Send:
     return _on_kept(worker, 1, [request.with_content(content).to_bytes(PORT)])
 
 
-def many_clients(worker: Worker) -> Send:
+def many_clients(worker: Worker, kind: str = traffic.MANY_CLIENTS) -> Send:
     """Send the requests of many clients on the connections of a balancer."""
     known = [keys.mint() for _ in range(traffic.KEYS)]
     for key in known:
         worker._add_key(keys.digest(key.encode()))
-    sent = [request.to_bytes(PORT) for request in traffic.many_clients(known)]
+    sent = [request.to_bytes(PORT) for request in traffic.KINDS[kind](known)]
     # One less, so that each connection carries all keys, not every eighth.
     return _on_kept(worker, CONNECTIONS - 1, sent)
+
+
+def any_text(worker: Worker) -> Send:
+    return many_clients(worker, traffic.ANY_TEXT)
+
+
+def any_address(worker: Worker) -> Send:
+    return many_clients(worker, traffic.ANY_ADDRESS)
 
 
 def new_connections(worker: Worker) -> Send:
@@ -103,7 +111,7 @@ class _Constant:
 KINDS: dict[str, Callable[[Worker], Send]] = {
     kind.__name__: kind
     for kind in (
-        *(repeated, many_clients, new_connections, pipelined),
+        *(repeated, many_clients, any_text, any_address, new_connections, pipelined),
         *(ascii_texts, cyrillic_texts, driver),
     )
 }

@@ -32,6 +32,8 @@ from bench.servers import PeerServer
 
 REPEATED = "50 bytes, the same connection"
 MANY_CLIENTS = f"50 bytes, {traffic.MANY_CLIENTS}"
+ANY_TEXT = traffic.ANY_TEXT
+ANY_ADDRESS = traffic.ANY_ADDRESS
 RECONNECT = "50 bytes, a new connection each"
 PIPELINED = f"50 bytes, {PIPELINED_REQUESTS} requests at once"
 ASCII = "8192 bytes of ASCII"
@@ -79,6 +81,8 @@ WITH_ALL_CASES = ("nginx", "uvloop")
 IN_PROCESS = {
     REPEATED: in_process.repeated,
     MANY_CLIENTS: in_process.many_clients,
+    ANY_TEXT: in_process.any_text,
+    ANY_ADDRESS: in_process.any_address,
     RECONNECT: in_process.new_connections,
     PIPELINED: in_process.pipelined,
     ASCII: in_process.ascii_texts,

@@ -51,9 +51,10 @@ def any_address(keys: Sequence[str]) -> list[Request]:
 def _with_any_text(keys: Sequence[str], number: int, client: int) -> Request:
     # A number that is prime to the range, so that neighbours differ much in length.
     size = _SHORTEST + number * 347 % (_LONGEST - _SHORTEST + 1)
-    request = _request(keys[number % len(keys)], client)
-    request = request.with_content(text_of(size, number))
-    return request.escaping() if number % 6 == 4 else request
+    key = number % len(keys)
+    request = _request(keys[key], client).with_content(text_of(size, key))
+    # A program that escapes letters does so in all its requests.
+    return request.escaping() if key % 6 == 4 else request
 
 
 def new_connections(keys: Sequence[str]) -> list[Request]:

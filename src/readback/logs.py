@@ -2,14 +2,36 @@
 
 JSON escapes line breaks, so no value can forge a second event. Whoever writes a line
 must see to it that it contains no text and no key.
+
+In a server, nothing that writes a line waits for whoever reads it: lines go through a
+`LineQueue`. If its reader does not keep up, lines are dropped and counted.
 """
 
+import atexit
+import io
 import json
 import logging
+import os
 import sys
+import threading
+import time
 import traceback
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
+
+Line = bytes | logging.LogRecord
+
+_log = logging.getLogger("readback.logs")
+# Of this process, by the place that they write to.
+_queues: list["LineQueue"] = []
+# What a process keeps for a reader that does not read. Later lines are dropped.
+MAX_LINES = 10_000
+MAX_BYTES = 1024 * 1024
+# How long the end of a process waits for such a reader.
+_FLUSH_SECONDS = 1.0
 
 # An exception can be its own cause.
 _MAX_CAUSES = 5
@@ -58,6 +80,140 @@ def configuration() -> dict[str, Any]:
         "root": {"handlers": ["stderr"], "level": "WARNING"},
         "loggers": {"readback": quiet, "gunicorn.error": quiet},
     }
+
+
+class LineQueue:
+    """Passes lines on to a place that may block; whoever adds one never waits.
+
+    A thread writes the lines in their order. The first line starts it, so each forked
+    process has its own. `logging.handlers.QueueHandler` takes this for a queue.
+    """
+
+    def __init__(self, name: str, write: Callable[[Any], object]) -> None:
+        self._name = name
+        self._write = write
+        self._begin()
+        # The parent writes its own lines, and its thread may hold the lock right now.
+        os.register_at_fork(after_in_child=self._begin)
+        _queues.append(self)
+
+    def _begin(self) -> None:
+        self._changed = threading.Condition()
+        # The first one is being written.
+        self._lines: deque[Line] = deque()
+        self._bytes = 0
+        self._has_thread = self._has_given_up = False
+        # Dropped lines: those not counted yet, and those since the reader last kept up.
+        self._uncounted = self.missing = 0
+
+    def put_nowait(self, line: Line) -> None:
+        size = _size(line)
+        with self._changed:
+            if len(self._lines) >= MAX_LINES or self._bytes + size > MAX_BYTES:
+                self._drop(1)
+                return
+            self._lines.append(line)
+            self._bytes += size
+            if not self._has_thread:
+                with suppress(RuntimeError):  # too many threads; the next line tries
+                    threading.Thread(target=self._run, daemon=True).start()
+                    self._has_thread = True
+            self._changed.notify_all()
+
+    def take_dropped(self) -> int:
+        with self._changed:
+            count, self._uncounted = self._uncounted, 0
+            return count
+
+    def flush(self, until: float) -> None:
+        """Wait until all lines are written, and give up at this moment, for good."""
+        with self._changed:
+            if self._has_given_up:
+                return
+            seconds = until - time.monotonic()
+            if not self._changed.wait_for(lambda: not self._lines, seconds):
+                self._has_given_up = True
+                self._drop(len(self._lines))
+
+    def _drop(self, count: int) -> None:
+        self._uncounted += count
+        self.missing += count
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._lines)
+                line = self._lines[0]
+            is_written = False
+            with suppress(Exception):
+                self._write(line)  # takes as long as its reader does
+                is_written = True
+            missing = 0
+            with self._changed:
+                self._lines.popleft()
+                self._bytes -= _size(line)
+                if not is_written:
+                    self._drop(1)
+                elif not self._lines:
+                    missing, self.missing = self.missing, 0
+                self._changed.notify_all()
+            if missing:
+                what = f"{missing} of the {self._name}"
+                _log.warning("log lines were dropped: %s", what)
+
+
+class _StandardError(io.RawIOBase):
+    """What `sys.stderr` writes its lines to in a server."""
+
+    def __init__(self) -> None:
+        self._queue = LineQueue("server's log", _write_to_standard_error)
+
+    def writable(self) -> bool:
+        return True
+
+    def isatty(self) -> bool:
+        return os.isatty(2)
+
+    def write(self, data: Any) -> int:
+        self._queue.put_nowait(bytes(data))
+        return len(data)
+
+
+def never_block() -> None:
+    """Let nothing in this process, or in those that it forks, wait for standard error.
+
+    This includes what gunicorn prints, and the traceback of a crash.
+    """
+    sys.stderr = io.TextIOWrapper(
+        _StandardError(), sys.stderr.encoding, sys.stderr.errors, line_buffering=True
+    )
+    atexit.register(flush)
+
+
+def flush() -> None:
+    """Wait until the lines of this process are written, for a second at most."""
+    until = time.monotonic() + _FLUSH_SECONDS
+    for queue in _queues:
+        queue.flush(until)
+
+
+def take_dropped() -> int:
+    """Return how many lines this process has dropped since the last call."""
+    return sum(queue.take_dropped() for queue in _queues)
+
+
+def is_dropping() -> bool:
+    """Return whether lines were dropped and their reader has not caught up since."""
+    return any(queue.missing for queue in _queues)
+
+
+def _size(line: Line) -> int:
+    return len(line if isinstance(line, bytes) else line.getMessage())
+
+
+def _write_to_standard_error(line: bytes) -> None:
+    while line:
+        line = line[os.write(2, line) :]
 
 
 def describe_error(error: BaseException) -> str:

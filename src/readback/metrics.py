@@ -15,7 +15,13 @@ from prometheus_client.registry import Collector
 from readback import __version__
 from readback.config import Config
 from readback.lifecycle import Lifecycle
-from readback.shared_counters import WORKER_DEATHS, Histogram, SharedCounters
+from readback.shared_counters import (
+    LOG_IS_DROPPING,
+    LOG_LINES_DROPPED,
+    WORKER_DEATHS,
+    Histogram,
+    SharedCounters,
+)
 
 Labels = tuple[str, ...]
 
@@ -28,6 +34,7 @@ BOTH_PLANES = {
     "build_info": "Always 1: plane, version, Python and database are the labels.",
     "start_time_seconds": "When the plane was started, in Unix time.",
     "worker_deaths_total": "Workers that ended without being told to.",
+    "log_lines_dropped_total": "Log lines that were dropped because nobody read them.",
 }
 API = {
     "requests_total": "Requests answered, by endpoint and code (ok or a refusal's).",
@@ -116,6 +123,15 @@ def of_both_planes(
     yield core.InfoMetricFamily(f"{PREFIX}build", _MEANINGS["build_info"], build)
     yield gauge("start_time_seconds", lifecycle.started_at)
     yield counter("worker_deaths_total", counters.total(WORKER_DEATHS))
+    yield counter("log_lines_dropped_total", counters.total(LOG_LINES_DROPPED))
+
+
+def log_problems(counters: SharedCounters) -> list[str]:
+    """Return what the checks of readiness say about a log that is not read."""
+    if not counters.total(LOG_IS_DROPPING):
+        return []
+    dropped = counters.total(LOG_LINES_DROPPED)
+    return [f"log lines were dropped because they were not read: {dropped} so far"]
 
 
 def encode(collector: Collector, accept: str) -> tuple[bytes, str]:

@@ -153,6 +153,7 @@ class Arbiter(arbiter.Arbiter):
 
     def manage_workers(self) -> None:
         """Start and stop workers; called after every signal and every second."""
+        self._application.counters.row_of_master().count_log_lines()
         self._leaving &= self.WORKERS.keys()
         self._old &= self.WORKERS.keys()
         # One reload at a time, so that there are never more than two generations of
@@ -236,6 +237,16 @@ class PlaneWorker(Worker):
         # Ctrl-C in a terminal reaches the workers, too, but only the master acts on it.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGABRT, self.handle_abort)
+
+    def init_process(self) -> None:
+        """Serve until told to stop; gunicorn calls this after the fork."""
+        try:
+            super().init_process()
+        finally:
+            logs.flush()
+            counters = cast(Any, self.app).counters.row(self.counters_row)
+            counters.count_log_lines()
+            counters.retire()
 
     def load_wsgi(self) -> None:
         super().load_wsgi()

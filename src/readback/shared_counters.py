@@ -2,7 +2,7 @@
 
 One row of numbers per worker: a worker writes only its own row, so no lock is needed
 between processes. A worker that replaces another continues its row, so totals never
-decrease. Any worker can sum the rows. What is counted is defined by each plane.
+decrease. Any worker can sum the rows. What else is counted is defined by each plane.
 """
 
 import mmap
@@ -10,10 +10,15 @@ from bisect import bisect_left
 from collections.abc import Collection, Container, Hashable, Iterator
 from math import inf
 
+from readback import logs
+
 Column = Hashable
 
 # The master counts this one, in the row of the worker that has ended.
 WORKER_DEATHS = "worker_deaths"
+# Log lines that a process dropped, and whether their reader has not caught up since.
+LOG_LINES_DROPPED, LOG_IS_DROPPING = "log_lines_dropped", "log_is_dropping"
+_BOTH_PLANES = (WORKER_DEATHS, LOG_LINES_DROPPED, LOG_IS_DROPPING)
 
 
 def rows_for(workers: int) -> int:
@@ -34,16 +39,21 @@ class SharedCounters:
     def __init__(
         self, columns: Collection[Column], rows: int, transient: Collection[Column] = ()
     ) -> None:
-        self._index = {column: index for index, column in enumerate(columns)}
-        self._transient = transient
+        all_columns = (*columns, *_BOTH_PLANES)
+        self._index = {column: index for index, column in enumerate(all_columns)}
+        self._transient = (*transient, LOG_IS_DROPPING)
+        # Of workers; one more is for what the master logs.
         self.rows = rows
-        self._memory = mmap.mmap(-1, rows * len(self._index) * 8)
+        self._memory = mmap.mmap(-1, (rows + 1) * len(self._index) * 8)
         self._values = memoryview(self._memory).cast("q")
 
     def row(self, number: int) -> "WorkerCounters":
         width = len(self._index)
         values = self._values[number * width : (number + 1) * width]
         return WorkerCounters(values, self._index, self._transient)
+
+    def row_of_master(self) -> "WorkerCounters":
+        return self.row(self.rows)
 
     def retire_all_but(self, rows: Container[int]) -> None:
         """Clear what workers that have ended may have left behind."""
@@ -60,7 +70,7 @@ class SharedCounters:
 
     def _column(self, column: Column) -> Iterator[int]:
         index, width = self._index[column], len(self._index)
-        return (self._values[row * width + index] for row in range(self.rows))
+        return (self._values[row * width + index] for row in range(self.rows + 1))
 
 
 class WorkerCounters:
@@ -84,6 +94,11 @@ class WorkerCounters:
 
     def get(self, column: Column) -> int:
         return int(self._values[self._index[column]])
+
+    def count_log_lines(self) -> None:
+        """Count the lines that this process dropped; call this every second."""
+        self.add(LOG_LINES_DROPPED, logs.take_dropped())
+        self.set(LOG_IS_DROPPING, logs.is_dropping())
 
     def retire(self) -> None:
         """Clear what is only true while the worker runs."""

@@ -44,6 +44,17 @@ def test_a_bad_body_with_a_repeated_head_is_refused(
             assert_refused(connection.read_answer(), code)
 
 
+def test_a_body_too_large_with_a_repeated_head_is_refused(api: Api) -> None:
+    # Both lengths have five digits, so that the heads are of the same length.
+    good = compact(draft("x"))
+    with api.endpoint.connect() as connection:
+        for _ in range(5):
+            connection.send(api.chat_bytes(good.ljust(20_000)))
+            assert_echo(connection.read_answer(), "x")
+        connection.send(api.chat_bytes(good.ljust(40_000)))
+        assert_refused(connection.read_answer(), "request_too_large")
+
+
 def test_the_same_head_with_a_wrong_type_is_refused_again(api: Api) -> None:
     media, body = ("Content-Type", "text/plain"), compact(draft("x"))
     fields = [*api.usual_fields, media, ("Content-Length", str(len(body)))]

@@ -78,6 +78,7 @@ HEALTHY = {
     metric("build_info", CABINET, 'version="0.1.0"'): steady(1),
     metric("start_time_seconds"): steady(1_000_000),
     metric("worker_deaths_total"): steady(0),
+    metric("log_lines_dropped_total"): steady(0),
     metric("workers"): steady(2),
     metric("database_readable_workers"): steady(2),
     metric("database_writable_workers"): steady(2),
@@ -149,6 +150,10 @@ FAULTS: dict[str, tuple[dict[str, str], set[str]]] = {
     ),
     "ReadbackInternalErrors": ({INTERNAL_ERRORS: growing(1)}, set()),
     "ReadbackProcessesDie": ({metric("worker_deaths_total"): growing(1)}, set()),
+    "ReadbackLogLinesDropped": (
+        {metric("log_lines_dropped_total"): growing(1)},
+        set(),
+    ),
     "ReadbackSingleSignOnFails": (
         {metric("pages_total", CABINET, 'status="502"'): growing(1)},
         set(),

@@ -27,6 +27,7 @@ EXCEPTIONS = {
     "CabinetClient.openid_config": "belongs to one login",
     "language._catalogue": "is the language of this process",
     "errors._logged_at": "is when the log last had a line",
+    "logs._queues": "are the places that this process logs to",
     "outbox.added": "is an event, which wakes the sender of this process",
     "security_log._command": "is the command that this process runs",
 }

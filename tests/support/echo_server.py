@@ -52,29 +52,33 @@ class Echo:
 
     read_fields = frozenset([b"content-type"])
 
-    def describe(self, head: Head) -> Head:
-        return head
+    def describe(self, head: Head) -> "EchoExchange | None":
+        # One for all heads of a kind, as the API has one per key: connections remember
+        # what answers a client that repeats its head.
+        return None if head.method == b"CONNECT" else EchoExchange(self, head)
 
     def contains_secret(self, data: bytes) -> bool:
         return False
 
     def find(
-        self, kind: Head, key: bytes, forwarded: bytes, connection: Connection
-    ) -> "EchoExchange":
-        return EchoExchange(self, kind)
+        self,
+        exchange: "EchoExchange | None",
+        key: bytes,
+        forwarded: bytes,
+        connection: Connection,
+    ) -> "EchoExchange | None":
+        return exchange
 
     def begin(
         self,
         head: Head,
-        kind: Head,
+        exchange: "EchoExchange | None",
         key: bytes,
         forwarded: bytes,
         size: int,
         connection: Connection,
     ) -> "EchoExchange | bytes":
-        if head.method == b"CONNECT":
-            return NO_TUNNEL
-        return EchoExchange(self, head)
+        return exchange or NO_TUNNEL
 
     def refuse(self, code: str, detail: str, address: str = "") -> bytes:
         return self.replies.refusal(code, detail)
@@ -86,7 +90,7 @@ class Echo:
 
 
 class EchoExchange:
-    """One request, or several with the same head."""
+    """Answers all requests with one kind of head."""
 
     max_body = MAX_BODY
     address = ""

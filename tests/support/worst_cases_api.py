@@ -24,15 +24,21 @@ Shape = Callable[[int], bytes]
 
 @cache
 def _worker() -> Worker:
-    worker = Worker()
-    # The API asks `get_running_loop` for its loop, which now returns this one.
-    asyncio._set_running_loop(cast(asyncio.AbstractEventLoop, worker.loop))
-    return worker
+    return Worker()
 
 
 def send(pieces: list[bytes]) -> None:
     """Send one request in packets, and let the API do everything that it causes."""
     worker = _worker()
+    # The API asks `get_running_loop` for its loop, which now returns this one.
+    asyncio._set_running_loop(cast(asyncio.AbstractEventLoop, worker.loop))
+    try:
+        _send(worker, pieces)
+    finally:
+        asyncio._set_running_loop(None)
+
+
+def _send(worker: Worker, pieces: list[bytes]) -> None:
     worker.forget()
     connection, transport = worker.connect()
     for piece in pieces:

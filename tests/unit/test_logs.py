@@ -1,12 +1,20 @@
-"""The log: one line of JSON per event."""
+"""The log: one line of JSON per event, and nothing waits for its reader."""
 
 import json
 import logging
+import os
+import subprocess
 import sys
+import threading
+from logging.handlers import QueueHandler
+from textwrap import dedent
+from typing import Any
 
 import pytest
+from tests.support.waiting import PATIENCE, wait_until
 
-from readback.logs import JsonLine, PlainLine, describe_error
+from readback import logs
+from readback.logs import JsonLine, LineQueue, PlainLine, describe_error
 
 
 def line_of(message: str, *args: object, failed: bool = False) -> str:
@@ -62,3 +70,159 @@ def test_an_error_that_is_its_own_cause_is_described() -> None:
     error = ValueError()
     error.__cause__ = error
     assert describe_error(error).count("ValueError") == 5
+
+
+class Reader:
+    """Where a queue writes to; takes nothing before `reads` is set."""
+
+    def __init__(self) -> None:
+        self.lines: list[Any] = []
+        self.reads = threading.Event()
+
+    def write(self, line: Any) -> None:
+        self.reads.wait(PATIENCE)
+        self.lines.append(line)
+
+    def wait_for(self, count: int) -> None:
+        wait_until(lambda: len(self.lines) == count, "the lines are written")
+
+
+@pytest.fixture
+def reader():
+    made = Reader()
+    yield made
+    made.reads.set()
+
+
+@pytest.fixture
+def queue(reader, monkeypatch):
+    monkeypatch.setattr(logs, "_queues", [])
+    return LineQueue("log", reader.write)
+
+
+def test_lines_are_written_in_their_order(queue, reader) -> None:
+    reader.reads.set()
+    lines = [b"%d" % number for number in range(5000)]
+    for line in lines:
+        queue.put_nowait(line)
+    reader.wait_for(5000)
+    assert reader.lines == lines
+    assert logs.take_dropped() == 0
+
+
+def test_a_queue_is_bounded_in_lines(queue, reader, monkeypatch) -> None:
+    monkeypatch.setattr(logs, "MAX_LINES", 10)
+    for number in range(13):
+        queue.put_nowait(b"%d" % number)
+    assert logs.is_dropping()
+    assert (logs.take_dropped(), logs.take_dropped()) == (3, 0)
+    reader.reads.set()
+    reader.wait_for(10)
+    wait_until(lambda: not logs.is_dropping(), "the reader has caught up")
+    queue.put_nowait(b"next")
+    reader.wait_for(11)
+    assert reader.lines == [*(b"%d" % number for number in range(10)), b"next"]
+
+
+def test_a_queue_is_bounded_in_bytes(queue, reader, monkeypatch) -> None:
+    monkeypatch.setattr(logs, "MAX_BYTES", 100)
+    for line in (b"x" * 60, b"x" * 41, b"x" * 40, b"x"):
+        queue.put_nowait(line)
+    assert logs.take_dropped() == 2
+    reader.reads.set()
+    reader.wait_for(2)
+    # What was written leaves its room to others.
+    wait_until(lambda: not logs.is_dropping(), "the reader has caught up")
+    queue.put_nowait(b"x" * 100)
+    reader.wait_for(3)
+
+
+def test_the_log_says_how_many_lines_are_missing(
+    queue, reader, monkeypatch, caplog
+) -> None:
+    monkeypatch.setattr(logs, "MAX_LINES", 1)
+    for _ in range(3):
+        queue.put_nowait(b"x")
+    reader.reads.set()
+    wait_until(lambda: caplog.messages, "the log says so")
+    assert caplog.messages == ["log lines were dropped: 2 of the log"]
+
+
+def test_a_handler_of_the_standard_library_can_use_the_queue(queue, reader) -> None:
+    reader.reads.set()
+    handler = QueueHandler(queue)
+    record = logging.LogRecord("x", logging.INFO, "", 1, "it %s", ("works",), None)
+    handler.emit(record)
+    reader.wait_for(1)
+    assert reader.lines[0].getMessage() == "it works"
+
+
+def test_a_line_that_cannot_be_written_is_counted(monkeypatch) -> None:
+    monkeypatch.setattr(logs, "_queues", [])
+
+    def fail(line: bytes) -> None:
+        raise BrokenPipeError
+
+    queue = LineQueue("log", fail)
+    queue.put_nowait(b"x")
+    wait_until(lambda: logs.take_dropped() == 1, "it is counted")
+    assert logs.is_dropping()
+
+
+def run(program: str, stderr: int) -> int:
+    """Run a program that never waits for standard error; return its exit code."""
+    begin = "import os, sys\nfrom readback import logs\nlogs.never_block()\n"
+    command = [sys.executable, "-c", begin + dedent(program)]
+    return subprocess.run(command, stderr=stderr, timeout=PATIENCE).returncode
+
+
+def output(program: str) -> list[str]:
+    reader, writer = os.pipe()
+    with open(reader) as pipe:
+        run(program, writer)
+        os.close(writer)
+        return pipe.read().splitlines()
+
+
+def test_the_last_lines_before_an_exit_are_written() -> None:
+    lines = output("for n in range(500): print(n, file=sys.stderr)")
+    assert lines == [str(number) for number in range(500)]
+
+
+def test_the_last_line_of_a_crash_is_written() -> None:
+    lines = output("print('before', file=sys.stderr)\nraise ValueError('crash')")
+    assert (lines[0], lines[-1]) == ("before", "ValueError: crash")
+
+
+def test_a_forked_process_writes_its_own_lines_and_no_other() -> None:
+    lines = output(
+        """
+        for n in range(20):
+            print("parent", file=sys.stderr)
+            if os.fork() == 0:
+                print("child", file=sys.stderr)
+                sys.exit()
+            os.wait()
+        """
+    )
+    assert (lines.count("parent"), lines.count("child")) == (20, 20)
+
+
+def test_a_process_ends_although_nobody_reads() -> None:
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    with pytest.raises(BlockingIOError):
+        while True:
+            os.write(writer, b"x")
+    os.set_blocking(writer, True)
+    # The lock is held by no thread of the child.
+    program = """
+        print("parent", file=sys.stderr)
+        if os.fork() == 0:
+            print("child", file=sys.stderr)
+            sys.exit(7)
+        sys.exit(os.waitstatus_to_exitcode(os.wait()[1]))
+    """
+    assert run(program, writer) == 7
+    for descriptor in (reader, writer):
+        os.close(descriptor)

@@ -12,12 +12,12 @@ from gunicorn.app.base import BaseApplication
 
 from readback.lifecycle import Lifecycle
 from readback.plane import Arbiter, PlaneWorker
-from readback.shared_counters import rows_for
+from readback.shared_counters import SharedCounters, rows_for
 
 
 class Application(BaseApplication):
     lifecycle = Lifecycle()
-    counters = SimpleNamespace(rows=rows_for(1))
+    counters = SharedCounters((), rows_for(1))
 
     def load_config(self) -> None:
         self.cfg.set("workers", 1)

@@ -32,6 +32,13 @@ def test_a_worker_that_ends_leaves_its_totals_and_not_its_gauges(counters):
     assert counters.total("total") == 3
 
 
+def test_the_master_has_a_row_of_its_own(counters):
+    counters.row_of_master().add("total", 5)
+    counters.row(2).add("total")
+    counters.retire_all_but({0})
+    assert counters.total("total") == 6
+
+
 def test_a_histogram_counts_what_was_not_above_each_bound(counters):
     for worker, seconds in ((0, 0.0), (1, 0.001), (1, 0.1), (2, 0.5), (0, 7.0)):
         TIMES.observe(counters.row(worker), seconds)

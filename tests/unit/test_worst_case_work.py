@@ -4,13 +4,15 @@ Executed machine instructions are counted, not seconds. Each table of cases name
 places where somebody outside can send something, and the shapes that cost most there.
 """
 
+from functools import cache
 from importlib import import_module
 
 import pytest
 from tests.support import instructions
 from tests.support.instructions import WorstCase
 
-TABLES = ["tests.support.worst_cases_api", "tests.support.worst_cases_outside_api"]
+API = "tests.support.worst_cases_api"
+OUTSIDE_API = ["tests.support.worst_cases_outside_api"]
 # A request costs a worker of the API at most 5 ms. One of the machines on which we
 # measure executes 6.7 million instructions of such work per millisecond.
 MOST_PER_REQUEST = 33_000_000
@@ -22,36 +24,41 @@ ONCE = 4_000_000
 # ones one by one; others are served in between.
 IN_STEPS = ("packets: ", "requests at once")
 
-CASES: list[WorstCase] = [
-    case for table in TABLES for case in import_module(table).CASES
-]
+
+def cases_of(*tables: str) -> list[WorstCase]:
+    return [case for table in tables for case in import_module(table).CASES]
 
 
-@pytest.fixture(scope="module")
-def counted() -> dict[str, list[int]]:
+def names_of(*tables: str) -> list[str]:
+    return [case.name for case in cases_of(*tables)]
+
+
+@cache
+def count(*tables: str) -> dict[str, list[int]]:
     if reason := instructions.why_not():
         pytest.skip(reason)
-    return instructions.count(*TABLES)
+    return instructions.count(*tables)
 
 
-@pytest.mark.parametrize("name", [case.name for case in CASES])
-def test_twice_the_input_is_at_most_twice_the_work(
-    counted: dict[str, list[int]], name: str
-) -> None:
-    quarter, half, whole = counted[name]
+def assert_linear(counted: list[int]) -> None:
+    quarter, half, whole = counted
     assert half <= GROWTH * quarter + ONCE
     assert whole <= GROWTH * half + ONCE
 
 
+@pytest.mark.parametrize("name", names_of(API))
+def test_twice_the_request_is_at_most_twice_the_work(name: str) -> None:
+    assert_linear(count(API)[name])
+
+
 @pytest.mark.parametrize(
-    "name",
-    [
-        case.name
-        for case in import_module("tests.support.worst_cases_api").CASES
-        if not case.name.startswith(IN_STEPS)
-    ],
+    "name", [name for name in names_of(API) if not name.startswith(IN_STEPS)]
 )
-def test_no_request_costs_a_worker_more_than_five_milliseconds(
-    counted: dict[str, list[int]], name: str
-) -> None:
-    assert counted[name][-1] <= MOST_PER_REQUEST
+def test_no_request_costs_a_worker_more_than_five_milliseconds(name: str) -> None:
+    assert count(API)[name][-1] <= MOST_PER_REQUEST
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", names_of(*OUTSIDE_API))
+def test_twice_the_input_is_at_most_twice_the_work(name: str) -> None:
+    assert_linear(count(*OUTSIDE_API)[name])

@@ -23,9 +23,9 @@ BODY = b"x" * 90
 
 
 def warmed(raw: bytes, echo: Endpoint):
-    """Return a connection on which this request has been answered twice."""
+    """Return a connection that has answered this request, and remembers its head."""
     connection = echo.connect()
-    for _ in range(2):
+    for _ in range(5):
         connection.send(raw)
         assert connection.read_answer().status == 200
     return connection

@@ -6,10 +6,8 @@ Any worker answers for all of them: the metrics are sums over their shared memor
 
 import json
 import logging
-import shutil
 import time
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from email.utils import formatdate
 
@@ -100,11 +98,16 @@ class Ops(Collector):
         While the database is unavailable, known keys keep working. If that is true of
         all replicas, it would be wrong to leave the balancer without any; if another
         replica has the database, that one can do better. Only the balancer knows, so
-        it gets both answers.
+        it gets both answers. It also looks for errors, so what concerns no request is
+        a warning.
         """
         if ready:
             ready = self._lifecycle.answer_check()
-        body = _json(status=self._state(ready), errors=self._errors())
+        body = _json(
+            status=self._state(ready),
+            errors=self._errors(),
+            warnings=metrics.log_problems(self._counters),
+        )
         return _render(200 if ready else 503, body)
 
     def _errors(self) -> list[str]:
@@ -128,7 +131,7 @@ class Ops(Collector):
             200,
             _json(
                 status=self._state(self._keyring.is_trusted),
-                errors=self._errors(),
+                errors=self._errors() + metrics.log_problems(self._counters),
                 version=__version__,
                 started_at=self._lifecycle.started_at,
                 workers=self._counters.total("workers"),
@@ -160,10 +163,8 @@ class Ops(Collector):
             yield metrics.gauge("database_contact_age_seconds", age)
         if expires := counters.earliest("certificate_expires"):
             yield metrics.gauge("certificate_expiry_timestamp_seconds", expires)
-        if path := self._config.sqlite_path:
-            with suppress(OSError):
-                free = shutil.disk_usage(path.parent).free
-                yield metrics.gauge("database_disk_free_bytes", free)
+        if free := counters.earliest("database_disk_free"):
+            yield metrics.gauge("database_disk_free_bytes", free)
 
 
 def _json(**members: object) -> bytes:

@@ -266,6 +266,7 @@ class ApiWorker(PlaneWorker):
 
     def _report(self) -> None:
         counters = self._counters
+        counters.count_log_lines()
         counters.add("connections", self._api_connections.take_accepted())
         counters.add("connections_refused", self._api_connections.take_refused())
         counters.set("open_connections", len(self._api_connections.connections))

@@ -21,6 +21,7 @@ from readback.cabinet.operators.status import WorkerPages
 from readback.cabinet.serving.security_headers import headers_of
 from readback.cabinet.serving.worker import LIFECYCLE, PAGES
 from readback.lifecycle import Lifecycle
+from readback.metrics import log_problems
 
 HEALTH_PATH = "/healthz"
 METRICS_PATH = "/metrics"
@@ -70,7 +71,8 @@ def health(request: HttpRequest) -> HttpResponse | None:
     lifecycle: Lifecycle | None = request.META.get(LIFECYCLE)
     if lifecycle and not lifecycle.answer_check():  # served by our worker
         return HttpResponse("stopping\n", "text/plain", status=503)
-    return HttpResponse("ok\n", "text/plain")
+    problems = log_problems(request.META[PAGES].counters) if lifecycle else []
+    return HttpResponse([f"{line}\n" for line in ("ok", *problems)], "text/plain")
 
 
 @_answering

@@ -22,6 +22,7 @@ from types import ModuleType
 
 import click
 
+from readback import logs
 from readback.api.shared.memory import SharedMemory
 from readback.cli import console, listeners, settings
 from readback.cli.database import set_up_django
@@ -67,6 +68,7 @@ def serve(
     loopback addresses, it also creates a local account. On a terminal it creates the
     first key of this account and prints a curl command that uses the key.
     """
+    logs.never_block()
     if as_json and not is_ephemeral:
         raise click.UsageError("--json requires --ephemeral.")
     if context.invoked_subcommand:

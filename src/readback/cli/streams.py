@@ -15,6 +15,7 @@ from typing import Any, TextIO
 
 import click
 
+from readback import logs
 from readback.cli.exit_codes import ExitCode, Failure
 
 
@@ -40,6 +41,8 @@ class CommandLine(click.Group):
             # A broken pipe does not get here: its reader has seen enough.
             Failure(error.sentence).show()
             sys.exit(ExitCode.FAILURE)
+        finally:
+            logs.flush()
 
 
 @contextmanager

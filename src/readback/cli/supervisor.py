@@ -20,6 +20,7 @@ from typing import Any, NoReturn
 
 import click
 
+from readback import logs
 from readback.cli.exit_codes import CannotStart, ExitCode, Failure
 
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 1.0, 30.0
@@ -249,6 +250,7 @@ def _run_child(target: Target, parent: int) -> NoReturn:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
         # Only the parent writes to standard output, because scripts parse it.
         os.dup2(2, 1)
+        sys.stdout = sys.stderr
         stop_with_parent()
         if os.getppid() != parent:
             raise SystemExit(ExitCode.FAILURE)
@@ -258,8 +260,8 @@ def _run_child(target: Target, parent: int) -> NoReturn:
     except BaseException:
         traceback.print_exc()
     finally:
-        sys.stdout.flush()
         sys.stderr.flush()
+        logs.flush()
         os._exit(code if isinstance(code, int) else ExitCode.FAILURE)
 
 

@@ -10,6 +10,7 @@ import pytest
 from django.db import connection
 
 import readback.cabinet
+from readback import logs
 from readback.cabinet.accounts import services as account_services
 from readback.cabinet.keys import services as key_services
 from readback.cabinet.models import User
@@ -178,8 +179,10 @@ def test_the_file_of_the_log_may_be_moved_away(tmp_path):
     security_log.enable(Config(security_log=str(path)))
     try:
         security_log.record("login", account=1)
+        logs.flush()
         path.rename(tmp_path / "security.jsonl.1")
         security_log.record("logout", account=1)
+        logs.flush()
     finally:
         for handler in set(logger.handlers) - set(before):
             logger.removeHandler(handler)

@@ -13,6 +13,7 @@ from readback.config import Config
 from readback.setting_values import Bind
 from tests.support.cabinet_server import cabinet_server
 from tests.support.commands import environment_with, run_command
+from tests.support.waiting import wait_until
 
 PUBLIC = {
     "READBACK_CABINET_URL": "https://cabinet.example.org",
@@ -101,8 +102,11 @@ def test_an_error_is_described_in_the_log_and_not_on_the_page(tmp_path):
         assert "content-security-policy" in failed.headers
         link = "/accounts/password/reset/key/1-d5bk5n-0123456789abcdef/"
         assert httpx.get(server.url + link, timeout=60, verify=False).status_code == 500
+        wait_until(
+            lambda: "Internal Server Error: accounts/" in server.stderr,
+            "the log has the error",
+        )
         assert "OperationalError" in server.stderr
-        assert "Internal Server Error: accounts/" in server.stderr
         assert "0123456789abcdef" not in server.stderr
 
 

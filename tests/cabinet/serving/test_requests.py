@@ -7,6 +7,7 @@ from functools import partial
 import pytest
 
 from tests.support.cabinet_server import CabinetServer, cabinet_server
+from tests.support.waiting import wait_until
 from tests.support.wire import Endpoint, exchange, request
 
 HOST = ("Host", "localhost")
@@ -18,6 +19,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CabinetServer]:
     # Long enough for what is sent in pieces on a busy machine.
     settings = {"READBACK_HEAD_TIMEOUT": "5", "READBACK_BODY_TIMEOUT": "5"}
     with cabinet_server(tmp_path_factory.mktemp("requests"), settings) as running:
+        wait_until(lambda: "Serving" in running.stderr, "the log has its first line")
         before = running.stderr
         yield running
         # Otherwise anyone could fill the log.

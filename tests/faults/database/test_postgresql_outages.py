@@ -94,7 +94,10 @@ def test_known_keys_work_during_an_outage_and_unknown_ones_get_a_503(
             status, [*problems] = readiness(ops)
             # No other server could do more, so requests should still be sent here.
             assert status == 200 and "cannot read keys from the database" in problems[0]
-            assert "cannot read keys from the database" in site.log
+            wait_until(
+                lambda: "cannot read keys from the database" in site.log,
+                "the log shows the outage",
+            )
             answered = client.statuses.total()
             wait_until(
                 lambda: client.statuses.total() > answered + 100,
@@ -111,7 +114,10 @@ def test_known_keys_work_during_an_outage_and_unknown_ones_get_a_503(
         f"all {client.statuses[200]} are counted, including those of the outage",
     )
     assert metrics(ops)["journal_dropped_total"] == 0
-    assert "recovered; was: cannot read keys" in site.log
+    wait_until(
+        lambda: "recovered; was: cannot read keys" in site.log,
+        "the log shows the end of the outage",
+    )
 
 
 def assert_told_to_retry(site: Site, key: str) -> None:

@@ -1,6 +1,7 @@
 """The strict check, the status and the metrics: one answer for all workers."""
 
 import json
+import os
 import re
 import time
 
@@ -143,6 +144,7 @@ def samples(ops: Ops, accept: bytes = b"") -> tuple[str, str]:
 
 def test_each_metric_has_its_meaning_and_a_value(ops, counters):
     counters.row(0).set("certificate_expires", int(time.time()))
+    counters.row(0).set("database_disk_free", 4096)
 
     described = re.findall(r"^# HELP readback_(\w+) (.+)$", samples(ops)[1], re.M)
 
@@ -152,12 +154,19 @@ def test_each_metric_has_its_meaning_and_a_value(ops, counters):
 
 def test_promtool_has_no_complaint_about_the_metrics(ops, counters):
     counters.row(0).set("certificate_expires", int(time.time()))
+    counters.row(0).set("database_disk_free", 4096)
     run_promtool("check", "metrics", text=samples(ops)[1])
 
 
 def test_what_has_not_happened_yet_is_0_so_that_the_first_time_is_noticed(ops):
     line = 'readback_requests_total{code="internal_error",endpoint="models"} 0.0'
     assert line in samples(ops)[1].splitlines()
+
+
+def test_a_scrape_does_not_ask_the_disk(ops, counters, monkeypatch):
+    monkeypatch.setattr(os, "statvfs", None)  # it would wait for a disk that hangs
+    counters.row(0).set("database_disk_free", 4096)
+    assert "readback_database_disk_free_bytes 4096.0" in samples(ops)[1]
 
 
 def test_a_metric_that_does_not_apply_is_left_out(counters):

@@ -61,6 +61,7 @@ CLEANING_RETRY_SECONDS = 60.0
 # If the wall clock was changed by more than this since the last cleaning, it may still
 # be wrong, and what is deleted does not come back.
 CLOCK_CHANGE_SECONDS = 60.0
+MEASUREMENT_SECONDS = 10.0
 # While there is more to delete, and after an error, this long passes between attempts.
 RETRY_SECONDS = 0.5
 
@@ -90,6 +91,7 @@ class Database:
         self._unmatched_are_due = False
         self._unmatched_failed_at = -inf
         self._next_expiry = time.monotonic() + random.uniform(0, EXPIRY_SECONDS)
+        self._next_measurement = 0.0
         # At another time in each worker, so that they do not clean up together; and not
         # at once, because the clock of a machine that starts may be wrong.
         pause = random.uniform(0.2, 1) * CLEANING_SECONDS
@@ -188,6 +190,8 @@ class Database:
             await self._write_batch()
         elif self._unmatched_are_due:
             await self._write_unmatched()
+        elif now >= self._next_measurement:
+            await self._measure_disk()
         elif now >= self._next_expiry:
             await self._delete_unmatched()
         elif now >= self._next_cleaning:
@@ -197,7 +201,7 @@ class Database:
 
     async def _sleep(self, now: float) -> None:
         """Wait until something is due, or somebody asks for something else."""
-        due = min(self._next_expiry, self._next_cleaning)
+        due = min(self._next_expiry, self._next_cleaning, self._next_measurement)
         if self._tallies or self._doubt:
             due = min(due, self._next_write)
         if self._asked:
@@ -346,6 +350,15 @@ class Database:
                 self._health.unmatched.succeeded()
         if not self._health.unmatched.error:
             self._next_expiry = now + EXPIRY_SECONDS
+
+    async def _measure_disk(self) -> None:
+        """Note how much room the database has, in the thread that may have to wait."""
+        self._next_measurement = time.monotonic() + MEASUREMENT_SECONDS
+        try:
+            free = await self._call(self._store.free_disk_bytes)
+        except OSError:
+            free = 0
+        self._counters.set("database_disk_free", free)
 
     async def _clean(self) -> None:
         before, self._clock_offset = self._clock_offset, _clock_offset()

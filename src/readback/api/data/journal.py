@@ -13,7 +13,7 @@ contains a text, a body or a key.
 
 from collections.abc import Callable
 from math import ceil
-from random import random
+from random import uniform
 from typing import NamedTuple
 
 from readback.api.shared.memory import ACCEPTED
@@ -119,6 +119,8 @@ class Journal:
         # Called with each unexpected error of a single tally, which is then dropped.
         self._note_error = note_error
         self._interval = interval
+        # How much `created` grows with the clock until a key is written again.
+        self._advance = max(1, ceil(interval))
         # The open tallies of each key, and how many they are.
         self._keys: dict[bytes, dict[EventFields, Tally]] = {}
         self._open = 0
@@ -170,7 +172,7 @@ class Journal:
                         self._keep(tally.take_counted())
                         # The first pause is shortened at random, so that what began
                         # together is not always written together.
-                        share = random() if tally.due <= now else 1.0
+                        share = uniform(0.5, 1) if tally.due <= now else 1.0
                         tally.due = max(tally.due, now) + share * interval
                 except Exception as error:
                     self._note_error(error)
@@ -188,7 +190,7 @@ class Journal:
         ready = []
         for tally in closed.values():
             try:
-                advance = max(tally.requests, ceil(self._interval), 1)
+                advance = max(tally.requests, self._advance)
                 tally.last_created = last_created(tally.event.digest, advance)
             except Exception as error:
                 self._note_error(error)

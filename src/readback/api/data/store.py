@@ -7,6 +7,7 @@ rows, so the number of statements does not follow the number of requests. Only t
 database thread uses a store.
 """
 
+import shutil
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -136,12 +137,19 @@ class Store:
 
     def __init__(self, config: Config) -> None:
         self._dialect = dialect(config)
+        self._path = config.sqlite_path
         self._usage_seconds = config.usage_days * _DAY
         self._journal_seconds = config.journal_days * _DAY
         self._connection: Any = None
         self._statements = 0
         self._untrimmed: defaultdict[int, int] = defaultdict(int)
         self._network_key = b""
+
+    def free_disk_bytes(self) -> int:
+        """Return how much room an embedded database has, at least 1; 0 for another."""
+        if self._path is None:
+            return 0
+        return max(1, shutil.disk_usage(self._path.parent).free)
 
     def take_statements(self) -> int:
         """Return how many statements were run since the last call."""

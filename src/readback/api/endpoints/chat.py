@@ -101,7 +101,7 @@ class Chat(Exchange):
         if data[start:begin] != self._opening or data[end:] != self._closing:
             return self._answer_again(data, start)
         text, size = data[begin - 1 : end + 1], end - begin
-        if size < MIN_BYTES or not is_plain(text):
+        if size < MIN_BYTES or text.isascii() or not is_plain(text):
             try:
                 content = _decode_text(text)
             except _DECODING_ERRORS:

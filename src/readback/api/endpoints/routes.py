@@ -40,9 +40,8 @@ from readback.shared_counters import WorkerCounters
 
 # Retry-After when the database cannot be asked or there are too many connections.
 RETRY_SECONDS = 2
-# Values of X-Forwarded-For whose address is remembered, unless they are long.
+# Values of X-Forwarded-For whose address is remembered.
 _ADDRESSES_KEPT = 4096
-_MAX_FORWARDED_BYTES = 256
 
 # Kinds of heads that one key is used with; most keys belong to one program.
 _MAX_EXCHANGES = 4
@@ -101,10 +100,11 @@ class Api:
 
     def find(
         self, info: RequestInfo, key: bytes, forwarded: bytes, origin: RequestOrigin
-    ) -> "Exchange | Refusal | None":
+    ) -> "Exchange | RefusedClient | None":
         digest = sha256(key).digest()
         record = self._keyring.find(digest)
-        address = self._client_in_head(info, forwarded)
+        # `heads.py` cuts out no long value, so that it may be remembered.
+        address = self._forwarded(forwarded) if forwarded else info.forwarded_address
         if address is None:
             address = origin.address
         if record is None or info.not_found_detail:
@@ -125,7 +125,7 @@ class Api:
     ) -> Outcome | None:
         presented = info.credentials.key
         digest = presented.digest if presented else keys.digest(key)
-        address = self._client_in_head(info, forwarded)
+        address = self._forwarded(forwarded) if forwarded else info.forwarded_address
         if address is None:
             address = origin.address
         request = _Received(info, address, size)
@@ -139,14 +139,14 @@ class Api:
 
     def _refusal(
         self, request: _Received, key: bytes, digest: bytes
-    ) -> "Refusal | None":
+    ) -> "RefusedClient | None":
         """Return what refuses a request, or None if its key must be looked up."""
         presented, elsewhere = request.info.credentials
         # Why a key cannot exist matters only now, and costs more than to find it.
         presented = presented or presented_key(key, elsewhere)
         is_certain = request.info.not_found_detail or presented.detail
         if is_certain or self._keyring.is_absent(digest):
-            return Refusal(self, request, presented)
+            return RefusedClient(self, request, presented)
         return None
 
     def refuse_request(
@@ -170,14 +170,6 @@ class Api:
 
     def fail(self, error: Exception, head: Head | None) -> bytes:
         return self._fail(endpoint_of(head) if head else OTHER, error)
-
-    def _client_in_head(self, info: RequestInfo, forwarded: bytes) -> str | None:
-        """Return the client's address if trusted proxies have written one."""
-        if not forwarded or not self._trusted_proxies:
-            return info.forwarded_address
-        if len(forwarded) > _MAX_FORWARDED_BYTES:
-            return client_of(forwarded, self._trusted_proxies)
-        return self._forwarded(forwarded)
 
     def _look_up_done(
         self, origin: RequestOrigin, request: _Received, found: Found
@@ -320,7 +312,7 @@ class Api:
         return internal_error(self._services.replies, error)
 
 
-class Refusal:
+class RefusedClient:
     """Refuses the requests of a client whose head and key stay the same."""
 
     __slots__ = ("_api", "_presented", "_request", "address")

@@ -77,11 +77,14 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         try:
-            if not self._may_answer or not (
-                self._answer_again(data) or self._answer_known(data)
-            ):
+            if self._may_answer:
+                last = self._last
+                if last is not None and self._answer_again(last, data):
+                    return
+                if self._answer_known(data):
+                    return
                 self._may_answer = False
-                self._receive(data)
+            self._receive(data)
         except Exception as error:
             self._fail(error)
 
@@ -144,19 +147,20 @@ class Connection(asyncio.Protocol):
 
     # Reading: one message at a time.
 
-    def _answer_again(self, data: bytes) -> bool:
+    def _answer_again(self, last: _LastHead, data: bytes) -> bool:
         """Answer a whole message whose head is the last one, but for its length."""
-        if self._last is None:
-            return False
-        before, after, start, responder, address = self._last
+        before, after, start, responder, address = last
         size = len(data) - start
         if data[:start] != b"%b%d%b" % (before, size, after):
+            self._last = None  # the connection has several clients
             return False
-        if responder.address is not address:
+        if responder.address is not address or size > responder.max_body:
             return False
-        self._responder, self._size = responder, size  # to count an error
-        answer = responder.answer_known(data, start)
-        self._responder = None
+        try:
+            answer = responder.answer_known(data, start)
+        except Exception:
+            self._responder, self._size = responder, size  # to count it
+            raise
         if answer is None:
             return False
         self._deadline = self._registry.idle_deadline
@@ -171,22 +175,23 @@ class Connection(asyncio.Protocol):
         if found is None:
             return False
         kind, key, forwarded, size, start = found
-        head = kind.head
-        if len(data) - start != size or start > registry.limits.head_bytes:
+        if len(data) != start + size or start > registry.max_head or not kind.is_plain:
             return False
-        responder = registry.handler.find(kind.info, key, forwarded, self)
-        if responder is None or not head.plain or size > responder.max_body:
+        responder = registry.find(kind.info, key, forwarded, self)
+        if responder is None or size > responder.max_body:
             return False
         # Many requests that are refused must not make others wait.
         if responder.is_refusal and not registry.queue.has_room():
             return False
-        self._responder, self._size = responder, size
-        answer = responder.answer_known(data, start)
-        self._responder = None
+        try:
+            answer = responder.answer_known(data, start)
+        except Exception:
+            self._responder, self._size = responder, size  # to count it
+            raise
         if answer is None:
             return False
-        if not head.keep_alive:
-            self._head = head
+        if not kind.head.keep_alive:
+            self._head = kind.head
             self._send(answer)
             return True
         if responder is self._last_responder or responder.is_refusal:

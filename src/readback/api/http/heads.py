@@ -58,7 +58,7 @@ _KEY_LINES = (b"Authorization: Bearer ", b"authorization: Bearer ")
 _KEY_MARK = b"orization: Bearer "
 _PLAIN_KEY = re.compile(rb"[-_0-9A-Za-z]*")
 _ADDRESS_LINES = (b"X-Forwarded-For: ", b"x-forwarded-for: ")
-_PLAIN_ADDRESSES = re.compile(rb"[0-9A-Fa-f.:\[\], ]*")
+_PLAIN_ADDRESSES = re.compile(rb"[0-9A-Fa-f.:\[\], ]{0,256}")
 _LENGTH_LINES = (b"Content-Length: ", b"content-length: ")
 _DIGITS = re.compile(rb"[0-9]{1,10}")
 _PLAIN_VALUE = re.compile(rb"[\x20-\x7e]*")
@@ -68,6 +68,10 @@ _ABSENT = -1
 
 
 _Matches = Callable[[bytes], re.Match[bytes] | None]
+
+
+def _match_nothing(data: bytes) -> None:
+    return None
 
 
 class Cuts(NamedTuple):
@@ -88,8 +92,8 @@ class Kind(Generic[Info]):
 
     # fmt: off
     __slots__ = (
-        "_cuts", "addresses", "head", "info", "key", "length", "lines", "match",
-        "skeleton",
+        "_cuts", "addresses", "head", "info", "is_plain", "key", "length", "lines",
+        "match", "skeleton",
     )
     # fmt: on
 
@@ -102,15 +106,15 @@ class Kind(Generic[Info]):
         cuts: Cuts,
     ) -> None:
         # Without the values that differ, and what the handler has made of that.
-        self.head, self.info = head, info
+        self.head, self.info, self.is_plain = head, info, head.plain
         # Each line, and how it begins if nobody reads it or its value is never kept.
         # Both are empty if the kind may not be kept.
         self.lines, self.skeleton = lines, skeleton
         self._cuts = cuts
-        # Matches a head, with or without a body; None until `make_pattern`. And which
-        # groups have the values: the last one is empty, for a value that heads of this
+        # Matches a head, with or without a body; nothing until `make_pattern`. These
+        # groups have the values; the last one is empty, for a value that heads of this
         # kind do not have.
-        self.match: _Matches | None = None
+        self.match: _Matches = _match_nothing
         numbers = [*sorted({*cuts[:3], *cuts.unread} - {_ABSENT}), _ABSENT]
         self.key, self.addresses, self.length = (
             numbers.index(number) + 1 for number in cuts[:3]
@@ -125,7 +129,7 @@ class Kind(Generic[Info]):
 
         The first is empty if heads of this kind have no length.
         """
-        found = self.match(data) if self.match else None
+        found = self.match(data)
         assert found is not None
         begin, end = found.span(self.length)
         return data[:begin] if begin < end else b"", data[end : found.end()]
@@ -165,19 +169,24 @@ class _Kinds(Generic[Info]):
         self.by_skeleton: dict[tuple[bytes, ...], Kind[Info]] = {}
         # By where the key is in a head, which few kinds have in common.
         self._by_place: dict[int, list[Kind[Info]]] = {}
+        # The one that was found last: many clients have the same program.
+        self._last: Kind[Info] | None = None
         # The same places by kind, the oldest first.
         self._places: dict[Kind[Info], list[int]] = {}
 
     def find(self, data: bytes) -> Match[Info] | None:
         """Return what a head says, with or without its body, if its kind is known."""
-        for kind in self._by_place.get(data.find(_KEY_MARK), ()):
-            if kind.match is not None and (found := kind.match(data)) is not None:
-                key, addresses, digits = found.group(
-                    kind.key, kind.addresses, kind.length
-                )
-                size = int(digits) if digits else kind.head.content_length
-                return kind, key, addresses, size, found.end()
-        return None
+        found = None
+        if (kind := self._last) is None or (found := kind.match(data)) is None:
+            for kind in self._by_place.get(data.find(_KEY_MARK), ()):
+                if (found := kind.match(data)) is not None:
+                    self._last = kind
+                    break
+        if kind is None or found is None:
+            return None
+        key, addresses, digits = found.group(kind.key, kind.addresses, kind.length)
+        size = int(digits) if digits else kind.head.content_length
+        return kind, key, addresses, size, found.end()
 
     def add(self, kind: Kind[Info], place: int) -> None:
         known = self.by_skeleton.get(kind.skeleton)
@@ -208,6 +217,8 @@ class _Kinds(Generic[Info]):
         for place in places:
             self._remove_place(kind, place)
         del self.by_skeleton[kind.skeleton], self._places[kind]
+        if self._last is kind:
+            self._last = None
         return places
 
     def _remove_place(self, kind: Kind[Info], place: int) -> None:
@@ -287,7 +298,7 @@ class Heads(Generic[Info]):
             differing |= known.unread
             differing |= {n for n in unread if lines[n] != known.lines[n]}
             if differing == known.unread:
-                if known.match is None:
+                if known.match is _match_nothing:
                     known.make_pattern()
                 return known
             seen, info = known.head, known.info

@@ -79,6 +79,8 @@ class ConnectionRegistry:
         # What counts as one address: whoever has an IPv6 network has many.
         self._network_of = network_of
         self.heads = Heads(handler, limits.head_fields)
+        # What most requests need, without a way through other objects.
+        self.find, self.max_head = handler.find, limits.head_bytes
         self.queue = FairQueue()
         self._stopping = False
         # Connections opened before this time are closed after their next answer.

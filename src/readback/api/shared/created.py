@@ -49,9 +49,9 @@ _RUNS = 4
 _OWN_NUMBERS = _RUN_ENDS + _RUNS
 # A run ends when `created` goes back, or forward by more than this.
 _GAP_SECONDS = 500
-# Its last numbers must not be repeated within 1000 answers. A fifth of them may not have
-# been given out (see `_GROWS_AFTER`), and others late, but not if the highest one is so
-# far ahead.
+# Its last numbers must not be repeated within 1000 answers. A fifth of them may not
+# have been given out (see `_GROWS_AFTER`), and others late, but not if the highest one
+# is so far ahead.
 _REPEATS_AFTER = 7 * CREATED_REPEATS_AFTER // 4
 _FAR_AHEAD = 256
 # The lower half of a number lasts until the year 2106. The other is enough for two
@@ -96,8 +96,13 @@ class Limiter(Rates):
         self._taken_by_others: dict[int, float] = {}
         self._next: defaultdict[int, int] = defaultdict(int)
         self._used_up: defaultdict[int, int] = defaultdict(int)
-        # Nobody else uses this lock; see `_barrier`.
+        # From what lead over the clock on a block may have one number, then two.
+        self._blocks_from = 8 * self._entries_per_slot
+        # Nobody else uses this lock. Releasing and then taking it is a full memory
+        # barrier, also on ARM: others see what this worker has written before it reads
+        # on.
         self._lock = threading.Lock()
+        self._lock.acquire()
 
     def admit(self, slot: int, now: float) -> int:
         """Count one request and return its `created`; 0 if it is beyond the rate."""
@@ -200,60 +205,54 @@ class Limiter(Rates):
 
     def _claim(self, slot: int) -> int:
         """Return the first `created` of a new block; see the top of this file."""
-        is_used_up = self._next[slot] == self._mine[slot] + 1
-        used_up = self._used_up[slot] + 1 if is_used_up else 0
         attempt = 0
         while True:
             if self._turn[slot] == self._worker:
-                highest = self._mine[slot]
+                first = self._mine[slot] + 1
             else:
                 self._turn[slot] = self._worker  # 1
                 self._barrier()  # 2
-                highest = self.last(slot)  # 3
-            first = self._following(slot, highest + 1)
-            size = min(used_up - _GROWS_AFTER, self._longest_block(slot, first))
-            self._mine[slot] = first + max(1, size) - 1  # 4
-            self._barrier()  # 5
+                first = self.last(slot) + 1  # 3
+            lead = (first & _SECONDS) - self._second
+            if not 0 <= lead <= CREATED_LEAD_SECONDS:
+                first = self._instead_of(slot, first)
+            # A key that is not far ahead of the clock gets one number at a time.
+            size = self._block_size(slot, lead) if lead >= self._blocks_from else 1
+            self._mine[slot] = first + size - 1  # 4
+            self._lock.release()  # 5
+            self._lock.acquire()
             if self._turn[slot] == self._worker:  # 6
-                break
+                self._next[slot] = first + 1
+                return first & _SECONDS
             # Wait up to a microsecond at first: workers that retry in step would take
             # the turn from each other again and again.
             for _ in range(random.randrange(64 << min(attempt, 8))):
                 pass
             attempt += 1
-        self._next[slot] = first + 1
-        self._used_up[slot] = min(used_up, _GROWS_AFTER + _MAX_BLOCK)
-        return first & _SECONDS
 
     def _barrier(self) -> None:
-        """Let others see what this worker has written, before it reads on.
+        self._lock.release()
+        self._lock.acquire()
 
-        Releasing a lock and then taking it is a full memory barrier, also on ARM.
+    def _block_size(self, slot: int, lead: int) -> int:
+        """Return how many numbers to claim if the key is far ahead of the clock.
+
+        All blocks of a key together have less than a sixteenth of its lead.
         """
-        for _ in range(2):
-            with self._lock:
-                pass
-
-    def _longest_block(self, slot: int, first: int) -> int:
-        """Return how many numbers may be claimed at once.
-
-        All blocks of a key together have less than a sixteenth of its lead over the
-        clock, so the `created` of an idle key is the present second.
-        """
+        is_used_up = self._next[slot] == self._mine[slot] + 1
+        used_up = self._used_up[slot] + 1 if is_used_up else 0
+        self._used_up[slot] = min(used_up, _GROWS_AFTER + _MAX_BLOCK)
         if self._elsewhere_until[slot] > self._second_ends:
             return 1  # the rest of a block would be skipped again and again
-        created = first & _SECONDS
-        size = (created - self._second) // (8 * self._entries_per_slot)
-        return min(size, _MAX_BLOCK, self._latest - created + 1)
+        longest = min(lead // self._blocks_from, CREATED_LEAD_SECONDS - lead)
+        return max(1, min(used_up - _GROWS_AFTER, longest, _MAX_BLOCK))
 
-    def _following(self, slot: int, number: int) -> int:
-        """Return a number, or what follows instead if its `created` cannot be used."""
+    def _instead_of(self, slot: int, number: int) -> int:
+        """Return what follows instead of a number whose `created` cannot be used."""
         created, present = number & _SECONDS, self._second
         if created > self._latest:
             self._end_run(slot, created - 1)
             return (number | _SECONDS) + 1 + self._unused(slot, present)
-        if created >= present:
-            return number
         unused = self._unused(slot, present)
         if unused - created > _GAP_SECONDS:
             self._end_run(slot, created - 1)
@@ -274,6 +273,8 @@ class Limiter(Rates):
         after the other before. The last of each run may not be repeated yet.
         """
         created = present
+        if not self._run_ends[slot + _RUNS - 1]:
+            return created  # no run has ended yet
         for end in sorted(self._run_ends[slot : slot + _RUNS]):
             if end - _REPEATS_AFTER < created <= end:
                 created = end + 1

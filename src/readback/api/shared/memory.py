@@ -13,12 +13,7 @@ from readback.api.shared.created import Limiter
 from readback.api.shared.rates import Rates
 from readback.config import Config
 from readback.contract import ENDPOINTS, REFUSALS
-from readback.shared_counters import (
-    WORKER_DEATHS,
-    Histogram,
-    SharedCounters,
-    rows_for,
-)
+from readback.shared_counters import Histogram, SharedCounters, rows_for
 
 # What the workers count; `readback.metrics` says what it means.
 ACCEPTED = ""
@@ -43,22 +38,20 @@ GAUGES = (
     "database_writable_workers",
     "workers",
 )
-# The last one is Unix time in seconds; the others are on the monotonic clock, which all
-# processes share, in milliseconds. 0: none.
-MOMENTS = ("keys_confirmed", "round_error", "certificate_expires")
+# Of all workers' figures the lowest counts; 0: none. The first two are on the monotonic
+# clock, which all processes share, in milliseconds; then Unix time in seconds; bytes.
+MOMENTS = (
+    "keys_confirmed",
+    "round_error",
+    "certificate_expires",
+    "database_disk_free",
+)
 # From an SQLite file in memory to the longest that a request waits, and a little more.
 KEY_LOOK_UPS = Histogram(
     "key_lookup",
     (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0),
 )
-_COLUMNS = (
-    *REQUESTS,
-    *TOTALS,
-    *GAUGES,
-    *MOMENTS,
-    *KEY_LOOK_UPS.columns,
-    WORKER_DEATHS,
-)
+_COLUMNS = (*REQUESTS, *TOTALS, *GAUGES, *MOMENTS, *KEY_LOOK_UPS.columns)
 
 # More workers than this share places: every process keeps all sockets open.
 _MOST_PLACES = 64

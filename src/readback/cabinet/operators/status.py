@@ -29,7 +29,7 @@ from readback.cabinet.models import LastBackup
 from readback.cabinet.serving import schema
 from readback.cabinet.serving.worker import LIFECYCLE, PAGES
 from readback.lifecycle import Lifecycle
-from readback.shared_counters import WORKER_DEATHS, SharedCounters
+from readback.shared_counters import SharedCounters
 
 OTHER = "other"
 STATUSES = (200, 204, 301, 302, 304, 400, 403, 404, 405, 429, 500, 502, 503, OTHER)
@@ -74,7 +74,7 @@ def database_facts() -> dict[str, Any]:
 
 class PageCounters(SharedCounters):
     def __init__(self, rows: int) -> None:
-        super().__init__((*STATUSES, WORKER_DEATHS), rows)
+        super().__init__(STATUSES, rows)
 
 
 class WorkerPages:

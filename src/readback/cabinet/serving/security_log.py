@@ -5,7 +5,7 @@ It never contains an e-mail address, a label, a password, a link or a key: what 
 type into the wrong field must not end up here.
 
 A server writes it to standard error or, like commands, where READBACK_SECURITY_LOG
-says. A line that cannot be written there goes to standard error.
+says. A line that cannot be written there goes to standard error. No page waits for it.
 """
 
 import json
@@ -13,7 +13,7 @@ import logging
 import os
 import socket
 import sys
-from logging.handlers import SysLogHandler, WatchedFileHandler
+from logging.handlers import QueueHandler, SysLogHandler, WatchedFileHandler
 from typing import Any, cast
 from urllib.parse import urlsplit
 
@@ -23,10 +23,11 @@ from django.utils import timezone
 
 from readback.cabinet.serving import visitors
 from readback.config import Config
+from readback.logs import LineQueue
 from readback.setting_values import SYSLOG
 
 _log = logging.getLogger("readback.security")
-# A page does not wait longer for the daemon.
+# A command does not wait longer for the daemon.
 _SYSLOG_SECONDS = 1.0
 _SYSLOG_PORT = 514
 # What the operator called; empty in a server.
@@ -75,6 +76,9 @@ def enable(config: Config, command: str = "") -> None:
         handler = _Syslog((url.hostname, port) if url.hostname else "/dev/log")
     elif place:
         handler = _File(place, encoding="utf-8", delay=True)
+    if place and not command:
+        queue: Any = LineQueue("security log", handler.handle)
+        handler = QueueHandler(queue)
     _log.addHandler(handler)
 
 

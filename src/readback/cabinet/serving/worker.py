@@ -49,6 +49,7 @@ class CabinetWorker(PlaneWorker):
     def load_wsgi(self) -> None:
         super().load_wsgi()
         application: Any = self.app  # a CabinetApplication, whose module imports this
+        self._counters = application.counters.row(self.counters_row)
         self._pages = application.pages(self.counters_row)
         self._server_address: Address = self._listeners[0].getsockname()
         self._threads = ThreadPoolExecutor(self.cfg.threads, "request")
@@ -75,6 +76,7 @@ class CabinetWorker(PlaneWorker):
             self.notify()
             self._lifecycle.note_accepting(self.counters_row)
             self._notice_stop()
+            self._counters.count_log_lines()
             with suppress(TimeoutError):
                 async with asyncio.timeout(_TICK_SECONDS):
                     await self._stopping.wait()

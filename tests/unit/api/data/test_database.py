@@ -492,6 +492,25 @@ def test_a_database_that_hangs_stops_neither_the_event_loop_nor_the_process(tmp_
     assert "before the usage of 1 requests was written" in done.stderr
 
 
+class FullDisk(FailingStore):
+    def free_disk_bytes(self) -> int:
+        assert threading.current_thread() is not threading.main_thread()
+        return 7
+
+
+def test_the_free_disk_is_measured_in_the_thread_of_the_database(tmp_path):
+    """A disk that hangs must not stop the event loop when metrics are scraped."""
+    data = DataLayer(tmp_path / "database", FullDisk)
+
+    async def work() -> None:
+        data.begin_round()
+        await wait_in_loop_until(
+            lambda: data.row.get("database_disk_free") == 7, "it is measured"
+        )
+
+    run(data, work)
+
+
 class CountingStore(FailingStore):
     cleanings = 0
 

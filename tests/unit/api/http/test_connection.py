@@ -1,10 +1,10 @@
-"""What a connection keeps of a message: nothing once it is answered."""
+"""What a connection keeps of an answered message, and what it checks all the same."""
 
 import asyncio
 from collections.abc import Iterator
 
 import pytest
-from tests.support.echo_server import PATIENT, Echo
+from tests.support.echo_server import MAX_BODY, PATIENT, Echo
 from tests.support.memory import reachable_from
 from tests.support.raw_requests import post_body, post_chunks
 from tests.support.work import ManualLoop, StoringTransport
@@ -12,17 +12,24 @@ from tests.support.work import ManualLoop, StoringTransport
 from readback.api.http.connection import Connection
 from readback.api.http.registry import ConnectionRegistry
 
+# A head is remembered by its connection after four requests.
+REPETITIONS = 5
 SECRET = b"zyzzyva-in-the-body"
 
 
 @pytest.fixture
-def connection() -> Iterator[Connection]:
-    asyncio._set_running_loop(ManualLoop())
-    connection = Connection(ConnectionRegistry(Echo(), PATIENT))
-    transport = StoringTransport()
-    connection.connection_made(transport)
-    yield connection
+def loop() -> Iterator[ManualLoop]:
+    loop = ManualLoop()
+    asyncio._set_running_loop(loop)
+    yield loop
     asyncio._set_running_loop(None)
+
+
+@pytest.fixture
+def connection(loop: ManualLoop) -> Connection:
+    connection = Connection(ConnectionRegistry(Echo(), PATIENT))
+    connection.connection_made(StoringTransport())
+    return connection
 
 
 @pytest.mark.parametrize(
@@ -34,9 +41,9 @@ def connection() -> Iterator[Connection]:
     ids=["length", "chunked"],
 )
 def test_an_idle_connection_has_no_part_of_the_last_body(
-    connection: Connection, raw: bytes
+    connection: Connection, loop: ManualLoop, raw: bytes
 ) -> None:
-    connection.data_received(raw)
+    answer_until_remembered(connection, loop, raw)
     del connection._transport, connection._flow  # they hold the answer
     kept = [
         getattr(connection, name)
@@ -45,3 +52,29 @@ def test_an_idle_connection_has_no_part_of_the_last_body(
     ]
     found = [one for one in reachable_from(kept) if isinstance(one, bytes | bytearray)]
     assert not [one for one in found if SECRET in one]
+
+
+def test_the_size_of_a_body_is_checked_if_the_head_is_remembered(
+    connection: Connection, loop: ManualLoop
+) -> None:
+    # The same head but for digits of its length.
+    allowed, larger = b"x" * MAX_BODY, b"x" * (MAX_BODY + 1)
+    answer_until_remembered(connection, loop, post_body(allowed))
+    assert connection._last is not None
+    connection.data_received(post_body(larger))
+    assert transport_of(connection).response.startswith(b"HTTP/1.1 413 ")
+
+
+def answer_until_remembered(
+    connection: Connection, loop: ManualLoop, raw: bytes
+) -> None:
+    for _ in range(REPETITIONS):
+        connection.data_received(raw)
+        loop.run_callbacks()
+        assert transport_of(connection).response.startswith(b"HTTP/1.1 200 ")
+
+
+def transport_of(connection: Connection) -> StoringTransport:
+    transport = connection._transport
+    assert isinstance(transport, StoringTransport)
+    return transport

@@ -246,14 +246,13 @@ def test_the_key_may_be_anywhere() -> None:
         b"GET / HTTP/1.1\r\nX-Forwarded-For: %b\r\nHost: x\r\n"
         b"Authorization: Bearer alice\r\n\r\n"
     )
-    addresses = [b"1" * size for size in range(1, 100)]
-    for address in addresses:
-        assert cache.find(data % address) is None
-        accept(data % address, cache)
-        assert cache.find(data % address)
-    assert len(cache._accepted.by_skeleton) == 1
-    assert len(cache._accepted._by_place) <= 64
-    assert cache.find(data % addresses[-1]) and not cache.find(data % addresses[0])
+    another = data.replace(b"GET", b"POST") % b"1"
+    for size in range(1, 100):
+        accept(data % (b"1" * size), cache)
+        accept(another, cache)  # so that the last kind is another one
+        assert cache.find(data % (b"1" * size))
+    assert len(cache._accepted.by_skeleton) == 2
+    assert len(cache._accepted._by_place) <= 64 + 1
 
 
 def test_nobody_without_an_accepted_key_pushes_out_what_accepted_keys_need() -> None:

@@ -8,6 +8,7 @@ from readback.client_address import network
 
 class Handler:
     read_fields = frozenset()
+    find = None
 
     def __init__(self) -> None:
         self.errors: list[Exception] = []

@@ -1,0 +1,216 @@
+"""A log that is not read: lines are dropped, and nothing waits for its reader."""
+
+import fcntl
+import os
+import re
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import httpx
+import psutil
+import pytest
+
+from tests.support.api import Api, assert_echo, draft
+from tests.support.cabinet_server import METRICS_TOKEN
+from tests.support.metrics import metrics
+from tests.support.processes import api_workers, has_ended
+from tests.support.server import Server, ephemeral_server
+from tests.support.waiting import wait_until
+
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux", reason="only Linux can make a pipe as small as this"
+)
+LOGIN = "/accounts/login/"
+# Much for a busy machine. A log that blocks makes a page wait without end, and a stop
+# for 35 seconds.
+SECONDS = 20.0
+DROPPED = "log lines were dropped"
+
+
+class Pipe:
+    """A named pipe as a log; nobody reads it before `read_until` is called."""
+
+    def __init__(self, path: Path) -> None:
+        os.mkfifo(path)
+        self._descriptor = os.open(path, os.O_RDWR | os.O_NONBLOCK)
+        fcntl.fcntl(self._descriptor, fcntl.F_SETPIPE_SZ, 4096)
+
+    def fill(self) -> None:
+        """Write until there is not room for a single byte."""
+        for size in (1024, 1):
+            with suppress(BlockingIOError):
+                while True:
+                    os.write(self._descriptor, b"\n" * size)
+
+    def read_until(self, is_enough: Callable[[str], bool]) -> str:
+        """Read, and return what was written besides the bytes that filled the pipe."""
+        data = bytearray()
+
+        def has_enough() -> bool:
+            with suppress(BlockingIOError):
+                while True:
+                    data.extend(os.read(self._descriptor, 4096))
+            return is_enough(data.decode())
+
+        wait_until(has_enough, lambda: f"lines are written: {data.decode()}", SECONDS)
+        return data.decode().lstrip("\n")
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+
+@contextmanager
+def pipe_at(path: Path) -> Iterator[Pipe]:
+    pipe = Pipe(path)
+    try:
+        yield pipe
+    finally:
+        pipe.close()
+
+
+@contextmanager
+def server_with_blocked_log(
+    folder: Path, *, lines: int | None = None
+) -> Iterator[tuple[Server, Pipe]]:
+    """Serve both planes with a full pipe as standard error.
+
+    With `lines`, each process keeps only so many for a reader that does not read.
+    """
+    settings = {"READBACK_METRICS_TOKEN": METRICS_TOKEN}
+    if lines is not None:
+        small = folder / "small"
+        small.mkdir()
+        text = f"from readback import logs\nlogs.MAX_LINES = {lines}\n"
+        (small / "sitecustomize.py").write_text(text)
+        settings["PYTHONPATH"] = str(small)
+    path = folder / "stderr"
+    with pipe_at(path) as pipe:
+        pipe.fill()
+        cold = lines is not None
+        with ephemeral_server(folder, settings, cold=cold) as server:
+            # Whoever reports a failure reads this file, and must not wait either.
+            path.unlink()
+            path.touch()
+            yield server, pipe
+
+
+def cabinet_master(server: Server) -> psutil.Process:
+    """Return the master of the cabinet, which is started before that of the API."""
+    masters = psutil.Process(server.pid).children()
+    return min(masters, key=psutil.Process.create_time)
+
+
+def workers_of(server: Server, plane: str) -> set[int]:
+    if plane == "cabinet":
+        return {worker.pid for worker in cabinet_master(server).children()}
+    return {worker.pid for worker in api_workers(server)}
+
+
+def kill_a_worker(server: Server, plane: str) -> None:
+    """Kill a worker of a plane, about which its master logs a line."""
+    before = workers_of(server, plane)
+    os.kill(min(before), signal.SIGKILL)
+    wait_until_replaced(server, plane, {min(before)})
+
+
+def wait_until_replaced(server: Server, plane: str, gone: set[int]) -> None:
+    def is_replaced() -> bool:
+        now = workers_of(server, plane)
+        return bool(now) and not now & gone
+
+    wait_until(is_replaced, f"the {plane} has a new worker", SECONDS)
+
+
+def fail_to_log_in(server: Server) -> None:
+    """Send a wrong password, about which the security log has a line."""
+    with httpx.Client(base_url=server.cabinet_url, timeout=SECONDS) as visitor:
+        token = re.search(
+            r'name="csrfmiddlewaretoken" value="(\w+)"', visitor.get(LOGIN).text
+        )
+        assert token
+        fields = {"login": "mallory@example.org", "password": "wrong"}
+        answer = visitor.post(LOGIN, data=fields | {"csrfmiddlewaretoken": token[1]})
+        assert answer.status_code == 200
+
+
+def assert_serves(server: Server) -> None:
+    fail_to_log_in(server)
+    assert_echo(Api.of(server).chat(draft("x")), "x")
+
+
+def dropped(server: Server, plane: str) -> int:
+    if plane == "API":
+        return metrics(server.ops_url)["log_lines_dropped_total"]
+    headers = {"Authorization": f"Bearer {METRICS_TOKEN}"}
+    page = httpx.get(f"{server.cabinet_url}/metrics", headers=headers, timeout=SECONDS)
+    [count] = re.findall(
+        r"^readback_log_lines_dropped_total (\S+)$", page.text, re.MULTILINE
+    )
+    return int(float(count))
+
+
+def warning(server: Server, plane: str) -> str:
+    """Return what the readiness check of a plane says besides its status."""
+    if plane == "API":
+        answer = httpx.get(f"{server.ops_url}/readyz", timeout=SECONDS).json()
+        # A balancer looks for errors, and this replica works as well as others.
+        assert (answer["status"], answer["errors"]) == ("ready", [])
+        return " ".join(answer["warnings"])
+    check = httpx.get(f"{server.cabinet_url}/healthz", timeout=SECONDS)
+    assert check.status_code == 200
+    return check.text.removeprefix("ok\n").strip()
+
+
+def test_a_log_that_is_not_read_delays_nothing(tmp_path: Path) -> None:
+    with server_with_blocked_log(tmp_path) as (server, _):
+        assert_serves(server)
+        for plane in ("API", "cabinet"):
+            kill_a_worker(server, plane)
+        assert_serves(server)
+        old = {plane: workers_of(server, plane) for plane in ("API", "cabinet")}
+        os.kill(server.pid, signal.SIGHUP)
+        for plane, gone in old.items():
+            wait_until_replaced(server, plane, gone)
+        # The line about the second login was lost with the worker that had it.
+        wait_until(lambda: dropped(server, "cabinet") == 1, "it is counted", SECONDS)
+        assert_serves(server)
+        # `readback serve` itself logs this one.
+        os.kill(cabinet_master(server).pid, signal.SIGKILL)
+        assert_serves(server)
+        os.kill(server.pid, signal.SIGTERM)
+        wait_until(lambda: has_ended(server.pid), "the server has ended", SECONDS)
+    # On leaving, ephemeral_server expects exit code 0.
+
+
+@pytest.mark.parametrize("plane", ["API", "cabinet"])
+def test_dropped_lines_are_counted_until_the_log_is_read_again(
+    tmp_path: Path, plane: str
+) -> None:
+    with server_with_blocked_log(tmp_path, lines=2) as (server, pipe):
+        assert warning(server, plane) == ""
+        # One line is being written, one waits, and two are dropped.
+        for _ in range(4):
+            kill_a_worker(server, plane)
+        wait_until(lambda: dropped(server, plane) == 2, "they are counted", SECONDS)
+        assert re.fullmatch(rf"{DROPPED}.*: 2.*", warning(server, plane))
+
+        log = pipe.read_until(lambda text: DROPPED in text)
+        assert log.count("SIGKILL") == 2
+        wait_until(lambda: not warning(server, plane), "nothing is wrong any more")
+        assert dropped(server, plane) == 2
+        kill_a_worker(server, plane)
+        pipe.read_until(lambda text: "SIGKILL" in text)
+
+
+def test_a_security_log_that_is_not_read_delays_no_login(tmp_path: Path) -> None:
+    path = tmp_path / "security.jsonl"
+    with pipe_at(path) as pipe:
+        pipe.fill()
+        settings = {"READBACK_SECURITY_LOG": str(path)}
+        with ephemeral_server(tmp_path, settings) as server:
+            for _ in range(3):
+                fail_to_log_in(server)
+            pipe.read_until(lambda text: text.count("login_failed") == 3)

@@ -1,0 +1,62 @@
+"""Any shape of a body or of a head field, repeated up to the limit of a request.
+
+The input is what comes before, what is repeated and what comes after, with `|` in
+between. No such request takes more instructions than `test_worst_case_work.py` allows.
+They are counted with valgrind, which is slow, so only for what took long here.
+"""
+
+import os
+import tempfile
+import time
+from pathlib import Path
+from unittest import mock
+
+from readback.contract import MAX_BODY_BYTES
+from tests.support import instructions
+from tests.support.instructions import WorstCase
+from tests.support.worst_cases_api import HEAD_BYTES, OTHER_HEAD_BYTES, request, send
+from tests.unit.test_worst_case_work import MOST_PER_REQUEST
+
+# The file with the requests to count, in the process that counts them.
+_FOUND = "READBACK_FUZZ_FOUND"
+# Three times what is promised: the fuzzer instruments the code.
+_SUSPICIOUS_SECONDS = 0.015
+
+CASES = [
+    WorstCase("found", send, lambda size: [Path(os.environ[_FOUND]).read_bytes()], 4)
+    for _ in range(_FOUND in os.environ)
+]
+
+
+def check(data: bytes) -> None:
+    before, unit, after = [*data.split(b"|", 2), b"", b""][:3]
+    for raw in (_as_body(before, unit, after), _as_field(before + unit + after)):
+        if _seconds(raw) > _SUSPICIOUS_SECONDS and not instructions.why_not():
+            assert _count(raw) <= MOST_PER_REQUEST, "a request takes too much work"
+
+
+def _as_body(before: bytes, unit: bytes, after: bytes) -> bytes:
+    room = MAX_BODY_BYTES - len(before) - len(after)
+    return request(before + unit * (room // max(1, len(unit))) + after)
+
+
+def _as_field(line: bytes) -> bytes:
+    room = HEAD_BYTES - OTHER_HEAD_BYTES
+    return request(b"{}", fields=line * (room // max(1, len(line))) + b"\r\n")
+
+
+def _seconds(raw: bytes) -> float:
+    durations = []
+    for _ in range(3):
+        begun = time.thread_time()
+        send([raw])
+        durations.append(time.thread_time() - begun)
+    return min(durations)
+
+
+def _count(raw: bytes) -> int:
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(raw)
+        file.flush()
+        with mock.patch.dict(os.environ, {_FOUND: file.name}):
+            return max(instructions.count(__name__)["found"])
