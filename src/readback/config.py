@@ -53,7 +53,6 @@ class Config:
     oidc_client_secret: str = _setting("", str, secret=True)
     oidc_name: str = _setting("single sign-on", str)
     oidc_only: bool = _setting("off", values.on_off)
-    oidc_leave_days: int = _setting("0", values.whole_number(0, 3650))
     operator_second_factor: bool = _setting("off", values.on_off)
     security_log: str = _setting("", values.security_log)
     metrics_token: str = _setting("", values.token, secret=True)
@@ -160,10 +159,6 @@ def _incomplete(config: Config) -> Iterator[str]:
         )
     if config.oidc_only and not config.oidc_issuer:
         yield "READBACK_OIDC_ONLY needs READBACK_OIDC_ISSUER."
-    if config.oidc_leave_days and not config.oidc_issuer:
-        yield "READBACK_OIDC_LEAVE_DAYS needs READBACK_OIDC_ISSUER."
-    if 0 < config.oidc_leave_days < 14:
-        yield "READBACK_OIDC_LEAVE_DAYS must be 0 or at least 14."
 
 
 def _read_one(row: Field[Any], environ: Mapping[str, str]) -> Any:

@@ -46,8 +46,6 @@ EARLIEST_CREATED = 1_000_000_000
 # A revoked key is refused everywhere within this time.
 REVOCATION_SECONDS = 1
 MAX_ACTIVE_KEYS = 10
-# For how long the link of an invitation works, unless the operator says otherwise.
-INVITATION_DAYS = 7
 # The journal of a key keeps this many accepted requests, and this many refused ones.
 JOURNAL_ROWS = 100
 # The header X-Error-Detail and the detail in the journal are at most this long.

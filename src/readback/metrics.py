@@ -60,7 +60,6 @@ API = {
 CABINET = {
     "cabinet_database_up": "1 if the cabinet can read from the database, otherwise 0.",
     "pages_total": "Pages answered, by status.",
-    "page_seconds": "How long a page took, by view; static files are not counted.",
     "mails_waiting": "Mails in the outbox.",
     "oldest_mail_age_seconds": "How long the oldest of them has been waiting.",
     "mails_total": "Mails that left the outbox, by outcome.",

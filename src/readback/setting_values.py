@@ -98,9 +98,9 @@ class Bind(NamedTuple):
 
 
 class SignUp(NamedTuple):
-    """Who may sign up: anybody, nobody, people with an invitation, or with a domain."""
+    """Who may sign up: anybody, nobody, or people with an address of some domains."""
 
-    mode: str  # "open", "closed", "invitation" or "domains"
+    mode: str  # "open", "closed" or "domains"
     domains: frozenset[str] = frozenset()
 
     def allows_domain(self, email: str) -> bool:
@@ -246,12 +246,12 @@ def key(value: str) -> str:
 
 
 def sign_up(value: str) -> SignUp:
-    if value in ("open", "closed", "invitation"):
+    if value in ("open", "closed"):
         return SignUp(value)
     domains = [part.strip().lower() for part in value.split(",")]
     if not all(map(_DOMAIN.fullmatch, domains)):
         raise ValueError(
-            "must be open, closed, invitation, or domains of e-mail addresses with "
+            "must be open, closed, or domains of e-mail addresses with "
             "commas in between, such as example.org,example.com."
         )
     return SignUp("domains", frozenset(domains))

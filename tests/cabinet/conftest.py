@@ -11,7 +11,6 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -35,68 +34,16 @@ def _set_up_django() -> None:
     os.environ["READBACK_SECRET_KEY"] = "only-for-tests-" * 5
     django.setup()
     _hash_quickly()
-    _estimate_once()
-    _hash_on_known_pages()
     _list_static_files_once()
-    _read_announcements_once()
     del os.environ["READBACK_SECRET_KEY"]
     os.environ |= environment
 
 
 def _hash_quickly() -> None:
     """Use the same hash with less memory: hashing took most of the run."""
-    from django.contrib.auth.hashers import Argon2PasswordHasher
+    from readback.cabinet.accounts.passwords import Argon2Hasher
 
-    Argon2PasswordHasher.memory_cost = 1024
-    Argon2PasswordHasher.parallelism = 1
-
-
-def _estimate_once() -> None:
-    """Remember how strong a password is; most tests use the same one."""
-    from readback.cabinet.accounts import passwords
-
-    estimate = passwords.zxcvbn
-
-    @cache
-    def known(password: str, inputs: tuple[str, ...]) -> object:
-        return estimate(password, user_inputs=list(inputs))
-
-    def zxcvbn(password: str, user_inputs: list[str]) -> object:
-        return known(password, tuple(user_inputs))
-
-    passwords.zxcvbn = zxcvbn
-
-
-def _hash_on_known_pages() -> None:
-    """Fail a test that hashes on a page for which the worker keeps no thread free."""
-    from allauth.core import context
-    from django.contrib.auth.hashers import Argon2PasswordHasher
-
-    from readback.cabinet.accounts.password_pages import hashes_password
-
-    encode, verify = Argon2PasswordHasher.encode, Argon2PasswordHasher.verify
-
-    def check() -> None:
-        request = context.request
-        assert request is None or hashes_password(request.method, request.path)
-
-    def encode_there(self, password, salt):
-        check()
-        return encode(self, password, salt)
-
-    def verify_there(self, password, encoded):
-        check()
-        return verify(self, password, encoded)
-
-    Argon2PasswordHasher.encode = encode_there
-    Argon2PasswordHasher.verify = verify_there
-
-
-def _read_announcements_once() -> None:
-    """Read them once in each test: on a slow machine a page would count one more."""
-    from readback.cabinet.serving import announcements
-
-    announcements.KEPT_SECONDS = 1e9
+    Argon2Hasher.memory_cost = 1024
 
 
 def _list_static_files_once() -> None:
@@ -127,9 +74,8 @@ def _connected(url: str) -> Iterator[None]:
     from django.db import connections
     from django.test import override_settings
 
-    from readback.cabinet.serving import announcements, databases
+    from readback.cabinet.serving import databases
 
-    announcements.forget()
     config = Config(database_url=url)
     wanted = {"default": databases.default(config)}
     if config.sqlite_path:
@@ -258,7 +204,7 @@ def settings_without_limits() -> Iterator[None]:
     """Disable rate limits, for a test that makes many attempts."""
     from django.test import override_settings
 
-    with override_settings(ACCOUNT_RATE_LIMITS=False):
+    with override_settings(ACCOUNT_RATE_LIMITS=False, MFA_RATE_LIMITS=False):
         yield
 
 

@@ -11,10 +11,9 @@ from tests.support.waiting import wait_until
 @contextmanager
 def sending() -> Iterator[None]:
     """Send mails in this process, as each worker of the cabinet does."""
-    from readback.cabinet.accounts.mail_rendering import render
     from readback.cabinet.mail import notices, outbox
 
-    sender = outbox.Sender(render, notices.add_due_reminders)
+    sender = outbox.Sender(notices.add_due_reminders)
     sender.start()
     try:
         yield

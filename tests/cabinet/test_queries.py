@@ -34,8 +34,8 @@ STATEMENTS = {
     "/": 1,
     "/keys/": 5,
     "/keys/{key}/": 6,
-    "/keys/{key}/numbers/": 6,
-    "/keys/{key}/arrived/": 8,
+    "/keys/{key}/numbers/": 5,
+    "/keys/{key}/arrived/": 6,
     "/keys/{key}/unmatched/": 6,
     "/account/": 7,
     "/account/sessions/": 4,
@@ -126,6 +126,6 @@ def _add_accounts(owner: User) -> None:
         for name in names
     )
     OutgoingMail.objects.bulk_create(
-        OutgoingMail(template="x", address=owner.email, language="en", expires_at=later)
+        OutgoingMail(template="x", address=owner.email, sealed="x", expires_at=later)
         for _ in range(40)
     )

@@ -36,4 +36,4 @@ def test_the_templates_of_a_room_lie_in_a_folder_of_its_name() -> None:
     folders = {path.name for path in TEMPLATES.iterdir() if path.is_dir()}
     rooms = {path.parent.name for path in CABINET.glob("*/__init__.py")}
     # allauth and Django's admin look for theirs in these.
-    assert folders - rooms == {"account", "admin", "allauth"}
+    assert folders - rooms == {"account", "admin", "allauth", "mfa"}

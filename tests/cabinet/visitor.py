@@ -82,7 +82,8 @@ def text_of(response: Any) -> str:
 
 def words_of(response: Any) -> str:
     """Return the text of a page in one line, without markup."""
-    without_tags = re.sub(r"<[^>]*>", " ", text_of(response))
+    without_data = re.sub(r"<script\b.*?</script>", " ", text_of(response), flags=re.S)
+    without_tags = re.sub(r"<[^>]*>", " ", without_data)
     return " ".join(unescape(without_tags).split())
 
 

@@ -18,14 +18,6 @@ ACCOUNT_FIELDS = {
     "keys",
     "active_keys",
 }
-INVITATION_FIELDS = {
-    "email",
-    "state",
-    "invited_by",
-    "created_at",
-    "expires_at",
-    "accepted_at",
-}
 
 
 def as_json(program: Program, *arguments: str) -> object:
@@ -64,32 +56,19 @@ def test_every_account_command_prints_json(migrated):
     assert deleted == {"email": ALICE, "deleted": True}
 
 
-def test_people_are_invited_listed_and_uninvited(migrated):
-    link = migrated.output("account", "invite", ALICE, "--link", "--days", "3")
-    assert link.count("\n") == 1 and "/accounts/invitation/" in link
-    invited = as_json(migrated, "invite", BOB, "--link")
-    assert set(invited) == INVITATION_FIELDS | {"mail", "link"}
-    assert invited["mail"] is False and invited["state"] == "open"
-    assert invited["link"].startswith("http")
-
-    listed = as_json(migrated, "invitations")
-    assert [each["email"] for each in listed] == [BOB, ALICE]
-    assert set(listed[0]) == INVITATION_FIELDS
-    lines = migrated.output("account", "invitations").splitlines()
-    assert lines[1].split("\t")[:3] == [ALICE, "open", "-"]
-    assert "/accounts/invitation/" not in str(listed) + str(lines)
-
-    assert as_json(migrated, "uninvite", BOB) == {"email": BOB, "withdrawn": True}
-    gone = migrated.run("account", "uninvite", BOB)
-    assert gone.returncode == 1 and "no invitation" in gone.stderr
+def test_a_person_is_invited_with_a_link(migrated):
+    line = migrated.output("account", "invite", ALICE, "--link")
+    email, link = line.rstrip("\n").split("\t")
+    assert email == ALICE and "/accounts/password/reset/key/" in link
+    shown = as_json(migrated, "show", ALICE)
+    assert shown["confirmed"] and shown["last_login_at"] is None
 
 
 def test_inviting_needs_a_mail_server_or_the_link_option(migrated):
-    assert migrated.run("account", "invite", ALICE, "--days", "91").returncode == 2
     done = migrated.run("account", "invite", ALICE)
     assert done.returncode == 1
     assert "READBACK_SMTP_URL" in done.stderr and "--link" in done.stderr
-    assert as_json(migrated, "invitations") == []
+    assert migrated.run("account", "show", ALICE).returncode == 1
 
     mailing = Program(
         migrated.folder,
@@ -97,8 +76,8 @@ def test_inviting_needs_a_mail_server_or_the_link_option(migrated):
     )
     done = mailing.run("account", "invite", ALICE, "--json")
     assert done.returncode == 0 and "sent as soon as" in done.stderr
-    invited = json.loads(done.stdout)
-    assert invited["mail"] is True and invited["link"] is None
+    [invited] = json.loads(done.stdout)
+    assert invited["invited"] is True and invited["link"] is None
 
 
 def test_the_commands_obey_the_domains_of_the_setting(migrated):
@@ -112,19 +91,20 @@ def test_the_commands_obey_the_domains_of_the_setting(migrated):
 
 
 def test_a_list_of_people_is_invited_from_standard_input(migrated):
-    listed = f"name,email\nA,{ALICE}\nB,bob@\nC,{ALICE}\n"
+    listed = f"A <{ALICE}>, B <bob@>\n{ALICE}\n"
     done = migrated.run("account", "invite", "-", "--link", stdin=listed)
     assert done.returncode == 1
     email, link = done.stdout.rstrip("\n").split("\t")
-    assert email == ALICE and "/accounts/invitation/" in link
-    assert "Line 3: bob@ Enter a valid e-mail address." in done.stderr
-    assert "Invited: 1. Left alone: 1. Wrong: 1." in done.stderr
+    assert email == ALICE and "/accounts/password/reset/key/" in link
+    assert "bob@: Enter a valid e-mail address." in done.stderr
+    assert "Invited: 1." in done.stderr
 
     arguments = ("account", "invite", "-", "--link", "--json")
-    again = json.loads(migrated.output(*arguments, stdin=f"{ALICE}\n{BOB}\n"))
-    assert [each["outcome"] for each in again] == ["already_invited", "invited"]
-    assert set(again[0]) == {"line", "email", "outcome", "problem", "link"}
-    assert again[0]["link"] is None and again[1]["link"]
+    again = migrated.run(*arguments, stdin=f"{ALICE}\n{BOB}\n")
+    rows = json.loads(again.stdout)
+    assert again.returncode == 1
+    assert [each["invited"] for each in rows] == [False, True]
+    assert set(rows[0]) == {"email", "invited", "problem", "link"}
     too_long = migrated.run("account", "invite", "-", "--link", stdin="x" * (1 << 21))
     assert too_long.returncode == 1 and "too long" in too_long.stderr
-    assert migrated.output(*arguments, stdin="") == "[]\n"
+    assert migrated.run(*arguments, stdin="").returncode == 1

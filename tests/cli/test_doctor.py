@@ -68,9 +68,12 @@ def test_each_invalid_setting_is_a_line_of_the_report(program):
 
 
 def test_a_bad_file_of_the_brand_is_named_here_and_stops_a_start(program, tmp_path):
-    (tmp_path / "logo.png").write_text("x")
+    (tmp_path / "brand.toml").write_text("x")
     program.settings["READBACK_BRAND_DIR"] = str(tmp_path)
-    problem = "READBACK_BRAND_DIR: 'logo.png' is not a PNG picture."
+    problem = (
+        "READBACK_BRAND_DIR: 'brand.toml' is not valid TOML: Expected '=' after a key "
+        "in a key/value pair (at end of document)."
+    )
 
     code, results = diagnose(program)
     start = program.run("serve")

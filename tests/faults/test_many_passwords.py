@@ -1,4 +1,4 @@
-"""Passwords that wait to be hashed leave the threads of all other pages free."""
+"""Forms that wait, such as many sign-ups at once, leave threads for all other pages."""
 
 import http.client
 import re
@@ -17,8 +17,8 @@ from tests.support.waiting import PATIENCE, wait_until
 from tests.support.wire import Endpoint
 
 PAGES = ("/", "/accounts/login/", "/accounts/signup/", "/docs/", "/healthz")
-# Of each worker: the threads for passwords, and what may wait for them.
-RUNNING, WAITING = 2, 200
+# Of each worker: the threads that forms may take, and more forms that wait for them.
+RUNNING, WAITING = 4, 100
 LOGIN = "/accounts/login/"
 
 
@@ -46,26 +46,21 @@ def test_other_pages_are_answered_while_passwords_wait(
         locked.execute("LOCK TABLE cabinet_cache")
         running = [_send(stack, server, _login(server)) for _ in range(RUNNING)]
         wait_until(lambda: _blocked(database) == RUNNING, "the threads are occupied")
-        # These fail as soon as they have a thread; the path is the same.
-        others = [_send(stack, server, _form(b"")) for _ in range(WAITING + 5)]
-        wait_until(lambda: len(_answered(others)) == 5, "too many are told so")
+        # These fail as soon as they have a thread.
+        others = [_send(stack, server, _form(b"")) for _ in range(WAITING)]
 
         for page in PAGES:
             assert httpx.get(f"{server.url}{page}", timeout=PATIENCE).status_code == 200
-        assert len(_answered(others)) == 5 and not _answered(running)
-
-        refused = _read(_answered(others)[0])
-        assert refused.status == 429 and refused.headers["Retry-After"] == "60"
-        assert b"Try again in a minute." in refused.read()
-        locked.rollback()
-        # All of them but the one that was read.
         waiting = [*running, *others]
-        served = len(waiting) - 1
-        wait_until(lambda: len(_answered(waiting)) == served, "all are served")
+        assert not _answered(waiting)
+
+        locked.rollback()
+        wait_until(lambda: len(_answered(waiting)) == len(waiting), "all are served")
+        assert [_read(each).status for each in others] == [403] * WAITING
 
 
 def test_a_client_cannot_move_the_pages_to_other_paths(server: CabinetServer) -> None:
-    """gunicorn would believe this header, and a form would get another thread."""
+    """gunicorn would believe this header."""
     headers = {"SCRIPT_NAME": "/x"}
     moved = httpx.get(f"{server.url}/x{LOGIN}", headers=headers, timeout=PATIENCE)
     assert moved.status_code == 404
@@ -83,7 +78,7 @@ def _login(server: CabinetServer) -> bytes:
 
 def _form(body: bytes, cookie: bytes = b"") -> bytes:
     head = (
-        f"POST {LOGIN.replace('l', '%6C')} HTTP/1.1\r\nHost: localhost\r\n"
+        f"POST {LOGIN} HTTP/1.1\r\nHost: localhost\r\n"
         "Content-Type: application/x-www-form-urlencoded\r\n"
         f"Content-Length: {len(body)}\r\n"
     )
@@ -108,10 +103,11 @@ def _read(client: socket.socket) -> http.client.HTTPResponse:
 
 
 def _blocked(database: str) -> int:
-    """Return how many connections wait for a lock."""
+    """Return how many forms wait for the lock; the sender, which cleans up, is none."""
     with psycopg.connect(database) as connection:
         rows = connection.execute(
             "SELECT count(*) FROM pg_stat_activity"
             " WHERE datname = current_database() AND wait_event_type = 'Lock'"
+            """ AND query NOT LIKE '%"expires" <%'"""
         )
         return rows.fetchone()[0]

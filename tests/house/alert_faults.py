@@ -58,7 +58,6 @@ OTHER_API = API.replace("10.0.0.1", "10.0.0.2")
 INTERNAL_ERRORS = metric(
     "requests_total", API, 'endpoint="models",code="internal_error"'
 )
-LOGIN = with_label(CABINET, 'view="account_login"')
 EXPIRY = metric("certificate_expiry_timestamp_seconds")
 PROXY = with_label(FRONT, 'proxy="replicas"')
 REDISPATCHES = f"haproxy_backend_redispatch_warnings_total{PROXY}"
@@ -104,7 +103,6 @@ HEALTHY = {
         for outcome in ("refused", "expired")
     },
     **buckets("readback_key_lookup_seconds", API, slow=False),
-    **buckets("readback_page_seconds", LOGIN, slow=False),
 }
 # What differs from the healthy series, and the other alerts that the same fault fires.
 FAULTS: dict[str, tuple[dict[str, str], set[str]]] = {
@@ -156,7 +154,6 @@ FAULTS: dict[str, tuple[dict[str, str], set[str]]] = {
         {metric("log_lines_dropped_total"): growing(1)},
         set(),
     ),
-    "ReadbackPagesSlow": (buckets("readback_page_seconds", LOGIN, slow=True), set()),
     "ReadbackSingleSignOnFails": (
         {metric("pages_total", CABINET, 'status="502"'): growing(1)},
         set(),

@@ -45,7 +45,7 @@ PACKAGES = {
     # cryptography reads when a certificate expires.
     | {"simdjson", "uvloop", "cryptography"},
     "cabinet": {"allauth", "django", "gunicorn", "markdown_it", "prometheus_client"}
-    | {"idna", "msgspec", "psycopg", "whitenoise", "zxcvbn"}
+    | {"msgspec", "psycopg", "whitenoise"}
     # What allauth uses for second factors and for single sign-on.
     | {"cryptography", "fido2", "jwt", "qrcode", "requests"},
     "probe": {"certifi", "openai"},
@@ -71,7 +71,6 @@ CABINET_LEVELS = (
     {"server", "urls", "settings", "middleware", "context_processors"},
     {"apps"},
     {"operators", "pages"},
-    {"second_factor", "single_sign_on"},
     {"keys"},
     {"accounts"},
     {"mail"},
@@ -251,4 +250,4 @@ def test_a_start_of_the_cabinet_loads_nothing_that_few_visits_need(
     assert (collects_garbage, is_frozen) == ("True", "True")
     loaded = {name.split(".")[0] for name in modules}
     assert {"django", "allauth"} <= loaded
-    assert not loaded & {"fido2", "markdown_it"}
+    assert not loaded & {"jwt", "markdown_it", "requests"}

@@ -87,7 +87,6 @@ def test_the_api_gets_no_secret_of_the_cabinet_and_no_half_of_a_provider(tmp_pat
         "READBACK_OIDC_ISSUER": "https://keycloak.example.org/realms/staff",
         "READBACK_OIDC_CLIENT_ID": "readback",
         "READBACK_OIDC_ONLY": "on",
-        "READBACK_OIDC_LEAVE_DAYS": "90",
     }
     unit = (UNITS / "readback-api.service").read_text()
 

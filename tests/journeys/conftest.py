@@ -163,10 +163,10 @@ def a_person(open_page: Open, server: Server, mails: Mailbox) -> Callable[..., P
 # Twenty sign-ups a minute are allowed from one address, and logging in is a journey of
 # its own; each of several journeys begins behind that.
 _LOG_IN = """
-from django.contrib.auth.hashers import Argon2PasswordHasher
+from readback.cabinet.accounts.passwords import Argon2Hasher
 from django.test import Client
 from readback.cabinet.accounts import services
-Argon2PasswordHasher.memory_cost = 1024  # the first login makes it what it should be
+Argon2Hasher.memory_cost = 1024  # the first login makes it what it should be
 for email in {emails}:
     client = Client()
     client.force_login(services.account_create(email, {password!r}, confirmed=True))

@@ -32,7 +32,6 @@ PUBLIC_PAGES = [
     "/accounts/login/",
     "/accounts/signup/",
     "/accounts/password/reset/",
-    "/account/undo/x/",
     MISSING,
 ]
 KEY_PAGES = [
@@ -44,8 +43,8 @@ KEY_PAGES = [
     "/account/data/",
     "/account/sessions/",
     "/account/second-factor/",
-    "/account/second-factor/app/add/",
-    "/account/second-factor/passkeys/add/",
+    "/account/second-factor/totp/activate/",
+    "/account/second-factor/webauthn/add/",
     "/accounts/reauthenticate/",
 ]
 

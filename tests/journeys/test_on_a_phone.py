@@ -31,7 +31,7 @@ def test_labels_of_charts_are_readable(a_member):
     alice.send_request()
     alice.page.goto(alice.key_path)
     labels = alice.page.locator(".chart .labels span, .chart .top")
-    expect(labels).to_have_count(4 + 5 + 2)
+    expect(labels).to_have_count(4 + 1)
 
     assert alice.page.locator(".chart svg text").count() == 0
     assert min(labels.evaluate_all(FONT_SIZES)) >= 12

@@ -10,7 +10,10 @@ LOGO = (
 )
 TEXTS = """
 accent = "#7a1f5c"
+accent_dark = "#e0a3cb"
 mail_sender = "Aurora \\"IT\\""
+[notice]
+en = "Closed on <b>Monday</b>: https://status.example.org/"
 [sentence]
 en = "Only for <b>employees</b>."
 [mail_footer]

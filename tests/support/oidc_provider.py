@@ -44,16 +44,6 @@ class Provider:
                 sent = browser.get(after, allow_redirects=False)
             return sent.headers["Location"]
 
-    def logout_token(
-        self, *, typ: str = "logout+jwt", kid: str = "", forged: bool = False, **claims
-    ) -> str:
-        """Return a logout token with these claims; a claim that is None is missing."""
-        wanted = {"typ": typ, "kid": kid, "forged": forged, "claims": claims}
-        wanted["issuer"] = self.issuer
-        answer = requests.post(f"{self.issuer}/logout-token", json=wanted)
-        answer.raise_for_status()
-        return answer.text
-
     def _prepare(self, **wanted: object) -> None:
         requests.post(f"{self.issuer}/prepare", json=wanted).raise_for_status()
 

@@ -8,7 +8,6 @@ defect, so that a test needs nothing but a login to see how a client treats them
 
 import base64
 import json
-import os
 import sys
 import time
 from collections.abc import Callable
@@ -62,19 +61,14 @@ def _signed_with_the_client_secret(claims: Claims) -> str:
     return jwt.encode(claims, CLIENT_SECRET.ljust(32), "HS256")
 
 
-def _without_address(claims: Claims) -> str:
-    return _sign({k: v for k, v in claims.items() if not k.startswith("email")})
-
-
 DEFECTS: dict[str, Callable[[Claims], str | None]] = {
     "other-audience": lambda claims: _sign(claims | {"aud": "another-client"}),
     "other-party": lambda claims: _sign(
         claims | {"aud": [CLIENT_ID, "x"], "azp": "another-client"}
     ),
+    "two-audiences": lambda claims: _sign(claims | {"aud": [CLIENT_ID, "x"]}),
     "other-issuer": lambda claims: _sign(claims | {"iss": "https://mallory.example"}),
     "expired": lambda claims: _sign(claims | {"exp": int(time.time()) - 120}),
-    "other-nonce": lambda claims: _sign(claims | {"nonce": "of another login"}),
-    "no-nonce": lambda claims: _sign(claims | {"nonce": None}),
     "other-key": lambda claims: _sign(claims, key=_other_key()),
     "unknown-key": lambda claims: _sign(claims, key=_other_key(), kid="unknown"),
     "alg-none": _unsigned,
@@ -85,19 +79,7 @@ DEFECTS: dict[str, Callable[[Claims], str | None]] = {
     "no-claim": lambda claims: _sign(
         {k: v for k, v in claims.items() if k != "email_verified"}
     ),
-    "only-userinfo": _without_address,
-    "other-userinfo": _without_address,
-    "old-login": lambda claims: _sign(claims | {"auth_time": int(time.time()) - 600}),
-    "later-login": lambda claims: _sign(claims | {"auth_time": time.time() + 600}),
-    "login-nan": lambda claims: _sign(claims | {"auth_time": float("nan")}),
-    "login-text": lambda claims: _sign(claims | {"auth_time": str(int(time.time()))}),
-    "login-true": lambda claims: _sign(claims | {"auth_time": True}),
-    "no-login-time": lambda claims: _sign(
-        {k: v for k, v in claims.items() if k != "auth_time"}
-    ),
 }
-# Of tokens that do not say that the person has logged in just now.
-DEFECTS_OF_TIME = {name for name in DEFECTS if "login" in name}
 
 
 def _defect_of(email: str) -> str:
@@ -106,7 +88,7 @@ def _defect_of(email: str) -> str:
 
 
 def with_defects(get_response: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Middleware that replaces tokens and userinfo of people with a defect."""
+    """Middleware that replaces tokens of people with a defect."""
 
     def handle(request: Any) -> Any:
         response = get_response(request)
@@ -115,44 +97,12 @@ def with_defects(get_response: Callable[[Any], Any]) -> Callable[[Any], Any]:
         if request.path.endswith("/token"):
             answer = json.loads(response.content)
             claims = jwt.decode(answer["id_token"], options={"verify_signature": False})
-            # allauth does not send it; a login again is the only one with max_age.
-            claims["auth_time"] = int(time.time())
-            claims["sid"] = _session_of(claims)
             defect = _defect_of(claims.get("email", ""))
             answer["id_token"] = DEFECTS.get(defect, _sign)(claims)
             response.content = json.dumps(answer).encode()
-        if request.path.endswith("/userinfo"):
-            answer = json.loads(response.content)
-            if _defect_of(answer.get("email", "")) == "other-userinfo":
-                response.content = json.dumps(answer | {"sub": "another"}).encode()
         return response
 
     return handle
-
-
-def _session_of(claims: Claims) -> str:
-    """Return the name of a person's session; a person has one for each nonce."""
-    return f"session-{claims.get('nonce', '')}"
-
-
-def logout_token(request: Any) -> Any:
-    """Sign a logout token for a person, with the changes that the test asks for."""
-    from django.http import HttpResponse
-
-    wanted = json.loads(request.body)
-    issued = int(time.time())
-    claims = {
-        "iss": wanted["issuer"],
-        "aud": CLIENT_ID,
-        "iat": issued,
-        "exp": issued + 120,
-        "jti": base64.b64encode(os.urandom(12)).decode(),
-        "events": {"http://schemas.openid.net/event/backchannel-logout": {}},
-    } | wanted["claims"]
-    present = {name: value for name, value in claims.items() if value is not None}
-    key = _other_key() if wanted["forged"] else ""
-    token = _sign(present, key, wanted["kid"], wanted["typ"])
-    return HttpResponse(_unsigned(present) if wanted["typ"] == "none" else token)
 
 
 def prepare(request: Any) -> Any:

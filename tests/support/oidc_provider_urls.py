@@ -3,11 +3,10 @@
 from django.urls import include, path
 from django.views.decorators.csrf import csrf_exempt
 
-from tests.support.oidc_provider_process import enter, logout_token, prepare
+from tests.support.oidc_provider_process import enter, prepare
 
 urlpatterns = [
     path("prepare", csrf_exempt(prepare)),
-    path("logout-token", csrf_exempt(logout_token)),
     path("enter/<name>", enter),
     path("accounts/", include("allauth.account.urls")),
     path("", include("allauth.idp.urls")),

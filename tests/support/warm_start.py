@@ -195,7 +195,6 @@ def _become_readback(arguments: list[str], surroundings: _Surroundings) -> None:
 
 
 def _hash_quickly() -> None:
-    from django.contrib.auth.hashers import Argon2PasswordHasher
+    from readback.cabinet.accounts.passwords import Argon2Hasher
 
-    Argon2PasswordHasher.memory_cost = 1024
-    Argon2PasswordHasher.parallelism = 1
+    Argon2Hasher.memory_cost = 1024

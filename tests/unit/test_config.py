@@ -36,11 +36,11 @@ def test_every_setting_has_a_default() -> None:
         ("READBACK_CABINET_URL", "example.org", "https://"),
         ("READBACK_SMTP_URL", "https://x", "smtp://"),
         ("READBACK_SECRET_KEY", "short", "50 characters"),
-        ("READBACK_SIGNUP", "nobody", "open, closed, invitation"),
-        ("READBACK_SIGNUP", "", "open, closed, invitation"),
-        ("READBACK_SIGNUP", "example.org,", "open, closed, invitation"),
-        ("READBACK_SIGNUP", "alice@example.org", "open, closed, invitation"),
-        ("READBACK_SIGNUP", ".example.org", "open, closed, invitation"),
+        ("READBACK_SIGNUP", "nobody", "open, closed, or domains"),
+        ("READBACK_SIGNUP", "", "open, closed, or domains"),
+        ("READBACK_SIGNUP", "example.org,", "open, closed, or domains"),
+        ("READBACK_SIGNUP", "alice@example.org", "open, closed, or domains"),
+        ("READBACK_SIGNUP", ".example.org", "open, closed, or domains"),
         ("READBACK_OIDC_ISSUER", "login.example", "https://"),
         ("READBACK_OIDC_ISSUER", "http://login.example", "https://"),
         ("READBACK_OIDC_ISSUER", "http://127.login.example", "https://"),
@@ -237,19 +237,6 @@ def test_an_empty_secret_file_is_not_taken_for_no_secret(
     file.write_text(content)
     with pytest.raises(ConfigError, match="READBACK_SECRET_KEY_FILE: .* is empty"):
         config.read({"READBACK_SECRET_KEY_FILE": str(file)})
-
-
-def test_leavers_need_a_provider_and_more_time_than_a_session_lasts():
-    provider = {
-        "READBACK_OIDC_ISSUER": "https://login.example.org",
-        "READBACK_OIDC_CLIENT_ID": "readback",
-        "READBACK_OIDC_CLIENT_SECRET": "secret",
-    }
-    days = "READBACK_OIDC_LEAVE_DAYS"
-    assert config.read(provider | {days: "14"}).oidc_leave_days == 14
-    for wrong in ({days: "90"}, provider | {days: "13"}, provider | {days: "-1"}):
-        with pytest.raises(ConfigError, match=days):
-            config.read(wrong)
 
 
 def test_there_are_as_many_workers_as_cores_that_the_process_may_use() -> None:

@@ -21,20 +21,20 @@ CALLBACK_PATH = "accounts/oidc/callback/"
 def normalise(email: str) -> str:
     """Return an address in lower case, with the domain in its ASCII form.
 
-    By IDNA 2008, as browsers and mail servers look it up: straße.de is a domain of its
-    own. The older IDNA of Python and Django makes it strasse.de, which is somebody
-    else's.
+    Python knows the older IDNA, which makes strasse.de of straße.de: somebody else's
+    domain. So a domain that does not survive the way back is refused.
     """
-    local, at, domain = email.strip().rpartition("@")
+    local, at, domain = email.strip().lower().rpartition("@")
     if not domain.isascii():
-        import idna  # its tables take 18 MB of memory, and few addresses need them
-
         try:
-            domain = idna.encode(domain, uts46=True, transitional=False).decode()
-        except idna.IDNAError:
-            message = _("Enter a valid e-mail address.")
+            ascii_form = domain.encode("idna")
+            if ascii_form.decode("idna") != domain:
+                raise UnicodeError
+        except UnicodeError:
+            message = _("Write the domain in its ASCII form: xn--….")
             raise ValidationError(message, "invalid") from None
-    return f"{local}{at}{domain}".lower()
+        domain = ascii_form.decode()
+    return f"{local}{at}{domain}"
 
 
 def validate_deliverable(email: str) -> None:
@@ -55,6 +55,11 @@ def form_is_open() -> bool:
 def allows_address(email: str) -> bool:
     """Return whether any account, an operator's too, may have this address."""
     return bool(settings.CONFIG.signup.allows_domain(email))
+
+
+def may_sign_up(email: str) -> bool:
+    """Return whether a visitor may create an account with this address."""
+    return form_is_open() and allows_address(email)
 
 
 def domains() -> str:

@@ -7,9 +7,8 @@ from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
 
 from readback.cabinet import account_rules
+from readback.cabinet.accounts import second_factor
 from readback.cabinet.keys import selectors
-from readback.cabinet.second_factor import passkeys
-from readback.cabinet.serving import announcements
 
 
 def site(request: HttpRequest) -> dict[str, object]:
@@ -23,7 +22,6 @@ def site(request: HttpRequest) -> dict[str, object]:
         "brand": settings.BRAND,
         "site_name": settings.BRAND.name,
         # What operators announce now; templates call it.
-        "announcements": announcements.current,
         # The cabinet's own address, for links that are used on other sites.
         "cabinet_url": settings.CABINET_URL,
         # Pages say so if e-mails are printed to the terminal.
@@ -33,9 +31,9 @@ def site(request: HttpRequest) -> dict[str, object]:
         "sign_up_domains": account_rules.domains(),
         # Whether passkeys work at this address and, if not, where they do. Templates
         # call these.
-        "passkeys_work": partial(passkeys.is_available, request),
-        "passkeys_log_in": partial(passkeys.can_log_in, request),
-        "passkeys_at": partial(passkeys.local_address, request),
+        "passkeys_work": partial(second_factor.passkeys_work, request),
+        "passkeys_log_in": partial(second_factor.passkeys_log_in, request),
+        "passkeys_at": partial(second_factor.local_address, request),
         # The provider with which people can log in, if there is one.
         "provider": account_rules.provider_name(),
         "provider_is_only_way": is_only_way,

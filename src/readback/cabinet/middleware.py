@@ -1,23 +1,25 @@
-"""The cabinet's middleware: headers, health, counts, polls, sessions and more."""
+"""The cabinet's middleware: headers, health, counts, sessions and more."""
 
-import time
 from collections.abc import Callable
+from urllib.parse import urlencode
 
+from allauth.account.adapter import get_adapter
+from allauth.core.exceptions import ReauthenticationRequired
 from django.conf import settings
+from django.contrib import messages
 from django.contrib.auth import logout
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils import timezone, translation
 from django.utils.cache import get_conditional_response
+from django.utils.translation import gettext as _
 
 from readback.cabinet import account_rules
 from readback.cabinet.accounts import password_pages, selectors, sessions
-from readback.cabinet.keys import live_parts
 from readback.cabinet.operators import status
 from readback.cabinet.operators.status import WorkerPages
-from readback.cabinet.serving import errors
 from readback.cabinet.serving.security_headers import headers_of
-from readback.cabinet.serving.worker import LIFECYCLE, PAGES, TOO_MANY_PASSWORDS
+from readback.cabinet.serving.worker import LIFECYCLE, PAGES
 from readback.lifecycle import Lifecycle
 from readback.metrics import log_problems
 
@@ -96,21 +98,16 @@ def brand_files(request: HttpRequest) -> HttpResponse | None:
 
 
 def count_pages(get_response: Handler) -> Handler:
-    """Count how pages end and how long they take, with their use of the database."""
+    """Count how pages end."""
 
     def handle(request: HttpRequest) -> HttpResponse:
-        began = time.monotonic()
         response = get_response(request)
         pages: WorkerPages | None = request.META.get(PAGES)
         if pages:
-            pages.count(request, response.status_code, time.monotonic() - began)
+            pages.count(response.status_code)
         return response
 
     return handle
-
-
-# Answers polls that find nothing new, without the session and the account.
-unchanged_parts = _answering(live_parts.unchanged)
 
 
 @_answering
@@ -146,11 +143,31 @@ def account_language(request: HttpRequest) -> None:
         request.LANGUAGE_CODE = language
 
 
-@_answering
-def password_queue(request: HttpRequest) -> HttpResponse | None:
-    """Answer at once if too many passwords wait for the threads that hash them."""
-    is_full = request.META.get(TOO_MANY_PASSWORDS)
-    return errors.too_many_passwords(request) if is_full else None
+def old_logins(get_response: Handler) -> Handler:
+    """Ask for a proof before a form if the login is too old, and keep nothing of it.
+
+    allauth would store the form, with its password and its cookies, in the session.
+    """
+
+    def handle(request: HttpRequest) -> HttpResponse:
+        return get_response(request)
+
+    def process_exception(
+        request: HttpRequest, exception: Exception
+    ) -> HttpResponse | None:
+        if not isinstance(exception, ReauthenticationRequired):
+            return None
+        if request.method == "POST":
+            messages.info(
+                request,
+                _("You logged in a while ago. Confirm it, then send the form again."),
+            )
+        [method, *_others] = get_adapter().get_reauthentication_methods(request.user)
+        query = urlencode({"next": request.get_full_path()})
+        return redirect(f"{method['url']}?{query}")
+
+    handle.process_exception = process_exception  # type: ignore[attr-defined]
+    return handle
 
 
 @_answering

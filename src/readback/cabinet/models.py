@@ -1,7 +1,8 @@
-"""The tables: accounts, invitations, keys, usage, journal, unmatched requests, mail.
+"""The tables: accounts, keys, usage, journal, unmatched requests, mail.
 
 `readback.api.data.store` uses some of them by SQL, so it depends on their names. Rules
-for several rows are in services. No column holds a key, a link or a client's text.
+for several rows are in services. No column holds a key, a readable link or
+a client's text.
 """
 
 import unicodedata
@@ -24,7 +25,6 @@ from readback.client_address import NETWORK_DIGEST_LENGTH
 LABEL_LENGTH = 60
 ENDPOINT_LENGTH = 8
 CODE_LENGTH = 40
-ANNOUNCEMENT_LENGTH = 300
 # The bidirectional classes of Hebrew letters, Arabic letters and Arabic numbers.
 _RIGHT = ("R", "AL", "AN")
 _ISOLATE, _END_ISOLATE = "\N{FIRST STRONG ISOLATE}", "\N{POP DIRECTIONAL ISOLATE}"
@@ -67,60 +67,25 @@ class UserManager(BaseUserManager["User"]):
 class User(AbstractBaseUser, PermissionsMixin):
     """An account. allauth's EmailAddress stores whether its address is confirmed."""
 
-    email = models.EmailField(unique=True)
-    is_active = models.BooleanField(default=True)
-    is_staff = models.BooleanField(default=False)
-    date_joined = models.DateTimeField(default=timezone.now)
+    email = models.EmailField(_("e-mail address"), unique=True)
+    is_active = models.BooleanField(_("active"), default=True)
+    is_staff = models.BooleanField(_("operator"), default=False)
+    date_joined = models.DateTimeField(_("joined"), default=timezone.now)
     # Empty means the browser's language.
     language = _text(2)
-    # When changes of the address were undone: see `accounts/email_changes.py`.
-    email_undos = models.JSONField(null=True, editable=False)
-    # When the owner was told to log in: see `single_sign_on/leavers.py`.
-    leave_notice_at = models.DateTimeField(null=True, editable=False)
 
     objects: ClassVar[UserManager] = UserManager()
 
     EMAIL_FIELD = USERNAME_FIELD = "email"
 
     class Meta:
+        verbose_name, verbose_name_plural = _("account"), _("accounts")
         constraints = [
             models.UniqueConstraint(Lower("email"), name="cabinet_user_email_any_case"),
         ]
 
     def __str__(self) -> str:
         return self.email
-
-
-class InvitationState(models.TextChoices):
-    OPEN = "open", _("open")
-    ACCEPTED = "accepted", _("accepted")
-    EXPIRED = "expired", _("expired")
-
-
-class Invitation(models.Model):
-    """An address that an operator has invited; its link is signed and not stored."""
-
-    email = models.EmailField(unique=True)
-    invited_by = models.ForeignKey(
-        User, models.SET_NULL, null=True, blank=True, related_name="+"
-    )
-    created_at = models.DateTimeField(default=timezone.now)
-    expires_at = models.DateTimeField()
-    accepted_at = models.DateTimeField(null=True, blank=True)
-
-    def __str__(self) -> str:
-        return self.email
-
-    @property
-    def state(self) -> InvitationState:
-        if self.accepted_at is not None:
-            return InvitationState.ACCEPTED
-        is_expired = self.expires_at <= timezone.now()
-        return InvitationState.EXPIRED if is_expired else InvitationState.OPEN
-
-    @property
-    def is_open(self) -> bool:
-        return self.state is InvitationState.OPEN
 
 
 def key_is_active() -> models.Q:
@@ -141,16 +106,18 @@ class KeyQuerySet(models.QuerySet["Key"]):
 class Key(models.Model):
     """A key, of which only the digest and the last four characters are stored."""
 
-    owner = models.ForeignKey(User, models.CASCADE, related_name="keys")
-    label = _text(LABEL_LENGTH)
+    owner = models.ForeignKey(
+        User, models.CASCADE, related_name="keys", verbose_name=_("owner")
+    )
+    label = _text(LABEL_LENGTH, verbose_name=_("name"))
     digest = models.BinaryField(max_length=keys.DIGEST_LENGTH, unique=True)
     last_four = models.CharField(max_length=keys.SHOWN_LENGTH)
-    created_at = models.DateTimeField(default=timezone.now)
-    expires_at = models.DateTimeField(null=True, blank=True)
-    revoked_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(_("created"), default=timezone.now)
+    expires_at = models.DateTimeField(_("expires"), null=True, blank=True)
+    revoked_at = models.DateTimeField(_("revoked"), null=True, blank=True)
     # When the owner was last reminded that the key expires.
     reminded_at = models.DateTimeField(null=True, editable=False)
-    last_used_at = models.DateTimeField(null=True, blank=True)
+    last_used_at = models.DateTimeField(_("last used"), null=True, blank=True)
     # Whether the body of a refusal has an `error.message`, beyond the contract.
     explains_refusals = models.BooleanField(default=False, db_default=False)
     # How far the API has numbered its answers to this key: the last `created`, above
@@ -158,12 +125,18 @@ class Key(models.Model):
     last_created = models.BigIntegerField(null=True, editable=False)
     # The new key, if this one was rotated.
     replaced_by = models.ForeignKey(
-        "self", models.SET_NULL, null=True, editable=False, related_name="+"
+        "self",
+        models.SET_NULL,
+        null=True,
+        editable=False,
+        related_name="+",
+        verbose_name=_("new key"),
     )
 
     objects = KeyQuerySet.as_manager()
 
     class Meta:
+        verbose_name, verbose_name_plural = _("key"), _("keys")
         indexes = [
             # Finding the keys that expire soon uses only this.
             models.Index(
@@ -328,15 +301,14 @@ class Address(models.Model):
 
 
 class OutgoingMail(models.Model):
-    """A mail that is not sent yet: what is needed to render it, and never its link."""
+    """A mail that is not sent yet; its subject and texts are sealed."""
 
     # The path of the template, without "_subject.txt" or "_message.txt".
     template = models.CharField(max_length=60)
-    # The account that the link is for; None if the mail has no secret link.
+    # Whose mail it is; None if the address has no account.
     account = models.ForeignKey(User, models.CASCADE, null=True, related_name="+")
     address = models.EmailField()
-    language = models.CharField(max_length=2)
-    details = models.JSONField(default=dict)
+    sealed = models.TextField()
     created_at = models.DateTimeField(default=timezone.now)
     # When to try next. While a sender works on the mail, this is when its claim ends.
     due_at = models.DateTimeField(default=timezone.now, db_index=True)
@@ -351,7 +323,6 @@ class MailOutcome(models.TextChoices):
     SENT = "sent"
     REFUSED = "refused"  # by the mail server, permanently
     EXPIRED = "expired"  # too late to be useful
-    UNNEEDED = "unneeded"  # the account is gone or already confirmed
 
 
 class MailTotal(models.Model):
@@ -365,25 +336,6 @@ class LastBackup(models.Model):
     """When `readback backup` last wrote an archive; one row, or none."""
 
     at = models.DateTimeField()
-
-
-class AnnouncementLevel(models.TextChoices):
-    NOTICE = "notice", _("Notice")
-    MAINTENANCE = "maintenance", _("Maintenance")
-    DISRUPTION = "disruption", _("Disruption")
-
-
-class Announcement(models.Model):
-    """What operators say above every page for a time, in one language or in both."""
-
-    text_en = _text(ANNOUNCEMENT_LENGTH)
-    text_ru = _text(ANNOUNCEMENT_LENGTH)
-    level = models.CharField(max_length=12, choices=AnnouncementLevel.choices)
-    starts_at = models.DateTimeField()
-    ends_at = models.DateTimeField(db_index=True)
-
-    def __str__(self) -> str:
-        return self.text_en or self.text_ru
 
 
 class CacheEntry(models.Model):

@@ -45,15 +45,10 @@ class CabinetApplication(PlaneApplication):
 
     def load(self) -> Callable[..., Any]:
         application = load_application()
-        from django.urls import get_resolver
-
-        from readback.cabinet.accounts.password_pages import hashes_password
         from readback.cabinet.operators.status import PageCounters, WorkerPages
 
-        self.hashes_password = hashes_password
         # In the master process, because the application is preloaded.
-        patterns = get_resolver().url_patterns
-        self.counters = counters = PageCounters(patterns, rows_for(self.cfg.workers))
+        self.counters = counters = PageCounters(rows_for(self.cfg.workers))
         self.pages = partial(WorkerPages, counters)
         return application
 
@@ -75,12 +70,10 @@ def load_application() -> Callable[..., Any]:
 
 
 def _start_sender(worker: CabinetWorker) -> None:
-    from readback.cabinet.accounts.mail_rendering import render
+    from readback.cabinet.accounts.services import expired_delete
     from readback.cabinet.mail import notices, outbox
-    from readback.cabinet.single_sign_on import leavers
 
-    rounds = (notices.add_due_reminders, leavers.work)
-    worker.mail_sender = outbox.Sender(render, *rounds)
+    worker.mail_sender = outbox.Sender(notices.add_due_reminders, expired_delete)
     worker.mail_sender.start()
 
 

@@ -54,7 +54,6 @@ MIDDLEWARE = [
     "readback.cabinet.middleware.brand_files",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "readback.cabinet.middleware.count_pages",
-    "readback.cabinet.middleware.unchanged_parts",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -64,7 +63,7 @@ MIDDLEWARE = [
     "readback.cabinet.middleware.account_language",
     "django.contrib.messages.middleware.MessageMiddleware",
     "allauth.account.middleware.AccountMiddleware",
-    "readback.cabinet.middleware.password_queue",
+    "readback.cabinet.middleware.old_logins",
     "readback.cabinet.middleware.only_single_sign_on",
 ]
 TEMPLATES = [
@@ -92,7 +91,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 # allauth counts attempts in the cache. In memory, each process would count its own.
 CACHES = {
     "default": {
-        "BACKEND": "readback.cabinet.serving.cache.DatabaseCache",
+        "BACKEND": "django.core.cache.backends.db.DatabaseCache",
         "LOCATION": "cabinet_cache",
         # Beyond this number the oldest counts are dropped; with Django's default of
         # 300, anyone could reset a count by filling the cache.
@@ -149,8 +148,9 @@ SESSION_COOKIE_NAME = f"{_COOKIE_PREFIX}session"
 CSRF_COOKIE_NAME = f"{_COOKIE_PREFIX}csrf"
 LANGUAGE_COOKIE_NAME = f"{_COOKIE_PREFIX}language"
 NEW_KEY_COOKIE_NAME = f"{_COOKIE_PREFIX}new-key"
-KNOWN_BROWSER_COOKIE_NAME = f"{_COOKIE_PREFIX}known-browser"
 # A message may contain an e-mail address, so it is kept on the server.
+# Everything in a session row is unreadable without the secret key.
+SESSION_SERIALIZER = "readback.cabinet.serving.sealing.SealedSerializer"
 MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"
 # A session ends two days after its last use and two weeks after the login.
 SESSION_COOKIE_AGE = 2 * 24 * 3600
@@ -162,18 +162,14 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 65_536
 
 AUTH_USER_MODEL = "cabinet.User"
 AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
-PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher"]
-_VALIDATION = "django.contrib.auth.password_validation"
+PASSWORD_HASHERS = ["readback.cabinet.accounts.passwords.Argon2Hasher"]
 MIN_PASSWORD_LENGTH = 12
 AUTH_PASSWORD_VALIDATORS = [
     {
-        "NAME": f"{_VALIDATION}.MinimumLengthValidator",
+        "NAME": "django.contrib.auth.password_validation.MinimumLengthValidator",
         "OPTIONS": {"min_length": MIN_PASSWORD_LENGTH},
     },
-    {"NAME": f"{_VALIDATION}.CommonPasswordValidator"},
     {"NAME": "readback.cabinet.accounts.passwords.StrengthValidator"},
-    {"NAME": "readback.cabinet.accounts.passwords.ProductWordValidator"},
-    {"NAME": "readback.cabinet.accounts.passwords.EmailSimilarityValidator"},
 ]
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "keys"
@@ -212,11 +208,10 @@ ALLAUTH_TRUSTED_PROXY_COUNT = CONFIG.trusted_proxy_count
 # (key): usually the requested account.
 ACCOUNT_RATE_LIMITS = {
     "login": "30/m/ip",
-    # Wrong passwords: of a client address for an account, of all strangers for an
-    # account, and of a browser that has been logged in to the account before.
-    "login_failed": "10/m/ip,5/5m/key",
-    "login_failed_account": "30/h/key",
-    "login_failed_known": "5/5m/key",
+    # Wrong passwords: of a network, and of a network for an account, so that nobody
+    # elsewhere can lock the owner out. Wrong codes of a second factor: of an account;
+    # of a million codes, three are valid at a time.
+    "login_failed": "10/m/ip,5/5m/key,100/d/key",
     "signup": "20/m/ip",
     "confirm_email": "1/3m/key",
     "reset_password": "20/m/ip,5/m/key",
@@ -224,11 +219,7 @@ ACCOUNT_RATE_LIMITS = {
     "reauthenticate": "10/m/user",
     "change_password": "5/m/user",
     "manage_email": "10/m/user",
-    "undo_email_change": "20/m/ip",
-    "download_data": "5/5m/user",
-    # Wrong codes of a second factor: of a million codes, three are valid at a time.
-    "second_factor": "5/5m/key,100/d/key",
-    "passkey_login": "30/m/ip",
+    "download_data": "2/m/user",
     # Mails that a visitor asks for: by one sender to one mailbox, to one mailbox, and
     # by one sender. Several senders are needed to use up the limit of a mailbox.
     "mail_by_and_to": "6/h/key,20/d/key",
@@ -241,9 +232,26 @@ ACCOUNT_RATE_LIMITS = {
     "notice_to": "60/h/key,200/d/key",
 }
 
-# The second factor; `second_factor/services.py` keeps the recovery codes
+# The second factor
 
-MFA_SUPPORTED_TYPES = ["totp", "webauthn"]
+MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
+MFA_ADAPTER = "readback.cabinet.accounts.second_factor.CabinetMFAAdapter"
+_FACTORS = "readback.cabinet.accounts.second_factor"
+MFA_FORMS = {
+    "activate_totp": f"{_FACTORS}.ActivateTOTPForm",
+    "authenticate": f"{_FACTORS}.LoginCodeForm",
+    "reauthenticate": f"{_FACTORS}.ConfirmCodeForm",
+    "authenticate_webauthn": f"{_FACTORS}.AuthenticatePasskeyForm",
+    "reauthenticate_webauthn": f"{_FACTORS}.ReauthenticatePasskeyForm",
+    "login_webauthn": f"{_FACTORS}.LoginPasskeyForm",
+    "add_webauthn": f"{_FACTORS}.AddPasskeyForm",
+    "edit_webauthn": f"{_FACTORS}.EditPasskeyForm",
+}
+# A passkey alone logs in, so whoever has stolen a security key must need its PIN.
+MFA_PASSKEY_LOGIN_ENABLED = True
+MFA_WEBAUTHN_USER_VERIFICATION = "required"
+MFA_RECOVERY_CODES_SHOW_ONCE = True
+MFA_RECOVERY_CODE_DIGITS = 16
 # Apps take a colon for the end of the issuer.
 MFA_TOTP_ISSUER = f"{BRAND.name.replace(':', '')} ({_CABINET.hostname})"
 # Codes of the period before and after count, too: clocks differ.
@@ -255,7 +263,7 @@ MFA_ALLOW_UNVERIFIED_EMAIL = True
 # Single sign-on. The provider is not an installed app, because that would import its
 # libraries at the start; the adapter knows it.
 
-SOCIALACCOUNT_ADAPTER = "readback.cabinet.single_sign_on.login.CabinetSocialAdapter"
+SOCIALACCOUNT_ADAPTER = "readback.cabinet.accounts.single_sign_on.CabinetSocialAdapter"
 SOCIALACCOUNT_PROVIDERS = account_rules.providers(CONFIG)
 SOCIALACCOUNT_LOGIN_ON_GET = False
 SOCIALACCOUNT_STORE_TOKENS = False

@@ -4,22 +4,19 @@ from django.urls import include, path
 from django.views.generic import RedirectView
 
 from readback.cabinet.account_rules import CALLBACK_PATH
-from readback.cabinet.accounts import account_pages, download, mail_pages
+from readback.cabinet.accounts import (
+    account_pages,
+    download,
+    mail_pages,
+    single_sign_on,
+)
 from readback.cabinet.keys import pages as keys
 from readback.cabinet.operators.admin import operator_site
 from readback.cabinet.pages import docs, public
-from readback.cabinet.second_factor import login
-from readback.cabinet.second_factor import pages as factors
-from readback.cabinet.single_sign_on import login as single_sign_on
-from readback.cabinet.single_sign_on.leavers import backchannel_logout
-
-_CSV, _JSONL = {"extension": "csv"}, {"extension": "jsonl"}
 
 _key = [
     path("", keys.detail, name="key"),
     path("numbers/", keys.activity, name="key_numbers"),
-    path("journal.csv", keys.export, _CSV, name="journal_csv"),
-    path("journal.jsonl", keys.export, _JSONL, name="journal_jsonl"),
     path("revoke/", keys.revoke, name="key_revoke"),
     path("rename/", keys.rename, name="key_rename"),
     path("rotate/", keys.rotate, name="key_rotate"),
@@ -38,47 +35,20 @@ _docs = [
     path("<slug:name>", docs.docs_page, name="docs_page"),
     path("<slug:name>/", RedirectView.as_view(pattern_name="docs_page")),
 ]
-_second_factor = [
-    path("", factors.overview, name="second_factor"),
-    path("app/add/", factors.app_add, name="app_add"),
-    path("app/remove/", factors.app_remove, name="app_remove"),
-    path("passkeys/add/", factors.passkey_add, name="passkey_add"),
-    path("passkeys/<int:pk>/rename/", factors.passkey_rename, name="passkey_rename"),
-    path("passkeys/<int:pk>/remove/", factors.passkey_remove, name="passkey_remove"),
-    path("recovery-codes/", factors.recovery_codes, name="recovery_codes"),
-    path("recovery-codes/new/", factors.new_recovery_codes, name="new_recovery_codes"),
-]
 _account = [
     path("", account_pages.overview, name="account"),
     path("language/", account_pages.language, name="account_language"),
     path("data/", download.page, name="account_data"),
     path("data/download/", download.download, name="account_data_download"),
     path("delete/", account_pages.delete, name="account_delete"),
-    path("undo/<str:token>/", mail_pages.undo_email_change, name="undo_email_change"),
     path("sessions/", account_pages.session_list, name="sessions"),
     path("sessions/<int:pk>/end/", account_pages.session_end, name="session_end"),
     path("sessions/end-others/", account_pages.sessions_end, name="sessions_end"),
-    path("second-factor/", include(_second_factor)),
+    path("second-factor/", include("allauth.mfa.urls")),
 ]
 _login = [
-    path("login/passkey/", login.passkey_login, name="passkey_login"),
-    path("reauthenticate/login/", login.log_in_again, name="log_in_again"),
+    path("reauthenticate/login/", account_pages.log_in_again, name="log_in_again"),
     path("oidc/login/", single_sign_on.start, name="single_sign_on"),
-    path("oidc/logout/", backchannel_logout, name="backchannel_logout"),
-    path("oidc/again/", single_sign_on.again, name="single_sign_on_again"),
-    path(
-        "invitation/<str:token>/",
-        mail_pages.accept_invitation,
-        name="account_invitation",
-    ),
-    # allauth redirects to these names; its own pages for them are not used.
-    path("second-factor/", login.authenticate, name="mfa_authenticate"),
-    path("reauthenticate/code/", login.confirm_by_code, name="mfa_reauthenticate"),
-    path(
-        "reauthenticate/passkey/",
-        login.confirm_by_passkey,
-        name="mfa_reauthenticate_webauthn",
-    ),
     # These replace allauth's pages with the same path and name.
     path("signup/", mail_pages.sign_up, name="account_signup"),
     path("email/", mail_pages.change_email, name="account_email"),

@@ -12,10 +12,10 @@ from readback.cli.database import open_cabinet
 from readback.cli.exit_codes import ExitCode, Failure
 from readback.cli.settings import load
 from readback.cli.streams import written_before_commit
-from readback.contract import INVITATION_DAYS, REVOCATION_SECONDS
+from readback.contract import REVOCATION_SECONDS
 
 if TYPE_CHECKING:
-    from readback.cabinet.models import Invitation, User
+    from readback.cabinet.models import User
 
 _confirmed_option = console.flag(
     "--confirmed", help="Mark the address as confirmed without sending an e-mail."
@@ -131,9 +131,9 @@ def reset_second_factor(email: str, as_json: bool) -> None:
     """
     done = f"Removed the second factor of {email} and ended its sessions."
     with _changed(email, done, as_json) as user:
-        from readback.cabinet.second_factor import services
+        from readback.cabinet.accounts import second_factor
 
-        services.second_factor_reset(user)
+        second_factor.second_factor_reset(user)
     console.print_mail_note()
 
 
@@ -159,9 +159,9 @@ def disconnect(email: str, as_json: bool) -> None:
     """
     done = f"Disconnected {email} from single sign-on and ended its sessions."
     with _changed(email, done, as_json) as user:
-        from readback.cabinet.single_sign_on import services
+        from readback.cabinet.accounts import single_sign_on
 
-        services.account_disconnect(user)
+        single_sign_on.account_disconnect(user)
     console.print_mail_note()
 
 
@@ -223,143 +223,49 @@ def _as_json(user: "User") -> dict[str, Any]:
 
 @account.command()
 @click.argument("email")
-@click.option(
-    "--days",
-    type=click.IntRange(1, 90),
-    default=INVITATION_DAYS,
-    show_default=True,
-    help="For how many days the link works.",
-)
 @console.flag(
     "--link",
     "print_link",
-    help="Print the link instead of sending it by e-mail. It is a secret.",
+    help="Print a link to set the password, which works for an hour, instead of "
+    "sending an e-mail. It is a secret.",
 )
 @console.json_option
-def invite(email: str, days: int, print_link: bool, as_json: bool) -> None:
-    """Invite a person to create an account.
+def invite(email: str, print_link: bool, as_json: bool) -> None:
+    """Create an account without a password, and write to its address.
 
-    They receive a link that works once. Inviting an address again sends a new link, and
-    earlier links stop working.
-
-    With - instead of an address, invites everybody in a list on standard input:
-    addresses in any form, or a CSV file. Whoever has an open invitation or an account
-    is left alone, so the list can be repeated.
+    The e-mail leads to the page on which people ask for a password. With - instead of
+    an address, invites everybody in a list on standard input: up to a thousand
+    addresses, with anything between them. Whoever has an account is left out.
     """
     if not print_link and not load().smtp_url:
         raise Failure(
             "READBACK_SMTP_URL is not set, so no e-mail can be sent: add --link to "
-            "print the link instead."
+            "print a link instead."
         )
-    if email == "-":
-        _invite_many(days, print_link, as_json)
-        return
-    with open_cabinet(), written_before_commit():
-        from readback.cabinet.accounts import invitations as account_invitations
-
-        invitation = account_invitations.invitation_create(
-            email, days=days, mail=not print_link
-        )
-        note = "The e-mail is sent as soon as a cabinet is running."
-        if print_link:
-            note = "No e-mail is sent. Pass on this link; it works once:"
-        until = console.format_time(invitation.expires_at)
-        click.echo(f"Invited {invitation.email} until {until}. {note}", err=True)
-        link = account_invitations.invitation_link(invitation) if print_link else None
-        if as_json:
-            shown = {"mail": not print_link, "link": link}
-            console.print_json(_invitation_as_json(invitation) | shown)
-        elif link:
-            click.echo(link)
-
-
-def _invite_many(days: int, print_link: bool, as_json: bool) -> None:
-    """Invite a list from standard input; print links, or what is wrong, by line."""
-    text = sys.stdin.read(_MAX_LIST_LENGTH + 1)
+    text = sys.stdin.read(_MAX_LIST_LENGTH + 1) if email == "-" else email
     if len(text) > _MAX_LIST_LENGTH:
         raise Failure("The list is too long: invite people in several parts.")
     with open_cabinet(), written_before_commit():
-        from readback.cabinet.accounts.invitations import (
-            InvitationOutcome,
-            invitation_link,
-            invite_many,
-        )
+        from readback.cabinet.accounts.invitations import invite_many
+        from readback.cabinet.accounts.selectors import password_reset_link
 
-        results = invite_many(text, days=days, mail=not print_link)
+        results = invite_many(text, mail=not print_link)
         shown = []
         for each in results:
-            made = each.invitation if print_link else None
-            row = {
-                "line": each.line,
-                "email": each.email,
-                "outcome": each.outcome.value,
-                "problem": each.problem or None,
-                "link": invitation_link(made) if made else None,
-            }
-            shown.append(row)
-            if made and not as_json:
-                click.echo(f"{row['email']}\t{row['link']}")
+            link = None
+            if print_link and each.account:
+                link = password_reset_link(each.account)
+            invited = each.account is not None
+            row = {"email": each.email, "invited": invited, "link": link}
+            shown.append(row | {"problem": each.problem or None})
+            if link and not as_json:
+                click.echo(f"{each.email}\t{link}")
         if as_json:
             console.print_json(shown)
-    wrong = [each for each in results if each.outcome is InvitationOutcome.WRONG]
-    for each in wrong:
-        click.echo(f"Line {each.line}: {each.email} {each.problem}", err=True)
-    invited = sum(each.outcome is InvitationOutcome.INVITED for each in results)
-    counts = f"Left alone: {len(results) - invited - len(wrong)}. Wrong: {len(wrong)}."
-    click.echo(f"Invited: {invited}. {counts}", err=True)
-    if wrong:
+    left_out = [each for each in results if each.problem]
+    for each in left_out:
+        click.echo(f"{each.email}: {each.problem}", err=True)
+    note = "" if print_link else " E-mails are sent as soon as a cabinet is running."
+    click.echo(f"Invited: {len(results) - len(left_out)}.{note}", err=True)
+    if left_out:
         raise SystemExit(ExitCode.FAILURE)
-
-
-@account.command()
-@console.json_option
-def invitations(as_json: bool) -> None:
-    """List invitations: address, state, who invited, and times."""
-    with open_cabinet():
-        from readback.cabinet.accounts import invitations as account_invitations
-
-        shown = [
-            _invitation_as_json(each) for each in account_invitations.invitations()
-        ]
-    if as_json:
-        console.print_json(shown)
-        return
-    headings = ("e-mail", "state", "invited by", "created", "expires", "accepted")
-    times = ("created_at", "expires_at", "accepted_at")
-    rows = [
-        (
-            *(each["email"], each["state"], each["invited_by"] or "-"),
-            *(console.format_time(each[name]) for name in times),
-        )
-        for each in shown
-    ]
-    console.print_rows(headings, rows)
-
-
-@account.command()
-@click.argument("email")
-@console.json_option
-def uninvite(email: str, as_json: bool) -> None:
-    """Withdraw an invitation; its link stops working."""
-    with open_cabinet():
-        from readback.cabinet.accounts import invitations as account_invitations
-
-        invitation = account_invitations.invitation_find(email)
-        if invitation is None:
-            raise Failure(f"There is no invitation for {email}.")
-        account_invitations.invitation_withdraw(invitation)
-    done = f"Withdrew the invitation for {invitation.email}."
-    withdrawn = {"email": invitation.email, "withdrawn": True}
-    console.print_result(done, withdrawn, as_json)
-
-
-def _invitation_as_json(invitation: "Invitation") -> dict[str, Any]:
-    inviter = invitation.invited_by
-    return {
-        "email": invitation.email,
-        "state": invitation.state.value,
-        "invited_by": inviter.email if inviter else None,
-        "created_at": invitation.created_at,
-        "expires_at": invitation.expires_at,
-        "accepted_at": invitation.accepted_at,
-    }

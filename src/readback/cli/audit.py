@@ -36,8 +36,9 @@ def audit(since: datetime | None, as_json: bool) -> None:
 
         entries = trail.entries(since).iterator()
         if as_json:
-            for line in downloads.lines("jsonl", trail.COLUMNS, entries):
-                click.echo(line, nl=False)
+            for entry in entries:
+                fields = downloads.fields_of(entry, trail.COLUMNS)
+                click.echo(downloads.as_json(fields))
             return
         shown = [downloads.fields_of(entry, trail.COLUMNS) for entry in entries]
     headings = ("time", "operator", "type", "object", "change")

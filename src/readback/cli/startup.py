@@ -12,7 +12,7 @@ from readback.api.data.dialects import StoreError
 from readback.api.data.store import Store
 from readback.cabinet.accounts import selectors as account_selectors
 from readback.cabinet.accounts import services as account_services
-from readback.cabinet.accounts.mail_rendering import password_reset_link
+from readback.cabinet.accounts.selectors import password_reset_link
 from readback.cabinet.keys import selectors as key_selectors
 from readback.cabinet.keys import services as key_services
 from readback.cabinet.models import User

@@ -2,7 +2,7 @@
 
 import re
 
-from readback.cabinet.accounts import mail_rendering
+from readback.cabinet.accounts import selectors
 from readback.cabinet.models import User
 from tests.cabinet.visitor import PASSWORD, Visitor, text_of
 
@@ -27,7 +27,7 @@ def focused(page: str) -> list[str]:
 def reset_form(alice: User) -> str:
     visitor = Visitor()
     alice.refresh_from_db()
-    hidden = visitor.get(mail_rendering.password_reset_link(alice)).headers["Location"]
+    hidden = visitor.get(selectors.password_reset_link(alice)).headers["Location"]
     return text_of(visitor.get(hidden))
 
 

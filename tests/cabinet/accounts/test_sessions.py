@@ -7,13 +7,16 @@ from django.conf import settings
 from django.contrib.sessions.models import Session
 from django.utils import timezone
 
+from readback.cabinet.accounts import services
 from readback.cabinet.accounts.sessions import SESSION_STARTED
-from tests.cabinet.visitor import PASSWORD, Visitor
+from tests.cabinet.accounts.test_security_log import _everything_stored
+from tests.cabinet.visitor import PASSWORD, Visitor, words_of
 from tests.support.mailbox import link_in
 
 DATABASES = ["sqlite"]
 
 ALICE = "alice@example.org"
+NEW_PASSWORD = "another lamp, another harbour"
 
 pytestmark = pytest.mark.usefixtures("unsent_mails")
 
@@ -119,15 +122,39 @@ def test_a_key_needs_the_password_again_long_after_the_login(alice):
     assert alice.keys.count() == 0
 
     page = asked.headers["Location"]
+    assert "send the form again" in words_of(visitor.get(page))
     wrong = {"password": "not the password", "next": "/keys/"}
     visitor.send("/accounts/reauthenticate/", wrong, page=page)
-    assert alice.keys.count() == 0
+    assert visitor.send("/keys/", {"label": "mine"}).headers["Location"] == page
     right = {"password": PASSWORD, "next": "/keys/"}
     response = visitor.send("/accounts/reauthenticate/", right, page=page)
 
-    # The form that was sent before is processed now, without sending it again.
-    assert response.headers["Location"].endswith("/new/")
+    # Nothing has kept the form, so it is sent again.
+    assert response.headers["Location"] == "/keys/"
+    assert alice.keys.count() == 0
+    visitor.send("/keys/", {"label": "mine"})
     assert [key.label for key in alice.keys.all()] == ["mine"]
+
+
+def test_a_form_that_meets_an_old_login_is_kept_nowhere(alice, owner):
+    alice.set_unusable_password()
+    alice.save()
+    owner.client.force_login(alice)
+    _backdate_the_login(owner)
+    name, header = "a name nobody else has", "a header nobody else sends"
+    forms = (
+        ("/accounts/password/set/", {"password1": NEW_PASSWORD}),
+        ("/accounts/email/", {"email": "new@example.org", "action_add": ""}),
+        ("/keys/", {"label": name}),
+    )
+
+    for path, fields in forms:
+        asked = owner.post(path, fields, headers={"X-Test": header})
+        assert asked.status_code == 302
+        stored = _everything_stored()
+        stored += str([each.get_decoded() for each in Session.objects.all()])
+        for secret in (*fields.values(), header, owner.client.cookies["csrf"].value):
+            assert not secret or secret not in stored, path
 
 
 def test_changing_the_address_needs_the_password_again(alice):
@@ -149,7 +176,7 @@ def _backdate_the_login(visitor: Visitor) -> None:
     session.save()
 
 
-def test_a_login_deletes_expired_sessions_and_no_others(alice, clock):
+def test_expired_sessions_and_no_others_are_deleted(alice, clock):
     for _ in range(3):
         Visitor().log_in(ALICE)
     clock.ahead += timedelta(days=1)
@@ -159,6 +186,7 @@ def test_a_login_deletes_expired_sessions_and_no_others(alice, clock):
 
     clock.ahead += timedelta(days=1, minutes=1)
     Visitor().log_in(ALICE)
+    assert not services.expired_delete()
 
     assert Session.objects.count() == 2
     assert still_on.is_logged_in

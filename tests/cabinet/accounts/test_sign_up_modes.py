@@ -1,15 +1,12 @@
 """Who may sign up: READBACK_SIGNUP on every path that can create an account."""
 
-from datetime import timedelta
-
 import pytest
 from allauth.account.models import EmailAddress
 from django.core.management import CommandError, call_command
-from django.utils import timezone
 
-from readback.cabinet.accounts import invitations, services
+from readback.cabinet.accounts import services
 from readback.cabinet.accounts.services import ServiceError
-from readback.cabinet.models import Invitation, OutgoingMail, User
+from readback.cabinet.models import OutgoingMail, User
 from readback.cli import startup
 from tests.cabinet.owners import account, logged_in
 from tests.cabinet.sign_up_setting import sign_up_for
@@ -29,7 +26,6 @@ pytestmark = pytest.mark.usefixtures("unsent_mails")
     ("mode", "sentence"),
     [
         ("closed", "an operator of this service creates the accounts"),
-        ("invitation", "You need an invitation from an operator"),
     ],
 )
 def test_without_a_form_the_pages_say_how_to_get_an_account(mode, sentence):
@@ -46,7 +42,7 @@ def test_without_a_form_the_pages_say_how_to_get_an_account(mode, sentence):
     assert "How to get one" in words_of(login)
 
 
-@pytest.mark.parametrize("mode", ["closed", "invitation"])
+@pytest.mark.parametrize("mode", ["closed"])
 def test_a_form_that_was_already_open_is_refused(mode):
     account(ALICE)
     mallory = Visitor()
@@ -127,7 +123,7 @@ def test_a_change_that_waits_for_its_link_is_refused_too(mails):
 
 def test_an_account_that_already_exists_keeps_working(mails):
     services.account_create(BOB, PASSWORD, confirmed=True)
-    for mode in ("closed", "invitation", DOMAINS):
+    for mode in ("closed", DOMAINS):
         with sign_up_for(mode):
             bob = Visitor()
             bob.log_in(BOB)
@@ -136,7 +132,7 @@ def test_an_account_that_already_exists_keeps_working(mails):
     assert mails.wait_for(BOB, "Set a new password")
 
 
-@pytest.mark.parametrize("mode", ["closed", "invitation"])
+@pytest.mark.parametrize("mode", ["closed"])
 def test_operators_create_accounts_without_a_form(mode):
     with sign_up_for(mode):
         services.account_create(ALICE, confirmed=True)
@@ -162,29 +158,6 @@ def test_the_servers_own_account_needs_no_domain():
         account = startup._new_account(startup.LOCAL_ACCOUNT)
 
     assert startup._first_key(account)["key"]
-
-
-def test_the_rule_that_every_path_asks():
-    """Single sign-on calls it with an address that its provider has verified."""
-    week = timedelta(days=7)
-    invited = Invitation(email=ALICE, expires_at=timezone.now() + week)
-    expired = Invitation(email=ALICE, expires_at=timezone.now() - week)
-    bobs = Invitation(email=BOB, expires_at=timezone.now() + week)
-    # For no invitation, and for each of these three.
-    rules = {
-        "open": [True, True, True, True],
-        "closed": [False, True, False, False],
-        "invitation": [False, True, False, False],
-        "example.org": [True, True, True, True],
-        "example.com": [False, False, False, False],
-    }
-    for mode, rule in rules.items():
-        with sign_up_for(mode):
-            answers = [
-                invitations.may_sign_up(ALICE, invitation)
-                for invitation in (None, invited, expired, bobs)
-            ]
-        assert answers == rule, mode
 
 
 def test_no_mail_offers_a_sign_up_that_is_refused(mails):

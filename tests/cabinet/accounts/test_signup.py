@@ -181,7 +181,7 @@ def test_signing_up_with_a_known_address_looks_the_same(mails):
 def test_a_known_address_computes_a_password_hash_like_a_new_one(monkeypatch):
     account_services.account_create(ALICE, PASSWORD, confirmed=True)
     hashed = []
-    encode = "django.contrib.auth.hashers.Argon2PasswordHasher.encode"
+    encode = "readback.cabinet.accounts.passwords.Argon2Hasher.encode"
     monkeypatch.setattr(encode, lambda self, password, salt: hashed.append(1) or "x$")
 
     Visitor().sign_up(ALICE)
@@ -247,6 +247,9 @@ def test_an_unknown_host_is_refused():
 
 
 INVALID_ADDRESSES = [
+    # Python would make strasse.de of it, which belongs to somebody else.
+    "alice@straße.de",
+    "alice@\u03b2\u03cc\u03bb\u03bf\u03c2.com",
     "alice@example.org\r\nBcc: mallory@example.org",
     "alice@example.org\nSubject: hello",
     '"alice\r\nBcc: m@example.org"@example.org',
@@ -288,9 +291,7 @@ ADDRESS_FORMS = [
     ("alice+tag@example.org", "alice+tag@example.org"),
     ("o'brien@example.org", "o'brien@example.org"),
     ("alice@пример.рф", "alice@xn--e1afmkfd.xn--p1ai"),
-    # IDNA 2008: not strasse.de, which belongs to somebody else.
-    ("alice@straße.de", "alice@xn--strae-oqa.de"),
-    ("alice@\u03b2\u03cc\u03bb\u03bf\u03c2.com", "alice@xn--nxasmm1c.com"),
+    ("alice@xn--strae-oqa.de", "alice@xn--strae-oqa.de"),
     # A lookalike of example.org with a Cyrillic letter is another domain.
     ("alice@ex\u0430mple.org", "alice@xn--exmple-4nf.org"),
 ]

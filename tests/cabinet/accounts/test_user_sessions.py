@@ -153,6 +153,7 @@ def test_expired_sessions_are_not_listed_and_their_rows_are_removed(alice, clock
 
     clock.ahead += timedelta(days=3)
     log_in()
+    services.expired_delete()
 
     assert UserSession.objects.count() == 1
 

@@ -113,8 +113,8 @@ def test_every_snippet_has_the_address_and_the_key_filled_in(alice):
     assert "&lt;BASE_URL&gt;" not in text
     assert "&lt;API_KEY&gt;" not in text
     assert "&lt;MODEL&gt;" not in text
-    # The key itself, the form of the test, the settings table and eight programs.
-    assert text.count(shown_key(page)) == 1 + 1 + 1 + 8
+    # The key itself, the form of the test, and three programs.
+    assert text.count(shown_key(page)) == 1 + 1 + 3
     assert f'id="setting-1">{settings.CONFIG.base_url}</code>' in text
 
 
@@ -153,7 +153,7 @@ def test_the_first_refused_request_means_connected(alice, code):
 
     words = words_of(logged_in(alice).get(f"/keys/{key.pk}/arrived/"))
 
-    assert words.startswith("Connected refused 400")
+    assert words.startswith("Connected, but the request was refused")
 
 
 def test_a_request_with_a_key_that_has_ended_does_not_mean_connected(alice):

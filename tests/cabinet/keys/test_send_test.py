@@ -105,7 +105,7 @@ def test_the_page_of_a_new_key_sends_a_test_and_still_shows_the_key(alice, key, 
     assert "What is left to test is your program" in words
     assert "Configure your program" in words and "Nothing arrives?" in words
     # The key, the form, the settings and eight programs: as before the test.
-    assert text_of(page).count(api.api_key) == 1 + 1 + 1 + 8
+    assert text_of(page).count(api.api_key) == 1 + 1 + 3
 
 
 @ON_SQLITE
@@ -363,7 +363,7 @@ def test_an_account_may_send_ten_tests_a_minute(alice, key, server, clock):
     words = words_of(pages[-1])
     assert "you have sent many tests in the last minute" in words
     # The limit must not cost the person the key.
-    assert text_of(pages[-1]).count(server.api_key) == 11
+    assert text_of(pages[-1]).count(server.api_key) == 5
     assert TEXT in words
 
 
@@ -447,7 +447,10 @@ def test_the_test_is_not_taken_for_the_first_request_of_a_program(alice, key):
 
     refused(key, "invalid_model", 400, "x", user_agent="curl/8.5.0")
     entry(key, user_agent="Readback-cabinet/0.1.0")
-    assert "Connected refused 400 invalid_model" in words_of(visitor.get(path))
+    assert (
+        "Connected, but the request was refused refused 400 invalid_model"
+        in words_of(visitor.get(path))
+    )
 
 
 def test_the_journal_names_the_test_page():

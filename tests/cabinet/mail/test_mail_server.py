@@ -1,13 +1,7 @@
-"""READBACK_SMTP_URL against real mail servers: plain, STARTTLS with a password, TLS.
+"""READBACK_SMTP_URL against real mail servers: plain, STARTTLS with a password, TLS."""
 
-The conversation with any of them has a total deadline.
-"""
-
-import os
 import smtplib
 import ssl
-import threading
-import time
 from collections.abc import Iterator
 from urllib.parse import quote
 
@@ -20,14 +14,10 @@ from django.test import override_settings
 from readback.cabinet.mail import backends
 from tests.support import commands
 from tests.support.authority import Authority
-from tests.support.bad_mail_servers import dripping_server, silent_server
 from tests.support.mailbox import mailbox
-from tests.support.waiting import wait_until
 
 HOST = "127.0.0.1"
 USER, PASSWORD = "post@example.org", "p:ss/w@rd%20"
-# Without its deadline of 0.3 s, a delivery would last longer on any machine.
-LATE = 60
 ENCODED = f"{quote(USER, safe='')}:{quote(PASSWORD, safe='')}"
 
 
@@ -145,47 +135,3 @@ def test_smtps_uses_tls_from_the_first_byte(post, authority, free_port, trusted)
 
     assert [login.login for login in post.logins] == [USER.encode()]
     assert len(post.subjects) == 1
-
-
-@pytest.fixture
-def short_deadline(monkeypatch) -> None:
-    monkeypatch.setattr("readback.cabinet.mail.backends.DEADLINE_SECONDS", 0.3)
-
-
-def test_a_server_that_drips_is_left_at_the_deadline(short_deadline):
-    # Each byte comes long before the timeout of ten seconds, and there are a thousand.
-    with dripping_server(0.1) as server:
-        begun = time.monotonic()
-        with pytest.raises(smtplib.SMTPServerDisconnected):
-            deliver(server.url)
-
-    assert time.monotonic() - begun < LATE
-
-
-def test_the_deadline_includes_the_handshake_of_tls(short_deadline):
-    with silent_server() as server:
-        begun = time.monotonic()
-        with pytest.raises(OSError):
-            deliver(server.url.replace("smtp://", "smtps://"), EMAIL_TIMEOUT=2 * LATE)
-
-    assert time.monotonic() - begun < LATE
-
-
-def test_a_sent_mail_leaves_no_timer_and_no_socket():
-    with mailbox() as box:
-        deliver(box.url)
-        before = open_descriptors()
-        for _ in range(5):
-            deliver(box.url)
-        wait_until(lambda: open_descriptors() <= before, "the sockets are closed")
-
-    # A timer that was cancelled ends a moment later.
-    wait_until(lambda: not _timers(), "the timers have ended")
-
-
-def _timers() -> list[threading.Thread]:
-    return [each for each in threading.enumerate() if isinstance(each, threading.Timer)]
-
-
-def open_descriptors() -> int:
-    return len(os.listdir("/proc/self/fd"))

@@ -17,9 +17,10 @@ from readback.cabinet.accounts import services as account_services
 from readback.cabinet.keys import services as key_services
 from readback.cabinet.mail import outbox
 from readback.cabinet.models import Key, OutgoingMail, User
+from readback.cabinet.serving.sealing import seal
+from tests.cabinet.accounts.test_single_sign_on import age_session
 from tests.cabinet.operators.test_admin import OPERATOR, operator
 from tests.cabinet.owners import ALICE, BOB, account
-from tests.cabinet.single_sign_on.test_single_sign_on import age_session
 from tests.cabinet.visitor import PASSWORD, Visitor, text_of, words_of
 
 __all__ = ["operator"]
@@ -50,7 +51,7 @@ def test_it_shows_everything_about_an_account(operator, alice):
     SocialAccount.objects.create(user=alice, provider=issuer, uid="a")
     passkey = {"name": "finger", "credential": {"secret": "s3cret"}}
     Authenticator.objects.create(user=alice, type="webauthn", data=passkey)
-    codes = {"digests": ["d1g3st", "x"]}
+    codes = {"seed": seal("d1g3st"), "used_mask": 0b1111_1111}
     Authenticator.objects.create(user=alice, type="recovery_codes", data=codes)
     OutgoingMail.objects.update(attempts=3)
     operator.send(f"/admin/cabinet/key/{key.pk}/do/revoke/")
@@ -218,6 +219,6 @@ def test_the_statements_of_the_page_do_not_depend_on_its_rows(operator, alice):
     for _ in range(8):
         key = key_services.key_create(alice).key
         operator.send(f"/admin/cabinet/key/{key.pk}/do/revoke/")
-        outbox.add("account/email/x", ALICE, timedelta(days=1))
+        outbox.add("account/email/account_deleted", ALICE, timedelta(days=1))
         Visitor().log_in(ALICE)
     assert statements() <= before

@@ -4,13 +4,13 @@ import re
 from dataclasses import replace
 
 import pytest
+from allauth.core.context import request_context
 from django.conf import settings
 from django.test import override_settings
-from django.utils import timezone
 
-from readback.cabinet.accounts import mail_rendering, passwords
-from readback.cabinet.models import OutgoingMail
-from readback.cabinet.second_factor import passkeys, totp
+from readback.cabinet.accounts import passwords
+from readback.cabinet.accounts.second_factor import CabinetMFAAdapter
+from readback.cabinet.mail import rendering
 from readback.cabinet.serving import brand, errors
 from readback.config import Config
 from tests.cabinet.owners import account, logged_in
@@ -63,6 +63,13 @@ def test_landing_page_and_cards_have_the_sentence_and_the_picture(branded):
         assert "og:image" not in text_of(Visitor().get("/"))
 
 
+def test_every_page_has_the_notice_also_if_the_database_is_away(branded):
+    link = '<a href="https://status.example.org/" rel="nofollow">'
+    for page in (Visitor().get("/accounts/login/"), errors.server_error(None)):
+        text = page.content.decode()
+        assert f"Closed on &lt;b&gt;Monday&lt;/b&gt;: {link}" in text
+
+
 def test_errors_and_the_pages_for_operators_have_the_name(branded):
     for page in (errors.bad_request(None, None), errors.server_error(None)):
         assert f"<title>{ESCAPED}</title>" in page.content.decode()
@@ -108,22 +115,15 @@ def test_pictures_cannot_run_scripts_and_need_no_session(branded):
 
 def test_mails_have_the_name_the_colour_and_the_footer(branded):
     def mail(language: str):
-        row = OutgoingMail(
-            template="account/email/password_changed",
-            account=account(f"{language}@example.org"),
-            address="alice@example.org",
-            language=language,
-            expires_at=timezone.now(),
-            details={"ip": "192.0.2.1"},
-        )
-        return mail_rendering.render(row)
+        name, details = "account/email/password_changed", {"ip": "192.0.2.1"}
+        return rendering.render(name, "alice@example.org", language, details, "")
 
     english, russian = mail("en"), mail("ru")
     assert english.subject == f"Your {NAME} password has been changed"
     assert russian.subject == f"Пароль в {NAME} изменён"
-    assert english.body.endswith("\n\nAurora Ltd\nRiga & <b>Oslo</b>")
-    assert russian.body.endswith("\n\nООО «Аврора»")
-    html = english.alternatives[0].content
+    assert english.text.endswith("\n\nAurora Ltd\nRiga & <b>Oslo</b>")
+    assert russian.text.endswith("\n\nООО «Аврора»")
+    html = english.html
     assert f">{ESCAPED}</p>" in html
     assert "Aurora Ltd<br>Riga &amp; &lt;b&gt;Oslo&lt;/b&gt;" in html
     assert "background:#7a1f5c" in html and "#0b6e63" not in html
@@ -132,10 +132,13 @@ def test_mails_have_the_name_the_colour_and_the_footer(branded):
 def test_programs_find_the_name(branded):
     text = Visitor().get("/.well-known/security.txt").content.decode()
     assert text.startswith(f"# {NAME}: http://")
+    adapter = CabinetMFAAdapter()
     with override_settings(MFA_TOTP_ISSUER="Aurora (x)"):
-        assert totp.link("a@b", "s").startswith("otpauth://totp/Aurora%20%28x%29")
+        link = adapter.build_totp_url(account("a@example.org"), "s")
+        assert link.startswith("otpauth://totp/Aurora%20%28x%29%3Aa%40example.org?")
     request = Visitor().get("/accounts/login/").wsgi_request
-    assert passkeys._server(request).rp.name == NAME
+    with request_context(request):
+        assert adapter.get_public_key_credential_rp_entity()["name"] == NAME
 
 
 def test_a_password_must_not_be_the_name(database):

@@ -4,13 +4,16 @@ allauth's pages change the e-mail address and the password.
 """
 
 from allauth.account import views as allauth_views
+from allauth.account.adapter import get_adapter
 from allauth.account.decorators import reauthentication_required
 from allauth.account.models import EmailAddress
+from allauth.account.utils import get_next_redirect_url
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils import translation
 from django.utils.translation import gettext as _
 from django.views.decorators.http import (
@@ -21,7 +24,11 @@ from django.views.decorators.http import (
 from django.views.i18n import set_language
 
 from readback.cabinet.accounts import forms, selectors, services, sessions
-from readback.cabinet.serving.visitors import AccountRequest, personal_page
+from readback.cabinet.serving.visitors import (
+    AccountRequest,
+    personal_form,
+    personal_page,
+)
 
 
 @require_safe
@@ -116,3 +123,13 @@ def sessions_end(request: AccountRequest) -> HttpResponse:
     sessions.sessions_end_others(request.user, request.session.session_key)
     messages.success(request, _("All other sessions have ended."))
     return redirect("sessions")
+
+
+@personal_form
+def log_in_again(request: AccountRequest) -> HttpResponse:
+    """Confirm who it is, for an account with neither a password nor a second factor."""
+    path = get_next_redirect_url(request) or reverse("account")
+    if request.method == "POST":
+        get_adapter().logout(request)
+        return redirect(reverse("account_login", query={"next": path}))
+    return render(request, "accounts/log_in_again.html", {"next": path})

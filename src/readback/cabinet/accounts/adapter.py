@@ -1,7 +1,6 @@
 """Our changes to allauth's defaults: client addresses, limits, sessions and e-mails.
 
-The rules for form fields are in `forms.py`; what e-mails say and link to is in
-`mail_rendering.py`.
+The rules for form fields are in `forms.py`; what e-mails say is in `mail/rendering.py`.
 """
 
 from datetime import timedelta
@@ -15,31 +14,43 @@ from allauth.core import context as allauth_context
 from allauth.core.exceptions import ImmediateHttpResponse, ReauthenticationRequired
 from django.conf import settings
 from django.contrib import messages
+from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone, translation
 from django.utils.http import url_has_allowed_host_and_scheme
-from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from readback.cabinet import account_rules
-from readback.cabinet.account_rules import provider_is_only_way, provider_name
+from readback.cabinet.account_rules import provider_is_only_way
 from readback.cabinet.accounts import (
-    invitations,
-    login_limits,
     password_pages,
     selectors,
-    services,
     sessions,
 )
-from readback.cabinet.mail import outbox
+from readback.cabinet.mail import outbox, rendering
 from readback.cabinet.serving import errors, security_log, visitors
 from readback.cabinet.serving.allauth_internals import get_reauthentication_flows
 
 # For how long a mail is worth sending: for as long as a link made at once would work.
 _CONFIRMATION = timedelta(days=settings.ACCOUNT_EMAIL_CONFIRMATION_EXPIRE_DAYS)
 _RESET = timedelta(seconds=settings.PASSWORD_RESET_TIMEOUT)
+# The longest window of the limits on wrong passwords.
+_LOGIN_MINUTES = 5
+
+# Our templates for what allauth reports about second factors.
+_ADDED, _REMOVED = (
+    "account/email/second_factor_added",
+    "account/email/second_factor_removed",
+)
+_FACTOR_NOTICES: dict[str, tuple[str, dict[str, str]]] = {
+    "mfa/email/totp_activated": (_ADDED, {"factor": "app"}),
+    "mfa/email/totp_deactivated": (_REMOVED, {"factor": "app"}),
+    "mfa/email/webauthn_added": (_ADDED, {"factor": "passkey"}),
+    "mfa/email/webauthn_removed": (_REMOVED, {"factor": "passkey"}),
+    "mfa/email/recovery_codes_generated": ("account/email/recovery_codes_created", {}),
+}
 
 
 class CabinetAdapter(DefaultAccountAdapter):
@@ -54,8 +65,12 @@ class CabinetAdapter(DefaultAccountAdapter):
         return visitors.client_address(request)
 
     def is_ajax(self, request: HttpRequest) -> bool:
-        """Return False: always answer with a page, whatever the headers ask for."""
-        return False
+        """Return whether allauth's script asks what to ask the browser for.
+
+        All other answers are pages, whatever the headers ask for.
+        """
+        match = request.resolver_match
+        return match is not None and match.url_name == "mfa_login_webauthn"
 
     def is_safe_url(self, url: str | None) -> bool:
         """Return whether the URL is a path within the cabinet."""
@@ -87,15 +102,19 @@ class CabinetAdapter(DefaultAccountAdapter):
         user.save()
         return user
 
+    def _get_login_attempts_cache_key(
+        self, request: HttpRequest, **credentials: Any
+    ) -> str:
+        """Count for account and network together: nobody elsewhere locks one out."""
+        return f"{visitors.network_of(request)} {credentials.get('email', '')}"
+
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
-        email = credentials.get("email") or ""
-        usage = login_limits.consume(request, email)
-        if usage is None:
+        try:
+            super().pre_authenticate(request, **credentials)
+        except ValidationError:
             security_log.record("login_limited", account=None)
-            minutes = login_limits.minutes_to_wait(request, email)
-            raise ImmediateHttpResponse(errors.too_many_requests(request, minutes))
-        # allauth undoes the count if the password is right.
-        self._login_failed_rl_usage = usage
+            page = errors.too_many_requests(request, _LOGIN_MINUTES)
+            raise ImmediateHttpResponse(page) from None
 
     def authenticate(self, request: HttpRequest, **credentials: Any) -> Any:
         """Authenticate by the account's own address, not by one still unconfirmed."""
@@ -104,28 +123,12 @@ class CabinetAdapter(DefaultAccountAdapter):
         return user if is_own_address else None
 
     def login(self, request: HttpRequest, user: Any) -> None:
-        """Start a session, and delete some of what has expired."""
-        if not selectors.used_provider(request, user):
-            if provider_is_only_way():
-                raise ImmediateHttpResponse(password_pages.no_passwords(request))
-            # Of a login with the provider that was not completed.
-            request.session.pop(sessions.PROVIDER_SESSION, None)
+        """Start a session, by single sign-on if nothing else is allowed."""
+        if provider_is_only_way() and not selectors.used_provider(request, user):
+            raise ImmediateHttpResponse(password_pages.no_passwords(request))
         super().login(request, user)
-        services.expired_delete()
-        invitations.invitation_delete_old()
         sessions.session_record(request)
         sessions.sessions_end_surplus(user.pk)
-
-    def post_login(self, request: HttpRequest, user: Any, **options: Any) -> Any:
-        response = super().post_login(request, user, **options)
-        login_limits.remember_browser(request, response, user.get_username())
-        return response
-
-    def _delete_login_attempts_cached_email(
-        self, request: HttpRequest, **credentials: Any
-    ) -> None:
-        """Forget the attempts after a password reset."""
-        login_limits.clear(request, credentials["email"])
 
     def is_reauthentication_required(self, *, app: str, **kwargs: Any) -> bool:
         """Require a proof unless the login, by any method, is recent.
@@ -146,18 +149,10 @@ class CabinetAdapter(DefaultAccountAdapter):
         return True
 
     def get_reauthentication_methods(self, user: Any) -> list[dict[str, Any]]:
-        """Offer the provider, too; if it is the only way, no password."""
+        """Offer no password if single sign-on is the only way; else a new login."""
         methods = super().get_reauthentication_methods(user)
-        name, is_only_way = provider_name(), provider_is_only_way()
-        if is_only_way:
+        if provider_is_only_way():
             methods = [each for each in methods if each["id"] != "reauthenticate"]
-        if name and user.is_authenticated and selectors.account_is_connected(user):
-            provider = {
-                "id": "single_sign_on",
-                "description": gettext("Log in with %(name)s") % {"name": name},
-                "url": reverse("single_sign_on_again"),
-            }
-            methods = [provider, *methods] if is_only_way else [*methods, provider]
         url = reverse("log_in_again")
         return methods or [{"id": "log_in_again", "url": url, "description": ""}]
 
@@ -168,12 +163,13 @@ class CabinetAdapter(DefaultAccountAdapter):
     ) -> None:
         address = emailconfirmation.email_address
         template = outbox.SIGN_UP_CONFIRMATION if signup else outbox.CONFIRMATION
-        self._add_to_outbox(template, address.email, _CONFIRMATION, address.user)
+        url = rendering.absolute_url("account_confirm_email", key=emailconfirmation.key)
+        self._add_to_outbox(template, address.email, _CONFIRMATION, address.user, url)
 
     def send_password_reset_mail(self, user: Any, email: str, context: Any) -> None:
-        """Queue the mail without the link in the context: it is a secret."""
         security_log.record("password_reset_requested", account=user.pk)
-        self._add_to_outbox(outbox.PASSWORD_RESET, email, _RESET, user)
+        link = selectors.password_reset_link(user)
+        self._add_to_outbox(outbox.PASSWORD_RESET, email, _RESET, user, link)
 
     def send_mail(self, template_prefix: str, email: str, context: Any) -> None:
         """Queue a mail without a secret: the address has an account, or has none."""
@@ -183,23 +179,34 @@ class CabinetAdapter(DefaultAccountAdapter):
         self, template_prefix: str, user: Any, context: Any = None, email: Any = None
     ) -> None:
         """Notify the owner, unless there have been very many notices."""
+        details = context or {}
+        if template_prefix in _FACTOR_NOTICES:
+            template_prefix, details = _FACTOR_NOTICES[template_prefix]
         request, to = allauth_context.request, email or user.get_username()
-        # Mallory could use up the limit to keep the undo link from its reader.
+        # Mallory could use up the limit to keep this one from the old address.
         is_limited = template_prefix != outbox.EMAIL_CHANGED
         if is_limited and not outbox.allow_notice(request, to):
             security_log.record("mail_limited", account=user.pk)
             return
         ip = visitors.client_address(request) if request else ""
+        # A mail about an account that is being deleted must not be deleted with it.
+        owner = None if template_prefix == outbox.ACCOUNT_DELETED else user
         outbox.add(
             template_prefix,
             to,
             outbox.NOTICE_LIFETIME,
-            details={"ip": ip, "account": str(user.pk), **(context or {})},
+            account=owner,
+            details={"ip": ip, **details},
             language=user.language,
         )
 
     def _add_to_outbox(
-        self, template: str, email: str, lifetime: timedelta, account: Any = None
+        self,
+        template: str,
+        email: str,
+        lifetime: timedelta,
+        account: Any = None,
+        link: str = "",
     ) -> None:
         """Add a mail that a visitor asked for, unless there were too many."""
         request = allauth_context.request
@@ -208,4 +215,6 @@ class CabinetAdapter(DefaultAccountAdapter):
             raise ImmediateHttpResponse(errors.too_many_mails(request))
         recipient = account or selectors.account_find(email)
         language = recipient.language if recipient else ""
-        outbox.add(template, email, lifetime, account=account, language=language)
+        outbox.add(
+            template, email, lifetime, account=account, language=language, link=link
+        )

@@ -6,7 +6,6 @@ of a session) and what is about somebody else. A test compares `SECTIONS` with a
 tables that lead to an account, so that none is forgotten.
 """
 
-import json
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -26,21 +25,20 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_GET
 
-from readback.cabinet.accounts import login_limits, selectors
+from readback.cabinet.accounts import selectors
 from readback.cabinet.models import (
-    Invitation,
     JournalEntry,
     Key,
     OutgoingMail,
     Usage,
     User,
 )
-from readback.cabinet.serving import downloads, errors, security_log
+from readback.cabinet.serving import downloads, security_log
 from readback.cabinet.serving.visitors import AccountRequest, personal_page
 
 ACCOUNT_COLUMNS = [
     *("id", "email", "language", "is_active", "is_staff", "is_superuser"),
-    *("date_joined", "last_login", "leave_notice_at"),
+    *("date_joined", "last_login"),
 ]
 _LIMIT = "download_data"
 
@@ -63,21 +61,17 @@ def as_json(account: User) -> Iterator[str]:
         "groups": list(account.groups.values_list("name", flat=True)),
         "user_permissions": list(permissions),
     }
-    yield f'{{"made_at": {_dump(timezone.now())}'
-    yield f',\n"account": {_dump(values)}'
+    yield f'{{"made_at": {downloads.as_json(timezone.now())}'
+    yield f',\n"account": {downloads.as_json(values)}'
     for section in SECTIONS:
         yield f',\n"{section.name}": ['
         separator = "\n"
         for rows in section.find(section.model, account):
             for row in rows.values(*section.columns.split()).iterator():
-                yield f"{separator}{_dump(row)}"
+                yield f"{separator}{downloads.as_json(row)}"
                 separator = ",\n"
         yield "]"
     yield "}\n"
-
-
-def _dump(value: object) -> str:
-    return json.dumps(value, default=downloads.iso, ensure_ascii=False)
 
 
 def _own(model: Any, account: User) -> list[QuerySet[Any]]:
@@ -128,21 +122,9 @@ SECTIONS = (
         _own,
     ),
     Section(
-        "invitations",
-        Invitation,
-        "email created_at expires_at accepted_at",
-        lambda rows, account: [rows.objects.filter(email__in=_addresses(account))],
-    ),
-    Section(
-        "invitations_sent",
-        Invitation,
-        "email created_at expires_at accepted_at",
-        lambda rows, account: [rows.objects.filter(invited_by=account).order_by("pk")],
-    ),
-    Section(
         "mails_waiting",
         OutgoingMail,
-        "template address language created_at expires_at attempts",
+        "template address created_at expires_at attempts",
         lambda rows, account: [
             rows.objects.filter(
                 Q(account=account) | Q(address__in=_addresses(account))
@@ -179,9 +161,8 @@ def page(request: AccountRequest) -> HttpResponse:
 @reauthentication_required
 @gzip_page
 def download(request: AccountRequest) -> HttpResponseBase:
-    if ratelimit.consume_or_429(request, action=_LIMIT, limit_get=True):
-        minutes = login_limits.minutes_until(request, _LIMIT)
-        return errors.too_many_requests(request, minutes)
+    if limited := ratelimit.consume_or_429(request, action=_LIMIT, limit_get=True):
+        return limited
     security_log.record("data_downloaded", account=request.user.pk)
     parts = as_json(request.user)
     response = StreamingHttpResponse(parts, content_type="application/json")

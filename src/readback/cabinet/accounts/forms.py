@@ -206,12 +206,6 @@ class AddEmailForm(NoLabelSuffixForm, allauth_forms.AddEmailForm):
         return _allowed(super().clean_email())
 
 
-class InvitationForm(RelabelledForm, allauth_forms.SetPasswordForm):
-    """Ask an invited person for a password; the address is that of the invitation."""
-
-    _LABELS = {"password1": _("Password")}
-
-
 class ChangePasswordForm(RelabelledForm, allauth_forms.ChangePasswordForm):
     pass
 

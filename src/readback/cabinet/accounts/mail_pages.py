@@ -1,7 +1,7 @@
 """The pages that cause an e-mail, and those that the link in an e-mail opens.
 
 Most are allauth's, with a way to send the e-mail again. What the mails say is in
-`mail_rendering.py`, how many are allowed in `mail/outbox.py`. Opening a link changes
+`mail/rendering.py`, how many are allowed in `mail/outbox.py`. Opening a link changes
 nothing, because mail scanners open links; the button on its page does.
 """
 
@@ -10,38 +10,27 @@ from typing import Any
 
 from allauth.account import views
 from allauth.account.stages import EmailVerificationStage, LoginStageController
-from allauth.account.utils import complete_signup
 from allauth.core import ratelimit
 from django.conf import settings
 from django.contrib import messages
-from django.contrib.auth import logout
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse_lazy
 from django.utils.translation import gettext as _
-from django.views.decorators.cache import never_cache
-from django.views.decorators.debug import sensitive_post_parameters
-from django.views.decorators.http import require_http_methods
 
-from readback.cabinet.accounts import email_changes, invitations
-from readback.cabinet.accounts.forms import InvitationForm, SignupForm
-from readback.cabinet.accounts.services import ServiceError
-from readback.cabinet.models import User
+from readback.cabinet.accounts import selectors
+from readback.cabinet.accounts.forms import SignupForm
 
 # The session's key for the address that asked for a reset.
 RESET_ADDRESS = "reset_address"
-_UNDO_PAGE = "accounts/undo_email_change.html"
 
 
 class SignUpView(views.SignupView):
     def closed(self) -> HttpResponse:
         """Say how to get an account; refuse a form that was open before a restart."""
         is_form = self.request.method == "POST"
-        context = {
-            "is_by_invitation": settings.CONFIG.signup.mode == "invitation",
-            "contact": settings.CONFIG.contact,
-        }
+        context = {"contact": settings.CONFIG.contact}
         return render(
             self.request,
             self.template_name_signup_closed,
@@ -110,7 +99,7 @@ class ConfirmEmailView(views.ConfirmEmailView):
         context: dict[str, Any] = super().get_context_data(**extra)
         if self.object and context["can_confirm"]:
             address = self.object.email_address
-            taken = email_changes.email_is_taken(address.email, address.user)
+            taken = selectors.email_is_taken(address.email, address.user)
             context["can_confirm"] = not taken
         return context
 
@@ -139,58 +128,3 @@ change_email = ChangeEmailView.as_view()
 confirm_email = ConfirmEmailView.as_view()
 confirmation_sent = ConfirmationSentView.as_view()
 reset_password = ResetPasswordView.as_view()
-
-
-@require_http_methods(["GET", "HEAD", "POST"])
-@sensitive_post_parameters("password1")
-@never_cache
-def accept_invitation(request: HttpRequest, token: str) -> Any:
-    invitation = invitations.invitation_of_link(token)
-    if invitation is None:
-        return _does_not_work(request)
-    if request.user.is_authenticated:
-        return render(request, "accounts/invitation_logged_in.html")
-    form = InvitationForm(User(email=invitation.email), request.POST or None)
-    if request.method == "POST":
-        limited = ratelimit.consume_or_429(request, action="signup")
-        if limited:
-            return limited
-        if form.is_valid():
-            password = form.cleaned_data["password1"]
-            try:
-                account = invitations.invitation_accept(invitation, password)
-            except ServiceError:
-                return _does_not_work(request)
-            return complete_signup(request, account, None, None)
-    context = {"email": invitation.email, "form": form}
-    return render(request, "accounts/invitation.html", context)
-
-
-def _does_not_work(request: HttpRequest) -> HttpResponse:
-    """Answer the same whatever the reason, to reveal nothing about the address."""
-    page = "accounts/invitation_does_not_work.html"
-    return render(request, page, status=HTTPStatus.NOT_FOUND)
-
-
-@require_http_methods(["GET", "HEAD", "POST"])
-def undo_email_change(request: HttpRequest, token: str) -> HttpResponse:
-    undo = email_changes.read_undo_token(token)
-    account = undo and User.objects.filter(pk=undo.account).first()
-    if not undo or not account or not email_changes.can_undo(undo, account):
-        return render(request, _UNDO_PAGE)
-    if request.method != "POST":
-        return render(request, _UNDO_PAGE, {"email": undo.email})
-    if limited := ratelimit.consume_or_429(request, action="undo_email_change"):
-        return limited
-    try:
-        account = email_changes.email_change_undo(undo)
-    except email_changes.DeadLinkError:
-        return render(request, _UNDO_PAGE)
-    except email_changes.EmailTakenError:
-        return render(request, _UNDO_PAGE, {"email": undo.email, "is_taken": True})
-    if request.user == account:
-        logout(request)  # the session has ended; this also removes its cookie
-    request.session[RESET_ADDRESS] = undo.email
-    done = _("The change has been undone. A link to set a new password is on its way.")
-    messages.success(request, done)
-    return redirect("account_reset_password_done")

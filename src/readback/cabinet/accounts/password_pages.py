@@ -1,26 +1,11 @@
-"""The pages that ask for a password: what they cost, and when they have no purpose.
-
-Nothing here hashes a password; `passwords.py` says which ones are accepted.
-"""
+"""The pages that have no purpose if single sign-on is the only way to log in."""
 
 from http import HTTPStatus
-from urllib.parse import unquote
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import Resolver404, resolve
 
-# Forms whose answer needs the hash of a password. A test fails if one is missing.
-_HASHING = {
-    "account_signup",
-    "account_invitation",
-    "account_login",
-    "account_reauthenticate",
-    "account_change_password",
-    "account_set_password",
-    "account_reset_password_from_key",
-    "account_delete",
-}
 # The pages that have no purpose if single sign-on is the only way to log in.
 _PASSWORD_PAGES = {
     "account_signup",
@@ -33,11 +18,6 @@ _PASSWORD_PAGES = {
 }
 # These ask for a password beside something else.
 _PASSWORD_FORMS = {"account_login", "account_reauthenticate"}
-
-
-def hashes_password(method: str, path: str) -> bool:
-    """Return whether the answer to a request may need the hash of a password."""
-    return method not in ("GET", "HEAD") and _page_at(unquote(path)) in _HASHING
 
 
 def _page_at(path: str) -> str:

@@ -2,8 +2,10 @@
 
 from typing import Any, NamedTuple
 
+from allauth.account import app_settings
 from allauth.account.authentication import get_authentication_records
 from allauth.account.models import EmailAddress
+from allauth.account.utils import user_pk_to_url_str
 from allauth.mfa.models import Authenticator
 from allauth.socialaccount.models import SocialAccount
 from django.conf import settings
@@ -14,6 +16,7 @@ from django.core.exceptions import ValidationError
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce, Lower
 from django.http import HttpRequest
+from django.urls import reverse
 
 from readback.cabinet.account_rules import normalise
 from readback.cabinet.models import Key, User, key_is_active
@@ -56,6 +59,13 @@ def account_is_unused(account: User) -> bool:
     confirmed = EmailAddress.objects.filter(user=account, verified=True)
     is_used = account.last_login or account.keys.exists() or confirmed.exists()
     return not is_used
+
+
+def email_is_taken(email: str, account: User) -> bool:
+    """Return whether another account has the address, or has confirmed it."""
+    users = User.objects.filter(email=email).exclude(pk=account.pk)
+    confirmed = EmailAddress.objects.filter(email=email, verified=True)
+    return users.exists() or confirmed.exclude(user=account).exists()
 
 
 def confirmed() -> Q:
@@ -107,7 +117,7 @@ def second_factors_of(account: User | AnonymousUser) -> SecondFactors:
     return SecondFactors(
         app=by_kind.get(Authenticator.Type.TOTP),
         passkeys=[row for row in rows if row.type == Authenticator.Type.WEBAUTHN],
-        recovery_codes_left=len(codes.data["digests"]) if codes else 0,
+        recovery_codes_left=len(codes.wrap().get_unused_codes()) if codes else 0,
     )
 
 
@@ -129,3 +139,11 @@ def used_second_factor(request: HttpRequest) -> bool:
     used = [record.get("id") for record in records if record["method"] == "mfa"]
     rows = Authenticator.objects.filter(user_id=request.user.pk, pk__in=used)
     return bool(used) and bool(rows.exists())
+
+
+def password_reset_link(account: User) -> str:
+    """Return a link to set a password, which works once, within an hour."""
+    token = app_settings.PASSWORD_RESET_TOKEN_GENERATOR().make_token(account)
+    pk = user_pk_to_url_str(account)
+    path = reverse("account_reset_password_from_key", args=[pk, token])
+    return f"{settings.CABINET_URL}{path}"

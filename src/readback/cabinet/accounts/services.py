@@ -17,10 +17,12 @@ from readback.cabinet import account_rules
 from readback.cabinet.account_rules import normalise, validate_deliverable
 from readback.cabinet.accounts import selectors, sessions
 from readback.cabinet.mail import notices
-from readback.cabinet.models import LABEL_LENGTH, CacheEntry, Invitation, Key, User
+from readback.cabinet.models import LABEL_LENGTH, CacheEntry, Key, User
 
 # Invisible, and not control characters: many emoji and Persian words contain them.
 _JOINERS = {ord("\N{ZERO WIDTH NON-JOINER}"): "", ord("\N{ZERO WIDTH JOINER}"): ""}
+# Of expired rows that one call deletes.
+_BATCH = 500
 
 
 class ServiceError(Exception):
@@ -91,9 +93,7 @@ def account_confirm(account: User) -> None:
 @transaction.atomic
 def account_activate(account: User) -> None:
     account.is_active = True
-    # A leaver gets a new notice before being deactivated again.
-    account.leave_notice_at = None
-    account.save(update_fields=["is_active", "leave_notice_at"])
+    account.save(update_fields=["is_active"])
     notices.record("account_activated", account=account.pk)
 
 
@@ -133,7 +133,6 @@ def account_delete(account: User) -> None:
     # The order is fixed, so that two deletions cannot deadlock.
     locked_keys = Key.objects.select_for_update().filter(owner=account).order_by("pk")
     list(locked_keys.values_list("pk"))
-    Invitation.objects.filter(email=account.email).exclude(accepted_at=None).delete()
     notices.notify("account_deleted", account)
     account.delete()
 
@@ -160,20 +159,21 @@ def account_discard_unused(email: str) -> bool:
     return True
 
 
-def expired_delete() -> None:
-    """Delete some expired rows; called at each login, so that none accumulate.
+def expired_delete() -> bool:
+    """Delete expired sessions and counts; return whether there may be more.
 
-    The counts of the limits contain network addresses.
+    The sender of each worker calls it. The counts of the limits contain addresses.
     """
-    now = timezone.now()
-    for expired, order, most in (
-        (Session.objects.filter(expire_date__lt=now), "expire_date", 100),
-        (sessions.expired_rows(), "pk", 100),
-        # A login leaves about ten.
-        (CacheEntry.objects.filter(expires__lt=now), "expires", 1000),
+    now, is_more = timezone.now(), False
+    for expired, order in (
+        (Session.objects.filter(expire_date__lt=now), "expire_date"),
+        (sessions.expired_rows(), "pk"),
+        (CacheEntry.objects.filter(expires__lt=now), "expires"),
     ):
-        oldest = expired.order_by(order).values("pk")[:most]
+        oldest = list(expired.order_by(order).values_list("pk", flat=True)[:_BATCH])
         expired.model._default_manager.filter(pk__in=oldest).delete()
+        is_more = is_more or len(oldest) == _BATCH
+    return is_more
 
 
 def account_lock(account: User) -> User:

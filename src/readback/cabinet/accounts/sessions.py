@@ -6,7 +6,6 @@ Of what a browser sends, only its name and that of its system are stored.
 """
 
 from datetime import timedelta
-from hashlib import sha256
 
 from allauth.usersessions.models import UserSession
 from django.conf import settings
@@ -24,9 +23,6 @@ from readback.client_address import shorten
 # The session's keys for the time of the login, and for its id in the table.
 SESSION_STARTED = "began"
 _LISTED = "listed"
-# The same for the session at the provider that the login was part of: see
-# `provider_session`.
-PROVIDER_SESSION = "sid"
 # Each login ends the oldest sessions beyond this number, so that a program that logs in
 # again and again does not make the list endless.
 MAX_SESSIONS = 50
@@ -68,8 +64,6 @@ def session_record(request: HttpRequest) -> None:
     network = shorten(visitors.client_address(request))
     # A name that is not known is empty.
     data = {"name": _first(_BROWSERS, agent), "system": _first(_SYSTEMS, agent)}
-    if PROVIDER_SESSION in session:
-        data["sid"] = session[PROVIDER_SESSION]
     values = {
         "session_key": session.session_key,
         # The network alone, because the page shows no more of it.
@@ -86,11 +80,6 @@ def session_record(request: HttpRequest) -> None:
             defaults={"user": request.user, "user_agent": "", **values},
         )
     session[_LISTED] = session.session_key
-
-
-def provider_session(sid: str) -> str:
-    """Return what is stored of the name that the provider has for a session."""
-    return sha256(sid.encode()).hexdigest()[:32]
 
 
 def sessions_of(account: User) -> list[UserSession]:

@@ -7,7 +7,14 @@ from functools import partial
 from typing import Any
 
 from allauth.account import signals
-from allauth.mfa.signals import authenticator_used
+from allauth.mfa.models import Authenticator
+from allauth.mfa.signals import (
+    authentication_failed,
+    authenticator_added,
+    authenticator_removed,
+    authenticator_reset,
+    authenticator_used,
+)
 from allauth.usersessions.models import UserSession
 from django.contrib.auth.signals import user_logged_out, user_login_failed
 from django.db import transaction
@@ -15,8 +22,10 @@ from django.dispatch import receiver
 from django.http import HttpRequest
 
 from readback.cabinet.accounts import selectors, sessions
+from readback.cabinet.mail import notices
 from readback.cabinet.models import User
 from readback.cabinet.serving import security_log
+from readback.cabinet.serving.allauth_internals import record_authentication
 
 
 @receiver(signals.user_signed_up)
@@ -75,6 +84,34 @@ def _email_changed(user: User, from_email_address: Any, **_: Any) -> None:
         security_log.record("email_changed", account=user.pk)
 
 
+@receiver(authenticator_added)
+@receiver(authenticator_removed)
+@receiver(authenticator_reset)
+def _second_factor_changed(
+    signal: Any, request: HttpRequest, user: User, authenticator: Any, **_: Any
+) -> None:
+    codes = authenticator.type == Authenticator.Type.RECOVERY_CODES
+    if signal is authenticator_reset:
+        security_log.record("recovery_codes_created", account=user.pk)
+    elif not codes and signal is authenticator_removed:
+        security_log.record("second_factor_removed", account=user.pk)
+    elif not codes:
+        security_log.record("second_factor_added", account=user.pk)
+        # The browser has just proved that it has the factor.
+        record_authentication(
+            request, user, "mfa", id=authenticator.pk, type=authenticator.type
+        )
+
+
 @receiver(authenticator_used)
-def _second_factor_used(user: User, **_: Any) -> None:
+def _second_factor_used(user: User, authenticator: Any, **_: Any) -> None:
     security_log.record("second_factor_used", account=user.pk)
+    if authenticator.type == Authenticator.Type.RECOVERY_CODES:
+        authenticator.refresh_from_db(fields=["data"])
+        left = len(authenticator.wrap().get_unused_codes())
+        notices.notify("recovery_code_used", user, left=str(left))
+
+
+@receiver(authentication_failed)
+def _second_factor_failed(user: User, **_: Any) -> None:
+    security_log.record("second_factor_failed", account=user.pk)

@@ -1,19 +1,16 @@
-"""The journal of a key as its owner reads it: the filters, and the files to download.
+"""The journal of a key as its owner reads it, with its filters.
 
 Programs are recognised in Python, so the filters work on rows and not in the database.
-That is cheap: a key has at most 2 × JOURNAL_ROWS of them. A file has no more than the
-journal has, and docs/cabinet.md documents its columns.
+That is cheap: a key has at most 2 × JOURNAL_ROWS of them.
 """
 
 from collections import Counter
 from collections.abc import Mapping
-from operator import attrgetter
 from typing import NamedTuple
 from urllib.parse import urlencode
 
 from readback.cabinet.keys import selectors
 from readback.cabinet.models import CODE_LENGTH, JournalEntry, Key
-from readback.cabinet.serving import downloads
 from readback.contract import JOURNAL_USER_AGENT_LENGTH
 from readback.programs import Program
 
@@ -106,18 +103,3 @@ def _options(counts: Counter[str], chosen: str) -> list[tuple[str, int]]:
     if chosen and chosen not in dict(options):
         options.append((chosen, counts[chosen]))
     return options
-
-
-def _same(*names: str) -> downloads.Columns:
-    return {name: attrgetter(name) for name in names}
-
-
-# Of a file.
-COLUMNS: downloads.Columns = {
-    "time": lambda entry: downloads.iso(entry.at),
-    "outcome": lambda entry: ACCEPTED if entry.accepted else REFUSED,
-    **_same("endpoint", "status", "code", "detail", "differences"),
-    "program": lambda entry: entry.recognised.name if entry.recognised else "",
-    **_same("user_agent", "client_address"),
-    **_same("request_bytes", "answer_bytes", "requests"),
-}

@@ -18,7 +18,6 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.text import slugify
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
@@ -38,7 +37,7 @@ from readback.cabinet.keys import (
 from readback.cabinet.keys.selectors import owned_key
 from readback.cabinet.keys.send_test import PROGRAM
 from readback.cabinet.models import Key
-from readback.cabinet.serving import downloads, shown_once, visitors
+from readback.cabinet.serving import shown_once, visitors
 from readback.cabinet.serving.visitors import (
     AccountRequest,
     personal_form,
@@ -216,13 +215,20 @@ def clear_journal(request: AccountRequest, key_id: int) -> HttpResponse:
 
 def _activity(request: AccountRequest, key: Key) -> dict[str, object]:
     now, counts = timezone.now(), selectors.usage_of(key, _DAYS)
-    charts = [chart.last_day(counts, now), chart.last_month(counts, now)]
     chosen = journal.JournalFilter.from_query(request.GET)
     filtered = journal.read(key, chosen)
+    charts = [chart.last_day(counts, now), chart.last_month(counts, now)]
+    refused = (entry for entry in filtered.entries if not entry.accepted)
+    newest = next(refused, None)
+    card = refusals.explain(newest) if newest else None
     rows = Paginator(filtered.rows, _ROWS_PER_PAGE).get_page(request.GET.get("page"))
     return {
         "key": key,
-        "charts": charts,
+        "chart": charts[0],
+        "month": charts[1],
+        # The newest refusal; rows of the journal with the same remedy link to it.
+        "card": card,
+        "has_filters": len(filtered.entries) > _ROWS_PER_PAGE or bool(chosen.query()),
         "journal": filtered,
         "journal_rows": JOURNAL_ROWS,
         "rows": rows,
@@ -231,34 +237,19 @@ def _activity(request: AccountRequest, key: Key) -> dict[str, object]:
             "all": chosen._replace(outcome="").query(),
             journal.ACCEPTED: chosen._replace(outcome=journal.ACCEPTED).query(),
             journal.REFUSED: chosen._replace(outcome=journal.REFUSED).query(),
-            "export": chosen.query(),
+            "chosen": chosen.query(),
             "newer": chosen.query(rows.number - 1),
             "shown": chosen.query(rows.number),
             "older": chosen.query(rows.number + 1),
         },
         # Called by the template: most polls find nothing new and render nothing.
-        "explained": partial(refusals.explain_all, rows),
-        "differences": partial(refusals.count_differences, filtered.entries),
+        "explained": partial(refusals.explain_all, rows, card),
         "version": live_parts.version_of(
             charts,
             (filtered.codes, filtered.programs),
             [entry.pk for entry in rows],
         ),
     }
-
-
-@personal_page
-def export(request: AccountRequest, key_id: int, extension: str) -> HttpResponse:
-    """Return all rows that match the filter in the URL, not only those of a page."""
-    key = owned_key(request, key_id)
-    chosen = journal.JournalFilter.from_query(request.GET)
-    rows = journal.read(key, chosen).rows
-    lines = downloads.lines(extension, journal.COLUMNS, rows)
-    response = HttpResponse(lines, downloads.MEDIA_TYPES[extension])
-    # Letters, digits and hyphens, whatever the key is called.
-    parts = filter(None, ("journal", slugify(key.label), key.last_four))
-    downloads.name_file(response, "-".join(parts), extension)
-    return response
 
 
 def _show_once(request: HttpRequest, new: services.NewKey) -> HttpResponse:
@@ -290,8 +281,8 @@ def new_key(request: AccountRequest, key_id: int) -> HttpResponse:
         "replaced": selectors.key_replaced_by(key),
         "test": test,
         "model": MODEL,
-        "snippets": snippets.filled(base_url, text),
-        "settings": snippets.dialogue(base_url, text),
+        "snippets": snippets.filled(base_url, text, snippets.FIRST),
+        "settings": snippets.dialogue(base_url),
         **snippets.probe_offer(),
         **_latest_request(request, key),
     }

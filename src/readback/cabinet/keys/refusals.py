@@ -6,7 +6,6 @@ of the pages, with the English sentence as the key; so is what to set in a progr
 detail and the names of settings are shown as they are.
 """
 
-from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -25,8 +24,6 @@ _CODES = list(REFUSALS)
 _READABLE = _CODES[
     _CODES.index("unknown_field") : _CODES.index("invalid_max_tokens") + 1
 ]
-
-_DIFFERENCES_SHOWN = 12
 
 
 class Change(NamedTuple):
@@ -58,6 +55,8 @@ class ExplainedEntry(NamedTuple):
     finding: str = ""
     # Whether the refusal above it, in a list, has the same remedy or finding.
     repeats_remedy: bool = False
+    # Whether the card above the list has the same remedy.
+    is_on_card: bool = False
     repeats_finding: bool = False
 
     @property
@@ -101,13 +100,16 @@ def explain(entry: JournalEntry) -> ExplainedEntry:
     )
 
 
-def explain_all(entries: Iterable[JournalEntry]) -> list[ExplainedEntry]:
-    """Explain the rows of a list, and mark what the refusal above has said."""
-    explained, above = [], None
+def explain_all(
+    entries: Iterable[JournalEntry], card: ExplainedEntry | None
+) -> list[ExplainedEntry]:
+    """Explain the rows of a list, and mark what the card or the row above has said."""
+    explained, above = [], card
     for row in map(explain, entries):
         shown = row
         if above is not None and row.hint:
             shown = row._replace(
+                is_on_card=card is not None and row.remedy == card.remedy,
                 repeats_remedy=row.remedy == above.remedy,
                 repeats_finding=row.finding == above.finding,
             )
@@ -131,29 +133,6 @@ def changes(ids: Iterable[str], program: Program | None) -> tuple[Change, ...]:
         Change(advice, together, switch, is_impossible)
         for (advice, switch, is_impossible), together in found.items()
     )
-
-
-def count_differences(entries: Iterable[JournalEntry]) -> list[dict[str, object]]:
-    """Return how often each difference occurs, the most frequent first."""
-    counts: Counter[str] = Counter()
-    program: dict[str, Program | None] = {}
-    for entry in entries:
-        for difference in entry.differences.split():
-            counts[difference] += entry.requests
-            # The entries are sorted, the newest first.
-            program.setdefault(difference, entry.recognised)
-    top = max(counts.values(), default=0)
-    return [
-        {
-            "change": changes([difference], program[difference])[0],
-            # The program that has sent it last.
-            "program": program[difference],
-            "requests": requests,
-            # Compared with the most frequent difference.
-            "percent": round(requests / top * 100),
-        }
-        for difference, requests in counts.most_common(_DIFFERENCES_SHOWN)
-    ]
 
 
 def advice(difference: str) -> str:

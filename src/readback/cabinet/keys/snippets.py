@@ -4,6 +4,7 @@ Each file in snippets/ is one way to connect, with the placeholders <BASE_URL>,
 <API_KEY> and <MODEL>. Pages show the files filled in, and a test runs each of them.
 """
 
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from shlex import quote
@@ -29,6 +30,8 @@ NAMES = {
     "ai-sdk.mjs": "Node: Vercel AI SDK",
 }
 DIALOGUE = "settings.txt"
+# On the page of a new key; docs/connect has all of them.
+FIRST = ("curl.sh", "openai.py", "openai.mjs")
 
 
 class Snippet(NamedTuple):
@@ -42,17 +45,20 @@ class Setting(NamedTuple):
     value: str
 
 
-def filled(base_url: str, api_key: str) -> list[Snippet]:
-    """Return every program with the address and the key filled in."""
+def filled(
+    base_url: str, api_key: str, files: Iterable[str] = tuple(NAMES)
+) -> list[Snippet]:
+    """Return programs with the address and the key filled in."""
     return [
-        Snippet(name, file, _fill(file, base_url, api_key))
-        for file, name in NAMES.items()
+        Snippet(NAMES[file], file, _fill(file, base_url, api_key)) for file in files
     ]
 
 
-def dialogue(base_url: str, api_key: str) -> list[Setting]:
-    lines = _fill(DIALOGUE, base_url, api_key).splitlines()
-    return [Setting(*line.split(": ", 1)) for line in lines]
+def dialogue(base_url: str) -> list[Setting]:
+    """Return what a settings dialogue asks for beside the key."""
+    lines = _fill(DIALOGUE, base_url, "").splitlines()
+    settings = (Setting(*line.split(":", 1)) for line in lines)
+    return [Setting(name, value.strip()) for name, value in settings if value.strip()]
 
 
 def _fill(file: str, base_url: str, api_key: str) -> str:

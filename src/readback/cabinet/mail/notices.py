@@ -64,22 +64,6 @@ def key_rotated(old: Key, new: Key) -> None:
     _mail("key_rotated", old.owner, details | {"key_id": str(new.pk)})
 
 
-def account_leaves(account: User, ends: datetime, lifetime: timedelta) -> None:
-    record("leaver_told", account=account.pk)
-    details = {"ends": _moment(ends), "provider": settings.CONFIG.oidc_name}
-    to = account.email
-    outbox.add(outbox.ACCOUNT_LEAVES, to, lifetime, account=account, details=details)
-
-
-def email_change_undone(account: User, removed: str) -> None:
-    """Send the link for a new password; tell the other mailbox that it is over."""
-    record("email_change_undone", account=account.pk)
-    # Without a limit: nobody must be able to use it up before the owner comes back.
-    lifetime = timedelta(seconds=settings.PASSWORD_RESET_TIMEOUT)
-    outbox.add(outbox.PASSWORD_RESET, account.email, lifetime, account=account)
-    _mail("email_change_undone", account, {}, to=removed)
-
-
 def _describe(key: Key) -> str:
     return f"{key} ({key.name})" if key.label else str(key)
 
@@ -89,14 +73,14 @@ def _moment(at: datetime | None) -> str:
     return f"{at.astimezone(UTC):%Y-%m-%d %H:%M}" if at else ""
 
 
-def _mail(name: str, owner: User, details: dict[str, str], *, to: str = "") -> None:
+def _mail(name: str, owner: User, details: dict[str, str]) -> None:
     # Without a mail server, e-mails are printed to the terminal. That is where users of
     # the pages look for them, but a command must print only its own output.
     if context.request is None and not settings.CONFIG.smtp_url:
         return
     adapter = get_adapter(context.request)
     adapter.send_notification_mail(
-        f"account/email/{name}", owner, details, email=to or owner.email
+        f"account/email/{name}", owner, details, email=owner.email
     )
 
 

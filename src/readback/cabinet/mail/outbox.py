@@ -4,7 +4,8 @@ Each worker of the cabinet has a sender. It starts after gunicorn has forked the
 because threads do not survive a fork. Any number may run, on any number of machines: a
 sender claims a mail by moving its due time into the future, so if it dies, the mail
 becomes due again. Now and then it also does what its caller wants to be done then, such
-as to add reminders. Nothing here knows what a mail says.
+as to add reminders. Subject and texts are rendered when a mail is added, and stored
+sealed, because a link to set a password is as good as the password.
 
 Mails are limited per mailbox, per sender, and for both together. Those that anyone can
 ask for are counted apart from notices to the owner of an account: otherwise, a stranger
@@ -12,6 +13,7 @@ who asks for many could keep a notice from being sent. The counts do not depend 
 whether an account exists. The numbers are in the settings.
 """
 
+import json
 import logging
 import random
 import smtplib
@@ -29,21 +31,22 @@ from django.http import HttpRequest
 from django.utils import timezone, translation
 
 from readback import logs
+from readback.cabinet.mail import rendering
 from readback.cabinet.models import MailOutcome, MailTotal, OutgoingMail, User
-from readback.cabinet.serving import allauth_internals
+from readback.cabinet.serving.sealing import InvalidToken, seal, unseal
+from readback.cabinet.serving.visitors import network_of
 
-# Templates of mails that something else depends on. The path of a template is stored
-# with its row, so a mail that waits during an upgrade needs it to stay the same.
+# Templates of mails that something else depends on.
 CONFIRMATION = "account/email/email_confirmation"
 SIGN_UP_CONFIRMATION = "account/email/email_confirmation_signup"
 PASSWORD_RESET = "account/email/password_reset_key"
+ACCOUNT_DELETED = "account/email/account_deleted"
 EMAIL_CHANGED = "account/email/email_changed"
 INVITATION = "account/email/invitation"
 KEY_EXPIRES = "account/email/key_expires"
-ACCOUNT_LEAVES = "account/email/account_leaves"
 # For how long a notice is worth sending.
 NOTICE_LIFETIME = timedelta(days=3)
-# Longer than a sender works on one mail: see the times in `backends.py`.
+# Longer than a sender usually works on one mail.
 CLAIM_TIME = timedelta(seconds=60)
 
 # How often to look for mails that another process has added, or that are due again.
@@ -60,8 +63,6 @@ _log = logging.getLogger("readback.cabinet.mail_sender")
 # Set when this process has added a mail, so that its sender need not poll for it.
 added = Event()
 
-# Returns a mail as its reader gets it, or None if it would be of no use any more.
-Render = Callable[[OutgoingMail], EmailMultiAlternatives | None]
 # Does what is due; returns whether there may be more.
 Round = Callable[[], bool]
 
@@ -81,19 +82,22 @@ def add(
     account: User | None = None,
     details: Mapping[str, str] | None = None,
     language: str = "",
+    link: str = "",
 ) -> None:
     """Add a mail, as part of the current transaction if there is one.
 
     Without a language it is in that of the account, or else of the current page.
+    Without a link its button leads to the page that suits the template.
     """
     if account:
         language = language or account.language
+    language = language or translation.get_language() or "en"
+    rendered = rendering.render(template, address, language, details or {}, link)
     OutgoingMail.objects.create(
         template=template,
         account=account,
         address=address,
-        language=language or translation.get_language() or "en",
-        details=dict(details or {}),
+        sealed=seal(json.dumps(rendered)),
         expires_at=timezone.now() + lifetime,
     )
     transaction.on_commit(added.set)
@@ -150,8 +154,7 @@ def _due() -> QuerySet[OutgoingMail]:
 def allow_request(request: HttpRequest, address: str) -> bool:
     """Count a mail that a visitor asks for; return whether it may be sent."""
     to, is_account = mailbox(address), request.user.is_authenticated
-    network = allauth_internals.ratelimit.get_ip(request)
-    sender = f"account {request.user.pk}" if is_account else network
+    sender = f"account {request.user.pk}" if is_account else network_of(request)
     by = "mail_by_account" if is_account else "mail_by_address"
     return (
         ratelimit.consume(request, action="mail_by_and_to", key=f"{sender} {to}")
@@ -179,9 +182,8 @@ def mailbox(address: str) -> str:
 class Sender(Thread):
     """Sends one mail after the other. While the server fails, it pauses in between."""
 
-    def __init__(self, render: Render, *rounds: Round) -> None:
+    def __init__(self, *rounds: Round) -> None:
         super().__init__(name="mail-sender", daemon=True)
-        self._render = render
         self._rounds = rounds
         self._stopping = Event()
         self._failures = 0
@@ -223,21 +225,25 @@ class Sender(Thread):
         if now >= self._next_reminders:
             # Before anything can fail, so that an error does not keep mails waiting.
             self._next_reminders = now + REMINDER_SECONDS
-            # Each of them, so that none waits until another has nothing left to do.
-            backlogs = [is_more() for is_more in self._rounds]
-            if any(backlogs):
+            # Each of them gets its turn, whatever the others have left to do.
+            more = [do_round() for do_round in self._rounds]
+            if any(more):
                 self._next_reminders = now
 
     def _send(self, mail: OutgoingMail) -> None:
         if mail.expires_at <= timezone.now():
             _drop(mail, MailOutcome.EXPIRED, "it waited too long")
             return
-        rendered = self._render(mail)
-        if rendered is None:
-            finish(mail, MailOutcome.UNNEEDED)
-            return
         try:
-            rendered.send()
+            subject, text, html = json.loads(unseal(mail.sealed))
+        except InvalidToken:
+            reason = "it was sealed with another READBACK_SECRET_KEY"
+            _drop(mail, MailOutcome.EXPIRED, reason)
+            return
+        message = EmailMultiAlternatives(subject, text, to=[mail.address])
+        message.attach_alternative(html, "text/html")
+        try:
+            message.send()
         except (smtplib.SMTPRecipientsRefused, smtplib.SMTPDataError) as refusal:
             code = _code(refusal)
             if code >= 500:
@@ -268,8 +274,8 @@ def _code(refusal: smtplib.SMTPRecipientsRefused | smtplib.SMTPDataError) -> int
 
 def _drop(mail: OutgoingMail, outcome: MailOutcome, reason: str) -> None:
     finish(mail, outcome)
-    # By its id, operators find the account; invitations have none.
-    account = mail.account_id or mail.details.get("account", "none")
+    # By its id, operators find the account; some addresses have none.
+    account = mail.account_id or "none"
     _log.error("Dropped mail %s of account %s: %s.", mail, account, reason)
 
 

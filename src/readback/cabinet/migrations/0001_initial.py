@@ -1,10 +1,18 @@
 """All tables of the cabinet, as `readback.api.data.store` knows them."""
 
+from secrets import token_bytes
+from typing import Any
+
 import django.db.models.deletion
 import django.db.models.functions.text
 import django.utils.timezone
 from django.conf import settings
 from django.db import migrations, models
+
+
+def make_network_key(apps: Any, editor: Any) -> None:
+    """Make the key once, so that all processes hash addresses with the same one."""
+    apps.get_model("cabinet", "NetworkKey").objects.create(key=token_bytes(32))
 
 
 class Migration(migrations.Migration):
@@ -50,6 +58,46 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name="LastBackup",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
+                ("at", models.DateTimeField()),
+            ],
+        ),
+        migrations.CreateModel(
+            name="MailTotal",
+            fields=[
+                (
+                    "outcome",
+                    models.CharField(max_length=10, primary_key=True, serialize=False),
+                ),
+                ("mails", models.BigIntegerField(default=0)),
+            ],
+        ),
+        migrations.CreateModel(
+            name="NetworkKey",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
+                ("key", models.BinaryField(max_length=32)),
+            ],
+        ),
+        migrations.CreateModel(
             name="User",
             fields=[
                 (
@@ -72,25 +120,39 @@ class Migration(migrations.Migration):
                     "is_superuser",
                     models.BooleanField(
                         default=False,
-                        help_text="Designates that this user has all permissions "
-                        "without explicitly assigning them.",
+                        help_text=(
+                            "Designates that this user has all "
+                            "permissions without explicitly assigning them."
+                        ),
                         verbose_name="superuser status",
                     ),
                 ),
-                ("email", models.EmailField(max_length=254, unique=True)),
-                ("is_active", models.BooleanField(default=True)),
-                ("is_staff", models.BooleanField(default=False)),
+                (
+                    "email",
+                    models.EmailField(
+                        max_length=254, unique=True, verbose_name="e-mail address"
+                    ),
+                ),
+                ("is_active", models.BooleanField(default=True, verbose_name="active")),
+                (
+                    "is_staff",
+                    models.BooleanField(default=False, verbose_name="operator"),
+                ),
                 (
                     "date_joined",
-                    models.DateTimeField(default=django.utils.timezone.now),
+                    models.DateTimeField(
+                        default=django.utils.timezone.now, verbose_name="joined"
+                    ),
                 ),
                 ("language", models.CharField(blank=True, default="", max_length=2)),
                 (
                     "groups",
                     models.ManyToManyField(
                         blank=True,
-                        help_text="The groups this user belongs to. A user will get "
-                        "all permissions granted to each of their groups.",
+                        help_text=(
+                            "The groups this user belongs to. A user will get all "
+                            "permissions granted to each of their groups."
+                        ),
                         related_name="user_set",
                         related_query_name="user",
                         to="auth.group",
@@ -109,6 +171,10 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "verbose_name": "account",
+                "verbose_name_plural": "accounts",
+            },
         ),
         migrations.CreateModel(
             name="Key",
@@ -122,22 +188,65 @@ class Migration(migrations.Migration):
                         verbose_name="ID",
                     ),
                 ),
-                ("label", models.CharField(blank=True, default="", max_length=60)),
+                (
+                    "label",
+                    models.CharField(
+                        blank=True, default="", max_length=60, verbose_name="name"
+                    ),
+                ),
                 ("digest", models.BinaryField(max_length=32, unique=True)),
                 ("last_four", models.CharField(max_length=4)),
-                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
-                ("expires_at", models.DateTimeField(blank=True, null=True)),
-                ("revoked_at", models.DateTimeField(blank=True, null=True)),
-                ("last_used_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "created_at",
+                    models.DateTimeField(
+                        default=django.utils.timezone.now, verbose_name="created"
+                    ),
+                ),
+                (
+                    "expires_at",
+                    models.DateTimeField(blank=True, null=True, verbose_name="expires"),
+                ),
+                (
+                    "revoked_at",
+                    models.DateTimeField(blank=True, null=True, verbose_name="revoked"),
+                ),
+                ("reminded_at", models.DateTimeField(editable=False, null=True)),
+                (
+                    "last_used_at",
+                    models.DateTimeField(
+                        blank=True, null=True, verbose_name="last used"
+                    ),
+                ),
+                (
+                    "explains_refusals",
+                    models.BooleanField(db_default=False, default=False),
+                ),
+                ("last_created", models.BigIntegerField(editable=False, null=True)),
                 (
                     "owner",
                     models.ForeignKey(
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="keys",
                         to=settings.AUTH_USER_MODEL,
+                        verbose_name="owner",
+                    ),
+                ),
+                (
+                    "replaced_by",
+                    models.ForeignKey(
+                        editable=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to="cabinet.key",
+                        verbose_name="new key",
                     ),
                 ),
             ],
+            options={
+                "verbose_name": "key",
+                "verbose_name_plural": "keys",
+            },
         ),
         migrations.CreateModel(
             name="JournalEntry",
@@ -166,7 +275,13 @@ class Migration(migrations.Migration):
                 ),
                 ("status", models.SmallIntegerField()),
                 ("code", models.CharField(blank=True, default="", max_length=40)),
-                ("detail", models.CharField(blank=True, default="", max_length=400)),
+                ("detail", models.CharField(blank=True, default="", max_length=1000)),
+                (
+                    "differences",
+                    models.CharField(
+                        blank=True, db_default="", default="", max_length=400
+                    ),
+                ),
                 ("request_bytes", models.IntegerField(default=0)),
                 ("answer_bytes", models.IntegerField(default=0)),
                 ("user_agent", models.CharField(blank=True, default="", max_length=80)),
@@ -187,6 +302,77 @@ class Migration(migrations.Migration):
             ],
             options={
                 "verbose_name_plural": "journal entries",
+            },
+        ),
+        migrations.CreateModel(
+            name="OutgoingMail",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
+                ("template", models.CharField(max_length=60)),
+                ("address", models.EmailField(max_length=254)),
+                ("sealed", models.TextField()),
+                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
+                (
+                    "due_at",
+                    models.DateTimeField(
+                        db_index=True, default=django.utils.timezone.now
+                    ),
+                ),
+                ("expires_at", models.DateTimeField()),
+                ("attempts", models.PositiveIntegerField(default=0)),
+                (
+                    "account",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+            ],
+        ),
+        migrations.CreateModel(
+            name="UnmatchedRequest",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
+                ("network", models.BinaryField(max_length=16)),
+                ("at", models.DateTimeField(db_index=True)),
+                (
+                    "endpoint",
+                    models.CharField(
+                        choices=[
+                            ("models", "models"),
+                            ("chat", "chat"),
+                            ("other", "other"),
+                        ],
+                        max_length=8,
+                    ),
+                ),
+                ("code", models.CharField(max_length=40)),
+                ("detail", models.CharField(blank=True, default="", max_length=1000)),
+                ("user_agent", models.CharField(blank=True, default="", max_length=80)),
+                ("requests", models.BigIntegerField(default=1)),
+            ],
+            options={
+                "indexes": [
+                    models.Index(fields=["network", "id"], name="cabinet_unmatched")
+                ],
             },
         ),
         migrations.CreateModel(
@@ -237,10 +423,26 @@ class Migration(migrations.Migration):
             ),
         ),
         migrations.AddIndex(
+            model_name="key",
+            index=models.Index(
+                condition=models.Q(("expires_at__isnull", False), ("revoked_at", None)),
+                fields=["expires_at"],
+                name="cabinet_key_expiry",
+            ),
+        ),
+        migrations.AddIndex(
             model_name="journalentry",
             index=models.Index(
                 fields=["key", "accepted", "id"], name="cabinet_journal_last"
             ),
+        ),
+        migrations.AddIndex(
+            model_name="journalentry",
+            index=models.Index(fields=["at"], name="cabinet_journal_at"),
+        ),
+        migrations.AddIndex(
+            model_name="usage",
+            index=models.Index(fields=["hour"], name="cabinet_usage_hour"),
         ),
         migrations.AddConstraint(
             model_name="usage",
@@ -248,4 +450,5 @@ class Migration(migrations.Migration):
                 fields=("key", "hour", "endpoint", "code"), name="cabinet_usage_cell"
             ),
         ),
+        migrations.RunPython(make_network_key, migrations.RunPython.noop),
     ]

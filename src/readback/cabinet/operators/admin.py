@@ -1,40 +1,41 @@
-"""The operators' lists: accounts, keys, usage, journal, invitations, audit trail.
+"""The operators' lists: accounts, keys and the audit trail; and how they invite people.
 
 Django's admin, read-only: changes are made by actions, which call a service and write
 an entry to the audit trail. No column holds a key, so no page here can show one.
 """
 
+from functools import partial
 from typing import Any
 
 from allauth.account.decorators import reauthentication_required
 from allauth.socialaccount.models import SocialAccount
+from django import forms
 from django.contrib import admin
 from django.contrib.admin.models import LogEntry
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.db.models import Q, QuerySet, Sum
-from django.http import Http404, HttpRequest, StreamingHttpResponse
-from django.http.response import HttpResponseBase
+from django.http import Http404, HttpRequest, HttpResponse
 from django.template.defaultfilters import yesno
 from django.template.loader import render_to_string
 from django.template.response import TemplateResponse
-from django.urls import path, reverse
+from django.urls import reverse
 from django.utils.decorators import method_decorator
 from django.utils.formats import number_format
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.text import format_lazy
+from django.utils.translation import gettext, gettext_noop
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import gettext_noop
 
+from readback.cabinet.accounts import invitations, second_factor, single_sign_on
 from readback.cabinet.accounts import selectors as account_selectors
 from readback.cabinet.accounts import services as account_services
 from readback.cabinet.accounts import sessions as account_sessions
+from readback.cabinet.accounts.forms import NoLabelSuffixForm, service_errors
 from readback.cabinet.keys import selectors as key_selectors
 from readback.cabinet.keys import services as key_services
 from readback.cabinet.models import (
-    Announcement,
-    Invitation,
-    JournalEntry,
     Key,
     OutgoingMail,
     Usage,
@@ -43,17 +44,25 @@ from readback.cabinet.models import (
 from readback.cabinet.operators import admin_site as filters
 from readback.cabinet.operators import audit, template_filters
 from readback.cabinet.operators.admin_site import Operation, OperatorSite, ReadOnlyAdmin
-from readback.cabinet.operators.messages import AnnouncementAdmin, InvitationAdmin
-from readback.cabinet.second_factor import services as second_factor_services
-from readback.cabinet.serving import downloads
-from readback.cabinet.single_sign_on import services as single_sign_on_services
 
 # Of each list on the page of an account, the newest; Django's admin has the others.
 _ROWS = 20
 
 operator_site = OperatorSite(name="admin")
-operator_site.register(Announcement, AnnouncementAdmin)
-operator_site.register(Invitation, InvitationAdmin)
+
+
+class InviteForm(NoLabelSuffixForm, forms.Form):
+    addresses = forms.CharField(
+        label=_("E-mail addresses"),
+        widget=forms.Textarea(attrs={"rows": 8, "spellcheck": "false"}),
+        help_text=format_lazy(
+            _(
+                "Up to {limit} addresses, with anything between them. Each person gets "
+                "an account without a password and an e-mail that says how to set one."
+            ),
+            limit=invitations.MAX_ADDRESSES,
+        ),
+    )
 
 
 @admin.register(User, site=operator_site)
@@ -73,7 +82,6 @@ class AccountAdmin(ReadOnlyAdmin):
         filters.ACTIVE,
         filters.JOINED,
         "is_staff",
-        filters.LEAVER,
     )
     search_fields = ("email",)
     search_help_text = _("By e-mail address.")
@@ -109,7 +117,7 @@ class AccountAdmin(ReadOnlyAdmin):
                 "Its passkeys, authenticator app and recovery codes stop working, and "
                 "all its sessions end. Make sure first that it is the owner who asks."
             ),
-            second_factor_services.second_factor_reset,
+            second_factor.second_factor_reset,
             gettext_noop("Second factor reset"),
             lambda rows: rows.filter(authenticator__type__in=account_selectors.FACTORS),
         ),
@@ -120,7 +128,7 @@ class AccountAdmin(ReadOnlyAdmin):
                 "address gets the account with its keys: make sure first that it is "
                 "the same person."
             ),
-            single_sign_on_services.account_disconnect,
+            single_sign_on.account_disconnect,
             gettext_noop("Disconnected"),
             lambda rows: rows.filter(socialaccount__isnull=False),
         ),
@@ -162,6 +170,35 @@ class AccountAdmin(ReadOnlyAdmin):
     @admin.display(description=_("operator"))
     def operator(self, account: User) -> str:
         return str(yesno(account.is_staff))
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return bool(request.user.has_perm("cabinet.add_user"))
+
+    @method_decorator(reauthentication_required)
+    def add_view(self, request: HttpRequest, *_: Any, **__: Any) -> HttpResponse:
+        """Invite the people of a list; say who was left out, and why."""
+        if not self.has_add_permission(request):
+            raise PermissionDenied
+        form = InviteForm(request.POST or None)
+        context = {
+            **self.admin_site.each_context(request),
+            "title": gettext("Invite people"),
+            "form": form,
+        }
+        if request.method == "POST" and form.is_valid():
+            with service_errors(form, "addresses"):
+                log = partial(self.log_addition, request, message="Invited")
+                results = invitations.invite_many(
+                    form.cleaned_data["addresses"], also=log
+                )
+                left_out = [each for each in results if each.problem]
+                context |= {
+                    "results": results,
+                    "invited": len(results) - len(left_out),
+                    "left_out": left_out,
+                    "form": InviteForm(),
+                }
+        return TemplateResponse(request, "operators/invite.html", context)
 
     def change_view(self, request: HttpRequest, object_id: str, *_: Any) -> Any:
         """Show everything about an account on one page, with all operations."""
@@ -261,65 +298,18 @@ def _count_requests(key: Key, condition: Q) -> str:
     return number_format(total, force_grouping=True)
 
 
-class KeyRowAdmin(ReadOnlyAdmin):
-    list_select_related = ("key__owner",)
-    search_fields = ("key__owner__email", "key__last_four")
-    search_help_text = _("By e-mail address or last four characters of a key.")
-
-    @admin.display(description=_("owner"))
-    def owner(self, row: Usage | JournalEntry) -> User:
-        return row.key.owner
-
-
-@admin.register(Usage, site=operator_site)
-class UsageAdmin(KeyRowAdmin):
-    list_display = ("hour", "key", "owner", "endpoint", "outcome", "requests")
-    list_filter = (filters.HOUR, filters.CODE, "endpoint")
-
-
-@admin.register(JournalEntry, site=operator_site)
-class JournalAdmin(KeyRowAdmin):
-    list_display = (
-        "at",
-        "key",
-        "owner",
-        "endpoint",
-        "status",
-        "code",
-        "detail",
-        "requests",
-    )
-    list_filter = (filters.CODE, "accepted", "endpoint")
-
-
 @admin.register(LogEntry, site=operator_site)
 class AuditAdmin(ReadOnlyAdmin):
-    change_list_template = "operators/audit.html"
-    list_display = ("action_time", "user", "content_type", "object_repr", "change")
+    list_display = ("action_time", "user", "kind", "object_repr", "change")
     list_filter = (filters.DONE, filters.OBJECT)
     list_select_related = ("user", "content_type")
     search_fields = ("user__email", "object_repr")
     search_help_text = _("By e-mail address or name of the object.")
     fields = list_display
 
-    def get_urls(self) -> list[Any]:
-        view = self.admin_site.admin_view(self.download_view)
-        file = path("download.<slug:extension>", view, name="audit_download")
-        return [file, *super().get_urls()]
-
-    @method_decorator(reauthentication_required)
-    def download_view(self, request: HttpRequest, extension: str) -> HttpResponseBase:
-        """Return a file with all entries that the search and the filters find."""
-        media_type = downloads.MEDIA_TYPES.get(extension)
-        if media_type is None:
-            raise Http404
-        if not self.has_view_permission(request):
-            raise PermissionDenied
-        found = self.get_changelist_instance(request).queryset[: audit.MAX_ROWS]
-        lines = downloads.lines(extension, audit.COLUMNS, found.iterator())
-        response = StreamingHttpResponse(lines, content_type=media_type)
-        downloads.name_file(response, "audit", extension)
-        return response
+    @admin.display(description=_("table"))
+    def kind(self, entry: LogEntry) -> str:
+        return gettext(audit.type_of(entry))
 
     @admin.display(description=_("change"))
     def change(self, entry: LogEntry) -> str:

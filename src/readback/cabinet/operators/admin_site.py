@@ -1,8 +1,6 @@
-"""The operators' admin site, and what its lists share: read-only, short, with filters.
+"""The operators' admin site, and what its lists share: read-only, with operations.
 
 Each list is in `admin.py`.
-The choices of a filter are fixed. Django's own filters read them from the table, which
-takes long if the table is large.
 """
 
 from collections.abc import Callable, Iterable
@@ -27,26 +25,24 @@ from django.utils.functional import cached_property
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from readback.cabinet.accounts import selectors
+from readback.cabinet.accounts import second_factor, selectors
 from readback.cabinet.accounts.services import ServiceError
 from readback.cabinet.models import Key, KeyState, key_is_active
 from readback.cabinet.operators import overview
-from readback.cabinet.second_factor import login as second_factor_login
-from readback.cabinet.single_sign_on import leavers
-from readback.contract import REFUSALS
 
 # Longer lists are cut off: counting a million rows or reading a late page takes long.
 MAX_ROWS = 1000
-# Keeps a page with long rows below its limit of 60 KB.
-_ROWS_PER_PAGE = 15
+_ROWS_PER_PAGE = 50
 
 _WEEK = timedelta(days=7)
+_QUARTER = timedelta(days=90)
 
 
 class OperatorSite(admin.AdminSite):
     """The admin site, which uses the cabinet's login and password pages."""
 
     index_title = _("Overview")
+    enable_nav_sidebar = False
     index_template = "operators/overview.html"
 
     def index(self, request: HttpRequest, *_: Any, **__: Any) -> TemplateResponse:
@@ -61,12 +57,12 @@ class OperatorSite(admin.AdminSite):
     def has_permission(self, request: HttpRequest) -> bool:
         """Return whether an operator is logged in, with a second factor if needed."""
         is_allowed = super().has_permission(request)
-        return is_allowed and not second_factor_login.lacks_second_factor(request)
+        return is_allowed and not second_factor.lacks_second_factor(request)
 
     def login(self, request: HttpRequest, extra_context: Any = None) -> Any:
-        if request.user.is_staff and second_factor_login.lacks_second_factor(request):
+        if request.user.is_staff and second_factor.lacks_second_factor(request):
             path = get_next_redirect_url(request) or reverse("admin:index")
-            return second_factor_login.ask_for_second_factor(request, path)
+            return second_factor.ask_for_second_factor(request, path)
         login_view = secure_admin_login(super().login)  # type: ignore[no-untyped-call]
         return login_view(request, extra_context)
 
@@ -81,10 +77,6 @@ class BoundedPaginator(Paginator):  # type: ignore[type-arg]
     def count(self) -> int:
         rows: QuerySet[Any] = self.object_list  # type: ignore[assignment]
         return rows[:MAX_ROWS].count()
-
-    @property
-    def is_cut_off(self) -> bool:
-        return self.count == MAX_ROWS
 
 
 class Operation(NamedTuple):
@@ -118,9 +110,6 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
     operations: dict[str, Operation] = {}
 
-    actions_on_bottom = False
-    # They would need Django's scripts, which are larger than the rest of the page.
-    actions_selection_counter = False
     ordering = ("-pk",)
     sortable_by = ()
     paginator = BoundedPaginator
@@ -151,8 +140,30 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     def changelist_view(self, request: HttpRequest, *args: Any, **options: Any) -> Any:
         return super().changelist_view(request, *args, **options)
 
-    def _run(self, request: HttpRequest, rows: QuerySet[Any]) -> None:
-        self._apply(request, rows, self.operations[request.POST["action"]])
+    def _run(
+        self, request: HttpRequest, rows: QuerySet[Any]
+    ) -> TemplateResponse | None:
+        """Ask, and then apply an operation to the selected rows."""
+        name = request.POST["action"]
+        operation = self.operations[name]
+        if "confirmed" not in request.POST:
+            selected = self._rows_for(operation, request, rows)
+            back = request.get_full_path()
+            return self._ask(request, operation, back, name=name, rows=selected)
+        self._apply(request, rows, operation)
+        return None
+
+    def _ask(
+        self, request: HttpRequest, operation: Operation, back: str, **more: Any
+    ) -> TemplateResponse:
+        context = {
+            **self.admin_site.each_context(request),
+            "title": operation.title,
+            "operation": operation,
+            "back": back,
+            **more,
+        }
+        return TemplateResponse(request, "operators/operate.html", context)
 
     def _rows_for(
         self, operation: Operation, request: HttpRequest, rows: QuerySet[Any]
@@ -192,14 +203,8 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
             if alone.exists():
                 return redirect(f"{page}_change", pk)
             return redirect(f"{page}_changelist")
-        context = {
-            **self.admin_site.each_context(request),
-            "opts": self.opts,
-            "title": f"{row}: {operation.title}",
-            "operation": operation,
-            "back": reverse(f"{page}_change", args=[pk]),
-        }
-        return TemplateResponse(request, "operators/operate.html", context)
+        back = reverse(f"{page}_change", args=[pk])
+        return self._ask(request, operation, back, title=f"{row}: {operation.title}")
 
     def _apply(
         self, request: HttpRequest, rows: QuerySet[Any], operation: Operation
@@ -249,7 +254,7 @@ def choice_filter(title: Any, parameter: str, *choices: Choice) -> type[ChoiceFi
 
 
 def period_filter(
-    title: Any, parameter: str, since: Callable[[datetime], Q]
+    title: Any, parameter: str, since: Callable[[datetime], Q], *more: Choice
 ) -> type[ChoiceFilter]:
     """Return a filter by how long ago something happened."""
 
@@ -262,6 +267,7 @@ def period_filter(
         choice(1, _("last 24 hours")),
         choice(7, _("last 7 days")),
         choice(30, _("last 30 days")),
+        *more,
     )
 
 
@@ -276,22 +282,23 @@ def _state(state: KeyState, condition: Callable[[], Q]) -> Choice:
 
 
 JOINED = period_filter(_("joined"), "joined", lambda start: Q(date_joined__gte=start))
-ACTIVE = period_filter(_("last active"), "active", _active_since)
+ACTIVE = period_filter(
+    _("last active"),
+    "active",
+    _active_since,
+    (
+        "not-90",
+        _("more than 90 days ago"),
+        lambda: ~_active_since(timezone.now() - _QUARTER),
+    ),
+)
 USED = period_filter(_("last used"), "used", lambda start: Q(last_used_at__gte=start))
-HOUR = period_filter(_("time"), "time", lambda start: Q(hour__gte=start))
 DONE = period_filter(_("time"), "time", lambda start: Q(action_time__gte=start))
 CONFIRMED = choice_filter(
     _("confirmed"),
     "confirmed",
     ("yes", _("yes"), selectors.confirmed),
     ("no", _("no"), lambda: ~selectors.confirmed()),
-)
-# By whether people were told, or deactivated, who no longer log in with the provider.
-LEAVER = choice_filter(
-    _("leaver"),
-    "leaver",
-    ("told", _("told"), lambda: Q(pk__in=leavers.waiting())),
-    ("left", _("deactivated"), lambda: Q(pk__in=leavers.left())),
 )
 STATE = choice_filter(
     _("state"),
@@ -312,11 +319,4 @@ OBJECT = choice_filter(
     "object",
     ("account", _("account"), lambda: Q(content_type__model="user")),
     ("key", _("key"), lambda: Q(content_type__model="key")),
-    ("invitation", _("invitation"), lambda: Q(content_type__model="invitation")),
-)
-CODE = choice_filter(
-    _("code"),
-    "code",
-    ("accepted", _("accepted"), lambda: Q(code="")),
-    *((code, code, lambda code=code: Q(code=code)) for code in REFUSALS),
 )

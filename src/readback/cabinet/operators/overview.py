@@ -6,23 +6,22 @@ that a client sent. Counting a million rows takes a noticeable part of a second,
 figures together are kept in the cache for a minute.
 """
 
-from collections import Counter, defaultdict
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from allauth.account.models import EmailAddress
 from django.conf import settings
 from django.core.cache import cache
-from django.db.models import Count, Max, Model, Q, Sum
+from django.db.models import Count, Model, Q, Sum
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
 
-from readback import __version__, programs
-from readback.cabinet.keys import chart, refusals
+from readback import __version__
+from readback.cabinet.keys import chart
 from readback.cabinet.mail import outbox
 from readback.cabinet.models import (
-    JournalEntry,
     Key,
     OutgoingMail,
     UnmatchedRequest,
@@ -31,49 +30,30 @@ from readback.cabinet.models import (
     key_is_active,
 )
 from readback.cabinet.operators import status
-from readback.cabinet.operators.status import ApiQuestion
 from readback.cabinet.serving.worker import LIFECYCLE
-from readback.cabinet.single_sign_on import leavers
 from readback.contract import REFUSALS, UNMATCHED_SECONDS
 
 CACHE_SECONDS = 60
-# How many of the newest rows of all journals are searched for differences.
-JOURNAL_ROWS_SEARCHED = 50_000
 
 _DAY = timedelta(days=1)
 _WEEK = timedelta(days=7)
 _MONTH = timedelta(days=30)
 # The chart begins at midnight in UTC.
 _CHART_PERIOD = timedelta(days=31)
-_DIFFERENCES_SHOWN = 10
-_PROGRAMS_SHOWN = 3
-# Different pairs of program and differences; a hostile client can send any number.
-_MAX_PAIRS = 1000
 
 
 def context(request: HttpRequest) -> dict[str, object]:
     """Return the context of operators/overview.html."""
-    # The API is asked while the database counts.
-    question = ApiQuestion(settings.CONFIG.ops_bind)
-    counted = figures()
     lifecycle = request.META.get(LIFECYCLE)  # None if not served by our worker
     return {
-        "figures": counted,
-        "leave_days": settings.CONFIG.oidc_leave_days,
+        "figures": figures(),
         "accounts_url": _list_url(request, User),
         "keys_url": _list_url(request, Key),
-        "usage_url": _list_url(request, Usage),
-        "differences": [
-            (each, refusals.advice(each["difference"]))
-            for each in counted["differences"]
-        ],
         # An older release may have written a code that the page of errors lacks.
         "documented_codes": REFUSALS,
         "minutes": UNMATCHED_SECONDS // 60,
-        "rows_searched": JOURNAL_ROWS_SEARCHED,
         "versions": status.versions(),
         "since": lifecycle and datetime.fromtimestamp(lifecycle.started_at, UTC),
-        "api": question.report(),
     }
 
 
@@ -109,7 +89,6 @@ def _count(now: datetime) -> dict[str, Any]:
         "day": day,
         "month": month,
         "refusals": _refusals(usage, day.bars[0].start, month.bars[0].start),
-        "differences": _differences(),
         "unmatched": _unmatched(now) if settings.CONFIG.unmatched_requests else None,
         "mails": {"waiting": waiting.mails, "failed": failed, **outbox.totals()},
         "mails_since": waiting.since,
@@ -125,8 +104,6 @@ def _accounts(now: datetime) -> dict[str, int]:
     return User.objects.aggregate(total=Count("pk"), new=new) | {
         "confirmed": confirmed.count(),
         "active": logged_in.union(used).count(),
-        "leaving": leavers.waiting().count(),
-        "left": leavers.left().count(),
     }
 
 
@@ -156,33 +133,6 @@ def _refusals(
     return [
         {"code": code, "day": in_day[code], "month": requests}
         for code, requests in in_month.most_common()
-    ]
-
-
-def _differences() -> list[dict[str, Any]]:
-    """Return how often clients differ from the contract in each way, and which do."""
-    # The primary key bounds the rows that are read, however many of them are accepted.
-    last = JournalEntry.objects.aggregate(last=Max("pk"))["last"] or 0
-    newest = JournalEntry.objects.filter(pk__gt=last - JOURNAL_ROWS_SEARCHED)
-    different = newest.filter(accepted=False).exclude(differences="")
-    pairs = different.values_list("user_agent", "differences").order_by()
-    counted = pairs.annotate(total=Sum("requests")).order_by("-total")
-    by_program: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    for user_agent, differences, requests in counted[:_MAX_PAIRS]:
-        program = programs.recognise(user_agent)
-        for difference in differences.split():
-            by_program[difference][program.name if program else ""] += requests
-    totals = {name: senders.total() for name, senders in by_program.items()}
-    top = max(totals.values(), default=0)
-    return [
-        {
-            "difference": name,
-            "requests": requests,
-            "percent": round(requests / top * 100),
-            # The name is empty for unknown programs.
-            "programs": by_program[name].most_common(_PROGRAMS_SHOWN),
-        }
-        for name, requests in Counter(totals).most_common(_DIFFERENCES_SHOWN)
     ]
 
 

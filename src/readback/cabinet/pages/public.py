@@ -6,7 +6,6 @@ what RFC 8615 says; favicon.ico and robots.txt are files in root/.
 
 from datetime import timedelta
 
-from allauth.account import app_settings
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
@@ -16,12 +15,10 @@ from django.views.decorators.cache import cache_control
 from django.views.decorators.http import etag, require_safe
 
 from readback import contract
-from readback.cabinet.accounts import invitations, login_limits
 from readback.cabinet.keys import probe_file, selectors
 from readback.cabinet.mail import outbox
 from readback.cabinet.pages import docs
 from readback.cabinet.serving import shown_once
-from readback.cabinet.serving.allauth_internals import ratelimit
 
 # Characters of one, two and three bytes, which a wrong encoding would corrupt.
 _MESSAGE = "Ready to copy? Да ✓"
@@ -47,9 +44,7 @@ def landing(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def privacy(request: HttpRequest) -> HttpResponse:
-    config, limits = settings.CONFIG, app_settings.RATE_LIMITS.values()
-    rates = [rate for each in limits for rate in ratelimit.parse_rates(each)]
-    longest_limit = max(rate.duration for rate in rates)
+    config = settings.CONFIG
     context = {
         "journal_rows": contract.JOURNAL_ROWS,
         "journal_days": config.journal_days,
@@ -59,11 +54,9 @@ def privacy(request: HttpRequest) -> HttpResponse:
         "session_days": settings.SESSION_COOKIE_AGE // _DAY,
         "session_max_days": settings.SESSION_ABSOLUTE_AGE // _DAY,
         "mail_days": outbox.NOTICE_LIFETIME.days,
-        "invitation_days": invitations.KEPT.days,
-        "limit_hours": int(longest_limit) // 3600,
+        "limit_hours": 24,  # the longest window of all limits
         "settings": settings,  # which has the names of the cookies
         "csrf_days": settings.CSRF_COOKIE_AGE // _DAY,
-        "browser_days": login_limits.COOKIE_DAYS,
         "new_key_minutes": shown_once.LIFETIME_SECONDS // 60,
         "contact": config.contact,
         "contact_name": config.contact.removeprefix("mailto:"),

@@ -7,7 +7,6 @@ visitor and no bug, so they are told apart from all other errors here.
 import logging
 import sys
 import time
-from functools import partial
 from http import HTTPStatus
 from math import ceil
 
@@ -17,8 +16,6 @@ from django.db import OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
-
-from readback.cabinet.serving import announcements
 
 _log = logging.getLogger("readback.cabinet.errors")
 # The window of all limits that allauth itself applies; a test holds it.
@@ -43,10 +40,6 @@ def too_many_requests(
 
 def too_many_mails(request: HttpRequest) -> HttpResponse:
     return _limited(request, "serving/too_many_mails.html", MAIL_RETRY_AFTER_SECONDS)
-
-
-def too_many_passwords(request: HttpRequest) -> HttpResponse:
-    return _limited(request, "serving/busy.html", RETRY_AFTER_SECONDS)
 
 
 def _limited(
@@ -105,9 +98,5 @@ def reason(error: BaseException) -> str:
 
 def _standalone(template: str, status: HTTPStatus) -> HttpResponse:
     """Render without the request: its session and its user are in the database."""
-    context = {
-        "brand": settings.BRAND,
-        "site_name": settings.BRAND.name,
-        "announcements": partial(announcements.current, ask=False),
-    }
+    context = {"brand": settings.BRAND, "site_name": settings.BRAND.name}
     return HttpResponse(render_to_string(template, context), status=status)

@@ -40,7 +40,6 @@ def record(
     *,
     account: int | None = None,
     key: int | None = None,
-    invitation: int | None = None,
 ) -> None:
     """Write one line; the actor and the network address come from the request."""
     request: HttpRequest | None = context.request
@@ -54,8 +53,6 @@ def record(
         "by": actor.pk if actor is not None else None,
         "ip": visitors.client_address(request) if request else None,
     }
-    if invitation is not None:
-        line["invitation"] = invitation
     if _command:
         line["command"] = _command
     # JSON escapes line breaks, so no value can forge a second line.

@@ -13,7 +13,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from readback.cabinet.models import User
-from readback.client_address import forwarded_address
+from readback.client_address import forwarded_address, network
 
 # A unix socket has no address, and a proxy may send something that is not one.
 UNKNOWN = "unknown"
@@ -46,3 +46,8 @@ def client_address(request: HttpRequest) -> str:
     if forwarded is None:
         forwarded = request.META.get("REMOTE_ADDR", "")
     return forwarded or UNKNOWN
+
+
+def network_of(request: HttpRequest) -> str:
+    """Return what limits count: an IPv4 address, or the /64 of an IPv6 address."""
+    return network(client_address(request)) or UNKNOWN

@@ -29,19 +29,13 @@ from readback.cabinet.serving.connection import (
 from readback.listening import BACKLOG, is_listening, let_in, turn_away
 from readback.plane import PlaneWorker
 
-# Where the application finds whether the whole service is stopping, what counts its
-# pages, and whether too many passwords wait to be hashed.
+# Where the application finds whether the whole service is stopping, and what counts its
+# pages.
 LIFECYCLE = "readback.lifecycle"
 PAGES = "readback.pages"
-TOO_MANY_PASSWORDS = "readback.too_many_passwords"
 # Per worker. With the files of the database, this is below the usual limit of 1,024
 # descriptors.
 MAX_CONNECTIONS = 800
-# Hashing a password takes as much CPU time as twenty pages, and 100 MB of memory. So it
-# has threads of its own, and requests wait for them here, where they occupy none.
-PASSWORD_THREADS = 2
-# Per worker. The last one waits for about half a minute.
-MAX_WAITING_PASSWORDS = 200
 # How long running requests get after Ctrl-C.
 QUICK_SECONDS = 1.0
 _TICK_SECONDS = 1.0
@@ -55,13 +49,13 @@ class CabinetWorker(PlaneWorker):
     def load_wsgi(self) -> None:
         super().load_wsgi()
         application: Any = self.app  # a CabinetApplication, whose module imports this
-        self._hashes_password = application.hashes_password
         self._counters = application.counters.row(self.counters_row)
         self._pages = application.pages(self.counters_row)
         self._server_address: Address = self._listeners[0].getsockname()
         self._threads = ThreadPoolExecutor(self.cfg.threads, "request")
-        self._password_threads = ThreadPoolExecutor(PASSWORD_THREADS, "password")
-        self._passwords = 0  # that wait or are being hashed
+        # Forms take up to half of the threads, and wait here for them: many sign-ups at
+        # once, each of which hashes a password, must not delay other pages.
+        self._forms = asyncio.Semaphore(self.cfg.threads // 2)
         # The event loop itself does not keep a task alive.
         self._connections: dict[BufferedConnection, asyncio.Task[None]] = {}
         self._accepted = 0
@@ -70,8 +64,7 @@ class CabinetWorker(PlaneWorker):
 
     def run(self) -> None:
         asyncio.run(self._serve())
-        for threads in (self._threads, self._password_threads):
-            threads.shutdown(wait=False, cancel_futures=True)
+        self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def _serve(self) -> None:
         self._handle_sigterm()
@@ -157,20 +150,12 @@ class CabinetWorker(PlaneWorker):
     async def _respond(self, request: Request, client: Address) -> Answer:
         run = partial(self._run_application, request, client)
         loop = asyncio.get_running_loop()
-        method, path = request.method or "", request.path or ""
-        if not self._hashes_password(method, path):
+        if request.method in ("GET", "HEAD"):
             return await loop.run_in_executor(self._threads, run)
-        if self._passwords >= PASSWORD_THREADS + MAX_WAITING_PASSWORDS:
-            return await loop.run_in_executor(self._threads, run, True)
-        self._passwords += 1
-        try:
-            return await loop.run_in_executor(self._password_threads, run)
-        finally:
-            self._passwords -= 1
+        async with self._forms:
+            return await loop.run_in_executor(self._threads, run)
 
-    def _run_application(
-        self, request: Request, client: Address, has_too_many_passwords: bool = False
-    ) -> Answer:
+    def _run_application(self, request: Request, client: Address) -> Answer:
         """Return the answer of the WSGI application; runs in a thread."""
         output = _Output()
         sock, address = cast(socket.socket, output), self._server_address
@@ -180,7 +165,6 @@ class CabinetWorker(PlaneWorker):
             environ["wsgi.multithread"] = True
             environ[LIFECYCLE] = self._lifecycle
             environ[PAGES] = self._pages
-            environ[TOO_MANY_PASSWORDS] = has_too_many_passwords
             with closing(application(environ, response.start_response)) as parts:
                 if self._is_retiring:
                     response.force_close()

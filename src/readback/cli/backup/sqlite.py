@@ -13,8 +13,8 @@ from typing import Any
 from readback.cli.exit_codes import Failure
 
 _LOCK_SECONDS = 60
-# People, addresses and invitations: links in e-mails name them by their ids.
-LINKED_TABLES = ("cabinet_user", "account_emailaddress", "cabinet_invitation")
+# People and addresses: links in e-mails name them by their ids.
+LINKED_TABLES = ("cabinet_user", "account_emailaddress")
 # No installation gives out this many between two backups.
 ID_GAP = 1_000_000
 

@@ -10,7 +10,7 @@ from django.db import ProgrammingError
 from readback.api.certificate import SOON
 from readback.cabinet.account_rules import CALLBACK_PATH
 from readback.cabinet.mail import backends
-from readback.cabinet.single_sign_on import provider_documents
+from readback.cabinet.serving import provider_documents
 from readback.cli import certificates, console, listeners
 from readback.cli.database import set_up_django
 from readback.cli.doctor import CheckResult, CheckResults, fail, ok, warn

@@ -1,13 +1,12 @@
 """What a provider publishes is bounded in bytes, however it is sent."""
 
 import pytest
-from tests.support.peers import OK, answer, peer
-
 from readback.cabinet.single_sign_on import provider_documents
 from readback.cabinet.single_sign_on.provider_documents import (
     BoundedSession,
     ProviderError,
 )
+from tests.support.peers import OK, answer, peer
 
 CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
 

@@ -68,15 +68,20 @@ function showLocalTimes(root) {
 showLocalTimes(document);
 
 // <div data-live-url="url" data-version="version" data-interval="seconds">: the server
-// returns 204 if nothing has changed, or the new content; both may have a new version.
-// Any other response (logged out, deleted) stops the polling until the page is reloaded.
+// returns 204 if nothing has changed, or the new content with its version. Any other
+// response (logged out, deleted) stops the polling until the page is reloaded. While
+// nothing changes, the interval doubles up to data-longest, or half a minute.
 document.querySelectorAll("[data-live-url]").forEach(poll);
 
 async function poll(part) {
+  const { interval, longest = 30 } = part.dataset;
+  let seconds = interval;
   while (part.isConnected) {
-    await new Promise((resolve) => setTimeout(resolve, part.dataset.interval * 1000));
+    await new Promise((resolve) => setTimeout(resolve, seconds * 1000));
     if (document.hidden) continue;
+    const version = part.dataset.version;
     if (!(await refresh(part).catch(() => true))) return;
+    seconds = version === part.dataset.version ? Math.min(seconds * 2, longest) : interval;
   }
 }
 

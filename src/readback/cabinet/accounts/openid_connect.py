@@ -1,0 +1,111 @@
+"""allauth's OpenID Connect client: which claims count, and that nothing is kept.
+
+Imported at the first login, because its libraries take 14 MB of memory. What follows
+from who the person is, is in `single_sign_on.py`.
+"""
+
+from functools import cached_property
+from typing import Any
+from urllib.parse import urljoin
+
+from allauth.account.models import EmailAddress
+from allauth.socialaccount import app_settings
+from allauth.socialaccount.providers.oauth2.client import OAuth2Error
+from allauth.socialaccount.providers.oauth2.views import OAuth2CallbackView
+from allauth.socialaccount.providers.openid_connect.provider import (
+    OpenIDConnectProvider,
+)
+from allauth.socialaccount.providers.openid_connect.views import (
+    OpenIDConnectOAuth2Adapter,
+)
+from django.conf import settings
+from django.http import HttpRequest
+from requests import RequestException
+
+from readback.cabinet.account_rules import CALLBACK_PATH
+from readback.cabinet.serving import provider_documents
+from readback.cabinet.serving.provider_documents import ProviderError
+
+
+class CabinetClient(OpenIDConnectOAuth2Adapter):
+    @cached_property
+    def openid_config(self) -> dict[str, Any]:
+        return provider_documents.configuration(self.provider_id)
+
+    def get_callback_url(self, request: HttpRequest, app: Any) -> str:
+        # From the settings: a request's Host can be forged.
+        return urljoin(f"{settings.CABINET_URL}/", CALLBACK_PATH)
+
+    def parse_token(self, data: dict[str, Any]) -> None:
+        """Return no token: it is used once, and must not get into a session."""
+
+    def complete_login(
+        self, request: HttpRequest, app: Any, token: Any, **kwargs: Any
+    ) -> Any:
+        """Check the ID token in full; allauth would trust the connection it came by."""
+        id_token = kwargs["response"].get("id_token")
+        if not isinstance(id_token, str):
+            raise ProviderError("it sent no ID token")
+        self.did_fetch_access_token = False  # so that allauth verifies the signature
+        claims = self._decode_id_token(app, id_token)
+        several = isinstance(claims["aud"], list) and len(claims["aud"]) > 1
+        # Core, section 3.1.3.7: which client a token with several audiences is for.
+        party = claims.get("azp", "" if several else app.client_id)
+        if party != app.client_id:
+            raise ProviderError("its ID token is for another client")
+        provider = self.get_provider()  # type: ignore[no-untyped-call]
+        return provider.sociallogin_from_response(request, claims)
+
+
+class CabinetProvider(OpenIDConnectProvider):
+    oauth2_adapter_class = CabinetClient
+
+    def get_default_scope(self) -> list[str]:
+        return ["openid", "email"]
+
+    def extract_uid(self, data: dict[str, Any]) -> str:
+        subject = str(data["sub"])
+        if not subject or len(subject) > app_settings.UID_MAX_LENGTH:
+            raise ProviderError("its name for the person is empty or too long")
+        return subject
+
+    def extract_extra_data(self, data: dict[str, Any]) -> dict[str, Any]:
+        """Return nothing to store: we need no profile."""
+        return {}
+
+    def extract_common_fields(self, data: dict[str, Any]) -> dict[str, Any]:
+        return {}
+
+    def extract_email_addresses(self, data: dict[str, Any]) -> list[EmailAddress]:
+        """Return the address; only the JSON value `true` says that it is verified.
+
+        The standard defines a boolean. A provider that sends a text may send "false".
+        """
+        email = data.get("email")
+        if not isinstance(email, str):
+            return []
+        verified = data.get("email_verified") is True
+        return [EmailAddress(email=email, verified=verified, primary=True)]
+
+
+def finish_login(request: HttpRequest) -> Any:
+    """Let allauth finish the login; raise `ProviderError` if an answer is unusable."""
+    client = CabinetClient(request, settings.CONFIG.oidc_issuer)
+    view = OAuth2CallbackView.adapter_view(client)  # type: ignore[no-untyped-call]
+    try:
+        return view(request)
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        raise ProviderError(
+            f"its answer is not valid: {type(error).__name__}"
+        ) from None
+
+
+def reason(error: Exception) -> str:
+    """Return why a login failed; the text of an exception may quote what was sent."""
+    if isinstance(error, RequestException):
+        return provider_documents.reason(error)
+    if isinstance(error, OAuth2Error) and "id_token" in str(error):
+        return "its ID token is not valid"
+    if isinstance(error, OAuth2Error):
+        return "its token endpoint refuses this client or the code, or a token"
+    return str(error)

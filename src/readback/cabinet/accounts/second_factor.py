@@ -1,0 +1,278 @@
+"""The second factor: our changes to allauth.mfa, whose pages and flows these are.
+
+A code works once, also within its tolerance. Secrets are sealed with the secret key.
+Where passkeys work, and who must have a second factor, is decided here, too.
+"""
+
+import base64
+import logging
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from ipaddress import ip_address
+from typing import Any
+from urllib.parse import urlsplit
+
+from allauth.core import context
+from allauth.core.exceptions import ImmediateHttpResponse
+from allauth.mfa.adapter import DefaultMFAAdapter
+from allauth.mfa.base import forms as code_forms
+from allauth.mfa.models import Authenticator
+from allauth.mfa.totp import forms as totp_forms
+from allauth.mfa.webauthn import forms as passkey_forms
+from django import forms
+from django.conf import settings
+from django.contrib import messages
+from django.core.cache import cache
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.http.request import split_domain_port
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from readback.cabinet.account_rules import provider_is_only_way
+from readback.cabinet.accounts import selectors, sessions
+from readback.cabinet.accounts.forms import NameField, NoLabelSuffixForm
+from readback.cabinet.accounts.services import ServiceError, account_lock
+from readback.cabinet.mail import notices
+from readback.cabinet.models import User
+from readback.cabinet.serving import errors, security_log
+from readback.cabinet.serving.sealing import InvalidToken, seal, unseal
+
+_log = logging.getLogger("readback.cabinet.second_factor")
+MAX_PASSKEYS = 20
+# A code of the app counts in its period, the one before and the one after.
+_TOLERANCE_SECONDS = 4 * 30
+# The window of the limit on wrong codes.
+_LIMIT_MINUTES = 5
+
+
+class CabinetMFAAdapter(DefaultMFAAdapter):
+    error_messages = DefaultMFAAdapter.error_messages | {
+        "incorrect_code": gettext_lazy(
+            "This code is not correct, or it has already been used."
+        ),
+    }
+
+    def encrypt(self, text: str) -> str:
+        return seal(text)
+
+    def decrypt(self, encrypted_text: str) -> str:
+        """Return the secret; one that cannot be read becomes one that nobody knows."""
+        try:
+            return unseal(encrypted_text)
+        except InvalidToken:
+            _log.error(
+                "A second factor cannot be used: its secret was encrypted with another "
+                "READBACK_SECRET_KEY."
+            )
+            return base64.b32encode(secrets.token_bytes(20)).decode()
+
+    def get_totp_label(self, user: Any) -> str:
+        return f"{self.get_totp_issuer()}:{user.get_username()}"
+
+    def get_public_key_credential_rp_entity(self) -> dict[str, str]:
+        # The host is one of ALLOWED_HOSTS, so it cannot be forged.
+        return {"id": _host(context.request), "name": settings.BRAND.name}
+
+    def generate_authenticator_name(self, user: Any, type: Any) -> str:
+        number = Authenticator.objects.filter(user_id=user.pk, type=type).count() + 1
+        return _("Passkey %(number)d") % {"number": number}
+
+
+class OnceForm(NoLabelSuffixForm):
+    """Accept a code once: allauth forgets it before its tolerance ends."""
+
+    user: Any
+    cleaned_data: dict[str, Any]
+
+    def clean_code(self) -> str:
+        code = "".join(filter(str.isalnum, self.cleaned_data["code"]))
+        try:
+            super().clean_code()  # type: ignore[misc]
+        except ValidationError as error:
+            if error.code not in ("too_many_login_attempts", "rate_limited"):
+                raise
+            security_log.record("second_factor_limited", account=self.user.pk)
+            page = errors.too_many_requests(context.request, _LIMIT_MINUTES)
+            raise ImmediateHttpResponse(page) from None
+        if not cache.add(f"code-{self.user.pk}-{code}", True, _TOLERANCE_SECONDS):
+            raise CabinetMFAAdapter().validation_error("incorrect_code")
+        return code
+
+
+class CodeForm(OnceForm):
+    """Accept a code of the app or a recovery code.
+
+    Nobody can guess a recovery code, so wrong codes of the app do not block them.
+    """
+
+    authenticator: Authenticator
+
+    def clean_code(self) -> str:
+        code = "".join(filter(str.isalnum, self.cleaned_data["code"]))
+        if len(code) != settings.MFA_RECOVERY_CODE_DIGITS:
+            return super().clean_code()
+        kind = Authenticator.Type.RECOVERY_CODES
+        row = Authenticator.objects.filter(user=self.user, type=kind).first()
+        if row is None or not row.wrap().validate_code(code):
+            security_log.record("second_factor_failed", account=self.user.pk)
+            raise CabinetMFAAdapter().validation_error("incorrect_code")
+        self.authenticator = row
+        return code
+
+
+class ActivateTOTPForm(OnceForm, totp_forms.ActivateTOTPForm):
+    autofocus = False  # a phone would scroll past the QR code
+
+
+class LoginCodeForm(CodeForm, code_forms.AuthenticateForm):
+    pass
+
+
+class ConfirmCodeForm(CodeForm, code_forms.ReauthenticateForm):
+    pass
+
+
+class CredentialField(forms.JSONField):
+    """What a browser answers; a hostile client may send anything."""
+
+    widget = forms.HiddenInput
+
+    def clean(self, value: Any) -> Any:
+        with proves_nothing():
+            return super().clean(value)
+
+    def bound_data(self, data: Any, initial: Any) -> None:
+        """Return nothing: a page never repeats an answer."""
+
+
+@contextmanager
+def proves_nothing() -> Iterator[None]:
+    """Refuse an answer that allauth's and fido2's parsers cannot read."""
+    try:
+        yield
+    except ValidationError:
+        raise
+    except Exception as error:  # there are very many kinds of them
+        raise CabinetMFAAdapter().validation_error("incorrect_code") from error
+
+
+class PasskeyForm(forms.Form):
+    credential: forms.JSONField = CredentialField()
+
+    def clean_credential(self) -> Any:
+        with proves_nothing():
+            return super().clean_credential()  # type: ignore[misc]
+
+
+class AuthenticatePasskeyForm(PasskeyForm, passkey_forms.AuthenticateWebAuthnForm):
+    pass
+
+
+class ReauthenticatePasskeyForm(PasskeyForm, passkey_forms.ReauthenticateWebAuthnForm):
+    pass
+
+
+class LoginPasskeyForm(PasskeyForm, passkey_forms.LoginWebAuthnForm):
+    pass
+
+
+class AddPasskeyForm(NoLabelSuffixForm, passkey_forms.AddWebAuthnForm):
+    # Optional: the browser has created the passkey before the name is sent.
+    name = NameField(required=False)
+    credential = CredentialField()
+
+    def clean(self) -> dict[str, Any]:
+        kind = Authenticator.Type.WEBAUTHN
+        rows = Authenticator.objects.filter(user=self.user, type=kind)
+        if rows.count() >= MAX_PASSKEYS:
+            raise ValidationError(
+                _("An account can have at most %(limit)d passkeys. Remove one first.")
+                % {"limit": MAX_PASSKEYS}
+            )
+        with proves_nothing():
+            return super().clean()
+
+
+class EditPasskeyForm(NoLabelSuffixForm, passkey_forms.EditWebAuthnForm):
+    name = NameField()
+
+
+@transaction.atomic
+def second_factor_reset(account: User) -> None:
+    """Remove all factors and end all sessions, for an owner who lost the device."""
+    account_lock(account)
+    if not Authenticator.objects.filter(user=account).delete()[0]:
+        raise ServiceError(_("This account has no second factor."))
+    sessions.sessions_end(account)
+    notices.notify("second_factor_reset", account)
+
+
+# Where passkeys work
+
+
+def passkeys_work(request: HttpRequest) -> bool:
+    """Return whether browsers offer passkeys at the address that the visitor uses."""
+    host = _host(request)
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    return settings.CABINET_URL.startswith("https:") and not _is_ip_address(host)
+
+
+def passkeys_log_in(request: HttpRequest) -> bool:
+    """Return whether people may log in with a passkey instead of a password."""
+    return passkeys_work(request) and not provider_is_only_way()
+
+
+def local_address(request: HttpRequest) -> str:
+    """Return the address of this machine at which passkeys work; empty if not local.
+
+    Browsers refuse passkeys for IP addresses, such as the default http://127.0.0.1.
+    """
+    host, port = _host(request), urlsplit(settings.CABINET_URL).port
+    is_loopback = _is_ip_address(host) and ip_address(host).is_loopback
+    is_known = "localhost" in settings.ALLOWED_HOSTS
+    return f"http://localhost:{port}" if is_loopback and is_known else ""
+
+
+def _host(request: HttpRequest) -> str:
+    host, _port = split_domain_port(request.get_host())
+    return host.strip("[]")
+
+
+def _is_ip_address(host: str) -> bool:
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+# Operators
+
+
+def lacks_second_factor(request: HttpRequest) -> bool:
+    """Return whether an operator's session needs a second factor and has used none."""
+    is_needed = settings.CONFIG.operator_second_factor
+    return is_needed and not selectors.used_second_factor(request)
+
+
+def ask_for_second_factor(request: HttpRequest, path: str) -> HttpResponse:
+    """Redirect to where the operator adds or uses a second factor, and then to a path.
+
+    A factor that was added after the login does not count until this session uses it.
+    """
+    factors = selectors.second_factors_of(request.user)
+    if not factors.is_on:
+        messages.warning(
+            request, _("Operators need a second factor here. Add one to continue.")
+        )
+        return redirect("mfa_index")
+    messages.warning(request, _("Operators need their second factor here."))
+    by_code = factors.app is not None or not passkeys_work(request)
+    page = "mfa_reauthenticate" if by_code else "mfa_reauthenticate_webauthn"
+    return redirect(reverse(page, query={"next": path}))

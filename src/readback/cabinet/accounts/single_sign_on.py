@@ -1,0 +1,239 @@
+"""Single sign-on: log in with an OpenID Connect provider of the operator's choice.
+
+Only a button starts a login. The visitor chooses nothing but where to continue
+afterwards, which is always a page of the cabinet. A person is identified by the issuer
+and the issuer's name for them; only at the first login does the address matter: it
+decides which account is theirs. How the provider is asked is in `openid_connect.py`.
+"""
+
+import logging
+from enum import StrEnum
+from http import HTTPStatus
+from typing import Any
+
+from allauth.account.utils import get_next_redirect_url
+from allauth.core import ratelimit
+from allauth.core.exceptions import ImmediateHttpResponse
+from allauth.socialaccount.adapter import DefaultSocialAccountAdapter, get_adapter
+from allauth.socialaccount.models import SocialAccount, SocialLogin
+from allauth.socialaccount.providers.base.constants import AuthError, AuthProcess
+from django.conf import settings
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import translation
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_safe
+
+from readback.cabinet.account_rules import may_sign_up, provider_name
+from readback.cabinet.accounts import selectors, services, sessions
+from readback.cabinet.accounts.forms import NormalisedEmailField
+from readback.cabinet.accounts.services import ServiceError
+from readback.cabinet.mail import notices
+from readback.cabinet.models import User
+from readback.cabinet.serving import security_log
+
+_log = logging.getLogger("readback.cabinet.single_sign_on")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+def start(request: HttpRequest) -> Any:
+    _require_provider()
+    if request.method != "POST":
+        return redirect("account_login")
+    if limited := ratelimit.consume_or_429(request, action="login"):
+        return limited
+    from readback.cabinet.serving.provider_documents import ProviderError
+
+    provider = get_adapter().get_provider(request, settings.CONFIG.oidc_issuer)
+    next_url = get_next_redirect_url(request)
+    try:
+        away = provider.redirect(request, AuthProcess.LOGIN, next_url)
+    except ProviderError as error:
+        return _failed(request, str(error))
+    # Not a redirect: `form-action 'self'` of our Content-Security-Policy forbids a form
+    # whose answer leads to another site, and the provider may lead to yet others.
+    return render(request, "accounts/provider_leave.html", {"url": away.url})
+
+
+@require_safe
+@never_cache
+def callback(request: HttpRequest) -> Any:
+    _require_provider()
+    from readback.cabinet.accounts.openid_connect import finish_login
+    from readback.cabinet.serving.provider_documents import ProviderError
+
+    try:
+        return finish_login(request)
+    except ProviderError as error:
+        return _failed(request, str(error))
+
+
+def _failed(request: HttpRequest, reason: str) -> HttpResponse:
+    """Log the reason for the operator, and show that the provider failed."""
+    _log.warning("A login with the OpenID Connect provider failed: %s", reason)
+    status = HTTPStatus.BAD_GATEWAY
+    return render(request, "accounts/provider_failed.html", status=status)
+
+
+def _require_provider() -> None:
+    if not provider_name():
+        raise Http404
+
+
+class CabinetSocialAdapter(DefaultSocialAccountAdapter):
+    def get_provider(
+        self, request: HttpRequest, provider: str, client_id: str | None = None
+    ) -> Any:
+        from readback.cabinet.accounts.openid_connect import CabinetProvider
+
+        return CabinetProvider(request, app=self.get_app(request, provider, client_id))
+
+    def get_requests_session(self) -> Any:
+        from readback.cabinet.serving.provider_documents import ProviderSession
+
+        return ProviderSession()
+
+    def pre_social_login(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
+        """Find or create the account; refuse the login by an immediate response."""
+        try:
+            self._admit(request, sociallogin)
+        except LoginRefusedError as refused:
+            account = refused.account.pk if refused.account else None
+            security_log.record(refused.refusal, account=account)
+            context = {"refusal": refused.refusal.rpartition("_")[2]}
+            page = render(
+                request, "accounts/provider_refused.html", context, status=403
+            )
+            raise ImmediateHttpResponse(page) from None
+
+    def _admit(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
+        if not sociallogin.is_existing:
+            email = _verified_address(sociallogin)
+            uid = sociallogin.account.uid
+            sociallogin.account = account_of_person(uid, email)
+            sociallogin.user = sociallogin.account.user
+        if not sociallogin.user.is_active:  # type: ignore[union-attr]
+            raise LoginRefusedError(LoginRefusal.INACTIVE, sociallogin.user)  # type: ignore[arg-type]
+
+    def on_authentication_error(
+        self,
+        request: HttpRequest,
+        provider: Any,
+        error: str | None = None,
+        exception: Exception | None = None,
+        extra_context: dict[str, Any] | None = None,
+    ) -> None:
+        """Show our pages; allauth's would show or keep what the provider sent."""
+        if error == AuthError.CANCELLED:
+            messages.info(request, _("You cancelled the login. Nothing was changed."))
+            raise ImmediateHttpResponse(redirect("account_login"))
+        # This browser is not waiting for the answer, or no longer.
+        if exception is None and "state_id" in (extra_context or {}):
+            message = _(
+                "This login took too long, was already used, or began in another "
+                "browser. Log in again."
+            )
+            messages.error(request, message)
+            raise ImmediateHttpResponse(redirect("account_login"))
+        from readback.cabinet.accounts.openid_connect import reason
+
+        told = reason(exception) if exception else "it answered with an error"
+        raise ImmediateHttpResponse(_failed(request, told))
+
+
+def _verified_address(sociallogin: SocialLogin) -> str:
+    """Return the address that the provider has verified, in the form that we store."""
+    for address in sociallogin.email_addresses:
+        if address.verified:
+            try:
+                return NormalisedEmailField().clean(address.email)
+            except ValidationError:
+                break
+    raise LoginRefusedError(LoginRefusal.UNVERIFIED)
+
+
+class LoginRefusal(StrEnum):
+    """Why a person whom the provider knows is not let in; the event of the log."""
+
+    UNVERIFIED = "provider_refused_unverified"
+    CLOSED = "provider_refused_closed"
+    UNCONFIRMED = "provider_refused_unconfirmed"
+    INACTIVE = "provider_refused_inactive"
+    CONNECTED = "provider_refused_connected"
+
+
+class LoginRefusedError(Exception):
+    def __init__(self, refusal: LoginRefusal, account: User | None = None) -> None:
+        super().__init__(refusal)
+        self.refusal = refusal
+        self.account = account
+
+
+def account_of_person(uid: str, email: str) -> SocialAccount:
+    """Return the connection to the person's account, which is created if need be.
+
+    The provider has verified the address. Raise `LoginRefusedError` if there is no
+    account and there must not be one.
+    """
+    try:
+        return _account_of_person(uid, email)
+    except IntegrityError:
+        # The same person has logged in twice at once.
+        return _account_of_person(uid, email)
+
+
+@transaction.atomic
+def _account_of_person(uid: str, email: str) -> SocialAccount:
+    at_issuer = SocialAccount.objects.filter(provider=settings.CONFIG.oidc_issuer)
+    if found := at_issuer.filter(uid=uid).select_related("user").first():
+        return found
+    account = User.objects.select_for_update().filter(email=email).first()
+    if account is None:
+        return _create(uid, email)
+    if not account.is_active:
+        raise LoginRefusedError(LoginRefusal.INACTIVE, account)
+    # Companies give the address of somebody who has left to somebody else.
+    if at_issuer.filter(user=account).exists():
+        raise LoginRefusedError(LoginRefusal.CONNECTED, account)
+    if selectors.account_is_confirmed(account):
+        name = settings.CONFIG.oidc_name
+        notices.notify("provider_connected", account, provider=name)
+        return _connect(uid, account)
+    # Anybody can have signed up with this address, and may know the password. Such an
+    # account is replaced, as by a second sign-up; one that is in use never is.
+    if may_sign_up(email) and services.account_discard_unused(email):
+        return _create(uid, email)
+    raise LoginRefusedError(LoginRefusal.UNCONFIRMED, account)
+
+
+def _create(uid: str, email: str) -> SocialAccount:
+    if not may_sign_up(email):
+        raise LoginRefusedError(LoginRefusal.CLOSED)
+    language = translation.get_language() or ""
+    account = User.objects.create_user(email, language=language)
+    services.email_add(account)
+    notices.record("account_created", account=account.pk)
+    return _connect(uid, account)
+
+
+def _connect(uid: str, account: User) -> SocialAccount:
+    """Connect them; of what the provider says, only its name for the person is kept."""
+    return SocialAccount.objects.create(
+        user=account, provider=settings.CONFIG.oidc_issuer, uid=uid, extra_data={}
+    )
+
+
+@transaction.atomic
+def account_disconnect(account: User) -> None:
+    """Let the next person with the account's address connect; end all sessions."""
+    rows = SocialAccount.objects.filter(user=account)
+    if not rows.delete()[0]:
+        raise ServiceError(_("This account is not connected with single sign-on."))
+    sessions.sessions_end(account)
+    name = settings.CONFIG.oidc_name
+    notices.notify("provider_disconnected", account, provider=name)

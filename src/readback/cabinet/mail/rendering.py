@@ -1,0 +1,101 @@
+"""A mail as its reader gets it: text, the same paragraphs as HTML, and one button.
+
+A link is built from the settings, never from a request: anyone can forge its Host.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.utils import timezone, translation
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from readback.cabinet import account_rules
+
+_FOLDER = "account/email/"
+
+
+class RenderedMail(NamedTuple):
+    subject: str
+    text: str
+    html: str
+
+
+class Action(NamedTuple):
+    """A button: what it says, and the page that it opens unless a link is given."""
+
+    label: str | Promise
+    view: str = ""
+
+
+_CONFIRM = Action(_("Confirm the address"))
+_LOG_IN = Action(_("Log in"), "account_login")
+_OPEN_ACCOUNT = Action(_("Open your account"), "account")
+_OPEN_FACTORS = Action(_("Open your second factors"), "mfa_index")
+_OPEN_KEY = Action(_("Open the key"), "key")
+_SET_PASSWORD = Action(_("Set new password"), "account_reset_password")
+
+ACTIONS = {
+    "email_confirmation": _CONFIRM,
+    "email_confirmation_signup": _CONFIRM,
+    "password_reset_key": _SET_PASSWORD,
+    "invitation": Action(_("Open your account"), "account_reset_password"),
+    "account_already_exists": _LOG_IN,
+    "account_deleted": Action(_("Sign up again"), "account_signup"),
+    "email_deleted": _OPEN_ACCOUNT,
+    "key_created": _OPEN_KEY,
+    "key_rotated": _OPEN_KEY,
+    "key_expires": _OPEN_KEY,
+    "key_revoked": Action(_("Open your keys"), "keys"),
+    "password_changed": _SET_PASSWORD,
+    "password_reset": _SET_PASSWORD,
+    "password_set": _SET_PASSWORD,
+    "recovery_code_used": _OPEN_FACTORS,
+    "recovery_codes_created": _OPEN_FACTORS,
+    "second_factor_added": _OPEN_FACTORS,
+    "second_factor_removed": _OPEN_FACTORS,
+    "second_factor_reset": _SET_PASSWORD,
+    "provider_connected": _OPEN_ACCOUNT,
+    "provider_disconnected": _LOG_IN,
+    "unknown_account": Action(_("Sign up"), "account_signup"),
+}
+
+
+def render(
+    template: str, address: str, language: str, details: Mapping[str, str], link: str
+) -> RenderedMail:
+    """Return the mail that has this template, with its own link or that of a page."""
+    action = ACTIONS.get(template.removeprefix(_FOLDER))
+    if action and not link:
+        key = {"key_id": details["key_id"]} if action.view == "key" else {}
+        link = absolute_url(action.view, **key)
+    with translation.override(language):
+        label = str(action.label) if action else ""
+        context = {
+            **details,
+            "at": timezone.now(),
+            "site_name": settings.BRAND.name,
+            "brand": settings.BRAND,
+            "site": urlsplit(settings.CABINET_URL).netloc,
+            "can_sign_up": account_rules.may_sign_up(address),
+            "contact": settings.CONFIG.contact.removeprefix("mailto:"),
+            "action": f"{label}:\n{link}" if link else "",
+        }
+        message = render_to_string(f"{template}_message.txt", context)
+        paragraphs = [text.strip() for text in re.split(r"\n\s*\n", message.strip())]
+        subject = render_to_string(f"{template}_subject.txt", context).strip()
+        footer = str(settings.BRAND.mail_footer)
+        context |= {"subject": subject, "paragraphs": paragraphs}
+        context |= {"label": label, "link": link, "footer": footer}
+        html = render_to_string(f"{_FOLDER}layout.html", context)
+    text = "\n\n".join((*paragraphs, footer) if footer else paragraphs)
+    return RenderedMail(subject, text, html)
+
+
+def absolute_url(view: str, **arguments: str) -> str:
+    return f"{settings.CABINET_URL}{reverse(view, kwargs=arguments)}"

@@ -1,0 +1,141 @@
+"""A change of an account's address: confirmed by the new one, told to the old one."""
+
+from typing import Any
+
+import pytest
+from allauth.account.models import EmailAddress, EmailConfirmationHMAC
+from django.core.cache import cache
+from django.db import connection, transaction
+from django.test import override_settings
+
+from readback.cabinet.accounts import services as account_services
+from readback.cabinet.models import OutgoingMail, User
+from readback.config import Config
+from tests.cabinet.outgoing import wait_until_sent
+from tests.cabinet.owners import account, logged_in
+from tests.cabinet.visitor import PASSWORD, Visitor, text_of, words_of
+from tests.cabinet.which_database import ON_BOTH
+from tests.support.mailbox import html_of, link_in
+from tests.support.mailbox import text_of as mail_text_of
+
+DATABASES = ["sqlite"]
+
+ALICE = "alice@example.org"
+MALLORY = "mallory@example.net"
+EMAIL = "/accounts/email/"
+
+
+@pytest.fixture
+def alice(database) -> User:
+    return account_services.account_create(ALICE, PASSWORD, confirmed=True)
+
+
+def addresses_of(account: User) -> list[tuple[str, bool, bool]]:
+    rows = EmailAddress.objects.filter(user=account)
+    return list(rows.values_list("email", "verified", "primary"))
+
+
+def mallory_with(mails: Any) -> Visitor:
+    """Return Mallory, who knows Alice's password and waits for a confirmation."""
+    mallory = Visitor(address="203.0.113.66")
+    mallory.log_in(ALICE)
+    mallory.send(EMAIL, {"email": MALLORY, "action_add": ""})
+    mails.wait_for(MALLORY, "Confirm")
+    return mallory
+
+
+def test_the_old_address_is_told_whom_to_contact(alice, mails):
+    mallory = mallory_with(mails)
+    with override_settings(CONFIG=Config(contact="mailto:operator@example.org")):
+        mallory.send(link_in(mails.wait_for(MALLORY, "Confirm")))
+        notice = mails.wait_for(ALICE, "address at Readback has been changed")
+
+    assert MALLORY in mail_text_of(notice)
+    assert "contact the operator: operator@example.org" in mail_text_of(notice)
+    for part in (mail_text_of(notice), html_of(notice)):
+        assert "http://" not in part  # no link in it changes anything
+    assert addresses_of(alice) == [(MALLORY, True, True)]
+
+
+def confirmation_of(email: str) -> str:
+    key = EmailConfirmationHMAC(EmailAddress.objects.get(email=email)).key
+    return f"/accounts/confirm-email/{key}/"
+
+
+def test_no_limit_keeps_the_notice_from_its_reader(alice):
+    """Mallory causes many notices first."""
+    EmailAddress.objects.create(user=alice, email=MALLORY)
+    mallory = logged_in(alice)
+    with override_settings(ACCOUNT_RATE_LIMITS={"notice_to": "1/h/key"}):
+        for _ in range(2):
+            mallory.send("/keys/", {"label": "x"})
+        mallory.send(confirmation_of(MALLORY))
+
+    sent = [mail.template for mail in OutgoingMail.objects.order_by("pk")]
+    assert sent == ["account/email/key_created", "account/email/email_changed"]
+
+
+def test_opening_a_confirmation_logs_nobody_out(alice):
+    EmailAddress.objects.create(user=alice, email=MALLORY)
+    bob = logged_in(account("bob@example.org"))
+    link = confirmation_of(MALLORY)
+
+    for method in (bob.client.get, bob.client.head):
+        assert method(link).status_code == 200
+    assert bob.is_logged_in
+    bob.send(link)
+    assert not bob.is_logged_in
+
+
+def test_an_address_taken_in_the_meantime_is_refused_with_a_sentence(alice, mails):
+    """Bob signs up with the address, but has not confirmed it yet."""
+    mallory = mallory_with(mails)
+    link = link_in(mails.wait_for(MALLORY, "Confirm"))
+    account_services.account_create(MALLORY, PASSWORD)
+
+    sentence = f"{MALLORY} belongs to another account"
+    assert sentence in words_of(mallory.get(link))
+    response = mallory.send(link, page="/account/")
+    assert sentence in words_of(mallory.get(response.headers["Location"]))
+
+    alice.refresh_from_db()
+    assert alice.email == ALICE
+    assert (ALICE, True, True) in addresses_of(alice)
+
+
+@ON_BOTH
+def test_a_change_that_fails_half_way_is_taken_back(alice, mails, monkeypatch):
+    mallory = mallory_with(mails)
+    link = link_in(mails.wait_for(MALLORY, "Confirm"))
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("readback.cabinet.mail.outbox.add", fail)
+    with pytest.raises(ZeroDivisionError):
+        mallory.send(link)
+
+    alice.refresh_from_db()
+    assert alice.email == ALICE
+    assert (ALICE, True, True) in addresses_of(alice)
+    assert connection.in_atomic_block is False
+    assert transaction.get_autocommit()
+
+
+def test_the_confirmation_can_be_sent_again_from_the_account_page(alice, mails):
+    mallory = mallory_with(mails)
+    page = text_of(mallory.get("/account/"))
+    assert 'name="action_send"' in page
+
+    again = {"email": MALLORY, "action_send": ""}
+    soon = mallory.send(EMAIL, again, page="/account/")
+    assert "three minutes" in words_of(mallory.get(soon.headers["Location"]))
+    wait_until_sent()
+    assert len(mails.to(MALLORY)) == 1
+
+    cache.clear()  # three minutes later
+    later = mallory.send(EMAIL, again, page="/account/")
+    assert later.headers["Location"] == "/account/"
+    assert "is on its way" in words_of(mallory.get("/account/"))
+    wait_until_sent()
+    assert len(mails.to(MALLORY)) == 2

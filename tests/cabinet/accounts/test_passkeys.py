@@ -1,0 +1,225 @@
+"""Passkeys: as a second factor, and to log in without a password."""
+
+from dataclasses import replace
+
+import pytest
+from allauth.mfa.models import Authenticator
+from django.conf import settings
+from django.test import override_settings
+from django.utils.html import escape
+
+from readback.cabinet.accounts import second_factor
+from readback.cabinet.accounts import services as account_services
+from readback.cabinet.models import LABEL_LENGTH
+from tests.cabinet.accounts.factors import (
+    CHALLENGE,
+    LOCALHOST,
+    PAGE,
+    PASSKEY,
+    PASSKEY_CONFIRM,
+    PASSKEY_LOGIN,
+    Passkey,
+    add_passkey,
+    answer,
+    ask,
+    log_in_with,
+)
+from tests.cabinet.visitor import PASSWORD, Visitor, text_of, words_of
+from tests.support.mailbox import text_of as body_of
+
+ALICE, BOB = "alice@example.org", "bob@example.org"
+LOGIN = "/accounts/login/"
+
+DATABASES = ["sqlite"]
+
+pytestmark = pytest.mark.usefixtures("unsent_mails")
+
+
+@pytest.fixture
+def passkey(owner) -> Passkey:
+    """A passkey that Alice has added."""
+    created = Passkey()
+    add_passkey(owner, created)
+    return created
+
+
+def challenged() -> Visitor:
+    """Return a visitor who has entered Alice's password."""
+    visitor = Visitor()
+    assert visitor.log_in(ALICE).headers["Location"] == CHALLENGE
+    return visitor
+
+
+def test_a_passkey_logs_in_without_a_password(passkey, mails):
+    assert log_in_with(passkey).is_logged_in
+    assert "A passkey was added" in body_of(mails.wait_for(ALICE, "New second factor"))
+
+
+def test_a_passkey_does_not_log_in_if_only_single_sign_on_may(passkey):
+    config = replace(settings.CONFIG, oidc_only=True)
+    visitor = Visitor()
+    with override_settings(CONFIG=config):
+        answer(visitor, PASSKEY_LOGIN, passkey.get(ask(visitor, PASSKEY_LOGIN)))
+        assert not visitor.is_logged_in
+
+
+def test_a_passkey_is_a_second_factor_beside_the_password(passkey):
+    visitor = challenged()
+    assert not visitor.is_logged_in
+
+    answer(visitor, CHALLENGE, passkey.get(ask(visitor, CHALLENGE)))
+
+    assert visitor.is_logged_in
+
+
+def test_a_security_key_that_verifies_nobody_is_refused(passkey):
+    """Whoever has stolen it must need its PIN or the finger of its owner."""
+    passkey.verifies = False
+    assert not log_in_with(passkey).is_logged_in
+    visitor = challenged()
+    answer(visitor, CHALLENGE, passkey.get(ask(visitor, CHALLENGE)))
+    assert not visitor.is_logged_in
+
+
+def test_an_answer_works_once_and_only_in_its_browser(passkey):
+    visitor = Visitor()
+    given = passkey.get(ask(visitor, PASSKEY_LOGIN))
+    other = Visitor()
+    ask(other, PASSKEY_LOGIN)
+
+    answer(other, PASSKEY_LOGIN, given)
+    assert not other.is_logged_in
+    answer(visitor, PASSKEY_LOGIN, given)
+    assert visitor.is_logged_in
+    visitor.send("/accounts/logout/")
+    answer(visitor, PASSKEY_LOGIN, given)
+    assert not visitor.is_logged_in
+
+
+def test_a_passkey_of_another_account_or_site_is_no_second_factor(passkey):
+    account_services.account_create(BOB, PASSWORD, confirmed=True)
+    bob, foreign = Visitor(), Passkey(b"the key of bob")
+    bob.log_in(BOB)
+    add_passkey(bob, foreign)
+    visitor = challenged()
+    page = answer(visitor, CHALLENGE, foreign.get(ask(visitor, CHALLENGE)))
+    assert "not correct" in words_of(page)
+
+    passkey.origin = "https://readback.example"
+    answer(visitor, CHALLENGE, passkey.get(ask(visitor, CHALLENGE)))
+
+    assert not visitor.is_logged_in
+
+
+def test_a_deactivated_account_cannot_log_in_with_its_passkey(alice, passkey):
+    account_services.account_deactivate(alice)
+
+    assert not log_in_with(passkey).is_logged_in
+
+
+def test_a_passkey_confirms_who_it_is(owner, passkey):
+    given = passkey.get(ask(owner, PASSKEY_CONFIRM))
+    fields = {"credential": given, "next": PAGE}
+
+    response = owner.post(PASSKEY_CONFIRM, fields, headers=LOCALHOST)
+
+    assert response.headers["Location"] == PAGE
+
+
+def test_names_can_be_changed_and_passkeys_removed(owner, passkey, mails):
+    row = Authenticator.objects.get(type="webauthn")
+    paths = [f"{PAGE}webauthn/keys/{row.pk}/{verb}/" for verb in ("edit", "remove")]
+    mallory = Visitor()
+    account_services.account_create(BOB, PASSWORD, confirmed=True)
+    mallory.log_in(BOB)
+    for path in paths:
+        assert mallory.get(path).status_code == 404
+        assert mallory.send(path, {"name": "x"}, page=PAGE).status_code == 404
+
+    name = "<b>ключ 😀 " + "x" * 40
+    owner.send(paths[0], {"name": name})
+    assert escape(name) in text_of(owner.get(PAGE))
+    for refused in ("x" * (LABEL_LENGTH + 1), "right to left \u202e", " "):
+        assert "errorlist" in text_of(owner.send(paths[0], {"name": refused}))
+    owner.send(paths[1])
+
+    assert not Authenticator.objects.exists()
+    assert mails.wait_for(ALICE, "Second factor removed")
+
+
+def test_the_number_of_passkeys_is_limited(alice, owner, passkey, monkeypatch):
+    monkeypatch.setattr(second_factor, "MAX_PASSKEYS", 1)
+    another = Passkey(b"another")
+
+    page = answer(owner, PASSKEY, another.create(ask(owner, PASSKEY)))
+
+    assert "at most 1 passkeys" in words_of(page)
+
+
+HOSTILE = [
+    "null",
+    "[]",
+    '"x"',
+    "{",
+    "[" * 20_000,
+    "9" * 5_000,
+    "{}",
+    '{"id": 1, "rawId": 1, "response": 1}',
+    '{"rawId": "é", "response": {}}',
+    '{"rawId": "AA", "response": {"clientDataJSON": "AA", "attestationObject": "AA"}}',
+    '{"response": {"userHandle": "NzY1NDMyMTA5ODc2NTQzMjEwOTg3NjU0MzIx"}}',
+    '{"response": {"userHandle": null}}',
+    '{"response": {"userHandle": "_w"}}',
+]
+
+
+def test_malformed_answers_get_a_page(alice, owner, settings_without_limits):
+    visitor = Visitor()
+    for hostile in HOSTILE:
+        ask(owner, PASSKEY)
+        added = answer(owner, PASSKEY, hostile)
+        assert added.status_code == 200, hostile
+        ask(visitor, PASSKEY_LOGIN)
+        refused = answer(visitor, PASSKEY_LOGIN, hostile)
+        assert refused.headers["Location"] == LOGIN, hostile
+    assert not Authenticator.objects.exists()
+    assert not visitor.is_logged_in
+
+
+def test_attempts_are_limited_by_address(alice):
+    visitor = Visitor()
+    with override_settings(MFA_RATE_LIMITS={"webauthn_login": "2/m/ip"}):
+        seen = [answer(visitor, PASSKEY_LOGIN, "{}") for _ in range(3)]
+
+    assert [response.status_code for response in seen] == [302, 302, 429]
+
+
+def test_at_an_ip_address_the_pages_say_where_passkeys_work(owner):
+    for page in (PAGE,):
+        assert 'href="http://localhost:8001"' in text_of(owner.get(page))
+        assert "localhost:8001" not in text_of(owner.get(page, headers=LOCALHOST))
+    login = Visitor().get(LOGIN)
+    assert 'href="http://localhost:8001"' in text_of(login)
+    assert "webauthn.js" not in text_of(login)
+    assert "webauthn.js" in text_of(Visitor().get(LOGIN, headers=LOCALHOST))
+
+
+def test_names_follow_the_same_rule_as_those_of_keys(alice, owner, passkey):
+    row = Authenticator.objects.get(type="webauthn")
+    rename = f"{PAGE}webauthn/keys/{row.pk}/edit/"
+    astronaut = "👩🏽\u200d🚀" * 15  # 60 characters, 120 of a browser's
+    assert len(astronaut) == LABEL_LENGTH
+
+    for path, field in ((rename, "name"), ("/keys/", "label")):
+        page = text_of(owner.get(path))
+        # A browser would cut off what exceeds it, without a word.
+        assert "maxlength" not in page
+        too_long = owner.send(path, {field: astronaut + "x"})
+        assert "A name can have at most 60 characters." in words_of(too_long)
+    owner.send(rename, {"name": astronaut})
+    owner.send("/keys/", {"label": astronaut})
+
+    row.refresh_from_db()
+    assert row.data["name"] == alice.keys.get().label == astronaut
+    unseen = owner.send(rename, {"name": "\u200d"})
+    assert "errorlist" in text_of(unseen)

@@ -1,0 +1,403 @@
+"""Second factors: adding, using, losing and removing them."""
+
+from datetime import timedelta
+
+import pytest
+from allauth.mfa.models import Authenticator
+from django.test import override_settings
+
+from readback.cabinet.accounts import services as account_services
+from readback.cabinet.accounts.sessions import SESSION_STARTED
+from readback.cabinet.models import CacheEntry, User
+from tests.cabinet.accounts.factors import (
+    APP,
+    APP_REMOVE,
+    CHALLENGE,
+    CONFIRM,
+    NEW_CODES,
+    PAGE,
+    PASSKEY,
+    App,
+    add_app,
+    log_in,
+    recovery_codes_in,
+)
+from tests.cabinet.accounts.test_password_reset import choose
+from tests.cabinet.accounts.test_security_log import LogLines, _everything_stored, log
+from tests.cabinet.parallel import in_parallel
+from tests.cabinet.visitor import Visitor, text_of, words_of
+from tests.cabinet.which_database import ON_SQLITE
+from tests.support.mailbox import link_in
+from tests.support.mailbox import text_of as body_of
+
+ALICE = "alice@example.org"
+NEW = "another lamp, another harbour"
+PERIOD = 30
+
+pytestmark = pytest.mark.usefixtures("unsent_mails")
+__all__ = ["LogLines", "log"]
+
+
+@pytest.fixture
+def app(owner, clock) -> App:
+    """An app that Alice has added; its next code is due."""
+    added = add_app(owner)
+    clock[0] += PERIOD
+    return added
+
+
+def forget_the_login(visitor: Visitor) -> None:
+    """Make the login too old to count as a proof."""
+    visitor.get("/account/")
+    session = visitor.client.session
+    session[SESSION_STARTED] -= timedelta(hours=1).total_seconds()
+    session.save()
+
+
+@ON_SQLITE
+def test_a_login_needs_the_code_of_the_app_once_it_is_added(alice, owner, clock, mails):
+    app = add_app(owner)
+    assert "authenticator app" in body_of(mails.wait_for(ALICE, "New second factor"))
+    clock[0] += PERIOD
+    visitor = Visitor()
+    response = visitor.log_in(ALICE)
+    assert response.headers["Location"] == CHALLENGE
+    assert not visitor.is_logged_in
+
+    wrong = visitor.send(CHALLENGE, {"code": app.wrong_code})
+    assert "not correct" in words_of(wrong)
+    assert not visitor.is_logged_in
+    visitor.send(CHALLENGE, {"code": f" {app.code[:3]} {app.code[3:]} "})
+
+    assert visitor.is_logged_in
+
+
+@ON_SQLITE
+def test_adding_and_removing_needs_a_proof_long_after_the_login(alice, owner, app):
+    forget_the_login(owner)
+
+    for page in (APP_REMOVE, PASSKEY, NEW_CODES):
+        asked = owner.get(page)
+        assert asked.headers["Location"].startswith("/accounts/reauthenticate/?next=")
+        owner.send(page, page="/account/")
+    assert Authenticator.objects.count() == 2
+
+    assert "/accounts/reauthenticate/" in text_of(owner.get(CONFIRM))
+    fields = {"code": app.code, "next": PAGE}
+    assert owner.send(CONFIRM, fields).headers["Location"] == PAGE
+    assert owner.get(NEW_CODES).status_code == 200
+
+
+@ON_SQLITE
+def test_a_wrong_code_adds_no_app_and_keeps_the_secret(alice, owner):
+    app = App(owner.get(APP))
+    assert "<svg" in text_of(owner.get(APP))
+    app = App(owner.get(APP))
+
+    page = owner.post(APP, {"code": app.wrong_code})
+
+    assert "not correct" in words_of(page)
+    assert App(page).secret == app.secret
+    assert not Authenticator.objects.exists()
+
+
+@ON_SQLITE
+def test_a_code_works_once(alice, app):
+    used = app.code
+    assert log_in(ALICE, used).is_logged_in
+    assert not log_in(ALICE, used).is_logged_in
+
+
+@ON_SQLITE
+def test_a_code_works_once_within_its_whole_tolerance(alice, app, monkeypatch):
+    """allauth accepts it for 90 seconds, and remembers it for 30."""
+    used = app.code
+    assert log_in(ALICE, used).is_logged_in
+    CacheEntry.objects.filter(cache_key__contains="totp.used").delete()  # 31 s later
+
+    assert not log_in(ALICE, used).is_logged_in
+
+
+@ON_SQLITE
+def test_the_code_that_added_the_app_does_not_log_in(alice, owner):
+    app = App(owner.get(APP))
+    code = app.code
+    owner.post(APP, {"code": code})
+
+    assert not log_in(ALICE, code).is_logged_in
+
+
+def test_one_of_many_parallel_uses_of_a_code_succeeds(alice, app):
+    code = app.code
+
+    results = in_parallel(lambda: log_in(ALICE, code).is_logged_in, 4)
+
+    assert sorted(results) == [False, False, False, True]
+
+
+def test_wrong_codes_are_limited_for_the_account_from_all_addresses(
+    alice, app, clock, log
+):
+    here, there = challenged("203.0.113.7"), challenged("203.0.113.8")
+    for _ in range(4):
+        here.post(CHALLENGE, {"code": app.wrong_code})
+    there.send(CHALLENGE, {"code": app.wrong_code})
+
+    assert there.send(CHALLENGE, {"code": app.code}).status_code == 429
+
+    assert not there.is_logged_in
+    assert [line["event"] for line in log.events].count("second_factor_failed") == 5
+    assert log.last("second_factor_limited")["account"] == alice.pk
+    clock[0] += 301
+    there.send(CHALLENGE, {"code": app.code})
+    assert there.is_logged_in
+
+
+@ON_SQLITE
+def test_wrong_codes_are_limited_by_the_day(alice, app, clock):
+    refused = 0
+    for minutes in range(0, 24 * 60, 10):
+        clock[0] = minutes * 60
+        visitor = challenged(f"203.0.113.{minutes % 250}")
+        for _ in range(5):
+            answer = visitor.post(CHALLENGE, {"code": app.wrong_code})
+            refused += answer.status_code == 429
+        if refused:
+            break
+    assert refused and minutes >= 190  # after a hundred of them
+
+
+@ON_SQLITE
+def test_wrong_codes_of_the_app_do_not_block_recovery_codes(alice, owner):
+    app = App(owner.get(APP))
+    shown = owner.post(APP, {"code": app.code}).headers["Location"]
+    [code, *_] = recovery_codes_in(owner.get(shown))
+    visitor = challenged("203.0.113.9")
+    for _ in range(6):
+        last = visitor.post(CHALLENGE, {"code": app.wrong_code})
+    assert last.status_code == 429
+
+    visitor.post(CHALLENGE, {"code": code})
+
+    assert visitor.is_logged_in
+
+
+@ON_SQLITE
+def test_a_recovery_code_does_not_add_an_app(alice, owner, app):
+    owner.send(APP_REMOVE)
+    app = App(owner.get(APP))
+    shown = owner.post(APP, {"code": app.code}).headers["Location"]
+    [code, *_] = recovery_codes_in(owner.get(shown))
+    Authenticator.objects.filter(type="totp").delete()
+
+    assert "not correct" in words_of(owner.post(APP, {"code": code}))
+    assert not Authenticator.objects.filter(type="totp").exists()
+
+
+def challenged(address: str) -> Visitor:
+    """Return a visitor who has entered Alice's password."""
+    visitor = Visitor(address=address)
+    visitor.log_in(ALICE)
+    return visitor
+
+
+def test_recovery_codes_are_shown_once_and_work_once(alice, owner, mails):
+    app = App(owner.get(APP))
+    shown = owner.post(APP, {"code": app.code}).headers["Location"]
+    page = owner.get(shown)
+    codes = sorted(set(recovery_codes_in(page)))
+    assert len(codes) == 10
+    assert page.headers["Cache-Control"].count("no-store") == 1
+    assert recovery_codes_in(owner.get(shown)) == []
+    typed = " ".join(codes[0][n : n + 4] for n in range(0, 16, 4))
+
+    assert log_in(ALICE, typed).is_logged_in
+    assert not log_in(ALICE, codes[0]).is_logged_in
+
+    assert "Codes left: 9" in body_of(mails.wait_for(ALICE, "Recovery code used"))
+    assert "9 codes are left" in words_of(owner.get(PAGE))
+
+
+@ON_SQLITE
+def test_new_recovery_codes_replace_the_old_ones(alice, owner, mails):
+    app = App(owner.get(APP))
+    shown = owner.post(APP, {"code": app.code}).headers["Location"]
+    [old, *_] = recovery_codes_in(owner.get(shown))
+
+    [new, *_] = recovery_codes_in(owner.get(owner.send(NEW_CODES).headers["Location"]))
+
+    assert mails.wait_for(ALICE, "New recovery codes")
+    assert not log_in(ALICE, old).is_logged_in
+    assert log_in(ALICE, new).is_logged_in
+
+
+@ON_SQLITE
+def test_no_table_mail_or_log_line_contains_a_secret_or_a_code(
+    alice, owner, mails, log
+):
+    app = App(owner.get(APP))
+    during = _everything_stored()
+    shown = owner.post(APP, {"code": app.code}).headers["Location"]
+    between = _everything_stored()
+    codes = recovery_codes_in(owner.get(shown))
+    visitor = log_in(ALICE, codes[0])
+    log_in(ALICE, codes[0])
+    stored = during + between + _everything_stored()
+
+    assert visitor.is_logged_in
+    mails.wait_for(ALICE, "Recovery code used")
+    written = [mail.as_string() for mail in mails.messages] + log.texts
+    for secret in (app.secret, *codes, *(code.replace("-", "") for code in codes)):
+        assert secret not in stored
+        assert not any(secret in text for text in written)
+
+
+@ON_SQLITE
+def test_a_password_reset_does_not_replace_the_second_factor(alice, app, mails):
+    Visitor().send("/accounts/password/reset/", {"email": ALICE})
+    link = link_in(mails.wait_for(ALICE, "Set a new password"))
+    visitor = Visitor()
+    choose(visitor, link)
+
+    response = visitor.log_in(ALICE, NEW)
+
+    assert response.headers["Location"] == CHALLENGE
+    assert not visitor.is_logged_in
+    visitor.send(CHALLENGE, {"code": app.code})
+    assert visitor.is_logged_in
+
+
+@ON_SQLITE
+def test_removing_the_app_turns_the_second_factor_off(alice, owner, app, mails):
+    page = owner.get(APP_REMOVE)
+    assert "<button" in text_of(page)
+    owner.send(APP_REMOVE)
+
+    assert not Authenticator.objects.exists()
+    assert mails.wait_for(ALICE, "Second factor removed")
+    visitor = Visitor()
+    visitor.log_in(ALICE)
+    assert visitor.is_logged_in
+
+
+@ON_SQLITE
+def test_the_events_are_logged(alice, owner, clock, log):
+    app = App(owner.get(APP))
+    shown = owner.post(APP, {"code": app.code}).headers["Location"]
+    [code, *_] = recovery_codes_in(owner.get(shown))
+    log_in(ALICE, app.wrong_code)
+    log_in(ALICE, code)
+    owner.send(NEW_CODES)
+    owner.send(APP_REMOVE)
+
+    assert [line["event"] for line in log.events] == [
+        "second_factor_added",
+        "second_factor_failed",
+        "second_factor_used",
+        "recovery_code_used",
+        "login",
+        "recovery_codes_created",
+        "second_factor_removed",
+    ]
+    assert {line["account"] for line in log.events} == {alice.pk}
+
+
+@ON_SQLITE
+def test_get_and_head_change_nothing(alice, owner, app):
+    before = list(Authenticator.objects.values("pk", "data"))
+    for page in ("totp/activate/", "totp/deactivate/", "webauthn/add/", ""):
+        assert owner.get(PAGE + page).status_code in (200, 302)
+        assert owner.client.head(PAGE + page).status_code in (200, 302)
+
+    assert list(Authenticator.objects.values("pk", "data")) == before
+
+
+@ON_SQLITE
+def test_a_form_without_its_token_is_refused(alice, owner, app):
+    paths = (
+        APP_REMOVE,
+        NEW_CODES,
+        PASSKEY,
+        CHALLENGE,
+        "/account/sessions/1/end/",
+    )
+    for path in paths:
+        assert owner.client.post(path).status_code == 403
+    assert Authenticator.objects.count() == 2
+
+
+@ON_SQLITE
+def test_another_secret_key_refuses_the_code_and_says_why_in_the_log(
+    alice, app, capsys, caplog
+):
+    with override_settings(SECRET_KEY="another-secret-" * 5):
+        visitor = Visitor()
+        visitor.log_in(ALICE)
+        page = visitor.send(CHALLENGE, {"code": app.code})
+
+    assert "not correct" in words_of(page)
+    assert "another READBACK_SECRET_KEY" in capsys.readouterr().err + caplog.text
+
+
+@ON_SQLITE
+def test_the_address_can_be_changed_with_a_second_factor(alice, owner, app, mails):
+    fields = {"email": "alice@example.net", "action_add": ""}
+    owner.send("/accounts/email/", fields)
+    owner.send(link_in(mails.wait_for("alice@example.net", "Confirm")))
+
+    alice.refresh_from_db()
+    assert alice.email == "alice@example.net"
+
+
+@ON_SQLITE
+def test_odd_codes_are_refused_without_an_error(alice, app, settings_without_limits):
+    visitor = Visitor()
+    visitor.log_in(ALICE)
+    for code in (
+        "",
+        " ",
+        "0" * 61,
+        "\u0000",
+        "１２３４５６",
+        "😀" * 6,
+        "-" * 19,
+        "l" * 16,
+    ):
+        page = visitor.post(CHALLENGE, {"code": code})
+        assert "errorlist" in text_of(page), code
+    assert not visitor.is_logged_in
+
+
+@ON_SQLITE
+def test_an_account_without_a_password_confirms_with_its_code(alice, owner, app):
+    User.objects.filter(pk=alice.pk).update(password="!")
+    alice.refresh_from_db()
+    visitor = Visitor()
+    visitor.client.force_login(alice)
+    forget_the_login(visitor)
+
+    asked = visitor.send("/keys/", {"label": "mine"})
+    assert asked.headers["Location"].startswith(f"{CONFIRM}?next=")
+    fields = {"code": app.code, "next": "/keys/"}
+    response = visitor.send(CONFIRM, fields)
+
+    assert response.headers["Location"] == "/keys/"
+    visitor.send("/keys/", {"label": "mine"})
+    assert alice.keys.count() == 1
+
+
+@ON_SQLITE
+def test_an_account_without_any_proof_logs_in_again():
+    bob = account_services.account_create("bob@example.org", confirmed=True)
+    visitor = Visitor()
+    visitor.client.force_login(bob)
+    assert visitor.get(APP).status_code == 200
+    forget_the_login(visitor)
+
+    for page in (APP, PASSKEY, "/account/delete/"):
+        asked = visitor.get(page)
+        assert asked.headers["Location"].startswith("/accounts/reauthenticate/login/")
+    again = visitor.send(asked.headers["Location"], {"next": "/account/delete/"})
+
+    assert again.headers["Location"] == "/accounts/login/?next=%2Faccount%2Fdelete%2F"
+    assert not visitor.is_logged_in
