@@ -14,8 +14,13 @@ from unittest import mock
 from readback.contract import MAX_BODY_BYTES
 from tests.support import instructions
 from tests.support.instructions import WorstCase
-from tests.support.worst_cases_api import HEAD_BYTES, OTHER_HEAD_BYTES, request, send
-from tests.unit.test_worst_case_work import MOST_PER_REQUEST
+from tests.support.worst_cases_api import (
+    HEAD_BYTES,
+    MOST_PER_REQUEST,
+    OTHER_HEAD_BYTES,
+    request,
+    send,
+)
 
 # The file with the requests to count, in the process that counts them.
 _FOUND = "READBACK_FUZZ_FOUND"

@@ -10,15 +10,13 @@ from importlib import import_module
 import pytest
 from tests.support import instructions
 from tests.support.instructions import WorstCase
+from tests.support.worst_cases_api import MOST_PER_REQUEST
 
 API = "tests.support.worst_cases_api"
 OUTSIDE_API = [
     "tests.support.worst_cases_outside_api",
     "tests.support.worst_cases_probe",
 ]
-# A request costs a worker of the API at most 5 ms. One of the machines on which we
-# measure executes 6.7 million instructions of such work per millisecond.
-MOST_PER_REQUEST = 33_000_000
 # If the input is twice as long, the work is at most this many times as much …
 GROWTH = 2.2
 # … and what a longer input may cause only once: a refusal that is explained.
