@@ -47,38 +47,41 @@ class Echo:
 
     def __init__(self) -> None:
         self.answered = 0
+        self._known: EchoExchange | None = None
         self.replies = Replies()
         self.replies.tick(time.time())
 
     read_fields = frozenset([b"content-type"])
 
-    def describe(self, head: Head) -> "EchoExchange | None":
-        # One for all heads of a kind, as the API has one per key: connections remember
-        # what answers a client that repeats its head.
-        return None if head.method == b"CONNECT" else EchoExchange(self, head)
+    def describe(self, head: Head) -> Head:
+        return head
 
     def contains_secret(self, data: bytes) -> bool:
         return False
 
     def find(
-        self,
-        exchange: "EchoExchange | None",
-        key: bytes,
-        forwarded: bytes,
-        connection: Connection,
+        self, kind: Head, key: bytes, forwarded: bytes, connection: Connection
     ) -> "EchoExchange | None":
-        return exchange
+        if kind.method == b"CONNECT":
+            return None
+        # The same for equal heads, as in the API: connections remember what answers a
+        # client that repeats its head.
+        if self._known is None or self._known.head is not kind:
+            self._known = EchoExchange(self, kind)
+        return self._known
 
     def begin(
         self,
         head: Head,
-        exchange: "EchoExchange | None",
+        kind: Head,
         key: bytes,
         forwarded: bytes,
         size: int,
         connection: Connection,
     ) -> "EchoExchange | bytes":
-        return exchange or NO_TUNNEL
+        if head.method == b"CONNECT":
+            return NO_TUNNEL
+        return EchoExchange(self, head)
 
     def refuse(self, code: str, detail: str, address: str = "") -> bytes:
         return self.replies.refusal(code, detail)
@@ -90,14 +93,14 @@ class Echo:
 
 
 class EchoExchange:
-    """Answers all requests with one kind of head."""
+    """One request, or several with the same head."""
 
     max_body = MAX_BODY
     address = ""
     is_refusal = False
 
     def __init__(self, echo: Echo, head: Head) -> None:
-        self._echo = echo
+        self._echo, self.head = echo, head
         self._greets = head.method in (b"GET", b"HEAD")
         self._media_type = b"text/plain" if self._greets else _media_type_of(head)
 
