@@ -18,15 +18,11 @@ from readback.api.http.chunked_body import ChunkedBody
 from readback.api.http.flow_control import FlowControl, peer_address
 from readback.api.http.handler import Outcome, Responder
 from readback.api.http.head import Head
-from readback.api.http.heads import Kind
+from readback.api.http.heads import Kind, LastHead
 from readback.api.http.receive_buffer import NOTHING_RECEIVED, ReceiveBuffer
 from readback.api.http.refused import REQUEST_TIMEOUT, UNAVAILABLE, Refused, oversized
 from readback.api.http.registry import ConnectionRegistry
 from readback.api.http.states import BODY, HEAD, LINGER, PAUSED, QUEUED, SKIP, WAITING
-
-# A head before and after its length, how long it is, what answers it, and for which
-# address.
-_LastHead = tuple[bytes, bytes, int, Responder, str]
 
 
 class Connection(asyncio.Protocol):
@@ -35,8 +31,8 @@ class Connection(asyncio.Protocol):
     # fmt: off
     __slots__ = (
         "_address", "_buffer", "_chunks", "_deadline", "_flow", "_head", "_last",
-        "_last_responder", "_may_answer", "_new_kind", "_received_eof", "_registry",
-        "_responder", "_size", "_skip_bytes", "_state", "_transport", "opened_at",
+        "_last_responder", "_may_answer", "_received_eof", "_registry", "_responder",
+        "_size", "_skip_bytes", "_state", "_transport", "_unchecked", "opened_at",
     )
     # fmt: on
 
@@ -46,11 +42,11 @@ class Connection(asyncio.Protocol):
         self.opened_at = registry.now
         self._state, self._deadline = HEAD, registry.head_deadline
         self._buffer = NOTHING_RECEIVED
-        # The message being read: its head, the declared size of its body, and its kind
-        # with its bytes if the kind was not known.
+        # The message being read: its head, the declared size of its body, and the kind
+        # and bytes of the head until its key is checked.
         self._head: Head | None = None
         self._size = 0
-        self._new_kind: tuple[Kind[Any], bytes] | None = None
+        self._unchecked: tuple[Kind[Any], bytes] | None = None
         self._chunks: ChunkedBody | None = None
         self._responder: Responder | None = None
         self._skip_bytes, self._received_eof = 0, False
@@ -58,7 +54,7 @@ class Connection(asyncio.Protocol):
         # between two messages, and only while the connection stays open and is read.
         self._may_answer = registry.retire_before <= registry.now
         # The last head that was found if a client repeats it.
-        self._last: _LastHead | None = None
+        self._last: LastHead | None = None
         self._last_responder: Responder | None = None
 
     # Called by the event loop.
@@ -78,10 +74,8 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         try:
             if self._may_answer:
-                last = self._last
-                if last is not None and self._answer_again(last, data):
-                    return
-                if self._answer_known(data):
+                again = self._last and self._answer_again(self._last, data)
+                if again or self._answer_known(data):
                     return
                 self._may_answer = False
             self._receive(data)
@@ -147,7 +141,7 @@ class Connection(asyncio.Protocol):
 
     # Reading: one message at a time.
 
-    def _answer_again(self, last: _LastHead, data: bytes) -> bool:
+    def _answer_again(self, last: LastHead, data: bytes) -> bool:
         """Answer a whole message whose head is the last one, but for its length."""
         before, after, start, responder, address = last
         size = len(data) - start
@@ -195,9 +189,7 @@ class Connection(asyncio.Protocol):
             self._send(answer)
             return True
         if responder is self._last_responder or responder.is_refusal:
-            before, after = kind.around_length(data)
-            address = responder.address
-            self._last = (before, after, start, responder, address) if before else None
+            self._last = kind.last_head(data, responder)
         self._last_responder = responder
         self._deadline = registry.idle_deadline
         self._transport.write(answer)
@@ -280,7 +272,7 @@ class Connection(asyncio.Protocol):
         registry = self._registry
         kind, key, forwarded, size, _ = registry.heads.read(data)
         head = kind.head
-        self._head, self._size, self._new_kind = head, size, (kind, data)
+        self._head, self._size, self._unchecked = head, size, (kind, data)
         self._buffer.drop_head()
         if head.chunked:
             limits = registry.limits
@@ -293,12 +285,12 @@ class Connection(asyncio.Protocol):
 
     def _proceed(self, outcome: Outcome) -> None:
         """Answer a request at once, or read its body."""
-        assert (head := self._head) is not None
-        new_kind, self._new_kind = self._new_kind, None
+        head, unchecked = self._head, self._unchecked
+        assert head and unchecked
         if isinstance(outcome, bytes):
             return self._answer_early(head, outcome)
-        if new_kind:
-            self._registry.heads.note_accepted(*new_kind)
+        self._registry.heads.note_accepted(*unchecked)
+        self._unchecked = None
         self._responder = outcome
         if self._size > outcome.max_body:
             raise oversized(outcome.max_body, f"{self._size} are declared")
@@ -312,8 +304,8 @@ class Connection(asyncio.Protocol):
             self._transport.write(CONTINUE)
 
     def _read_body(self) -> bool:
-        head, responder, chunks = self._head, self._responder, self._chunks
-        assert head and responder
+        responder, chunks = self._responder, self._chunks
+        assert responder is not None
         if chunks is None:
             body = self._buffer.take(self._size)
         else:
@@ -336,18 +328,16 @@ class Connection(asyncio.Protocol):
         RFC 9112 §9.3: either read all of the body, or close the connection.
         """
         size, most = self._size, self._registry.limits.dropped_body_bytes
-        if not head.chunked and not size:
-            self._send(answer)
-        elif size > most or not head.may_skip_body():
-            self._send(answer, last=True)
-        elif self._send(answer):
+        has_body = head.chunked or size > 0
+        last = has_body and (size > most or not head.may_skip_body())
+        if self._send(answer, last) and size:
             self._state, self._deadline = SKIP, self._registry.body_deadline
             self._skip_bytes = size
 
     def _send(self, answer: bytes, last: bool = False) -> bool:
         """Write one answer; return whether the connection stays open after it."""
         head, self._head, self._responder = self._head, None, None
-        self._chunks = self._new_kind = None
+        self._chunks = self._unchecked = None
         self._state, self._deadline = HEAD, self._registry.idle_deadline
         last = last or self.opened_at < self._registry.retire_before
         closing = last or (head is not None and not head.keep_alive)

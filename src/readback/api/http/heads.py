@@ -23,7 +23,7 @@ import re
 from collections.abc import Callable
 from typing import Generic, NamedTuple, TypeVar
 
-from readback.api.http.handler import Handler
+from readback.api.http.handler import Handler, Responder
 from readback.api.http.head import Head, check_beginning, parse
 
 Info = TypeVar("Info")
@@ -68,6 +68,9 @@ _ABSENT = -1
 
 
 _Matches = Callable[[bytes], re.Match[bytes] | None]
+# The last head of a connection before and after the digits of its length, how long it
+# is, what answers it, and for which address.
+LastHead = tuple[bytes, bytes, int, Responder, str]
 
 
 def _match_nothing(data: bytes) -> None:
@@ -124,15 +127,17 @@ class Kind(Generic[Info]):
     def unread(self) -> frozenset[int]:
         return self._cuts.unread
 
-    def around_length(self, data: bytes) -> tuple[bytes, bytes]:
-        """Return a head of this kind before and after the digits of its length.
+    def last_head(self, data: bytes, responder: Responder) -> LastHead | None:
+        """Return a head of this kind for a connection to compare the next one with.
 
-        The first is empty if heads of this kind have no length.
+        None if heads of this kind have no length.
         """
         found = self.match(data)
         assert found is not None
-        begin, end = found.span(self.length)
-        return data[:begin] if begin < end else b"", data[end : found.end()]
+        start, (begin, end) = found.end(), found.span(self.length)
+        if begin == end:
+            return None
+        return data[:begin], data[end:start], start, responder, responder.address
 
     def make_pattern(self) -> None:
         """Make what recognises heads of this kind, when the second one is received.
