@@ -77,9 +77,9 @@ def test_the_table_compares_with_nginx_and_the_same_traffic(published):
     lines = traffic_page.table(published, PEERS).splitlines()[2:]
 
     assert lines == [
-        "| nginx | 100 (1) | 90 (1) | 80 (1) | – |",
-        "| **Readback** | 60 (0.6) | 45 (0.5) | – | – |",
-        "| Go | 20 (0.2) | 18 (0.2) | 16 (0.2) | – |",
+        "| nginx | 100 (1) | 90 (1) | 80 (1) | – | – | – |",
+        "| **Readback** | 60 (0.6) | 45 (0.5) | – | – | – | – |",
+        "| Go | 20 (0.2) | 18 (0.2) | 16 (0.2) | – | – | – |",
     ]
 
 
