@@ -1,11 +1,11 @@
 """Whose request is worked on next when many arrive at once.
 
-A request that has to be parsed (a first one, another head, an unknown key) costs
-several times as much as a repeated one, and made-up keys may arrive by the thousand.
-So parsed requests wait in a queue: a few are worked on in each round of the event loop,
-the others in later rounds, in order of arrival. A repeated request never waits behind
-them; it is answered as it is read. When repeated requests keep the loop busy, a round
-takes more from the queue, so that the others do not starve.
+A request that has to be parsed (another kind of head, an unknown key) costs several
+times as much as a known one, and made-up keys may arrive by the thousand. So parsed
+requests wait in a queue: a few are worked on in each round of the event loop, the
+others in later rounds, in order of arrival. A known request never waits behind them; it
+is answered as it is read. When known requests keep the loop busy, a round takes more
+from the queue, so that the others do not starve.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from time import monotonic
 PER_ROUND = 4
 # … and one more per this many seconds that the loop has spent on other work meanwhile.
 SECONDS_PER_EXTRA_REQUEST = 0.0001
-# The limit of a round: while a long one runs, repeated requests wait, too.
+# The limit of a round: while a long one runs, known requests wait, too.
 MOST_EXTRA_REQUESTS = 500
 
 

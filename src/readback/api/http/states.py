@@ -2,9 +2,12 @@
 
     state    what happens                      next state   who answers
     -------  --------------------------------  -----------  -----------------------
+    (new)    there is room for it              HEAD         -
+             there are too many connections    LINGER       handler.refuse
     HEAD     its turn has not come yet         QUEUED       -
-             a whole message of a known
-               client arrives                  HEAD         responder.answer_known
+             a whole message arrives whose
+               kind of head and key are
+               known, even to be refused       HEAD         responder.answer_known
              part of a head arrives            HEAD         -
              a head is malformed or too large  LINGER       handler.refuse
              a head is complete, and
@@ -16,6 +19,8 @@
                its body is too long            LINGER       responder.refuse
                it is accepted without a body   HEAD         responder.answer
                it is accepted with a body      BODY         - (or 100 Continue)
+             nothing has arrived, and the
+               service is stopping             LINGER       -
     QUEUED   bytes arrive                      QUEUED       - (they are buffered)
              its turn comes                    HEAD, SKIP   -
     WAITING  bytes arrive                      WAITING      - (they are buffered)
@@ -32,7 +37,7 @@ After an answer with `Connection: close`, LINGER follows instead of HEAD. An exc
 of ours leads to LINGER, answered by fail. When a deadline passes, a begun head or
 body leads to LINGER, answered by refuse; QUEUED and WAITING ignore it; others are
 closed. When the client sends its end (FIN), QUEUED and WAITING go on to their
-answer, and others are closed.
+answer, and others are closed. A client that does not read its answers is aborted.
 """
 
 # Plain numbers: an Enum costs a microsecond per message.
