@@ -15,17 +15,15 @@ is reported as the error of what it was for.
 import asyncio
 import logging
 import random
-import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Executor, Future
 from functools import partial
 from math import inf
-from queue import SimpleQueue
 from typing import Any, TypeVar
 
 from readback import logs
+from readback.api.data.daemon_thread import DaemonThread
 from readback.api.data.dialects import StoreError
 from readback.api.data.health import DependencyStatus, Health
 from readback.api.data.journal import Journal, Tally
@@ -106,7 +104,7 @@ class Database:
         self._unmatched = unmatched
         self._loop = asyncio.get_running_loop()
         self._wake = asyncio.Event()
-        self._thread = _DatabaseThread()
+        self._thread = DaemonThread("database")
         self._task = self._loop.create_task(self._run())
 
     def look_up(self, digest: bytes) -> None:
@@ -378,32 +376,6 @@ class Database:
             status.failed(str(error), busy=error.busy)
         elif status.failed(type(error).__name__):
             log.error("error in the database thread: %s", logs.describe_error(error))
-
-
-class _DatabaseThread(Executor):
-    """One thread. Unlike that of a ThreadPoolExecutor, it keeps no process alive.
-
-    A database that hangs must not keep a worker from ending.
-    """
-
-    def __init__(self) -> None:
-        self._calls: SimpleQueue[Any] = SimpleQueue()
-        threading.Thread(target=self._run, name="database", daemon=True).start()
-
-    def submit(self, work: Callable[..., Any], /, *args: Any, **named: Any) -> Any:
-        future: Future[Any] = Future()
-        self._calls.put((future, partial(work, *args, **named)))
-        return future
-
-    def _run(self) -> None:
-        while True:
-            future, work = self._calls.get()
-            if not future.set_running_or_notify_cancel():
-                continue
-            try:
-                future.set_result(work())
-            except BaseException as error:
-                future.set_exception(error)
 
 
 def _clock_offset() -> float:

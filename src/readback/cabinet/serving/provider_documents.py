@@ -3,6 +3,7 @@
 Nothing here depends on Django: `readback doctor` uses it, too.
 """
 
+import json
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -58,8 +59,8 @@ def _fetch_json(url: str) -> dict[str, Any]:
             response = session.get(url)
         if response.status_code != requests.codes.ok:
             raise ProviderError(f"{url} answers {response.status_code}")
-        document = response.json()
-    except requests.JSONDecodeError:
+        document = json.loads(response.content)
+    except (ValueError, RecursionError):  # too long a number, or too deep a nesting
         raise ProviderError(f"{url} is not JSON") from None
     except requests.RequestException as error:
         raise ProviderError(f"{url} cannot be read: {reason(error)}") from None

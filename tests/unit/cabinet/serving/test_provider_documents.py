@@ -1,0 +1,16 @@
+"""What a provider publishes is told from what is not JSON, whatever it is."""
+
+import pytest
+from tests.support.peers import answer, peer
+
+from readback.cabinet.serving import provider_documents
+from readback.cabinet.serving.provider_documents import ProviderError
+
+
+@pytest.mark.parametrize("body", [b"[" * 100_000, b"1" * 5_000, b"\xff", b""])
+def test_what_cannot_be_read_as_json_is_said_to_be_no_json(body):
+    with (
+        peer(answer(body)) as server,
+        pytest.raises(ProviderError, match="is not JSON"),
+    ):
+        provider_documents.configuration(server.url)
