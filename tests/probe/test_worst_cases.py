@@ -5,14 +5,15 @@ How much work it does is counted by the test of worst-case work.
 
 import pytest
 
-from tests.support.worst_cases_probe import WORST_CASES, WorstCase
+from tests.support.instructions import WorstCase
+from tests.support.worst_cases_probe import CASES
 
 
-@pytest.mark.parametrize("case", WORST_CASES, ids=[one.name for one in WORST_CASES])
+@pytest.mark.parametrize("case", CASES, ids=[one.name for one in CASES])
 def test_a_worst_case_ends_without_an_error_of_the_probe(case: WorstCase) -> None:
-    case.function(case.make_input(case.limit // 64))
+    case.run(case.make(case.limit // 64))
 
 
 def test_every_worst_case_has_a_name_of_its_own() -> None:
-    names = [one.name for one in WORST_CASES]
+    names = [one.name for one in CASES]
     assert len(set(names)) == len(names)

@@ -9,8 +9,8 @@ from readback.setting_values import ConfigError
 # The modules of the extra "server" in pyproject.toml, and of the extras that it asks of
 # allauth: a damaged installation may lack any of them.
 _SERVER_MODULES = (
-    *("allauth", "argon2", "django", "fido2", "gunicorn", "httptools", "jwt"),
-    *("markdown_it", "msgspec", "prometheus_client", "psycopg", "uvloop"),
+    *("allauth", "argon2", "cryptography", "django", "fido2", "gunicorn", "httptools"),
+    *("jwt", "markdown_it", "msgspec", "prometheus_client", "psycopg", "uvloop"),
     "whitenoise",
 )
 

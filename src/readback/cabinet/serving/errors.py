@@ -12,10 +12,12 @@ from math import ceil
 
 from django.conf import settings
 from django.contrib.sessions.exceptions import SessionInterrupted
+from django.contrib.sessions.models import Session
 from django.db import OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
+from django.utils.timezone import now
 
 _log = logging.getLogger("readback.cabinet.errors")
 # The window of all limits that allauth itself applies; a test holds it.
@@ -26,6 +28,9 @@ MAIL_RETRY_AFTER_SECONDS = 3600
 # An outage is logged this often, however many requests fail.
 _LOG_SECONDS = 60.0
 
+# The row that `_require_storage` writes; it has always expired.
+_NOBODYS_SESSION = "nobody"
+
 _logged_at = float("-inf")
 
 
@@ -33,9 +38,18 @@ def too_many_requests(
     request: HttpRequest, minutes: int = ALLAUTH_MINUTES
 ) -> HttpResponse:
     """Say when to try again; allauth calls this with a request alone."""
+    _require_storage()
     hours = ceil(minutes / 60) if minutes > 60 else 0
     context = {"minutes": minutes, "hours": hours}
     return _limited(request, "429.html", minutes * 60, context)
+
+
+def _require_storage() -> None:
+    """Raise an error if nothing can be stored, so that no visitor is blamed for that.
+
+    Django's cache counts attempts, and reports every error as one attempt too many.
+    """
+    Session(session_key=_NOBODYS_SESSION, session_data="", expire_date=now()).save()
 
 
 def too_many_mails(request: HttpRequest) -> HttpResponse:
