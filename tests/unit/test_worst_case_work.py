@@ -13,10 +13,7 @@ from tests.support.instructions import WorstCase
 from tests.support.worst_cases_api import MOST_PER_REQUEST
 
 API = "tests.support.worst_cases_api"
-OUTSIDE_API = [
-    "tests.support.worst_cases_outside_api",
-    "tests.support.worst_cases_probe",
-]
+OUTSIDE_API = ["tests.support.worst_cases_outside_api"]
 # If the input is twice as long, the work is at most this many times as much …
 GROWTH = 2.2
 # … and what a longer input may cause only once: a refusal that is explained.
