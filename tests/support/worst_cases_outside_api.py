@@ -133,7 +133,7 @@ def _forms() -> Iterator[WorstCase]:
 def _find_invited(text: str) -> object:
     from readback.cabinet.accounts import invitations
 
-    return list(invitations._addresses(text))
+    return invitations.addresses_in(text)
 
 
 def _clean_email(text: str) -> object:

@@ -23,7 +23,7 @@ from readback.cabinet.models import User
 # In one list.
 MAX_ADDRESSES = 1000
 # Between two addresses may be whatever mail programs write there.
-_ADDRESS = re.compile(r"[^\s,;:<>\"'()|]*@[^\s,;:<>\"'()|]*")
+_SEPARATORS = re.compile(r"[\s,;:<>\"'()|]+")
 
 
 class Invited(NamedTuple):
@@ -61,6 +61,11 @@ def account_invite(email: str, *, mail: bool = True) -> User:
     return account
 
 
+def addresses_in(text: str) -> list[str]:
+    """Return the words that may be addresses, in a time that is linear in the text."""
+    return [word for word in _SEPARATORS.split(text) if "@" in word]
+
+
 def invite_many(
     text: str,
     *,
@@ -72,7 +77,7 @@ def invite_many(
     Each invitation is a transaction of its own, together with what the caller `also`
     does with it: a thousand in one would keep other writers of SQLite waiting.
     """
-    found = list(dict.fromkeys(_ADDRESS.findall(text)))
+    found = list(dict.fromkeys(addresses_in(text)))
     if not 0 < len(found) <= MAX_ADDRESSES:
         raise ServiceError(
             _("The list has %(count)d addresses. Invite 1 to %(limit)d at a time.")
