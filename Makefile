@@ -57,8 +57,8 @@ misfortunes: .venv/dev.stamp ## Break connections in hundreds of ways and judge 
 	@echo "Running the probe on every misfortune. All of them take a few minutes on two cores."
 	@$(BIN)/python -m tests.probe.misfortunes $(ARGS)
 
-clients: .venv/dev.stamp ## Run real clients and write docs/clients.md; names in ARGS=.
-	@echo "Installing and running the clients. All of them take about fifteen minutes."
+clients: .venv/dev.stamp ## Run real clients; compare them with programs.toml; names in ARGS=.
+	@echo "Installing and running the clients. All of them take about three minutes."
 	@$(BIN)/python -m clients $(ARGS)
 	@$(BIN)/python -m pytest -m clients tests/clients
 

@@ -8,17 +8,15 @@ the table of programs). Comments at the top of a driver say what it belongs to:
     program: the name of the entry in programs.toml
     environment: the environments that it runs in, see `environments`
     package: whose version to report (not for a program of the system)
-    runs: what is run, if the name of the program does not tell it
 """
 
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from clients.paths import DRIVERS
-
+DRIVERS = Path(__file__).parent / "drivers"
 SUFFIXES = {".py", ".mjs", ".sh"}
-_HEADER = re.compile(r"^(?:#|//) (program|environment|package|runs): (.+)$", re.M)
+_HEADER = re.compile(r"^(?:#|//) (program|environment|package): (.+)$", re.M)
 
 
 @dataclass(frozen=True)
@@ -30,7 +28,6 @@ class Client:
     program: str
     environment: str
     package: str
-    runs: str
 
 
 def all_clients() -> list[Client]:
@@ -50,7 +47,6 @@ def clients_of(driver: Path) -> list[Client]:
             program=header["program"],
             environment=one,
             package=header.get("package", ""),
-            runs=header.get("runs", ""),
         )
         for one in environments
     ]

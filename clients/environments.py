@@ -1,8 +1,7 @@
 """The environments in which the clients run.
 
 - `dev`: the environment of this project, with the clients that its tests use.
-- `node`, `node-agents`, `node-promptfoo`: the packages of NAME/package-lock.json. An
-  environment can contain its own version of Node.
+- `node`: the packages of node/package-lock.json.
 - `system`: a program on PATH, such as curl.
 - any other name: the locked versions of python/NAME.txt, installed by uv, because these
   clients exclude each other.
@@ -11,7 +10,6 @@ Whatever cannot be installed raises `NotInstalled` with the reason.
 """
 
 import json
-import platform
 import re
 import shutil
 import subprocess
@@ -21,11 +19,15 @@ from pathlib import Path
 from threading import Lock
 
 from clients.drivers import Client
-from clients.paths import LOCKS, NODE, WORKSPACE
 
+_HERE = Path(__file__).parent
+NODE = _HERE / "node"
+# One file of locked versions for each environment.
+LOCKS = _HERE / "python"
+# Not under version control: the installed environments.
+WORKSPACE = _HERE.parent / ".clients"
+NODE_MODULES = WORKSPACE / "node" / "node_modules"
 INSTALL_SECONDS = 900
-# What npm calls the processors that Python calls this.
-_PROCESSORS = {"aarch64": "arm64", "x86_64": "x64"}
 # Several clients share an environment, which is installed once.
 _INSTALLING = Lock()
 
@@ -45,15 +47,14 @@ def _command(client: Client) -> list[str]:
         case "dev":
             # -P keeps the folder of the drivers off Python's path.
             return [sys.executable, "-P", str(client.driver)]
-        case name if name in NODE:
-            node = _node(name)
+        case "node":
             # A module finds its packages beside itself or above.
-            return [node, str(shutil.copy2(client.driver, WORKSPACE / name))]
+            return [node(), str(shutil.copy2(client.driver, NODE_MODULES.parent))]
         case "system":
             _require(client.package)
             return [_require("sh"), str(client.driver)]
         case name:
-            return [str(_python(name)), "-P", str(client.driver)]
+            return [str(python(name)), "-P", str(client.driver)]
 
 
 def version(client: Client) -> str:
@@ -61,46 +62,49 @@ def version(client: Client) -> str:
     match client.environment:
         case "dev":
             return _package_version(Path(sys.executable), client.package)
-        case name if name in NODE and client.package:
-            package = _modules(name) / client.package / "package.json"
-            return str(json.loads(package.read_text(encoding="utf-8"))["version"])
-        case name if name in NODE:
-            return _first_number(_run([_node(name), "--version"]))
+        case "node" if client.package:
+            package = NODE_MODULES / client.package / "package.json"
+            described = package.read_text(encoding="utf-8")
+            return str(json.loads(described)["version"])
+        case "node":
+            return _first_number(_run([node(), "--version"]))
         case "system":
             return _first_number(_run([client.package, "--version"]))
         case name:
-            return _package_version(_python(name), client.package)
+            return _package_version(python(name), client.package)
 
 
 @cache
-def _python(name: str) -> Path:
+def python(name: str) -> Path:
     """Install an environment, unless it is up to date; return its Python."""
     folder = WORKSPACE / name
-    python = folder / "bin" / "python"
+    installed = folder / "bin" / "python"
     lock = LOCKS / f"{name}.txt"
     uv = [sys.executable, "-m", "uv", "--no-config"]
     venv = [*uv, "venv", "--quiet", "--allow-existing", "--python", sys.executable]
     _run([*venv, str(folder)])
-    sync = [*uv, "pip", "sync", "--quiet", "--require-hashes", "--python", str(python)]
+    sync = [
+        *uv,
+        "pip",
+        "sync",
+        "--quiet",
+        "--require-hashes",
+        "--python",
+        str(installed),
+    ]
     _run([*sync, str(lock)])
-    return python
+    return installed
 
 
 @cache
-def _node(name: str) -> str:
-    """Install an environment of Node; return the Node that runs its drivers."""
-    node, npm = _require("node"), _require("npm")
-    shutil.copytree(NODE[name], WORKSPACE / name, dirs_exist_ok=True)
-    prefix = ["--prefix", str(WORKSPACE / name)]
+def node() -> str:
+    """Install the packages of Node; return Node."""
+    program, npm = _require("node"), _require("npm")
+    shutil.copytree(NODE, NODE_MODULES.parent, dirs_exist_ok=True)
+    prefix = ["--prefix", str(NODE_MODULES.parent)]
     # Not `ci`, which wants the optional packages of every platform to be locked.
-    _run([npm, "install", "--ignore-scripts", "--silent", *prefix])
-    processor = _PROCESSORS.get(platform.machine(), "")
-    own = _modules(name) / f"node-linux-{processor}" / "bin" / "node"
-    return str(own) if own.is_file() else node
-
-
-def _modules(name: str) -> Path:
-    return WORKSPACE / name / "node_modules"
+    _run([npm, "install", "--ignore-scripts", "--silent", "--prefer-offline", *prefix])
+    return program
 
 
 def _require(program: str) -> str:
@@ -110,11 +114,11 @@ def _require(program: str) -> str:
     return found
 
 
-def _package_version(python: Path, package: str) -> str:
+def _package_version(interpreter: Path, package: str) -> str:
     if not package:
-        return _first_number(_run([str(python), "--version"]))
+        return _first_number(_run([str(interpreter), "--version"]))
     code = f"from importlib.metadata import version; print(version('{package}'))"
-    return _run([str(python), "-c", code]).strip()
+    return _run([str(interpreter), "-c", code]).strip()
 
 
 def _first_number(text: str) -> str:

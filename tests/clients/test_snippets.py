@@ -1,27 +1,24 @@
 """Every code snippet of the cabinet, run as a user would, against a live server."""
 
 import os
-import shutil
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from clients import environments
 
 from readback.cabinet.keys import snippets
 from tests.clients.warm_python import WarmPython, warm_python
 from tests.support.programs import needed_program
 from tests.support.server import Server
 
-HERE = Path(__file__).parent
-NODE = HERE / "node"
 TEXT = "Ready to copy?"
 RUN_SECONDS = 120
-INSTALL_SECONDS = 300
 Done = subprocess.CompletedProcess[str]
 
-pytestmark = pytest.mark.timeout(INSTALL_SECONDS + RUN_SECONDS)
+pytestmark = pytest.mark.timeout(environments.INSTALL_SECONDS + RUN_SECONDS)
 
 
 @pytest.fixture(scope="module")
@@ -31,41 +28,12 @@ def python() -> Iterator[WarmPython]:
         yield python
 
 
-@pytest.fixture(scope="module")
-def node() -> str:
-    """Node, with the clients of node/package-lock.json installed."""
-    found, npm = needed_program("node"), needed_program("npm")
-    lock, installed = NODE / "package-lock.json", NODE / "node_modules" / "installed"
-    if not installed.exists() or installed.read_bytes() != lock.read_bytes():
-        done = subprocess.run(
-            [npm, "ci", "--ignore-scripts", "--silent", "--prefer-offline"]
-            # Where there is no network, do not wait for it for long.
-            + ["--fetch-retry-mintimeout=1000", "--fetch-retry-maxtimeout=5000"],
-            cwd=NODE,
-            timeout=INSTALL_SECONDS,
-        )
-        if done.returncode:
-            pytest.skip("npm cannot install the clients; is there a network?")
-        # npm deletes the whole folder before it installs.
-        shutil.copy(lock, installed)
-    return found
-
-
-@pytest.fixture(scope="module")
-def litellm_python() -> str:
-    """A Python with LiteLLM, which needs another version of OpenAI's library."""
-    folder = HERE / "litellm"
-    uv = [sys.executable, "-m", "uv"]
-    python = str(folder / ".venv" / "bin" / "python")
-    requirements = str(folder / "requirements.txt")
-    for command in (
-        [*uv, "venv", "--quiet", "--allow-existing", "--python", sys.executable]
-        + [str(folder / ".venv")],
-        [*uv, "pip", "sync", "--quiet", "--require-hashes", "--python", python]
-        + [requirements],
-    ):
-        subprocess.run(command, check=True, timeout=INSTALL_SECONDS)
-    return python
+def installed(install: Callable[[], Any]) -> Any:
+    """Return what an environment of the clients runs in; skip if it cannot be had."""
+    try:
+        return install()
+    except environments.NotInstalled as problem:
+        pytest.skip(str(problem))
 
 
 def written(file: str, server: Server, api_key: str, folder: Path) -> Path:
@@ -125,10 +93,11 @@ def test_a_python_snippet_prints_the_text_it_sends(file, python, server, tmp_pat
 
 
 @pytest.mark.clients
-def test_the_litellm_snippet_prints_the_text_it_sends(litellm_python, server, tmp_path):
+def test_the_litellm_snippet_prints_the_text_it_sends(server, tmp_path):
+    litellm = installed(lambda: environments.python("openai-2"))
     # -P keeps the script's folder off Python's path, where its name would hide the
     # library of the same name; a user saves it under another name.
-    python = command(litellm_python, "-P")
+    python = command(str(litellm), "-P")
 
     assert assert_works(python, "litellm.py", server, tmp_path) == f"{TEXT}\n"
 
@@ -141,8 +110,9 @@ def test_the_fetch_snippet_prints_the_text_it_sends(server, tmp_path):
 
 @pytest.mark.long  # npm installs the libraries
 @pytest.mark.parametrize("file", ["openai.mjs", "ai-sdk.mjs"])
-def test_a_node_snippet_prints_the_text_it_sends(file, node, server, tmp_path):
-    (tmp_path / "node_modules").symlink_to(NODE / "node_modules")
+def test_a_node_snippet_prints_the_text_it_sends(file, server, tmp_path):
+    node = installed(environments.node)
+    (tmp_path / "node_modules").symlink_to(environments.NODE_MODULES)
 
     assert assert_works(command(node), file, server, tmp_path) == f"{TEXT}\n"
 
