@@ -1,39 +1,19 @@
 """The command line of the benchmark: `python -m bench`."""
 
-import json
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from types import ModuleType
-from typing import Any
 
 import click
 from tests.support import work as work_per_request
 
-from bench import cabinet as cabinet_benchmark
-from bench import fixed_rate as fixed_rate_load
-from bench import (
-    fleet_model,
-    goals,
-    load,
-    plan,
-    render,
-    runs,
-    scale_page,
-    scale_plan,
-    tls_load,
-    traffic_page,
-)
+from bench import fleets as fleet_arithmetic
 from bench import flood as flood_benchmark
-from bench import growth as growth_benchmark
+from bench import goals, load, plan, render, runs
 from bench import instructions as instructions_benchmark
-from bench import scale as scale_benchmark
-from bench import waiting as waiting_accounts
 from bench.comparison import LIMIT, Comparison
-from bench.fleet import hash_points
-from bench.fleet_model import Demand, ImpossibleDemand
 from bench.install import require_program
 from bench.paths import ROOT
 from bench.peer import load_peers
@@ -48,26 +28,6 @@ quick_option = click.option(
     help="Take a second or so for each measurement, to see that everything works. The "
     "results go to .bench/results; the published ones do not change.",
 )
-
-
-def database_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of a command that measures Readback on one kind of database."""
-    for option in (
-        click.option("--rounds", type=click.IntRange(min=1), help="Number of rounds."),
-        click.option(
-            "--seconds", type=click.IntRange(min=1), help="Duration of a measurement."
-        ),
-        quick_option,
-        click.option(
-            "--postgresql",
-            "database",
-            flag_value=POSTGRESQL,
-            default=SQLITE,
-            help="Measure on PostgreSQL instead of SQLite.",
-        ),
-    ):
-        command = option(command)
-    return command
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -95,9 +55,9 @@ def main() -> None:
 def peers(quick: bool, only: tuple[str, ...], rounds: int | None) -> None:
     """Compare Readback with its peers and check the goals.
 
-    Takes about half an hour. Installs what is missing, or says what to install.
-    Results are saved after each measurement, so you can stop at any time. A complete
-    run updates bench/results, docs/performance*.md, docs/scale*.md and the README.
+    Takes about a quarter of an hour. Installs what is missing, or says what to
+    install. Results are saved after each measurement, so you can stop at any time. A
+    complete run updates bench/results, docs/performance.md and the README.
     """
     chosen_plan = plan.QUICK if quick else plan.FULL
     if rounds:
@@ -115,29 +75,6 @@ def peers(quick: bool, only: tuple[str, ...], rounds: int | None) -> None:
         click.echo(line)
     if not quick:
         write_comparison()
-        scale_page.write()  # which takes some costs from the peers
-
-
-@main.command()
-@quick_option
-@click.option("--rounds", type=click.IntRange(min=1), help="Number of rounds.")
-def ratios(quick: bool, rounds: int | None) -> None:
-    """Measure only the ratios to nginx, as one more run.
-
-    Takes about five minutes. Adds a row to bench/results/runs.json and to
-    docs/performance-engineers.md; the comparison with the peers does not change.
-    """
-    chosen_plan = plan.QUICK if quick else plan.FULL
-    if rounds:
-        chosen_plan = replace(chosen_plan, rounds=rounds)
-    with measuring("Stopped; no run was added.") as progress:
-        require_program("wrk", "wrk")
-        compare(chosen_plan, runs.PEERS, progress)
-        goals.measure(runs.SCENARIOS, chosen_plan, progress, published=False)
-        run = runs.record(goals.Measurements(published=False), published=not quick)
-    click.echo(runs.table([run]))
-    if not quick:
-        runs.write_section()
 
 
 @main.command()
@@ -146,7 +83,7 @@ def instructions(quick: bool) -> None:
     """Count the instructions per request with valgrind.
 
     Takes about four minutes, and other programs may run meanwhile. Updates
-    bench/results/instructions.json and docs/performance-engineers.md.
+    bench/results/instructions.json and docs/performance.md.
     """
     chosen_plan = plan.QUICK if quick else plan.FULL
     with measuring("Stopped; the results so far are saved.") as progress:
@@ -168,7 +105,6 @@ def count_instructions(chosen_plan: Plan, progress: ProgressBar) -> None:
 def write_comparison() -> None:
     """Write everything that a run of the peers updates."""
     render.write_comparison()
-    traffic_page.write_sections()
     runs.write_section()
 
 
@@ -185,105 +121,62 @@ def compare(chosen_plan: Plan, only: tuple[str, ...], progress: ProgressBar) -> 
     Comparison(chosen, chosen_plan, progress, published).run()
 
 
-def measure_on_database(
-    benchmark: ModuleType, database: str, quick: bool, options: dict[str, int | None]
-) -> None:
-    """Run one of the benchmarks that have these options, print and publish it."""
-    base = benchmark.QUICK if quick else benchmark.FULL
-    given = {name: value for name, value in options.items() if value is not None}
-    with measuring("Stopped; nothing was saved.") as progress:
-        found = benchmark.measure(database, replace(base, **given), not quick, progress)
-    click.echo(benchmark.table(found))
-    if not quick:
-        benchmark.write_section()
-
-
 @main.command()
-@database_options
+@quick_option
+@click.option("--rounds", type=click.IntRange(min=1), help="Number of rounds.")
 @click.option(
-    "--rate", type=click.IntRange(min=50), help="Requests of the flood per second."
+    "--postgresql",
+    "database",
+    flag_value=POSTGRESQL,
+    default=SQLITE,
+    help="Measure on PostgreSQL instead of SQLite.",
 )
-def flood(database: str, quick: bool, **options: int | None) -> None:
+def flood(database: str, quick: bool, rounds: int | None) -> None:
     """Measure a known key's latency during a flood of made-up keys.
 
     Takes about three minutes. Updates bench/results/flood.json and
-    docs/performance-loads.md.
+    docs/performance.md.
     """
-    measure_on_database(flood_benchmark, database, quick, options)
+    chosen_plan = flood_benchmark.QUICK if quick else flood_benchmark.FULL
+    if rounds:
+        chosen_plan = replace(chosen_plan, rounds=rounds)
+    with measuring("Stopped; nothing was saved.") as progress:
+        found = flood_benchmark.measure(database, chosen_plan, not quick, progress)
+    click.echo(flood_benchmark.table(found))
+    if not quick:
+        flood_benchmark.write_section()
 
 
 @main.command()
-@database_options
-def growth(database: str, quick: bool, **options: int | None) -> None:
-    """Measure a worker with up to a million keys in the database.
-
-    Takes about two minutes. Updates bench/results/growth.json and
-    docs/performance-loads.md.
-    """
-    measure_on_database(growth_benchmark, database, quick, options)
-
-
-@main.command()
-@database_options
-def cabinet(database: str, quick: bool, **options: int | None) -> None:
-    """Measure the cabinet's pages while up to 1,000 accounts wait.
-
-    Takes about four minutes. Updates bench/results/cabinet.json and
-    docs/performance-loads.md.
-    """
-    measure_on_database(cabinet_benchmark, database, quick, options)
-
-
-@main.command()
-@quick_option
-@click.option(
-    "--model", is_flag=True, help="Measure nothing; compute from the published figures."
-)
-@click.option(
-    "--rate", type=click.FloatRange(min=1), help="With --model: requests per second."
-)
+@click.option("--rate", type=click.FloatRange(min=1), help="Requests per second.")
 @click.option(
     "--keys",
     type=click.FloatRange(min=1),
-    help="With --model: keys in use; one for ten requests per second if omitted.",
+    default=0,
+    help="Keys in use; one for ten requests per second if omitted.",
 )
 @click.option(
     "--workers",
     type=click.IntRange(min=1),
-    default=fleet_model.MACHINE_CORES,
+    default=8,
     show_default=True,
-    help="With --model: workers and cores of a replica.",
+    help="Workers and cores of a replica.",
 )
-def scale(
-    quick: bool, model: bool, rate: float | None, keys: float | None, workers: int
-) -> None:
-    """Measure what a fleet costs, check the model, and compute fleets.
+def fleets(rate: float | None, keys: float, workers: int) -> None:
+    """Compute how large a fleet must be, from measured costs.
 
-    Takes about five minutes. Updates bench/results/scale.json and docs/scale*.md.
+    Measures nothing. Without --rate, updates docs/scale.md.
     """
-    if model:
-        click.echo(compute_fleet(rate, keys, workers))
-        return
-    if rate or keys:
-        raise click.UsageError("--rate and --keys require --model.")
-    chosen_plan = scale_plan.QUICK if quick else scale_plan.FULL
-    with measuring("Stopped; nothing was saved.") as progress:
-        found = scale_benchmark.measure(chosen_plan, not quick, progress)
-    click.echo(scale_page.check(found["fleets"]))
-    if not quick:
-        scale_page.write()
-
-
-def compute_fleet(rate: float | None, keys: float | None, workers: int) -> str:
-    """Return the table of a fleet, or of the published sizes if no rate is given."""
-    figures = scale_page.published_figures()
     if rate is None:
-        return scale_page.answer(figures)
-    demand = Demand.usual(rate, keys or 0, workers=workers, hash_points=hash_points())
+        fleet_arithmetic.write()
+        click.echo("Updated docs/scale.md.")
+        return
+    costs = fleet_arithmetic.measured_costs()
     try:
-        return scale_page.fleet_table(figures, {f"{rate:,.0f}/s": demand})
-    except ImpossibleDemand as error:
+        fleet = fleet_arithmetic.plan(costs, rate, workers, keys)
+    except fleet_arithmetic.ImpossibleDemand as error:
         raise click.ClickException(str(error)) from None
+    click.echo(fleet_arithmetic.table({f"{rate:,.0f}/s": fleet}))
 
 
 @main.command(short_help="Count and record the work per request.")
@@ -310,39 +203,8 @@ def render_all() -> None:
     """Write the published results into the documentation."""
     write_comparison()
     flood_benchmark.write_section()
-    growth_benchmark.write_section()
-    cabinet_benchmark.write_section()
-    scale_page.write()
-    click.echo("Updated docs/performance*.md, docs/scale*.md, the plots and README.md.")
-
-
-@main.command("fixed-rate", hidden=True)
-@click.option("--port", type=int, required=True)
-@click.option("--rate", type=float, required=True)
-@click.option("--seconds", type=float, required=True)
-@click.option("--connections", type=int, required=True)
-def fixed_rate(port: int, rate: float, seconds: float, connections: int) -> None:
-    """Send the request on standard input at a constant rate; print JSON."""
-    request = sys.stdin.buffer.read()
-    result = fixed_rate_load.measure(port, request, rate, seconds, connections)
-    click.echo(json.dumps(result))
-
-
-@main.command("tls-connections", hidden=True)
-@click.option("--port", type=int, required=True)
-@click.option("--seconds", type=float, required=True)
-@click.option("--resume", is_flag=True)
-def tls_connections(port: int, seconds: float, resume: bool) -> None:
-    """Send the request on standard input on new TLS connections; print JSON."""
-    request = sys.stdin.buffer.read()
-    click.echo(json.dumps(tls_load.measure(port, request, seconds, resume)))
-
-
-@main.command(hidden=True)
-@click.option("--port", type=int, required=True)
-def waiting(port: int) -> None:
-    """Let the accounts on standard input wait; report as JSON when asked."""
-    waiting_accounts.run(port)
+    fleet_arithmetic.write()
+    click.echo("Updated docs/performance.md, docs/scale.md, the plot and README.md.")
 
 
 @contextmanager

@@ -1,9 +1,7 @@
 """The comparison of the peers: each round starts, loads and stops every peer.
 
 All peers are measured in round 1, then all in round 2, and so on, so a machine that
-becomes slower during the run becomes slower for all of them. nginx is the first in each
-round. Half of the rate that it reaches in round 1 is the fixed rate at which the
-latency of all servers is measured.
+becomes slower during the run becomes slower for all of them.
 """
 
 from collections.abc import Iterable, Sequence
@@ -34,7 +32,6 @@ class Comparison:
         self._progress = progress
         # The keys of the peers that can be measured.
         self._keys: dict[str, list[str]] = {}
-        self._fixed_rate = 0.0
         method = {
             "rounds": plan.rounds,
             "seconds": plan.seconds,
@@ -87,16 +84,7 @@ class Comparison:
     def _measure(self, server: PeerServer, number: int) -> dict[str, Any]:
         if number == 1:
             conformance.check(server)
-        request, seconds = server.request(), self._plan.seconds
-        result = self._load(server, [request])
-        if server.peer.name == LIMIT and not self._fixed_rate:
-            self._fixed_rate = round(result.rate / 2, -3)
-            self._results.data["method"]["fixed_rate"] = self._fixed_rate
-        at_fixed_rate = None
-        if 0 < self._fixed_rate <= result.rate:
-            at_fixed_rate = load.fixed_rate(
-                server.port, request, self._fixed_rate, seconds
-            )
+        result = self._load(server, [server.request()])
         memory = proc.memory(server.pids)
         if server.peer.keeps_contract or server.peer.name == LIMIT:
             self._measure_traffic(server)
@@ -104,7 +92,6 @@ class Comparison:
             "round": number,
             "start_seconds": server.start_seconds,
             "memory_bytes": memory,
-            "fixed_rate": at_fixed_rate,
         }
 
     def _measure_traffic(self, server: PeerServer) -> None:

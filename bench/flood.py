@@ -85,10 +85,10 @@ def measure(
 
 
 def write_section() -> None:
-    """Write the table into docs/performance-loads.md."""
+    """Write the table into docs/performance.md."""
     found: FloodResults = results.read("flood")
     text = table(found) if found else render.NO_RESULTS
-    render.replace_section(render.LOADS_PAGE, "flood", text)
+    render.replace_section(render.PAGE, "flood", text)
 
 
 def table(found: FloodResults) -> str:

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bench.errors import MeasurementError
-from bench.paths import GO_PROGRAM, NPM, PEERS, ROOT, WORKSPACE, venv
+from bench.paths import GO_PROGRAM, NPM, PEERS, ROOT, VENV, WORKSPACE
 from bench.peer import Peer
 
 
@@ -24,7 +24,7 @@ def install(peer: Peer) -> None:
     installers: dict[str, Callable[[], None]] = {
         "none": lambda: None,
         "system": lambda: require_program(peer.program, peer.package or peer.program),
-        "python": lambda: _install_python(peer.requirements),
+        "python": _install_python,
         "npm": _install_npm,
         "go": _build_go,
     }
@@ -51,15 +51,15 @@ def require_program(program: str, package: str) -> None:
     _run(["apt-get", "install", "--quiet", "--yes", "--no-install-recommends", package])
 
 
-def _install_python(requirements: str) -> None:
-    folder, file = venv(requirements), ROOT / "requirements" / f"{requirements}.txt"
+def _install_python() -> None:
+    file = ROOT / "requirements" / "bench.txt"
     lock = file.read_text()
-    if _is_installed(folder, lock):
+    if _is_installed(VENV, lock):
         return
-    _run([sys.executable, "-m", "venv", "--clear", str(folder)])
-    pip = [str(folder / "bin" / "python"), "-m", "pip", "--disable-pip-version-check"]
+    _run([sys.executable, "-m", "venv", "--clear", str(VENV)])
+    pip = [str(VENV / "bin" / "python"), "-m", "pip", "--disable-pip-version-check"]
     _run([*pip, "install", "--quiet", "--require-hashes", "-r", str(file)])
-    _mark_installed(folder, lock)
+    _mark_installed(VENV, lock)
 
 
 def _install_npm() -> None:
@@ -107,7 +107,7 @@ def _version_text(peer: Peer) -> str:
             return _run([str(w).replace("@readback_python@", python) for w in command])
         case {"python": str(name)}:
             code = f"from importlib.metadata import version; print(version('{name}'))"
-            return _run([str(venv(peer.requirements) / "bin" / "python"), "-c", code])
+            return _run([str(VENV / "bin" / "python"), "-c", code])
         case {"npm": str(name)}:
             package = NPM / "node_modules" / name / "package.json"
             return str(json.loads(package.read_text())["version"])

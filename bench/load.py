@@ -1,14 +1,12 @@
 """One measurement: run a load generator and read the server's CPU time meanwhile.
 
 The generator runs on the last core, the server on the first. `wrk` sends as fast as
-responses arrive; `fixed_rate` sends at a constant rate. This module does not depend on
-peers or goals.
+responses arrive. This module does not depend on peers or goals.
 """
 
 import json
 import resource
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -58,18 +56,17 @@ def wrk(
     pids: list[int],
     seconds: float,
     batch: int = 1,
-    threads: int = 1,
 ) -> LoadResult:
     """Load a server whose processes are `pids`; the connections share the requests.
 
     They send them in turn, `batch` copies of each at once, and then wait for all
-    responses. With as many threads as requests, each thread repeats one of them.
+    responses.
     """
     with tempfile.NamedTemporaryFile() as file:
         for request in requests:
             file.write(request.to_bytes(port) * batch + b"\0")
         file.flush()
-        command = ["wrk", "--threads", str(threads), "--connections", str(CONNECTIONS)]
+        command = ["wrk", "--threads", "1", "--connections", str(CONNECTIONS)]
         command += ["--duration", f"{max(1, round(seconds))}s", "--timeout", "10s"]
         command += ["--script", str(SCRIPT), f"http://127.0.0.1:{port}/", "--"]
         result, cpu = measure_cpu([*command, file.name], pids)
@@ -77,7 +74,7 @@ def wrk(
 
 
 def measure_cpu(
-    command: list[str], pids: list[int], data: bytes = b""
+    command: list[str], pids: list[int]
 ) -> tuple[dict[str, Any], dict[str, float]]:
     """Run a load generator; return its report, and the CPU used meanwhile.
 
@@ -85,36 +82,13 @@ def measure_cpu(
     """
     before = _Reading.take(pids)
     with proc.on_core(-1):
-        output = _run(command, data).decode()
+        output = _run(command).decode()
     after = _Reading.take(pids)
     cpu = after.server - before.server
     others = after.machine - before.machine - cpu - (after.own - before.own)
     share = max(0.0, round(others / (after.clock - before.clock), 3))
     report: dict[str, Any] = json.loads(output.rpartition("RESULT ")[2])
     return report, {"cpu_seconds": cpu, "others_share": share}
-
-
-def fixed_rate(
-    port: int, request: Request, rate: float, seconds: float
-) -> dict[str, float]:
-    """Send at a constant rate; latencies count from when a request was due."""
-    command = [sys.executable, "-m", "bench", "fixed-rate", "--port", str(port)]
-    command += ["--rate", str(rate), "--seconds", str(seconds)]
-    command += ["--connections", str(CONNECTIONS)]
-    with proc.on_core(-1):
-        output = _run(command, request.to_bytes(port))
-    result: dict[str, float] = json.loads(output)
-    return result
-
-
-def tls_connections(
-    port: int, request: Request, pids: list[int], seconds: float, resume: bool
-) -> dict[str, float]:
-    """Open a TLS connection for each request; return the figures of the server."""
-    command = [sys.executable, "-m", "bench", "tls-connections", "--port", str(port)]
-    command += ["--seconds", str(seconds)] + ["--resume"] * resume
-    report, cpu = measure_cpu(command, pids, request.closing().to_bytes(port))
-    return report | cpu | {"per_cpu_second": report["requests"] / cpu["cpu_seconds"]}
 
 
 def raise_file_limit() -> None:
@@ -141,8 +115,8 @@ class _Reading:
         return cls(server, proc.machine_cpu_seconds(), own, time.perf_counter())
 
 
-def _run(command: list[str], data: bytes = b"") -> bytes:
-    done = subprocess.run(command, input=data, capture_output=True)
+def _run(command: list[str]) -> bytes:
+    done = subprocess.run(command, capture_output=True)
     if done.returncode:
         output = (done.stderr or done.stdout).decode(errors="replace").strip()
         last_line = output.splitlines()[-1] if output else "no output"

@@ -9,8 +9,4 @@ PEERS = BENCH / "peers"
 WORKSPACE = ROOT / ".bench"
 NPM = WORKSPACE / "npm"
 GO_PROGRAM = WORKSPACE / "go_http"
-
-
-def venv(requirements: str) -> Path:
-    """Return the environment with the packages of a file under requirements/."""
-    return WORKSPACE / f"venv-{requirements}"
+VENV = WORKSPACE / "venv"

@@ -20,7 +20,6 @@ class Peer:
     echoes: bool
     program: str = ""
     package: str = ""
-    requirements: str = "bench"
     files: list[str] = field(default_factory=list)
     prepare: list[list[str]] = field(default_factory=list)
     prints_key: bool = False

@@ -36,14 +36,6 @@ def cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / TICKS if fields else 0.0
 
 
-def exact_cpu_seconds(pid: int) -> float:
-    """Return the CPU time of a process and its descendants, also of those that ended.
-
-    To the nanosecond, except for those that ended: for small amounts of work.
-    """
-    return sum(map(_scheduled_seconds, process_tree(pid)))
-
-
 def memory(pids: list[int]) -> int:
     """Return the memory of processes in bytes; shared memory counts once (PSS)."""
     return sum(_memory(pid, "Pss:") for pid in pids)
@@ -53,28 +45,9 @@ def resident_memory(pid: int) -> int:
     return _memory(pid, "Rss:")
 
 
-def private_memory(pid: int) -> int:
-    """Return the memory that ending this process would free, in bytes (USS)."""
-    return _memory(pid, "Private_")
-
-
 def busiest(pids: list[int]) -> int:
     """Return the process that has used most CPU: the worker, not its master."""
     return max(pids, key=cpu_seconds)
-
-
-def count_connections(pid: int, port: int) -> int:
-    """Return how many connections accepted on a loopback port a process holds."""
-    lines = (PROC / "net" / "tcp").read_text().splitlines()[1:]
-    rows = [line.split() for line in lines]
-    local, established = f":{port:04X}", "01"
-    inodes = {
-        row[9] for row in rows if row[1].endswith(local) and row[3] == established
-    }
-    held = (os.readlink(link) for link in (PROC / str(pid) / "fd").iterdir())
-    return sum(
-        name.removeprefix("socket:[").removesuffix("]") in inodes for name in held
-    )
 
 
 def machine_cpu_seconds() -> float:
@@ -169,16 +142,6 @@ def _stat(pid: int) -> list[str]:
         return []
     # The name, in brackets, may itself contain spaces and brackets.
     return text[text.rindex(")") + 2 :].split()
-
-
-def _scheduled_seconds(pid: int) -> float:
-    """Return the time on a core of a process's threads and of its ended children."""
-    fields = _stat(pid)
-    ended = (int(fields[13]) + int(fields[14])) / TICKS if fields else 0.0
-    with suppress(OSError):  # the process or a thread has ended
-        for thread in (PROC / str(pid) / "task").iterdir():
-            ended += int((thread / "schedstat").read_text().split()[0]) / 1e9
-    return ended
 
 
 def _memory(pid: int, prefix: str) -> int:

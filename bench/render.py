@@ -1,4 +1,4 @@
-"""Write the published results into docs/performance*.md, its plots and the README.
+"""Write the published results into docs/performance.md, its plot and the README.
 
 Only the text between two markers is replaced. A marker is a link definition, which no
 Markdown renderer shows; HTML comments would appear as text in the cabinet.
@@ -14,52 +14,39 @@ from bench import goals, instructions, plots, results
 from bench.errors import MeasurementError
 from bench.goals import Measurements, Rounds
 from bench.paths import ROOT
-from bench.plots import Bar, Span
+from bench.plots import Bar
 from bench.results import spread
-from bench.traffic import MANY_CLIENTS, ONE_KEY
+from bench.traffic import ANY_TEXT, KINDS, MANY_CLIENTS, ONE_KEY
 
 PAGE = ROOT / "docs" / "performance.md"
-ENGINEERS_PAGE = ROOT / "docs" / "performance-engineers.md"
-LOADS_PAGE = ROOT / "docs" / "performance-loads.md"
 README = ROOT / "README.md"
 PICTURES = ROOT / "docs" / "pictures"
 EFFICIENCY_PICTURE = PICTURES / "requests-per-cpu-second.svg"
-LATENCY_PICTURE = PICTURES / "latency.svg"
-# For the README: the limit, Readback, and the best-known peers of each family.
-IN_README = ("nginx", "readback", "go", "granian", "fastapi", "aimock", "litellm")
-EFFICIENCY_TITLE = "Requests per CPU-second of the server, 50-byte text"
-LATENCY_TITLE = "Latency with 32 connections: median, 99 %, 99.9 %"
+EFFICIENCY_TITLE = "Requests per CPU-second of the server, one client, 50-byte text"
 NO_RESULTS = "Not measured yet: `make bench` writes this part."
-PERCENTILES = ("p50", "p99", "p999")
 KEYS = {"checked": "checked", "present": "required, not checked", "ignored": "–"}
 
 Peer = dict[str, Any]
 
 
 def write_comparison() -> None:
-    """Write the tables and plots of the peers and the goals."""
+    """Write the tables and the plot of the peers and the goals."""
     measured = results.read("peers")
     counted = results.read("instructions")
     peers = [peer for peer in measured.get("peers", {}).values() if peer["rounds"]]
     peers.sort(key=efficiency, reverse=True)
     if peers:
         draw(peers)
-    replace_section(PAGE, "environment", environment(measured) if peers else NO_RESULTS)
-    replace_section(
-        PAGE,
-        "throughput",
-        throughput(measured, peers, counted) if peers else NO_RESULTS,
-    )
-    replace_section(
-        ENGINEERS_PAGE,
-        "instructions",
-        counted_work(counted) if counted else NO_RESULTS,
-    )
-    replace_section(PAGE, "latency", latency(measured, peers) if peers else NO_RESULTS)
-    replace_section(ENGINEERS_PAGE, "goals", goal_table())
-    replace_section(
-        README, "summary", summary(measured, peers) if peers else NO_RESULTS
-    )
+    parts = {
+        "traffic": traffic_table(measured["peers"]) if peers else NO_RESULTS,
+        "throughput": throughput(measured, peers, counted) if peers else NO_RESULTS,
+        "goals": goal_table(),
+        "instructions": counted_work(counted) if counted else NO_RESULTS,
+        "environment": environment(measured) if peers else NO_RESULTS,
+    }
+    for part, text in parts.items():
+        replace_section(PAGE, part, text)
+    replace_section(README, "summary", summary(measured) if peers else NO_RESULTS)
 
 
 def replace_section(path: Path, part: str, text: str) -> None:
@@ -85,22 +72,12 @@ def draw(peers: Sequence[Peer]) -> None:
         for peer in peers
     ]
     EFFICIENCY_PICTURE.write_text(plots.bars(EFFICIENCY_TITLE, rows), encoding="utf-8")
-    ranges = [
-        Span(
-            peer["title"],
-            [median_of(peer, name) for name in PERCENTILES],
-            is_readback(peer),
-        )
-        for peer in peers
-    ]
-    LATENCY_PICTURE.write_text(plots.spans(LATENCY_TITLE, ranges), encoding="utf-8")
 
 
 def environment(measured: dict[str, Any]) -> str:
     machine, method = measured["machine"], measured["method"]
-    # A peer and its constant have the same version.
     versions = {
-        each.removesuffix("-constant"): peer["version"]
+        each: peer["version"]
         for each, peer in measured["peers"].items()
         if "version" in peer
     }
@@ -142,13 +119,14 @@ def throughput(
             counts.get(peer["title"], "–"),
             rounded(median_of(peer, "rate")),
             f"{median_of(peer, 'cpu_seconds') / median_of(peer, 'seconds'):.2f}",
+            milliseconds(median_of(peer, "p99")),
             f"{median_of(peer, 'memory_bytes') / 2**20:.0f} MiB",
             f"{median_of(peer, 'start_seconds'):.2f} s",
         ]
         for peer in peers
     ]
     heads = ["server", "key", "requests per CPU-second", "spread", "relative to nginx"]
-    heads += ["instructions per request", "requests per second", "cores used"]
+    heads += ["instructions per request", "requests per second", "cores used", "p99"]
     heads += ["memory", "start to first response"]
     picture = f"![{EFFICIENCY_TITLE}](pictures/{EFFICIENCY_PICTURE.name})"
     parts = [table(heads, rows), picture]
@@ -221,28 +199,20 @@ def build(machine: dict[str, Any]) -> str:
     return f" ({', '.join([found['compiler'].strip(), *options])})"
 
 
-def latency(measured: dict[str, Any], peers: Sequence[Peer]) -> str:
-    rate = measured["method"].get("fixed_rate", 0)
-    rows = [
-        [
-            title(peer),
-            *(milliseconds(median_of(peer, each)) for each in PERCENTILES),
-            *fixed_rate_cells(peer),
-        ]
-        for peer in peers
+def traffic_table(peers: dict[str, Peer]) -> str:
+    """Return nginx and all that keep the contract, fastest first, one client."""
+    found = Measurements(published=True)
+    equal = [
+        (name, peer)
+        for name, peer in peers.items()
+        if peer["rounds"] and (name == "nginx" or keeps_contract(peer))
     ]
-    fixed = f"at {rate:,.0f}/s"
-    heads = ["server", "p50", "p99", "p99.9"]
-    heads += [f"p50 {fixed}", f"p99 {fixed}", f"p99.9 {fixed}"]
-    picture = f"![{LATENCY_TITLE}](pictures/{LATENCY_PICTURE.name})"
-    return f"{table(heads, rows)}\n\n{picture}"
-
-
-def fixed_rate_cells(peer: Peer) -> list[str]:
-    found = [row["fixed_rate"] for row in peer["rounds"] if row["fixed_rate"]]
-    if len(found) < len(peer["rounds"]):
-        return ["too slow", "–", "–"]
-    return [milliseconds(median(row[each] for row in found)) for each in PERCENTILES]
+    equal.sort(key=lambda each: efficiency(each[1]), reverse=True)
+    rows = [
+        [title(peer), *(traffic_cell(found, name, kind) for kind in KINDS)]
+        for name, peer in equal
+    ]
+    return table(["server", *KINDS], rows)
 
 
 def goal_table() -> str:
@@ -253,28 +223,26 @@ def goal_table() -> str:
     return table(["figure", "goal", "measured", "verdict"], rows)
 
 
-def summary(measured: dict[str, Any], peers: Sequence[Peer]) -> str:
+def summary(measured: dict[str, Any]) -> str:
     found = Measurements(published=True)
-    names = {peer["title"]: name for name, peer in measured["peers"].items()}
+    shown = (ANY_TEXT, MANY_CLIENTS, ONE_KEY)
+    peers = sorted(measured["peers"].items(), key=lambda each: _rank(each[1]))
     rows = [
-        [
-            title(peer),
-            *(traffic_cell(found, name, kind) for kind in (ONE_KEY, MANY_CLIENTS)),
-            milliseconds(median_of(peer, "p99")),
-        ]
-        for peer in peers
-        if (name := names[peer["title"]]) in IN_README
+        [title(peer), *(traffic_cell(found, name, kind) for kind in shown)]
+        for name, peer in peers
+        if peer["rounds"] and name != "uvloop"
     ]
-    heads = ["server", "one client, repeated", "1,000 clients behind a balancer"]
-    heads += ["p99, one client"]
     picture = f"![{EFFICIENCY_TITLE}](docs/pictures/{EFFICIENCY_PICTURE.name})"
     machine = measured["machine"]
     what = (
         "Requests per CPU-second of the server, and in brackets relative to nginx with "
-        f"the same traffic: {measured['date'][:10]}, {machine['cpu']}, one worker "
-        "each, 50-byte text."
+        f"the same traffic: {measured['date'][:10]}, {machine['cpu']}, one worker each."
     )
-    return f"{picture}\n\n{table(heads, rows)}\n\n{what}"
+    return f"{picture}\n\n{table(['server', *shown], rows)}\n\n{what}"
+
+
+def _rank(peer: Peer) -> float:
+    return -efficiency(peer) if peer["rounds"] else 0.0
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

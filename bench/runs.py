@@ -1,7 +1,6 @@
 """The ratios of every run, kept side by side: how much a ratio varies between runs.
 
-A full run replaces the other results, but only adds a row here. `bench ratios` measures
-just these figures.
+A full run replaces the other results, but only adds a row here.
 """
 
 import subprocess
@@ -16,18 +15,15 @@ from bench.goals import Measurements
 from bench.paths import ROOT
 
 Run = dict[str, Any]
-PEERS = ("nginx", "uvloop", "readback")
-SCENARIOS = ("sizes", "pipelined", "workers")
 RATIOS: dict[str, Callable[[Measurements], float]] = {
-    "50 bytes": goals.relative_to_peer("nginx"),
-    "1,000 keys": goals.relative_to_peer("nginx", traffic.MANY_KEYS),
-    "with their addresses": goals.relative_to_peer("nginx", traffic.MANY_CLIENTS),
+    "any text": goals.relative_to_peer("nginx", traffic.ANY_TEXT),
+    "any address": goals.relative_to_peer("nginx", traffic.ANY_ADDRESS),
+    "1,000 clients": goals.relative_to_peer("nginx", traffic.MANY_CLIENTS),
+    "one client": goals.relative_to_peer("nginx"),
     "new connections": goals.relative_to_peer("nginx", traffic.NEW_CONNECTIONS),
     "8192 bytes of ASCII": goals.relative_to_nginx("sizes", "_ascii"),
     "8192 bytes of Cyrillic": goals.relative_to_nginx("sizes", "_cyrillic"),
     "pipelined": goals.relative_to_nginx("pipelined"),
-    "two workers of one, one key": goals.two_workers(),
-    "two workers of one, many keys": goals.two_workers("_keys"),
 }
 
 
@@ -84,7 +80,7 @@ def _git(*arguments: str) -> str:
 def write_section() -> None:
     runs = results.read("runs").get("runs", [])
     text = table(runs) if runs else render.NO_RESULTS
-    render.replace_section(render.ENGINEERS_PAGE, "runs", text)
+    render.replace_section(render.PAGE, "runs", text)
 
 
 def table(runs: list[Run]) -> str:

@@ -19,10 +19,10 @@ from pathlib import Path
 
 from tests.support.database import Database
 
-from bench import messages, proc, tls_load, traffic
+from bench import messages, proc, traffic
 from bench.errors import MeasurementError
 from bench.messages import Request
-from bench.paths import GO_PROGRAM, NPM, PEERS, WORKSPACE, venv
+from bench.paths import GO_PROGRAM, NPM, PEERS, VENV, WORKSPACE
 from bench.peer import Peer
 from readback import keys
 
@@ -85,35 +85,29 @@ def running(
     settings: Mapping[str, str] | None = None,
     core: int | None = 0,
     wrapper: Sequence[str] = (),
-    certificate: Path | None = None,
 ) -> Iterator[PeerServer]:
     """Start a peer, wait for its first response, and stop it on exit.
 
     `core=None` means all cores. `wrapper` is a command that runs the peer's command.
-    With a certificate, which includes its key, the peer serves TLS, if it can.
     """
     key, port = accepted[0], _free_port()
-    _write_files(peer, key, port, content, certificate)
+    _write_files(peer, key, port, content)
     command = _fill(peer.start, _values(peer, key, port, content))
-    environment = _environment(peer, key, port, settings or {}, certificate)
+    environment = _environment(peer, key, port, settings or {})
     started = time.perf_counter()
     process = _start(peer, [*wrapper, *command], environment, core)
     try:
         request = Request(key, content)
-        _wait_for_response(peer, process, port, request, tls=bool(certificate))
+        _wait_for_response(peer, process, port, request)
         start_seconds = time.perf_counter() - started
         yield PeerServer(peer, port, accepted, process.pid, start_seconds)
     finally:
         stop(process, STOP_SECONDS)
 
 
-def send(port: int, request: Request, tls: bool = False) -> tuple[int, bytes]:
+def send(port: int, request: Request) -> tuple[int, bytes]:
     """Send one request on a new connection; return the status and the body."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
-    if tls:
-        connection = http.client.HTTPSConnection(
-            "127.0.0.1", port, timeout=10, context=tls_load.trusting_context()
-        )
     try:
         connection.request(request.method, request.path, request.body, request.headers)
         response = connection.getresponse()
@@ -146,12 +140,11 @@ def _wait_for_response(
     process: "subprocess.Popen[bytes]",
     port: int,
     request: Request,
-    tls: bool,
 ) -> None:
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
         with suppress(OSError, http.client.HTTPException):
-            status, _ = send(port, request, tls)
+            status, _ = send(port, request)
             if status == 200:
                 return
         if process.poll() is not None:
@@ -186,16 +179,9 @@ def _folder(peer: Peer) -> Path:
     return WORKSPACE / "work" / peer.name
 
 
-def _write_files(
-    peer: Peer, key: str, port: int, content: str, certificate: Path | None
-) -> None:
+def _write_files(peer: Peer, key: str, port: int, content: str) -> None:
     (_folder(peer) / "response.json").write_bytes(messages.response_body(content))
     values = _values(peer, key, port, content)
-    values["tls"] = (
-        f" ssl; ssl_certificate {certificate}; ssl_certificate_key {certificate}"
-        if certificate
-        else ""
-    )
     for name in peer.files:
         text = (PEERS / name).read_text(encoding="utf-8")
         [filled] = _fill([text], values)
@@ -207,21 +193,17 @@ def _environment(
     key: str,
     port: int,
     settings: Mapping[str, str],
-    certificate: Path | None = None,
 ) -> dict[str, str]:
     values = _values(peer, key, port, messages.SHORT)
     inherited = {k: v for k, v in os.environ.items() if not k.startswith("READBACK_")}
     own = {k: _fill([v], values)[0] for k, v in peer.environment.items()}
     ours = {"BENCH_KEYS": str(_key_file(peer))}
-    if certificate:
-        names = ("BENCH_CERTIFICATE", "READBACK_TLS_CERTIFICATE", "READBACK_TLS_KEY")
-        ours |= dict.fromkeys(names, str(certificate))
     return inherited | ours | own | dict(settings)
 
 
 def _values(peer: Peer, key: str, port: int, content: str) -> dict[str, str]:
     body = messages.response_body(content).decode()
-    programs = venv(peer.requirements) / "bin"
+    programs = VENV / "bin"
     return {
         "port": str(port),
         "spare_port": str(_free_port()),

@@ -11,9 +11,8 @@ from bench.messages import Request, text_of
 
 KEYS = 1_000
 
-ONE_KEY = "one key"
-MANY_KEYS = "1,000 keys"
-MANY_CLIENTS = "1,000 keys, each with its address"
+ONE_KEY = "one client"
+MANY_CLIENTS = "1,000 clients"
 ANY_TEXT = "1,000 clients, any text"
 ANY_ADDRESS = "any text, every address new"
 NEW_CONNECTIONS = "a new connection for each request"
@@ -25,10 +24,6 @@ _SHORTEST, _LONGEST = 10, 800
 def one_key(keys: Sequence[str]) -> list[Request]:
     """Return what a client repeats on a kept connection."""
     return [_request(keys[0])]
-
-
-def many_keys(keys: Sequence[str]) -> list[Request]:
-    return [_request(key) for key in keys]
 
 
 def many_clients(keys: Sequence[str]) -> list[Request]:
@@ -62,11 +57,10 @@ def new_connections(keys: Sequence[str]) -> list[Request]:
 
 
 KINDS: dict[str, Callable[[Sequence[str]], list[Request]]] = {
-    ONE_KEY: one_key,
-    MANY_KEYS: many_keys,
-    MANY_CLIENTS: many_clients,
     ANY_TEXT: any_text,
     ANY_ADDRESS: any_address,
+    MANY_CLIENTS: many_clients,
+    ONE_KEY: one_key,
     NEW_CONNECTIONS: new_connections,
 }
 """What the connections send in turn, by kind."""

@@ -136,7 +136,7 @@ def test_what_was_not_counted_is_a_dash_or_has_a_reason():
 def test_the_page_shows_the_published_counts():
     published = results.read("instructions")
 
-    page = render.ENGINEERS_PAGE.read_text(encoding="utf-8")
+    page = render.PAGE.read_text(encoding="utf-8")
     assert render.counted_work(published) in page
 
 
@@ -165,15 +165,3 @@ def test_the_build_of_debians_python_is_unknown(monkeypatch):
 
     assert (found["pgo"], found["lto"]) == (None, None)
     assert "perhaps with PGO" in render.build({"python_build": found})
-
-
-def test_a_constant_runs_in_the_environment_of_its_peer():
-    peers = load_peers()
-    constants = [name for name in peers if name.endswith("-constant")]
-
-    assert constants
-    for name in constants:
-        kept = peers[name.removesuffix("-constant")]
-        assert peers[name].requirements == kept.requirements
-        assert peers[name].version == kept.version
-        assert peers[name].start[:-1] == kept.start
