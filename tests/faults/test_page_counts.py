@@ -8,7 +8,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from readback import metrics
+from readback.processes import metrics
 from tests.support.cabinet_server import CabinetServer, cabinet_server
 from tests.support.promtool import run_promtool
 from tests.support.waiting import PATIENCE, wait_until

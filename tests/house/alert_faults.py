@@ -3,7 +3,7 @@
 Values are in promtool's notation: `1+2x3` is 1 and three more values, each 2 greater.
 """
 
-from readback import metrics
+from readback.processes import metrics
 
 API = '{job="readback-api",instance="10.0.0.1:8002"}'
 CABINET = '{job="readback-cabinet",instance="10.0.0.3:8001"}'

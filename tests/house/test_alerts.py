@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from readback import metrics
+from readback.processes import metrics
 from tests.house.alert_faults import (
     API,
     BEGIN,

@@ -1,6 +1,6 @@
 """Imports point one way: cli → api | cabinet | probe | pytest_plugin → shared facts.
 
-Both planes may also use the metrics, and gunicorn through `plane.py`.
+Between the planes and the facts is `processes`: how both planes run.
 
 Inside of `api`: server, worker, ops → endpoints → data → shared. `http` imports nothing
 else of the product. Inside of `cabinet`: from the top down, see `CABINET_LEVELS`.
@@ -26,21 +26,13 @@ SHARED_FACTS = {
     "readback.differences",
     "readback.http_client",
     "readback.keys",
-    "readback.lifecycle",
-    "readback.listening",
     "readback.logs",
     "readback.programs",
     "readback.setting_values",
-    "readback.shared_counters",
 }
-# Used by both planes, and the packages that they need.
-OF_BOTH_PLANES = {
-    "readback.metrics": "prometheus_client",
-    "readback.plane": "gunicorn",
-}
-
 # Each part may import the shared facts, itself, and these packages.
 PACKAGES = {
+    "processes": {"gunicorn", "prometheus_client"},
     "api": {"gunicorn", "httptools", "msgspec", "prometheus_client", "psycopg"}
     # cryptography reads when a certificate expires.
     | {"simdjson", "uvloop", "cryptography"},
@@ -51,12 +43,16 @@ PACKAGES = {
     "probe": {"certifi", "openai"},
     "pytest_plugin": {"pytest"},
 }
+# These may also import how a plane runs.
+PLANES = {"api", "cabinet"}
 # What the modules of each room of the API may import beside their own room.
+COUNTERS = {"readback.processes.shared_counters"}
 ROOMS = {
     "http": set[str](),
-    "shared": SHARED_FACTS,
-    "data": SHARED_FACTS | {"readback.api.shared"},
+    "shared": SHARED_FACTS | COUNTERS,
+    "data": SHARED_FACTS | COUNTERS | {"readback.api.shared"},
     "endpoints": SHARED_FACTS
+    | COUNTERS
     | {"readback.api.data", "readback.api.shared", "readback.api.http"},
 }
 API_PACKAGES = {
@@ -122,9 +118,8 @@ def test_a_part_imports_only_itself_the_shared_facts_and_its_packages(
     part: str,
 ) -> None:
     allowed = SHARED_FACTS | {f"readback.{part}", "readback.__version__"}
-    allowed |= {
-        module for module, needed in OF_BOTH_PLANES.items() if needed in PACKAGES[part]
-    }
+    if part in PLANES:
+        allowed |= {"readback.processes"}
     assert not wrong_imports(PACKAGE / part, allowed, PACKAGES[part])
 
 
@@ -141,12 +136,9 @@ def test_the_shared_facts_need_only_the_standard_library(fact: str) -> None:
     assert not {name for name in outside if not is_within(name, SHARED_FACTS)}
 
 
-@pytest.mark.parametrize("module", OF_BOTH_PLANES)
-def test_what_both_planes_use_knows_neither(module: str) -> None:
-    names = foreign_imports(PACKAGE / f"{module.removeprefix('readback.')}.py")
-    others = names - {"readback.__version__"}
-    others = {name for name in others if not is_within(name, SHARED_FACTS)}
-    assert {name.split(".")[0] for name in others} == {OF_BOTH_PLANES[module]}
+def test_the_top_of_the_package_holds_facts_only() -> None:
+    modules = {f"readback.{path.stem}" for path in PACKAGE.glob("[a-z]*.py")}
+    assert modules == SHARED_FACTS
 
 
 @pytest.mark.parametrize("part", FLOORS)
@@ -176,7 +168,7 @@ def modules_of(part: str) -> dict[str, Path]:
     }
 
 
-@pytest.mark.parametrize("part", ["api", "cabinet", *FLOORS])
+@pytest.mark.parametrize("part", ["processes", "api", "cabinet", *FLOORS])
 def test_no_module_imports_in_a_circle(part: str) -> None:
     names = modules_of(part)
     left = {

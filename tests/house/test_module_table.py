@@ -18,7 +18,9 @@ def table() -> dict[str, list[str]]:
 
 
 def modules() -> set[str]:
-    paths = [*(PACKAGE / "api").rglob("*.py"), *PACKAGE.glob("*.py")]
+    rooms = (PACKAGE / "api", PACKAGE / "processes")
+    paths = [path for room in rooms for path in room.rglob("*.py")]
+    paths += PACKAGE.glob("*.py")
     named = {path for path in paths if not path.name.startswith("__")}
     files = {str(path.relative_to(PACKAGE)) for path in named}
     return files | {"cabinet/", "cli/", "probe/", "pytest_plugin/"}

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from readback import metrics
 from readback.config import Config, variable
+from readback.processes import metrics
 from tests.support.programs import needed_program
 
 ROOT = Path(__file__).parents[2]

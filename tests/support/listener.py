@@ -23,7 +23,7 @@ from readback.api.http.connection import Connection
 from readback.api.http.handler import Handler
 from readback.api.http.registry import ConnectionRegistry, Limits
 from readback.api.shared.created import Limiter
-from readback.shared_counters import WorkerCounters
+from readback.processes.shared_counters import WorkerCounters
 from tests.support.echo_server import HOST, PATIENT, Echo, sweep_until
 from tests.support.waiting import PATIENCE, wait_until
 from tests.support.wire import Connection as Client

@@ -1,7 +1,7 @@
 """Health, readiness and metrics, on a listener of their own.
 
 Any worker answers for all of them: the metrics are sums over their shared memory.
-`readback.metrics` says what each metric means.
+`readback.processes.metrics` says what each metric means.
 """
 
 import json
@@ -14,7 +14,7 @@ from email.utils import formatdate
 from prometheus_client import Metric
 from prometheus_client.registry import Collector
 
-from readback import __version__, logs, metrics
+from readback import __version__, logs
 from readback.api.data.health import ROUND_ERROR, Health
 from readback.api.data.keyring import Keyring
 from readback.api.http.handler import RequestOrigin
@@ -22,7 +22,8 @@ from readback.api.http.head import Head
 from readback.api.shared import memory
 from readback.config import Config
 from readback.contract import REFUSALS
-from readback.lifecycle import Lifecycle
+from readback.processes import metrics
+from readback.processes.lifecycle import Lifecycle
 
 log = logging.getLogger("readback.api")
 

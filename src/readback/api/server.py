@@ -1,4 +1,4 @@
-"""The API as a service: what `plane.py` has to know about this plane."""
+"""The API as a service: what `processes/plane.py` has to know about this plane."""
 
 import socket
 from typing import Any
@@ -6,8 +6,8 @@ from typing import Any
 from readback.api.shared.memory import SharedMemory
 from readback.api.worker import ApiWorker
 from readback.config import Config
-from readback.listening import ListenerHold
-from readback.plane import PlaneApplication, assign_counters_row, count_death
+from readback.processes.listening import ListenerHold
+from readback.processes.plane import PlaneApplication, assign_counters_row, count_death
 
 # With the time in which a worker writes the rest of the journal.
 _MARGIN_SECONDS = 10

@@ -16,7 +16,6 @@ from typing import Any, TypeVar, cast
 
 import uvloop
 
-from readback import listening
 from readback.api.accepting import Accept, Accepting
 from readback.api.certificate import ExpiryLog, expiry, tls_context
 from readback.api.data.database import Database
@@ -35,9 +34,10 @@ from readback.api.shared.memory import KEY_LOOK_UPS, SharedMemory
 from readback.client_address import network
 from readback.config import Config
 from readback.contract import MAX_BODY_BYTES, MAX_HEAD_BYTES, MAX_HEAD_FIELDS
-from readback.lifecycle import SHORT_NOTICE_SECONDS
-from readback.plane import PlaneWorker
-from readback.shared_counters import WorkerCounters
+from readback.processes import listening
+from readback.processes.lifecycle import SHORT_NOTICE_SECONDS
+from readback.processes.plane import PlaneWorker
+from readback.processes.shared_counters import WorkerCounters
 
 Result = TypeVar("Result")
 

@@ -20,8 +20,8 @@ from readback.cabinet.operators import status
 from readback.cabinet.operators.status import WorkerPages
 from readback.cabinet.serving.security_headers import headers_of
 from readback.cabinet.serving.worker import LIFECYCLE, PAGES
-from readback.lifecycle import Lifecycle
-from readback.metrics import log_problems
+from readback.processes.lifecycle import Lifecycle
+from readback.processes.metrics import log_problems
 
 HEALTH_PATH = "/healthz"
 METRICS_PATH = "/metrics"

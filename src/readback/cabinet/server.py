@@ -1,4 +1,4 @@
-"""The cabinet as a service: what `plane.py` has to know about this plane.
+"""The cabinet as a service: what `processes/plane.py` has to know about this plane.
 
 Django is imported only when the application is loaded, so that importing this module is
 cheap.
@@ -12,9 +12,9 @@ from typing import Any
 
 from readback.cabinet.serving.worker import CabinetWorker
 from readback.config import Config
-from readback.listening import ListenerHold
-from readback.plane import Arbiter, PlaneApplication
-from readback.shared_counters import rows_for
+from readback.processes.listening import ListenerHold
+from readback.processes.plane import Arbiter, PlaneApplication
+from readback.processes.shared_counters import rows_for
 
 THREADS = 8
 _MARGIN_SECONDS = 5

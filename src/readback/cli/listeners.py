@@ -18,7 +18,7 @@ from pathlib import Path
 from readback.api.shared.memory import place_count
 from readback.cli.exit_codes import CannotStart
 from readback.config import Config
-from readback.listening import BACKLOG
+from readback.processes.listening import BACKLOG
 from readback.setting_values import Bind
 
 _REASONS = {

@@ -32,8 +32,8 @@ from readback.cli.streams import OutputError
 from readback.cli.supervisor import ResultPipe, Supervisor, run_in_child
 from readback.config import Config
 from readback.contract import CHAT_PATH, MODEL
-from readback.lifecycle import SHORT_NOTICE_SECONDS
-from readback.listening import ListenerHold
+from readback.processes.lifecycle import SHORT_NOTICE_SECONDS
+from readback.processes.listening import ListenerHold
 from readback.setting_values import Bind
 
 READY_SECONDS = 60

@@ -9,7 +9,7 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from tests.support.promtool import run_promtool
 
-from readback import __version__, metrics
+from readback import __version__
 from readback.api.data.health import Health
 from readback.api.data.keyring import Keyring
 from readback.api.http.head import Head
@@ -17,7 +17,8 @@ from readback.api.ops import STRICT_SECONDS, Ops
 from readback.api.shared.created import Limiter
 from readback.api.shared.memory import Counters
 from readback.config import Config
-from readback.lifecycle import Lifecycle
+from readback.processes import metrics
+from readback.processes.lifecycle import Lifecycle
 
 NO_ORIGIN = None  # the ops listener treats all clients alike
 LONG_AGO = STRICT_SECONDS + 1

@@ -36,7 +36,7 @@ from readback.api.data.store import (
     Store,
 )
 from readback.api.data.unmatched import UnmatchedRequests
-from readback.shared_counters import WorkerCounters
+from readback.processes.shared_counters import WorkerCounters
 
 log = logging.getLogger("readback.api")
 

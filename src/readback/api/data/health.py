@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import inf
 
 from readback import logs
-from readback.shared_counters import WorkerCounters
+from readback.processes.shared_counters import WorkerCounters
 
 log = logging.getLogger("readback.api")
 

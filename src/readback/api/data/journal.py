@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from readback.api.shared.memory import ACCEPTED
 from readback.contract import JOURNAL_ROWS, SEVERAL_ADDRESSES
-from readback.shared_counters import WorkerCounters
+from readback.processes.shared_counters import WorkerCounters
 
 # Between two rounds of a worker, each of which writes what is due.
 ROUND_SECONDS = 0.5

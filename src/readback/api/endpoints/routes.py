@@ -36,7 +36,7 @@ from readback.api.http.refused import MALFORMED_REQUEST
 from readback.api.shared.rates import Rates
 from readback.client_address import network
 from readback.contract import CHAT, MAX_BODY_BYTES, MODELS, OTHER
-from readback.shared_counters import WorkerCounters
+from readback.processes.shared_counters import WorkerCounters
 
 # Retry-After when the database cannot be asked or there are too many connections.
 RETRY_SECONDS = 2

@@ -40,7 +40,7 @@ from readback.contract import (
     CREATED_REPEATS_AFTER,
     EARLIEST_CREATED,
 )
-from readback.shared_counters import rows_for
+from readback.processes.shared_counters import rows_for
 
 # In a slot, after the rate: the turn, what is reserved, until when nothing more is,
 # where the last runs of `created` have ended, and the workers' entries.

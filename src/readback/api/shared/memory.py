@@ -13,9 +13,9 @@ from readback.api.shared.created import Limiter
 from readback.api.shared.rates import Rates
 from readback.config import Config
 from readback.contract import ENDPOINTS, REFUSALS
-from readback.shared_counters import Histogram, SharedCounters, rows_for
+from readback.processes.shared_counters import Histogram, SharedCounters, rows_for
 
-# What the workers count; `readback.metrics` says what it means.
+# What the workers count; `readback.processes.metrics` says what it means.
 ACCEPTED = ""
 CODES = (ACCEPTED, *REFUSALS)
 

@@ -18,7 +18,7 @@ import time
 from hashlib import blake2b
 from math import ceil
 
-from readback.shared_counters import rows_for
+from readback.processes.shared_counters import rows_for
 
 SLOTS = 262_144
 # How much memory a table may map; pages that are never touched cost nothing. With many

@@ -1,8 +1,8 @@
 """The state of the cabinet: versions, database, and metrics for Prometheus.
 
 Any worker reports the metrics of all workers of its machine. Outbox and last backup are
-in the database, so every cabinet on it reports the same. `readback.metrics` says what
-each metric means.
+in the database, so every cabinet on it reports the same.
+`readback.processes.metrics` says what each metric means.
 """
 
 import platform
@@ -23,13 +23,14 @@ from django.utils.crypto import constant_time_compare
 from prometheus_client import Metric
 from prometheus_client.registry import Collector
 
-from readback import __version__, metrics
+from readback import __version__
 from readback.cabinet.mail import outbox
 from readback.cabinet.models import LastBackup
 from readback.cabinet.serving import schema
 from readback.cabinet.serving.worker import LIFECYCLE, PAGES
-from readback.lifecycle import Lifecycle
-from readback.shared_counters import SharedCounters
+from readback.processes import metrics
+from readback.processes.lifecycle import Lifecycle
+from readback.processes.shared_counters import SharedCounters
 
 OTHER = "other"
 STATUSES = (200, 204, 301, 302, 304, 400, 403, 404, 405, 429, 500, 502, 503, OTHER)

@@ -26,8 +26,8 @@ from readback.cabinet.serving.connection import (
     refusal,
     status_of,
 )
-from readback.listening import BACKLOG, is_listening, let_in, turn_away
-from readback.plane import PlaneWorker
+from readback.processes.listening import BACKLOG, is_listening, let_in, turn_away
+from readback.processes.plane import PlaneWorker
 
 # Where the application finds whether the whole service is stopping, and what counts its
 # pages.

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from gunicorn.app.base import BaseApplication
 
-from readback.lifecycle import Lifecycle
-from readback.plane import Arbiter, PlaneWorker
-from readback.shared_counters import SharedCounters, rows_for
+from readback.processes.lifecycle import Lifecycle
+from readback.processes.plane import Arbiter, PlaneWorker
+from readback.processes.shared_counters import SharedCounters, rows_for
 
 
 class Application(BaseApplication):

@@ -14,8 +14,8 @@ from prometheus_client.registry import Collector
 
 from readback import __version__
 from readback.config import Config
-from readback.lifecycle import Lifecycle
-from readback.shared_counters import (
+from readback.processes.lifecycle import Lifecycle
+from readback.processes.shared_counters import (
     LOG_IS_DROPPING,
     LOG_LINES_DROPPED,
     WORKER_DEATHS,

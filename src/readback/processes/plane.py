@@ -18,10 +18,11 @@ from gunicorn import arbiter
 from gunicorn.app.base import BaseApplication
 from gunicorn.workers.base import Worker
 
-from readback import listening, logs
+from readback import logs
 from readback.config import Config
-from readback.lifecycle import Lifecycle
-from readback.shared_counters import WORKER_DEATHS, SharedCounters
+from readback.processes import listening
+from readback.processes.lifecycle import Lifecycle
+from readback.processes.shared_counters import WORKER_DEATHS, SharedCounters
 
 # gunicorn kills a worker that has not reported for this long.
 _WORKER_TIMEOUT_SECONDS = 30

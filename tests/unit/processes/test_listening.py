@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.support.waiting import PATIENCE
 
-from readback.listening import (
+from readback.processes.listening import (
     is_anyone_waiting,
     is_listening,
     let_in,

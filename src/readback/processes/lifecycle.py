@@ -10,7 +10,7 @@ import mmap
 import time
 
 from readback.config import Config
-from readback.shared_counters import rows_for
+from readback.processes.shared_counters import rows_for
 
 # A balancer that checks once a minute may miss one check.
 _CHECK_SECONDS = 120.0

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from readback import lifecycle
-from readback.lifecycle import Lifecycle
+from readback.processes import lifecycle
+from readback.processes.lifecycle import Lifecycle
 
 
 def test_a_service_that_nobody_asked_is_not_watched():

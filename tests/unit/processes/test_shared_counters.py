@@ -4,7 +4,7 @@ from math import inf
 
 import pytest
 
-from readback.shared_counters import Histogram, SharedCounters
+from readback.processes.shared_counters import Histogram, SharedCounters
 
 TIMES = Histogram("times", (0.001, 0.5))
 

@@ -1,0 +1,1 @@
+"""How both planes run as processes: gunicorn, stops, listening sockets, counters."""
