@@ -53,7 +53,7 @@ _WAITING = (
     "probe/test_interruption.py",
     "conformance/test_rates.py",
     "cli/test_wait.py",
-    "cli/test_restarts.py",
+    "cli/test_plane_deaths.py",
 )
 
 # So that a failing assertion in a helper shows its values.

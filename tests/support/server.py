@@ -79,9 +79,13 @@ class Server:
 
 @contextmanager
 def ephemeral_server(
-    folder: Path, settings: Mapping[str, str], *, cold: bool = False
+    folder: Path,
+    settings: Mapping[str, str],
+    *,
+    cold: bool = False,
+    expected_exit_code: int = 0,
 ) -> Iterator[Server]:
-    """Run `readback serve --ephemeral`; at the end stop it and expect exit code 0.
+    """Run `readback serve --ephemeral`; at the end stop it and expect an exit code.
 
     It does not inherit the READBACK_ variables of this process. A SQLite database is
     migrated already.
@@ -102,7 +106,7 @@ def ephemeral_server(
         yield Server(**ready, environment=environment, folder=folder)
     finally:
         exit_code = _stop(process)
-    assert exit_code == 0, f"exit code {exit_code}: {_stderr(folder)}"
+    assert exit_code == expected_exit_code, f"{exit_code}: {_stderr(folder)}"
 
 
 def _ready_line(process: Process, folder: Path) -> dict[str, object]:

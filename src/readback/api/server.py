@@ -6,7 +6,6 @@ from typing import Any
 from readback.api.shared.memory import SharedMemory
 from readback.api.worker import ApiWorker
 from readback.config import Config
-from readback.processes.listening import ListenerHold
 from readback.processes.plane import PlaneApplication, assign_counters_row, count_death
 
 # With the time in which a worker writes the rest of the journal.
@@ -20,15 +19,12 @@ class ApiApplication(PlaneApplication):
         self,
         config: Config,
         listeners: list[socket.socket],
-        shared: SharedMemory,
-        hold: ListenerHold | None,
     ) -> None:
-        self.shared = shared
+        self.shared = shared = SharedMemory(config)
         self.counters = shared.counters
         super().__init__(
             config,
             listeners,
-            hold,
             _MARGIN_SECONDS,
             workers=shared.workers,
             worker_class=ApiWorker,
@@ -62,14 +58,6 @@ def run(
     config: Config,
     api_listeners: list[socket.socket],
     ops_listener: socket.socket,
-    shared: SharedMemory | None = None,
-    hold: ListenerHold | None = None,
 ) -> int:
-    """Serve until stopped; return the exit code.
-
-    A caller that starts the API again after its death passes the memory of the first
-    start, and the hold that it has on the listeners.
-    """
-    listeners = [*api_listeners, ops_listener]
-    shared = shared or SharedMemory(config)
-    return ApiApplication(config, listeners, shared, hold).serve()
+    """Serve until stopped; return the exit code."""
+    return ApiApplication(config, [*api_listeners, ops_listener]).serve()

@@ -12,7 +12,6 @@ from typing import Any
 
 from readback.cabinet.serving.worker import CabinetWorker
 from readback.config import Config
-from readback.processes.listening import ListenerHold
 from readback.processes.plane import Arbiter, PlaneApplication
 from readback.processes.shared_counters import rows_for
 
@@ -21,13 +20,10 @@ _MARGIN_SECONDS = 5
 
 
 class CabinetApplication(PlaneApplication):
-    def __init__(
-        self, config: Config, listener: socket.socket, hold: ListenerHold | None
-    ) -> None:
+    def __init__(self, config: Config, listener: socket.socket) -> None:
         super().__init__(
             config,
             [listener],
-            hold,
             _MARGIN_SECONDS,
             workers=config.cabinet_workers,
             worker_class=CabinetWorker,
@@ -82,12 +78,6 @@ def _stop_sender(master: Arbiter, worker: CabinetWorker) -> None:
         worker.mail_sender.stop()
 
 
-def run(
-    config: Config, listener: socket.socket, hold: ListenerHold | None = None
-) -> int:
-    """Serve until stopped; return the exit code.
-
-    A caller that starts the cabinet again after its death passes its hold on the
-    listener.
-    """
-    return CabinetApplication(config, listener, hold).serve()
+def run(config: Config, listener: socket.socket) -> int:
+    """Serve until stopped; return the exit code."""
+    return CabinetApplication(config, listener).serve()

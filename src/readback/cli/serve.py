@@ -23,7 +23,6 @@ from types import ModuleType
 import click
 
 from readback import logs
-from readback.api.shared.memory import SharedMemory
 from readback.cli import console, listeners, settings
 from readback.cli.database import set_up_django
 from readback.cli.exit_codes import CannotStart, Failure
@@ -33,7 +32,6 @@ from readback.cli.supervisor import ResultPipe, Supervisor, run_in_child
 from readback.config import Config
 from readback.contract import CHAT_PATH, MODEL
 from readback.processes.lifecycle import SHORT_NOTICE_SECONDS
-from readback.processes.listening import ListenerHold
 from readback.setting_values import Bind
 
 READY_SECONDS = 60
@@ -129,7 +127,7 @@ def _run(
     from readback.cli.readiness import has_started
 
     settings.check_certificate(config)
-    # The addresses are read now: the listeners may be closed afterwards.
+    # The addresses are read now: the listeners are closed afterwards.
     ops, cabinet = (
         (listener.family, listener.getsockname())
         for listener in (sockets.ops, sockets.cabinet)
@@ -139,14 +137,7 @@ def _run(
         partial(has_started, ops, "/status", b'"status": "ready"'),
         partial(has_started, cabinet, "/robots.txt"),
     ]
-    shared, hold, pipe = SharedMemory(config), ListenerHold(), ResultPipe()
-
-    def stop_listening() -> None:
-        # A listener left open here would keep accepting connections that no process
-        # answers while the planes stop.
-        hold.release()
-        for listener in sockets:
-            listener.close()
+    pipe = ResultPipe()
 
     def start_cabinet() -> int:
         # The database is prepared in this process because it needs Django anyway, and
@@ -156,18 +147,22 @@ def _run(
                 config, ephemeral=ephemeral, shows_secrets=shows_secrets
             )
         )
-        return code or _run_cabinet(config, sockets, hold)
+        if code:
+            return code
+        for listener in (*sockets.api, sockets.ops):
+            listener.close()
+        from readback.cabinet import server
+
+        return server.run(config, sockets.cabinet)
 
     def start_api() -> int:
         sockets.cabinet.close()
         from readback.api import server
 
-        return server.run(config, sockets.api, sockets.ops, shared, hold)
+        return server.run(config, sockets.api, sockets.ops)
 
-    supervisor = Supervisor(stop_listening)
-    supervisor.start(
-        "cabinet", start_cabinet, lambda: _run_cabinet(config, sockets, hold)
-    )
+    supervisor = Supervisor()
+    supervisor.start("cabinet", start_cabinet)
     try:
         account = pipe.receive()
     except CannotStart:
@@ -176,6 +171,10 @@ def _run(
         raise
     if supervisor.is_running():
         supervisor.start("API", start_api)
+    # A listener left open here would keep accepting connections that no process answers
+    # while the planes stop.
+    for listener in sockets:
+        listener.close()
     if _wait_until_ready(supervisor, checks):
         try:
             if as_json:
@@ -191,7 +190,6 @@ def _run(
                 run_in_child(lambda: _startup().discard_key(account["key"]))
                 raise
             click.echo(f"{error.sentence} Readback is running.", err=True)
-        supervisor.restart_from_now_on()
     return supervisor.wait()
 
 
@@ -201,14 +199,6 @@ def _startup(*, needs_secret_key: bool = True) -> ModuleType:
     from readback.cli import startup
 
     return startup
-
-
-def _run_cabinet(config: Config, sockets: Listeners, hold: ListenerHold) -> int:
-    for listener in (*sockets.api, sockets.ops):
-        listener.close()
-    from readback.cabinet import server
-
-    return server.run(config, sockets.cabinet, hold)
 
 
 def _wait_until_ready(supervisor: Supervisor, checks: list[Callable[[], bool]]) -> bool:

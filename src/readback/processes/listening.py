@@ -6,7 +6,6 @@ have sent a request already. So new connections are turned away first; then the 
 can be emptied, and closing harms nobody. Nothing here knows what is served.
 """
 
-import mmap
 import os
 import select
 import socket
@@ -20,26 +19,6 @@ BACKLOG = 2048
 _IP_MINTTL, _IPV6_MINHOPCOUNT = 21, 73
 _MOST_HOPS = 255
 _DESCRIPTORS = "/proc/self/fd"  # a sandbox may have no /proc
-
-
-class ListenerHold:
-    """Whether a parent process listens, too, and starts a plane again that ends.
-
-    Then the plane must turn nobody away: clients wait in the queue. The parent and the
-    planes share this memory; make it before they are forked.
-    """
-
-    def __init__(self) -> None:
-        self._memory = mmap.mmap(-1, 1)
-        self._memory[0] = 1
-
-    @property
-    def is_held(self) -> bool:
-        return bool(self._memory[0])
-
-    def release(self) -> None:
-        """Say that planes that end now are not started again."""
-        self._memory[0] = 0
 
 
 def is_ours(listener: socket.socket) -> bool:

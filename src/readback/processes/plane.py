@@ -36,8 +36,7 @@ _SILENT_SECONDS_WITH_QUEUE = 10.0
 class PlaneApplication(BaseApplication):
     """Configures gunicorn from our settings alone.
 
-    The subclass has the counters that all workers share before the first is forked. A
-    caller that starts a plane again after its death passes its hold on the listeners.
+    The subclass has the counters that all workers share before the first is forked.
     """
 
     counters: SharedCounters
@@ -46,14 +45,13 @@ class PlaneApplication(BaseApplication):
         self,
         config: Config,
         listeners: list[socket.socket],
-        hold: listening.ListenerHold | None,
         margin_seconds: int,
         **settings: Any,
     ) -> None:
         self.config = config
         self.lifecycle = Lifecycle(settings["workers"])
-        self._are_ours = all(map(listening.is_ours, listeners))
-        self._hold = hold
+        # Whether no other process goes on listening when the plane stops.
+        self.owns_listeners = all(map(listening.is_ours, listeners))
         self._settings = {
             # gunicorn closes the descriptors that it receives, so it must own them.
             "bind": [f"fd://{listener.detach()}" for listener in listeners],
@@ -68,11 +66,6 @@ class PlaneApplication(BaseApplication):
             **settings,
         }
         super().__init__()
-
-    @property
-    def owns_listeners(self) -> bool:
-        """Whether no other process goes on listening when the plane stops."""
-        return self._are_ours and not (self._hold and self._hold.is_held)
 
     def for_clients(self, listeners: list[socket.socket]) -> list[socket.socket]:
         """Return the sockets that are not for the operator."""

@@ -1,8 +1,4 @@
-"""The memory that all workers of a machine share, made before they are forked.
-
-`readback serve` makes it before it starts the API, so that rates, `created` and
-counters continue if the API dies and is started again.
-"""
+"""The memory that all workers of a machine share, made before they are forked."""
 
 import mmap
 import time
