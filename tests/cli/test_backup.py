@@ -84,6 +84,29 @@ def test_a_restore_brings_everything_back(
     assert not left_over(tmp_path)
 
 
+def test_a_backup_contains_no_sessions(migrated_on_each_database, postgresql, tmp_path):
+    program = with_programs(migrated_on_each_database, postgresql)
+    program.output("account", "create", "alice@example.com", "--confirmed")
+    database = database_of(program)
+    database.rows(
+        "INSERT INTO django_session VALUES ('stolen-key', 'stolen-data', '2100-01-01')"
+    )
+    account = database.value("SELECT id FROM cabinet_user")
+    database.rows(
+        "INSERT INTO usersessions_usersession (user_id, created_at, last_seen_at, ip, "
+        f"session_key, user_agent, data) VALUES ({account}, '2026-01-01', "
+        "'2026-01-01', '192.0.2.7', 'stolen-key', 'stolen-browser', '{}')"
+    )
+
+    program.output("backup", "saved")
+
+    assert b"stolen-" not in (tmp_path / "saved").read_bytes()
+    program.output("restore", "saved", "--yes")
+    assert database.value("SELECT count(*) FROM django_session") == 0
+    assert database.value("SELECT count(*) FROM usersessions_usersession") == 0
+    assert database.value("SELECT count(*) FROM cabinet_user") == 1
+
+
 def test_an_archive_moves_to_a_new_machine_through_pipes(
     migrated_on_each_database, postgresql, tmp_path
 ):

@@ -19,7 +19,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from readback.cabinet.serving import schema
 from readback.cli.backup.archive import Manifest
-from readback.cli.backup.sqlite import ID_GAP, LINKED_TABLES
+from readback.cli.backup.sqlite import ID_GAP, LINKED_TABLES, SESSION_TABLES
 from readback.cli.database import rows
 from readback.cli.exit_codes import Failure
 from readback.cli.supervisor import stop_with_parent
@@ -79,7 +79,9 @@ def copy(url: str, target: Path) -> dict[str, Any]:
         rows("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         [[snapshot]] = rows("SELECT pg_export_snapshot()")
         options = ("--format=custom", f"--snapshot={snapshot}", f"--file={target}")
-        _run(url, "pg_dump", *options, *(f"--table={name}" for name in tables()))
+        without = [f"--exclude-table-data=*.{name}" for name in SESSION_TABLES]
+        chosen = [f"--table={name}" for name in tables()]
+        _run(url, "pg_dump", *options, *chosen, *without)
         return {
             "database": "postgresql",
             "database_version": str(_server_version()),

@@ -13,6 +13,8 @@ from typing import Any
 from readback.cli.exit_codes import Failure
 
 _LOCK_SECONDS = 60
+# Nobody may continue somebody's session with an archive.
+SESSION_TABLES = ("django_session", "usersessions_usersession")
 # People and addresses: links in e-mails name them by their ids.
 LINKED_TABLES = ("cabinet_user", "account_emailaddress")
 # No installation gives out this many between two backups.
@@ -26,6 +28,7 @@ def copy(path: Path, target: Path) -> dict[str, Any]:
         with closing(sqlite3.connect(uri, uri=True)) as database:
             # Unlike a copy of the pages, this leaves out what was deleted.
             database.execute("VACUUM INTO ?", [str(target)])
+        _leave_out_sessions(target)
         migrations = _migrations(target)
     except sqlite3.Error as error:
         raise Failure(f"The database cannot be copied: {error}.") from None
@@ -35,6 +38,13 @@ def copy(path: Path, target: Path) -> dict[str, Any]:
         "migrations": migrations,
         "roles": [],
     }
+
+
+def _leave_out_sessions(copied: Path) -> None:
+    with closing(sqlite3.connect(copied)) as database, database:
+        database.execute("PRAGMA secure_delete=ON")  # not only from the index
+        for table in SESSION_TABLES:
+            database.execute(f"DELETE FROM {table}")
 
 
 def check_copy(copied: Path) -> None:
