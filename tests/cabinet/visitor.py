@@ -12,8 +12,12 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
+from django.contrib.auth import login
+from django.http import HttpRequest
 from django.middleware.csrf import CSRF_SECRET_LENGTH
 from django.test import Client
+
+from readback.cabinet.serving.sealing import SessionKey, SessionStore
 
 PASSWORD = "a lamp in the harbour"
 # The default address of the cabinet.
@@ -21,9 +25,25 @@ HOST, PORT = "127.0.0.1", "8001"
 CABINET = f"http://{HOST}:{PORT}"
 
 
+class Browser(Client):
+    """Django's test client, which would take the key of a session for its cookie."""
+
+    @property
+    def session(self) -> SessionStore:
+        cookie = self.cookies[settings.SESSION_COOKIE_NAME].value
+        return SessionStore(SessionKey(cookie))
+
+    def force_login(self, user: Any, backend: str | None = None) -> None:
+        request = HttpRequest()
+        request.session = SessionStore()
+        login(request, user, backend)
+        request.session.save()
+        self.cookies[settings.SESSION_COOKIE_NAME] = request.session.session_key.cookie
+
+
 class Visitor:
     def __init__(self, language: str = "en", address: str = "203.0.113.7") -> None:
-        self.client = Client(
+        self.client = Browser(
             enforce_csrf_checks=True,
             headers={"accept-language": language},
             REMOTE_ADDR=address,

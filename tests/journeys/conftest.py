@@ -164,14 +164,19 @@ def a_person(open_page: Open, server: Server, mails: Mailbox) -> Callable[..., P
 # its own; each of several journeys begins behind that.
 _LOG_IN = """
 from readback.cabinet.accounts.passwords import Argon2Hasher
-from django.test import Client
+from django.conf import settings
+from django.contrib.auth import login
+from django.http import HttpRequest
 from readback.cabinet.accounts import services
+from readback.cabinet.serving.sealing import SessionStore
 Argon2Hasher.memory_cost = 1024  # the first login makes it what it should be
 for email in {emails}:
-    client = Client()
-    client.force_login(services.account_create(email, {password!r}, confirmed=True))
-    [cookie] = client.cookies.values()
-    print("logged in", email, cookie.key, cookie.value)
+    request = HttpRequest()
+    request.session = SessionStore()
+    login(request, services.account_create(email, {password!r}, confirmed=True))
+    request.session.save()
+    cookie = request.session.session_key.cookie
+    print("logged in", email, settings.SESSION_COOKIE_NAME, cookie)
 """
 
 

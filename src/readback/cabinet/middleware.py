@@ -1,6 +1,7 @@
 """The cabinet's middleware: headers, health, counts, sessions and more."""
 
 from collections.abc import Callable
+from typing import cast
 from urllib.parse import urlencode
 
 from allauth.account.adapter import get_adapter
@@ -8,6 +9,7 @@ from allauth.core.exceptions import ReauthenticationRequired
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import logout
+from django.contrib.sessions.middleware import SessionMiddleware
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils import timezone, translation
@@ -18,6 +20,7 @@ from readback.cabinet import account_rules
 from readback.cabinet.accounts import password_pages, selectors, sessions
 from readback.cabinet.operators import status
 from readback.cabinet.operators.status import WorkerPages
+from readback.cabinet.serving.sealing import SessionKey, SessionStore
 from readback.cabinet.serving.security_headers import headers_of
 from readback.cabinet.serving.worker import LIFECYCLE, PAGES
 from readback.processes.lifecycle import Lifecycle
@@ -108,6 +111,24 @@ def count_pages(get_response: Handler) -> Handler:
         return response
 
     return handle
+
+
+class Sessions(SessionMiddleware):
+    """Give browsers a cookie of which the database has only a digest."""
+
+    def process_request(self, request: HttpRequest) -> None:
+        cookie = request.COOKIES.get(settings.SESSION_COOKIE_NAME, "")
+        request.session = SessionStore(SessionKey(cookie) if cookie else None)
+
+    def process_response(
+        self, request: HttpRequest, response: HttpResponse
+    ) -> HttpResponse:
+        response = super().process_response(request, response)
+        sent = response.cookies.get(settings.SESSION_COOKIE_NAME)
+        if sent and sent.value:  # an empty one deletes the cookie
+            key = cast(SessionKey, request.session.session_key)
+            sent.set(sent.key, key.cookie, key.cookie)
+        return response
 
 
 @_answering

@@ -54,7 +54,7 @@ MIDDLEWARE = [
     "readback.cabinet.middleware.brand_files",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "readback.cabinet.middleware.count_pages",
-    "django.contrib.sessions.middleware.SessionMiddleware",
+    "readback.cabinet.middleware.Sessions",
     "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -148,9 +148,10 @@ SESSION_COOKIE_NAME = f"{_COOKIE_PREFIX}session"
 CSRF_COOKIE_NAME = f"{_COOKIE_PREFIX}csrf"
 LANGUAGE_COOKIE_NAME = f"{_COOKIE_PREFIX}language"
 NEW_KEY_COOKIE_NAME = f"{_COOKIE_PREFIX}new-key"
-# A message may contain an e-mail address, so it is kept on the server.
-# Everything in a session row is unreadable without the secret key.
+# A row contains a digest of the cookie, and the rest sealed with the secret key.
+SESSION_ENGINE = "readback.cabinet.serving.sealing"
 SESSION_SERIALIZER = "readback.cabinet.serving.sealing.SealedSerializer"
+# A message may contain an e-mail address, so it is kept on the server.
 MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"
 # A session ends two days after its last use and two weeks after the login.
 SESSION_COOKIE_AGE = 2 * 24 * 3600

@@ -52,6 +52,20 @@ def test_the_id_of_the_session_changes_at_the_login(alice):
     assert not planted.is_logged_in
 
 
+def test_a_copy_of_the_database_opens_no_session(alice):
+    visitor = Visitor()
+    visitor.log_in(ALICE)
+    visitor.get("/account/")
+    cookie = visitor.client.cookies["session"].value
+
+    assert visitor.is_logged_in
+    assert cookie not in _everything_stored()
+    for stored in Session.objects.values_list("session_key", flat=True):
+        thief = Visitor()
+        thief.client.cookies["session"] = stored
+        assert not thief.is_logged_in
+
+
 def test_an_unused_session_ends_after_two_days(alice, clock):
     visitor = Visitor()
     visitor.log_in(ALICE)

@@ -1,21 +1,26 @@
-"""Texts that a copy of the database must not reveal: encrypted with the secret key.
+"""What a copy of the database must not reveal: texts that are secret, and sessions.
 
-The key is derived from the cabinet's secret key, which is not in the database. A new
-secret key makes everything that was sealed before unreadable.
+Texts are encrypted with a key that is derived from the cabinet's secret key, which is
+not in the database. A new secret key makes everything that was sealed unreadable.
+Sessions are stored under a digest of their cookie, so a copy lets nobody in.
 """
 
 import base64
 from functools import lru_cache
-from typing import Any
+from hashlib import sha256
+from typing import Any, Self
 
 from cryptography.fernet import Fernet, InvalidToken
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from django.conf import settings
+from django.contrib.sessions.backends import db
 from django.core.signing import JSONSerializer
 
-__all__ = ["InvalidToken", "SealedSerializer", "seal", "unseal"]
+__all__ = ["InvalidToken", "SealedSerializer", "SessionKey", "seal", "unseal"]
 _PURPOSE = b"readback.cabinet.sealed"
+# The length of Django's column; the first 160 bits are as hard to invert as all.
+_KEY_LENGTH = 40
 
 
 def seal(text: str) -> str:
@@ -35,6 +40,22 @@ class SealedSerializer(JSONSerializer):
 
     def loads(self, data: bytes) -> Any:
         return super().loads(unseal(data.decode("ascii")).encode("latin-1"))
+
+
+class SessionKey(str):
+    """The key of a session in the database: a digest of the browser's cookie."""
+
+    cookie: str
+
+    def __new__(cls, cookie: str) -> Self:
+        key = super().__new__(cls, sha256(cookie.encode()).hexdigest()[:_KEY_LENGTH])
+        key.cookie = cookie
+        return key
+
+
+class SessionStore(db.SessionStore):
+    def _get_new_session_key(self) -> SessionKey:
+        return SessionKey(super()._get_new_session_key())  # type: ignore[misc]
 
 
 def _cipher() -> Fernet:
