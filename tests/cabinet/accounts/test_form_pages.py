@@ -51,6 +51,12 @@ def test_the_cursor_is_in_the_field_with_the_error(database):
     assert focused(page) == ["password1"]
 
 
+def test_the_cursor_is_in_the_password_after_a_wrong_one(alice):
+    page = text_of(Visitor().log_in(alice.email, "not the password"))
+
+    assert focused(page) == ["password"]
+
+
 def test_no_keyboard_covers_a_page_that_has_more_to_read(owner):
     for path in ("/", "/keys/", "/account/", "/account/delete/"):
         assert focused(text_of(owner.get(path))) == [], path

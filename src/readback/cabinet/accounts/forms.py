@@ -93,8 +93,9 @@ def service_errors(form: forms.Form, field: str | None = None) -> Iterator[None]
 class NoLabelSuffixForm:
     """Show labels without a colon, as on all pages of the cabinet.
 
-    The cursor is in the first field, or in the first one with an error, on pages that
-    consist of their form.
+    On pages that consist of their form, the cursor is in the first field with an error.
+    If the form was refused as a whole, it is in the password, which has to be typed
+    again, and else in the first field.
     """
 
     autofocus = True
@@ -105,6 +106,8 @@ class NoLabelSuffixForm:
     def render(self, *args: Any, **options: Any) -> Any:
         fields = self.visible_fields()  # type: ignore[attr-defined]
         wrong = [field for field in fields if field.errors]
+        if not wrong and self.errors:  # type: ignore[attr-defined]
+            wrong = [field for field in fields if field.widget_type == "password"]
         if self.autofocus and fields:
             (wrong or fields)[0].field.widget.attrs["autofocus"] = True
         return super().render(*args, **options)  # type: ignore[misc]
