@@ -37,8 +37,8 @@ STATEMENTS = {
     "/keys/{key}/numbers/": 5,
     "/keys/{key}/arrived/": 6,
     "/keys/{key}/unmatched/": 6,
-    "/account/": 7,
-    "/account/sessions/": 4,
+    "/account/": 6,
+    "/account/sessions/": 3,
 }
 
 

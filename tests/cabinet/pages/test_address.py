@@ -1,4 +1,4 @@
-"""The API's address: on every page, and as JSON for programs."""
+"""The API's address: on pages where it is needed, and as JSON for programs."""
 
 from dataclasses import replace
 
@@ -8,6 +8,7 @@ from django.test import override_settings
 
 from readback.cabinet.keys import services
 from readback.cabinet.models import Address
+from tests.cabinet.owners import account, logged_in
 from tests.cabinet.visitor import Visitor, words_of
 
 DATABASES = ["sqlite"]
@@ -42,12 +43,18 @@ def test_scripts_of_any_origin_may_read_it(moved):
     assert response.headers["Access-Control-Allow-Origin"] == "*"
 
 
-@pytest.mark.parametrize("path", ["/", "/docs/", "/accounts/login/"])
-def test_every_page_shows_the_address_and_the_previous_one(moved, path):
-    words = words_of(Visitor().get(path))
+@pytest.mark.parametrize("path", ["/", "/docs/", "/docs/errors", "/keys/"])
+def test_pages_about_connecting_show_the_address_and_the_previous_one(moved, path):
+    words = words_of(logged_in(account()).get(path))
 
     assert f"API address {NEW}" in words
-    assert f"since {moved.since:%Y-%m-%d} ; previously {OLD}" in words
+    assert f"unchanged since {moved.since:%Y-%m-%d} ; previously {OLD}" in words
+
+
+@pytest.mark.parametrize("path", ["/accounts/login/", "/account/", "/privacy"])
+def test_other_pages_do_not(moved, path):
+    reader = Visitor() if path == "/accounts/login/" else logged_in(account())
+    assert "API address" not in words_of(reader.get(path))
 
 
 def test_the_first_address_has_no_previous_one():
