@@ -202,7 +202,7 @@ def test_a_copy_button_copies_confirms_and_resets_its_label(a_member):
 def test_the_language_switch_stays_on_the_page(a_person):
     alice = a_person()
     alice.page.goto("/docs/errors")
-    alice.page.locator("button[value=ru]").click()
+    alice.page.locator("footer a[lang=ru]").click()
 
     alice.expect_to_see("Ошибки")
     assert alice.page.url.endswith("/docs/errors")

@@ -157,9 +157,9 @@ def session_lifetime(request: HttpRequest) -> None:
 
 @_answering
 def account_language(request: HttpRequest) -> None:
-    """Use the language that the account has chosen, on any device."""
+    """Use the account's language, unless this browser has chosen one in the footer."""
     language = getattr(request.user, "language", "")
-    if language:
+    if language and settings.LANGUAGE_COOKIE_NAME not in request.COOKIES:
         translation.activate(language)
         request.LANGUAGE_CODE = language
 

@@ -81,7 +81,7 @@ urlpatterns = [
     path(".well-known/change-password", public.change_password),
     path("about/<slug:name>", public.brand_page, name="brand_page"),
     path("privacy", public.privacy, name="privacy"),
-    path("language/", account_pages.language_switch, name="set_language"),
+    path("language/<slug:code>", account_pages.language_switch, name="set_language"),
     path("account/", include(_account)),
     path(CALLBACK_PATH, single_sign_on.callback, name="single_sign_on_callback"),
     path("accounts/", include(_login)),

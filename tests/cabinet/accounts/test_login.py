@@ -165,7 +165,6 @@ FORMS = [
     "/accounts/reauthenticate/",
     "/account/language/",
     "/account/delete/",
-    "/language/",
     "/keys/",
 ]
 

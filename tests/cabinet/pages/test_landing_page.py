@@ -11,6 +11,45 @@ DATABASES = ["sqlite"]
 
 pytestmark = pytest.mark.usefixtures("database")
 
+
+@pytest.mark.parametrize("path", ["/", "/docs/", "/docs/errors", "/privacy"])
+def test_a_public_page_sets_no_cookie(path):
+    visitor = Visitor()
+
+    assert visitor.get(path).status_code == 200
+    assert not visitor.client.cookies
+
+
+def test_caches_keep_the_documentation_of_visitors_without_cookies():
+    response = Visitor().get("/docs/errors")
+    assert response["Cache-Control"] == "public, max-age=60"
+    assert {"Cookie", "Accept-Language"} <= set(response["Vary"].split(", "))
+
+    owner = logged_in(account())
+    assert "no-store" in owner.get("/docs/errors")["Cache-Control"]
+
+
+def test_the_language_of_the_footer_is_that_of_this_browser_only():
+    alice = account()
+    owner = logged_in(alice)
+    owner.send("/account/language/", {"language": "en"}, page="/account/")
+    link = 'href="/language/ru?next=%2Fdocs%2F%3Fq%3Da"'
+    assert link in text_of(owner.get("/docs/?q=a"))
+
+    response = owner.get("/language/ru?next=/docs/?q=a")
+
+    assert response["Location"] == "/docs/?q=a"
+    assert 'lang="ru"' in text_of(owner.get("/keys/"))
+    alice.refresh_from_db()
+    assert alice.language == "en"
+
+
+@pytest.mark.parametrize("path", ["//evil.example/", "https://evil.example/"])
+def test_the_language_switch_leads_to_no_other_site(path):
+    assert Visitor().get(f"/language/ru?next={path}")["Location"] == "/"
+    assert Visitor().get("/language/xx").status_code == 404
+
+
 PUBLIC_PAGES = ["/", "/docs/", "/docs/contract", "/docs/errors", "/accounts/login/"]
 
 

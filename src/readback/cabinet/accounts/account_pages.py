@@ -11,7 +11,7 @@ from allauth.account.utils import get_next_redirect_url
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import translation
@@ -21,7 +21,6 @@ from django.views.decorators.http import (
     require_POST,
     require_safe,
 )
-from django.views.i18n import set_language
 
 from readback.cabinet.accounts import forms, selectors, services, sessions
 from readback.cabinet.serving.visitors import (
@@ -87,12 +86,24 @@ def delete(request: AccountRequest) -> HttpResponse:
 set_password = login_required(reauthentication_required(allauth_views.password_set))
 
 
-@require_POST
-def language_switch(request: HttpRequest) -> HttpResponse:
-    response = set_language(request)
-    chosen = response.cookies.get(settings.LANGUAGE_COOKIE_NAME)
-    if chosen and request.user.is_authenticated:
-        services.account_set_language(request.user, chosen.value)
+@require_safe
+def language_switch(request: HttpRequest, code: str) -> HttpResponse:
+    """Show pages in this language in this browser.
+
+    The footer links to it. A form would need a cookie on every page, so that none could
+    be cached. As a link can be followed by anybody's page, the account stays as it is.
+    """
+    if code not in dict(settings.LANGUAGES):
+        raise Http404
+    response = redirect(get_next_redirect_url(request) or reverse("landing"))
+    response.set_cookie(
+        settings.LANGUAGE_COOKIE_NAME,
+        code,
+        settings.LANGUAGE_COOKIE_AGE,
+        secure=settings.LANGUAGE_COOKIE_SECURE,
+        httponly=settings.LANGUAGE_COOKIE_HTTPONLY,
+        samesite=settings.LANGUAGE_COOKIE_SAMESITE,
+    )
     return response
 
 

@@ -182,7 +182,14 @@ def docs_page(request: HttpRequest, name: str) -> HttpResponse:
         "document": load(name, reader_language()),
         "snippets": snippets.filled(base_url, _YOUR_KEY) if name == "connect" else [],
     }
-    return render(request, "pages/document.html", context)
+    return _cached(request, render(request, "pages/document.html", context))
+
+
+def _cached(request: HttpRequest, response: HttpResponse) -> HttpResponse:
+    """Let caches keep a page for visitors without cookies: all of them see the same."""
+    if not request.COOKIES:
+        response["Cache-Control"] = "public, max-age=60"
+    return response
 
 
 @require_safe
@@ -242,7 +249,7 @@ def docs_index(request: HttpRequest) -> HttpResponse:
         "query": query,
         "found": search(query, language) if query else [],
     }
-    return render(request, "pages/docs.html", context)
+    return _cached(request, render(request, "pages/docs.html", context))
 
 
 def search(query: str, language: str) -> list[SearchHit]:

@@ -56,6 +56,7 @@ def privacy(request: HttpRequest) -> HttpResponse:
         "mail_days": outbox.NOTICE_LIFETIME.days,
         "limit_hours": 24,  # the longest window of all limits
         "settings": settings,  # which has the names of the cookies
+        "language_days": settings.LANGUAGE_COOKIE_AGE // _DAY,
         "csrf_days": settings.CSRF_COOKIE_AGE // _DAY,
         "new_key_minutes": shown_once.LIFETIME_SECONDS // 60,
         "contact": config.contact,
