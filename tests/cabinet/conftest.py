@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -166,12 +167,17 @@ def unsent_mails(database: str, mail_server: Mailbox) -> Iterator[None]:
 
 @pytest.fixture
 def alice(unsent_mails):
-    """An account with a confirmed address and the password of the tests."""
+    """A day-old account with a confirmed address and the password of the tests."""
+    from django.utils import timezone
+
     from readback.cabinet.accounts import services
     from tests.cabinet.owners import ALICE
     from tests.cabinet.visitor import PASSWORD
 
-    return services.account_create(ALICE, PASSWORD, confirmed=True)
+    account = services.account_create(ALICE, PASSWORD, confirmed=True)
+    account.date_joined = timezone.now() - timedelta(days=1)
+    account.save()
+    return account
 
 
 @pytest.fixture

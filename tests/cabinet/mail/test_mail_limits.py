@@ -141,10 +141,9 @@ def test_a_sign_up_above_a_limit_creates_nothing(clock):
     assert User.objects.count() == 1
 
 
-def test_mails_that_strangers_ask_for_do_not_use_up_the_notices(clock, mails):
-    alice = account_services.account_create(ALICE, PASSWORD, confirmed=True)
-    owner = Visitor()
-    owner.log_in(ALICE)
+def test_mails_that_strangers_ask_for_do_not_use_up_the_notices(
+    alice, owner, clock, mails
+):
     for sender in senders(21):
         last = reset(clock, ALICE, sender)
     assert last == 429
@@ -155,10 +154,9 @@ def test_mails_that_strangers_ask_for_do_not_use_up_the_notices(clock, mails):
     mails.wait_for(ALICE, "New key")
 
 
-def test_notices_are_limited_and_the_change_is_made_anyway(clock, mails, monkeypatch):
-    alice = account_services.account_create(ALICE, PASSWORD, confirmed=True)
-    owner = Visitor()
-    owner.log_in(ALICE)
+def test_notices_are_limited_and_the_change_is_made_anyway(
+    alice, owner, clock, mails, monkeypatch
+):
     monkeypatch.setattr(
         "allauth.account.app_settings.RATE_LIMITS", {"notice_to": "2/h/key"}
     )

@@ -1,7 +1,10 @@
 """E-mails to the owner about keys, which are part of the change they report."""
 
+from datetime import timedelta
+
 import pytest
 from django.db import transaction
+from django.utils import timezone
 
 from readback.cabinet.keys import services as key_services
 from readback.cabinet.mail import outbox
@@ -24,6 +27,17 @@ def test_the_mail_about_a_new_key_does_not_contain_the_key(alice, owner, mails):
         assert f"sk-echo-…{key.last_four}" in part
         assert "203.0.113.7" in part
     assert mail.as_string().count("sk-echo-") == mail.as_string().count("sk-echo-…")
+
+
+def test_no_mail_is_sent_about_a_key_right_after_the_sign_up(alice, owner, mails):
+    alice.date_joined = timezone.now() - timedelta(minutes=10)
+    alice.save()
+
+    owner.send("/keys/", {"label": "my laptop"})
+
+    assert alice.keys.count() == 1
+    assert not outbox.waiting().mails
+    assert mails.to(ALICE) == []
 
 
 def test_a_revoked_key_is_announced_once(alice, owner, mails):

@@ -243,7 +243,8 @@ def test_a_key_is_shown_once_and_never_logged(browser, server, mails):
     assert "no-store" in page.headers["cache-control"]
     assert key not in browser.get(created.headers["location"]).text
     assert key not in browser.get("/keys/").text
-    mails.wait_for(ALICE, "New key")
+    post(browser, created.headers["location"].replace("/new/", "/revoke/"))
+    mails.wait_for(ALICE, "revoked")
     written = server.stderr + "".join(mail.as_string() for mail in mails.messages)
     assert "key_created" in written
     for secret in (key, key[8:40], PASSWORD):

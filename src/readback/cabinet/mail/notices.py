@@ -24,6 +24,8 @@ from readback.cabinet.mail import outbox
 from readback.cabinet.models import Key, User
 from readback.cabinet.serving import security_log
 
+# How long after the sign-up people are surely busy with their first key.
+_FIRST_VISIT = timedelta(minutes=15)
 # A key that was used this recently is in use.
 IN_USE = timedelta(days=30)
 # The same for a rotated key: its programs should have the new key by now.
@@ -44,8 +46,10 @@ def notify(event: str, account: User, **details: str) -> None:
 
 
 def key_created(key: Key, *, notify: bool) -> None:
+    """Report a new key; on a page right after the sign-up, its owner knows of it."""
     record("key_created", account=key.owner_id, key=key.pk)
-    if notify:
+    is_first_visit = key.created_at - key.owner.date_joined < _FIRST_VISIT
+    if notify and not (is_first_visit and context.request):
         details = {"key": _describe(key), "key_id": str(key.pk)}
         _mail("key_created", key.owner, details)
 
