@@ -29,9 +29,8 @@ if TYPE_CHECKING:
 DEFAULT_VARIABLE = "READBACK_API_KEY"
 KEY_VARIABLES = (DEFAULT_VARIABLE, "OPENAI_API_KEY")
 URL_VARIABLE = "OPENAI_BASE_URL"
-_LONGEST_SECONDS = 86_400
+_SHORTEST_SECONDS, _LONGEST_SECONDS = 0.1, 86_400
 _STOPPED = 1
-_NOT_WRITTEN = "The report cannot be written: {reason}."
 _OPTION = re.compile("--?[a-z][a-z-]*")
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -44,72 +43,47 @@ class KeySafeParser(argparse.ArgumentParser):
         values = [one.partition("=")[2] if one[:1] == "-" else one for one in arguments]
         is_key = any(map(KEY_LIKE.fullmatch, values))
         if is_key or any(PREFIX in one for one in arguments):
-            self.error(
-                say(
-                    "An argument looks like a key. Other users of this machine can see "
-                    "the command line, so revoke that key. Pass a key in "
-                    "READBACK_API_KEY or with --key-file."
-                )
-            )
+            self.error(say("argument_is_key"))
         options, unknown = self.parse_known_args(arguments)
         if not unknown:
             return options
         names = [one.partition("=")[0] for one in unknown if one.startswith("-")]
         if names and _OPTION.fullmatch(names[0]):
-            text = say("There is no option {name}; see --help for the options.")
-            self.error(text.format(name=names[0]))
-        self.error(say("There are more arguments than one address; see --help."))
+            self.error(say("no_such_option", name=names[0]))
+        self.error(say("several_arguments"))
 
 
-def _seconds(least: float) -> Callable[[str], float]:
-    """Return a type of option: a number of seconds, at least this many."""
-
-    def convert(text: str) -> float:
-        try:
-            seconds = float(text)
-        except ValueError:
-            seconds = float("nan")
-        # Written so that it is also true for "nan".
-        if not least <= seconds <= _LONGEST_SECONDS:
-            text = say("expected a number of seconds from {least} to {most}")
-            facts = {"least": f"{least:g}", "most": _LONGEST_SECONDS}
-            raise argparse.ArgumentTypeError(text.format(**facts))
-        return seconds
-
-    return convert
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = float("nan")
+    # Written so that it is also true for "nan".
+    if not _SHORTEST_SECONDS <= seconds <= _LONGEST_SECONDS:
+        facts = {"least": _SHORTEST_SECONDS, "most": _LONGEST_SECONDS}
+        raise argparse.ArgumentTypeError(say("expected_seconds", **facts))
+    return seconds
 
 
 def _name(text: str) -> str:
     """Return the text; raise an error if it is empty, as an unset variable is."""
     if not text.strip():
-        raise argparse.ArgumentTypeError(say("expected a name"))
+        raise argparse.ArgumentTypeError(say("expected_a_name"))
     return text
 
 
-# What each option is for, by its name and, if it has one, the word for its value.
-_PURPOSES = {
-    "--key-file FILE": "Read the key from this file; - means standard input.",
-    "--key-env NAME": "Read the key from the environment variable with this name. "
-    "Default: READBACK_API_KEY, else OPENAI_API_KEY, else a prompt.",
-    "--cabinet URL": "The address of the cabinet. Default: the one the service names.",
-    "--timeout SECONDS": "How long to wait in each step. Default: 10.",
-    "--chat MODEL": "Also ask this model for a short completion, in one piece and "
-    "streamed. The service may charge for it. Not for a Readback, where every run does "
-    "so.",
-    "--run": "Also send requests with the programs on this machine: curl, node, "
-    "Python.",
-    "--verbose": "Show every step with its facts.",
-    "--json": "Print the report as one line of JSON, in English.",
-    "--report FILE": "Also write the report to this file, as an HTML page for a "
-    "ticket.",
-    "--language": "The language of the report. Default: that of the terminal.",
-}
-_VALUES: dict[str, dict[str, Any]] = {
-    "--timeout": {"type": _seconds(0.1), "default": 10.0},
-    "--chat": {"type": _name},
-    "--report": {"type": _name},
+# The catalogue says what each one is for.
+_OPTIONS: dict[str, dict[str, Any]] = {
+    "--key-file": {"metavar": "FILE"},
+    "--key-env": {"metavar": "NAME"},
+    "--cabinet": {"metavar": "URL"},
+    "--timeout": {"metavar": "SECONDS", "type": _seconds, "default": 10.0},
+    "--chat": {"metavar": "MODEL", "type": _name},
+    "--run": {"action": "store_true"},
+    "--verbose": {"action": "store_true"},
+    "--json": {"action": "store_true"},
+    "--report": {"metavar": "FILE", "type": _name},
     "--language": {"choices": catalogue.LANGUAGES},
-    **dict.fromkeys(("--run", "--verbose", "--json"), {"action": "store_true"}),
 }
 
 
@@ -118,24 +92,14 @@ def command_line(program: str) -> KeySafeParser:
     argparse._ = say  # type: ignore[attr-defined]
     parser = KeySafeParser(
         program,
-        description=say(
-            "Find out why a connection to BASE_URL does not work. Tests every step "
-            "from the address to the returned text, and reports what works, what fails "
-            "and how to fix it. Sends at most 60 requests."
-        ),
-        epilog=say(
-            "The exit code is 0 if everything works; otherwise it tells the kind of "
-            "failure."
-        ),
+        description=say("purpose"),
+        epilog=say("about_exit_code"),
         # An abbreviated option would be repeated in an error message with its value.
         allow_abbrev=False,
     )
-    purpose = say("The address of the API. Default: the one in OPENAI_BASE_URL.")
-    parser.add_argument("base_url", metavar="BASE_URL", nargs="?", help=purpose)
-    for option, purpose in _PURPOSES.items():
-        name, _, value = option.partition(" ")
-        added = parser.add_argument(name, help=say(purpose), **_VALUES.get(name, {}))
-        added.metavar = value or None
+    parser.add_argument("base_url", metavar="BASE_URL", nargs="?", help=say("BASE_URL"))
+    for name, settings in _OPTIONS.items():
+        parser.add_argument(name, help=say(name), **settings)
     return parser
 
 
@@ -150,7 +114,7 @@ def main(arguments: list[str] | None = None, program: str = "readback probe") ->
         options.base_url = os.environ.get(URL_VARIABLE, "")
         options.url_source = URL_VARIABLE
         if not options.base_url:
-            parser.error(say("Enter the address of the API, or set OPENAI_BASE_URL."))
+            parser.error(say("enter_an_address"))
     if options.report:  # Before the run takes time.
         is_new = not os.path.exists(options.report)
         try:
@@ -159,8 +123,7 @@ def main(arguments: list[str] | None = None, program: str = "readback probe") ->
             if is_new:
                 os.unlink(options.report)
         except OSError as error:
-            text = say("The file of --report cannot be written: {reason}.")
-            parser.error(text.format(reason=error.strerror))
+            parser.error(say("report_not_written", reason=error.strerror))
     code = _ending_with_a_sentence(lambda: _run(options, _key(options, parser)))
     background.exit_if_running(code)
     return code
@@ -192,31 +155,29 @@ def _ending_with_a_sentence(run: Callable[[], int]) -> int:
     tolerate_encoding(sys.stdout)
     tolerate_encoding(sys.stderr)
     if sys.stdout is None:
-        _complain(say(_NOT_WRITTEN, reason=say("standard output is closed")))
+        _complain(say("not_written", reason=say("output_closed")))
         return _STOPPED
     try:
         with signals_interrupt():
             return run()
     except KeyboardInterrupt:
-        _complain(say("Stopped."))
+        _complain(say("stopped"))
         return INTERRUPTED
     except EOFError:
-        _complain(say("Stopped."))
+        _complain(say("stopped"))
     except ImportError as error:
         # A Python that was built without OpenSSL has no ssl module, for example.
-        text = say("This Python lacks the module {name}.", name=error.name)
-        _complain(text)
+        _complain(say("module_missing", name=error.name))
     except OSError as error:  # The steps handle their own.
         if error.errno != EPIPE:  # Otherwise the reader has seen enough.
-            _complain(say(_NOT_WRITTEN, reason=error.strerror))
+            _complain(say("not_written", reason=error.strerror))
         # Python would try to write the rest when it ends, and fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except Exception as error:  # Only a mistake of the probe can end here.
         from readback.probe.common.results import FailureFamily
         from readback.probe.runner import origin
 
-        text = "The probe ended with an error of its own: {reason}."
-        _complain(say(text, reason=origin(error)))
+        _complain(say("probe_failed", reason=origin(error)))
         return FailureFamily.PROBE
     return _STOPPED
 
@@ -232,15 +193,9 @@ def _key(options: argparse.Namespace, parser: KeySafeParser) -> str:
         try:
             return key_from_file(options.key_file)
         except OSError as error:
-            text = say("The file with the key cannot be read: {reason}.")
-            parser.error(text.format(reason=error.strerror))
+            parser.error(say("key_file_not_read", reason=error.strerror))
     if options.key_env and options.key_env not in os.environ:
-        parser.error(
-            say(
-                "--key-env expects the name of an environment variable that is set, "
-                "such as OPENAI_API_KEY, without a dollar sign."
-            )
-        )
+        parser.error(say("key_env_expects"))
     variables = (options.key_env,) if options.key_env else KEY_VARIABLES
     return key_from_environment_or_prompt(variables)
 

@@ -100,20 +100,19 @@ class ProbeReport:
     def sentence(self) -> str:
         """What is wrong."""
         if self.decisive is None and self.interrupted:
-            text = say("Interrupted at “{title}”; nothing failed until then.")
-            return text.format(title=self.interrupted.title)
+            return say("interrupted_without_failure", title=self.interrupted.title)
         if self.decisive is None:
             return self._success
         title = self.decisive.title
-        outcome = say("Fails at “{title}”:", title=title)
+        outcome = say("fails_at", title=title)
         if self.verdict != Verdict.FAIL and self.interrupted:
-            outcome = say("A warning at “{title}”:", title=title)
+            outcome = say("warning_at", title=title)
         elif self.verdict != Verdict.FAIL:
-            outcome = say("Works, with a warning at “{title}”:", title=title)
+            outcome = say("works_with_warning", title=title)
         finding = f"{outcome} {self.decisive.diagnosis.sentence}"
         if self.interrupted is None:
             return finding
-        end = say("Interrupted at “{title}”.", title=self.interrupted.title)
+        end = say("interrupted_at", title=self.interrupted.title)
         return f"{finding} {end}"
 
     @property
@@ -146,9 +145,7 @@ class ProbeReport:
         """What the person can do, who may not be an engineer."""
         if self.decisive is None or not self.decisive.diagnosis.takes_engineer:
             return self.hint
-        return say("Send this report to {fixer}. It takes an engineer: {hint}").format(
-            fixer=say(str(self.fixer)), hint=self.hint
-        )
+        return say("send_report", fixer=say(str(self.fixer)), hint=self.hint)
 
     @property
     def message(self) -> list[str]:
@@ -158,30 +155,28 @@ class ProbeReport:
         one = self.decisive.diagnosis
         facts = [f"{name}: {fact}" for name, fact in evidence(one).items()]
         return [
-            say("A connection to {url} does not work.", url=self.base_url)
+            say("does_not_work", url=self.base_url)
             if self.failure
-            else say("A connection to {url} has a problem.", url=self.base_url),
+            else say("has_a_problem", url=self.base_url),
             f"{one.sentence} [{one.id}]",
-            say("Tested at {time} UTC.", time=f"{self.started:%Y-%m-%d %H:%M:%S}"),
-            *([say("Evidence: {facts}", facts="; ".join(facts))] if facts else []),
+            say("tested_at", time=f"{self.started:%Y-%m-%d %H:%M:%S}"),
+            *([say("evidence", facts="; ".join(facts))] if facts else []),
             *(" ".join(line.split()) for line in one.details),
-            self.hint
-            if one.takes_engineer
-            else say("The probe advised: {hint}", hint=self.hint),
+            self.hint if one.takes_engineer else say("probe_advised", hint=self.hint),
             environment_summary(),
         ]
 
     @property
     def effort(self) -> str:
         time = format_duration(self.seconds)
-        return say("{count} requests in {time}", count=self.requests, time=time)
+        return say("count_requests", count=self.requests, time=time)
 
     @property
     def key_use(self) -> str:
         if self.key_sent_to is None:
-            return say("The key was not sent.")
+            return say("key_not_sent")
         facts = {"key": self.key, "host": self.key_sent_to}
-        return say("The key ({key}) was sent only to {host}.", **facts)
+        return say("key_sent_only_to", **facts)
 
     @property
     def tried(self) -> list[StepResult]:
@@ -199,10 +194,10 @@ class ProbeReport:
     @property
     def _success(self) -> str:
         if self.service != Service.ENDPOINT:
-            return say("Works: every text was returned unchanged.")
+            return say("works_unchanged")
         if any(one.step == "chat" for one in self.results):
-            return say("Works: the model completed a text.")
-        return say("Works as far as it was tested; --chat MODEL asks for a completion.")
+            return say("works_completed")
+        return say("works_as_tested")
 
     def _with(self, verdict: Verdict) -> list[StepResult]:
         """Return the results with this verdict, those that matter most first."""
@@ -245,21 +240,21 @@ def openssl_version() -> str:
 EVIDENCE = {
     "host": "host",
     "port": "port",
-    "addresses": "IP addresses",
+    "addresses": "ip_addresses",
     "attempts": "attempts",
     "proxy": "proxy",
     "variable": "variable",
     "status": "status",
-    "location": "redirect to",
+    "location": "redirect_to",
     "reason": "reason",
     "detail": "explanation",
-    "subject": "certificate for",
-    "issuer": "issued by",
-    "since": "valid from",
-    "until": "valid until",
-    "sent": "bytes sent",
-    "received": "bytes received",
-    "sent_to": "key sent to",
+    "subject": "certificate_for",
+    "issuer": "issued_by",
+    "since": "valid_from",
+    "until": "valid_until",
+    "sent": "bytes_sent",
+    "received": "bytes_received",
+    "sent_to": "key_sent_to",
 }
 
 

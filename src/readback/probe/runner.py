@@ -12,7 +12,6 @@ from datetime import datetime, timezone
 from pathlib import PurePath
 from typing import Protocol
 
-from readback.contract import MAX_CONTENT_BYTES
 from readback.probe.clients import running, settings
 from readback.probe.common.background import BackgroundCall
 from readback.probe.common.catalogue import (
@@ -103,37 +102,37 @@ COMMON = (
     Step("tcp", "TCP", _tcp, ("dns",)),
     Step("tls", "TLS", tls.check, ("tcp",)),
     _asking_as_others(Step("http", "HTTP", recognition.check, ("tls",))),
-    Step("again", "asked again", steadiness.sample, ("http",)),
+    Step("again", "asked_again", steadiness.sample, ("http",)),
 )
 READBACK = (
     Step("agents", "User-Agent", between.check_agents, ("http",)),
     _asking_as_others(
-        Step("access", "key accepted", readback.check_access, ("http", "key"))
+        Step("access", "key_accepted", readback.check_access, ("http", "key"))
     ),
     _asking_as_others(Step("echo", "echo", _echo, ("access",))),
     Step(
         "echo.full",
-        f"echo: {MAX_CONTENT_BYTES} bytes",
+        "largest_echo",
         _largest_echo,
         ("access",),
         explain=echo.find_limit,
     ),
     Step("cabinet", "cabinet", readback.check_cabinet, ("http",), repeats=0),
     Step("latency", "latency", readback.check_latency, ("echo",)),
-    Step("between", "in between", between.check_changes, ("http",)),
+    Step("between", "in_between", between.check_changes, ("http",)),
 )
 ENDPOINT = (
-    Step("access", "key accepted", endpoint.check_access, ("http", "key")),
-    Step("models", "model list", endpoint.check_models, ("access",)),
+    Step("access", "key_accepted", endpoint.check_access, ("http", "key")),
+    Step("models", "model_list", endpoint.check_models, ("access",)),
 )
 CHAT = (
     Step("chat", "completion", endpoint.check_completion, ("access",), repeats=1),
-    Step("stream", "streamed completion", endpoint.check_stream, ("chat",), repeats=1),
+    Step("stream", "streamed_completion", endpoint.check_stream, ("chat",), repeats=1),
 )
 LAST = (
     Step("clock", "clock", readback.check_clock, ("http",)),
     Step("steady", "steadiness", steadiness.check, ("proxies",), repeats=0),
-    Step("clients", "other programs", settings.check, ("address",)),
+    Step("clients", "other_programs", settings.check, ("address",)),
 )
 STEPS = (
     *COMMON,
@@ -142,7 +141,7 @@ STEPS = (
     *_only_if(lambda one: bool(one.chat_model) and _is_other_service(one), CHAT),
     *LAST,
 )
-RUN_PROGRAMS = Step("run", "programs run", running.check, ("address",))
+RUN_PROGRAMS = Step("run", "programs_run", running.check, ("address",))
 
 
 # A run takes at most a minute, even if every request hangs, with the time to start the

@@ -67,10 +67,10 @@ def check(context: ProbeContext) -> Diagnosis:
         return diagnose("run.none")
     outcomes = {name: _outcome(answer) for name, answer in answers.items()}
     if request.key != _NO_KEY:
-        facts = {"models": 200, "chat": 200, "text": say("the same text")}
-        echoed = say("status {models}, then {chat} with {text}", **facts)
-        plain = say("status {status}", status=200)
-        outcomes[say("this probe")] = echoed if request.body else plain
+        facts = {"models": 200, "chat": 200, "text": say("the_same_text")}
+        echoed = say("status_and_text", **facts)
+        plain = say("with_status", status=200)
+        outcomes[say("this_probe")] = echoed if request.body else plain
     diagnosis = _compare(outcomes)
     programs: dict[str, Fact] = {
         name: {
@@ -91,20 +91,20 @@ def check(context: ProbeContext) -> Diagnosis:
 
 def _outcome(answer: ProgramAnswer) -> str:
     if not answer.models:
-        return say("no response")
+        return say("no_response")
     if not answer.chat:
-        return say("status {status}", status=answer.models)
+        return say("with_status", status=answer.models)
     text = inside(answer.content, "choices", 0, "message", "content")
-    same = say("the same text") if text == MARKS else say("another text")
+    same = say("the_same_text") if text == MARKS else say("another_text")
     facts = {"models": answer.models, "chat": answer.chat, "text": same}
-    return say("status {models}, then {chat} with {text}", **facts)
+    return say("status_and_text", **facts)
 
 
 def _compare(outcomes: dict[str, str]) -> Diagnosis:
     groups: dict[str, list[str]] = {}
     for name, outcome in outcomes.items():
         groups.setdefault(outcome, []).append(name)
-    if set(groups) == {say("no response")}:
+    if set(groups) == {say("no_response")}:
         return diagnose("run.none")
     if len(groups) == 1:
         return diagnose("run.same", outcome=next(iter(groups)))
@@ -249,7 +249,7 @@ def _send_with_command(
     models = _status(found.get("models", ""))
     error = found.get("error", "")
     if not models and not error:
-        error = complaint.strip().rpartition("\n")[2] or say("it printed nothing")
+        error = complaint.strip().rpartition("\n")[2] or say("it_printed_nothing")
     try:
         body = base64.b64decode(content)
     except ValueError:
@@ -293,7 +293,7 @@ def _run(command: list[str], given: str, limit: float) -> tuple[str, str]:
     try:
         out, err = process.communicate(given.encode("utf-8", "replace"), limit)
     except subprocess.TimeoutExpired:
-        return "", say("no end within {limit} s", limit=f"{limit:g}")
+        return "", say("no_end", limit=f"{limit:g}")
     finally:
         if process.poll() is None:
             if hasattr(os, "killpg"):

@@ -59,9 +59,9 @@ class OpenAISettings:
         try:
             origin = split(self.base_url).origin
         except ProbeError:
-            return say("something that is not an address")
+            return say("not_an_address")
         is_here = origin == target.origin
-        return say("another path of this host") if is_here else sanitize(origin)
+        return say("another_path_host") if is_here else sanitize(origin)
 
 
 def openai_differences(
@@ -72,20 +72,20 @@ def openai_differences(
     url, where = environment, BASE_URL
     # A program that loads the file keeps the variables that are already set.
     if not environment.base_url:
-        url, where = file, say("{variable} in the file .env", variable=BASE_URL)
+        url, where = file, say("in_env_file", variable=BASE_URL)
     if url.base_url and not url.names(target):
         facts = {"url": url.shown_url(target), "target": str(target)}
         yield diagnose("clients.base_url_variable", where=where, **facts)
     held, entered = environment.key.reveal(), key.reveal().strip()
     if environment.names(target) and held and entered and held not in entered:
-        what = say("{variable} holds another key", variable=API_KEY)
+        what = say("holds_another_key", variable=API_KEY)
         yield diagnose("clients.key_variable", what=what, key=key.mask)
     if environment.key.is_readback_key and not url.base_url:
         facts = {"key": environment.key.mask, "target": str(target)}
         yield diagnose("clients.base_url_missing", **facts)
     lines = variables.get(_HEADERS, "").splitlines()
     if "authorization" in (line.partition(":")[0].strip().lower() for line in lines):
-        what = say("{variable} has an Authorization header", variable=_HEADERS)
+        what = say("has_authorization", variable=_HEADERS)
         yield diagnose("clients.key_variable", what=what, key=key.mask)
 
 
@@ -137,9 +137,9 @@ def _certificates() -> Iterator[Diagnosis]:
             continue
         reason = ""
         if not os.path.exists(path):
-            reason = say("it does not exist")
+            reason = say("does_not_exist")
         elif "-----BEGIN " not in read_file(Path(path)):
-            reason = say("it contains no certificate in PEM format")
+            reason = say("contains_no_certificate")
         if reason:
             facts = {"variable": variable, "path": sanitize(path), "reason": reason}
             yield diagnose("clients.certificates", **facts)

@@ -2,9 +2,10 @@
 
 The files in `probe/texts/` have one block per finding: a line with its id, its verdict,
 who can fix it, its family (of a failure) and its tags; the English sentence, and after
-an arrow the next step; then the same in Russian. A block that starts with `=` is
-another text of the probe. Texts are templates; the steps supply the facts. A text is
-said in the reader's language where it is made, so nothing is translated afterwards.
+an arrow the next step; then the same in Russian. A block that starts with `=` and an id
+is another text of the probe; one whose English is its id has only that. Texts are
+templates; the steps supply the facts. A text is said in the reader's language where it
+is made, so nothing is translated afterwards.
 """
 
 from __future__ import annotations
@@ -50,14 +51,14 @@ class Template:
 @dataclass(frozen=True)
 class Catalogue:
     findings: Mapping[str, Template]
-    words: Mapping[str, str]
-    """The Russian of each text that is not a finding, by its English."""
+    words: Mapping[str, Mapping[str, str]]
+    """Each text that is not a finding, by its id and by language."""
 
 
 @lru_cache(maxsize=1)
 def catalogue() -> Catalogue:
     findings: dict[str, Template] = {}
-    words: dict[str, str] = {}
+    words: dict[str, Mapping[str, str]] = {}
     for name in FILES:
         data = pkgutil.get_data("readback.probe", f"texts/{name}.txt") or b""
         for block in _BLOCK_END.split(data.decode()):
@@ -67,7 +68,8 @@ def catalogue() -> Catalogue:
             at = next(n for n, line in enumerate(lines) if line.startswith(_RUSSIAN))
             russian = " ".join(lines[at:])[len(_RUSSIAN) :]
             if lines[0].startswith(_WORD):
-                words[" ".join(lines[:at])[len(_WORD) :]] = russian
+                id, _, english = " ".join(lines[:at])[len(_WORD) :].partition(": ")
+                words[id] = {"en": english or id, "ru": russian}
             else:
                 texts = {"en": " ".join(lines[1:at]), "ru": russian}
                 row = _template(lines[0].split(), texts)
@@ -129,10 +131,13 @@ def current() -> str:
     return _language
 
 
-def say(text: str, /, **values: object) -> str:
-    """Return a text of ours in the current language, filled with the values."""
-    if _language != LANGUAGES[0]:
-        text = catalogue().words.get(text, text)
+def say(id: str, /, **values: object) -> str:
+    """Return a text of ours in the current language, filled with the values.
+
+    A word that is the same in all languages, such as DNS, is its own id.
+    """
+    row = catalogue().words.get(id)
+    text = row[_language] if row else id
     return text.format(**values) if values else text
 
 

@@ -42,7 +42,7 @@ _AFTER_NAME = re.compile(
     re.IGNORECASE,
 )
 _URL = re.compile("https?://", re.IGNORECASE)
-_UNITS = {"{number} days": 86_400, "{number} h": 3_600, "{number} min": 60}
+_UNITS = {"days": 86_400, "hours": 3_600, "minutes": 60}
 _PATTERNS = (
     # The login of a URL, then the values of its parameters and its fragment.
     (re.compile(r"(?<=://)[^\s/?#\"'<>]*@"), ""),
@@ -61,17 +61,17 @@ def format_duration(seconds: float) -> str:
     """Return a duration with about two significant digits and its unit."""
     milliseconds = seconds * 1000
     if milliseconds >= 1000:
-        return say("{number} s", number=f"{seconds:.1f}")
+        return say("seconds", number=f"{seconds:.1f}")
     digits = 0 if milliseconds >= 10 else 1
-    return say("{number} ms", number=f"{milliseconds:.{digits}f}")
+    return say("milliseconds", number=f"{milliseconds:.{digits}f}")
 
 
 def format_offset(seconds: float) -> str:
     """Return a difference between two clocks in the largest unit that fits."""
-    for text, size in _UNITS.items():
+    for unit, size in _UNITS.items():
         if seconds >= size:
-            return say(text, number=round(seconds / size))
-    return say("{number} s", number=f"{seconds:.0f}")
+            return say(unit, number=round(seconds / size))
+    return say("seconds", number=f"{seconds:.0f}")
 
 
 def sanitize(text: str) -> str:
@@ -87,7 +87,7 @@ def listed(names: Iterable[str]) -> str:
     """Return names as a person would write them: "a, b and c"."""
     *first, last = names
     both = {"first": ", ".join(first), "last": last}
-    return say("{first} and {last}", **both) if first else last
+    return say("and", **both) if first else last
 
 
 def page_title(page: str) -> str:

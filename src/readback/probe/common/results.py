@@ -82,9 +82,9 @@ class Fixer(_Word):
 
     NOBODY = ""
     YOU = "you"
-    NETWORK = "your network's administrator"
-    OPERATOR = "the operator of the service"
-    AUTHORS = "the authors of the probe"
+    NETWORK = "network"
+    OPERATOR = "operator"
+    AUTHORS = "authors"
 
 
 @dataclass(frozen=True)

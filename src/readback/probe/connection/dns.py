@@ -94,14 +94,14 @@ def _error(id: str, route: Route, **facts: Fact) -> ProbeError:
     # the resolver does not know any public name.
     is_alone = bool(route.unused_proxy) and is_public
     if is_alone and not _resolves(_PUBLIC_NAME, route.port):
-        reason = say("the name cannot be resolved")
+        reason = say("not_resolved")
         facts = {"reason": reason, "setting": route.unused_proxy}
         id = "proxies.system_needed"
     if route.proxy:
         facts |= {"variable": route.proxy.variable}
-    kind = private_name(route.host) or say("of containers, .local or an interface")
+    kind = private_name(route.host) or say("of_containers")
     near = _meant(route.host)
-    meant = say(" You probably mean {near}.", near=near) if near else ""
+    meant = say("you_probably_mean", near=near) if near else ""
     return ProbeError(id, host=route.host, kind=kind, near=meant, **facts)
 
 
@@ -133,14 +133,14 @@ def _judge(
     """Return the id of the finding, and what is special about the addresses."""
     ok = "dns.slow" if elapsed > _SLOW_SECONDS else "dns.ok"
     if is_ip_address(route.host):
-        return "dns.ok", say(" (an IP address needs no DNS)")
+        return "dns.ok", say("needs_no_dns")
     if route.proxy or not is_public_name(route.host):
         return ok, ""
     if is_in_hosts_file(route.host):
-        return "dns.hosts_file", say("a line in the hosts file of this machine")
+        return "dns.hosts_file", say("in_hosts_file")
     found = range_of(addresses)
     if found == "faked":
-        return ok, say(" (made up by a VPN or proxy program)")
+        return ok, say("made_up")
     if not found:
         return ok, ""
     # A name that does not exist. The last dot keeps the resolver from adding the domain
@@ -150,8 +150,8 @@ def _judge(
         if set(addresses) & set(resolve_within(nowhere, 443, timeout)):
             return "dns.answers_everything", ""
     if found == "here":
-        return "dns.hosts_file", say("the hosts file or a DNS server that blocks it")
-    return ok, say(" (only in a private network)")
+        return "dns.hosts_file", say("hosts_file_or_dns")
+    return ok, say("only_private")
 
 
 # The first range that contains all addresses of a host says what they are. The faked

@@ -55,21 +55,19 @@ def check(base_url: BaseUrl) -> tuple[list[Diagnosis], Route]:
     ]
     if not value:
         setting = unused_system_proxy()
-        why = say(" by Python programs, although the desktop's settings name {setting}")
-        shown = why.format(setting=setting) if setting else ""
+        shown = say("not_by_python", setting=setting) if setting else ""
         found = [diagnose("proxies.none", why=shown), *warnings]
         return found, Route(base_url, unused_proxy=setting)
     # Python prefers the variable in lower case.
     lower = f"{name}_proxy"
     variable = lower if os.environ.get(lower) else lower.upper()
     if name not in getproxies_environment():
-        variable = say("the system settings")
+        variable = say("the_system_settings")
     # Other programs look up a port in NO_PROXY only if it is unusual.
     is_usual = base_url.port == PORTS[base_url.scheme] and ":" not in base_url.host
     looked_up = base_url.host if is_usual else f"{base_url.host}:{base_url.port}"
     if proxy_bypass(looked_up):
-        excluded = say(": {variable} is set, but NO_PROXY excludes this host")
-        why = excluded.format(variable=variable)
+        why = say("no_proxy_excludes", variable=variable)
         return [diagnose("proxies.none", why=why), *warnings], Route(base_url)
     proxy = read_setting(value, variable, base_url.host)
     facts = {"variable": variable, "proxy": str(proxy)}
@@ -112,27 +110,25 @@ def read_setting(value: str, variable: str, host: str) -> Proxy:
 
     clean = value.strip().strip(_QUOTES).strip()
     if clean != value or any(map(str.isspace, clean)):
-        raise malformed(say("it contains quotation marks or spaces"))
+        raise malformed(say("contains_quotes"))
     scheme, separator, rest = clean.partition("://")
     if not separator:
         scheme, rest = "http", clean
     if _PAC.search(rest) or scheme.lower().startswith("pac"):
-        raise malformed(
-            say("it is a PAC file, which browsers run; see the word PROXY in it")
-        )
+        raise malformed(say("is_pac_file"))
     if _CUT_LOGIN.match(rest):
-        raise malformed(say("a character of the login ends the address too early"))
+        raise malformed(say("login_ends_address"))
     if scheme.lower() not in _PORTS:
-        raise malformed(say("it is {value}", value=_shown(clean)))
+        raise malformed(say("is_value", value=_shown(clean)))
     try:
         parts = urlsplit(f"{scheme}://{rest}")
         port = parts.port
     except ValueError:
         port = 0
     if port == 0:
-        raise malformed(say("its port is not a number from 1 to 65535"))
+        raise malformed(say("bad_port"))
     if not _HOST.fullmatch(parts.hostname or ""):
-        raise malformed(say("its host name is missing or invalid"))
+        raise malformed(say("bad_host"))
     login = None
     if parts.username is not None:
         login = unquote(parts.username), unquote(parts.password or "")
@@ -151,7 +147,7 @@ def _shown(value: str) -> str:
     before, separator, after = value.rpartition("@")
     scheme = f"{before.partition('://')[0]}://" if "://" in before else ""
     safe = f"{scheme}{after}" if separator else value
-    return safe if _SHOWABLE.fullmatch(safe) else say("a value that is not shown here")
+    return safe if _SHOWABLE.fullmatch(safe) else say("value_hidden")
 
 
 def _seems_to_mean(entry: str, target: BaseUrl) -> bool:
@@ -211,8 +207,8 @@ def _windows() -> str:
 
 def _pac_file(url: str) -> str:
     if not url:
-        return say("automatic discovery (WPAD)")
+        return say("discovery")
     # Without user name, password and parameters, which may be secret.
     parts = urlsplit(url)
     shown = sanitize(f"{parts.scheme}://{parts.hostname or ''}{parts.path}")
-    return say("the PAC file {url}", url=shown)
+    return say("pac_file", url=shown)

@@ -129,7 +129,7 @@ def _log_keys(trust: ssl.SSLContext) -> None:
     """Do what Python does with SSLKEYLOGFILE for every new connection."""
     if name := os.environ.get(_KEY_LOG):
         if os.path.exists(name) and stat.S_ISFIFO(os.stat(name).st_mode):
-            raise OSError(EPIPE, say("it is a pipe"))  # Opening it could hang.
+            raise OSError(EPIPE, say("is_pipe"))  # Opening it could hang.
         trust.keylog_filename = name
 
 
@@ -147,13 +147,13 @@ def _load_variables(trust: ssl.SSLContext) -> None:
         if name := os.environ.get(_FILE, ""):
             # Reading a pipe or a device could hang.
             if not stat.S_ISREG(os.stat(name).st_mode):
-                raise _trouble(_FILE, name, say("it is not a file"))
+                raise _trouble(_FILE, name, say("is_not_file"))
             trust.load_verify_locations(cafile=name)
     except FileNotFoundError:
-        raise _trouble(_FILE, name, say("it does not exist")) from None
+        raise _trouble(_FILE, name, say("does_not_exist")) from None
     except ssl.SSLError as error:
         is_empty = error.reason in _NO_CERTIFICATE
-        empty = say("it contains no certificate in PEM format")
+        empty = say("contains_no_certificate")
         raise _trouble(_FILE, name, empty if is_empty else _reason(error)) from None
     except (OSError, ValueError) as error:
         raise _trouble(_FILE, name, _reason(error)) from None
@@ -161,10 +161,10 @@ def _load_variables(trust: ssl.SSLContext) -> None:
         return
     folders = [name for name in names.split(os.pathsep) if os.path.isdir(name)]
     if not folders:
-        raise _trouble(_FOLDER, names, say("it does not exist"))
+        raise _trouble(_FOLDER, names, say("does_not_exist"))
     try:
         if not any(map(_has_hashes, folders)):
-            raise _trouble(_FOLDER, names, say("its files are not named by hashes"))
+            raise _trouble(_FOLDER, names, say("no_hashes"))
     except OSError as error:
         raise _trouble(_FOLDER, names, _reason(error)) from None
     trust.load_verify_locations(capath=names)

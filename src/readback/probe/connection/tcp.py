@@ -84,20 +84,17 @@ def _no_connection(
         "attempts": _described(attempts),
         "container": "",
         "proxy_hint": "",
-        "cause": say("the hosts file or a DNS server that blocks it"),
+        "cause": say("hosts_file_or_dns"),
     }
     is_only_http = os.environ.get("http_proxy") or os.environ.get("HTTP_PROXY")
     if route.target.is_encrypted and is_only_http:
-        hint = " HTTP_PROXY is set, but it is not used for https:// addresses."
-        facts["proxy_hint"] = say(hint)
+        facts["proxy_hint"] = say("only_http_proxy")
     if route.host in dns.CONTAINER_HOSTS:
-        hint = " A service on the host of a container must listen on 0.0.0.0."
-        facts["container"] = say(hint)
+        facts["container"] = say("listen_on_all")
     if route.proxy:
         facts |= {"proxy": str(route.proxy), "variable": route.proxy.variable}
         if dns.range_of([one.address for one in attempts]) == "here" and in_container():
-            hint = " Inside a container, that is the container itself."
-            facts["container"] = say(hint)
+            facts["container"] = say("is_the_container")
     return ProbeError(_no_connection_id(route, attempts, reported), **facts)
 
 

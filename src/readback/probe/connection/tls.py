@@ -97,18 +97,16 @@ def _findings(
     }
     ids = [id for id, is_found in faults.items() if is_found]
     days = max(0, own.days_left or 0)
-    private = say(" Its authority is private: it is not in the public list.")
+    private = say("authority_is_private")
     facts: dict[str, Fact] = {
         **own.facts,
         "host": context.base_url.host,
         "version": best.handshake.version,
         "milliseconds": round(best.handshake.seconds * 1000, 3),
         "days": own.days_left,
-        "left": say("{number} days", number=days) if days else say("less than a day"),
+        "left": say("days", number=days) if days else say("less_than_day"),
         "private": private if is_private else "",
-        "store": say("The certificate store of this machine")
-        if by_machine
-        else say("The store that SSL_CERT_FILE or SSL_CERT_DIR names"),
+        "store": say("machine_store") if by_machine else say("named_store"),
     }
     if error := best.strict_error:
         facts["reason"] = sanitize(error.verify_message)
@@ -188,13 +186,13 @@ def explain_untrusted(context: ProbeContext, handshake: Handshake) -> ProbeError
     if error.verify_code in _OTHER_NAME or chain[0].is_built_in:
         why = ""
         if chain[0].is_built_in:
-            why = say(" It is the built-in one of a gateway, which has none for it.")
+            why = say("is_built_in")
         elif is_ip_address(host):
-            why = say(" The address contains an IP address: use the host name.")
+            why = say("use_the_name")
         elif any(
             host.endswith(one[1:].lower()) for one in chain[0].hosts if one[0:2] == "*."
         ):
-            why = say(" A * matches only one part of a name.")
+            why = say("star_matches_one_part")
         return ProbeError("tls.wrong_name", why=why, **facts)
     if error.verify_code in _UNKNOWN:
         is_empty = not stores.has_certificates()
@@ -222,7 +220,7 @@ def _explain_dates(
     now = datetime.now(timezone.utc)
     wrong = next((one for one in chain if not one.is_valid_at(now)), None)
     if wrong is None:  # Only the root is not sent, so it is the one in the store.
-        root, period = chain[-1].issuer, say("dates unknown")
+        root, period = chain[-1].issuer, say("dates_unknown")
         return ProbeError("tls.chain_dates", name=root, period=period, **facts)
     there = None
     with context.new_client(trusted=unverified()) as client, suppress(ProbeError):
@@ -235,8 +233,7 @@ def _explain_dates(
         return ProbeError("tls.chain_dates", name=wrong.name, period=period, **facts)
     is_early = wrong.since is not None and now < wrong.since
     if is_early and there and abs(there - now) <= _CLOCK_TOLERANCE:
-        text = "it is not valid until {since}, by the server's clock, too"
-        facts["reason"] = say(text, since=facts["since"])
+        facts["reason"] = say("not_valid_until", since=facts["since"])
         return ProbeError("tls.untrusted", **facts)
     return ProbeError("tls.not_yet_valid" if is_early else "tls.expired", **facts)
 
@@ -251,7 +248,7 @@ def explain_broken(context: ProbeContext, handshake: Handshake) -> ProbeError:
     if _OLD.search(reason):
         return ProbeError("tls.old_version", reason=reason, **facts)
     if _HTTP_2 in reason:
-        reason = say("the server supports only HTTP/2 ({reason})", reason=reason)
+        reason = say("only_http_2", reason=reason)
         return ProbeError("tls.refused", reason=reason, **facts)
     if handshake.is_refused:
         is_about_name = "unrecognized name" in reason or _depends_on_name(context)
@@ -266,10 +263,10 @@ def explain_broken(context: ProbeContext, handshake: Handshake) -> ProbeError:
             return ProbeError("tls.silent", timeout=f"{context.timeout:g}")
         if handshake.is_answered or not _is_plain_http(context):
             return ProbeError("tls.cut")
-        return ProbeError("tls.plain_http", what=say(" but plain HTTP"), **facts)
+        return ProbeError("tls.plain_http", what=say("but_plain_http"), **facts)
     if handshake.is_answered:
         return ProbeError("tls.refused", reason=reason)
-    what = say(" but plain HTTP") if _is_plain_http(context) else ""
+    what = say("but_plain_http") if _is_plain_http(context) else ""
     return ProbeError("tls.plain_http", what=what, **facts)
 
 

@@ -90,7 +90,7 @@ def check(text: str, source: str = "") -> tuple[list[Diagnosis], BaseUrl]:
         found.append(diagnose("address.listen", base_url=shown))
     if not base_url.is_encrypted and not is_local(base_url.host):
         found.append(diagnose("address.unencrypted"))
-    named = say(", from {variable}", variable=source) if source else ""
+    named = say("address_from", variable=source) if source else ""
     fine = diagnose("address.ok", base_url=shown, source=named)
     return found or [fine], base_url
 
@@ -98,9 +98,9 @@ def check(text: str, source: str = "") -> tuple[list[Diagnosis], BaseUrl]:
 def parse(text: str) -> tuple[BaseUrl, dict[str, str]]:
     """Return the base URL and its mistakes: a name of each, and how it is told."""
     if any("\ud800" <= one <= "\udfff" for one in text):  # It could not be decoded.
-        raise unreadable(say("it contains bytes that are not text in this terminal"))
+        raise unreadable(say("contains_bytes"))
     if len(text) > _MAX_LENGTH:
-        raise unreadable(say("it has {count} characters", count=len(text)))
+        raise unreadable(say("is_too_long", count=len(text)))
     mistakes: dict[str, str] = {}
     for _ in range(_MAX_ROUNDS):
         url, around = _extracted(text)
@@ -129,45 +129,43 @@ def _extracted(text: str) -> tuple[str, dict[str, str]]:
     plain = remove_invisible(text)
     if plain != text:
         characters = invisible_in(text)
-        mistakes["invisible"] = say(
-            "it contains invisible characters, {characters}", characters=characters
-        )
+        mistakes["invisible"] = say("contains_invisible", characters=characters)
     if inner := _ENCODED.search(plain):
         plain = unquote(inner[0])
-        mistakes["around"] = say("it is percent-encoded, or inside another link")
+        mistakes["around"] = say("is_encoded")
     latin = as_ascii(plain)
     if latin != plain:
-        mistakes["written"] = say("it is written in a form that programs cannot read")
+        mistakes["written"] = say("is_unusual")
     plain = latin
     if not _STARTS.search(plain):
         _refuse_other(plain.strip())
     url = plain.replace("[.]", ".").replace("(.)", ".").replace("[:]", ":")
     url = _ESCAPED_SPACE.sub("", url.strip()).replace("\\/", "/").replace("\\", "/")
     if url != plain.strip():
-        mistakes["written"] = say("it is written in a form that programs cannot read")
+        mistakes["written"] = say("is_unusual")
     url = _GAPS.sub("", url)
     pieces = url.split()
     if len(pieces) == 2 and _REST_OF_ADDRESS.fullmatch(pieces[1]):
         url = "".join(pieces)
-        mistakes["around"] = say("it contains a space or line break")
+        mistakes["around"] = say("contains_a_space")
     found = {one.strip(_AROUND) for one in _URL.findall(url)}
     if len(found) > 1:
-        many = say("it contains {count} different addresses", count=len(found))
+        many = say("contains_several", count=len(found))
         raise unreadable(many)
     if found:
         one = _complete(found.pop())
         if one != url:
-            mistakes.setdefault("around", say("there is something around it"))
+            mistakes.setdefault("around", say("something_around"))
         url = one
     else:
         inner_text = url.strip(_AROUND)
         if re.search(r"\s", inner_text):
-            raise unreadable(say("it contains spaces, and no https:// or http://"))
+            raise unreadable(say("contains_spaces"))
         if inner_text != url and not inner_text.startswith("["):
-            mistakes.setdefault("around", say("there is something around it"))
+            mistakes.setdefault("around", say("something_around"))
         url = inner_text if not url.startswith("[") else url
     if url != text and not mistakes:
-        mistakes["around"] = say("there is something around it")
+        mistakes["around"] = say("something_around")
     return _with_scheme(url, mistakes), mistakes
 
 
@@ -185,17 +183,17 @@ def _refuse_other(text: str) -> None:
     if scheme := _ANY_SCHEME.match(bare):
         if not _SCHEME.match(bare):
             name = scheme[1] if len(scheme[1]) <= 10 else "?"
-            why = say("its scheme is {scheme}, but an API uses https", scheme=name)
+            why = say("other_scheme", scheme=name)
             raise unreadable(why)
         return
     if _PLACEHOLDER.search(text):
         raise ProbeError("address.placeholder")
     if _EMAIL.fullmatch(bare):
-        raise unreadable(say("it is an e-mail address"))
+        raise unreadable(say("is_email"))
     if _FILE_PATH.match(bare) and not _SCHEME.match(bare):
-        raise unreadable(say("it is a path of this machine"))
+        raise unreadable(say("is_path"))
     if not re.search(r"[./:\[\\%]", bare) and bare.lower() != "localhost":
-        raise unreadable(say("it is not an address, but a word or nothing"))
+        raise unreadable(say("is_word"))
 
 
 def _with_scheme(url: str, mistakes: dict[str, str]) -> str:
@@ -207,8 +205,8 @@ def _with_scheme(url: str, mistakes: dict[str, str]) -> str:
         if whole.lower() != url.lower():
             host = rest.partition("/")[0]
             if not re.search(r"[.:\[]", host) and host.lower() != "localhost":
-                raise unreadable(say("its host name is missing or invalid"))
-            mistakes["scheme"] = say("its https:// or http:// is misspelt or doubled")
+                raise unreadable(say("bad_host"))
+            mistakes["scheme"] = say("bad_scheme")
         return whole
     if _ANY_SCHEME.match(url):
         return url
@@ -218,7 +216,7 @@ def _with_scheme(url: str, mistakes: dict[str, str]) -> str:
         plain = is_local(parts.hostname or "") and parts.port != PORTS["https"]
     except ValueError:
         plain = False
-    mistakes["scheme"] = say("https:// or http:// is missing")
+    mistakes["scheme"] = say("no_scheme")
     return f"{'http' if plain else 'https'}://{rest}"
 
 
@@ -227,25 +225,23 @@ def _parts(url: str) -> tuple[BaseUrl, dict[str, str]]:
     mistakes = {}
     scheme, _, rest = url.partition("://")
     if scheme.lower() not in PORTS:
-        raise unreadable(say("its host name is missing or invalid"))
+        raise unreadable(say("bad_host"))
     if _PLACEHOLDER.search(url):
         raise ProbeError("address.placeholder")
     # A password with one of these signs ends the host early.
     before, sign, after = rest.replace("#", "?").partition("?")
     if "@" in after and (":" in before or "." not in before):
-        raise unreadable(say("it may contain a password with a slash"))
+        raise unreadable(say("may_contain_password"))
     rest = before
     if sign:
-        mistakes["parameter"] = say(
-            "it ends with a URL parameter or a fragment, but clients append paths to it"
-        )
+        mistakes["parameter"] = say("ends_with_parameter")
     authority, slash, path = rest.partition("/")
     if "@" in authority:
         authority = authority.rpartition("@")[2]
-        mistakes["login"] = say("it contains a user name or password")
+        mistakes["login"] = say("contains_login")
     # A password with a slash ends the host early, and its rest would be shown.
     if "@" in path and (":" in authority or "." not in authority):
-        raise unreadable(say("it may contain a password with a slash"))
+        raise unreadable(say("may_contain_password"))
     host, port = split_authority(authority)
     if letter := mixed_letter(host):
         mistakes["letter"] = letter
@@ -257,15 +253,12 @@ def _parts(url: str) -> tuple[BaseUrl, dict[str, str]]:
     for pattern, replacement in _PATHS:
         short = pattern.sub(replacement, short)
     if short != slash + path:
-        mistakes["path"] = say(
-            "its path has an extra slash, its version twice or in capitals, or the "
-            "path of an endpoint, which clients add themselves"
-        )
+        mistakes["path"] = say("bad_path")
     if short.endswith("/"):
         short = short.rstrip("/")
         mistakes["slash"] = "/"
     if has_key(name) or has_key(unquote(short)):
-        without = say("the address without the key")
+        without = say("address_without_key")
         raise ProbeError("address.contains_key", base_url=without)
     whole = quote(short, safe=_PATH_CHARACTERS)
     return BaseUrl(scheme.lower(), name, port or PORTS[scheme.lower()], whole), mistakes

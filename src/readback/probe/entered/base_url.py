@@ -120,7 +120,7 @@ def unreadable(why: str) -> ProbeError:
 
 
 def _no_host() -> ProbeError:
-    return unreadable(say("its host name is missing or invalid"))
+    return unreadable(say("bad_host"))
 
 
 def split(url: str) -> BaseUrl:
@@ -143,7 +143,7 @@ def shown_url(url: str) -> str:
         parts = urlsplit(url)
         port = f":{parts.port}" if parts.port else ""
     except ValueError:
-        return say("an invalid address")
+        return say("an_invalid_address")
     host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
     origin = f"{parts.scheme}://{host}{port}" if host else ""
     return sanitize(f"{origin}{parts.path}") or "/"
@@ -175,9 +175,9 @@ def private_name(host: str) -> str:
     """Return how one sees that a name exists only in a private network, or ""."""
     name = host.rstrip(".").lower()
     if "." not in name:
-        return say("without a dot")
+        return say("without_a_dot")
     suffix = _PRIVATE_SUFFIX.search(name)
-    return say("that end in {suffix}", suffix=suffix[0]) if suffix else ""
+    return say("with_suffix", suffix=suffix[0]) if suffix else ""
 
 
 def is_mdns_name(host: str) -> bool:
@@ -194,9 +194,9 @@ def split_authority(authority: str) -> tuple[str, int | None]:
     match = _HOST_AND_PORT.fullmatch(authority)
     if match is None:
         if _TWO_PORTS.fullmatch(authority):
-            raise unreadable(say("it contains two ports"))
+            raise unreadable(say("contains_two_ports"))
         if _IPV6.fullmatch(authority):
-            raise unreadable(say("its IPv6 address needs brackets, as in [::1]"))
+            raise unreadable(say("needs_brackets"))
         raise _no_host()
     literal, name, port = match.groups()
     if literal is not None and not (":" in literal and is_ip_address(literal)):
@@ -204,7 +204,7 @@ def split_authority(authority: str) -> tuple[str, int | None]:
     if not port:
         return literal or name, None
     if not re.fullmatch("[0-9]{1,5}", port) or not 0 < int(port) < 65536:
-        raise unreadable(say("its port is not a number from 1 to 65535"))
+        raise unreadable(say("bad_port"))
     return literal or name, int(port)
 
 

@@ -58,7 +58,7 @@ def check(secret: Secret) -> tuple[list[Diagnosis], Secret]:
     found = find_readback_key(text)
     if found is None:
         if len(text) > _MAX_KEY_LENGTH:
-            count = say("{count} characters", count=len(text))
+            count = say("count_characters", count=len(text))
             raise ProbeError("key.unsendable", problem=count)
         if _VARIABLE.match(text.strip()):
             raise ProbeError("key.variable")
@@ -89,14 +89,14 @@ def _refuse(text: str) -> None:
         raise _wrong_readback_key(text[begin.start() :])
     if _SENDABLE.fullmatch(text):
         return
-    problem = say("a character outside ASCII")
+    problem = say("character_outside_ascii")
     if letter := foreign_letter(text):
         script = script_of(letter)
-        problem = say("a letter of another script ({script})", script=script)
+        problem = say("another_script", script=script)
     elif any(one in DASHES for one in text):
-        problem = say("a dash instead of a hyphen")
+        problem = say("dash_instead_hyphen")
     elif re.search(r"\s", text):
-        problem = say("a space or line break")
+        problem = say("space_line_break")
     raise ProbeError("key.unsendable", problem=problem)
 
 
@@ -107,22 +107,20 @@ def _wrong_readback_key(text: str) -> ProbeError:
         return ProbeError("key.mask")
     if letter := foreign_letter(key):
         script = script_of(letter)
-        reason = say("it contains a letter of another script ({script})", script=script)
+        reason = say("contains_another_script", script=script)
     elif len(key) < keys.LENGTH:
         facts = {"length": len(key), "expected": keys.LENGTH}
-        reason = say("it is incomplete: {length} of {expected} characters", **facts)
+        reason = say("is_incomplete", **facts)
     elif len(key) > keys.LENGTH:
         facts = {"length": len(key), "expected": keys.LENGTH}
-        reason = say(
-            "it is too long: {length} instead of {expected} characters", **facts
-        )
+        reason = say("key_is_too_long", **facts)
     # 38 random letters and digits contain small and capital letters.
     elif key in (key.lower(), key.upper()):
-        reason = say("all its letters have the same case, so something converted it")
+        reason = say("one_case")
     elif set(key[len(keys.PREFIX) :]) <= set(keys.ALPHABET):
-        reason = say("its checksum does not match, so there is a typo in it")
+        reason = say("has_typo")
     else:
-        reason = say("it contains a character other than letters and digits")
+        reason = say("contains_other_character")
     return ProbeError("key.invalid", reason=reason)
 
 
@@ -155,7 +153,7 @@ class Secret:
         if not self._text:
             return say("none")
         if not self.is_readback_key:
-            return say("not a Readback key")
+            return say("not_readback_key")
         return keys.masked(keys.last_characters(self._text))
 
     def reveal(self) -> str:
@@ -175,21 +173,19 @@ def find_readback_key(text: str) -> PastedKey | None:
     mistakes = []
     if plain != text[:_SEARCHED_LENGTH]:
         characters = invisible_in(text[:_SEARCHED_LENGTH])
-        mistakes.append(
-            say("invisible characters, {characters}", characters=characters)
-        )
+        mistakes.append(say("invisible_characters", characters=characters))
     found = _valid_keys(plain)
     if not found:
         plain = re.sub(r"[=\\]?\s+", "", plain)
         found = _valid_keys(plain)
-        mistakes.append(say("a space or line break inside the key"))
+        mistakes.append(say("break_inside_key"))
     if not found:
         return None
     key = found[0]
     if len(set(found)) > 1:
-        mistakes.append(say("{count} different keys", count=len(set(found))))
+        mistakes.append(say("different_keys", count=len(set(found))))
     elif len(found) > 1:
-        mistakes.append(say("the key more than once"))
+        mistakes.append(say("key_twice"))
     else:
         mistakes += _around(*plain.split(key, 1))
     return PastedKey(key, mistakes)
@@ -206,14 +202,14 @@ def _around(before: str, after: str) -> list[str]:
     if not text:
         return []
     if not text.strip():
-        return [say("spaces or line breaks around the key")]
+        return [say("spaces_around")]
     if _HEADER.search(before):
-        return [say("the word Bearer or the name of a header before the key")]
+        return [say("header_before")]
     if not text.strip().strip(QUOTES + "\\"):
-        return [say("quotation marks around the key")]
+        return [say("quotes_around")]
     if "=" in before or ":" in before:
-        return [say("the name of a setting before the key")]
-    return [say("other text or punctuation before or after the key")]
+        return [say("setting_before")]
+    return [say("other_text_around")]
 
 
 def unwrap(text: str) -> PastedKey:
@@ -245,7 +241,7 @@ def key_from_environment_or_prompt(variables: Iterable[str]) -> str:
     if not (sys.stdin and sys.stdin.isatty()):
         return ""
     try:
-        return getpass(f"{say('Key (hidden):')} ", sys.stderr)
+        return getpass(say("key_prompt") + " ", sys.stderr)
     except UnicodeDecodeError as error:
         return _decoded(error.object)
 

@@ -42,7 +42,7 @@ class ProgressLine:
             self._started_at = time.monotonic()
         seconds = time.monotonic() - self._started_at
         facts = {"step": step, "done": done, "seconds": f"{seconds:.0f}"}
-        self._write(say("{step} ({done} steps done, {seconds} s)", **facts))
+        self._write(say("progress", **facts))
 
     def clear(self) -> None:
         self._write("")

@@ -22,14 +22,14 @@ _WORDS = {
     Verdict.OK: "works",
     Verdict.WARN: "warning",
     Verdict.FAIL: "fails",
-    Verdict.SKIP: "not tested",
+    Verdict.SKIP: "not_tested",
 }
 _GRAVITY = (Verdict.FAIL, Verdict.WARN, Verdict.OK)
 # The stations of the path, each with its steps; "gateway" and "service" share theirs.
 _STATIONS = {
     "you": ("address", "key", "clients", "run"),
     "DNS": ("dns",),
-    "TCP and proxy": ("proxies", "tcp"),
+    "tcp_and_proxy": ("proxies", "tcp"),
     "TLS": ("tls",),
     "gateway": ("http", "agents", "between"),
     "service": (),
@@ -38,7 +38,7 @@ _NO_TLS = "tls.none"
 
 
 def as_page(report: ProbeReport) -> str:
-    title = say("Probe of {url}", url=report.base_url)
+    title = say("probe_of", url=report.base_url)
     return _page(title, report.verdict, _sections(report))
 
 
@@ -68,12 +68,12 @@ def _page(title: str, verdict: Verdict, lines: Iterable[str]) -> str:
 def _sections(report: ProbeReport) -> list[str]:
     verdict = report.verdict
     lines = [
-        f"<p class=quiet>{escape(say('Probe of {url}', url=report.base_url))}</p>",
+        f"<p class=quiet>{escape(say('probe_of', url=report.base_url))}</p>",
         f'<h1 class="{verdict}">{_mark(verdict)} {escape(report.sentence)}</h1>',
     ]
     if report.decisive:
-        step = say("Next step: {step}", step=report.next_step)
-        fixer = say("Who can fix it: {fixer}", fixer=say(str(report.fixer)))
+        step = say("next_step", step=report.next_step)
+        fixer = say("who_can_fix", fixer=say(str(report.fixer)))
         lines += [
             f"<p class=next>{escape(step)}</p>",
             f"<p>{escape(fixer)} <code>{escape(report.id)}</code></p>",
@@ -84,11 +84,11 @@ def _sections(report: ProbeReport) -> list[str]:
         text = "\n".join(report.message)
         lines.append(f"<h2>{escape(message_title(report))}</h2>")
         lines.append(f"<pre class=message>{escape(text)}</pre>")
-    lines += [f"<h2>{escape(say('Steps'))}</h2>", "<ol class=steps>"]
+    lines += [f"<h2>{escape(say('steps'))}</h2>", "<ol class=steps>"]
     lines += [_step(result, also) for result, also in report.findings]
     lines.append("</ol>")
     if report.not_tried:
-        skipped = say("Not tested: {names}", names=", ".join(report.not_tried))
+        skipped = say("not_tested_steps", names=", ".join(report.not_tried))
         lines.append(f"<p class=quiet>{escape(skipped)}</p>")
     return lines
 
@@ -104,21 +104,21 @@ def _path(report: ProbeReport) -> str:
         worst = next((one for one in _GRAVITY if one in verdicts), Verdict.SKIP)
         is_break = name == broken
         kind = f"{worst} break" if is_break else str(worst)
-        state = say("breaks here") if is_break else say(_WORDS[worst])
+        state = say("breaks_here") if is_break else say(_WORDS[worst])
         if name == "TLS" and any(one.diagnosis.id == _NO_TLS for one in report.results):
-            state = say("not used")
+            state = say("not_used")
         items.append(
             f'<li class="{kind}">{_mark(worst)}<b>{escape(say(name))}</b>'
             f"<span>{escape(state)}</span></li>"
         )
-    label = escape(say("The path to the service"))
+    label = escape(say("path_to_service"))
     return f'<ol class=path aria-label="{label}">{"".join(items)}</ol>'
 
 
 def _station(result: StepResult) -> str:
     step, one = result.step, result.diagnosis
     if one.id.startswith("proxy."):  # It may show only when TLS or HTTP begins.
-        return "TCP and proxy"
+        return "tcp_and_proxy"
     name = next((name for name in _STATIONS if step in _STATIONS[name]), "service")
     if one.verdict == Verdict.FAIL and name in ("gateway", "service"):
         return "gateway" if one.fixer is Fixer.NETWORK else "service"

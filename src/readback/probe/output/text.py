@@ -38,9 +38,9 @@ def as_short(report: ProbeReport, *, is_colored: bool = False) -> str:
     lines = _wrapped(report.sentence, mark, 4)
     lines[0] = _colored(lines[0], report.verdict, is_colored)
     if report.decisive:
-        who = say("Who can fix it: {fixer}", fixer=say(str(report.fixer)))
+        who = say("who_can_fix", fixer=say(str(report.fixer)))
         lines.append(f"{_INDENT}{who} [{report.id}]")
-        step = say("Next step: {step}", step=report.next_step)
+        step = say("next_step", step=report.next_step)
         lines += _wrapped(step, _INDENT, _MAX_STEP_LINES)
     others = report.others
     for one in others[:_MAX_OTHERS]:
@@ -48,10 +48,10 @@ def as_short(report: ProbeReport, *, is_colored: bool = False) -> str:
         lines += _wrapped(text, f"{_MARKS[one.diagnosis.verdict]} ", 1)
     if len(others) > _MAX_OTHERS:
         count = len(others) - _MAX_OTHERS
-        lines.append(_INDENT + say("{count} more: --verbose", count=count))
+        lines.append(_INDENT + say("count_more", count=count))
     for text, names in (
-        ("Works: {names}", report.working),
-        ("Not tested: {names}", report.not_tried),
+        ("works_steps", report.working),
+        ("not_tested_steps", report.not_tried),
     ):
         if names:
             lines += _wrapped(say(text, names=", ".join(names)), _INDENT, 1)
@@ -86,7 +86,7 @@ def as_long(report: ProbeReport, *, is_colored: bool = False) -> str:
         hints.add(one.hint)
     if report.not_tried:
         names = ", ".join(report.not_tried)
-        lines.append(say("Not tested: {names}", names=names))
+        lines.append(say("not_tested_steps", names=names))
     if report.message:
         lines += ["", message_title(report), *(f"  {one}" for one in report.message)]
     return "\n".join([*lines, "", environment_summary()])
@@ -95,27 +95,26 @@ def as_long(report: ProbeReport, *, is_colored: bool = False) -> str:
 def seen_at(titles: Iterable[str]) -> list[str]:
     """Return which other steps see the same, if any does."""
     shown = ", ".join(titles)
-    return [say("Seen at these steps, too: {titles}.", titles=shown)] if shown else []
+    return [say("seen_at", titles=shown)] if shown else []
 
 
 def message_title(report: ProbeReport) -> str:
-    return say("A text to send to {fixer}:", fixer=say(str(report.fixer)))
+    return say("text_to_send", fixer=say(str(report.fixer)))
 
 
 def _advice(report: ProbeReport) -> list[str]:
     if not report.decisive:
         return []
     return [
-        say("Who can fix it: {fixer}", fixer=say(str(report.fixer)))
-        + f" [{report.id}]",
-        say("Next step: {step}", step=report.next_step),
+        say("who_can_fix", fixer=say(str(report.fixer))) + f" [{report.id}]",
+        say("next_step", step=report.next_step),
     ]
 
 
 def _effort(report: ProbeReport) -> str:
     source = ""
     if report.url_source:
-        source = say(" (from {variable})", variable=report.url_source)
+        source = say("from_variable", variable=report.url_source)
     return f"{report.base_url}{source}: {report.effort}. {report.key_use}"
 
 

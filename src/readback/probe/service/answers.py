@@ -52,7 +52,7 @@ class ApiError:
     @property
     def shown(self) -> str:
         """The message; the report is searched for the key later."""
-        return sanitize(self.message[:_MAX_MESSAGE]) or say("no explanation")
+        return sanitize(self.message[:_MAX_MESSAGE]) or say("no_explanation")
 
 
 def inside(content: Any, *path: str | int) -> Any:

@@ -26,7 +26,7 @@ from readback.probe.transport.exchanges import ProbeResponse, outcome_of
 
 # What is in between may leave a program waiting; a patient request then tells.
 _BRIEFLY = 3.0
-OWN, OPENAI = "this program", "the openai package"
+OWN, OPENAI = "this_program", "the_openai_package"
 # Other programs and the headers by which they are known.
 OTHERS: dict[str, Mapping[str, str]] = {
     OPENAI: {
@@ -41,7 +41,7 @@ OTHERS: dict[str, Mapping[str, str]] = {
         "X-Stainless-Retry-Count": "0",
     },
     "curl": {"User-Agent": "curl/8.14.1", "Accept": "*/*"},
-    "a browser": {
+    "a_browser": {
         "User-Agent": "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 "
         "(KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36",
         "Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
@@ -69,7 +69,7 @@ def asking_as_others(check: Check) -> Explain:
                 context.identity.clear()
         if not results:
             if "tried" in doubtful.facts:
-                tried = say(" Asking as other programs makes no difference.")
+                tried = say("no_difference")
                 doubtful.facts["tried"] = tried
             raise doubtful
         passed = list(results)
@@ -139,7 +139,7 @@ def _foreign_answer(
             raise
         return outcome_of(error)
     is_own = answers.parse_refusal(response)
-    return "" if is_own else say("status {status}", status=response.status)
+    return "" if is_own else say("with_status", status=response.status)
 
 
 _ID = "X-Request-Id"
@@ -176,13 +176,13 @@ def check_changes(context: ProbeContext) -> Diagnosis:
     completions = [one.json for one in received if "choices" in one.json]
     moments = [one["created"] for one in completions if "created" in one]
     if len(moments) > 2 and all(one == moments[0] for one in moments):
-        found[say("all have the same time in created")] = True
+        found[say("same_time")] = True
     if found:
         changes = "; ".join(list(found)[:_SHOWN])
         id = "between.changed" if any(found.values()) else "between.touched"
         return diagnose(id, changes=changes)
     seen = ", ".join(dict.fromkeys(_traces(received)))
-    through = say(", through something that adds {seen}", seen=seen) if seen else ""
+    through = say("through_something", seen=seen) if seen else ""
     return diagnose("between.unchanged", seen=through)
 
 
@@ -194,7 +194,7 @@ def _changes(response: ProbeResponse) -> Iterator[tuple[str, bool]]:
     if kind != "application/json" and not kind.endswith("+json"):
         label = sanitize(kind) or say("missing")
         yield (
-            say("their Content-Type is {type}, not application/json", type=label),
+            say("other_content_type", type=label),
             True,
         )
     # Not with the parser of `email`, which takes quadratic time.
@@ -202,43 +202,43 @@ def _changes(response: ProbeResponse) -> Iterator[tuple[str, bool]]:
     charset = named[1].lower() if named else ""
     if charset not in _UTF_8:
         yield (
-            say("their Content-Type names the charset {charset}", charset=charset),
+            say("other_charset", charset=charset),
             False,
         )
     if response.body.startswith(_BYTE_ORDER_MARK):
-        yield say("a byte order mark is before the JSON"), False
+        yield say("byte_order_mark"), False
     if coding := headers.get("Content-Encoding", "").strip():
-        yield say("they are compressed ({coding})", coding=sanitize(coding)), False
+        yield say("are_compressed", coding=sanitize(coding)), False
     known: Any = answers.ERROR_FIELDS if "error" in content else MODEL_LIST
     known = answers.COMPLETION if is_completion else known
     if names := list(dict.fromkeys(answers.added_fields(content, known))):
         shown = sanitize(", ".join(names[:_SHOWN]))
-        yield say("fields were added, {names}", names=shown), False
+        yield say("fields_added", names=shown), False
     wrong = answers.completion_faults(content) if is_completion else []
     if is_completion and content.get("model") != MODEL:
         model = sanitize(str(content.get("model")))
-        yield say("they name the model {model}", model=model), False
+        yield say("other_model", model=model), False
     if wrong:
         shown = sanitize(", ".join(wrong[:_SHOWN]))
-        yield say("fields differ from the contract, {names}", names=shown), True
+        yield say("fields_differ", names=shown), True
     ids = headers.get_all(_ID, [])
     if not ids:
-        yield say("the header {name} is missing", name=_ID), False
+        yield say("header_missing", name=_ID), False
     elif is_completion and content.get("id") not in ids:
-        yield say("the id of the completion is not that of {name}", name=_ID), False
+        yield say("other_id", name=_ID), False
     if "error" in content and "X-Error-Detail" not in headers:
-        yield say("the header {name} is missing", name="X-Error-Detail"), False
+        yield say("header_missing", name="X-Error-Detail"), False
     if names := [name for name in _cookies(response) if _BOT_COOKIES.match(name)]:
         shown = ", ".join(names)
-        yield say("bot protection sets cookies, {names}", names=shown), False
+        yield say("bot_cookies", names=shown), False
     age = headers.get("Age", "").strip()
     caches = [headers.get(one, "") for one in _CACHES]
     if (age.isascii() and age.isdigit() and age.strip("0")) or _HIT.search(
         " ".join(caches)
     ):
-        yield say("a cache answers requests"), True
+        yield say("cache_answers_requests"), True
     if response.version == _HTTP_1_0:
-        yield say("they use HTTP/1.0, so connections are not reused"), False
+        yield say("http_1_0"), False
 
 
 def _cookies(response: ProbeResponse) -> list[str]:
@@ -253,4 +253,4 @@ def _traces(received: Iterable[ProbeResponse]) -> Iterator[str]:
             if value := response.headers.get(name):
                 yield sanitize(f"{name}: {value}")
         for cookie in _cookies(response):
-            yield say("a cookie ({name})", name=cookie)
+            yield say("cookie", name=cookie)

@@ -127,8 +127,8 @@ def _completion(response: ProbeResponse) -> dict[str, Any]:
         facts = {"place": error.start + 1, "byte": f"{response.body[error.start]:02X}"}
         raise ProbeError(
             "echo.changed",
-            cause=say(" (the character encoding: the response is not UTF-8)"),
-            difference=say("byte {place} of the response is 0x{byte}", **facts),
+            cause=say("not_utf_8"),
+            difference=say("bad_byte", **facts),
         ) from None
     content = response.json
     if content is None:
@@ -140,7 +140,7 @@ def _completion(response: ProbeResponse) -> dict[str, Any]:
     if not isinstance(answers.inside(content, "id"), str):
         missing = "id"
     if missing:
-        how = say("it is not a completion of the contract: no {field}", field=missing)
+        how = say("no_completion", field=missing)
         raise ProbeError("http.spoiled", how=how)
     completion: dict[str, Any] = content
     return completion
@@ -150,23 +150,23 @@ def likely_cause(sent: str, received: str) -> str:
     """Return how to tell what was done to a text, or "" if nothing explains it."""
     spaces = "\0\ufeff \t\r\n\v\f"
     if received in (sent.strip(), sent.strip(spaces), sent.rstrip(), sent.lstrip()):
-        return say("whitespace at its start or end was removed")
+        return say("trimmed")
     if received and sent.startswith(received):
         count = len(received.encode("utf-8", "surrogatepass"))
-        return say("it was cut off after {count} bytes", count=count)
+        return say("cut_off", count=count)
     for form in _FORMS:
         if received == normalize(form, sent):  # type: ignore[arg-type]
-            return say("it was normalized to {form}", form=form)
+            return say("normalized", form=form)
     if charset := _charset(sent, received):
         return charset
     if _LINE_END.sub("\n", received) == _LINE_END.sub("\n", sent):
-        return say("line endings, CR or LF, were changed")
+        return say("line_endings")
     if len(received) < len(sent) and _visible(received) == _visible(sent):
-        return say("control or invisible characters were removed")
+        return say("controls_removed")
     if sent == html.unescape(received) or received == html.unescape(sent):
-        return say("HTML was escaped or unescaped")
+        return say("html_escaped")
     if _straighten_quotes(received) == _straighten_quotes(sent):
-        return say("quotation marks or dashes became typographic")
+        return say("quotes_changed")
     return ""
 
 
@@ -182,7 +182,7 @@ def first_difference(sent: str, received: str) -> str:
     equal = ((m, n) for m, n in sizes if rest[m : m + _EQUAL] == other[n : n + _EQUAL])
     m, n = next(equal, (_MAX_SHOWN, _MAX_SHOWN))
     return say(
-        "character {place} (byte {byte}), sent {sent}, received {received}",
+        "first_difference",
         place=at + 1,
         byte=byte + 1,
         sent=code_points(rest[:m]),
@@ -199,17 +199,15 @@ def _charset(sent: str, received: str) -> str:
     raw = sent.encode("utf-8", "surrogatepass")
     for charset in _CHARSETS:
         if received in {raw.decode(charset, how) for how in ("replace", "ignore")}:
-            return say("the character encoding: UTF-8 was read as {charset}").format(
-                charset=charset
-            )
+            return say("misread", charset=charset)
     # "?" and U+FFFD are usual replacements for characters that cannot be encoded.
     for replacement in ("?", "\ufffd", ""):
         if received == "".join(c if c.isascii() else replacement for c in sent):
-            return say("the character encoding: characters outside ASCII were lost")
+            return say("only_ascii")
         if received == "".join(c if ord(c) <= 0xFFFF else replacement for c in sent):
-            return say("the character encoding: characters beyond U+FFFF were lost")
+            return say("astral_lost")
     if "\ufffd" in received and "\ufffd" not in sent:
-        return say("the character encoding: bytes that are not UTF-8 were replaced")
+        return say("bytes_replaced")
     return ""
 
 

@@ -85,7 +85,7 @@ def check_access(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
     return diagnose(
         "endpoint.open" if is_open else "key.accepted",
         figure=response.figure,
-        sent_to=context.key_sent_to or say("not sent"),
+        sent_to=context.key_sent_to or say("not_sent"),
     )
 
 
@@ -95,7 +95,7 @@ def check_models(context: ProbeContext) -> list[Diagnosis]:
         return []
     names = answers.model_ids(context.models)
     if names is None:
-        why = say("it has an unexpected form or is larger than 1 MiB")
+        why = say("unexpected_form")
         return [diagnose("models.unreadable", why=why)]
     model, count = context.chat_model, len(names)
     if model is None or model in names:
@@ -107,7 +107,7 @@ def check_models(context: ProbeContext) -> list[Diagnosis]:
         facts = {"model": sanitize(model), "near": _near_names(model, names)}
         found = [diagnose("models.no_model", count=count, **facts)]
     if not isinstance(context.models.json, dict):
-        why = say("it is a bare list, not an object with data")
+        why = say("bare_list")
         found.append(diagnose("models.unreadable", why=why))
     return found
 
@@ -129,7 +129,7 @@ def _near_names(model: str, names: list[str]) -> str:
     similar = difflib.get_close_matches(wanted, list(by_lower), _NEAR_NAMES)
     nearest = dict.fromkeys(sorted(inside, key=len) + similar)
     shown = [sanitize(by_lower[low]) for low in nearest][:_NEAR_NAMES]
-    return ", ".join(shown) or say("none is similar")
+    return ", ".join(shown) or say("none_is_similar")
 
 
 def refused(context: ProbeContext, response: ProbeResponse, id: str = "") -> ProbeError:
@@ -148,8 +148,8 @@ def refused(context: ProbeContext, response: ProbeResponse, id: str = "") -> Pro
         id or _REFUSED.get(response.status, "endpoint.refused"),
         status=response.status,
         detail=detail,
-        wait=response.retry_after or say("a few"),
-        sent_to=context.key_sent_to or say("not sent"),
+        wait=response.retry_after or say("a_few"),
+        sent_to=context.key_sent_to or say("not_sent"),
     )
 
 
@@ -166,10 +166,9 @@ def check_completion(context: ProbeContext) -> Diagnosis:
     }
     if any(type(number) is not int for number in used.values()):
         used = {}
-    text = ": {prompt_tokens} tokens sent, {completion_tokens} received"
     return diagnose(
         "chat.completed",
-        usage=say(text, **used) if used else "",
+        usage=say("tokens", **used) if used else "",
         figure=response.figure,
         milliseconds=round(response.timing.answer * 1000, 3),
         sent_to=context.key_sent_to,
@@ -184,7 +183,7 @@ def check_stream(context: ProbeContext) -> Diagnosis:
     if stream.error:
         raise ProbeError("stream.broken", detail=stream.error.shown)
     if not stream.moments:
-        nothing = say("it contains no part of a completion.")
+        nothing = say("contains_no_completion")
         raise ProbeError("stream.broken", detail=nothing)
     id = "stream.together" if stream.arrived_together else "stream.ok"
     first = stream.first_text or stream.moments[0]
@@ -210,7 +209,7 @@ def _ask(context: ProbeContext, *, stream: bool) -> tuple[ProbeResponse, EventSt
         context.token_limit = _NEWER_LIMIT
         response, events = _post(context, stream)
     error, model = answers.error_in(response.json), context.chat_model or ""
-    said = instead.words(response) or say("without an explanation")
+    said = instead.words(response) or say("without_an_explanation")
     if error and response.status in _NO_MODEL:
         names = answers.model_ids(context.models) or []
         is_named = model in error.message and model not in names

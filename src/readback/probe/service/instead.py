@@ -84,14 +84,14 @@ _NO_ROUTE = re.compile(
 # Cloudflare numbers its errors: these mean that it cannot reach the service.
 _CLOUDFLARE_DOWN = re.compile(r"error(?: code:?)? (1016|1033|1101|1102)\b", re.I)
 _CLOUDFLARE_STATUSES = {
-    520: "the service sent an empty or invalid response",
-    521: "the service is down or refuses its connections",
-    522: "the service does not accept its connection in time",
-    523: "it cannot reach the service",
-    524: "the service took too long",
-    525: "its TLS handshake with the service failed",
-    526: "the service's certificate is not valid for it",
-    530: "it cannot reach or resolve the service",
+    520: "invalid_response",
+    521: "is_down",
+    522: "does_not_accept",
+    523: "cannot_reach",
+    524: "took_too_long",
+    525: "tls_failed",
+    526: "service_not_trusted",
+    530: "cannot_reach_resolve",
 }
 # Where the JSON of gateways and frameworks has its message.
 _MESSAGES = (
@@ -118,15 +118,13 @@ def unexpected_response(
     if code := sanitize(headers.get("Ngrok-Error-Code", "")):
         said = f"{said} {code}"
     seconds, moment = response.retry_after, sanitize(headers.get("Retry-After", ""))
-    after = say("{number} s", number=seconds) if seconds else moment
+    after = say("seconds", number=seconds) if seconds else moment
     name = _gateway(response)
     facts: dict[str, Fact] = {
         "status": response.status,
-        "title": said or say("without an explanation"),
-        "name": name or say("Something"),
-        "after": say(" It asks to try again after {after}.", after=after)
-        if after
-        else "",
+        "title": said or say("without_an_explanation"),
+        "name": name or say("something"),
+        "after": say("retry_after", after=after) if after else "",
     }
     is_page = answers.is_html(response)
     is_network = response.status == HTTPStatus.NETWORK_AUTHENTICATION_REQUIRED
@@ -203,10 +201,10 @@ def _of_gateway(
         response
     )
     if is_maintenance and _MAINTENANCE.search(said):
-        meaning = say("the service is down for maintenance")
+        meaning = say("for_maintenance")
         return ProbeError("http.gateway", meaning=meaning, **_named(facts))
     if name == "Cloudflare" and _CLOUDFLARE_DOWN.search(text):
-        meaning = say("it cannot reach or resolve the service")
+        meaning = say("cannot_reach_resolve")
         return ProbeError("http.gateway", meaning=meaning, **facts)
     meaning = say(_CLOUDFLARE_STATUSES.get(status, ""))
     if meaning:
@@ -214,22 +212,22 @@ def _of_gateway(
     is_down = status in _GATEWAY_ERRORS or (name and status >= 500)
     if not is_down or response.proxy:
         return None
-    meaning = say("it cannot reach the service, or the service is overloaded")
+    meaning = say("cannot_reach_or_overloaded")
     if status == HTTPStatus.GATEWAY_TIMEOUT:
-        meaning = say("the service behind it did not respond in time")
+        meaning = say("behind_is_late")
     return ProbeError("http.gateway", meaning=meaning, **_named(facts))
 
 
 def _named(facts: dict[str, Fact]) -> dict[str, Fact]:
-    is_named = facts["name"] != say("Something")
-    return facts if is_named else {**facts, "name": say("A gateway")}
+    is_named = facts["name"] != say("something")
+    return facts if is_named else {**facts, "name": say("a_gateway")}
 
 
 def _refusal(response: ProbeResponse, refusal: answers.ParsedRefusal) -> ProbeError:
     """Return the error for a correct request that Readback has refused."""
     row, detail = REFUSALS[refusal.code], refusal.detail
     if refusal.code == "rate_limited":
-        wait = response.retry_after or say("a few")
+        wait = response.retry_after or say("a_few")
         return ProbeError("http.rate_limited", wait=wait, status=response.status)
     facts = {"code": refusal.code, "detail": detail}
     if row.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
@@ -241,16 +239,16 @@ def _refusal(response: ProbeResponse, refusal: answers.ParsedRefusal) -> ProbeEr
 def _redirect(response: ProbeResponse) -> ProbeError:
     """Return the error for another address, a login, a loop, or a portal."""
     location = response.headers.get("Location", "")
-    final = say("Use the final address")
+    final = say("use_final")
     try:
         target = urljoin(response.url, location)
         old, new = urlsplit(response.url), urlsplit(target)
         is_moved = _place(old) != _place(new)
     except ValueError:
-        invalid = say("an invalid address")
+        invalid = say("an_invalid_address")
         return ProbeError("http.redirect", location=invalid, kind="", use=final)
     shown = shown_url(target)
-    status, title = response.status, say("a redirect")
+    status, title = response.status, say("a_redirect")
     facts: dict[str, Fact] = {"location": shown, "status": status, "title": title}
     is_same_host = old.hostname == new.hostname
     # What is new in the target; the own address may contain any word.
@@ -258,17 +256,17 @@ def _redirect(response: ProbeResponse) -> ProbeError:
     beyond = f"{'' if is_same_host else new.hostname}{path}?{new.query}"
     if not location or not is_moved and old.path == new.path:
         if "Set-Cookie" in response.headers:
-            cookies = say("it sets a cookie and redirects to itself")
+            cookies = say("sets_cookie")
             facts = {"status": status, "title": cookies, "tried": ""}
             return ProbeError("between.challenge", **facts)
-        kind = say(", the address that it comes from")
+        kind = say("comes_from")
         return ProbeError("http.redirect_loop", kind=kind, **facts)
     # A host on the Internet redirects into a private network.
     host = new.hostname or ""
     is_inside = is_ip_address(host) and ipaddress.ip_address(host).is_private
     is_inside = is_inside and not is_local(old.hostname or "")
     if is_moved and (_PORTAL.search(beyond) or is_inside):
-        where = say(": it redirects to {location}", location=shown)
+        where = say("redirects_to", location=shown)
         return ProbeError("http.captive_portal", where=where)
     if _LOGIN.search(beyond):
         return ProbeError("http.login_wall", where=f" ({shown})", **facts)
@@ -276,13 +274,13 @@ def _redirect(response: ProbeResponse) -> ProbeError:
     if is_same_host and (old.scheme, new.scheme) == ("http", "https"):
         return ProbeError("http.redirect_https", base=base)
     if is_same_host and (old.scheme, new.scheme) == ("https", "http"):
-        return ProbeError("http.redirect_loop", kind=say(", unencrypted"), **facts)
+        return ProbeError("http.redirect_loop", kind=say("unencrypted"), **facts)
     if not is_moved and new.path == f"{old.path}/":
-        kind = say(", with a slash at the end that clients do not send")
+        kind = say("slash_at_end")
         return ProbeError("http.redirect_loop", kind=kind, **facts)
     use = final
     if base != shown:
-        use = say("Use {base} if it is that of the same service", base=base)
+        use = say("use_base", base=base)
     return ProbeError("http.redirect", location=shown, kind="", use=use)
 
 
@@ -327,10 +325,9 @@ def changed(response: ProbeResponse) -> ProbeError | None:
     if error := cut(response) or spoiled(response):
         return error
     if not response.body:
-        return ProbeError("http.spoiled", how=say("it is empty"))
+        return ProbeError("http.spoiled", how=say("is_empty"))
     start = sanitize(response.body[:40].decode("utf-8", "replace"))
-    how = say("it is changed or damaged; it begins with {start}")
-    return ProbeError("http.spoiled", how=how.format(start=start))
+    return ProbeError("http.spoiled", how=say("is_damaged", start=start))
 
 
 def cut(response: ProbeResponse) -> ProbeError | None:
@@ -348,16 +345,16 @@ def cut(response: ProbeResponse) -> ProbeError | None:
         return None
     else:
         return None
-    text = "it ends after {count} bytes, in the middle of its JSON"
-    return ProbeError("http.spoiled", how=say(text, count=len(response.body)))
+    how = say("ends_in_json", count=len(response.body))
+    return ProbeError("http.spoiled", how=how)
 
 
 def spoiled(response: ProbeResponse) -> ProbeError | None:
     """Return the error for a response that was made unreadable, if it was."""
     coding = response.headers.get("Content-Encoding", "").strip().lower()
     if coding not in _DECODED:
-        how = "it is compressed with {coding}, which the request did not allow"
-        return ProbeError("http.spoiled", how=say(how, coding=sanitize(coding)))
+        how = say("is_compressed", coding=sanitize(coding))
+        return ProbeError("http.spoiled", how=how)
     text = response.body.decode("utf-8-sig", "replace").lstrip()
     if not text.startswith("{"):
         return None
@@ -366,5 +363,5 @@ def spoiled(response: ProbeResponse) -> ProbeError | None:
     except (ValueError, RecursionError):
         return None
     rest = len(text[end:].strip().encode())
-    how = say("it has {count} extra bytes after the JSON", count=rest)
+    how = say("extra_bytes", count=rest)
     return ProbeError("http.spoiled", how=how) if rest else None

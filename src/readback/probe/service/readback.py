@@ -52,7 +52,7 @@ def check_access(context: ProbeContext) -> list[Diagnosis]:
         accepted = diagnose("key.accepted", figure=response.figure, sent_to=sent_to)
         if not any(answers.faults(response.json, MODEL_LIST)):
             return [accepted]
-        changes = say("the list of models differs from the contract")
+        changes = say("models_differ")
         return [accepted, diagnose("between.changed", changes=changes)]
     refusal = answers.parse_refusal(response)
     if refusal is None or refusal.code != "invalid_key":
@@ -176,13 +176,11 @@ def check_clock(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
     cabinet = _seconds_ahead([context.cabinet]) if context.cabinet else None
     which = ""
     if cabinet is not None and abs(cabinet) <= _MAX_OFFSET_SECONDS:
-        which = say(
-            ", which agrees with the cabinet's: the service's is probably wrong"
-        )
+        which = say("cabinet_agrees")
     return diagnose(
         "clock.differs",
         offset=format_offset(abs(ahead)),
-        direction=say("ahead of") if ahead > 0 else say("behind"),
+        direction=say("ahead_of") if ahead > 0 else say("behind"),
         which=which,
         seconds=round(ahead),
     )

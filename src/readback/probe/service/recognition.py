@@ -107,7 +107,7 @@ def _readback(
         # The port for the operator's own requests has no models, but this path.
         health = context.client.request("/healthz").json
         if health == {"status": "ok"}:
-            said = say("this is the port for health checks and metrics of a Readback")
+            said = say("operations_port")
             raise ProbeError("http.no_such_path", status=unknown.status, title=said)
     if codes[0] != "not_found":
         raise instead.unexpected_response(unknown)
@@ -133,7 +133,7 @@ def _endpoint(
     if not is_api and answers.is_html(models) and not context.identity:
         _refuse_cabinet(context)
     if not is_api and answers.is_from_api(models):
-        said = instead.words(models) or say("without an explanation")
+        said = instead.words(models) or say("without_an_explanation")
         raise ProbeError("http.no_such_path", status=models.status, title=said)
     if not is_api:
         raise instead.unexpected_response(models, is_recognized=False)

@@ -235,7 +235,7 @@ def _rate_limit(context: ProbeContext, log: list[NotedRequest]) -> Diagnosis:
         "sometimes.rate_limited" if is_accepted else "sometimes.rate_limited_early",
         answered=len(good),
         seconds=format_duration(max(moments, default=0.0) - min(moments, default=0.0)),
-        wait=context.budget.wait or say("a few"),
+        wait=context.budget.wait or say("a_few"),
         status=status,
     )
 
@@ -306,23 +306,23 @@ def _failures(log: list[NotedRequest]) -> list[NotedRequest]:
 
 def _kind(one: NotedRequest) -> tuple[str, str]:
     """Return the id of the diagnosis for a failure, and what the request got."""
-    status = say("status {status}", status=one.status)
+    status = say("with_status", status=one.status)
     if "html" in one.form:
-        status = say("a web page with status {status}", status=one.status)
+        status = say("web_page", status=one.status)
     if one.is_untrusted:
-        return "sometimes.certificate", say("an untrusted certificate")
+        return "sometimes.certificate", say("an_untrusted_certificate")
     if one.error.startswith("proxy."):
         return "sometimes.proxy", one.error
     if one.error == "http.no_connection":
-        return "sometimes.fails", say("no connection in time")
+        return "sometimes.fails", say("not_connected_in_time")
     if has_tag(one.error, "late"):
-        return "sometimes.fails", say("no response")
+        return "sometimes.fails", say("no_response")
     if one.error:
-        return "sometimes.fails", say("a closed connection")
+        return "sometimes.fails", say("a_closed_connection")
     if one.status == HTTPStatus.UNAUTHORIZED and one.has_key:
         return "sometimes.key", status
     if one.finding.startswith("echo."):
-        return "sometimes.fails", say("a changed text")
+        return "sometimes.fails", say("a_changed_text")
     return "sometimes.fails", status
 
 
@@ -366,7 +366,7 @@ def _with_evidence(
         if shares and max(shares) - min(shares) >= _CLEAR:
             counts = (
                 say(
-                    "{value}: {bad} of {total}",
+                    "bad_of_total",
                     value=value,
                     bad=failures[value],
                     total=n,
@@ -377,10 +377,8 @@ def _with_evidence(
     moments = [time.strftime("%H:%M:%S", time.gmtime(one.moment)) for one in bad]
     shown = ", ".join(dict.fromkeys(moments[:_SHOWN_MOMENTS]))
     if not lines:
-        lines = [say("Neither address nor certificate tells them apart.")]
-    return replace(
-        diagnosis, details=(*lines, say("Failed at {moments} UTC", moments=shown))
-    )
+        lines = [say("nothing_in_common")]
+    return replace(diagnosis, details=(*lines, say("failed_at", moments=shown)))
 
 
 def _peer(one: NotedRequest) -> str:

@@ -275,8 +275,7 @@ class ProbeClient:
         if not missing or exchanges.parse_json(body) is None:
             return error
         facts = {"length": len(body) + missing, "received": len(body)}
-        text = "its Content-Length is {length}, but it ends after {received} bytes"
-        return ProbeError("http.spoiled", how=say(text, **facts))
+        return ProbeError("http.spoiled", how=say("wrong_length", **facts))
 
     def _failed(self, id: str) -> ProbeError:
         """Close the connection and return the error for a response that is late."""
@@ -292,12 +291,12 @@ def _head_error(error: Exception, route: Route) -> ProbeError:
     # A server that speaks only HTTP/2 sends its settings, whatever it receives.
     received = getattr(error, "line", None) or ""
     if received[3:9] == _SETTINGS_FRAME:
-        what = say(" but only HTTP/2")
+        what = say("but_http_2")
         return ProbeError("http.not_http", port=route.port, what=what)
     if isinstance(error, OSError):
         return ProbeError("http.cut")
     is_first_line = isinstance(error, http.client.BadStatusLine)
-    first = say("its first line is invalid")
+    first = say("bad_first_line")
     reason = first if is_first_line else sanitize(str(error))
     return ProbeError("http.malformed", reason=reason)
 
@@ -317,4 +316,4 @@ def _decompress(coding: str | None, body: bytes) -> bytes:
 
 
 def _garbled() -> str:
-    return say("it is marked as compressed but cannot be decompressed")
+    return say("is_garbled")

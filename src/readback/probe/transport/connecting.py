@@ -73,7 +73,7 @@ class ConnectAttempt:
         if self.error is None:
             return say("connected")
         if self.is_timeout:
-            return say("no response")
+            return say("no_response")
         return sanitize(self.error.strerror or str(self.error)).lower()
 
 
@@ -320,9 +320,7 @@ class Route:
         origin = self.target.origin
         if not self.forwarder:
             return origin
-        return say(
-            "{origin} through the proxy {proxy}", origin=origin, proxy=self.proxy
-        )
+        return say("through_proxy", origin=origin, proxy=self.proxy)
 
     @property
     def forwarder(self) -> Proxy | None:

@@ -227,11 +227,9 @@ def mixed_requests(exchanges: Iterable[NotedRequest]) -> list[list[NotedRequest]
 def outcome_of(error: ProbeError) -> str:
     """Return what a request got that failed with this error."""
     if has_tag(error.id, "late") or error.id == "http.no_connection":
-        return say("no response")
+        return say("no_response")
     status = error.facts.get("status")
-    return (
-        say("status {status}", status=status) if status else say("a closed connection")
-    )
+    return say("with_status", status=status) if status else say("a_closed_connection")
 
 
 def peer_address(sock: socket.socket) -> str:

@@ -70,7 +70,7 @@ def open_socket(route: Route, timeout: float) -> socket.socket:
     except ProbeError as error:
         raise error.with_facts(facts) from None
     except (socket.timeout, TimeoutError):
-        raise ProbeError("proxy.silent", how=say("no response"), **facts) from None
+        raise ProbeError("proxy.silent", how=say("no_response"), **facts) from None
     except OSError:
         raise ProbeError("proxy.silent", how=_closed(), **facts) from None
     sock.settimeout(timeout)
@@ -78,14 +78,14 @@ def open_socket(route: Route, timeout: float) -> socket.socket:
 
 
 def _closed() -> str:
-    return say("it closed the connection")
+    return say("it_closed")
 
 
 def failed(route: Route, error: OSError) -> ProbeError:
     """Return the error for a further connection that could not be opened."""
     if isinstance(error, ConnectionResetError):  # Just after it was accepted.
         return ProbeError("http.cut")
-    reason = sanitize(error.strerror or str(error)) or say("no response")
+    reason = sanitize(error.strerror or str(error)) or say("no_response")
     # The numbers of TLS errors have another meaning.
     number = 0 if isinstance(error, ssl.SSLError) else error.errno or 0
     id = connecting.LOCAL_ERRORS.get(number, "http.no_connection")
@@ -129,12 +129,12 @@ def _encrypt(
         return call.result(max(0.0, deadline - time.monotonic()))
     except ssl.SSLCertVerificationError as error:
         reason = sanitize(error.verify_message)
-        why = say("its certificate cannot be trusted, {reason}", reason=reason)
+        why = say("not_trusted", reason=reason)
         raise ProbeError("proxy.wrong_kind", why=why) from None
     except (socket.timeout, TimeoutError):
         raise
     except OSError:
-        why = say("it does not support TLS, so its address starts with http://")
+        why = say("no_tls")
         raise ProbeError("proxy.wrong_kind", why=why) from None
 
 
@@ -199,7 +199,7 @@ def _read_head(wire: DeadlineSocket) -> tuple[str, int]:
         return head, int(match[1])
     if not head:
         raise ProbeError("proxy.silent", how=_closed())
-    raise ProbeError("proxy.wrong_kind", why=say("it does not speak HTTP"))
+    raise ProbeError("proxy.wrong_kind", why=say("not_http"))
 
 
 def _read_page(sock: DeadlineSocket, head: str) -> bytes:
@@ -232,7 +232,7 @@ def _refusal(status: int, head: str, page: bytes, proxy: Proxy) -> ProbeError:
     location = headers.get("Location", "")
     if status in (401, 511) or status < 400:
         where = f", {shown_url(location)}" if location else ""
-        page_of_login = say("a login page, {reason}", reason=f"{reason}{where}")
+        page_of_login = say("login_page", reason=f"{reason}{where}")
         return ProbeError("proxy.login_scheme", schemes=page_of_login, status=shown)
     described = f"{headers.get('X-Squid-Error', '')} {status_line} {text}"
     if status >= 404 and _CANNOT_RESOLVE.search(described):
@@ -240,7 +240,7 @@ def _refusal(status: int, head: str, page: bytes, proxy: Proxy) -> ProbeError:
     if status in _CANNOT_CONNECT:
         return ProbeError("proxy.cannot_connect", reason=reason, status=shown)
     if status in _WEB_SERVER:
-        why = say("it is a web server, {reason}", reason=reason)
+        why = say("is_web_server", reason=reason)
         return ProbeError("proxy.wrong_kind", why=why, status=shown)
     return ProbeError("proxy.refuses", reason=reason, status=shown)
 
@@ -262,14 +262,14 @@ _IPV4, _NAME, _IPV6 = 1, 3, 4
 _ADDRESS_BYTES = {_IPV4: 4, _IPV6: 16}
 # RFC 1928 §6.
 _FAILURES = {
-    1: ("proxy.cannot_connect", "general failure"),
-    2: ("proxy.refuses", "not allowed by its rules"),
-    3: ("proxy.cannot_connect", "network unreachable"),
-    4: ("proxy.cannot_connect", "host unreachable"),
-    5: ("proxy.cannot_connect", "connection refused"),
-    6: ("proxy.cannot_connect", "no response"),
-    7: ("proxy.refuses", "it does not support connections to other machines"),
-    8: ("proxy.refuses", "it does not support this kind of address"),
+    1: ("proxy.cannot_connect", "general_failure"),
+    2: ("proxy.refuses", "not_allowed"),
+    3: ("proxy.cannot_connect", "network_unreachable"),
+    4: ("proxy.cannot_connect", "host_unreachable"),
+    5: ("proxy.cannot_connect", "connection_refused"),
+    6: ("proxy.cannot_connect", "no_response"),
+    7: ("proxy.refuses", "no_connections"),
+    8: ("proxy.refuses", "no_such_kind"),
 }
 _HOST_UNREACHABLE = 4
 _GRANTED_4 = 0x5A
@@ -285,9 +285,7 @@ def open_socks_tunnel(
             left = max(0.0, deadline - time.monotonic())
             addresses = resolve_within(host, target.port, left)
         except OSError:
-            here = say(
-                ", and neither can this machine, which socks5:// and socks4:// need"
-            )
+            here = say("neither_can_this_machine")
             raise ProbeError("proxy.cannot_resolve", here=here) from None
         # IPv4 if there is one: more proxies have it.
         host = min(addresses, key=lambda address: ":" in address)
@@ -300,11 +298,11 @@ def _talk_5(peer: DeadlineSocket, proxy: Proxy, target: tuple[str, int]) -> None
     peer.sendall(bytes([5, len(methods)]) + methods)
     version, method = peer.recv_exactly(2)
     if version != 5:
-        raise ProbeError("proxy.wrong_kind", why=say("it does not speak SOCKS"))
+        raise ProbeError("proxy.wrong_kind", why=say("not_socks"))
     if method == _NO_METHOD and proxy.login is None:
         raise ProbeError("proxy.login")
     if method not in methods:
-        raise ProbeError("proxy.login_scheme", schemes=say("another method"))
+        raise ProbeError("proxy.login_scheme", schemes=say("another_method"))
     if method == _PASSWORD:
         _log_in(peer, proxy)
     host, port = target
@@ -342,7 +340,7 @@ def _log_in(peer: DeadlineSocket, proxy: Proxy) -> None:
 def _talk_4(peer: DeadlineSocket, proxy: Proxy, target: tuple[str, int]) -> None:
     host, port = target
     if ":" in host:
-        kind = say("it does not support this kind of address")
+        kind = say("no_such_kind")
         raise ProbeError("proxy.refuses", reason=kind)
     user = proxy.login[0].encode("utf-8", "surrogateescape") if proxy.login else b""
     by_name = not is_ip_address(host)
@@ -352,7 +350,7 @@ def _talk_4(peer: DeadlineSocket, proxy: Proxy, target: tuple[str, int]) -> None
     peer.sendall(b"\x04\x01" + struct.pack("!H", port) + address + user + b"\0" + name)
     version, reply = peer.recv_exactly(2)
     if version:
-        raise ProbeError("proxy.wrong_kind", why=say("it does not speak SOCKS"))
+        raise ProbeError("proxy.wrong_kind", why=say("not_socks"))
     peer.recv_exactly(6)
     if reply != _GRANTED_4:
         raise ProbeError("proxy.refuses", reason=f"SOCKS 4 reply {reply}")
