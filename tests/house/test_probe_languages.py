@@ -11,7 +11,6 @@ from readback.probe.command import _OPTIONS
 from readback.probe.common import catalogue
 from readback.probe.common.formatting import _UNITS
 from readback.probe.common.results import Fixer
-from readback.probe.output import page
 from readback.probe.report import EVIDENCE
 from readback.probe.runner import RUN_PROGRAMS, STEPS
 from readback.probe.service import between, instead
@@ -43,7 +42,6 @@ def said() -> set[str]:
     """Return the texts beside the findings that must be in the catalogue."""
     tables = {*_OPTIONS, *_UNITS, *EVIDENCE.values(), *between.OTHERS}
     tables |= {between.OWN, *instead._CLOUDFLARE_STATUSES.values()}
-    tables |= {*page._STATIONS, *page._WORDS.values()}
     tables |= {words for _, words in opening._FAILURES.values()}
     titles = {step.title for step in (*STEPS, RUN_PROGRAMS)}
     people = {str(one) for one in Fixer if one}

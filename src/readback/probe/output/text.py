@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import platform
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterator
 
 from readback import __version__
 from readback.probe.common.catalogue import say
@@ -38,8 +38,7 @@ def as_short(report: ProbeReport, *, is_colored: bool = False) -> str:
     lines = _wrapped(report.sentence, mark, 4)
     lines[0] = _colored(lines[0], report.verdict, is_colored)
     if report.decisive:
-        who = say("who_can_fix", fixer=say(str(report.fixer)))
-        lines.append(f"{_INDENT}{who} [{report.id}]")
+        lines.append(_INDENT + _who(report))
         step = say("next_step", step=report.next_step)
         lines += _wrapped(step, _INDENT, _MAX_STEP_LINES)
     others = report.others
@@ -58,7 +57,7 @@ def as_short(report: ProbeReport, *, is_colored: bool = False) -> str:
     lines += _wrapped(_effort(report), _INDENT, 2)
     left = MAX_LINES - len(lines) - 1
     if report.message and left > 0:
-        lines.append(_INDENT + message_title(report))
+        lines.append(_INDENT + _message_title(report))
         *told, _, machine = report.message
         text = " ".join(f"{one.rstrip('.')}." for one in (*told, machine))
         lines += _wrapped(text, _INDENT * 2, left)
@@ -67,48 +66,56 @@ def as_short(report: ProbeReport, *, is_colored: bool = False) -> str:
 
 def as_long(report: ProbeReport, *, is_colored: bool = False) -> str:
     """Return every step with its facts, after the verdict."""
-    lines = [_colored(report.sentence, report.verdict, is_colored), *_advice(report)]
-    lines += [_effort(report), ""]
+    return "\n".join(
+        _colored(line, verdict, is_colored) if verdict else line
+        for line, verdict in long_lines(report)
+    )
+
+
+def long_lines(report: ProbeReport) -> Iterator[tuple[str, Verdict | None]]:
+    """Yield the lines of the long form, each with the verdict that colours it."""
+    yield report.sentence, report.verdict
+    if report.decisive:
+        yield _who(report), None
+        yield say("next_step", step=report.next_step), None
+    yield _effort(report), None
+    yield "", None
     # Each hint is shown once; that of the verdict is above.
     hints = {report.hint, ""}
+    indent = " " * (_TITLE_WIDTH + 1)
     for result, also in report.findings:
         one = result.diagnosis
         figure = f"{one.figure}: " if one.figure else ""
         title = f"{_MARKS[one.verdict]} {result.title}"
-        row = f"{title:<{_TITLE_WIDTH}} {figure}{one.sentence}"
-        lines.append(_colored(row, one.verdict, is_colored))
-        indent = " " * (_TITLE_WIDTH + 1)
+        yield f"{title:<{_TITLE_WIDTH}} {figure}{one.sentence}", one.verdict
         facts = [f"{name}: {fact}" for name, fact in evidence(one).items()]
-        lines += [f"{indent}{line}" for line in (*one.details, *facts, *seen_at(also))]
+        seen = [say("seen_at", titles=", ".join(also))] if also else []
+        for line in (*one.details, *facts, *seen):
+            yield f"{indent}{line}", None
         if one.hint:
             hint = "" if one.hint in hints else f" {one.hint}"
-            lines.append(f"{indent}[{one.id}]{hint}")
+            yield f"{indent}[{one.id}]{hint}", None
         hints.add(one.hint)
     if report.not_tried:
-        names = ", ".join(report.not_tried)
-        lines.append(say("not_tested_steps", names=names))
+        yield say("not_tested_steps", names=", ".join(report.not_tried)), None
     if report.message:
-        lines += ["", message_title(report), *(f"  {one}" for one in report.message)]
-    return "\n".join([*lines, "", environment_summary()])
+        for line in (
+            "",
+            _message_title(report),
+            *(f"  {one}" for one in report.message),
+        ):
+            yield line, None
+    yield "", None
+    yield environment_summary(), None
 
 
-def seen_at(titles: Iterable[str]) -> list[str]:
-    """Return which other steps see the same, if any does."""
-    shown = ", ".join(titles)
-    return [say("seen_at", titles=shown)] if shown else []
+def _who(report: ProbeReport) -> str:
+    who = say("who_can_fix", fixer=say(str(report.fixer)))
+    return f"{who} [{report.id}]"
 
 
-def message_title(report: ProbeReport) -> str:
+def _message_title(report: ProbeReport) -> str:
     return say("text_to_send", fixer=say(str(report.fixer)))
-
-
-def _advice(report: ProbeReport) -> list[str]:
-    if not report.decisive:
-        return []
-    return [
-        say("who_can_fix", fixer=say(str(report.fixer))) + f" [{report.id}]",
-        say("next_step", step=report.next_step),
-    ]
 
 
 def _effort(report: ProbeReport) -> str:
