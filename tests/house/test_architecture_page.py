@@ -1,21 +1,12 @@
 """The pages of the architecture name modules and functions that exist."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "readback"
 PAGES = sorted((ROOT / "docs").glob("architecture*.md"))
 TEXT = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
-
-
-def test_the_list_of_modules_is_current() -> None:
-    script = [sys.executable, str(ROOT / "scripts" / "module-table")]
-    page = (ROOT / "docs" / "architecture-modules.md").read_text(encoding="utf-8")
-    current = subprocess.check_output(script, text=True) == page
-    assert current, "run scripts/module-table --write"
 
 
 def file_of(name: str) -> Path:
