@@ -36,9 +36,9 @@ test: chromium .venv/dev.stamp ## Run the tests, including a real browser; pytes
 	@echo "Running the tests in random order. All of them take less than six minutes on two cores."
 	@$(PYTEST) $(XDIST) $(ARGS)
 
-quick: .venv/dev.stamp ## Run the tests that need no server, browser or database server.
-	@echo "Running the tests that need no server. They take less than a minute."
-	@$(PYTEST) $(XDIST) --quick $(ARGS)
+quick: .venv/dev.stamp ## Run the tests of single modules and of the house's rules.
+	@echo "Running tests/unit and tests/house. They take about a minute."
+	@$(PYTEST) $(XDIST) tests/unit tests/house $(ARGS)
 
 long: chromium .venv/dev.stamp ## Run the tests that take too long for make test; options in ARGS=.
 	@echo "Running the long tests, which take about five minutes on two cores."

@@ -15,8 +15,6 @@ import hypothesis
 import pytest
 from hypothesis.internal.conjecture import providers
 
-from tests.quick import is_quick
-
 if TYPE_CHECKING:
     from tests.scheduling import OneBrowser
     from tests.support.postgres import Postgres
@@ -78,15 +76,9 @@ hypothesis.settings.load_profile("readback")
 @pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Prepare what all processes share: the folder, and the seed of the examples."""
-    from tests.summary import CpuClock, Summary
     from tests.support.made_once import shared_folder
 
     shared_folder()
-    if config.getoption("--cpu"):
-        config.pluginmanager.register(CpuClock(), "readback-cpu")
-    # Only the first process sees the reports of all.
-    if not hasattr(config, "workerinput"):
-        config.pluginmanager.register(Summary(config), "readback-summary")
     seed = config.getoption("randomly_seed", None)
     if isinstance(seed, int):
         hypothesis.core.global_force_seed = seed
@@ -105,11 +97,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--api-key", help="a key that it accepts")
     group.addoption("--revoked-key", help="one of its keys that is revoked")
     group.addoption("--expired-key", help="one of its keys that has expired")
-    run = parser.getgroup("readback run", "what to run and to show")
-    run.addoption("--quick", action="store_true", help="run only what needs no server")
-    run.addoption(
-        "--cpu", action="store_true", help="show the CPU time of each folder of tests"
-    )
 
 
 @pytest.hookimpl(wrapper=True)
@@ -154,8 +141,6 @@ def pytest_collection_modifyitems(
     Files that wait are spread among files that work, so that no core is idle. Otherwise
     the order stays random.
     """
-    if config.getoption("--quick"):
-        items[:] = [item for item in items if is_quick(item)]
     files: dict[Path, list[pytest.Item]] = {}
     for item in items:
         files.setdefault(item.path, []).append(item)

@@ -9,8 +9,7 @@ import pytest
 def needed_program(name: str) -> str:
     """Return the path of a program, or skip the test.
 
-    The words of the reason tell the summary of a run which package to suggest. Debian
-    puts servers in a folder that is not on the path of every user.
+    Debian puts servers in a folder that is not on the path of every user.
     """
     found = shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
     if not found:
