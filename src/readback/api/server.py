@@ -33,9 +33,6 @@ class ApiApplication(PlaneApplication):
             child_exit=_note_exit,
         )
 
-    def for_clients(self, listeners: list[socket.socket]) -> list[socket.socket]:
-        return listeners[:-1]
-
     def load(self) -> Any:
         """Return no WSGI application: the worker serves the API itself."""
         return None

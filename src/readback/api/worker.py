@@ -200,10 +200,8 @@ class ApiWorker(PlaneWorker):
         processes go on listening, the queue stays for them.
         """
         pause = self._handshake_seconds()
-        # If this worker has been hanging, the master may have refused all clients.
-        listeners = list(filter(listening.is_listening, self._accepting.sockets))
-        is_last = self._lifecycle.is_stopping and self._application.owns_listeners
-        if listeners and is_last:
+        listeners = self._accepting.sockets
+        if self._lifecycle.is_stopping and self._application.owns_listeners:
             for listener in listeners:
                 listening.turn_away(listener)
             # A worker that hangs, or ends before this one, may leave a queue.
@@ -216,7 +214,6 @@ class ApiWorker(PlaneWorker):
                 await asyncio.sleep(0)
             pause = _MOMENT_SECONDS
         self._accepting.close()
-        self._lifecycle.note_closed(self.counters_row)
         # What was accepted last is not registered before the loop has gone on.
         await asyncio.sleep(pause)
         listening.let_in()
@@ -236,8 +233,6 @@ class ApiWorker(PlaneWorker):
             self._tick()
             try:
                 await self._accepting.update()
-                if self._accepting.sockets:
-                    self._lifecycle.note_accepting(self.counters_row)
             except Exception as error:
                 self._rounds.note(error)
             await asyncio.wait([task], timeout=ROUND_SECONDS)

@@ -2,15 +2,14 @@
 
 A worker that must stop cannot see why: other workers may take over (a reload), or the
 service ends. The master (`plane.py`) writes the reason here before it signals the
-workers. The workers write when they were asked whether they are ready, and while they
-accept connections. Each plane has one of these.
+workers. The workers write when they were asked whether they are ready. Each plane has
+one of these.
 """
 
 import mmap
 import time
 
 from readback.config import Config
-from readback.processes.shared_counters import rows_for
 
 # A balancer that checks once a minute may miss one check.
 _CHECK_SECONDS = 120.0
@@ -23,11 +22,8 @@ _STOPPING, _HURRIED, _LAST_CHECK = range(3)
 class Lifecycle:
     """In memory that the master and all workers share."""
 
-    def __init__(self, workers: int = 1) -> None:
+    def __init__(self) -> None:
         self._values = memoryview(mmap.mmap(-1, 3 * 8)).cast("d")
-        # When the worker of each row last reported that it accepts connections; 0: it
-        # does not.
-        self._accepting = memoryview(mmap.mmap(-1, rows_for(workers) * 8)).cast("d")
         # By the wall clock. The master creates this, so a reload does not change it.
         self.started_at = int(time.time())
 
@@ -45,17 +41,6 @@ class Lifecycle:
     @property
     def is_hurried(self) -> bool:
         return bool(self._values[_HURRIED])
-
-    def note_accepting(self, row: int) -> None:
-        """Report that this worker accepts connections; call it every second."""
-        self._accepting[row] = time.monotonic()
-
-    def note_closed(self, row: int) -> None:
-        self._accepting[row] = 0.0
-
-    def accepting_silence(self) -> float:
-        """Return for how many seconds no worker has reported that it accepts."""
-        return time.monotonic() - max(self._accepting)
 
     def notice(self, config: Config) -> float:
         """Return for how long an idle connection may still send a request."""

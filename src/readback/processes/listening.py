@@ -56,25 +56,10 @@ def let_in() -> None:
         with suppress(OSError):  # it is not a socket, or is closed by now
             connection = socket.socket(fileno=descriptor)
             try:
-                if not is_listening(connection):
+                if not connection.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
                     _require_hops(connection, 0)
             finally:
                 connection.detach()  # it belongs to others
-
-
-def is_listening(listener: socket.socket) -> bool:
-    """Return whether no process has called `refuse` on this socket."""
-    return bool(listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
-
-
-def refuse(listener: socket.socket) -> None:
-    """Refuse new connections, even if a process that hangs keeps the socket open.
-
-    Closing our copy would not: the clients of a socket that turns them away would wait
-    until the last copy is closed. The connections in the queue are reset.
-    """
-    with suppress(OSError):  # it is not connected; Linux stops listening all the same
-        listener.shutdown(socket.SHUT_RDWR)
 
 
 def is_anyone_waiting(listener: socket.socket) -> bool:

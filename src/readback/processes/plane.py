@@ -26,11 +26,6 @@ from readback.processes.shared_counters import WORKER_DEATHS, SharedCounters
 
 # gunicorn kills a worker that has not reported for this long.
 _WORKER_TIMEOUT_SECONDS = 30
-# Workers report at least every second. One that is silent for longer hangs, or gets too
-# little CPU time; connections in its queue, which a refusal resets, are left to it a
-# little longer.
-_SILENT_SECONDS = 2.0
-_SILENT_SECONDS_WITH_QUEUE = 10.0
 
 
 class PlaneApplication(BaseApplication):
@@ -49,7 +44,7 @@ class PlaneApplication(BaseApplication):
         **settings: Any,
     ) -> None:
         self.config = config
-        self.lifecycle = Lifecycle(settings["workers"])
+        self.lifecycle = Lifecycle()
         # Whether no other process goes on listening when the plane stops.
         self.owns_listeners = all(map(listening.is_ours, listeners))
         self._settings = {
@@ -66,10 +61,6 @@ class PlaneApplication(BaseApplication):
             **settings,
         }
         super().__init__()
-
-    def for_clients(self, listeners: list[socket.socket]) -> list[socket.socket]:
-        """Return the sockets that are not for the operator."""
-        return listeners
 
     def load_config(self) -> None:
         for name, value in self._settings.items():
@@ -96,8 +87,7 @@ class Arbiter(arbiter.Arbiter):
     no signal is acted on and no dead worker is replaced, and one slow request can make
     that half a minute. Here a reload has two steps: new workers are started; once all
     of them serve, the old ones are told to stop. So connections are accepted at any
-    time. When no worker accepts connections any more, the master refuses new ones,
-    because a worker that hangs keeps its listening sockets open.
+    time.
     """
 
     def __init__(self, app: Any) -> None:
@@ -109,8 +99,6 @@ class Arbiter(arbiter.Arbiter):
         # stop. Each is told once.
         self._old: set[int] = set()
         self._leaving: set[int] = set()
-        # Copies of the sockets that clients use, while the service stops.
-        self._closing: list[socket.socket] = []
 
     def reload(self) -> None:
         """Ask for new workers. The main loop calls `manage_workers` after this."""
@@ -118,22 +106,7 @@ class Arbiter(arbiter.Arbiter):
 
     def stop(self, graceful: bool = True) -> None:
         self._lifecycle.stop()
-        if self._application.owns_listeners:
-            sockets = [listener.sock for listener in self.LISTENERS]
-            used = self._application.for_clients(sockets)
-            self._closing = [each.dup() for each in used]
         super().stop(graceful)
-
-    def reap_workers(self) -> None:
-        """Note which workers have ended; a stop calls this ten times a second."""
-        super().reap_workers()
-        # Not only once: a worker that goes on after all may listen again.
-        for listener in filter(listening.is_listening, self._closing):
-            allowed = _SILENT_SECONDS
-            if listening.is_anyone_waiting(listener):
-                allowed = _SILENT_SECONDS_WITH_QUEUE
-            if self._lifecycle.accepting_silence() > allowed:
-                listening.refuse(listener)
 
     def handle_int(self) -> None:
         """Stop soon, but as for SIGTERM: Ctrl-C must not cut off a running request."""
@@ -205,13 +178,10 @@ def assign_counters_row(server: Any, worker: Any) -> None:
     taken = {other.counters_row for other in server.WORKERS.values()}
     worker.counters_row = next(n for n in range(sys.maxsize) if n not in taken)
     server.app.counters.retire_all_but(taken)
-    # It will; if the service stops now, it still serves the queue first.
-    server.app.lifecycle.note_accepting(worker.counters_row)
 
 
 def count_death(server: Any, worker: Any) -> None:
     """Count a worker that has ended by itself; its row has no other writer now."""
-    server.app.lifecycle.note_closed(worker.counters_row)
     if not server.dismissed(worker.pid):
         server.app.counters.row(worker.counters_row).add(WORKER_DEATHS)
 

@@ -10,9 +10,7 @@ from tests.support.waiting import PATIENCE
 
 from readback.processes.listening import (
     is_anyone_waiting,
-    is_listening,
     let_in,
-    refuse,
     turn_away,
 )
 
@@ -89,14 +87,3 @@ def test_it_is_seen_whether_a_connection_waits() -> None:
             assert is_anyone_waiting(listener)
             listener.accept()[0].close()
             assert not is_anyone_waiting(listener)
-
-
-def test_a_socket_that_refuses_does_so_although_another_copy_is_open() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        address = listener.getsockname()
-        turn_away(listener)
-        with listener.dup() as copy:
-            refuse(copy)
-        assert not is_listening(listener)
-        with pytest.raises(ConnectionRefusedError):
-            socket.create_connection(address, timeout=10)

@@ -26,7 +26,7 @@ from readback.cabinet.serving.connection import (
     refusal,
     status_of,
 )
-from readback.processes.listening import BACKLOG, is_listening, let_in, turn_away
+from readback.processes.listening import BACKLOG, let_in, turn_away
 from readback.processes.plane import PlaneWorker
 
 # Where the application finds whether the whole service is stopping, and what counts its
@@ -74,7 +74,6 @@ class CabinetWorker(PlaneWorker):
         ]
         while not self._stopping.is_set():
             self.notify()
-            self._lifecycle.note_accepting(self.counters_row)
             self._notice_stop()
             self._counters.count_log_lines()
             with suppress(TimeoutError):
@@ -92,8 +91,7 @@ class CabinetWorker(PlaneWorker):
         lifecycle, begun = self._lifecycle, time.monotonic()
         notice_ends = begun + lifecycle.notice(self._config)
         seconds = QUICK_SECONDS if lifecycle.is_hurried else self._config.stop_timeout
-        # If this worker has been hanging, the master may have refused all clients.
-        if lifecycle.is_stopping and any(map(is_listening, self._listeners)):
+        if lifecycle.is_stopping:
             await self._until_quiet(notice_ends)
             if self._application.owns_listeners:
                 # Accept the connections in the kernel's queue, but no new ones: their
@@ -107,7 +105,6 @@ class CabinetWorker(PlaneWorker):
         # drops a connection that is not taken in when its server closes.
         for listener in self._listeners:
             asyncio.get_running_loop().remove_reader(listener)
-        lifecycle.note_closed(self.counters_row)
         await self._wait()
         let_in()
         for server in servers:
@@ -125,7 +122,6 @@ class CabinetWorker(PlaneWorker):
         while self._connections or self._accepted > accepted or lifecycle.is_watched:
             if lifecycle.is_hurried or time.monotonic() >= notice_ends:
                 return
-            lifecycle.note_accepting(self.counters_row)
             await self._wait()
 
     async def _wait(self) -> None:
