@@ -39,7 +39,8 @@ OTHER_SPELLINGS = words("""
     /V1/models /v1/Models /v1/MODELS /v1/models;x /v1;x/models /v1/models;
     /v1/models#f /v1/models# /v1/models%00 /v1/models%20 /v1/models. /v1/models,
     /v1/models& /v1/models%3f /v1/models%3fx=1 /v1/models+ /v1/models: /v1/models*
-    /v1/models%0d%0a /v1/models%ff /v1/models%zz /v1/models%
+    /v1/models%0d%0a /v1/models%ff /v1/models%zz /v1/models% /v1/models\\ /v1\\models
+    /v1/models|
 """)
 
 PARAMETERS = words("? ?? ?x ?x= ?=x ?x=1 ?& ?/ ?a=1&b=2 ?limit=20 ?api-version=1")
@@ -47,6 +48,7 @@ PARAMETERS = words("? ?? ?x ?x= ?=x ?x=1 ?& ?/ ?a=1&b=2 ?limit=20 ?api-version=1
 OTHER_METHODS = words("""
     HEAD OPTIONS PUT PATCH DELETE TRACE QUERY PROPFIND MKCOL PURGE SEARCH LINK REPORT
     M-SEARCH NOTIFY FOO BREW get post Get gET GETS GE G PoST X-MY-METHOD 1 _
+    VERSION-CONTROL DESCRIBE GET_PARAMETER RPC_IN_DATA
     !#$%&'*+-.^`|~
 """)
 

@@ -3,14 +3,18 @@
 import time
 from email.utils import parsedate_to_datetime
 
+import pytest
+
 from tests.support.api import (
     MODELS,
     Api,
     assert_common_headers,
+    assert_success,
     draft,
 )
-from tests.support.raw_requests import ask
+from tests.support.raw_requests import ask, statuses
 from tests.support.server import Server
+from tests.support.waiting import wait_until
 from tests.support.wire import Endpoint, request
 
 REQUESTS = {
@@ -94,3 +98,23 @@ def test_answers_of_the_ops_listener_have_a_date_and_a_length(server: Server) ->
     ):
         [answer] = ask(ops, raw)
         assert (answer.status, bool(answer.header("Date"))) == (status, True)
+
+
+@pytest.mark.parametrize("value", ["", "Basic KEY", "Bearer KEYx", "Bearer \xff"])
+def test_a_wrong_key_leaves_the_connection_open(api: Api, value: str) -> None:
+    field = ("Authorization", value.replace("KEY", api.key))
+    raw = request("GET", MODELS, [api.host, field])
+    answers = ask(api.endpoint, raw + request("GET", MODELS, api.usual_fields))
+    assert statuses(answers) == [401, 200]
+
+
+def test_a_key_in_the_name_of_a_program_is_not_stored(server: Server, api: Api) -> None:
+    program = ("User-Agent", f"careless/1 {api.key}")
+    assert_success(api.ask("GET", MODELS, [*api.usual_fields, program]))
+
+    def stored() -> bytes:
+        folder = server.folder / "data"
+        return b"".join(p.read_bytes() for p in folder.rglob("*") if p.is_file())
+
+    wait_until(lambda: b"careless/1 [key]" in stored(), "the request is in the journal")
+    assert api.key.encode() not in stored()

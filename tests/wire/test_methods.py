@@ -2,7 +2,6 @@
 
 import pytest
 
-from tests.support.api import CHAT, MODELS, Api, assert_refused
 from tests.support.listener import limits, listening
 from tests.support.raw_requests import (
     GOOD,
@@ -31,16 +30,6 @@ METHODS = words("""
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_another_method_is_not_found(api: Api, method: str) -> None:
-    for path in (MODELS, CHAT):
-        if (method, path) == ("POST", CHAT):
-            continue
-        answer = api.ask(method, path)
-        assert_refused(answer, "not_found")
-        assert answer.header("Connection") is None
-
-
-@pytest.mark.parametrize("method", METHODS)
 def test_any_token_is_a_method(echo: Endpoint, method: str) -> None:
     body = b"method " + method.encode()
     raw = request(method, "/", [("Host", "x"), ("Content-Length", str(len(body)))])
@@ -62,14 +51,6 @@ def test_a_method_that_is_not_a_token_is_refused(echo: Endpoint, method: bytes) 
 def test_a_method_that_fills_the_head_is_refused(echo: Endpoint) -> None:
     raw = b"G" * 20_000 + b" / HTTP/1.1\r\nHost: x\r\n\r\n"
     assert_closing_refusal(ask(echo, raw + GOOD), "malformed_request")
-
-
-@pytest.mark.parametrize("target", [MODELS, CHAT, "/", "/v1/models?x"])
-def test_head_is_not_found_and_has_no_body(api: Api, target: str) -> None:
-    got = api.ask("GET" if target != MODELS else "PUT", target)
-    answer = api.ask("HEAD", target)
-    assert_refused(answer, "not_found", bodiless=True)
-    assert answer.header("Content-Length") == got.header("Content-Length")
 
 
 def test_head_has_no_body_between_other_requests(echo: Endpoint) -> None:
