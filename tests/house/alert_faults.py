@@ -34,21 +34,6 @@ def growing(by: float) -> str:
     return f"0+0x{before} {by}+{by}x{during} {(during + 1) * by}+0x{after}"
 
 
-def buckets(name: str, labels: str, *, slow: bool) -> dict[str, str]:
-    """Return a histogram of 60 observations per step, all slow during the fault."""
-    all_of_them = f"60+60x{LAST}"
-    quick = (
-        f"60+60x{BEGIN - 1} {BEGIN * 60}+0x{END - BEGIN - 1} "
-        f"{BEGIN * 60 + 60}+60x{LAST - END}"
-    )
-    bounds = {"0.005": quick if slow else all_of_them, "5.0": all_of_them}
-    bounds["+Inf"] = all_of_them
-    return {
-        name + "_bucket" + with_label(labels, f'le="{bound}"'): values
-        for bound, values in bounds.items()
-    } | {f"{name}_count{labels}": all_of_them}
-
-
 def metric(name: str, labels: str = API, label: str = "") -> str:
     full = metrics.PREFIX + name
     return full + (with_label(labels, label) if label else labels)
@@ -102,7 +87,8 @@ HEALTHY = {
         metric("mails_total", CABINET, f'outcome="{outcome}"'): steady(0)
         for outcome in ("refused", "expired")
     },
-    **buckets("readback_key_lookup_seconds", API, slow=False),
+    metric("key_lookups_total"): f"60+60x{LAST}",
+    metric("slow_key_lookups_total"): steady(0),
 }
 # What differs from the healthy series, and the other alerts that the same fault fires.
 FAULTS: dict[str, tuple[dict[str, str], set[str]]] = {
@@ -137,7 +123,7 @@ FAULTS: dict[str, tuple[dict[str, str], set[str]]] = {
         set(),
     ),
     "ReadbackLookUpsSlow": (
-        buckets("readback_key_lookup_seconds", API, slow=True),
+        {metric("slow_key_lookups_total"): growing(6)},
         set(),
     ),
     "ReadbackConnectionsNearLimit": (

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from email.utils import formatdate
 
-from prometheus_client import Metric
+from prometheus_client import Metric, generate_latest
 from prometheus_client.registry import Collector
 
 from readback import __version__, logs
@@ -44,7 +44,7 @@ class Ops(Collector):
     _lifecycle: Lifecycle
     _config: Config
 
-    read_fields = frozenset([b"accept"])
+    read_fields = frozenset[bytes]()
 
     def describe(self, head: Head) -> None:
         return None
@@ -81,8 +81,7 @@ class Ops(Collector):
         if head.target == b"/status":
             return self._status()
         if head.target == b"/metrics":
-            accept = b",".join(head.all(b"accept")).decode("latin-1")
-            return _render(200, *metrics.encode(self, accept))
+            return _render(200, generate_latest(self), metrics.CONTENT_TYPE)
         return self.refuse("not_found", "")
 
     def refuse(self, code: str, detail: str, address: str = "") -> bytes:
@@ -156,8 +155,6 @@ class Ops(Collector):
             yield metrics.counter(f"{name}_total", counters.total(name))
         for name in memory.GAUGES:
             yield metrics.gauge(name, counters.total(name))
-        look_ups = [((), memory.KEY_LOOK_UPS)]
-        yield metrics.histograms("key_lookup_seconds", (), look_ups, counters)
         # The others are known only sometimes.
         if confirmed := counters.earliest("keys_confirmed"):
             age = time.monotonic() - confirmed / 1000

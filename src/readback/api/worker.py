@@ -30,7 +30,7 @@ from readback.api.endpoints.routes import Api
 from readback.api.http.connection import Connection
 from readback.api.http.registry import ConnectionRegistry, Limits
 from readback.api.ops import Ops
-from readback.api.shared.memory import KEY_LOOK_UPS, SharedMemory
+from readback.api.shared.memory import SharedMemory
 from readback.client_address import network
 from readback.config import Config
 from readback.contract import MAX_BODY_BYTES, MAX_HEAD_BYTES, MAX_HEAD_FIELDS
@@ -51,6 +51,7 @@ _KERNEL_BUFFER_BYTES = 64 * 1024
 _HANDSHAKE_SECONDS = 1.0
 _TLS_HANDSHAKE_SECONDS = 2.0
 _MOMENT_SECONDS = 0.05
+_SLOW_LOOK_UP_SECONDS = 0.25
 # Of the files that a worker may open, those that are not for connections: about 30, and
 # perhaps a copy of each listening socket to accept from. Otherwise a worker without
 # free descriptors could not even say what is wrong with it.
@@ -124,7 +125,7 @@ class ApiWorker(PlaneWorker):
             shared.key_rates,
             self._database.look_up,
             config.database_grace,
-            partial(KEY_LOOK_UPS.observe, self._counters),
+            self._note_look_up,
             self._rounds.note,
         )
         services = Services(self._replies, shared.key_rates, self._journal)
@@ -258,6 +259,11 @@ class ApiWorker(PlaneWorker):
 
     def _begin_round(self, now: float, wall: float) -> None:
         self._database.begin_round(self._keyring.tick(now, wall), now, wall)
+
+    def _note_look_up(self, seconds: float) -> None:
+        self._counters.add("key_lookups")
+        if seconds > _SLOW_LOOK_UP_SECONDS:
+            self._counters.add("slow_key_lookups")
 
     def _report(self) -> None:
         counters = self._counters

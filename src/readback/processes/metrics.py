@@ -5,12 +5,9 @@ them. What is measured is up to each plane. The names here lack the prefix.
 """
 
 import platform
-from collections.abc import Callable, Iterable, Iterator
-from math import inf
+from collections.abc import Iterable, Iterator
 
-from prometheus_client import Metric, core, generate_latest
-from prometheus_client.openmetrics import exposition as openmetrics
-from prometheus_client.registry import Collector
+from prometheus_client import Metric, core
 
 from readback import __version__
 from readback.config import Config
@@ -19,17 +16,14 @@ from readback.processes.shared_counters import (
     LOG_IS_DROPPING,
     LOG_LINES_DROPPED,
     WORKER_DEATHS,
-    Histogram,
     SharedCounters,
 )
 
 Labels = tuple[str, ...]
 
 PREFIX = "readback_"
-# How to write a format, and its name.
-_Format = tuple[Callable[[Collector], bytes], str]
-_PLAIN_TEXT: _Format = (generate_latest, "text/plain; version=0.0.4; charset=utf-8")
-_OPENMETRICS: _Format = (openmetrics.generate_latest, openmetrics.CONTENT_TYPE_LATEST)
+# The format that `prometheus_client.generate_latest` writes.
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 BOTH_PLANES = {
     "build_info": "Always 1: plane, version, Python and database are the labels.",
     "start_time_seconds": "When the plane was started, in Unix time.",
@@ -38,7 +32,8 @@ BOTH_PLANES = {
 }
 API = {
     "requests_total": "Requests answered, by endpoint and code (ok or a refusal's).",
-    "key_lookup_seconds": "How long the look-ups of keys took that were not known yet.",
+    "key_lookups_total": "Look-ups of keys that were not known yet.",
+    "slow_key_lookups_total": "Look-ups of keys that took more than 0.25 seconds.",
     "connections_total": "Connections accepted, with those of replaced workers.",
     "connections_refused_total": "Connections refused: too many, or no descriptors.",
     "open_connections": "Connections open now.",
@@ -88,27 +83,6 @@ def counters_by(
     return family
 
 
-def histograms(
-    name: str,
-    label_names: Labels,
-    found: Iterable[tuple[Labels, Histogram]],
-    counters: SharedCounters,
-) -> Metric:
-    """Return one histogram for each combination of labels that has occurred."""
-    family = core.HistogramMetricFamily(
-        PREFIX + name, _MEANINGS[name], labels=label_names
-    )
-    for labels, histogram in found:
-        counts = histogram.buckets(counters)
-        if counts[-1][1] or not labels:
-            buckets = [
-                ("+Inf" if bound == inf else str(bound), count)
-                for bound, count in counts
-            ]
-            family.add_metric(labels, buckets, histogram.seconds(counters))
-    return family
-
-
 def of_both_planes(
     plane: str, config: Config, lifecycle: Lifecycle, counters: SharedCounters
 ) -> Iterator[Metric]:
@@ -132,20 +106,3 @@ def log_problems(counters: SharedCounters) -> list[str]:
         return []
     dropped = counters.total(LOG_LINES_DROPPED)
     return [f"log lines were dropped because they were not read: {dropped} so far"]
-
-
-def encode(collector: Collector, accept: str) -> tuple[bytes, str]:
-    """Return all metrics in a format that the client accepts, and its content type.
-
-    Prometheus asks for OpenMetrics. We choose ourselves, because the choice of
-    prometheus_client promises any version that the client names, and repeats its words.
-    """
-    asks_for_openmetrics = any(map(_is_openmetrics, accept.split(",")))
-    generate, content_type = _OPENMETRICS if asks_for_openmetrics else _PLAIN_TEXT
-    return generate(collector), content_type
-
-
-def _is_openmetrics(accepted: str) -> bool:
-    kind, *parameters = (part.strip() for part in accepted.lower().split(";"))
-    versions = {each for each in parameters if each.startswith("version=")}
-    return kind == "application/openmetrics-text" and versions <= {"version=1.0.0"}

@@ -1,4 +1,4 @@
-"""Counters and histograms in memory that the workers of a plane share.
+"""Counters in memory that the workers of a plane share.
 
 One row of numbers per worker: a worker writes only its own row, so no lock is needed
 between processes. A worker that replaces another continues its row, so totals never
@@ -6,9 +6,7 @@ decrease. Any worker can sum the rows. What else is counted is defined by each p
 """
 
 import mmap
-from bisect import bisect_left
 from collections.abc import Collection, Container, Hashable, Iterator
-from math import inf
 
 from readback import logs
 
@@ -104,29 +102,3 @@ class WorkerCounters:
         """Clear what is only true while the worker runs."""
         for column in self._transient:
             self.set(column, 0)
-
-
-class Histogram:
-    """How often something took how long: one column per bucket, and one for the sum."""
-
-    def __init__(self, name: Hashable, bounds: tuple[float, ...]) -> None:
-        self._bounds = bounds
-        self._buckets = [(name, bound) for bound in (*bounds, inf)]
-        self._sum = (name, "microseconds")
-        self.columns: tuple[Column, ...] = (*self._buckets, self._sum)
-
-    def observe(self, counters: WorkerCounters, seconds: float) -> None:
-        counters.add(self._buckets[bisect_left(self._bounds, seconds)])
-        counters.add(self._sum, int(seconds * 1_000_000))
-
-    def buckets(self, counters: SharedCounters) -> list[tuple[float, int]]:
-        """Return for each bound how many observations were not above it."""
-        found, count = [], 0
-        for column in self._buckets:
-            count += counters.total(column)
-            found.append((column[1], count))
-        return found
-
-    def seconds(self, counters: SharedCounters) -> float:
-        """Return the sum of all observations."""
-        return counters.total(self._sum) / 1_000_000

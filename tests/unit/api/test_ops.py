@@ -6,7 +6,6 @@ import re
 import time
 
 import pytest
-from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from tests.support.promtool import run_promtool
 
 from readback import __version__
@@ -133,10 +132,9 @@ def test_a_check_that_is_not_answered_with_ready_makes_no_balancer(counters):
     assert not ops._lifecycle.is_watched
 
 
-def samples(ops: Ops, accept: bytes = b"") -> tuple[str, str]:
+def samples(ops: Ops) -> tuple[str, str]:
     """Return the content type of the metrics and their text."""
-    fields = [(b"host", b"localhost"), (b"accept", accept)]
-    head = Head(b"GET", b"/metrics", fields, is_http_10=False)
+    head = Head(b"GET", b"/metrics", [(b"host", b"localhost")], is_http_10=False)
     top, _, text = (
         ops.begin(head, None, b"", b"", 0, NO_ORIGIN).decode().partition("\r\n\r\n")
     )
@@ -147,8 +145,9 @@ def test_each_metric_has_its_meaning_and_a_value(ops, counters):
     counters.row(0).set("certificate_expires", int(time.time()))
     counters.row(0).set("database_disk_free", 4096)
 
-    described = re.findall(r"^# HELP readback_(\w+) (.+)$", samples(ops)[1], re.M)
-
+    kind, text = samples(ops)
+    assert kind == "text/plain; version=0.0.4; charset=utf-8"
+    described = re.findall(r"^# HELP readback_(\w+) (.+)$", text, re.M)
     assert len(described) == len(dict(described))
     assert dict(described) == metrics.BOTH_PLANES | metrics.API
 
@@ -180,31 +179,6 @@ def test_a_metric_that_does_not_apply_is_left_out(counters):
     assert 'database="postgresql"' in text
     for name in ("database_disk_free_bytes", "certificate_expiry", "contact_age"):
         assert name not in text
-
-
-@pytest.mark.parametrize(
-    "accept",
-    [
-        b"application/openmetrics-text;version=abc",
-        b"application/openmetrics-text;version=1.0.0-marker",
-        b"application/openmetrics-text;version=2.0.0",
-        b"text/plain;version=marker;escaping=marker",
-        b";;;,,\xff=",
-    ],
-)
-def test_a_format_that_does_not_exist_is_plain_text(ops, accept):
-    assert samples(ops, accept)[0] == "text/plain; version=0.0.4; charset=utf-8"
-
-
-def test_prometheus_gets_the_format_that_it_asks_for(ops):
-    plain, _text = samples(ops)
-    asked, text = samples(ops, b"application/openmetrics-text;version=1.0.0,*/*;q=0.1")
-
-    assert plain.startswith("text/plain; version=0.0.4")
-    assert asked.startswith("application/openmetrics-text; version=1.0.0")
-    found = {each.name: each for each in text_string_to_metric_families(text)}
-    assert found["readback_key_lookup_seconds"].type == "histogram"
-    assert found["readback_build"].type == "info"
 
 
 def test_an_unexpected_error_of_any_worker_is_shown(ops, counters):

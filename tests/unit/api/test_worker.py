@@ -1,4 +1,4 @@
-"""When a worker begins to answer checks of readiness."""
+"""When a worker begins to answer checks of readiness, and what it counts."""
 
 import asyncio
 import socket
@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pytest
 
+from readback.api.shared.memory import Counters
 from readback.api.worker import ApiWorker
 
 
@@ -62,3 +63,12 @@ def test_a_worker_that_nobody_watches_answers_at_once() -> None:
             (await ApiWorker._accept_ops(cast(ApiWorker, worker), listener)).close()
 
     asyncio.run(serve())
+
+
+def test_look_ups_are_counted_and_slow_ones_again() -> None:
+    counters = Counters(1)
+    worker = cast(ApiWorker, SimpleNamespace(_counters=counters.row(0)))
+    for seconds in (0.001, 0.2, 0.3, 2.0):
+        ApiWorker._note_look_up(worker, seconds)
+    counted = [counters.total(name) for name in ("key_lookups", "slow_key_lookups")]
+    assert counted == [4, 2]

@@ -9,7 +9,7 @@ from readback.api.shared.created import Limiter
 from readback.api.shared.rates import Rates
 from readback.config import Config
 from readback.contract import ENDPOINTS, REFUSALS
-from readback.processes.shared_counters import Histogram, SharedCounters, rows_for
+from readback.processes.shared_counters import SharedCounters, rows_for
 
 # What the workers count; `readback.processes.metrics` says what it means.
 ACCEPTED = ""
@@ -19,6 +19,8 @@ REQUESTS = tuple((endpoint, code) for endpoint in ENDPOINTS for code in CODES)
 TOTALS = (
     "connections",
     "connections_refused",
+    "key_lookups",
+    "slow_key_lookups",
     "statements",
     "database_errors",
     "journal_dropped",
@@ -42,12 +44,7 @@ MOMENTS = (
     "certificate_expires",
     "database_disk_free",
 )
-# From an SQLite file in memory to the longest that a request waits, and a little more.
-KEY_LOOK_UPS = Histogram(
-    "key_lookup",
-    (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0),
-)
-_COLUMNS = (*REQUESTS, *TOTALS, *GAUGES, *MOMENTS, *KEY_LOOK_UPS.columns)
+_COLUMNS = (*REQUESTS, *TOTALS, *GAUGES, *MOMENTS)
 
 # More workers than this share places: every process keeps all sockets open.
 _MOST_PLACES = 64

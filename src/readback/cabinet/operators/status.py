@@ -20,7 +20,7 @@ from django.db import DatabaseError, connection
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare
-from prometheus_client import Metric
+from prometheus_client import Metric, generate_latest
 from prometheus_client.registry import Collector
 
 from readback import __version__
@@ -127,8 +127,8 @@ def _stored() -> Iterator[Metric]:
 
 def metrics_answer(request: HttpRequest) -> HttpResponse:
     collector = CabinetMetrics(request.META.get(PAGES), request.META.get(LIFECYCLE))
-    text, content_type = metrics.encode(collector, request.headers.get("Accept", ""))
-    return HttpResponse(text, content_type=content_type)
+    text = generate_latest(collector)
+    return HttpResponse(text, content_type=metrics.CONTENT_TYPE)
 
 
 def may_read_metrics(request: HttpRequest) -> bool:
