@@ -204,14 +204,13 @@ def test_several_workers_count_together(tmp_path):
         ) as server,
         ThreadPoolExecutor(5) as pool,
     ):
-        attempts = [pool.submit(_wrong_login, server.url, n) for n in range(15)]
+        attempts = [pool.submit(_wrong_login, server.url, n) for n in range(30)]
         seen = [one.result() for one in attempts]
 
-    # allauth may refuse one attempt too early if several arrive at once. It must not
-    # accept as many as three workers with separate counts would.
-    assert seen.count(429) >= 5, seen
-    assert seen.count(200) <= 10, seen
+    # Ten are allowed. allauth counts without a lock, so of five at once, four more may
+    # pass. Three workers with separate counts would let all of them pass.
     assert set(seen) == {200, 429}
+    assert seen.count(200) <= 14, seen
 
 
 def _wrong_login(url: str, number: int) -> int:
