@@ -1,9 +1,8 @@
-"""The cabinet's Django app with its system check, and a change to one of allauth's."""
+"""The cabinet's Django app with its system check."""
 
 import logging
 from typing import Any
 
-from allauth.usersessions.apps import UserSessionsConfig
 from django.apps import AppConfig
 from django.conf import settings
 from django.core.checks import CheckMessage, Warning, register
@@ -30,17 +29,6 @@ class CabinetConfig(AppConfig):
     def ready(self) -> None:
         # Importing it connects its signal handlers.
         from readback.cabinet.accounts import signals  # noqa: F401
-
-
-class SessionTableConfig(UserSessionsConfig):
-    """The table of allauth's app, which `accounts/sessions.py` fills.
-
-    allauth's own handlers would store whole addresses and what browsers send, and make
-    three queries for each session of the account at every login.
-    """
-
-    def ready(self) -> None:
-        pass
 
 
 @register()

@@ -6,6 +6,7 @@ from urllib.parse import urlencode
 
 from allauth.account.adapter import get_adapter
 from allauth.core.exceptions import ReauthenticationRequired
+from allauth.usersessions.models import UserSession
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import logout
@@ -149,10 +150,9 @@ def session_lifetime(request: HttpRequest) -> None:
     if age > settings.SESSION_ABSOLUTE_AGE or not is_allowed:
         logout(request)
         return
-    unwritten = now - session.get(_SESSION_SEEN, 0)
-    if unwritten > _REFRESH_SECONDS or not sessions.is_listed(request):
+    if now - session.get(_SESSION_SEEN, 0) > _REFRESH_SECONDS:
         session[_SESSION_SEEN] = now
-        sessions.session_record(request)
+        UserSession.objects.create_from_request(request)
 
 
 @_answering

@@ -41,7 +41,7 @@ INSTALLED_APPS = [
     "allauth.account",
     "allauth.mfa",
     "allauth.socialaccount",
-    "readback.cabinet.apps.SessionTableConfig",
+    "allauth.usersessions",
 ]
 MIDDLEWARE = [
     # These add headers to every response, including errors and static files.

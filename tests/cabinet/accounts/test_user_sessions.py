@@ -152,7 +152,7 @@ def test_expired_sessions_are_not_listed_and_their_rows_are_removed(alice, clock
     assert words_of(visitor.get(PAGE)).count("Firefox on Linux") == 1
 
     clock.ahead += timedelta(days=3)
-    log_in()
+    log_in().get(PAGE)
     services.expired_delete()
 
     assert UserSession.objects.count() == 1

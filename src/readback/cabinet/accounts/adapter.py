@@ -127,8 +127,6 @@ class CabinetAdapter(DefaultAccountAdapter):
         if provider_is_only_way() and not selectors.used_provider(request, user):
             raise ImmediateHttpResponse(password_pages.no_passwords(request))
         super().login(request, user)
-        sessions.session_record(request)
-        sessions.sessions_end_surplus(user.pk)
 
     def is_reauthentication_required(self, *, app: str, **kwargs: Any) -> bool:
         """Require a proof unless the login, by any method, is recent.

@@ -1,30 +1,30 @@
 """Where an account is logged in: one row of allauth's table beside each session.
 
-A row is written at the login and then at most once in some minutes, together with its
-session (see `middleware.py`). A session ends when its row in Django's table is deleted.
-Of what a browser sends, only its name and that of its system are stored.
+allauth writes a row at the login, `middleware.py` then at most once in some minutes. Of
+what a browser sends, only its name, that of its system and its network are stored. A
+session ends when its row in Django's table is deleted.
 """
 
 from datetime import timedelta
+from typing import Any
 
 from allauth.usersessions.models import UserSession
 from django.conf import settings
 from django.contrib.sessions.models import Session
 from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
-from django.http import HttpRequest
+from django.db.models.signals import pre_save
+from django.dispatch import receiver
 from django.utils import timezone
 
 from readback.cabinet.mail import notices
 from readback.cabinet.models import User
-from readback.cabinet.serving import visitors
 from readback.client_address import shorten
 
-# The session's keys for the time of the login, and for its id in the table.
+# The session's key for the time of the login.
 SESSION_STARTED = "began"
-_LISTED = "listed"
-# Each login ends the oldest sessions beyond this number, so that a program that logs in
-# again and again does not make the list endless.
+# A login ends the oldest sessions beyond this number: allauth reads all others, so a
+# program that logs in again and again would make each login slower than the last.
 MAX_SESSIONS = 50
 _UNKNOWN_ADDRESS = "0.0.0.0"
 # The first match counts: most browsers also call themselves Chrome or Safari.
@@ -52,34 +52,14 @@ _SYSTEMS = (
 )
 
 
-def is_listed(request: HttpRequest) -> bool:
-    """Return whether the session is in the table under its current id."""
-    return bool(request.session.get(_LISTED) == request.session.session_key)
-
-
-def session_record(request: HttpRequest) -> None:
-    """Write where and when this session was used last."""
-    session, now = request.session, timezone.now()
-    agent = request.headers.get("user-agent", "")
-    network = shorten(visitors.client_address(request))
-    # A name that is not known is empty.
-    data = {"name": _first(_BROWSERS, agent), "system": _first(_SYSTEMS, agent)}
-    values = {
-        "session_key": session.session_key,
-        # The network alone, because the page shows no more of it.
-        "ip": network.replace(".x", ".0") or _UNKNOWN_ADDRESS,
-        "data": data,
-        "last_seen_at": now,
-    }
-    # Django gives the session another id when the password is changed.
-    known = session.get(_LISTED, session.session_key)
-    rows = UserSession.objects.filter(user=request.user, session_key=known)
-    if not rows.update(**values):
-        UserSession.objects.update_or_create(
-            session_key=values.pop("session_key"),
-            defaults={"user": request.user, "user_agent": "", **values},
-        )
-    session[_LISTED] = session.session_key
+@receiver(pre_save, sender=UserSession)
+def _shorten(instance: UserSession, **_: Any) -> None:
+    """Keep the network alone, because the page shows no more of an address."""
+    instance.ip = shorten(instance.ip).replace(".x", ".0") or _UNKNOWN_ADDRESS
+    if agent := instance.user_agent:
+        # A name that is not known is empty.
+        names = {"name": _first(_BROWSERS, agent), "system": _first(_SYSTEMS, agent)}
+        instance.data, instance.user_agent = names, ""
 
 
 def sessions_of(account: User) -> list[UserSession]:
@@ -114,9 +94,10 @@ def sessions_end(account: User, kept_key: str | None = None) -> int:
     return sessions_end_rows(rows.exclude(session_key=kept_key))
 
 
-def sessions_end_surplus(account: int) -> None:
-    rows = UserSession.objects.filter(user_id=account).order_by("-last_seen_at", "-pk")
-    surplus = list(rows.values_list("pk", flat=True)[MAX_SESSIONS:])
+def sessions_end_surplus(account: User) -> None:
+    """Leave room for one more session."""
+    rows = UserSession.objects.filter(user=account).order_by("-last_seen_at", "-pk")
+    surplus = list(rows.values_list("pk", flat=True)[MAX_SESSIONS - 1 :])
     if surplus:
         sessions_end_rows(UserSession.objects.filter(pk__in=surplus))
 

@@ -38,6 +38,7 @@ def _signed_up(user: User, **_: Any) -> None:
 
 @receiver(signals.user_logged_in)
 def _logged_in(user: User, **details: Any) -> None:
+    sessions.sessions_end_surplus(user)
     event = "login_by_provider" if "sociallogin" in details else "login"
     security_log.record(event, account=user.pk)
 
@@ -61,9 +62,7 @@ def _logged_out(request: HttpRequest, user: User | None, **_: Any) -> None:
 def _password_changed(request: HttpRequest, user: User, **_: Any) -> None:
     security_log.record("password_changed", account=user.pk)
     # Django refuses the other sessions, but they would still be listed.
-    if request.user.is_authenticated:
-        sessions.session_record(request)
-        sessions.sessions_end(user, request.session.session_key)
+    sessions.sessions_end(user, request.session.session_key)
 
 
 @receiver(signals.password_reset)
