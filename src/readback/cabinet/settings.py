@@ -148,7 +148,6 @@ _COOKIE_PREFIX = "__Host-" if _HTTPS else ""
 SESSION_COOKIE_NAME = f"{_COOKIE_PREFIX}session"
 CSRF_COOKIE_NAME = f"{_COOKIE_PREFIX}csrf"
 LANGUAGE_COOKIE_NAME = f"{_COOKIE_PREFIX}language"
-NEW_KEY_COOKIE_NAME = f"{_COOKIE_PREFIX}new-key"
 # A row contains a digest of the cookie, and the rest sealed with the secret key.
 SESSION_ENGINE = "readback.cabinet.serving.sealing"
 SESSION_SERIALIZER = "readback.cabinet.serving.sealing.SealedSerializer"

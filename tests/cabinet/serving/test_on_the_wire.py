@@ -192,7 +192,6 @@ def test_every_cookie_is_bound_to_this_host_and_to_https(browser):
     names = {line.partition("=")[0] for line in lines}
     assert names >= {"__Host-session", "__Host-csrf"}
     assert "__Host-language" in names
-    assert any(name.startswith("__Host-new-key-keys-") for name in names)
     for line in lines:
         assert line.startswith("__Host-"), line
         flags = {part.strip().lower() for part in line.split(";")[1:]}

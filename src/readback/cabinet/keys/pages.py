@@ -5,6 +5,7 @@ network, not to a key or an account. They are on the page of a new key while its
 waits, and on a page of their own, for whoever asks why nothing arrives.
 """
 
+import time
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -16,7 +17,6 @@ from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -37,7 +37,7 @@ from readback.cabinet.keys import (
 from readback.cabinet.keys.selectors import owned_key
 from readback.cabinet.keys.send_test import PROGRAM
 from readback.cabinet.models import Key
-from readback.cabinet.serving import shown_once, visitors
+from readback.cabinet.serving import visitors
 from readback.cabinet.serving.visitors import (
     AccountRequest,
     personal_form,
@@ -56,6 +56,8 @@ from readback.contract import (
 _DAYS = 31
 # Keeps the page below its limit of 60 KB.
 _ROWS_PER_PAGE = 14
+# The session's key for a new key, and how long its page has time to show it.
+_NEW_KEY, _SHOWN_SECONDS = "new-key-{}", 300
 # A script may have created and revoked hundreds of keys.
 _INACTIVE_SHOWN = 20
 LIFETIMES = (
@@ -155,8 +157,8 @@ def rotate(request: AccountRequest, key_id: int) -> HttpResponse:
             try:
                 return _show_once(request, services.key_rotate(key, form.chosen))
             except services.AlreadyRotated:
-                # Of two clicks, the browser shows the second response. The cookie of
-                # the first one lets this page show the new key, too.
+                # Of two clicks, the browser shows the second response. The session
+                # has the new key since the first one.
                 key.refresh_from_db(fields=["replaced_by"])
                 return redirect("new_key", key_id=key.replaced_by_id)
     context = {"key": key, "form": form, "seconds": REVOCATION_SECONDS}
@@ -253,8 +255,12 @@ def _activity(request: AccountRequest, key: Key) -> dict[str, object]:
 
 
 def _show_once(request: HttpRequest, new: services.NewKey) -> HttpResponse:
-    path = reverse("new_key", args=[new.key.pk])
-    return shown_once.redirect_to(path, request, new.text)
+    """Redirect to the page of the key, so that a reload does not make another one.
+
+    On the way, the key is in the session, which is sealed and stored for a moment.
+    """
+    request.session[_NEW_KEY.format(new.key.pk)] = [new.text, time.time()]
+    return redirect("new_key", key_id=new.key.pk)
 
 
 # Not HEAD: it would use up the one time that the key is shown. A POST sends a test; it
@@ -286,9 +292,7 @@ def new_key(request: AccountRequest, key_id: int) -> HttpResponse:
         **snippets.probe_offer(),
         **_latest_request(request, key),
     }
-    response = render(request, "keys/new_key.html", context, status=test.status)
-    shown_once.delete_cookie(response, request.path)
-    return response
+    return render(request, "keys/new_key.html", context, status=test.status)
 
 
 @personal_page
@@ -300,7 +304,8 @@ def latest_request(request: AccountRequest, key_id: int) -> HttpResponse:
 def _text_of(request: AccountRequest, key: Key) -> str | None:
     """Return the key itself: from the form that sends a test, or handed over once."""
     if request.method != "POST":
-        return shown_once.pop(request)
+        text, at = request.session.pop(_NEW_KEY.format(key.pk), ("", 0.0))
+        return text if time.time() - at < _SHOWN_SECONDS else None
     text = request.POST.get("key", "")
     return text if send_test.is_key(key, text) else None
 

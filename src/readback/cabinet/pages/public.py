@@ -18,7 +18,6 @@ from readback import contract
 from readback.cabinet.keys import probe_file, selectors
 from readback.cabinet.mail import outbox
 from readback.cabinet.pages import docs
-from readback.cabinet.serving import shown_once
 
 # Characters of one, two and three bytes, which a wrong encoding would corrupt.
 _MESSAGE = "Ready to copy? Да ✓"
@@ -58,7 +57,6 @@ def privacy(request: HttpRequest) -> HttpResponse:
         "settings": settings,  # which has the names of the cookies
         "language_days": settings.LANGUAGE_COOKIE_AGE // _DAY,
         "csrf_days": settings.CSRF_COOKIE_AGE // _DAY,
-        "new_key_minutes": shown_once.LIFETIME_SECONDS // 60,
         "contact": config.contact,
         "contact_name": config.contact.removeprefix("mailto:"),
     }
