@@ -25,7 +25,6 @@ WITHOUT_PRIVILEGES = [
     *("--bounding-set", "-dac_override,-dac_read_search,-fowner"),
 ]
 EMAIL = "bob@example.org"
-SHOW = ["account", "show", EMAIL]
 
 
 @pytest.fixture
@@ -106,30 +105,6 @@ def test_a_running_service_has_private_files_whatever_the_umask_is(
     assert mode(data) == 0o700
 
 
-def test_every_command_repairs_an_old_installation_and_says_so_once(
-    old_installation, environment
-):
-    for command in (["migrate"], SHOW, ["manage", "check"]):
-        expose(old_installation)
-
-        [said] = run(environment, *command).stderr.splitlines()
-
-        assert "Other users could access" in said and "readback.sqlite3" in said
-        assert mode(old_installation) == 0o700
-        assert set(modes(old_installation).values()) == {0o600}
-        assert run(environment, *command).stderr == ""
-    assert permissions(environment)[:2] == (0, "ok")
-
-
-def test_the_service_repairs_an_old_installation(tmp_path, old_installation):
-    settings = {"READBACK_API_BIND": f"127.0.0.1:{free_port()}"}
-    with running(tmp_path, settings):
-        assert mode(old_installation) == 0o700
-        assert set(modes(old_installation).values()) == {0o600}
-    said = (tmp_path / "output").read_text()
-    assert said.count("Other users could access") == 1
-
-
 def test_the_doctor_changes_nothing_and_its_command_fixes_it(
     old_installation, environment
 ):
@@ -144,18 +119,10 @@ def test_the_doctor_changes_nothing_and_its_command_fixes_it(
     assert set(modes(old_installation).values()) == {0o600}
 
 
-def test_a_copy_of_the_database_beside_it_is_private_too(old_installation, environment):
-    copy = old_installation / "readback.sqlite3.2026-01-01"
-    copy.write_bytes((old_installation / "readback.sqlite3").read_bytes())
-    run(environment, "migrate")
-    assert mode(copy) == 0o600
-
-
-def test_a_shared_directory_stays_as_it_is(tmp_path):
+def test_a_shared_directory_may_have_a_private_database(tmp_path):
     shared = tmp_path / "srv"
     shared.mkdir()
     shared.chmod(0o1777)
-    (shared / "of-others").touch(0o644)
     environment = environment_with(
         {
             "READBACK_DATA_DIR": str(tmp_path / "data"),
@@ -163,28 +130,12 @@ def test_a_shared_directory_stays_as_it_is(tmp_path):
         }
     )
     run(environment, "migrate")
-    assert modes(shared).pop("echo.sqlite3") == 0o600
-    (shared / "echo.sqlite3").chmod(0o644)
-    assert permissions(environment)[:2] == (1, "fail")
-
-    assert "echo.sqlite3" in run(environment, "migrate").stderr
-
+    assert modes(shared)["echo.sqlite3"] == 0o600
     assert permissions(environment)[:2] == (0, "ok")
     assert mode(shared) == 0o1777
-    assert modes(shared)["of-others"] == 0o644
 
+    (shared / "echo.sqlite3").chmod(0o644)
 
-def test_a_data_directory_with_files_of_others_is_reported_and_not_changed(
-    old_installation, environment
-):
-    (old_installation / "of-others").touch(0o644)
-
-    said = run(environment, "migrate").stderr
-
-    assert f"can still access {old_installation}: it contains files" in said
-    assert modes(old_installation)["readback.sqlite3"] == 0o600
-    assert modes(old_installation)["of-others"] == 0o644
-    assert mode(old_installation) == 0o755
     assert permissions(environment)[:2] == (1, "fail")
 
 

@@ -78,15 +78,6 @@ def rows(statement: str, values: list[Any] | None = None) -> list[Any]:
         return list(cursor.fetchall()) if cursor.description else []
 
 
-def apply_migrations(config: Config) -> list[str]:
-    """Apply the pending migrations and return their names."""
-    from readback.cabinet.serving import schema
-
-    applied = schema.migrate()
-    protect_files(config)
-    return applied
-
-
 @contextmanager
 def open_cabinet() -> Iterator[None]:
     """Use the cabinet's services; a `ServiceError` becomes exit code 1."""
@@ -119,15 +110,6 @@ def require_migrated(config: Config) -> None:
             "The database has not been migrated to this version: "
             "run `readback migrate`."
         )
-    protect_files(config)
-
-
-def protect_files(config: Config) -> None:
-    """Repair installations whose files others can read, once the database is ours."""
-    from readback.cabinet.serving import private_files
-
-    for sentence in private_files.protect(config):
-        click.echo(sentence, err=True)
 
 
 @click.command()
@@ -136,9 +118,11 @@ def migrate() -> None:
 
     Several can run at the same time: one migrates, the others wait.
     """
-    config = set_up_django()
+    set_up_django()
+    from readback.cabinet.serving import schema
+
     with report_database_errors():
-        applied = apply_migrations(config)
+        applied = schema.migrate()
     for name in applied:
         click.echo(f"applied {name}")
     click.echo("The database is up to date.")
@@ -151,9 +135,8 @@ def migrate() -> None:
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def manage(arguments: tuple[str, ...]) -> None:
     """Run a Django command; `readback manage help` lists them."""
-    config = set_up_django()
+    set_up_django()
     from django.core.management import execute_from_command_line
 
     with report_database_errors():
         execute_from_command_line(["readback manage", *arguments])
-    protect_files(config)

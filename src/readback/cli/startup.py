@@ -37,7 +37,7 @@ def prepare_database(
     there is no account at all, `missing` is "account".
     """
     with database.report_database_errors():
-        is_new = schema.is_new(database.apply_migrations(config))
+        is_new = schema.is_new(schema.migrate())
         _record_address(config)
         if ephemeral:
             account = ephemeral_account(config)

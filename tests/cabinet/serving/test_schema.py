@@ -58,12 +58,6 @@ def test_the_address_is_recorded_only_when_it_changes():
     assert history == ["http://one/v1", "http://two/v1", "http://one/v1"]
 
 
-def test_the_files_of_migrations_are_those_that_django_finds():
-    loader = MigrationLoader(connection)
-
-    assert schema._files() == set(map(".".join, loader.disk_migrations))
-
-
 @pytest.mark.parametrize("app", ["cabinet", "sessions"])
 def test_the_last_migration_of_an_app_is_pending_until_it_is_recorded(app):
     [last] = MigrationLoader(connection).graph.leaf_nodes(app)

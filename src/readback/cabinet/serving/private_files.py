@@ -1,9 +1,7 @@
 """Files that only the user who runs Readback may read: the database and the secret key.
 
-They are created private whatever the umask is, and installations that have them
-readable by others are repaired when a command starts. A directory is changed only if it
-is READBACK_DATA_DIR and holds nothing but our files: a database elsewhere may be in a
-directory that belongs to others, such as /srv.
+They are created private whatever the umask is; `readback doctor` reports files that
+others can read.
 
 The secret key signs sessions and links. It is set by the operator, or generated once;
 nothing here prints or logs it.
@@ -13,12 +11,12 @@ import errno
 import os
 import secrets
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
-from readback.config import DATABASE_NAME, Config
+from readback.config import Config
 from readback.setting_values import MIN_SECRET_KEY_LENGTH, ConfigError
 
 SECRET_KEY_NAME = "secret-key"
@@ -49,49 +47,16 @@ def create(path: Path) -> IO[str]:
 def exposed(config: Config) -> list[Path]:
     """Return what is ours and accessible to other users."""
     directory = config.data_dir.absolute()
-    ours = _files_in(directory)
-    found = [directory, *ours] if ours else []
+    found = [directory / SECRET_KEY_NAME]
     if config.sqlite_path:
         # SQLite follows a link and puts its other files next to the database itself.
         database = config.sqlite_path.absolute().resolve()
         found += [database.with_name(database.name + suffix) for suffix in _SUFFIXES]
-    return [path for path in dict.fromkeys(found) if _is_exposed(path)]
-
-
-def protect(config: Config) -> Iterator[str]:
-    """Take the access of other users away; yield what to tell the operator."""
-    repaired = []
-    for path in exposed(config):
-        try:
-            if path.is_dir() and set(path.iterdir()) != set(_files_in(path)):
-                raise OSError(0, "it contains files that are not Readback's")
-            path.chmod(path.stat().st_mode & ~_OTHERS & 0o7777)
-            repaired.append(str(path))
-        except OSError as error:
-            yield f"Other users can still access {path}: {error.strerror}."
-    if repaired:
-        yield f"Other users could access {', '.join(repaired)}; now they cannot."
-
-
-def _files_in(directory: Path) -> list[Path]:
-    """Return the files of ours in the data directory, with copies of the database."""
-    try:
-        listed = sorted(directory.iterdir())
-    except OSError:  # does not exist, or cannot be read; other checks say so
-        return []
-    return [
-        path
-        for path in listed
-        if path.name.startswith((DATABASE_NAME, SECRET_KEY_NAME))
-    ]
-
-
-def _is_exposed(path: Path) -> bool:
-    try:
-        mode = path.lstat().st_mode
-    except OSError:
-        return False
-    return not stat.S_ISLNK(mode) and bool(mode & _OTHERS)
+    existing = [path for path in found if path.exists()]
+    # A database elsewhere may be in a directory that belongs to others, such as /srv.
+    if any(path.parent == directory for path in existing):
+        existing.append(directory)
+    return [path for path in existing if path.stat().st_mode & _OTHERS]
 
 
 def load_secret_key(config: Config) -> str:
