@@ -1,11 +1,13 @@
 """The operators' pages: search, actions and access."""
 
 import re
+from datetime import timedelta
 
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.db import OperationalError, connection
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from readback.cabinet.accounts import services as account_services
 from readback.cabinet.keys import services as key_services
@@ -101,6 +103,27 @@ def test_accounts_and_keys_are_found_by_address_label_and_last_four(operator, ke
     page = words_of(operator.get("/admin/cabinet/user/", data={"q": "ALICE@example"}))
     assert ALICE in page
     assert OPERATOR not in page.replace(f"Welcome, {OPERATOR}", "")
+
+
+def test_who_was_not_active_for_90_days_is_found_and_deactivated(operator):
+    long_ago = timezone.now() - timedelta(days=91)
+    old, uses_key, logs_in = (
+        account_services.account_create(f"{name}@example.org", confirmed=True)
+        for name in ("old", "uses-key", "logs-in")
+    )
+    User.objects.filter(pk__in=[old.pk, uses_key.pk]).update(last_login=long_ago)
+    User.objects.filter(pk=logs_in.pk).update(last_login=timezone.now())
+    key = key_services.key_create(uses_key).key
+    Key.objects.filter(pk=key.pk).update(last_used_at=timezone.now())
+
+    listed = "/admin/cabinet/user/?active=not-90"
+    page = words_of(operator.get(listed))
+
+    assert "old@example.org" in page
+    assert "uses-key@" not in page and "logs-in@" not in page
+    act(operator, "user", "deactivate", old.pk)
+    old.refresh_from_db()
+    assert not old.is_active
 
 
 def test_every_link_of_a_list_has_a_text(operator, key):
