@@ -17,9 +17,6 @@ DATABASES = ["sqlite"]
 pytestmark = pytest.mark.usefixtures("unsent_mails")
 
 
-# What ShellGPT always sends.
-
-
 def test_a_key_without_requests_says_so(alice, key):
     words = words_of(logged_in(alice).get(f"/keys/{key.pk}/"))
 
@@ -65,8 +62,7 @@ def test_the_journal_says_what_happened_and_how_to_fix_it(alice, key):
     page = logged_in(alice).get(f"/keys/{key.pk}/")
 
     words = words_of(page)
-    assert "POST /chat/completions is not part" in words
-    assert "is /v1 missing? Works: network Change: Use GET /v1/models or" in words
+    assert "is /v1 missing? Use GET /v1/models or" in words
     assert "refused other 404 not_found What to change" in words
     assert "OpenAI/Python 3.49.0 192.0.2.0/24" in words
     assert 'href="/docs/errors#not_found"' in text_of(page)
@@ -85,7 +81,7 @@ def test_a_russian_page_shows_the_russian_text_and_the_original_detail(alice, ke
     assert detail in text_of(page)
 
 
-def test_a_refusal_is_shown_in_two_parts(alice, key):
+def test_the_card_says_what_works_and_what_to_change(alice, key):
     refused(
         key,
         "unknown_field",
@@ -97,38 +93,32 @@ def test_a_refusal_is_shown_in_two_parts(alice, key):
     page = logged_in(alice).get(f"/keys/{key.pk}/?outcome=refused")
 
     words = words_of(page)
-    assert "Works: network address key readable JSON Change: Leave top_p" in words
+    works = "Works: network, address, key, readable JSON"
+    assert f"What to change {works} 400 unknown_field Leave top_p" in words
     assert "Turn off streaming. stream_options Remove the system prompt." in words
     assert "Do not send zebra. Details All of it." in words
 
 
-def test_what_works_depends_on_the_code(alice, key):
-    proofs = {
-        "not_found": "network",
-        "invalid_key": "network address",
-        "rate_limited": "network address key",
-        "unsupported_media_type": "network address key",
-        "invalid_json": "network address key",
-        "stream_unavailable": "network address key readable JSON",
-        "invalid_max_tokens": "network address key readable JSON",
-    }
-    for code in proofs:
-        refused(key, code, 400, f"About {code}.")
-
-    words = words_of(logged_in(alice).get(f"/keys/{key.pk}/"))
-
-    for code, works in proofs.items():
-        assert f"About {code}. Works: {works} Change:" in words
-
-
-def test_tls_is_among_what_works_if_the_address_has_it(alice, key):
-    refused(key, "stream_unavailable", 400, "x", differences="stream")
+@pytest.mark.parametrize(
+    ("code", "works"),
+    [
+        ("not_found", "network, TLS"),
+        ("invalid_key", "network, TLS, address"),
+        ("invalid_json", "network, TLS, address, key"),
+        ("stream_unavailable", "network, TLS, address, key, readable JSON"),
+        ("invalid_max_tokens", "network, TLS, address, key, readable JSON"),
+    ],
+)
+def test_what_works_depends_on_the_code_and_on_the_address(alice, key, code, works):
+    refused(key, code, 400, "x")
     visitor = logged_in(alice)
 
+    plain = words_of(visitor.get(f"/keys/{key.pk}/"))
     with override_settings(CONFIG=Config(public_base_url="https://api.example.org/v1")):
-        words = words_of(visitor.get(f"/keys/{key.pk}/"))
+        encrypted = words_of(visitor.get(f"/keys/{key.pk}/"))
 
-    assert "Works: network TLS address key readable JSON" in words
+    assert f"Works: {works} 400 {code}" in encrypted
+    assert f"Works: {works.replace(', TLS', '')} 400 {code}" in plain
 
 
 def test_a_change_names_the_setting_of_the_program(alice, key):

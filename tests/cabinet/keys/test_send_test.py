@@ -103,7 +103,7 @@ def test_the_page_of_a_new_key_sends_a_test_and_still_shows_the_key(alice, key, 
     words = words_of(page)
     assert f"{UNCHANGED} 25 bytes sent, 25 bytes received, all equal." in words
     assert "What is left to test is your program" in words
-    assert "Configure your program" in words and "Nothing arrives?" in words
+    assert "Your first request" in words and "Nothing arrives?" in words
     # The key, the form, the settings and eight programs: as before the test.
     assert text_of(page).count(api.api_key) == 1 + 1 + 3
 
@@ -448,7 +448,7 @@ def test_the_test_is_not_taken_for_the_first_request_of_a_program(alice, key):
     refused(key, "invalid_model", 400, "x", user_agent="curl/8.5.0")
     entry(key, user_agent="Readback-cabinet/0.1.0")
     assert (
-        "Connected, but the request was refused refused 400 invalid_model"
+        "Connected, but the request was refused 400 invalid_model"
         in words_of(visitor.get(path))
     )
 

@@ -46,7 +46,6 @@ from readback.cabinet.serving.visitors import (
 from readback.contract import (
     JOURNAL_ROWS,
     MAX_ACTIVE_KEYS,
-    MODEL,
     REFUSALS,
     REVOCATION_SECONDS,
     UNMATCHED_SECONDS,
@@ -220,16 +219,11 @@ def _activity(request: AccountRequest, key: Key) -> dict[str, object]:
     chosen = journal.JournalFilter.from_query(request.GET)
     filtered = journal.read(key, chosen)
     charts = [chart.last_day(counts, now), chart.last_month(counts, now)]
-    refused = (entry for entry in filtered.entries if not entry.accepted)
-    newest = next(refused, None)
-    card = refusals.explain(newest) if newest else None
     rows = Paginator(filtered.rows, _ROWS_PER_PAGE).get_page(request.GET.get("page"))
     return {
         "key": key,
         "chart": charts[0],
         "month": charts[1],
-        # The newest refusal; rows of the journal with the same remedy link to it.
-        "card": card,
         "has_filters": len(filtered.entries) > _ROWS_PER_PAGE or bool(chosen.query()),
         "journal": filtered,
         "journal_rows": JOURNAL_ROWS,
@@ -245,7 +239,7 @@ def _activity(request: AccountRequest, key: Key) -> dict[str, object]:
             "older": chosen.query(rows.number + 1),
         },
         # Called by the template: most polls find nothing new and render nothing.
-        "explained": partial(refusals.explain_all, rows, card),
+        "explained": partial(refusals.explain_all, rows),
         "version": live_parts.version_of(
             charts,
             (filtered.codes, filtered.programs),
@@ -286,7 +280,8 @@ def new_key(request: AccountRequest, key_id: int) -> HttpResponse:
         "text": text,
         "replaced": selectors.key_replaced_by(key),
         "test": test,
-        "model": MODEL,
+        "unmatched_is_on": settings.CONFIG.unmatched_requests,
+        "minutes": UNMATCHED_SECONDS // 60,
         "snippets": snippets.filled(base_url, text, snippets.FIRST),
         "settings": snippets.dialogue(base_url),
         **snippets.probe_offer(),

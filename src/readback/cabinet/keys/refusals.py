@@ -30,7 +30,7 @@ class Change(NamedTuple):
     """One thing to change, which removes one or more differences."""
 
     advice: str
-    differences: list[str]
+    differences: tuple[str, ...]
     # What to set in the program that sent the request; empty if that is not known.
     switch: str
     # Whether the program has no such setting.
@@ -53,10 +53,8 @@ class ExplainedEntry(NamedTuple):
     hint: str = ""
     # The detail without its advice, which the changes contain.
     finding: str = ""
-    # Whether the refusal above it, in a list, has the same remedy or finding.
-    repeats_remedy: bool = False
-    # Whether the card above the list has the same remedy.
-    is_on_card: bool = False
+    # In a list: the number of its remedy, and whether that has the same finding.
+    number: int = 0
     repeats_finding: bool = False
 
     @property
@@ -70,7 +68,8 @@ class ExplainedEntry(NamedTuple):
         if not self.changes:
             return (self.works, self.sentence, self.hint)
         is_named = any(each.switch or each.is_impossible for each in self.changes)
-        return (self.works, self.changes, self.program if is_named else None)
+        program = self.program.name if self.program and is_named else ""
+        return (self.works, self.changes, program)
 
     @property
     def cannot_comply(self) -> bool:
@@ -81,6 +80,12 @@ class ExplainedEntry(NamedTuple):
     def is_connected(self) -> bool:
         """Whether the request has proved that its program can use the key."""
         return self.entry.code != "invalid_key"
+
+
+class ExplainedJournal(NamedTuple):
+    rows: list[ExplainedEntry]
+    # The first refusal of each remedy, in the order of the rows.
+    remedies: list[ExplainedEntry]
 
 
 def explain(entry: JournalEntry) -> ExplainedEntry:
@@ -100,23 +105,19 @@ def explain(entry: JournalEntry) -> ExplainedEntry:
     )
 
 
-def explain_all(
-    entries: Iterable[JournalEntry], card: ExplainedEntry | None
-) -> list[ExplainedEntry]:
-    """Explain the rows of a list, and mark what the card or the row above has said."""
-    explained, above = [], card
+def explain_all(entries: Iterable[JournalEntry]) -> ExplainedJournal:
+    """Explain the rows of a list, and collect what to change, each thing once."""
+    rows, remedies = [], dict[tuple[object, ...], ExplainedEntry]()
     for row in map(explain, entries):
         shown = row
-        if above is not None and row.hint:
+        if row.hint:
+            numbered = row._replace(number=len(remedies) + 1)
+            first = remedies.setdefault(row.remedy, numbered)
             shown = row._replace(
-                is_on_card=card is not None and row.remedy == card.remedy,
-                repeats_remedy=row.remedy == above.remedy,
-                repeats_finding=row.finding == above.finding,
+                number=first.number, repeats_finding=row.finding == first.finding
             )
-        explained.append(shown)
-        # Accepted requests in between have no explanation.
-        above = row if row.hint else above
-    return explained
+        rows.append(shown)
+    return ExplainedJournal(rows, list(remedies.values()))
 
 
 def changes(ids: Iterable[str], program: Program | None) -> tuple[Change, ...]:
@@ -130,7 +131,7 @@ def changes(ids: Iterable[str], program: Program | None) -> tuple[Change, ...]:
         key = (advice(difference), switch, is_impossible)
         found.setdefault(key, []).append(difference)
     return tuple(
-        Change(advice, together, switch, is_impossible)
+        Change(advice, tuple(together), switch, is_impossible)
         for (advice, switch, is_impossible), together in found.items()
     )
 
