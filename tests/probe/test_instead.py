@@ -154,15 +154,11 @@ def test_interim_responses_do_not_matter(early: bytes, resources: Resources) -> 
 @pytest.mark.parametrize(
     ("pattern", "replacement", "words"),
     [
-        (rb'"index":0', b'"index":1', "choices[0].index"),
+        (rb'"index":0', b'"index":1', "choices.0.index"),
         (rb',"finish_reason":"stop"', b"", "finish_reason"),
         (rb'"role":"assistant"', b'"role":"user"', "message.role"),
         (rb'"chat.completion"', b'"completion"', "object"),
         (rb'"created":\d+', b'"created":"now"', "created"),
-        (rb'"total_tokens":\d+', b'"total_tokens":1', "usage"),
-        (rb'_tokens":\d+', b'_tokens":0', "usage"),
-        (rb'"created":(\d+)', rb'"created":\g<1>000', "created"),
-        (rb'(\[)(\{"index".*\})(\])', rb"\1\2,\2\3", "choices"),
         (rb',"usage":\{[^}]*\}', b"", "usage.total_tokens"),
     ],
 )

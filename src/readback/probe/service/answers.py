@@ -7,39 +7,39 @@ told here. Nothing is sent from here, and no text leaves here unless it is safe 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
-from readback.contract import EARLIEST_CREATED, REFUSALS
+from readback.contract import MODEL, MODEL_LIST, REFUSALS
 from readback.probe.common.catalogue import say
 from readback.probe.common.formatting import sanitize
 from readback.probe.transport.exchanges import ProbeResponse
 
 _MAX_MESSAGE = 2000
+_DEEPEST = 5
 NO_SUCH_PATH = (
     HTTPStatus.NOT_FOUND,
     HTTPStatus.METHOD_NOT_ALLOWED,
     HTTPStatus.NOT_IMPLEMENTED,
 )
-# Where a type is given, any value of it is right.
+# The fields of each answer of a Readback, with their values or types.
 COMPLETION: dict[str, Any] = {
     "id": str,
     "object": "chat.completion",
     "created": int,
-    "model": str,
-    "choices": [
-        {
-            "index": 0,
-            "message": {"role": "assistant", "content": str},
-            "finish_reason": "stop",
-        }
-    ],
-    "usage": {"prompt_tokens": int, "completion_tokens": int, "total_tokens": int},
+    "model": MODEL,
+    "choices.0.index": 0,
+    "choices.0.message.role": "assistant",
+    "choices.0.message.content": str,
+    "choices.0.finish_reason": "stop",
+    "usage.prompt_tokens": int,
+    "usage.completion_tokens": int,
+    "usage.total_tokens": int,
 }
-ERROR_FIELDS = {"error": {"code": "", "message": ""}}
-"""An operator may have enabled `message`."""
+# An operator may have enabled `message`.
+REFUSAL = {"error.code": str, "error.message": str}
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ def parse_refusal(response: ProbeResponse) -> ParsedRefusal | None:
     content = response.json
     error = inside(content, "error")
     # A gateway may have added fields, but then our own header must tell whose it is.
-    is_foreign = not detail and any(added_fields(content, ERROR_FIELDS))
+    is_foreign = not detail and any(added_fields(content, REFUSAL))
     if not isinstance(error, dict) or is_foreign:
         return None
     code, message = error.get("code"), error.get("message", "")
@@ -150,46 +150,34 @@ def parse_refusal(response: ProbeResponse) -> ParsedRefusal | None:
     return ParsedRefusal(code, shown, is_explained=bool(detail))
 
 
-def completion_faults(completion: Any) -> list[str]:
-    """Return the fields of a completion that differ from the contract, but its text."""
-    found = list(faults(completion, COMPLETION))
-    usage = [inside(completion, "usage", name) for name in COMPLETION["usage"]]
-    if all(type(number) is int for number in usage):
-        sent, received, total = usage
-        if not 0 < sent == received == total - sent:
-            found.append("usage")
-    created = inside(completion, "created")
-    if type(created) is int and len(str(created)[:20]) != len(str(EARLIEST_CREATED)):
-        found.append("created")
-    return found
+def fields(content: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the path and the value of each field that has no fields of its own."""
+    # No answer of ours is so deep, and one of a stranger may be far deeper.
+    is_deep = path.count(".") > _DEEPEST
+    if isinstance(content, dict) and not is_deep:
+        parts = list(content.items())
+    elif isinstance(content, list) and not is_deep:
+        parts = list(enumerate(content))
+    else:
+        yield path, content
+        return
+    for name, value in parts:
+        yield from fields(value, f"{path}.{name}" if path else str(name))
 
 
-def faults(content: Any, known: Any, path: str = "") -> Iterator[str]:
-    """Yield the known fields whose values differ from a known answer."""
-    if isinstance(known, dict):
-        for name, value in known.items():
-            here = f"{path}.{name}" if path else name
-            yield from faults(inside(content, name), value, here)
-    elif isinstance(known, list):
-        yield from faults(inside(content, 0), known[0], f"{path}[0]")
-        if isinstance(content, list) and len(content) > 1:
-            yield path
-    elif known is int:
-        if type(content) is not int:
-            yield path
-    elif known is not str and (content != known or type(content) is not type(known)):
-        yield path
+def added_fields(content: Any, known: Mapping[str, Any]) -> list[str]:
+    return [name for name, _ in fields(content) if name not in known]
 
 
-def added_fields(content: Any, known: Any, path: str = "") -> Iterator[str]:
-    """Yield the paths of the fields that a known answer does not have."""
-    if isinstance(content, dict) and isinstance(known, dict):
-        for name, value in content.items():
-            here = f"{path}.{name}" if path else name
-            if name in known:
-                yield from added_fields(value, known[name], here)
-            else:
-                yield here
-    elif isinstance(content, list) and isinstance(known, list):
-        for value in content:
-            yield from added_fields(value, known[0], path)
+def changed_fields(content: Any, known: Mapping[str, Any]) -> list[str]:
+    """Return the known fields that are missing, or have other values."""
+    found = dict(fields(content))
+    return [
+        name
+        for name, value in known.items()
+        if (type(found.get(name)) if isinstance(value, type) else found.get(name))
+        != value
+    ]
+
+
+MODELS = dict(fields(MODEL_LIST))

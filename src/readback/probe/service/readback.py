@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterable, Sequence
 from http import HTTPStatus
 
-from readback.contract import MODEL_LIST
 from readback.probe.common.catalogue import diagnose, say
 from readback.probe.common.formatting import format_duration, format_offset, sanitize
 from readback.probe.common.results import Diagnosis, Fact, ProbeError
@@ -35,7 +34,7 @@ _MAX_OFFSET_SECONDS = 60
 _ROUNDING_SECONDS = 0.5
 
 
-def check_access(context: ProbeContext) -> list[Diagnosis]:
+def check_access(context: ProbeContext) -> Diagnosis:
     if not context.key:
         raise ProbeError("key.none", detail="")
     if not context.key.is_readback_key:
@@ -49,11 +48,7 @@ def check_access(context: ProbeContext) -> list[Diagnosis]:
         if error := instead.error_in_success(response):
             raise error
         context.models, sent_to = response, context.key_sent_to
-        accepted = diagnose("key.accepted", figure=response.figure, sent_to=sent_to)
-        if not any(answers.faults(response.json, MODEL_LIST)):
-            return [accepted]
-        changes = say("models_differ")
-        return [accepted, diagnose("between.changed", changes=changes)]
+        return diagnose("key.accepted", figure=response.figure, sent_to=sent_to)
     refusal = answers.parse_refusal(response)
     if refusal is None or refusal.code != "invalid_key":
         raise instead.unexpected_response(response)
