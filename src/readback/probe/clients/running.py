@@ -1,19 +1,16 @@
-"""The step "programs run": asks the same through the programs of this machine.
+"""The step "programs run": asks for the models with the programs of this machine.
 
 The key is sent only if the probe's own request with it was accepted; otherwise the
 programs are asked with a word that is not a key, to see whether they get a response.
 
 Each runs in a process of its own with a deadline. Most run a small program in scripts/,
-which reads four lines from standard input (the base URL, the key, a timeout in seconds,
-the body of a chat request or nothing) and prints lines that begin with `version`,
-`models` and a status, `chat` and a status and the body in Base64, or `error`. A key is
-never on a command line, because other users of a machine can see those.
+which reads three lines from standard input (the base URL, the key, a timeout in
+seconds) and prints lines that begin with `version`, `status` or `error`. A key is never
+on a command line, because other users of a machine can see those.
 """
 
 from __future__ import annotations
 
-import base64
-import json
 import os
 import pkgutil
 import re
@@ -29,15 +26,11 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from readback.contract import MODEL, ROLE
 from readback.probe.common.background import BackgroundCall
 from readback.probe.common.catalogue import diagnose, say
 from readback.probe.common.formatting import sanitize
 from readback.probe.common.results import Diagnosis, Fact, ProbeError
-from readback.probe.service.answers import inside
-from readback.probe.service.echo import MARKS
 from readback.probe.transport.context import ProbeContext
-from readback.probe.transport.exchanges import parse_json
 
 _NO_KEY = "no-key"
 _PACKAGE = "readback.probe.clients"
@@ -47,69 +40,50 @@ _PACKAGES = ("requests", "httpx", "openai")
 
 def check(context: ProbeContext) -> Diagnosis:
     accepted, key = "models" in vars(context), context.usable_key
-    # Only Readback lists this model, so nothing that costs money is sent.
-    is_readback = accepted and MODEL.encode() in context.models.body
-    chat = {"model": MODEL, "messages": [{"role": ROLE, "content": MARKS}]}
+    is_key_sent = accepted and key is not None
     request = ClientRequest(
         str(context.base_url),
-        key.reveal() if accepted and key else _NO_KEY,
+        key.reveal() if is_key_sent and key else _NO_KEY,
         context.timeout,
-        json.dumps(chat) if is_readback else "",
     )
     started = []
     with suppress(ProbeError):  # The budget for requests is used up.
         for program in find_programs():
-            for _ in range(2 if request.body else 1):
-                context.budget.spend()
+            context.budget.spend()
             started.append((program, BackgroundCall(partial(program.send, request))))
     answers = {program.name: call.result() for program, call in started}
-    if not answers:
-        return diagnose("run.none")
-    outcomes = {name: _outcome(answer) for name, answer in answers.items()}
-    if request.key != _NO_KEY:
-        facts = {"models": 200, "chat": 200, "text": say("the_same_text")}
-        echoed = say("status_and_text", **facts)
-        plain = say("with_status", status=200)
-        outcomes[say("this_probe")] = echoed if request.body else plain
-    diagnosis = _compare(outcomes)
+    groups: dict[str, list[str]] = {}
+    for name, answer in answers.items():
+        groups.setdefault(_outcome(answer.status), []).append(name)
     programs: dict[str, Fact] = {
         name: {
             "version": answer.version,
-            "outcome": outcomes[name],
+            "outcome": _outcome(answer.status),
             "error": answer.error,
         }
         for name, answer in answers.items()
     }
     lines = (
-        f"{name} {answer.version}: {outcomes[name]}"
+        f"{name} {answer.version}: {_outcome(answer.status)}"
         + (f": {answer.error}" if answer.error else "")
         for name, answer in answers.items()
     )
-    known = {**diagnosis.facts, "programs": programs}
-    return replace(diagnosis, details=tuple(lines), facts=known)
+    facts: dict[str, Fact] = {"programs": programs}
+    if not any(one.status for one in answers.values()):
+        diagnosis = diagnose("run.none", figure="", **facts)
+    else:
+        if is_key_sent:
+            own = _outcome(context.models.status)
+            groups.setdefault(own, []).append(say("this_probe"))
+        said = (f"{', '.join(names)}: {outcome}" for outcome, names in groups.items())
+        facts |= {"outcome": next(iter(groups)), "outcomes": "; ".join(said)}
+        id = "run.same" if len(groups) == 1 else "run.differs"
+        diagnosis = diagnose(id, figure="", **facts)
+    return replace(diagnosis, details=tuple(lines))
 
 
-def _outcome(answer: ProgramAnswer) -> str:
-    if not answer.models:
-        return say("no_response")
-    if not answer.chat:
-        return say("with_status", status=answer.models)
-    text = inside(answer.content, "choices", 0, "message", "content")
-    same = say("the_same_text") if text == MARKS else say("another_text")
-    facts = {"models": answer.models, "chat": answer.chat, "text": same}
-    return say("status_and_text", **facts)
-
-
-def _compare(outcomes: dict[str, str]) -> Diagnosis:
-    groups: dict[str, list[str]] = {}
-    for name, outcome in outcomes.items():
-        groups.setdefault(outcome, []).append(name)
-    if set(groups) == {say("no_response")}:
-        return diagnose("run.none")
-    if len(groups) == 1:
-        return diagnose("run.same", outcome=next(iter(groups)))
-    said = (f"{', '.join(names)}: {outcome}" for outcome, names in groups.items())
-    return diagnose("run.differs", outcomes="; ".join(said))
+def _outcome(status: int) -> str:
+    return say("with_status", status=status) if status else say("no_response")
 
 
 @dataclass(frozen=True)
@@ -117,20 +91,15 @@ class ClientRequest:
     base_url: str
     key: str
     timeout: float
-    body: str = ""
-    """The body of a chat request, as one line of JSON; empty for none."""
     start_seconds: float = _START_SECONDS
-    """How long a program may take beside its two requests."""
+    """How long a program may take beside its request."""
 
 
 @dataclass(frozen=True)
 class ProgramAnswer:
     version: str = ""
-    models: int = 0
+    status: int = 0
     """The status of the response, 0 if there was none."""
-    chat: int = 0
-    content: object = None
-    """The body of the response to the chat request, if it was JSON."""
     error: str = ""
 
 
@@ -183,53 +152,27 @@ def _send_with_file(script: str, program: str, request: ClientRequest) -> Progra
 
 def _send_with_curl(curl: str, request: ClientRequest) -> ProgramAnswer:
     version, _ = _run([curl, "--version"], "", _START_SECONDS)
-    config = _curl_config(request)
-    printed, complaint = _communicate([curl, "--config", "-"], request, config)
-    models = re.match(r"models (\d+)\n", printed)
-    status = int(models[1]) if models else 0
-    chat = re.search(r"\nchat (\d+)\n\Z", printed)
-    content = printed[models.end() : chat.start()] if models and chat else ""
-    error = "" if status else re.sub(r"^curl: ", "", complaint)
-    return ProgramAnswer(
-        sanitize((version.split() + ["", ""])[1]),
-        status,
-        int(chat[1]) if chat else 0,
-        parse_json(content.encode()),
-        sanitize(error),
+    # curl reads its options from standard input as if it were a file.
+    options = (
+        f'url = "{_quoted(request.base_url)}/models"',
+        f'header = "Authorization: Bearer {_quoted(request.key)}"',
+        f'output = "{_quoted(os.devnull)}"',
+        'write-out = "%{http_code}"',
+        f"max-time = {request.timeout:g}",
+        *("silent", "globoff", "show-error", ""),
     )
+    command = [curl, "--config", "-"]
+    printed, complaint = _communicate(command, request, "\n".join(options))
+    status = _status(printed.strip())
+    error = "" if status else complaint.removeprefix("curl: ")
+    number = (version.split() + ["", ""])[1]
+    return ProgramAnswer(sanitize(number), status, sanitize(error))
 
 
 _BINARIES: dict[str, Callable[[str, ClientRequest], ProgramAnswer]] = {
     "curl": _send_with_curl,
     "node": partial(_send_with_file, "ask.mjs"),
 }
-
-
-def _curl_config(request: ClientRequest) -> str:
-    """Return the options for one or two requests; curl reads them as a file."""
-    common = [
-        "silent",
-        "globoff",
-        "show-error",
-        f"max-time = {request.timeout:g}",
-        f'header = "Authorization: Bearer {_quoted(request.key)}"',
-    ]
-    lines = [
-        f'url = "{_quoted(request.base_url)}/models"',
-        f'output = "{_quoted(os.devnull)}"',
-        'write-out = "models %{http_code}\\n"',
-        *common,
-    ]
-    if request.body:
-        lines += [
-            "next",
-            f'url = "{_quoted(request.base_url)}/chat/completions"',
-            'header = "Content-Type: application/json"',
-            f'data-binary = "{_quoted(request.body)}"',
-            'write-out = "\\nchat %{http_code}\\n"',
-            *common,
-        ]
-    return "\n".join([*lines, ""])
 
 
 def _quoted(text: str) -> str:
@@ -239,28 +182,17 @@ def _quoted(text: str) -> str:
 def _send_with_command(
     command: list[str], request: ClientRequest, version: str = ""
 ) -> ProgramAnswer:
-    lines = (request.base_url, request.key, f"{request.timeout:g}", request.body, "")
+    lines = (request.base_url, request.key, f"{request.timeout:g}", "")
     printed, complaint = _communicate(command, request, "\n".join(lines))
     found: dict[str, str] = {}
     for line in printed.splitlines():
         name, _, rest = line.partition(" ")
         found[name] = rest
-    chat, _, content = found.get("chat", "").partition(" ")
-    models = _status(found.get("models", ""))
-    error = found.get("error", "")
-    if not models and not error:
+    status, error = _status(found.get("status", "")), found.get("error", "")
+    if not status and not error:
         error = complaint.strip().rpartition("\n")[2] or say("it_printed_nothing")
-    try:
-        body = base64.b64decode(content)
-    except ValueError:
-        body = b""
-    return ProgramAnswer(
-        sanitize(version or found.get("version", "")),
-        models,
-        _status(chat),
-        parse_json(body),
-        sanitize(error),
-    )
+    number = version or found.get("version", "")
+    return ProgramAnswer(sanitize(number), status, sanitize(error))
 
 
 def _status(text: str) -> int:
@@ -271,7 +203,7 @@ def _communicate(
     command: list[str], request: ClientRequest, given: str
 ) -> tuple[str, str]:
     """Let a program send the request; return what it printed, without the key."""
-    limit = 2 * request.timeout + request.start_seconds
+    limit = request.timeout + request.start_seconds
     printed, complaint = _run(command, given, limit)
     key, mask = request.key, "[key]"
     return printed.replace(key, mask), complaint.replace(key, mask)

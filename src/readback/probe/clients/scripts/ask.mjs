@@ -1,26 +1,17 @@
 // Asks with the fetch of this Node.
 import { readFileSync } from "node:fs";
 
-const [url, key, timeout, body] = readFileSync(0, "utf8").split("\n");
-const headers = { Authorization: `Bearer ${key}` };
-const send = (path, options) =>
-  fetch(url + path, {
-    ...options,
-    redirect: "manual",
-    signal: AbortSignal.timeout(Number(timeout) * 1000),
-  });
+const [url, key, timeout] = readFileSync(0, "utf8").split("\n");
 
 console.log("version", process.versions.node);
 try {
-  const models = await send("/models", { headers });
+  const models = await fetch(`${url}/models`, {
+    headers: { Authorization: `Bearer ${key}` },
+    redirect: "manual",
+    signal: AbortSignal.timeout(Number(timeout) * 1000),
+  });
   await models.arrayBuffer();
-  console.log("models", models.status);
-  if (body) {
-    headers["Content-Type"] = "application/json";
-    const chat = await send("/chat/completions", { method: "POST", headers, body });
-    const content = Buffer.from(await chat.arrayBuffer()).toString("base64");
-    console.log("chat", chat.status, content);
-  }
+  console.log("status", models.status);
 } catch (error) {
   console.log("error", String(error.cause?.code ?? error.cause?.message ?? error.message));
 }

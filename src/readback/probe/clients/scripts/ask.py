@@ -5,9 +5,7 @@ Runs in any Python that the probe finds, so it imports nothing of the probe.
 
 from __future__ import annotations
 
-import base64
 import contextlib
-import json
 import sys
 from importlib import import_module, metadata
 from typing import Any
@@ -21,49 +19,33 @@ def find() -> None:
             print("has", package, metadata.version(package))
 
 
-def ask_openai(url: str, key: str, timeout: float, body: str) -> None:
+def ask_openai(url: str, key: str, timeout: float) -> int:
     openai = import_module("openai")
     client = openai.OpenAI(api_key=key, base_url=url, timeout=timeout, max_retries=0)
     try:
         answer = client.models.with_raw_response.list()
     except openai.APIStatusError as error:
-        print("models", error.status_code)
-        return
-    print("models", answer.http_response.status_code)
-    if not body:
-        return
-    try:
-        create = client.chat.completions.with_raw_response.create
-        report_chat(create(**json.loads(body)).http_response)
-    except openai.APIStatusError as error:
-        report_chat(error.response)
+        return int(error.status_code)
+    return int(answer.http_response.status_code)
 
 
-def ask_plainly(package: Any, url: str, key: str, timeout: float, body: str) -> None:
+def ask_plainly(package: Any, url: str, key: str, timeout: float) -> int:
     headers = {"Authorization": f"Bearer {key}"}
     is_requests = package.__name__ == "requests"
     # A redirect would lead the key to another address.
-    options: dict[str, Any] = {"timeout": timeout}
-    options["allow_redirects" if is_requests else "follow_redirects"] = False
-    answer = package.get(f"{url}/models", headers=headers, **options)
-    print("models", answer.status_code)
-    if body:
-        headers["Content-Type"] = "application/json"
-        options["data" if is_requests else "content"] = body.encode()
-        report_chat(package.post(f"{url}/chat/completions", headers=headers, **options))
-
-
-def report_chat(answer: Any) -> None:
-    print("chat", answer.status_code, base64.b64encode(answer.content).decode())
+    option = "allow_redirects" if is_requests else "follow_redirects"
+    options: dict[str, Any] = {"timeout": timeout, option: False}
+    return int(package.get(f"{url}/models", headers=headers, **options).status_code)
 
 
 def ask(name: str) -> None:
-    url, key, timeout, body = sys.stdin.buffer.read().decode().split("\n")[:4]
+    url, key, timeout = sys.stdin.buffer.read().decode().split("\n")[:3]
     try:
         if name == "openai":
-            ask_openai(url, key, float(timeout), body)
+            print("status", ask_openai(url, key, float(timeout)))
         else:
-            ask_plainly(import_module(name), url, key, float(timeout), body)
+            package = import_module(name)
+            print("status", ask_plainly(package, url, key, float(timeout)))
     except Exception as error:
         cause = error.__cause__ or error
         print("error", type(cause).__name__ + ":", " ".join(str(cause).split()))
