@@ -12,7 +12,7 @@ from readback.cabinet.accounts import (
 )
 from readback.cabinet.keys import pages as keys
 from readback.cabinet.operators.admin import operator_site
-from readback.cabinet.pages import docs, public
+from readback.cabinet.pages import docs, public, search
 
 _key = [
     path("", keys.detail, name="key"),
@@ -28,7 +28,7 @@ _key = [
     path("unmatched/recent/", keys.unmatched_part, name="key_unmatched_part"),
 ]
 _docs = [
-    path("", docs.docs_index, name="docs"),
+    path("", search.docs_index, name="docs"),
     path("probe-report.schema.json", docs.report_schema, name="report_schema"),
     # Pages in docs/ link to the file beside them.
     path("openapi.yaml", RedirectView.as_view(pattern_name="openapi")),

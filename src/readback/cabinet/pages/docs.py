@@ -1,4 +1,4 @@
-"""The documentation: docs/*.md as pages with a list of contents, and their search.
+"""The documentation: docs/*.md as pages with a list of contents.
 
 The wheel contains docs/ inside the package; a clone has it at its root. `README.md` is
 the index, in the cabinet as in the repository.
@@ -6,15 +6,9 @@ the index, in the cabinet as in the repository.
 The OpenAPI document gets the addresses of this installation; the file in docs/ has the
 default ones. Tools that import it do not remember where they got it, so every link in
 it must be absolute.
-
-What the search finds is a section of a page, so that a setting, an error code or a
-finding of the probe leads to the place that explains it. Each row of the page of
-symptoms is a section of its own, which leads to where its link does, and so is each
-setting.
 """
 
 import re
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -50,15 +44,7 @@ _MAX_STACKED = 4
 # A placeholder, not a valid key.
 _YOUR_KEY = f"{keys.PREFIX}YOUR-KEY"
 _IN_FILE = config.read({})
-_MAX_QUERY, _MAX_WORDS, _MAX_FOUND = 200, 8, 25
-_SYMPTOMS = "symptoms"
-# A line that continues the one before; it begins no row, list item or quotation.
-_WRAPPED = re.compile(r" *(?![|>]|[-*] |\d+\. )\S")
-_SENTENCES = re.compile(r"(?<=[.!?]) (?=[A-ZА-ЯЁ])")
-_ROW = re.compile(r"\| (.+?) \| (.+?) \| .*?\]\((?:\.\./)?([a-z-]+)\.md(#[\w-]+)?\)")
-_MESSAGE = re.compile(r"`([^`]+)`")
-_SETTING = re.compile(rf"`({setting_values.VARIABLE_PREFIX}[A-Z_]+)`")
-_SETTING_ROW = re.compile(rf"^\| {_SETTING.pattern} \| .+? \| (.+) \|$", re.M)
+SETTING = re.compile(rf"`({setting_values.VARIABLE_PREFIX}[A-Z_]+)`")
 
 
 class DocHeading(NamedTuple):
@@ -135,7 +121,7 @@ def render_markdown(name: str, text: str, language: str) -> DocPage:
 def _name_rows(tokens: "list[Token]") -> None:
     """Give the row of a setting an id, to which the search leads."""
     for row, _, content in zip(tokens, tokens[1:], tokens[2:], strict=False):
-        if row.type == "tr_open" and (setting := _SETTING.fullmatch(content.content)):
+        if row.type == "tr_open" and (setting := SETTING.fullmatch(content.content)):
             row.attrSet("id", anchor(setting[1]))
 
 
@@ -182,10 +168,10 @@ def docs_page(request: HttpRequest, name: str) -> HttpResponse:
         "document": load(name, reader_language()),
         "snippets": snippets.filled(base_url, _YOUR_KEY) if name == "connect" else [],
     }
-    return _cached(request, render(request, "pages/document.html", context))
+    return cached(request, render(request, "pages/document.html", context))
 
 
-def _cached(request: HttpRequest, response: HttpResponse) -> HttpResponse:
+def cached(request: HttpRequest, response: HttpResponse) -> HttpResponse:
     """Let caches keep a page for visitors without cookies: all of them see the same."""
     if not request.COOKIES:
         response["Cache-Control"] = "public, max-age=60"
@@ -221,129 +207,3 @@ def openapi(request: HttpRequest) -> HttpResponse:
     # It is public, so browser-based tools of any site may import it.
     response["Access-Control-Allow-Origin"] = "*"
     return response
-
-
-class DocSection(NamedTuple):
-    page: str
-    title: str
-    heading: str
-    anchor: str
-    lines: tuple[str, ...]
-    messages: re.Pattern[str] | None = None
-
-
-class SearchHit(NamedTuple):
-    """A section with the line that answers best."""
-
-    section: DocSection
-    line: str
-    url: str
-
-
-@require_safe
-def docs_index(request: HttpRequest) -> HttpResponse:
-    language = reader_language()
-    query = request.GET.get("q", "").strip()[:_MAX_QUERY]
-    context = {
-        "document": load(INDEX, language),
-        "query": query,
-        "found": search(query, language) if query else [],
-    }
-    return _cached(request, render(request, "pages/docs.html", context))
-
-
-def search(query: str, language: str) -> list[SearchHit]:
-    """Return the sections that contain every word, those with the best heading first.
-
-    A word may be the beginning or the middle of another one. Words that stand together
-    in one line, as in a pasted error message, count more than scattered ones. A symptom
-    is also found if the query contains a message that it quotes, whatever else was
-    pasted: the name of an exception, an address, a number.
-    """
-    phrase = " ".join(query.casefold().split())
-    words = phrase.split()[:_MAX_WORDS]
-    whole = re.compile(rf"(?<!\w){re.escape(phrase)}(?!\w)")
-    found: list[tuple[int, SearchHit]] = []
-    for section in _sections(language):
-        heading = section.heading.casefold()
-        name = f"{section.title} {section.heading}".casefold()
-        lines = [line.casefold() for line in section.lines]
-        text = "\n".join([name, *lines])
-        is_quoted = bool(section.messages and section.messages.search(phrase))
-        if not is_quoted and not all(word in text for word in words):
-            continue
-        counts = [sum(word in line for word in words) for line in lines]
-        best = max(range(len(lines)), key=counts.__getitem__, default=None)
-        score = (
-            8 * (phrase == heading)
-            + 4 * (phrase in heading)
-            + 2 * all(word in name for word in words)
-            + 2 * any(phrase in line for line in lines)
-            + any(whole.search(line) for line in lines)
-            + 6 * is_quoted
-        )
-        line = "" if best is None else section.lines[best]
-        url = reverse("docs_page", args=[section.page]) + section.anchor
-        found.append((score, SearchHit(section, line, url)))
-    found.sort(key=lambda each: -each[0])
-    return [each for _, each in found[:_MAX_FOUND]]
-
-
-@cache
-def _sections(language: str) -> tuple[DocSection, ...]:
-    order = re.findall(r"\(([a-z-]+)\.md", source(INDEX, language)[0])
-    known = names()
-    pages = dict.fromkeys([*(name for name in order if name in known), *sorted(known)])
-    return tuple(section for name in pages for section in _of_page(name, language))
-
-
-def _of_page(name: str, language: str) -> Iterator[DocSection]:
-    text = source(name, language)[0]
-    title = _title(text)
-    if name == _SYMPTOMS:
-        for symptom, meaning, page, place in _ROW.findall(text):
-            title = _title(source(page, language)[0])
-            found = (page, title, _plain(symptom), place, (_plain(meaning),))
-            yield DocSection(*found, _any_of_messages(symptom))
-        return
-    for setting, meaning in _SETTING_ROW.findall(text):
-        place = f"#{anchor(setting)}"
-        yield DocSection(name, title, setting, place, (_plain(meaning),))
-    heading, in_code, is_open = title, False, False
-    lines: list[str] = []
-    for line in _SETTING_ROW.sub("", text).splitlines():
-        if line.lstrip().startswith("```"):
-            in_code, is_open = not in_code, False
-        elif not in_code and (match := re.match(r"#{1,4} (.+)", line)):
-            if lines:
-                yield _section(name, title, heading, lines)
-            heading, lines, is_open = match[1], [], False
-        elif is_open and _WRAPPED.match(line):
-            lines[-1] += f" {line.strip()}"
-            is_open = not line.endswith("\\")
-        elif is_open := bool(re.search(r"\w", line)) and not line.startswith("[//]"):
-            lines.append(line)
-            is_open = not in_code and not re.search(r"^\||\\$", line)
-    yield _section(name, title, heading, lines)
-
-
-def _any_of_messages(symptom: str) -> re.Pattern[str] | None:
-    """Return what finds one of the quoted messages in a query, as whole words."""
-    messages = [re.escape(each.casefold()) for each in _MESSAGE.findall(symptom)]
-    return re.compile(rf"(?<!\w)(?:{'|'.join(messages)})(?!\w)") if messages else None
-
-
-def _title(text: str) -> str:
-    return _plain(text.partition("\n")[0])
-
-
-def _section(page: str, title: str, heading: str, lines: list[str]) -> DocSection:
-    place = "" if heading == title else f"#{anchor(heading)}"
-    sentences = [each for line in lines for each in _SENTENCES.split(_plain(line))]
-    return DocSection(page, title, _plain(heading), place, tuple(sentences))
-
-
-def _plain(line: str) -> str:
-    """Return a line without the marks of Markdown."""
-    line = re.sub(r"!?\[([^]]*)\]\([^)]*\)", r"\1", line.strip("| "))
-    return re.sub(r"[`*]|^[-#>]+ ?|\\(?=[\W_]|$)", "", line).replace(" | ", " · ")
