@@ -15,7 +15,7 @@ import pytest
 
 from readback import keys
 from tests.cli.program import Program, local_settings
-from tests.support.browser import Browser, code
+from tests.support.browser import CHALLENGE, Browser, code
 from tests.support.database import Database
 from tests.support.load import models
 from tests.support.postgres import Postgres
@@ -64,7 +64,6 @@ def served(program: Program) -> Iterator[tuple[Endpoint, str]]:
 
 @pytest.mark.long
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
-@pytest.mark.skip(reason="does not fit the pages of allauth or the new report yet")
 def test_what_was_acknowledged_before_a_backup_is_there_after_the_restore(
     kind: str, tmp_path: Path, postgresql: Postgres
 ) -> None:
@@ -102,7 +101,7 @@ def test_what_was_acknowledged_before_a_backup_is_there_after_the_restore(
                 assert connection.read_answer().status == 401
         browser = Browser(cabinet)
         assert 'name="code"' in browser.log_in(ALICE, PASSWORD)
-        browser.post("/accounts/second-factor/", code=code(secret, 1))
+        browser.post(CHALLENGE, code=code(secret, 1))
         assert ALICE in browser.get("/account/")
 
 
@@ -121,7 +120,6 @@ def database_of(program: Program) -> Database:
 
 
 @pytest.mark.long
-@pytest.mark.skip(reason="does not fit the pages of allauth or the new report yet")
 def test_without_the_secret_key_only_second_factors_and_sessions_are_lost(
     tmp_path: Path, postgresql: Postgres
 ) -> None:
@@ -140,7 +138,7 @@ def test_without_the_secret_key_only_second_factors_and_sessions_are_lost(
         assert exchange(endpoint, models(endpoint, key)).status == 200
         assert 'name="password"' in browser.get("/account/"), "the session is over"
         assert 'name="code"' in browser.log_in(ALICE, PASSWORD), "the password counts"
-        browser.post("/accounts/second-factor/", code=code(secret, 1))
+        browser.post(CHALLENGE, code=code(secret, 1))
         assert ALICE not in browser.get("/account/"), "the app does not"
         program.output("account", "reset-second-factor", ALICE)
         browser.log_in(ALICE, PASSWORD)

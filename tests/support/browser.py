@@ -10,7 +10,8 @@ from urllib.request import HTTPCookieProcessor, Request, build_opener
 
 from tests.support.waiting import PATIENCE
 
-APP = "/account/second-factor/app/add/"
+APP = "/account/second-factor/totp/activate/"
+CHALLENGE = "/account/second-factor/authenticate/"
 
 
 class Browser:
@@ -24,7 +25,11 @@ class Browser:
         return self._fetch(Request(self._origin + path))
 
     def post(self, path: str, **fields: str) -> str:
-        token = re.search(r'csrfmiddlewaretoken" value="(\w+)"', self.get(path))
+        return self.submit(path, self.get(path), **fields)
+
+    def submit(self, path: str, page: str, **fields: str) -> str:
+        """Send the form of a page that was opened at this path."""
+        token = re.search(r'csrfmiddlewaretoken" value="(\w+)"', page)
         assert token
         data = urlencode({"csrfmiddlewaretoken": token[1], **fields}).encode()
         return self._fetch(
@@ -40,11 +45,11 @@ class Browser:
 
     def add_app(self) -> str:
         """Add an authenticator app; return its secret."""
-        found = re.search(r'<code id="secret">([A-Z2-7 ]+)</code>', self.get(APP))
+        page = self.get(APP)  # each time with another secret
+        found = re.search(r'id="authenticator_secret" value="([A-Z2-7]+)"', page)
         assert found
-        secret = found[1].replace(" ", "")
-        self.post(APP, code=code(secret, 0))
-        return secret
+        self.submit(APP, page, code=code(found[1], 0))
+        return found[1]
 
 
 def code(secret: str, later: int) -> str:
