@@ -108,7 +108,7 @@ def is_checked() -> bool:
     )
     done = subprocess.run(["sh", "-c", script], capture_output=True, text=True)
     return (
-        '{"status": "ready", "errors": []}' in done.stdout
+        '{"status": "ready", "errors": [], "warnings": []}' in done.stdout
         and '"invalid_key"' in done.stdout
         and done.stdout.strip().endswith("ok")
     )

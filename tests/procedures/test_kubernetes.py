@@ -6,6 +6,5 @@ from tests.procedures.namespaces import run_in_namespaces
 
 
 @pytest.mark.long
-@pytest.mark.skip(reason="does not fit the pages of allauth or the new report yet")
 def test_the_commands_that_check_it_trust_the_trial_certificate():
     run_in_namespaces("tests.procedures.kubernetes_front", "haproxy", "curl", "openssl")
