@@ -77,7 +77,7 @@ def server_with_blocked_log(
 ) -> Iterator[tuple[Server, Pipe]]:
     """Serve both planes with a full pipe as standard error.
 
-    With `lines`, each process keeps only so many for a reader that does not read.
+    With `lines`, each process keeps at most this number of unread lines.
     """
     settings = {"READBACK_METRICS_TOKEN": METRICS_TOKEN}
     if lines is not None:

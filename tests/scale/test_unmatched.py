@@ -107,7 +107,7 @@ def test_every_request_without_an_accepted_key_is_kept(empty):
             assert answer.reason.endswith(f"({code})"), kind
             sent.add((endpoint, code, answer.header("X-Error-Detail"), kind, 1))
 
-    # As many as are kept for one address.
+    # One address has the largest number of rows that are kept for it.
     assert len(sent) == UNMATCHED_ROWS
     wait_until(lambda: len(stored(site)) == len(sent), lambda: f"{stored(site)}")
     assert sorted(stored(site)) == sorted(sent)

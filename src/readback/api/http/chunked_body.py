@@ -16,9 +16,8 @@ import re
 
 from readback.api.http.refused import MALFORMED_REQUEST, Refused, oversized
 
-# Sizes, extensions and trailers are not part of the body. As many bytes as a head may
-# have are allowed for them, and this many more per byte of the body: a chunk of one
-# byte needs five.
+# Sizes, extensions and trailers are not part of the body. They may take the bytes that
+# a head may have, and 8 more for each byte of the body: a chunk of one byte needs five.
 _FRAMING_PER_BODY_BYTE = 8
 # A line costs hundreds of times as much as a byte, and nobody else is served meanwhile:
 # 32,768 chunks of one byte took 0.04 s, and 0.13 s with an extension each.

@@ -53,8 +53,8 @@ class CabinetWorker(PlaneWorker):
         self._pages = application.pages(self.counters_row)
         self._server_address: Address = self._listeners[0].getsockname()
         self._threads = ThreadPoolExecutor(self.cfg.threads, "request")
-        # Forms take up to half of the threads, and wait here for them: many sign-ups at
-        # once, each of which hashes a password, must not delay other pages.
+        # Forms use at most half of the threads; further ones wait here. Many
+        # sign-ups at once, which hash passwords, must not delay other pages.
         self._forms = asyncio.Semaphore(self.cfg.threads // 2)
         # The event loop itself does not keep a task alive.
         self._connections: dict[BufferedConnection, asyncio.Task[None]] = {}

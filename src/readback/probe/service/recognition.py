@@ -70,7 +70,8 @@ def _has_chat(context: ProbeContext, models: ProbeResponse) -> bool:
         return False
     path = f"{context.base_url.path}{CHAT}"
     chat = context.client.request(path, body=b"{}")
-    # Readback has both paths, so something stands in for one of them.
+    # Readback has both paths. If its API answers here, a proxy or a web server has
+    # answered for the list of models.
     return answers.has_path(chat) and answers.parse_refusal(chat) is None
 
 
