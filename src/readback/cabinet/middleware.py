@@ -18,7 +18,7 @@ from django.utils.cache import get_conditional_response
 from django.utils.translation import gettext as _
 
 from readback.cabinet import account_rules
-from readback.cabinet.accounts import password_pages, selectors, sessions
+from readback.cabinet.accounts import selectors, sessions, single_sign_on
 from readback.cabinet.operators import status
 from readback.cabinet.operators.status import WorkerPages
 from readback.cabinet.serving.sealing import SessionKey, SessionStore
@@ -198,8 +198,8 @@ def only_single_sign_on(request: HttpRequest) -> HttpResponse | None:
     The adapter's `login` refuses every other way into a session as well.
     """
     is_only_way = account_rules.provider_is_only_way()
-    if not is_only_way or not password_pages.needs_password(request):
+    if not is_only_way or not single_sign_on.needs_password(request):
         return None
     if request.method in ("GET", "HEAD") and not request.user.is_authenticated:
         return redirect("account_login")
-    return password_pages.no_passwords(request)
+    return single_sign_on.no_passwords(request)

@@ -73,7 +73,7 @@ TEMPLATES = [
         "DIRS": [_HERE / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
-            "libraries": {"operators": "readback.cabinet.operators.template_filters"},
+            "libraries": {"operators": "readback.cabinet.operators.audit"},
             "context_processors": [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",

@@ -1,5 +1,6 @@
 """`readback audit`: what operators did on their pages, for people and programs."""
 
+import json
 from datetime import UTC, datetime
 
 import click
@@ -32,15 +33,13 @@ def audit(since: datetime | None, as_json: bool) -> None:
     """
     with open_cabinet():
         from readback.cabinet.operators import audit as trail
-        from readback.cabinet.serving import downloads
 
         entries = trail.entries(since).iterator()
         if as_json:
             for entry in entries:
-                fields = downloads.fields_of(entry, trail.COLUMNS)
-                click.echo(downloads.as_json(fields))
+                click.echo(json.dumps(trail.row_of(entry), ensure_ascii=False))
             return
-        shown = [downloads.fields_of(entry, trail.COLUMNS) for entry in entries]
+        shown = [trail.row_of(entry) for entry in entries]
     headings = ("time", "operator", "type", "object", "change")
     names = ("time", "by", "object_type", "object", "change")
     console.print_rows(headings, [[row[name] for name in names] for row in shown])

@@ -9,6 +9,7 @@ from typing import Any
 from allauth.account import app_settings
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.account.authentication import get_authentication_records
+from allauth.account.internal.flows.reauthentication import get_reauthentication_flows
 from allauth.account.models import EmailAddress
 from allauth.core import context as allauth_context
 from allauth.core.exceptions import ImmediateHttpResponse, ReauthenticationRequired
@@ -25,13 +26,12 @@ from django.utils.translation import gettext_lazy as _
 from readback.cabinet import account_rules
 from readback.cabinet.account_rules import provider_is_only_way
 from readback.cabinet.accounts import (
-    password_pages,
     selectors,
     sessions,
+    single_sign_on,
 )
 from readback.cabinet.mail import outbox, rendering
 from readback.cabinet.serving import errors, security_log, visitors
-from readback.cabinet.serving.allauth_internals import get_reauthentication_flows
 
 # For how long a mail is worth sending: for as long as a link made at once would work.
 _CONFIRMATION = timedelta(days=settings.ACCOUNT_EMAIL_CONFIRMATION_EXPIRE_DAYS)
@@ -125,7 +125,7 @@ class CabinetAdapter(DefaultAccountAdapter):
     def login(self, request: HttpRequest, user: Any) -> None:
         """Start a session, by single sign-on if nothing else is allowed."""
         if provider_is_only_way() and not selectors.used_provider(request, user):
-            raise ImmediateHttpResponse(password_pages.no_passwords(request))
+            raise ImmediateHttpResponse(single_sign_on.no_passwords(request))
         super().login(request, user)
 
     def is_reauthentication_required(self, *, app: str, **kwargs: Any) -> bool:

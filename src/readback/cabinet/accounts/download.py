@@ -6,6 +6,7 @@ of a session) and what is about somebody else. A test compares `SECTIONS` with a
 tables that lead to an account, so that none is forgotten.
 """
 
+import json
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -17,6 +18,7 @@ from allauth.socialaccount.models import SocialAccount
 from allauth.usersessions.models import UserSession
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.decorators import login_required
+from django.core.serializers.json import DjangoJSONEncoder
 from django.db.models import Model, Q, QuerySet
 from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import render
@@ -33,7 +35,7 @@ from readback.cabinet.models import (
     Usage,
     User,
 )
-from readback.cabinet.serving import downloads, security_log
+from readback.cabinet.serving import security_log
 from readback.cabinet.serving.visitors import AccountRequest, personal_page
 
 ACCOUNT_COLUMNS = [
@@ -61,17 +63,21 @@ def as_json(account: User) -> Iterator[str]:
         "groups": list(account.groups.values_list("name", flat=True)),
         "user_permissions": list(permissions),
     }
-    yield f'{{"made_at": {downloads.as_json(timezone.now())}'
-    yield f',\n"account": {downloads.as_json(values)}'
+    yield f'{{"made_at": {_json(timezone.now())}'
+    yield f',\n"account": {_json(values)}'
     for section in SECTIONS:
         yield f',\n"{section.name}": ['
         separator = "\n"
         for rows in section.find(section.model, account):
             for row in rows.values(*section.columns.split()).iterator():
-                yield f"{separator}{downloads.as_json(row)}"
+                yield f"{separator}{_json(row)}"
                 separator = ",\n"
         yield "]"
     yield "}\n"
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, cls=DjangoJSONEncoder, ensure_ascii=False)
 
 
 def _own(model: Any, account: User) -> list[QuerySet[Any]]:
@@ -166,5 +172,6 @@ def download(request: AccountRequest) -> HttpResponseBase:
     security_log.record("data_downloaded", account=request.user.pk)
     parts = as_json(request.user)
     response = StreamingHttpResponse(parts, content_type="application/json")
-    downloads.name_file(response, "account", "json")
+    file = f"readback-account-{timezone.now():%Y-%m-%d}.json"
+    response["Content-Disposition"] = f'attachment; filename="{file}"'
     return response

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from allauth.account import signals
+from allauth.account.internal.flows.login import record_authentication
 from allauth.mfa.models import Authenticator
 from allauth.mfa.signals import (
     authentication_failed,
@@ -25,7 +26,6 @@ from readback.cabinet.accounts import selectors, sessions
 from readback.cabinet.mail import notices
 from readback.cabinet.models import User
 from readback.cabinet.serving import security_log
-from readback.cabinet.serving.allauth_internals import record_authentication
 
 
 @receiver(signals.user_signed_up)

@@ -6,8 +6,11 @@ waits, and on a page of their own, for whoever asks why nothing arrives.
 """
 
 import time
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import partial
+from hashlib import blake2s
+from typing import Any
 
 from allauth.account.decorators import reauthentication_required
 from django import forms
@@ -18,8 +21,8 @@ from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
+from django.utils.translation import get_language, gettext_lazy
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
@@ -27,7 +30,6 @@ from readback.cabinet.accounts.forms import NameField, service_errors
 from readback.cabinet.keys import (
     chart,
     journal,
-    live_parts,
     refusals,
     selectors,
     send_test,
@@ -181,7 +183,7 @@ def detail(request: AccountRequest, key_id: int) -> HttpResponse:
 def activity(request: AccountRequest, key_id: int) -> HttpResponse:
     """Return the live part of the page: charts, totals and journal."""
     read = partial(_activity, request, owned_key(request, key_id))
-    return live_parts.respond(request, "keys/key_activity.html", read)
+    return _live_part(request, "keys/key_activity.html", read)
 
 
 @personal_form
@@ -214,6 +216,24 @@ def clear_journal(request: AccountRequest, key_id: int) -> HttpResponse:
     return redirect("key", key_id=key.pk)
 
 
+def _live_part(
+    request: HttpRequest, template: str, read: Callable[[], dict[str, Any]]
+) -> HttpResponse:
+    """Return the part of a page that the browser polls; 204 if it has this version."""
+    context = read()
+    if request.GET.get("seen") == context["version"]:
+        return HttpResponse(status=204)
+    response = render(request, template, context)
+    response["X-Version"] = context["version"]
+    return response
+
+
+def _version_of(*content: object) -> str:
+    """Return a short hash that changes when the content of a part changes."""
+    shown = repr((get_language(), content)).encode()
+    return blake2s(shown, digest_size=8).hexdigest()
+
+
 def _activity(request: AccountRequest, key: Key) -> dict[str, object]:
     now, counts = timezone.now(), selectors.usage_of(key, _DAYS)
     chosen = journal.JournalFilter.from_query(request.GET)
@@ -240,7 +260,7 @@ def _activity(request: AccountRequest, key: Key) -> dict[str, object]:
         },
         # Called by the template: most polls find nothing new and render nothing.
         "explained": partial(refusals.explain_all, rows),
-        "version": live_parts.version_of(
+        "version": _version_of(
             charts,
             (filtered.codes, filtered.programs),
             [entry.pk for entry in rows],
@@ -293,7 +313,7 @@ def new_key(request: AccountRequest, key_id: int) -> HttpResponse:
 @personal_page
 def latest_request(request: AccountRequest, key_id: int) -> HttpResponse:
     read = partial(_latest_request, request, owned_key(request, key_id))
-    return live_parts.respond(request, "keys/latest_request.html", read)
+    return _live_part(request, "keys/latest_request.html", read)
 
 
 def _text_of(request: AccountRequest, key: Key) -> str | None:
@@ -310,12 +330,12 @@ def _latest_request(request: AccountRequest, key: Key) -> dict[str, object]:
     latest = selectors.latest_request(key, but_rather_not_of=PROGRAM)
     if latest is None or latest.user_agent.startswith(PROGRAM):
         waiting = unmatched(request)
-        version = live_parts.version_of(waiting["version"], latest and latest.pk)
+        version = _version_of(waiting["version"], latest and latest.pk)
         return {**waiting, "key": key, "test_entry": latest, "version": version}
     return {
         "key": key,
         "latest": refusals.explain(latest),
-        "version": live_parts.version_of(latest.pk),
+        "version": _version_of(latest.pk),
     }
 
 
@@ -330,20 +350,20 @@ def unmatched_page(request: AccountRequest, key_id: int) -> HttpResponse:
 def unmatched_part(request: AccountRequest, key_id: int) -> HttpResponse:
     _asked_for(request, key_id)
     read = partial(unmatched, request)
-    return live_parts.respond(request, "keys/unmatched.html", read)
+    return _live_part(request, "keys/unmatched.html", read)
 
 
 def unmatched(request: HttpRequest) -> dict[str, object]:
     """Return the context of keys/unmatched.html; without a query if it is off."""
     if not settings.CONFIG.unmatched_requests:
-        return {"unmatched": None, "version": live_parts.version_of()}
+        return {"unmatched": None, "version": _version_of()}
     rows = selectors.unmatched_requests(visitors.client_address(request))
     # During an upgrade, a newer API may write a code that this cabinet does not know.
     known = [row for row in rows if row.code in REFUSALS]
     return {
         "unmatched": [(row, refusals.sentence(row)) for row in known],
         "minutes": UNMATCHED_SECONDS // 60,
-        "version": live_parts.version_of([(row.pk, row.requests) for row in known]),
+        "version": _version_of([(row.pk, row.requests) for row in known]),
     }
 
 

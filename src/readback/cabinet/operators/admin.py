@@ -42,7 +42,7 @@ from readback.cabinet.models import (
     User,
 )
 from readback.cabinet.operators import admin_site as filters
-from readback.cabinet.operators import audit, template_filters
+from readback.cabinet.operators import audit
 from readback.cabinet.operators.admin_site import Operation, OperatorSite, ReadOnlyAdmin
 
 # Of each list on the page of an account, the newest; Django's admin has the others.
@@ -313,4 +313,4 @@ class AuditAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_("change"))
     def change(self, entry: LogEntry) -> str:
-        return template_filters.change(entry)
+        return audit.change(entry)

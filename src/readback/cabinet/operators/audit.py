@@ -1,42 +1,56 @@
-"""The audit trail as rows for programs: what operators did on their pages, and when.
+"""The audit trail: what operators did on their pages, for people and for programs.
 
-`readback audit` writes these fields, which docs/operators.md explains. Nothing in them
-is secret: an object is named by its address or by the masked form of a key.
+`readback audit` writes the fields of `row_of`, which docs/operators.md explains. None
+is secret: an object is named by its address or by the masked form of a key. The filters
+of the operators' templates are here, too.
 """
 
-from datetime import datetime
+from datetime import UTC, datetime
 
+from django import template
 from django.contrib.admin.models import LogEntry
 from django.db.models import QuerySet
-from django.utils.translation import gettext_noop
+from django.utils.formats import number_format
+from django.utils.translation import gettext, gettext_noop
 
-from readback.cabinet.serving import downloads
-
-# What people call the tables.
-_TYPES = {"user": "account"}
-
-
-def type_of(entry: LogEntry) -> str:
-    kind = entry.content_type.model if entry.content_type else ""
-    return _TYPES.get(kind, kind)
-
-
-def change_of(entry: LogEntry) -> str:
-    """Return what was done, in English."""
-    return str(entry.get_change_message()) or gettext_noop("Added")
-
-
-COLUMNS: downloads.Columns = {
-    "time": lambda entry: downloads.iso(entry.action_time),
-    "by": lambda entry: entry.user.get_username(),
-    "by_id": lambda entry: entry.user_id,
-    "object_type": type_of,
-    "object_id": lambda entry: entry.object_id,
-    "object": lambda entry: entry.object_repr,
-    "change": change_of,
-}
+register = template.Library()
 
 
 def entries(since: datetime | None = None) -> QuerySet[LogEntry]:
     rows = LogEntry.objects.select_related("user", "content_type").order_by("pk")
     return rows.filter(action_time__gte=since) if since else rows
+
+
+def row_of(entry: LogEntry) -> dict[str, object]:
+    at = entry.action_time.astimezone(UTC).isoformat(timespec="milliseconds")
+    return {
+        "time": at.replace("+00:00", "Z"),
+        "by": entry.user.get_username(),
+        "by_id": entry.user_id,
+        "object_type": type_of(entry),
+        "object_id": entry.object_id,
+        "object": entry.object_repr,
+        "change": _change_of(entry),
+    }
+
+
+def type_of(entry: LogEntry) -> str:
+    """Return what people call the table."""
+    kind = entry.content_type.model if entry.content_type else ""
+    return "account" if kind == "user" else kind
+
+
+def _change_of(entry: LogEntry) -> str:
+    return str(entry.get_change_message()) or gettext_noop("Added")
+
+
+@register.filter
+def change(entry: LogEntry) -> str:
+    """Return what an entry of the audit trail says, which is stored in English."""
+    return gettext(_change_of(entry))
+
+
+@register.filter
+def grouped(number: int) -> str:
+    """Return a number with separators: 12,345 in English, 12 345 in Russian."""
+    return number_format(number, force_grouping=True)
