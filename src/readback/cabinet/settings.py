@@ -162,7 +162,7 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 65_536
 # Accounts: people log in with their e-mail address, which must be confirmed
 
 AUTH_USER_MODEL = "cabinet.User"
-AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
+AUTHENTICATION_BACKENDS = ["readback.cabinet.accounts.adapter.OwnAddressBackend"]
 PASSWORD_HASHERS = ["readback.cabinet.accounts.passwords.Argon2Hasher"]
 MIN_PASSWORD_LENGTH = 12
 AUTH_PASSWORD_VALIDATORS = [

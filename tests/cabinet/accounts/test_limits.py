@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import httpx
 import pytest
+from allauth.account.models import EmailAddress
 from django.conf import settings
 from django.core.cache import cache
 from django.test import RequestFactory, override_settings
@@ -43,6 +44,18 @@ def test_a_stranger_has_five_wrong_passwords_for_an_account_in_five_minutes(
     clock[0] += 301
     mallory.log_in(ALICE)
     assert mallory.is_logged_in
+
+
+@in_process
+def test_the_right_password_for_an_unconfirmed_address_counts_as_wrong(alice):
+    new = "new@example.org"
+    EmailAddress.objects.create(user=alice, email=new)
+    visitor = Visitor()
+
+    answers = [visitor.log_in(new).status_code for _ in range(6)]
+
+    assert answers == [200] * 5 + [429]
+    assert not visitor.is_logged_in
 
 
 @in_process

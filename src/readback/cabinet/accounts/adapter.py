@@ -8,6 +8,7 @@ from typing import Any
 
 from allauth.account import app_settings
 from allauth.account.adapter import DefaultAccountAdapter
+from allauth.account.auth_backends import AuthenticationBackend
 from allauth.account.authentication import get_authentication_records
 from allauth.account.internal.flows.reauthentication import get_reauthentication_flows
 from allauth.account.models import EmailAddress
@@ -51,6 +52,15 @@ _FACTOR_NOTICES: dict[str, tuple[str, dict[str, str]]] = {
     "mfa/email/webauthn_removed": (_REMOVED, {"factor": "passkey"}),
     "mfa/email/recovery_codes_generated": ("account/email/recovery_codes_created", {}),
 }
+
+
+class OwnAddressBackend(AuthenticationBackend):
+    """Authenticate by the account's own address, not by one still unconfirmed."""
+
+    def authenticate(self, request: Any, **credentials: Any) -> Any:  # type: ignore[override]
+        user = super().authenticate(request, **credentials)
+        is_own_address = user and user.get_username() == credentials.get("email")
+        return user if is_own_address else None
 
 
 class CabinetAdapter(DefaultAccountAdapter):
@@ -115,12 +125,6 @@ class CabinetAdapter(DefaultAccountAdapter):
             security_log.record("login_limited", account=None)
             page = errors.too_many_requests(request, _LOGIN_MINUTES)
             raise ImmediateHttpResponse(page) from None
-
-    def authenticate(self, request: HttpRequest, **credentials: Any) -> Any:
-        """Authenticate by the account's own address, not by one still unconfirmed."""
-        user = super().authenticate(request, **credentials)
-        is_own_address = user and user.get_username() == credentials.get("email")
-        return user if is_own_address else None
 
     def login(self, request: HttpRequest, user: Any) -> None:
         """Start a session, by single sign-on if nothing else is allowed."""
