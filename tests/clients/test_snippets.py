@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from clients import environments
 
-from readback.cabinet.keys import snippets
+from readback.cabinet.keys import examples
 from tests.clients.warm_python import WarmPython, warm_python
 from tests.support.programs import needed_program
 from tests.support.server import Server
@@ -38,7 +38,7 @@ def installed(install: Callable[[], Any]) -> Any:
 
 def written(file: str, server: Server, api_key: str, folder: Path) -> Path:
     """Write the snippet to a file, as a user does."""
-    filled = {s.file: s.text for s in snippets.filled(server.base_url, api_key)}
+    filled = {s.file: s.text for s in examples.filled(server.base_url, api_key)}
     folder.mkdir(exist_ok=True)
     program = folder / file
     program.write_text(filled[file], encoding="utf-8")
@@ -76,9 +76,9 @@ def command(*words: str) -> Callable[[Path], Done]:
 
 
 def test_every_snippet_file_is_shown_on_the_page():
-    files = {path.name for path in snippets.FOLDER.iterdir() if path.is_file()}
+    files = {path.name for path in examples.FOLDER.iterdir() if path.is_file()}
 
-    assert files == {*snippets.NAMES, snippets.DIALOGUE}
+    assert files == {*examples.NAMES, examples.DIALOGUE}
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_the_curl_snippet_prints_an_answer_with_the_text(server, tmp_path):
 def test_the_values_of_the_settings_dialogue_connect(server):
     from openai import OpenAI
 
-    address, model = snippets.dialogue(server.base_url)
+    address, model = examples.dialogue(server.base_url)
     client = OpenAI(base_url=address.value, api_key=server.api_key)
 
     answer = client.chat.completions.create(

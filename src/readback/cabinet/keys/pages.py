@@ -29,12 +29,12 @@ from django.views.decorators.http import require_http_methods, require_POST
 from readback.cabinet.accounts.forms import NameField, service_errors
 from readback.cabinet.keys import (
     chart,
+    examples,
     journal,
     refusals,
     selectors,
     send_test,
     services,
-    snippets,
 )
 from readback.cabinet.keys.selectors import owned_key
 from readback.cabinet.keys.send_test import PROGRAM
@@ -302,9 +302,9 @@ def new_key(request: AccountRequest, key_id: int) -> HttpResponse:
         "test": test,
         "unmatched_is_on": settings.CONFIG.unmatched_requests,
         "minutes": UNMATCHED_SECONDS // 60,
-        "snippets": snippets.filled(base_url, text, snippets.FIRST),
-        "settings": snippets.dialogue(base_url),
-        **snippets.probe_offer(),
+        "snippets": examples.filled(base_url, text, examples.FIRST),
+        "settings": examples.dialogue(base_url),
+        **examples.probe_offer(),
         **_latest_request(request, key),
     }
     return render(request, "keys/new_key.html", context, status=test.status)
@@ -342,7 +342,7 @@ def _latest_request(request: AccountRequest, key: Key) -> dict[str, object]:
 @personal_page
 def unmatched_page(request: AccountRequest, key_id: int) -> HttpResponse:
     key = _asked_for(request, key_id)
-    context = {"key": key, **unmatched(request), **snippets.probe_offer()}
+    context = {"key": key, **unmatched(request), **examples.probe_offer()}
     return render(request, "keys/key_unmatched.html", context)
 
 

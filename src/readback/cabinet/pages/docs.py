@@ -25,7 +25,7 @@ from django.views.decorators.cache import cache_control
 from django.views.decorators.http import conditional_page, require_safe
 
 from readback import config, keys, setting_values
-from readback.cabinet.keys import snippets
+from readback.cabinet.keys import examples
 from readback.contract import REFUSALS
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def docs_page(request: HttpRequest, name: str) -> HttpResponse:
     base_url = settings.CONFIG.base_url
     context = {
         "document": load(name, reader_language()),
-        "snippets": snippets.filled(base_url, _YOUR_KEY) if name == "connect" else [],
+        "snippets": examples.filled(base_url, _YOUR_KEY) if name == "connect" else [],
     }
     return cached(request, render(request, "pages/document.html", context))
 
