@@ -16,9 +16,18 @@ from readback.contract import MODEL
 _SAME_KEYS = str.maketrans(
     "йцукенгшщзхъфывапролджэячсмитьбю", "qwertyuiop[]asdfghjkl;'zxcvbnm,."
 )
-_ROWS = ("qwertyuiop[]", "asdfghjkl;'", "zxcvbnm,./")
+_KEY_ROWS = {
+    row[start:end]
+    for row in ("qwertyuiop[]", "asdfghjkl;'", "zxcvbnm,./")
+    for start, end in combinations(range(13), 2)
+    if end - start > 3
+}
+_WORDS = f"readback {MODEL} {keys.PREFIX}"
 _YEARS = {str(year) for year in range(1900, 2100)}
 _REPEATED = re.compile(r"(.+?)\1+", re.DOTALL)
+# A character scores a point, unless it repeats or continues the one before it, as in
+# 4321. A common password or a row of keys scores as three characters; a year and a word
+# of this site or of the person's address score nothing.
 _MIN_SCORE, _WORD_SCORE = 8, 3
 # How much of a password counts: the time grows with the square of its length.
 _LONGEST = 64
@@ -31,21 +40,14 @@ class Argon2Hasher(Argon2PasswordHasher):
 
 
 class StrengthValidator:
-    """Refuse passwords that are among the first that anyone would try.
-
-    A character scores a point, unless it repeats or continues the one before it, as in
-    4321. A common password or a row of keys scores as three characters; a year and a
-    word of this site or of the person's address score nothing.
-    """
+    """Refuse passwords that are among the first that anyone would try."""
 
     def __init__(self) -> None:
-        ends = list(combinations(range(13), 2))
-        rows = {row[a:b] for row in _ROWS for a, b in ends if b - a > 3}
-        self._known = CommonPasswordValidator().passwords | rows
+        self._known = CommonPasswordValidator().passwords | _KEY_ROWS
 
     def validate(self, password: str, user: object = None) -> None:
-        words = f"{getattr(user, 'email', '')} {settings.BRAND.name} readback {MODEL}"
-        own = {*re.findall(r"[^\W_]{3,}", f"{words} {keys.PREFIX}".lower()), *_YEARS}
+        words = f"{getattr(user, 'email', '')} {settings.BRAND.name} {_WORDS}"
+        own = {*re.findall(r"[^\W_]{3,}", words.lower()), *_YEARS}
         whole = password[:_LONGEST].lower()
         typed = (whole, _REPEATED.sub(r"\1", whole))
         both = (*typed, *(each.translate(_SAME_KEYS) for each in typed))
@@ -56,9 +58,8 @@ class StrengthValidator:
 
     def get_help_text(self) -> str:
         return _(
-            "This password is too easy to guess: it consists of words, numbers or keys "
-            "that many people use, repeats itself, or is about you or this site. "
-            "Several words that do not belong together are better."
+            "This password is too easy to guess. Several words that do not belong "
+            "together are better."
         )
 
     def _score(self, text: str, own: set[str]) -> int:
@@ -66,10 +67,10 @@ class StrengthValidator:
         while text:
             parts = (text[:end] for end in range(len(text), 2, -1))
             known = (p for p in parts if p in own or (len(p) > 3 and p in self._known))
-            if word := next(known, ""):
+            word = next(known, text[0])
+            if len(word) > 1:
                 score += 0 if word in own else _WORD_SCORE
             else:
-                word = text[0]
                 score += not before or abs(ord(word) - ord(before)) > 1
             text, before = text[len(word) :], word[-1]
         return score
