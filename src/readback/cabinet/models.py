@@ -5,7 +5,6 @@ for several rows are in services. No column holds a key, a readable link or
 a client's text.
 """
 
-import unicodedata
 from datetime import datetime
 from typing import Any, ClassVar
 
@@ -25,9 +24,6 @@ from readback.client_address import NETWORK_DIGEST_LENGTH
 LABEL_LENGTH = 60
 ENDPOINT_LENGTH = 8
 CODE_LENGTH = 40
-# The bidirectional classes of Hebrew letters, Arabic letters and Arabic numbers.
-_RIGHT = ("R", "AL", "AN")
-_ISOLATE, _END_ISOLATE = "\N{FIRST STRONG ISOLATE}", "\N{POP DIRECTIONAL ISOLATE}"
 _ENDPOINT_CHOICES = [(endpoint, endpoint) for endpoint in contract.ENDPOINTS]
 
 
@@ -151,13 +147,6 @@ class Key(models.Model):
 
     @property
     def name(self) -> str:
-        """The label, or the masked key, for text without markup.
-
-        A label that is written from right to left is isolated, so that it does not
-        change the order of the words around it. On pages, the element `bdi` does this.
-        """
-        if any(unicodedata.bidirectional(letter) in _RIGHT for letter in self.label):
-            return f"{_ISOLATE}{self.label}{_END_ISOLATE}"
         return self.label or str(self)
 
     @property

@@ -152,8 +152,6 @@ def test_a_name_from_right_to_left_is_isolated_everywhere(alice):
         assert text.count(name) == 1 + (page == "")
     listed = text_of(visitor.get("/keys/"))
     assert listed.count(f"<bdi>{name}</bdi>") == listed.count(name) == 3
-    title = text_of(visitor.get(f"/keys/{key.pk}/"))
-    assert f"<title>\u2068{name}\u2069 · Readback</title>" in title
 
 
 def test_the_help_of_the_form_is_before_its_button_and_belongs_to_its_field(alice):
