@@ -6,6 +6,7 @@ of the operators' templates are here, too.
 """
 
 from datetime import UTC, datetime
+from typing import Any
 
 from django import template
 from django.contrib.admin.models import LogEntry
@@ -21,7 +22,7 @@ def entries(since: datetime | None = None) -> QuerySet[LogEntry]:
     return rows.filter(action_time__gte=since) if since else rows
 
 
-def row_of(entry: LogEntry) -> dict[str, object]:
+def row_of(entry: LogEntry) -> dict[str, Any]:
     at = entry.action_time.astimezone(UTC).isoformat(timespec="milliseconds")
     return {
         "time": at.replace("+00:00", "Z"),
