@@ -15,7 +15,7 @@ from contextlib import closing
 from functools import partial
 from http.client import HTTP_PORT, HTTPS_PORT, HTTPConnection, HTTPException
 from threading import BoundedSemaphore, Thread
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 # Of one answer, with its head.
@@ -68,8 +68,6 @@ class BoundedConnection(HTTPConnection):
         super().__init__(host, port)
         # Not bytes: each part that is added would copy all that came before it.
         self.sent, self.received = bytearray(), bytearray()
-        # What is being done, and therefore what an error is about.
-        self.stage: Literal["name", "connection", "tls", "answer"] = "name"
         self._deadline = time.monotonic() + timeout
         self._is_tls = is_tls
         self._address = address
@@ -86,14 +84,12 @@ class BoundedConnection(HTTPConnection):
         if tunnel_host:  # urllib has found a proxy
             self._tunnel()  # type: ignore[attr-defined]
         if self._is_tls:
-            self.stage = "tls"
             # Made for each connection: the operator may renew the store.
             context = ssl.create_default_context()
             connected.settimeout(self.seconds_left)
             name = tunnel_host or self.host
             encrypted = context.wrap_socket(connected, server_hostname=name)
             self.sock = _BoundedSocket(encrypted, self)
-        self.stage = "answer"
 
     def _connected(self) -> socket.socket:
         """Connect to the first address that accepts; each gets a share of the time."""
@@ -105,7 +101,6 @@ class BoundedConnection(HTTPConnection):
             )
             found = [(family, address) for family, *_, address in looked_up]
         for number, (family, address) in enumerate(found, 1):
-            self.stage = "connection"
             connecting = socket.socket(family, socket.SOCK_STREAM)
             connecting.settimeout(self.seconds_left / (len(found) + 1 - number))
             try:

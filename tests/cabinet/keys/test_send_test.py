@@ -258,7 +258,7 @@ def _foreign_answers() -> dict[str, tuple[list[bytes], str]]:
         "the page of a proxy": ([page], "Something other than the API answers 502"),
         "a refusal with another status": ([other_code], "Something other than the API"),
         "deep JSON": ([no_json], "Something other than the API answers 200"),
-        "a redirect": ([elsewhere], "The address answers with a redirect 308"),
+        "a redirect": ([elsewhere], "Something other than the API answers 308"),
         "garbage": ([b"\x00\xffgarbage\r\n\r\n"], "The answer is not HTTP"),
         "nothing": ([], "The connection was closed before the answer was complete"),
         "too much": ([OK, b"\r\n", b"x" * 99_999], "The answer is too large for the"),
@@ -316,7 +316,7 @@ def test_an_address_that_cannot_be_reached_is_explained_to_operators(
         alice.save()
         operators = words_of(send(alice, key, key=server.api_key))
 
-    assert "The cabinet cannot connect to the API Connection refused" in visitors
+    assert "no complete answer from the API Connection refused." in visitors
     assert "some networks do not let a server reach its own public address" in visitors
     assert NOT_THE_KEY in visitors and SETTING not in visitors
     assert f"http://127.0.0.1:{port}/v1" in operators and SETTING in operators
@@ -328,7 +328,7 @@ def test_an_address_that_hangs_costs_a_bounded_time(alice, key, server, monkeypa
     with peer(hangs=True) as other, api_at(other.url):
         page = send(alice, key, key=server.api_key)
 
-    assert "The API did not answer in time" in words_of(page)
+    assert "No complete answer within 1 seconds." in words_of(page)
     assert len(wire_messages(page)) == 2
 
 

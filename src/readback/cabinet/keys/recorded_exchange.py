@@ -9,7 +9,6 @@ import time
 from collections.abc import Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import partial
 from http.client import HTTPException, HTTPResponse, IncompleteRead
 from socket import AF_UNIX
@@ -28,18 +27,6 @@ _PART_BYTES = 16_384
 _slots = Slots(MAX_AT_ONCE)
 
 
-class ExchangeFailure(StrEnum):
-    """Why there is no complete answer. The first three are stages of a connection."""
-
-    NAME = "name"  # the host name cannot be looked up
-    CONNECTION = "connection"  # no TCP connection
-    TLS = "tls"  # no handshake, or a certificate that is not trusted
-    SILENCE = "silence"  # no complete answer in time
-    CLOSED = "closed"  # the connection was closed before the answer was complete
-    NOT_HTTP = "not_http"
-    TOO_LARGE = "too_large"
-
-
 @dataclass
 class RecordedExchange:
     """What was sent and received; filled in while it happens."""
@@ -51,9 +38,8 @@ class RecordedExchange:
     response: HTTPResponse | None = None
     # The body without its transfer coding.
     body: bytes = b""
-    failure: ExchangeFailure | None = None
-    # What the operating system or OpenSSL says about the failure, in English.
-    reason: str = ""
+    # Why there is no complete answer, in English.
+    problem: str = ""
 
 
 def post(
@@ -66,8 +52,8 @@ def post(
     exchange = partial(_exchange, urlsplit(url), unix_socket, headers, body)
     try:
         return _slots.run(exchange, SECONDS + _GRACE_SECONDS)
-    except TimeoutError:  # what follows the look-up has a deadline of its own
-        return RecordedExchange(seconds=SECONDS, failure=ExchangeFailure.NAME)
+    except TimeoutError as error:  # the look-up of the name has no deadline of its own
+        return RecordedExchange(seconds=SECONDS, problem=_problem(error))
 
 
 def _exchange(
@@ -94,30 +80,24 @@ def _exchange(
                 if response.length:
                     raise IncompleteRead(b"", response.length)
         except (OSError, HTTPException, ValueError) as error:
-            if connection.stage == "answer":
-                exchange.failure = _failure_of_answer(error)
-            else:
-                exchange.failure = ExchangeFailure(connection.stage)
-                exchange.reason = _reason(error)
+            exchange.problem = _problem(error)
     exchange.sent = bytes(connection.sent)
     exchange.received = bytes(connection.received)
     exchange.seconds = time.monotonic() - begun
     return exchange
 
 
-def _failure_of_answer(error: Exception) -> ExchangeFailure:
+def _problem(error: Exception) -> str:
     match error:
         case AnswerTooLarge():
-            return ExchangeFailure.TOO_LARGE
+            return "The answer is too large for the API."
         case TimeoutError():
-            return ExchangeFailure.SILENCE
-        case OSError() | IncompleteRead():
-            return ExchangeFailure.CLOSED
+            return f"No complete answer within {SECONDS:g} seconds."
+        case ConnectionResetError() | IncompleteRead():
+            return "The connection was closed before the answer was complete."
+        case OSError():  # what the operating system or OpenSSL says about it
+            names = ("verify_message", "reason", "strerror")
+            said = filter(None, (getattr(error, name, "") for name in names))
+            return f"{next(said, error)}."
         case _:
-            return ExchangeFailure.NOT_HTTP
-
-
-def _reason(error: Exception) -> str:
-    """Return the shortest text that says what is wrong."""
-    names = ("verify_message", "reason", "strerror")
-    return next(filter(None, (getattr(error, name, "") for name in names)), str(error))
+            return "The answer is not HTTP."

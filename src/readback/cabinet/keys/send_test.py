@@ -50,7 +50,6 @@ class Outcome(StrEnum):
     UNCHANGED = "unchanged"
     CHANGED = "changed"
     REFUSED = "refused"
-    REDIRECTED = "redirected"
     FOREIGN = "foreign"  # a complete answer, but not the API's
     FAILED = "failed"  # no complete answer
 
@@ -102,7 +101,7 @@ class SentTest:
     @property
     def is_trouble(self) -> bool:
         """Whether the API was not reached, which is not because of the key."""
-        return self.outcome in (Outcome.REDIRECTED, Outcome.FOREIGN, Outcome.FAILED)
+        return self.outcome in (Outcome.FOREIGN, Outcome.FAILED)
 
     @property
     def milliseconds(self) -> int:
@@ -138,15 +137,14 @@ def _understood(exchange: RecordedExchange, key: str, text: str) -> SentTest:
     comparison = None
     if status == HTTPStatus.OK and isinstance(content, str):
         comparison = _compared(_utf8(text), _utf8(content))
-    if exchange.failure or not status:
+    if exchange.problem or not status:
         outcome = Outcome.FAILED
     elif refusal:
         outcome = Outcome.REFUSED
     elif comparison:
         outcome = Outcome.UNCHANGED if comparison.is_equal else Outcome.CHANGED
     else:
-        is_redirect = 300 <= status < 400
-        outcome = Outcome.REDIRECTED if is_redirect else Outcome.FOREIGN
+        outcome = Outcome.FOREIGN
     detail = response.getheader("X-Error-Detail", "") if response else ""
     sides = ("sent", exchange.sent), ("received", exchange.received)
     return SentTest(
