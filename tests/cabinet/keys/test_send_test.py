@@ -447,9 +447,8 @@ def test_the_test_is_not_taken_for_the_first_request_of_a_program(alice, key):
 
     refused(key, "invalid_model", 400, "x", user_agent="curl/8.5.0")
     entry(key, user_agent="Readback-cabinet/0.1.0")
-    assert (
-        "Connected, but the request was refused 400 invalid_model"
-        in words_of(visitor.get(path))
+    assert "Connected, but the request was refused 400 invalid_model" in words_of(
+        visitor.get(path)
     )
 
 

@@ -218,8 +218,11 @@ def test_deactivating_and_activating_an_account_is_logged(operator, alice):
 def test_operators_cannot_deactivate_themselves(operator):
     operator_account = User.objects.get(email=OPERATOR)
 
-    act(operator, "user", "deactivate", operator_account.pk)
+    fields = {"action": "deactivate", "_selected_action": str(operator_account.pk)}
+    asked = operator.send("/admin/cabinet/user/", fields)
+    operator.send("/admin/cabinet/user/", fields | {"confirmed": "yes"})
 
+    assert "There is nothing to do" in words_of(asked)
     assert operator.is_logged_in
 
 

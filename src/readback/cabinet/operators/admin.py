@@ -187,7 +187,9 @@ class AccountAdmin(ReadOnlyAdmin):
         }
         if request.method == "POST" and form.is_valid():
             with service_errors(form, "addresses"):
-                log = partial(self.log_addition, request, message="Invited")
+                log = partial(
+                    self.log_addition, request, message=gettext_noop("Invited")
+                )
                 results = invitations.invite_many(
                     form.cleaned_data["addresses"], also=log
                 )
@@ -301,6 +303,7 @@ def _count_requests(key: Key, condition: Q) -> str:
 @admin.register(LogEntry, site=operator_site)
 class AuditAdmin(ReadOnlyAdmin):
     list_display = ("action_time", "user", "kind", "object_repr", "change")
+    list_display_links = None  # a row says everything
     list_filter = (filters.DONE, filters.OBJECT)
     list_select_related = ("user", "content_type")
     search_fields = ("user__email", "object_repr")
