@@ -17,11 +17,10 @@ from readback.probe.service import between, instead
 from readback.probe.transport import opening
 
 PROBE = Path(catalogue.__file__).parents[1]
-# What argparse says by itself, and the parts of a latency.
+# What argparse says by itself, and by what failures are counted.
 OTHERS = {
     *("positional arguments", "options", "show this help message and exit"),
-    *("expected one argument", "connect", "tls", "answer", "total"),
-    *("address", "certificate", "BASE_URL", *_OPTIONS),
+    *("expected one argument", "address", "certificate", "BASE_URL", *_OPTIONS),
 }
 # These are the same in all languages.
 NAMES = {"DNS", "TCP", "TLS", "HTTP", "User-Agent", "curl"}
@@ -41,7 +40,7 @@ def literals() -> Iterator[tuple[str, bool]]:
 def said() -> set[str]:
     """Return the texts beside the findings that must be in the catalogue."""
     tables = {*_OPTIONS, *_UNITS, *EVIDENCE.values(), *between.OTHERS}
-    tables |= {between.OWN, *instead._CLOUDFLARE_STATUSES.values()}
+    tables |= {between.OWN, *instead._MEANINGS.values(), "cannot_reach_or_overloaded"}
     tables |= {words for _, words in opening._FAILURES.values()}
     titles = {step.title for step in (*STEPS, RUN_PROGRAMS)}
     people = {str(one) for one in Fixer if one}

@@ -93,11 +93,6 @@ ENVIRONMENT = kind_of(
         {"REQUESTS_CA_BUNDLE": "/no/such.pem"},
         by="you nobody",
     ),
-    _row(
-        "SSLKEYLOGFILE cannot be written, without TLS",
-        {"SSLKEYLOGFILE": "/no/such/folder/keys.log"},
-        by="you nobody",
-    ),
     _row("PYTHONIOENCODING is ASCII", {"PYTHONIOENCODING": "ascii"}, by=""),
     _row("LANG is C", {"LANG": "C", "LC_ALL": "C"}, by=""),
     _row("TERM is unset", {"TERM": ""}, by=""),

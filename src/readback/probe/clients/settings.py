@@ -17,6 +17,7 @@ from pathlib import Path
 from readback.probe.common.catalogue import diagnose, say
 from readback.probe.common.formatting import sanitize
 from readback.probe.common.results import Diagnosis, ProbeError
+from readback.probe.connection.stores import read_file, why_unusable
 from readback.probe.entered.base_url import BaseUrl, split
 from readback.probe.entered.key import Secret
 from readback.probe.transport.context import ProbeContext
@@ -24,7 +25,6 @@ from readback.probe.transport.context import ProbeContext
 BASE_URL = "OPENAI_BASE_URL"
 API_KEY = "OPENAI_API_KEY"
 _HEADERS = "OPENAI_CUSTOM_HEADERS"
-_MAX_FILE_BYTES = 1 << 20
 _NETRC_NAMES = (".netrc", "_netrc")
 _ASSIGNMENT = re.compile(r"""\s*(?:export\s+)?(\w+)\s*=\s*("[^"]*"|'[^']*'|[^\s#]*)""")
 # SSL_CERT_FILE and SSL_CERT_DIR are those of the step "TLS".
@@ -99,18 +99,6 @@ def _assignments(text: str) -> dict[str, str]:
     return {match[1]: match[2].strip("\"'") for match in found}
 
 
-def read_file(path: Path) -> str:
-    """Return the beginning of a text file, or "" if it cannot be read."""
-    try:
-        # A named pipe would block.
-        if not path.is_file():
-            return ""
-        with path.open("rb") as file:
-            return file.read(_MAX_FILE_BYTES).decode("utf-8", "replace")
-    except (OSError, ValueError):
-        return ""
-
-
 def _netrc(host: str) -> Iterator[Diagnosis]:
     home = Path(os.environ.get("HOME") or os.environ.get("USERPROFILE") or os.curdir)
     named = os.environ.get("NETRC")
@@ -135,11 +123,7 @@ def _certificates() -> Iterator[Diagnosis]:
         path = os.environ.get(variable, "")
         if not path or (variable == _CERTIFICATES[0] and os.path.isdir(path)):
             continue
-        reason = ""
-        if not os.path.exists(path):
-            reason = say("does_not_exist")
-        elif "-----BEGIN " not in read_file(Path(path)):
-            reason = say("contains_no_certificate")
+        reason = why_unusable(path)
         if reason:
             facts = {"variable": variable, "path": sanitize(path), "reason": reason}
             yield diagnose("clients.certificates", **facts)

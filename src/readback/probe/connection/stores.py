@@ -10,11 +10,10 @@ from __future__ import annotations
 import os
 import re
 import ssl
-import stat
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
-from errno import EPIPE
+from pathlib import Path
 
 import certifi
 
@@ -23,10 +22,11 @@ from readback.probe.common.formatting import sanitize
 from readback.probe.common.results import Fact, ProbeError
 from readback.probe.transport.handshake import new_context
 
-_FILE, _FOLDER, _KEY_LOG = "SSL_CERT_FILE", "SSL_CERT_DIR", "SSLKEYLOGFILE"
+_FILE, _FOLDER = "SSL_CERT_FILE", "SSL_CERT_DIR"
 # The name under which OpenSSL looks for a certificate in a directory.
 _HASHED = re.compile(r"[0-9a-f]{8}\.\d+")
-_NO_CERTIFICATE = ("NO_CERTIFICATE_OR_CRL_FOUND", "NO_START_LINE")
+_MAX_FILE_BYTES = 1 << 20
+_BEGIN = "-----BEGIN "
 
 
 class StoreKind(Enum):
@@ -56,29 +56,22 @@ def find() -> CertificateStores:
     There is always one, even if it contains no certificate.
     """
     stores = CertificateStores()
-    try:
-        _log_keys(new_context())
-    except OSError as error:
-        name = sanitize(os.environ[_KEY_LOG])
-        stores.trouble = _trouble(_KEY_LOG, name, _reason(error))
-    certifis = CertificateStore(StoreKind.CERTIFI, _new_context())
+    certifis = CertificateStore(StoreKind.CERTIFI, new_context())
     carried = [certifis] if _load_certifi(certifis.trust) else []
     if not is_named():
-        machine = _new_context()
+        machine = new_context()
         machine.load_default_certs()
         # Certificates in a directory are loaded only when they are needed.
-        folder = ssl.get_default_verify_paths().capath
-        stores.has_machine_store = machine.cert_store_stats()["x509"] > 0
-        with suppress(OSError):
-            stores.has_machine_store |= bool(folder) and _has_hashes(folder)
+        folder = ssl.get_default_verify_paths().capath or ""
+        has_loaded = machine.cert_store_stats()["x509"] > 0
+        stores.has_machine_store = has_loaded or _has_hashes(folder)
         stores.usable = [*carried, CertificateStore(StoreKind.MACHINE, machine)]
         return stores
-    chosen = CertificateStore(StoreKind.VARIABLE, _new_context())
-    try:
-        _load_variables(chosen.trust)
-        stores.usable = [chosen, *carried]
-    except ProbeError as error:
-        stores.usable, stores.trouble = carried or [chosen], error
+    chosen = CertificateStore(StoreKind.VARIABLE, new_context())
+    stores.trouble = _load_variables(chosen.trust)
+    stores.usable = [chosen, *carried]
+    if stores.trouble and carried:
+        stores.usable = carried
     # Tried last: if only this one trusts the server, the variable is the cause.
     stores.usable.append(CertificateStore(StoreKind.MACHINE, _machine()))
     return stores
@@ -86,7 +79,7 @@ def find() -> CertificateStores:
 
 def _machine() -> ssl.SSLContext:
     """Return a context with the store of this machine, whatever the variables say."""
-    trust = _new_context()
+    trust = new_context()
     paths = ssl.get_default_verify_paths()
     with suppress(OSError, ValueError):
         trust.load_verify_locations(paths.openssl_cafile)
@@ -97,10 +90,9 @@ def _machine() -> ssl.SSLContext:
 
 def together() -> ssl.SSLContext:
     """Return a context that trusts what any of the usable stores trusts."""
-    trust = _new_context()
+    trust = new_context()
     if is_named():
-        with suppress(ProbeError):
-            _load_variables(trust)
+        _load_variables(trust)
     else:
         trust.load_default_certs()
     _load_certifi(trust)
@@ -118,19 +110,10 @@ def is_named() -> bool:
     return bool(os.environ.get(_FILE) or os.environ.get(_FOLDER))
 
 
-def _new_context() -> ssl.SSLContext:
-    trust = new_context()
-    with suppress(OSError):
-        _log_keys(trust)
-    return trust
-
-
-def _log_keys(trust: ssl.SSLContext) -> None:
-    """Do what Python does with SSLKEYLOGFILE for every new connection."""
-    if name := os.environ.get(_KEY_LOG):
-        if os.path.exists(name) and stat.S_ISFIFO(os.stat(name).st_mode):
-            raise OSError(EPIPE, say("is_pipe"))  # Opening it could hang.
-        trust.keylog_filename = name
+def named() -> dict[str, Fact]:
+    """Return the variable that names a store, and what it names."""
+    variable = _FILE if os.environ.get(_FILE) else _FOLDER
+    return {"variable": variable, "path": sanitize(os.environ.get(variable, ""))}
 
 
 def _load_certifi(trust: ssl.SSLContext) -> bool:
@@ -142,49 +125,48 @@ def _load_certifi(trust: ssl.SSLContext) -> bool:
     return True
 
 
-def _load_variables(trust: ssl.SSLContext) -> None:
-    try:
-        if name := os.environ.get(_FILE, ""):
-            # Reading a pipe or a device could hang.
-            if not stat.S_ISREG(os.stat(name).st_mode):
-                raise _trouble(_FILE, name, say("is_not_file"))
-            trust.load_verify_locations(cafile=name)
-    except FileNotFoundError:
-        raise _trouble(_FILE, name, say("does_not_exist")) from None
-    except ssl.SSLError as error:
-        is_empty = error.reason in _NO_CERTIFICATE
-        empty = say("contains_no_certificate")
-        raise _trouble(_FILE, name, empty if is_empty else _reason(error)) from None
-    except (OSError, ValueError) as error:
-        raise _trouble(_FILE, name, _reason(error)) from None
-    if not (names := os.environ.get(_FOLDER)):
-        return
-    folders = [name for name in names.split(os.pathsep) if os.path.isdir(name)]
-    if not folders:
-        raise _trouble(_FOLDER, names, say("does_not_exist"))
-    try:
-        if not any(map(_has_hashes, folders)):
-            raise _trouble(_FOLDER, names, say("no_hashes"))
-    except OSError as error:
-        raise _trouble(_FOLDER, names, _reason(error)) from None
-    trust.load_verify_locations(capath=names)
+def _load_variables(trust: ssl.SSLContext) -> ProbeError | None:
+    """Load what the variables name; return what is wrong with it."""
+    for variable, option in ((_FILE, "cafile"), (_FOLDER, "capath")):
+        if not (name := os.environ.get(variable, "")):
+            continue
+        names = name.split(os.pathsep) if variable == _FOLDER else [name]
+        reasons = [why_unusable(one) for one in names]
+        reason = reasons[0] if all(reasons) else ""
+        try:
+            if not reason:
+                trust.load_verify_locations(**{option: name})  # type: ignore[arg-type]
+        except (OSError, ValueError):
+            reason = say("contains_no_certificate")
+        if reason:
+            facts = {"variable": variable, "path": sanitize(name), "reason": reason}
+            return ProbeError("tls.store", **facts)
+    return None
+
+
+def why_unusable(path: str) -> str:
+    """Return why programs find no certificate in a file or directory, or ""."""
+    if not os.path.exists(path):
+        return say("does_not_exist")
+    if os.path.isdir(path):
+        return "" if _has_hashes(path) else say("no_hashes")
+    is_readable = _BEGIN in read_file(Path(path))
+    return "" if is_readable else say("contains_no_certificate")
 
 
 def _has_hashes(folder: str) -> bool:
-    return any(_HASHED.fullmatch(name) for name in os.listdir(folder))
+    with suppress(OSError):
+        return any(_HASHED.fullmatch(name) for name in os.listdir(folder))
+    return False
 
 
-def _trouble(variable: str, path: str, reason: str) -> ProbeError:
-    facts = {"variable": variable, "path": sanitize(path), "reason": reason}
-    return ProbeError("tls.store", **facts)
-
-
-def named() -> dict[str, Fact]:
-    """Return the variable that names a store, and what it names."""
-    variable = _FILE if os.environ.get(_FILE) else _FOLDER
-    return {"variable": variable, "path": sanitize(os.environ.get(variable, ""))}
-
-
-def _reason(error: Exception) -> str:
-    reason = getattr(error, "reason", None) or getattr(error, "strerror", None)
-    return sanitize(str(reason or error)).replace("_", " ").lower()
+def read_file(path: Path) -> str:
+    """Return the beginning of a text file, or "" if it cannot be read."""
+    try:
+        # A named pipe would block.
+        if not path.is_file():
+            return ""
+        with path.open("rb") as file:
+            return file.read(_MAX_FILE_BYTES).decode("utf-8", "replace")
+    except (OSError, ValueError):
+        return ""

@@ -119,7 +119,7 @@ def send_text(
 
 def _completion(response: ProbeResponse) -> dict[str, Any]:
     """Parse a completion; the step “in between” compares its other fields."""
-    if found := instead.cut(response) or instead.error_in_success(response):
+    if found := instead.spoiled(response) or instead.error_in_success(response):
         raise found
     try:
         response.body.decode()

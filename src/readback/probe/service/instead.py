@@ -7,7 +7,6 @@ is told here, and no text leaves here unless it is safe to show.
 
 from __future__ import annotations
 
-import codecs
 import ipaddress
 import json
 import re
@@ -83,16 +82,11 @@ _NO_ROUTE = re.compile(
 )
 # Cloudflare numbers its errors: these mean that it cannot reach the service.
 _CLOUDFLARE_DOWN = re.compile(r"error(?: code:?)? (1016|1033|1101|1102)\b", re.I)
-_CLOUDFLARE_STATUSES = {
-    520: "invalid_response",
-    521: "is_down",
-    522: "does_not_accept",
-    523: "cannot_reach",
-    524: "took_too_long",
-    525: "tls_failed",
-    526: "service_not_trusted",
-    530: "cannot_reach_resolve",
-}
+# Cloudflare uses the statuses from 520 to 530 for what is behind it.
+_BEHIND_CLOUDFLARE = range(520, 531)
+_MEANINGS = {504: "behind_is_late", 524: "behind_is_late"} | dict.fromkeys(
+    (525, 526), "tls_failed"
+)
 # Where the JSON of gateways and frameworks has its message.
 _MESSAGES = (
     *("error.message", "error.reason", "error_description", "message", "Message"),
@@ -203,18 +197,13 @@ def _of_gateway(
     if is_maintenance and _MAINTENANCE.search(said):
         meaning = say("for_maintenance")
         return ProbeError("http.gateway", meaning=meaning, **_named(facts))
-    if name == "Cloudflare" and _CLOUDFLARE_DOWN.search(text):
-        meaning = say("cannot_reach_resolve")
-        return ProbeError("http.gateway", meaning=meaning, **facts)
-    meaning = say(_CLOUDFLARE_STATUSES.get(status, ""))
-    if meaning:
-        return ProbeError("http.gateway", meaning=meaning, **_named(facts))
     is_down = status in _GATEWAY_ERRORS or (name and status >= 500)
-    if not is_down or response.proxy:
+    if name == "Cloudflare" and _CLOUDFLARE_DOWN.search(text):
+        is_down = True
+    is_cloudflare = status in _BEHIND_CLOUDFLARE
+    if not is_cloudflare and (not is_down or response.proxy):
         return None
-    meaning = say("cannot_reach_or_overloaded")
-    if status == HTTPStatus.GATEWAY_TIMEOUT:
-        meaning = say("behind_is_late")
+    meaning = say(_MEANINGS.get(status, "cannot_reach_or_overloaded"))
     return ProbeError("http.gateway", meaning=meaning, **_named(facts))
 
 
@@ -318,50 +307,32 @@ def changed(response: ProbeResponse) -> ProbeError | None:
 
     Its own headers prove that it is from a Readback.
     """
-    content = response.json
     is_own = "X-Request-Id" in response.headers or "X-Error-Detail" in response.headers
-    if not is_own or isinstance(content, dict):
+    if not is_own or isinstance(response.json, dict):
         return None
-    if error := cut(response) or spoiled(response):
-        return error
-    if not response.body:
-        return ProbeError("http.spoiled", how=say("is_empty"))
     start = sanitize(response.body[:40].decode("utf-8", "replace"))
-    return ProbeError("http.spoiled", how=say("is_damaged", start=start))
-
-
-def cut(response: ProbeResponse) -> ProbeError | None:
-    """Return the error for a JSON object that ends early, although HTTP has its end."""
-    # A character whose bytes are cut in two is dropped: it is a part of the cut.
-    try:
-        text = codecs.getincrementaldecoder("utf-8-sig")().decode(response.body)
-        json.loads(text.lstrip() or "{}")
-    except json.JSONDecodeError as error:
-        # The end of the text, or a string or word that begins but does not end there.
-        is_open = error.msg.startswith("Unterminated") or error.pos >= len(text) - 5
-        if not (is_open and error.doc.startswith("{")):
-            return None
-    except (ValueError, RecursionError):  # Not UTF-8, or a number without an end.
-        return None
-    else:
-        return None
-    how = say("ends_in_json", count=len(response.body))
-    return ProbeError("http.spoiled", how=how)
+    how = say("is_damaged", start=start) if start else say("is_empty")
+    return spoiled(response) or ProbeError("http.spoiled", how=how)
 
 
 def spoiled(response: ProbeResponse) -> ProbeError | None:
-    """Return the error for a response that was made unreadable, if it was."""
+    """Return the error for JSON that something on the path has made unreadable."""
     coding = response.headers.get("Content-Encoding", "").strip().lower()
     if coding not in _DECODED:
         how = say("is_compressed", coding=sanitize(coding))
         return ProbeError("http.spoiled", how=how)
-    text = response.body.decode("utf-8-sig", "replace").lstrip()
+    text = response.body.decode("utf-8-sig", "replace").strip()
     if not text.startswith("{"):
         return None
     try:
         _, end = json.JSONDecoder().raw_decode(text)
-    except (ValueError, RecursionError):
+    except json.JSONDecodeError as error:
+        # The end of the text, or a string or word that begins but does not end there.
+        is_cut = error.msg.startswith("Unterminated") or error.pos >= len(text) - 5
+        how = say("ends_in_json", count=len(response.body))
+        return ProbeError("http.spoiled", how=how) if is_cut else None
+    except (ValueError, RecursionError):  # A number without an end, for example.
         return None
-    rest = len(text[end:].strip().encode())
+    rest = len(text[end:].encode())
     how = say("extra_bytes", count=rest)
     return ProbeError("http.spoiled", how=how) if rest else None

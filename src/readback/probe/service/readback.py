@@ -10,7 +10,7 @@ from http import HTTPStatus
 
 from readback.probe.common.catalogue import diagnose, say
 from readback.probe.common.formatting import format_duration, format_offset, sanitize
-from readback.probe.common.results import Diagnosis, Fact, ProbeError
+from readback.probe.common.results import Diagnosis, ProbeError
 from readback.probe.connection import proxies, stores
 from readback.probe.entered import address, base_url
 from readback.probe.service import answers, instead
@@ -92,8 +92,7 @@ def _address_json(context: ProbeContext, cabinet: str) -> dict[str, object]:
         needs_trust = target.is_encrypted and context.trusted is None
         trusted = stores.together() if needs_trust else None
         with context.new_client(route, trusted=trusted) as client:
-            context.cabinet = response = client.request(target.path)
-        context.cabinet_host = target.host
+            response = client.request(target.path)
     except ProbeError as error:
         if error.id.startswith("skipped."):
             raise
@@ -112,35 +111,18 @@ def _normalize(url: object) -> str:
 
 
 def check_latency(context: ProbeContext) -> Diagnosis:
-    timings = _measure(context)
-    totals = [one.total for one in timings]
-    phases = {
-        "connect": [one.connect for one in timings if one.connect is not None],
-        "tls": [one.tls for one in timings if one.tls is not None],
-        "answer": [one.answer for one in timings],
-        "total": totals,
-    }
-    rows = {
-        name: {"p50": percentile(all, 50), "max": max(all)}
-        for name, all in phases.items()
-        if all
-    }
-    numbers: dict[str, Fact] = {
-        name: {f"{one}_ms": round(s * 1000, 3) for one, s in figures.items()}
-        for name, figures in rows.items()
-    }
-    figures = ", ".join(
-        f"{say(name)} {format_duration(row['p50'])}" for name, row in rows.items()
-    )
+    totals = sorted(one.total for one in _measure(context))
+    median, fastest = percentile(totals, 50), totals[0]
     # The fastest echo says most about the connection; this machine may have held up
     # the others.
-    is_slow = min(totals) > _SLOW_SECONDS
     return diagnose(
-        "latency.slow" if is_slow else "latency.ok",
-        figure=format_duration(percentile(totals, 50)),
-        samples=len(timings),
-        figures=figures,
-        **numbers,
+        "latency.slow" if fastest > _SLOW_SECONDS else "latency.ok",
+        figure=format_duration(median),
+        samples=len(totals),
+        median=format_duration(median),
+        slowest=format_duration(totals[-1]),
+        median_ms=round(median * 1000, 3),
+        slowest_ms=round(totals[-1] * 1000, 3),
     )
 
 
@@ -167,16 +149,10 @@ def check_clock(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
     ahead = _seconds_ahead(context.responses)
     if ahead is None or abs(ahead) <= _MAX_OFFSET_SECONDS:
         return []
-    # The clock of the cabinet, on another machine, may tell which one is wrong.
-    cabinet = _seconds_ahead([context.cabinet]) if context.cabinet else None
-    which = ""
-    if cabinet is not None and abs(cabinet) <= _MAX_OFFSET_SECONDS:
-        which = say("cabinet_agrees")
     return diagnose(
         "clock.differs",
         offset=format_offset(abs(ahead)),
         direction=say("ahead_of") if ahead > 0 else say("behind"),
-        which=which,
         seconds=round(ahead),
     )
 

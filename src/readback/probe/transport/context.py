@@ -66,8 +66,6 @@ class ProbeContext:
     token_limit: str = "max_tokens"  # chat
     seen_ids: set[str] = field(default_factory=set)  # echo
     sent_texts: set[str] = field(default_factory=set)  # echo
-    cabinet: ProbeResponse | None = None  # cabinet
-    cabinet_host: str = ""  # cabinet
 
     failures: dict[str, ProbeError] = field(default_factory=dict)
     """What the steps that are still being repeated have failed with, by their ids."""
