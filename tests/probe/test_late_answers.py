@@ -3,30 +3,23 @@
 Each test holds back exactly the answers whose lateness could be taken for a loss.
 """
 
-import json
 import socket
 import time
 from collections.abc import Callable
-from email.message import Message
 
 import pytest
 
-from readback.contract import MODEL
-from readback.probe.common.results import ProbeError
 from readback.probe.connection import dns, tls
 from readback.probe.entered.base_url import BaseUrl
 from readback.probe.entered.key import Secret
 from readback.probe.report import ProbeReport
-from readback.probe.service import echo
 from readback.probe.service.endpoint import EventStream
 from readback.probe.transport import opening
 from readback.probe.transport.client import ProbeClient
 from readback.probe.transport.connecting import DeadlineSocket, Route
 from readback.probe.transport.context import ProbeContext
 from readback.probe.transport.exchanges import (
-    ProbeResponse,
     RequestBudget,
-    Timing,
 )
 from readback.probe.transport.handshake import Handshake
 from tests.probe.broken_servers import socket_server
@@ -34,83 +27,6 @@ from tests.probe.probing import found, probed
 from tests.probe.provider import MODEL as CHAT_MODEL
 from tests.probe.provider import provider
 from tests.probe.setups import ProbeInput, Resources
-
-# All requests of a run but those of the search for a size and of the step "latency".
-
-
-# The size that passes.
-
-
-class Network:
-    """Loses what is too large, and is late with some of the other answers."""
-
-    def __init__(self, limit: int, loses_requests: bool, late: set[int]) -> None:
-        self._limit = limit
-        self._loses_requests = loses_requests
-        self._late = late
-        self._halvings = 0
-        self.requests = 0
-
-    def answer(self, body: bytes, patience: float | None) -> ProbeResponse:
-        self.requests += 1
-        self._halvings += patience is not None
-        is_late = patience is not None and self._halvings in self._late
-        asked = json.loads(body)
-        text = asked["messages"][0]["content"]
-        headers, status = Message(), 200
-        message = {"role": "assistant", "content": text}
-        content: object = {
-            "id": str(self.requests),
-            "object": "chat.completion",
-            "choices": [{"message": message}],
-        }
-        if asked["model"] != MODEL:
-            headers["X-Error-Detail"], status = "not offered", 400
-            content = {"error": {"code": "invalid_model"}}
-        response = json.dumps(content, ensure_ascii=False).encode()
-        size = len(body if self._loses_requests else response)
-        if is_late or size > self._limit:
-            raise ProbeError("http.silent", timeout="10 s")
-        timing, size = Timing(0.01), len(response)
-        return ProbeResponse("", status, headers, response, timing, 11, 0.0, size)
-
-
-def search(network: Network) -> ProbeError:
-    """Return the finding of the step that looks for the size."""
-
-    class Client:
-        def __init__(self, patience: float | None = None) -> None:
-            self._patience = patience
-
-        def request(self, *_, body: bytes, **__) -> ProbeResponse:
-            return network.answer(body, self._patience)
-
-        def __enter__(self) -> "Client":
-            return self
-
-        def __exit__(self, *_) -> None:
-            pass
-
-    context = ProbeContext("http://127.0.0.1:1/v1", Secret("sk-echo-x"))
-    context.base_url = BaseUrl("http", "127.0.0.1", 1, "/v1")
-    context.key = context.secret
-    context.new_client = Client  # type: ignore[method-assign]
-    context.client = Client()  # type: ignore[assignment]
-    with pytest.raises(ProbeError) as caught:
-        find_limit(context)
-    return caught.value
-
-
-def find_limit(context: ProbeContext) -> None:
-    """Do what the runner does with the step of the largest text."""
-    try:
-        echo.check(context, echo.largest_text())
-    except ProbeError as lost:
-        echo.find_limit(context, lost)
-
-
-def outcome(error: ProbeError) -> tuple[str, object]:
-    return error.id, error.facts["what"]
 
 
 def _place(url: str) -> tuple[str, int]:
@@ -135,13 +51,10 @@ def test_the_time_to_connect_is_not_that_of_the_answer(
     monkeypatch.setattr(opening, "open_socket", open_late)
     url = BaseUrl("http", *_place(resources.readback.base_url), "/v1")
     budget = RequestBudget()
-    with ProbeClient(Route(url), None, 60.0, budget, set(), {}, patience=0.5) as client:
-        # Whether the answer is in time depends on the machine.
-        try:
-            client.request("/v1/probe")
-        except ProbeError as error:
-            assert error.id == "http.silent"
+    with ProbeClient(Route(url), None, 60.0, budget, set(), {}) as client:
+        response = client.request("/v1/probe")
     assert opened == [60.0]
+    assert response.seconds <= response.total - 0.6
 
 
 # What is in between.

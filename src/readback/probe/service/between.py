@@ -23,8 +23,6 @@ from readback.probe.service import answers
 from readback.probe.transport.context import UNKNOWN, Check, Explain, ProbeContext
 from readback.probe.transport.exchanges import ProbeResponse, outcome_of
 
-# What is in between may leave a program waiting; a patient request then tells.
-_BRIEFLY = 3.0
 OWN, OPENAI = "this_program", "the_openai_package"
 # Other programs and the headers by which they are known.
 OTHERS: dict[str, Mapping[str, str]] = {
@@ -78,32 +76,28 @@ def asking_as_others(check: Check) -> Explain:
     return ask
 
 
-def check_agents(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
+def check_agents(context: ProbeContext) -> list[Diagnosis]:
     """Ask for an unknown path, without the key, as other programs would."""
     if context.identity:
         return []  # An earlier step has asked already.
-    own = partial(_foreign_answers, context, [OWN], is_patient=True)
     foreign = _foreign_answers(context, OTHERS)
-    if foreign:
-        # It may be chance, or a limit of the rate: ask again, between own requests.
-        if own():
-            return []
-        foreign = _foreign_answers(context, foreign, is_patient=True)
-    if not foreign:
+    # It may be chance, or a limit of the rate: ask again, between own requests.
+    if not foreign or _foreign_answers(context, [OWN]):
         return []
-    if own():
+    foreign = _foreign_answers(context, foreign)
+    if not foreign or _foreign_answers(context, [OWN]):
         return []
     passed = [OWN, *(name for name in OTHERS if name not in foreign)]
-    return _blocked(passed, next(iter(foreign.values())))
+    return [_blocked(passed, next(iter(foreign.values())))]
 
 
-def _foreign_answers(
-    context: ProbeContext, programs: Iterable[str], *, is_patient: bool = False
-) -> dict[str, str]:
+def _foreign_answers(context: ProbeContext, programs: Iterable[str]) -> dict[str, str]:
     """Ask as these programs, side by side; return the answers not of the service."""
-    ask = partial(_foreign_answer, context, is_patient=is_patient)
     headers = {OWN: {}, **OTHERS}
-    calls = {name: BackgroundCall(partial(ask, headers[name])) for name in programs}
+    calls = {
+        name: BackgroundCall(partial(_foreign_answer, context, headers[name]))
+        for name in programs
+    }
     return {name: answer for name, call in calls.items() if (answer := call.result())}
 
 
@@ -118,20 +112,11 @@ def _shown(names: Iterable[str]) -> str:
     return listed(map(say, names))
 
 
-def _foreign_answer(
-    context: ProbeContext,
-    headers: Mapping[str, str],
-    *,
-    is_patient: bool = False,
-) -> str:
-    """Return how the request is answered if not by the service, else nothing.
-
-    On a busy machine the service may be late; only a patient request tells for sure.
-    """
-    path = f"{context.base_url.path}{UNKNOWN}"
-    patience = None if is_patient else _BRIEFLY
+def _foreign_answer(context: ProbeContext, headers: Mapping[str, str]) -> str:
+    """Return how the request is answered if not by the service, else nothing."""
     try:
-        with context.new_client(patience=patience) as client:
+        with context.new_client() as client:
+            path = f"{context.base_url.path}{UNKNOWN}"
             response = client.request(path, headers=headers)
     except ProbeError as error:
         if error.id.startswith("skipped."):

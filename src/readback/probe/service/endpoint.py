@@ -170,7 +170,7 @@ def check_completion(context: ProbeContext) -> Diagnosis:
         "chat.completed",
         usage=say("tokens", **used) if used else "",
         figure=response.figure,
-        milliseconds=round(response.timing.answer * 1000, 3),
+        milliseconds=round(response.seconds * 1000, 3),
         sent_to=context.key_sent_to,
         **used,
     )
@@ -187,7 +187,7 @@ def check_stream(context: ProbeContext) -> Diagnosis:
         raise ProbeError("stream.broken", detail=nothing)
     id = "stream.together" if stream.arrived_together else "stream.ok"
     first = stream.first_text or stream.moments[0]
-    total = response.timing.answer
+    total = response.seconds
     return diagnose(
         id if stream.is_done else "stream.unfinished",
         figure=format_duration(first),

@@ -16,7 +16,7 @@ from readback.probe.entered import address, base_url
 from readback.probe.service import answers, instead
 from readback.probe.service.echo import send_text
 from readback.probe.transport.context import MODELS, ProbeContext
-from readback.probe.transport.exchanges import ProbeResponse, Timing
+from readback.probe.transport.exchanges import ProbeResponse
 
 # What the service says about a header or a key that is not well-formed.
 _OF_FORM = re.compile(
@@ -111,7 +111,7 @@ def _normalize(url: object) -> str:
 
 
 def check_latency(context: ProbeContext) -> Diagnosis:
-    totals = sorted(one.total for one in _measure(context))
+    totals = sorted(_measure(context))
     median, fastest = percentile(totals, 50), totals[0]
     # The fastest echo says most about the connection; this machine may have held up
     # the others.
@@ -131,18 +131,18 @@ def percentile(values: Sequence[float], percent: int) -> float:
     return sorted(values)[math.ceil(len(values) * percent / 100) - 1]
 
 
-def _measure(context: ProbeContext) -> list[Timing]:
-    timings: list[Timing] = []
+def _measure(context: ProbeContext) -> list[float]:
+    found: list[float] = []
     deadline = time.monotonic() + _MEASURE_SECONDS
-    while len(timings) < SAMPLES and (not timings or time.monotonic() < deadline):
+    while len(found) < SAMPLES and (not found or time.monotonic() < deadline):
         try:
             with context.new_client() as client:
-                timings.append(send_text(context, _TIMED_TEXT, client).timing)
+                found.append(send_text(context, _TIMED_TEXT, client).total)
         except ProbeError as error:
-            if error.id.startswith("skipped.") and timings:
+            if error.id.startswith("skipped.") and found:
                 break  # Another step had to look more closely.
             raise
-    return timings
+    return found
 
 
 def check_clock(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
@@ -164,5 +164,5 @@ def _seconds_ahead(responses: Iterable[ProbeResponse]) -> float | None:
         # A cache may have kept it, with the date of that time.
         if one.date and "Age" not in one.headers:
             then = one.date.timestamp() + _ROUNDING_SECONDS
-            found.append(then - (one.received_at - one.timing.answer / 2))
+            found.append(then - (one.received_at - one.seconds / 2))
     return percentile(found, 50) if found else None

@@ -23,7 +23,7 @@ from readback.probe.common.results import ProbeError
 from readback.probe.entered.key import Secret
 from readback.probe.transport import exchanges, opening
 from readback.probe.transport.connecting import DeadlineSocket, Route
-from readback.probe.transport.exchanges import NotedRequest, ProbeResponse, Timing
+from readback.probe.transport.exchanges import NotedRequest, ProbeResponse
 from readback.probe.transport.handshake import Handshake, noting
 
 _MAX_BODY_BYTES = 1 << 20
@@ -67,16 +67,8 @@ class ProbeClient:
     budget: exchanges.RequestBudget
     key_destinations: set[str]
     identity: Mapping[str, str]
-    patience: float | None = None
-    """How long to wait for a response, once there is a connection."""
-    is_noted: bool = True
-    """Whether its failures count as those of the path."""
     _socket: socket.socket | None = field(default=None, init=False)
     _certificate: bytes = field(default=b"", init=False)
-
-    @property
-    def _answer_seconds(self) -> float:
-        return min(self.timeout, self.patience or self.timeout)
 
     def close(self) -> None:
         if self._socket is not None:
@@ -112,7 +104,7 @@ class ProbeClient:
         )
 
         def may_repeat() -> bool:
-            return self.is_noted and not on_part and self.budget.is_unsteady
+            return not on_part and self.budget.is_unsteady
 
         try:
             response = self._send_once(replace(asked), key, on_part)
@@ -130,27 +122,23 @@ class ProbeClient:
         self, noted: NotedRequest, key: Secret | None, on_part: OnPart | None
     ) -> ProbeResponse:
         self.budget.spend()
-        is_noted = self.is_noted
         try:
             return self._exchange(noted, key, on_part)
         except ProbeError as error:
             noted.error = error.id
-            # With little patience, a response may only be late.
-            is_noted &= not has_tag(error.id, "late") or self.patience is None
-            # What this machine lacks says nothing about the path.
-            is_noted &= not has_tag(error.id, "local")
             raise
         finally:
-            if is_noted:
+            # What this machine lacks says nothing about the path.
+            if not has_tag(noted.error, "local"):
                 self.budget.exchanges.append(noted)
 
     def _exchange(
         self, noted: NotedRequest, key: Secret | None, on_part: OnPart | None
     ) -> ProbeResponse:
-        timing = Timing()
-        sock = self._connected(timing, noted)
+        begun = time.monotonic()
+        sock = self._connected(noted)
         started = time.monotonic()
-        deadline = started + self._answer_seconds
+        deadline = started + self.timeout
         wire = DeadlineSocket(sock, deadline, notes_silence=on_part is not None)
         connection = self._send(wire, noted, key)
         try:
@@ -161,7 +149,7 @@ class ProbeClient:
             self.close()
             raise _head_error(error, self.route) from None
         content = self._body(response, wire, on_part)
-        timing.answer = time.monotonic() - started
+        ended = time.monotonic()
         if response.will_close:
             self.close()
         proxy = self.route.forwarder
@@ -170,10 +158,10 @@ class ProbeClient:
             response.status,
             response.headers,
             _decompress(response.headers.get("Content-Encoding"), content),
-            timing,
+            ended - started,
+            ended - begun,
             response.version,
             time.time(),
-            wire.received,
             proxy,
         )
         noted.answered(received)
@@ -188,12 +176,12 @@ class ProbeClient:
             raise ProbeError("tls.client_certificate")
         return received
 
-    def _connected(self, timing: Timing, noted: NotedRequest) -> socket.socket:
+    def _connected(self, noted: NotedRequest) -> socket.socket:
         """Return the open connection, or a new one if the other side has closed it."""
         if self._socket is not None and select.select([self._socket], [], [], 0)[0]:
             self.close()
         if self._socket is None:
-            self._socket = self._connect(timing, noted)
+            self._socket = self._connect(noted)
         else:
             noted.is_reused = True
         noted.peer, noted.certificate = (
@@ -202,14 +190,13 @@ class ProbeClient:
         )
         return self._socket
 
-    def _connect(self, timing: Timing, noted: NotedRequest) -> socket.socket:
-        target, started = self.route.target, time.monotonic()
+    def _connect(self, noted: NotedRequest) -> socket.socket:
+        target = self.route.target
         try:
             sock = opening.open_socket(self.route, self.timeout)
-            timing.connect = time.monotonic() - started
             if not target.is_encrypted:
                 return sock
-            noted.peer, started = exchanges.peer_address(sock), time.monotonic()
+            noted.peer = exchanges.peer_address(sock)
             assert self.trusted is not None
             seen = Handshake()
             try:
@@ -217,7 +204,6 @@ class ProbeClient:
                     sock = self.trusted.wrap_socket(sock, server_hostname=target.host)
             finally:
                 self._certificate = noted.certificate = b"".join(seen.chain[:1])
-            timing.tls = time.monotonic() - started
             return sock
         except OSError as error:
             noted.is_untrusted = isinstance(error, ssl.SSLCertVerificationError)
@@ -280,7 +266,7 @@ class ProbeClient:
     def _failed(self, id: str) -> ProbeError:
         """Close the connection and return the error for a response that is late."""
         self.close()
-        return ProbeError(id, timeout=f"{self._answer_seconds:g}")
+        return ProbeError(id, timeout=f"{self.timeout:g}")
 
 
 def _head_error(error: Exception, route: Route) -> ProbeError:

@@ -200,8 +200,6 @@ class DeadlineSocket(io.RawIOBase):
         self._socket = sock
         self._deadline = deadline
         self._notes_silence = notes_silence
-        self.received = 0
-        """The number of bytes so far, before encryption."""
         self.silent_until = time.monotonic()
         """The moment before which the last of these bytes had not yet arrived.
 
@@ -236,9 +234,7 @@ class DeadlineSocket(io.RawIOBase):
         if self._notes_silence:
             self._note_silence()
         self._limit()
-        count = self._socket.recv_into(buffer)
-        self.received += count
-        return count
+        return self._socket.recv_into(buffer)
 
     def close(self) -> None:
         """Leave the socket open: the client decides whether it is used again."""

@@ -104,16 +104,10 @@ class ProbeContext:
     def new_client(
         self,
         route: Route | None = None,
-        patience: float | None = None,
         trusted: ssl.SSLContext | None = None,
         identity: Mapping[str, str] | None = None,
-        is_noted: bool = True,
     ) -> ProbeClient:
-        """Return a client without an open connection.
-
-        With `patience`, it waits only this long for a response. On a busy machine a
-        response may be later, so a verdict needs a second request without it.
-        """
+        """Return a client without an open connection."""
         return ProbeClient(
             route or self.route,
             trusted or self.trusted,
@@ -121,8 +115,6 @@ class ProbeContext:
             self.budget,
             self.key_destinations,
             self.identity if identity is None else identity,
-            patience,
-            is_noted,
         )
 
     def ask(

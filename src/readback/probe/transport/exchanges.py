@@ -40,19 +40,6 @@ _META_CHARSET = re.compile(
 _REFUSED, _FAILED = 3, 4
 
 
-@dataclass
-class Timing:
-    """Seconds per phase of one request; `connect` is None on a reused connection."""
-
-    connect: float | None = None
-    tls: float | None = None
-    answer: float = 0.0
-
-    @property
-    def total(self) -> float:
-        return (self.connect or 0.0) + (self.tls or 0.0) + self.answer
-
-
 @dataclass(frozen=True)
 class ProbeResponse:
     url: str
@@ -60,19 +47,21 @@ class ProbeResponse:
     status: int
     headers: Message
     body: bytes
-    timing: Timing
+    seconds: float
+    """How long the answer took, on an open connection."""
+    total: float
+    """The same with the time to connect, if it was a new connection."""
     version: int
     """10 for HTTP/1.0, 11 for HTTP/1.1."""
     received_at: float
     """When the response was complete, by the clock of this machine."""
-    received_bytes: int
     proxy: Proxy | None = None
     """The proxy that forwarded the request, or answered it itself."""
 
     @property
     def figure(self) -> str:
         """How long the answer took, as it is shown."""
-        return format_duration(self.timing.answer)
+        return format_duration(self.seconds)
 
     @property
     def retry_after(self) -> str:
@@ -171,7 +160,7 @@ class NotedRequest:
         return self.badness >= _REFUSED
 
     def answered(self, response: ProbeResponse) -> None:
-        self.status, self.seconds = response.status, response.timing.total
+        self.status, self.seconds = response.status, response.total
         headers, content = response.headers, response.json
         # The names of the fields in JSON, or else the content type.
         self.form = headers.get_content_type()
