@@ -223,11 +223,6 @@ def test_a_letter_of_another_script_is_named(letter: str, script: str) -> None:
     assert f"{letter} ({script})" in found[0].sentence
 
 
-def test_an_invisible_character_is_named() -> None:
-    found, _ = address.check(f"{GOOD}\u200b\u202e")
-    assert "U+200B, U+202E" in found[0].sentence
-
-
 @pytest.mark.parametrize(
     "entered",
     [

@@ -19,7 +19,6 @@ from readback.probe.entered.base_url import (
     BaseUrl,
     as_ascii,
     ascii_host,
-    invisible_in,
     is_local,
     mixed_letter,
     remove_invisible,
@@ -97,19 +96,19 @@ def check(text: str, source: str = "") -> tuple[list[Diagnosis], BaseUrl]:
 
 def parse(text: str) -> tuple[BaseUrl, dict[str, str]]:
     """Return the base URL and its mistakes: a name of each, and how it is told."""
-    if any("\ud800" <= one <= "\udfff" for one in text):  # It could not be decoded.
-        raise unreadable(say("contains_bytes"))
-    if len(text) > _MAX_LENGTH:
-        raise unreadable(say("is_too_long", count=len(text)))
+    is_undecoded = any("\ud800" <= one <= "\udfff" for one in text)
+    if is_undecoded or len(text) > _MAX_LENGTH:
+        raise unreadable("bad_host")
     mistakes: dict[str, str] = {}
     for _ in range(_MAX_ROUNDS):
-        url, around = _extracted(text)
-        base_url, inside = _parts(url)
+        url = _extracted(text)
+        around = {} if url == text else {"around": say("something_around")}
+        base_url, inside = _parts(_with_scheme(url, around))
         mistakes = {**around, **inside, **mistakes}
-        if str(base_url) == text or str(base_url) == url and not inside:
-            break
+        if str(base_url) == url and not inside:
+            return base_url, mistakes
         text = str(base_url)
-    return base_url, mistakes
+    raise unreadable("bad_host")
 
 
 def has_key(text: str) -> bool:
@@ -123,50 +122,28 @@ def has_key(text: str) -> bool:
     return False
 
 
-def _extracted(text: str) -> tuple[str, dict[str, str]]:
-    """Return the only address in a text, with a scheme, and what was around it."""
-    mistakes = {}
-    plain = remove_invisible(text)
-    if plain != text:
-        characters = invisible_in(text)
-        mistakes["invisible"] = say("contains_invisible", characters=characters)
+def _extracted(text: str) -> str:
+    """Return the only address in a text, without what is around it."""
+    plain = as_ascii(remove_invisible(text))
     if inner := _ENCODED.search(plain):
         plain = unquote(inner[0])
-        mistakes["around"] = say("is_encoded")
-    latin = as_ascii(plain)
-    if latin != plain:
-        mistakes["written"] = say("is_unusual")
-    plain = latin
     if not _STARTS.search(plain):
         _refuse_other(plain.strip())
-    url = plain.replace("[.]", ".").replace("(.)", ".").replace("[:]", ":")
-    url = _ESCAPED_SPACE.sub("", url.strip()).replace("\\/", "/").replace("\\", "/")
-    if url != plain.strip():
-        mistakes["written"] = say("is_unusual")
-    url = _GAPS.sub("", url)
-    pieces = url.split()
+    plain = plain.replace("[.]", ".").replace("(.)", ".").replace("[:]", ":")
+    plain = _ESCAPED_SPACE.sub("", plain.strip()).replace("\\/", "/").replace("\\", "/")
+    plain = _GAPS.sub("", plain)
+    pieces = plain.split()
     if len(pieces) == 2 and _REST_OF_ADDRESS.fullmatch(pieces[1]):
-        url = "".join(pieces)
-        mistakes["around"] = say("contains_a_space")
-    found = {one.strip(_AROUND) for one in _URL.findall(url)}
+        plain = "".join(pieces)
+    found = {one.strip(_AROUND) for one in _URL.findall(plain)}
     if len(found) > 1:
-        many = say("contains_several", count=len(found))
-        raise unreadable(many)
+        raise unreadable("contains_several")
     if found:
-        one = _complete(found.pop())
-        if one != url:
-            mistakes.setdefault("around", say("something_around"))
-        url = one
-    else:
-        inner_text = url.strip(_AROUND)
-        if re.search(r"\s", inner_text):
-            raise unreadable(say("contains_spaces"))
-        if inner_text != url and not inner_text.startswith("["):
-            mistakes.setdefault("around", say("something_around"))
-        url = inner_text if not url.startswith("[") else url
-    if url != text and not mistakes:
-        mistakes["around"] = say("something_around")
-    return _with_scheme(url, mistakes), mistakes
+        return _complete(found.pop())
+    url = plain if plain.startswith("[") else plain.strip(_AROUND)
+    if re.search(r"\s", url):
+        raise unreadable("contains_spaces")
+    return url
 
 
 def _complete(url: str) -> str:
@@ -180,20 +157,16 @@ def _refuse_other(text: str) -> None:
     bare = text.strip(_AROUND)
     if KEY_LIKE.fullmatch(bare) or _LONG_WORD.fullmatch(bare) or has_key(text):
         raise ProbeError("address.is_key")
-    if scheme := _ANY_SCHEME.match(bare):
+    if _ANY_SCHEME.match(bare):
         if not _SCHEME.match(bare):
-            name = scheme[1] if len(scheme[1]) <= 10 else "?"
-            why = say("other_scheme", scheme=name)
-            raise unreadable(why)
+            raise unreadable("other_scheme")
         return
     if _PLACEHOLDER.search(text):
         raise ProbeError("address.placeholder")
-    if _EMAIL.fullmatch(bare):
-        raise unreadable(say("is_email"))
-    if _FILE_PATH.match(bare) and not _SCHEME.match(bare):
-        raise unreadable(say("is_path"))
-    if not re.search(r"[./:\[\\%]", bare) and bare.lower() != "localhost":
-        raise unreadable(say("is_word"))
+    is_path = _FILE_PATH.match(bare) and not _SCHEME.match(bare)
+    is_word = not re.search(r"[./:\[\\%]", bare) and bare.lower() != "localhost"
+    if is_path or is_word or _EMAIL.fullmatch(bare):
+        raise unreadable("is_word")
 
 
 def _with_scheme(url: str, mistakes: dict[str, str]) -> str:
@@ -205,7 +178,7 @@ def _with_scheme(url: str, mistakes: dict[str, str]) -> str:
         if whole.lower() != url.lower():
             host = rest.partition("/")[0]
             if not re.search(r"[.:\[]", host) and host.lower() != "localhost":
-                raise unreadable(say("bad_host"))
+                raise unreadable("bad_host")
             mistakes["scheme"] = say("bad_scheme")
         return whole
     if _ANY_SCHEME.match(url):
@@ -225,13 +198,13 @@ def _parts(url: str) -> tuple[BaseUrl, dict[str, str]]:
     mistakes = {}
     scheme, _, rest = url.partition("://")
     if scheme.lower() not in PORTS:
-        raise unreadable(say("bad_host"))
+        raise unreadable("bad_host")
     if _PLACEHOLDER.search(url):
         raise ProbeError("address.placeholder")
     # A password with one of these signs ends the host early.
     before, sign, after = rest.replace("#", "?").partition("?")
     if "@" in after and (":" in before or "." not in before):
-        raise unreadable(say("may_contain_password"))
+        raise unreadable("may_contain_password")
     rest = before
     if sign:
         mistakes["parameter"] = say("ends_with_parameter")
@@ -241,7 +214,7 @@ def _parts(url: str) -> tuple[BaseUrl, dict[str, str]]:
         mistakes["login"] = say("contains_login")
     # A password with a slash ends the host early, and its rest would be shown.
     if "@" in path and (":" in authority or "." not in authority):
-        raise unreadable(say("may_contain_password"))
+        raise unreadable("may_contain_password")
     host, port = split_authority(authority)
     if letter := mixed_letter(host):
         mistakes["letter"] = letter

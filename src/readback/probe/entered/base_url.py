@@ -80,8 +80,6 @@ _HOST_NAME = re.compile(
 )
 _IP_LITERAL = re.compile(r"[0-9a-f:.]+(%[\w.-]+)?", re.ASCII)
 _HOST_AND_PORT = re.compile(r"(?:\[([^\]]*)\]|([^:\[\]]*))(?::([^:]*))?", re.DOTALL)
-_TWO_PORTS = re.compile(r"[^:]*:\d+:\d+")
-_IPV6 = re.compile("[0-9a-f:.]+", re.IGNORECASE)
 # Scripts that have letters in common with Latin. Names in other scripts often contain
 # Latin letters.
 _SCRIPTS_LIKE_LATIN = frozenset(("Cyrillic", "Greek", "Armenian", "Cherokee"))
@@ -116,11 +114,11 @@ class BaseUrl:
 
 def unreadable(why: str) -> ProbeError:
     """Return the error for a text that leaves no address to test."""
-    return ProbeError("address.unreadable", why=why)
+    return ProbeError("address.unreadable", why=say(why))
 
 
 def _no_host() -> ProbeError:
-    return unreadable(say("bad_host"))
+    return unreadable("bad_host")
 
 
 def split(url: str) -> BaseUrl:
@@ -193,10 +191,6 @@ def split_authority(authority: str) -> tuple[str, int | None]:
     """Return host and port; raise `ProbeError` if they cannot be told apart."""
     match = _HOST_AND_PORT.fullmatch(authority)
     if match is None:
-        if _TWO_PORTS.fullmatch(authority):
-            raise unreadable(say("contains_two_ports"))
-        if _IPV6.fullmatch(authority):
-            raise unreadable(say("needs_brackets"))
         raise _no_host()
     literal, name, port = match.groups()
     if literal is not None and not (":" in literal and is_ip_address(literal)):
@@ -204,7 +198,7 @@ def split_authority(authority: str) -> tuple[str, int | None]:
     if not port:
         return literal or name, None
     if not re.fullmatch("[0-9]{1,5}", port) or not 0 < int(port) < 65536:
-        raise unreadable(say("bad_port"))
+        raise unreadable("bad_port")
     return literal or name, int(port)
 
 
