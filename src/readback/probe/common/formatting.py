@@ -42,12 +42,18 @@ _AFTER_NAME = re.compile(
     re.IGNORECASE,
 )
 _URL = re.compile("https?://", re.IGNORECASE)
+_FRAGMENT = re.compile("#.+")
 _UNITS = {"days": 86_400, "hours": 3_600, "minutes": 60}
 _PATTERNS = (
     # The login of a URL, then the values of its parameters and its fragment.
     (re.compile(r"(?<=://)[^\s/?#\"'<>]*@"), ""),
     (re.compile(r"(?<=[?&;])([\w.~%-]+=)[^\s&;#\"'<>]+"), rf"\1{HIDDEN}"),
-    (re.compile(r"(://[^\s#\"'<>]{0,2048}#)[^\s\"'<>]+"), rf"\1{HIDDEN}"),
+    # The whole rest of a URL is matched: a search for the # from each :// would take
+    # quadratic time.
+    (
+        re.compile(r"://[^\s\"'<>]+"),
+        lambda match: _FRAGMENT.sub(f"#{HIDDEN}", match[0]),
+    ),
     (re.compile(r"eyJ[\w-]{8,}(?:\.[\w-]+)*"), HIDDEN),
     # Some services repeat a key with most of it replaced by asterisks.
     # It begins where a word does: a long text would otherwise take quadratic time.
