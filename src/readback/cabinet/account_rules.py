@@ -14,6 +14,8 @@ from readback.config import Config
 
 # RFC 5321 §4.5.3.1.1: mail servers need not accept more before the @.
 _MAX_LOCAL_LENGTH = 64
+# RFC 1035 §2.3.4. The ASCII form is never shorter.
+_MAX_DOMAIN_LENGTH = 253
 # The address to register at the provider, so it must stay the same.
 CALLBACK_PATH = "accounts/oidc/callback/"
 
@@ -27,7 +29,8 @@ def normalise(email: str) -> str:
     local, at, domain = email.strip().lower().rpartition("@")
     if not domain.isascii():
         try:
-            ascii_form = domain.encode("idna")
+            # 64 KB would take a second.
+            ascii_form = domain[: _MAX_DOMAIN_LENGTH + 1].encode("idna")
             if ascii_form.decode("idna") != domain:
                 raise UnicodeError
         except UnicodeError:
