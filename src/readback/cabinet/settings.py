@@ -158,6 +158,9 @@ SESSION_COOKIE_AGE = 2 * 24 * 3600
 SESSION_ABSOLUTE_AGE = 14 * 24 * 3600
 # The largest form field is the text of a test; Django's default is 40 times larger.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 65_536
+# The largest form is a list of 50 rows for operators. Django's time for the parts of a
+# multipart form grows faster than their number.
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 200
 
 # Accounts: people log in with their e-mail address, which must be confirmed
 
