@@ -4,7 +4,7 @@ Each row is a place that a stranger, a person, an operator's file or a server's 
 can reach. It runs the real code in this process, without a server or a database.
 Whether that accepts or refuses the text does not matter. `test_worst_case_work.py`
 counts the work. Most limits here are smaller than the real ones, so that counting takes
-less than a minute: a quarter of a form is enough to see a square.
+less time: a quarter of a form is enough to see a square.
 
 Not here is what a limit of ours bounds: TOML with many dotted names (16 KiB, 0.14 s, an
 operator's file) and CBOR of a passkey (48 KiB, 0.07 s), whose parsers take more than
@@ -189,7 +189,6 @@ def _requests() -> Iterator[WorstCase]:
     yield from _rows("form", _post, _FORM, *urlencoded)
     part = '--b\r\nContent-Disposition: form-data; name="a"\r\n\r\n\r\n'
     multipart = ("--b\r\n", part, "-", "\r\n", "\r\n--", "a")
-    # After its largest number of fields, Django stops.
     yield from _rows("multipart form", _post_parts, _FORM, *multipart)
     head = {"before": "GET / HTTP/1.1\r\na: ", "after": "\r\n\r\n"}
     lines = ("a", " ", "\r\na: b", "\r\n ", ":", ",")
