@@ -30,6 +30,11 @@ def _worker() -> Worker:
     return Worker()
 
 
+def key() -> bytes:
+    """Return the key of all requests, another one in each process."""
+    return _worker().key.encode()
+
+
 def send(pieces: list[bytes]) -> None:
     """Send one request in packets, and let the API do everything that it causes."""
     worker = _worker()
@@ -66,7 +71,7 @@ def request(
     return (
         b"%b %b HTTP/1.1\r\nHost: 127.0.0.1:8000\r\nAuthorization: Bearer %b\r\n"
         b"Content-Type: application/json\r\n%b%b\r\n%b"
-    ) % (method, target, _worker().key.encode(), fields, framing, body)
+    ) % (method, target, key(), fields, framing, body)
 
 
 def repeated(unit: bytes, size: int, separator: bytes = b"") -> bytes:

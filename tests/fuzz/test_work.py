@@ -1,0 +1,16 @@
+"""What the fuzzer takes for too much work is counted as the process would do it."""
+
+import pytest
+
+from readback.contract import MAX_BODY_BYTES
+from tests.fuzz import work
+from tests.support import instructions
+from tests.support.worst_cases_api import BODIES, MOST_PER_REQUEST, request
+
+
+def test_a_request_with_an_accepted_key_is_counted_in_full() -> None:
+    if reason := instructions.why_not():
+        pytest.skip(reason)
+    raw = request(BODIES["numbers"](MAX_BODY_BYTES))
+
+    assert MOST_PER_REQUEST / 2 < work.count(raw) <= MOST_PER_REQUEST
