@@ -32,7 +32,6 @@ the entries, because a claim begins with the turn: A leaves out steps 1 to 3.
 import random
 import threading
 import time
-from collections import defaultdict
 
 from readback.api.shared.rates import NOBODY, RATE_NUMBERS, SLOTS, Rates
 from readback.contract import (
@@ -69,6 +68,23 @@ _MAX_RESERVED = 256
 _ELSEWHERE_SECONDS = 60.0
 
 
+class _Share:
+    """What one worker has of a slot.
+
+    Except for the numbers it has claimed, it is valid while nobody else uses the slot;
+    then `_catch_up` reads it again.
+    """
+
+    __slots__ = ("full_at", "last", "next", "taken", "taken_by_others", "used_up")
+
+    def __init__(self) -> None:
+        # When the bucket is full, and the intervals that its requests have taken.
+        self.full_at = self.taken = self.taken_by_others = 0.0
+        # The next number of the block, and the last one. After that, how many blocks
+        # have been used up in a row.
+        self.next = self.last = self.used_up = 0
+
+
 class Limiter(Rates):
     """The rate of each key, and the `created` of each of its answers."""
 
@@ -89,13 +105,8 @@ class Limiter(Rates):
         self._run_ends = views[_RUN_ENDS].cast("q")
         self._entries = views[_OWN_NUMBERS].cast("q")
         self._mine = self._entries[worker:]
-        # Of this worker alone, by slot: what the others have taken of the rate, and the
-        # next number of its block. Both are valid while nobody else has used the slot;
-        # see `_catch_up`. And how many blocks it has used up in a row. Only keys that
-        # exist get this far.
-        self._taken_by_others: dict[int, float] = {}
-        self._next: defaultdict[int, int] = defaultdict(int)
-        self._used_up: defaultdict[int, int] = defaultdict(int)
+        # By slot. Only keys that exist get this far.
+        self._shares: dict[int, _Share] = {}
         # From what lead over the clock on a block may have one number, then two.
         self._blocks_from = 8 * self._entries_per_slot
         # Nobody else uses this lock. Releasing and then taking it is a full memory
@@ -107,51 +118,58 @@ class Limiter(Rates):
     def admit(self, slot: int, now: float) -> int:
         """Count one request and return its `created`; 0 if it is beyond the rate."""
         # The code of `take` and `number`, without the calls: most requests pass here.
-        own = self._own_taken[slot]
         if self._used_by[slot] == self._worker:
-            taken = own + self._taken_by_others[slot]
+            share = self._shares[slot]
         else:
-            taken = self._catch_up(slot)
-        full_at = self._start[slot] + taken
+            share = self._catch_up(slot)
+        full_at = share.full_at
         if full_at < now:
-            self._start[slot] = now - taken
+            self._start[slot] = now - share.taken - share.taken_by_others
             full_at = now
-        if full_at - now > self._allowance:
+        elif full_at - now > self._allowance:
             return 0
-        self._own_taken[slot] = own + self._interval
+        share.full_at = full_at + self._interval
+        self._own_taken[slot] = share.taken = share.taken + self._interval
         if now >= self._second_ends:
             self._begin_second(now)
-        number = self._next[slot]
+        number = share.next
+        if number > share.last:
+            return self._claim(slot, share)
         created = number & _SECONDS
-        if number > self._mine[slot] or not self._second <= created <= self._latest:
-            return self._claim(slot)
-        self._next[slot] = number + 1
+        if not self._second <= created <= self._latest:
+            return self._claim(slot, share)
+        share.next = number + 1
         return created
 
     def number(self, slot: int, now: float) -> int:
         """Return the `created` of an answer whose request was counted before."""
-        if self._used_by[slot] != self._worker:
-            self._catch_up(slot)
+        share = self._catch_up(slot)
         if now >= self._second_ends:
             self._begin_second(now)
-        number = self._next[slot]
+        number = share.next
         created = number & _SECONDS
-        if number > self._mine[slot] or not self._second <= created <= self._latest:
-            return self._claim(slot)
-        self._next[slot] = number + 1
+        if number > share.last or not self._second <= created <= self._latest:
+            return self._claim(slot, share)
+        share.next = number + 1
         return created
 
-    def _catch_up(self, slot: int) -> float:
-        """Find out what other workers have done; return what all have taken.
+    def _catch_up(self, slot: int) -> _Share:
+        """Find out what other workers have done.
 
         If they are far ahead, or have begun again, the rest of a block comes too late.
         """
+        share = self._shares.get(slot)
+        if share is None:
+            share = self._shares[slot] = _Share()
         self._used_by[slot] = self._worker
         taken = self._sum(slot)
-        self._taken_by_others[slot] = taken - self._own_taken[slot]
-        if self.last(slot) - self._next[slot] > _FAR_AHEAD:
-            self._next[slot] = 0
-        return taken
+        share.full_at = self._start[slot] + taken
+        share.taken = self._own_taken[slot]
+        share.taken_by_others = taken - share.taken
+        share.last = self._mine[slot]
+        if self.last(slot) - share.next > _FAR_AHEAD:
+            share.next = 0
+        return share
 
     def last(self, slot: int) -> int:
         """Return the highest number that a worker of this host has claimed."""
@@ -185,8 +203,9 @@ class Limiter(Rates):
             return
         if reserved:
             self._elsewhere_until[slot] = now + _ELSEWHERE_SECONDS
-        self._mine[slot] = highest = max(last, self.last(slot))
-        self._next[slot] = highest + 1  # nothing is left of its block
+        share = self._catch_up(slot)
+        self._mine[slot] = share.last = max(last, self.last(slot))
+        share.next = share.last + 1  # nothing is left of its block
         self._barrier()
         # Whoever has the turn must read all entries again.
         self._turn[slot] = NOBODY
@@ -203,12 +222,12 @@ class Limiter(Rates):
         self._second_ends = now + 1 - (wall - second)
         self._latest = second + CREATED_LEAD_SECONDS
 
-    def _claim(self, slot: int) -> int:
+    def _claim(self, slot: int, share: _Share) -> int:
         """Return the first `created` of a new block; see the top of this file."""
         attempt = 0
         while True:
             if self._turn[slot] == self._worker:
-                first = self._mine[slot] + 1
+                first = share.last + 1
             else:
                 self._turn[slot] = self._worker  # 1
                 self._barrier()  # 2
@@ -216,13 +235,15 @@ class Limiter(Rates):
             lead = (first & _SECONDS) - self._second
             if not 0 <= lead <= CREATED_LEAD_SECONDS:
                 first = self._instead_of(slot, first)
+            last = first
             # A key that is not far ahead of the clock gets one number at a time.
-            size = self._block_size(slot, lead) if lead >= self._blocks_from else 1
-            self._mine[slot] = first + size - 1  # 4
+            if lead >= self._blocks_from:
+                last += self._block_size(slot, share, lead) - 1
+            self._mine[slot] = share.last = last  # 4
             self._lock.release()  # 5
             self._lock.acquire()
             if self._turn[slot] == self._worker:  # 6
-                self._next[slot] = first + 1
+                share.next = first + 1
                 return first & _SECONDS
             # Wait up to a microsecond at first: workers that retry in step would take
             # the turn from each other again and again.
@@ -234,14 +255,13 @@ class Limiter(Rates):
         self._lock.release()
         self._lock.acquire()
 
-    def _block_size(self, slot: int, lead: int) -> int:
+    def _block_size(self, slot: int, share: _Share, lead: int) -> int:
         """Return how many numbers to claim if the key is far ahead of the clock.
 
         All blocks of a key together have less than a sixteenth of its lead.
         """
-        is_used_up = self._next[slot] == self._mine[slot] + 1
-        used_up = self._used_up[slot] + 1 if is_used_up else 0
-        self._used_up[slot] = min(used_up, _GROWS_AFTER + _MAX_BLOCK)
+        used_up = share.used_up + 1 if share.next == share.last + 1 else 0
+        share.used_up = min(used_up, _GROWS_AFTER + _MAX_BLOCK)
         if self._elsewhere_until[slot] > self._second_ends:
             return 1  # the rest of a block would be skipped again and again
         longest = min(lead // self._blocks_from, CREATED_LEAD_SECONDS - lead)
