@@ -95,6 +95,7 @@ def _is_ipv4(text: str) -> bool:
         return False
 
 
+@lru_cache(4096)
 def _parse(text: str) -> IPv4Address | IPv6Address:
     """Return an address; an IPv4 address that is mapped to IPv6 is IPv4."""
     ip = ip_address(text)

@@ -30,6 +30,7 @@ KEY_LIKE = re.compile(
     rf"(?:(?<![A-Za-z0-9])sk-|{PREFIX})[\w-]{{6,}}|AIza[\w-]{{30,}}", re.ASCII
 )
 _HIDDEN = "[key]"
+_NOTHING_HASHED = sha256()
 
 
 def mint() -> str:
@@ -54,7 +55,11 @@ def why_invalid(key: bytes) -> str | None:
 
 def digest(key: bytes) -> bytes:
     """Return what is stored of a key: a fast hash is enough for 190 random bits."""
-    return sha256(key).digest()
+    # Every request with a key needs this. A copy takes two thirds of the time of a new
+    # object, for which OpenSSL looks up the algorithm.
+    hashing = _NOTHING_HASHED.copy()
+    hashing.update(key)
+    return hashing.digest()
 
 
 def contains_key(data: bytes) -> bool:

@@ -26,7 +26,6 @@ from readback.logs import describe_error
 log = logging.getLogger(__name__)
 
 HOST = "127.0.0.1"
-MAX_BODY = 1024 * 1024
 GREETING = b"hello\n"
 NO_TUNNEL = b"HTTP/1.1 501 Not Implemented\r\nContent-Length: 0\r\n\r\n"
 PATIENT = Limits(
@@ -34,7 +33,7 @@ PATIENT = Limits(
     connections_per_address=0,
     head_bytes=16_384,
     head_fields=100,
-    dropped_body_bytes=32_768,
+    body_bytes=1024 * 1024,
     head_seconds=10,
     body_seconds=10,
     idle_seconds=60,
@@ -95,7 +94,6 @@ class Echo:
 class EchoExchange:
     """One request, or several with the same head."""
 
-    max_body = MAX_BODY
     address = ""
     is_refusal = False
 

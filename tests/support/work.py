@@ -135,8 +135,8 @@ class Worker:
     def kept_of_heads(self) -> list[bytes]:
         """Return all bytes that are kept of heads."""
         heads = self.registry.heads
-        kinds = [*heads._accepted.by_skeleton.values()]
-        kinds += heads._others.by_skeleton.values()
+        kinds = [*heads.accepted.by_skeleton.values()]
+        kinds += heads.others.by_skeleton.values()
         return [line for kind in kinds for line in (*kind.lines, *kind.skeleton)]
 
     def settle(self) -> None:

@@ -307,7 +307,7 @@ def limits(config: Config) -> Limits:
         connections_per_address=per_address,
         head_bytes=MAX_HEAD_BYTES,
         head_fields=MAX_HEAD_FIELDS,
-        dropped_body_bytes=MAX_BODY_BYTES,
+        body_bytes=MAX_BODY_BYTES,
         head_seconds=config.head_timeout,
         body_seconds=config.body_timeout,
         idle_seconds=config.idle_timeout,

@@ -24,10 +24,12 @@ from readback.contract import (
     ROLE,
 )
 
+_Content = Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_CONTENT_BYTES)]
+
 
 class _Message(msgspec.Struct, forbid_unknown_fields=True):
     role: Literal[ROLE]  # type: ignore[valid-type]
-    content: Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_CONTENT_BYTES)]
+    content: _Content
 
 
 class _Request(msgspec.Struct, forbid_unknown_fields=True):
@@ -47,7 +49,7 @@ class _RawRequest(msgspec.Struct):
 
 _decode = msgspec.json.Decoder(_Request).decode
 _decode_raw = msgspec.json.Decoder(_RawRequest).decode
-_decode_text = msgspec.json.Decoder(str).decode
+_decode_text = msgspec.json.Decoder(_Content).decode
 # msgspec raises RecursionError on deep nesting, and UnicodeDecodeError is not its own.
 _DECODING_ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 _REQUIRED_NAMES = len(REQUIRED_FIELDS) + len(MESSAGE_FIELDS)
@@ -97,7 +99,8 @@ class Chat(Exchange):
 
     def answer_known(self, data: bytes, start: int) -> bytes | None:
         # The text is between what precedes and follows it in most bodies of the client.
-        begin, end = start + self._opening_size, len(data) - self._closing_size
+        length = len(data)
+        begin, end = start + self._opening_size, length - self._closing_size
         if data[start:begin] != self._opening or data[end:] != self._closing:
             return self._answer_again(data, start)
         text, size = data[begin - 1 : end + 1], end - begin
@@ -108,7 +111,7 @@ class Chat(Exchange):
                 return self._answer_again(data, start)
             if BACKSLASH in text:
                 size = len(content.encode())
-        if not 0 < size <= MAX_CONTENT_BYTES:
+        if size > MAX_CONTENT_BYTES:
             return self._answer_again(data, start)
         record = self._record
         if not record.accepted:
@@ -116,15 +119,14 @@ class Chat(Exchange):
         record.used_at = now = monotonic()
         created = self._limiter.admit(record.slot, now)
         if not created:
-            return self.refuse_rate(len(data) - start)
+            return self.refuse_rate(length - start)
         answer = self._replies.completion(text, size, created)
         # The code of `_count_success`, without the call.
         tally = self._succeeded
-        if tally is None or not tally.open:
+        if not tally.open:
             tally = self._open_success()
         tally.requests += 1
-        tally.request_bytes = len(data) - start
-        tally.answer_bytes = len(answer)
+        tally.request_bytes, tally.answer_bytes = length - start, len(answer)
         return answer
 
     def _read(self, body: bytes) -> str | Explanation:

@@ -8,11 +8,10 @@ import json
 import logging
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
 from time import monotonic
 
 from readback import logs
-from readback.api.data.journal import EventFields, Journal, Tally
+from readback.api.data.journal import Event, EventFields, Journal, Tally
 from readback.api.data.keyring import Record
 from readback.api.endpoints.refusal import Explanation, Finding, explain
 from readback.api.endpoints.replies import Replies
@@ -20,12 +19,14 @@ from readback.api.endpoints.request_info import RequestInfo
 from readback.api.http.refused import REQUEST_TOO_LARGE
 from readback.api.shared.created import Limiter
 from readback.client_address import shorten
-from readback.contract import MAX_BODY_BYTES, MODEL_LIST, REFUSALS
+from readback.contract import MODEL_LIST, REFUSALS
 from readback.differences import BODY_TOO_LARGE
 
 log = logging.getLogger("readback.api")
 
-_shorten = lru_cache(1024)(shorten)
+# In place of a tally that has not been opened yet.
+_NO_TALLY = Tally(Event(b"", "", 0, "", "", "", ""))
+_NO_TALLY.open = False
 _MODELS = json.dumps(MODEL_LIST, separators=(",", ":")).encode()
 
 
@@ -44,11 +45,9 @@ class Exchange:
     # fmt: off
     __slots__ = (
         "_journal", "_limiter", "_record", "_refused", "_refused_body", "_replies",
-        "_succeeded", "address", "info",
+        "_succeeded", "address", "forwarded", "info", "is_refusal",
     )
     # fmt: on
-    max_body = MAX_BODY_BYTES
-    is_refusal = False
 
     def __init__(
         self, services: Services, record: Record, info: RequestInfo, address: str
@@ -58,10 +57,11 @@ class Exchange:
         self._journal = services.journal
         self._record = record
         self.info = info
-        self.address = address
+        self.address, self.is_refusal = address, False
+        # The value of X-Forwarded-For that the address was read from, if any.
+        self.forwarded = b""
         # Where the last success and the last refusal are counted.
-        self._succeeded: Tally | None = None
-        self._refused: Tally | None = None
+        self._succeeded = self._refused = _NO_TALLY
         # The hash of the last body that was refused, and why: clients retry the same
         # body. Nothing else of it is kept. The hash is 64 bits and keyed.
         self._refused_body: tuple[int, Explanation] | None = None
@@ -88,8 +88,8 @@ class Exchange:
 
     def move(self, address: str) -> None:
         """Count the next requests for a client at another address."""
-        self.address = address
-        self._succeeded = self._refused = None
+        self.address, self.forwarded = address, b""
+        self._succeeded = self._refused = _NO_TALLY
 
     def refuse_rate(self, size: int) -> bytes:
         wait = self._limiter.retry_after(self._record.slot)
@@ -111,8 +111,8 @@ class Exchange:
         answer = self._replies.refusal(code, detail, retry_after, explained)
         detail = detail or REFUSALS[code].sentence
         tally = self._refused
-        same = tally and (tally.event.code, tally.event.detail) == (code, detail)
-        if tally is None or not same or not tally.open:
+        same = (tally.event.code, tally.event.detail) == (code, detail)
+        if not same or not tally.open:
             event = self._event(code, detail, differences)
             tally = self._refused = self._journal.open(event)
         tally.count(size, len(answer))
@@ -128,7 +128,7 @@ class Exchange:
 
     def _count_success(self, answer: bytes, size: int) -> bytes:
         tally = self._succeeded
-        if tally is None or not tally.open:
+        if not tally.open:
             tally = self._open_success()
         tally.requests += 1
         tally.request_bytes = size
@@ -171,6 +171,6 @@ def journal_event(
     differences: str,
 ) -> EventFields:
     status = REFUSALS[code].status.value if code else 200
-    sender = _shorten(address)
+    sender = shorten(address)
     agent = info.user_agent
     return digest, info.endpoint, status, code, detail, agent, sender, differences

@@ -66,7 +66,7 @@ def describe(head: Head, trusted_proxies: int) -> RequestInfo:
         media_type_detail=explain_media_type(head),
         user_agent=user_agent,
         asks_to_explain=_prefers(head, b"explain"),
-        forwarded_address=forwarded(
+        forwarded_address=read_forwarded(
             b",".join(head.all(b"x-forwarded-for")), trusted_proxies
         ),
     )
@@ -133,6 +133,6 @@ def _prefers(head: Head, preference: bytes) -> bool:
     return False
 
 
-def forwarded(value: bytes, trusted_proxies: int) -> str | None:
+def read_forwarded(value: bytes, trusted_proxies: int) -> str | None:
     """Return the client's address in an X-Forwarded-For; None if it has none."""
     return forwarded_address(value.decode("ascii", "replace").strip(), trusted_proxies)

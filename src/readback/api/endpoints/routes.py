@@ -6,8 +6,7 @@ contract: path and method, key, rate. Nothing here decodes a body.
 
 import asyncio
 import time
-from functools import lru_cache, partial
-from hashlib import sha256
+from functools import partial
 from typing import NamedTuple
 
 from readback import keys
@@ -28,21 +27,18 @@ from readback.api.endpoints.request_info import (
     RequestInfo,
     describe,
     endpoint_of,
+    read_forwarded,
 )
-from readback.api.endpoints.request_info import forwarded as client_of
 from readback.api.http.handler import Outcome, RequestOrigin
 from readback.api.http.head import Head
 from readback.api.http.refused import MALFORMED_REQUEST
 from readback.api.shared.rates import Rates
 from readback.client_address import network
-from readback.contract import CHAT, MAX_BODY_BYTES, MODELS, OTHER
+from readback.contract import CHAT, MODELS, OTHER
 from readback.processes.shared_counters import WorkerCounters
 
 # Retry-After when the database cannot be asked or there are too many connections.
 RETRY_SECONDS = 2
-# Values of X-Forwarded-For whose address is remembered.
-_ADDRESSES_KEPT = 4096
-
 # Kinds of heads that one key is used with; most keys belong to one program.
 _MAX_EXCHANGES = 4
 _EXCHANGES: dict[str, type[Exchange]] = {MODELS: ModelList, CHAT: Chat}
@@ -85,9 +81,6 @@ class Api:
         self._failures = failures
         self._counters = counters
         self._trusted_proxies = trusted_proxies
-        self._forwarded = lru_cache(_ADDRESSES_KEPT)(
-            partial(client_of, trusted_proxies=trusted_proxies)
-        )
         self._unmatched = unmatched
 
     read_fields = READ_FIELDS
@@ -101,18 +94,33 @@ class Api:
     def find(
         self, info: RequestInfo, key: bytes, forwarded: bytes, origin: RequestOrigin
     ) -> "Exchange | RefusedClient | None":
-        digest = sha256(key).digest()
-        record = self._keyring.find(digest)
-        # `heads.py` cuts out no long value, so that it may be remembered.
-        address = self._forwarded(forwarded) if forwarded else info.forwarded_address
-        if address is None:
-            address = origin.address
+        digest = keys.digest(key)
+        find = self._keyring.find
+        record = find(digest)
+        if record is not None:
+            exchange: Exchange | None = record.exchanges.get(info)
+            # Most clients stay where they are.
+            if exchange is not None and (
+                exchange.forwarded == forwarded
+                if forwarded
+                else exchange.address == origin.address
+            ):
+                return exchange
+        read = self._read_address(info, forwarded)
+        address = origin.address if read is None else read
         if record is None or info.not_found_detail:
             return self._refusal(_Received(info, address, 0), key, digest)
-        exchange: Exchange | None = record.exchanges.get(info)
-        if exchange is None or exchange.address != address:
-            return self._exchange(info, record, address)
+        exchange = self._exchange(info, record, address)
+        if read is not None:
+            # `heads.py` cuts out no long value, so that it may be kept.
+            exchange.forwarded = forwarded
         return exchange
+
+    def _read_address(self, info: RequestInfo, forwarded: bytes) -> str | None:
+        """Return the address that the proxies say; None if only the connection does."""
+        if forwarded:
+            return read_forwarded(forwarded, self._trusted_proxies)
+        return info.forwarded_address
 
     def begin(
         self,
@@ -125,7 +133,7 @@ class Api:
     ) -> Outcome | None:
         presented = info.credentials.key
         digest = presented.digest if presented else keys.digest(key)
-        address = self._forwarded(forwarded) if forwarded else info.forwarded_address
+        address = self._read_address(info, forwarded)
         if address is None:
             address = origin.address
         request = _Received(info, address, size)
@@ -315,13 +323,11 @@ class Api:
 class RefusedClient:
     """Refuses the requests of a client whose head and key stay the same."""
 
-    __slots__ = ("_api", "_presented", "_request", "address")
-    max_body = MAX_BODY_BYTES
-    is_refusal = True
+    __slots__ = ("_api", "_presented", "_request", "address", "is_refusal")
 
     def __init__(self, api: Api, request: _Received, presented: PresentedKey) -> None:
         self._api, self._request, self._presented = api, request, presented
-        self.address = request.address
+        self.address, self.is_refusal = request.address, True
 
     def answer(self, body: bytes) -> bytes:
         answer = self._api.refuse_request(self._request, self._presented)

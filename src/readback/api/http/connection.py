@@ -144,11 +144,11 @@ class Connection(asyncio.Protocol):
     def _answer_again(self, last: LastHead, data: bytes) -> bool:
         """Answer a whole message whose head is the last one, but for its length."""
         before, after, start, responder, address = last
-        size = len(data) - start
+        registry, size = self._registry, len(data) - start
         if data[:start] != b"%b%d%b" % (before, size, after):
             self._last = None  # the connection has several clients
             return False
-        if responder.address is not address or size > responder.max_body:
+        if responder.address is not address or size > registry.max_body:
             return False
         try:
             answer = responder.answer_known(data, start)
@@ -157,7 +157,7 @@ class Connection(asyncio.Protocol):
             raise
         if answer is None:
             return False
-        self._deadline = self._registry.idle_deadline
+        self._deadline = registry.idle_deadline
         self._transport.write(answer)
         return True
 
@@ -165,14 +165,16 @@ class Connection(asyncio.Protocol):
         """Answer a whole message if its kind of head and its key are known."""
         registry = self._registry
         heads = registry.heads
-        found = heads.find(data) or heads.find_other(data)
+        found = heads.accepted.find(data) or heads.others.find(data)
         if found is None:
             return False
         kind, key, forwarded, size, start = found
-        if len(data) != start + size or start > registry.max_head or not kind.is_plain:
+        if len(data) != start + size or not kind.is_plain:
             return False
-        responder = registry.find(kind.info, key, forwarded, self)
-        if responder is None or size > responder.max_body:
+        if start > registry.max_head or size > registry.max_body:
+            return False
+        responder = registry.handler.find(kind.info, key, forwarded, self)
+        if responder is None:
             return False
         # Many requests that are refused must not make others wait.
         if responder.is_refusal and not registry.queue.has_room():
@@ -292,8 +294,9 @@ class Connection(asyncio.Protocol):
         self._registry.heads.note_accepted(*unchecked)
         self._unchecked = None
         self._responder = outcome
-        if self._size > outcome.max_body:
-            raise oversized(outcome.max_body, f"{self._size} are declared")
+        max_body = self._registry.max_body
+        if self._size > max_body:
+            raise oversized(max_body, f"{self._size} are declared")
         # RFC 9112 §6: Content-Length or Transfer-Encoding signals a body.
         if not head.chunked and not self._size:
             self._send(outcome.answer(b""))
@@ -309,7 +312,7 @@ class Connection(asyncio.Protocol):
         if chunks is None:
             body = self._buffer.take(self._size)
         else:
-            body = self._buffer.take_chunks(chunks, responder.max_body)
+            body = self._buffer.take_chunks(chunks, self._registry.max_body)
         if body is not None:
             self._send(responder.answer(body))
         return body is not None
@@ -327,9 +330,9 @@ class Connection(asyncio.Protocol):
 
         RFC 9112 §9.3: either read all of the body, or close the connection.
         """
-        size, most = self._size, self._registry.limits.dropped_body_bytes
+        size, max_body = self._size, self._registry.max_body
         has_body = head.chunked or size > 0
-        last = has_body and (size > most or not head.may_skip_body())
+        last = has_body and (size > max_body or not head.may_skip_body())
         if self._send(answer, last) and size:
             self._state, self._deadline = SKIP, self._registry.body_deadline
             self._skip_bytes = size

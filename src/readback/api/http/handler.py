@@ -14,7 +14,6 @@ Info = TypeVar("Info")
 class Responder(Protocol):
     """Answers a request whose head has been accepted."""
 
-    max_body: int
     # The client's, which may have changed since the responder was returned.
     address: str
     is_refusal: bool

@@ -20,7 +20,6 @@ all others. Nobody without an accepted key can push out a kind that accepted key
 """
 
 import re
-from collections.abc import Callable
 from typing import Generic, NamedTuple, TypeVar
 
 from readback.api.http.handler import Handler, Responder
@@ -65,16 +64,11 @@ _PLAIN_VALUE = re.compile(rb"[\x20-\x7e]*")
 # How the handler sees the field whose key is cut out.
 _WITHOUT_KEY = (b"authorization", b"Bearer")
 _ABSENT = -1
+_NOTHING = re.compile(rb"(?!)")
 
-
-_Matches = Callable[[bytes], re.Match[bytes] | None]
 # The last head of a connection before and after the digits of its length, how long it
 # is, what answers it, and for which address.
 LastHead = tuple[bytes, bytes, int, Responder, str]
-
-
-def _match_nothing(data: bytes) -> None:
-    return None
 
 
 class Cuts(NamedTuple):
@@ -96,7 +90,7 @@ class Kind(Generic[Info]):
     # fmt: off
     __slots__ = (
         "_cuts", "addresses", "head", "info", "is_plain", "key", "length", "lines",
-        "match", "skeleton",
+        "pattern", "skeleton",
     )
     # fmt: on
 
@@ -117,7 +111,7 @@ class Kind(Generic[Info]):
         # Matches a head, with or without a body; nothing until `make_pattern`. These
         # groups have the values; the last one is empty, for a value that heads of this
         # kind do not have.
-        self.match: _Matches = _match_nothing
+        self.pattern = _NOTHING
         numbers = [*sorted({*cuts[:3], *cuts.unread} - {_ABSENT}), _ABSENT]
         self.key, self.addresses, self.length = (
             numbers.index(number) + 1 for number in cuts[:3]
@@ -132,7 +126,7 @@ class Kind(Generic[Info]):
 
         None if heads of this kind have no length.
         """
-        found = self.match(data)
+        found = self.pattern.match(data)
         assert found is not None
         start, (begin, end) = found.end(), found.span(self.length)
         if begin == end:
@@ -157,7 +151,7 @@ class Kind(Generic[Info]):
             else re.escape(line)
             for n, line in enumerate(self.lines)
         ]
-        self.match = re.compile(_LINE_END.join(lines) + b"()").match
+        self.pattern = re.compile(_LINE_END.join(lines) + b"()")
         re.purge()  # `re` would keep it, too
 
 
@@ -181,14 +175,15 @@ class _Kinds(Generic[Info]):
 
     def find(self, data: bytes) -> Match[Info] | None:
         """Return what a head says, with or without its body, if its kind is known."""
-        found = None
-        if (kind := self._last) is None or (found := kind.match(data)) is None:
+        kind = self._last
+        found = kind.pattern.match(data) if kind is not None else None
+        if kind is None or found is None:
             for kind in self._by_place.get(data.find(_KEY_MARK), ()):
-                if (found := kind.match(data)) is not None:
+                if (found := kind.pattern.match(data)) is not None:
                     self._last = kind
                     break
-        if kind is None or found is None:
-            return None
+            else:
+                return None
         key, addresses, digits = found.group(kind.key, kind.addresses, kind.length)
         size = int(digits) if digits else kind.head.content_length
         return kind, key, addresses, size, found.end()
@@ -240,12 +235,9 @@ class Heads(Generic[Info]):
         self._handler = handler
         self._max_fields = max_fields
         self._read_fields = _READ_FIELDS | handler.read_fields
-        self._accepted = _Kinds[Info](_MAX_ACCEPTED)
-        self._others = _Kinds[Info](_MAX_OTHERS)
-        # Return what a head says if its kind is known: from a request with an accepted
-        # key, or from another one. For most requests, without another call of ours.
-        self.find = self._accepted.find
-        self.find_other = self._others.find
+        # The kinds of requests with an accepted key, and of others.
+        self.accepted = _Kinds[Info](_MAX_ACCEPTED)
+        self.others = _Kinds[Info](_MAX_OTHERS)
 
     def read(self, data: bytes) -> Match[Info]:
         """Return what a head says; raise `Refused` if it is not valid.
@@ -253,12 +245,13 @@ class Heads(Generic[Info]):
         The key and the addresses are empty if they are not there or have an unusual
         form, in which they stay in the head.
         """
-        return self.find(data) or self.find_other(data) or self._parse(data)
+        known = self.accepted.find(data) or self.others.find(data)
+        return known or self._parse(data)
 
     def note_accepted(self, kind: Kind[Info], data: bytes) -> None:
         """Keep the kind of a head that was sent with an accepted key."""
         if kind.skeleton:
-            self._accepted.add(kind, data.find(_KEY_MARK))
+            self.accepted.add(kind, data.find(_KEY_MARK))
 
     def _parse(self, data: bytes) -> Match[Info]:
         check_beginning(data)
@@ -274,7 +267,7 @@ class Heads(Generic[Info]):
         length = _find_line(lines, _LENGTH_LINES, _DIGITS)
         kind = self._kind(head, lines, key, addresses, length)
         if kind.skeleton:
-            self._others.add(kind, data.find(_KEY_MARK))
+            self.others.add(kind, data.find(_KEY_MARK))
         key_value = _value(lines, key, _KEY_LINES)
         forwarded = _value(lines, addresses, _ADDRESS_LINES)
         return kind, key_value, forwarded, head.content_length, len(data)
@@ -303,7 +296,7 @@ class Heads(Generic[Info]):
             differing |= known.unread
             differing |= {n for n in unread if lines[n] != known.lines[n]}
             if differing == known.unread:
-                if known.match is _match_nothing:
+                if known.pattern is _NOTHING:
                     known.make_pattern()
                 return known
             seen, info = known.head, known.info
@@ -325,8 +318,8 @@ class Heads(Generic[Info]):
         return kind
 
     def _known(self, skeleton: tuple[bytes, ...]) -> Kind[Info] | None:
-        accepted = self._accepted.by_skeleton.get(skeleton)
-        return accepted or self._others.by_skeleton.get(skeleton)
+        accepted = self.accepted.by_skeleton.get(skeleton)
+        return accepted or self.others.by_skeleton.get(skeleton)
 
     def _without_values(self, head: Head, key: int, length: int) -> Head:
         """Return a head without the values that differ among heads of its kind."""

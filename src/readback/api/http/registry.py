@@ -56,9 +56,9 @@ class Limits:
     connections_per_address: int
     head_bytes: int
     head_fields: int
-    # A refused request's body up to this size is read and dropped, so that the
+    # Up to this size, the body of a refused request is read and dropped, so that the
     # connection can stay open.
-    dropped_body_bytes: int
+    body_bytes: int
     head_seconds: float
     body_seconds: float
     idle_seconds: float
@@ -79,13 +79,14 @@ class ConnectionRegistry:
         # What counts as one address: whoever has an IPv6 network has many.
         self._network_of = network_of
         self.heads = Heads(handler, limits.head_fields)
-        # What most requests need, without a way through other objects.
-        self.find, self.max_head = handler.find, limits.head_bytes
+        # What most requests need, without a way through another object.
+        self.max_head, self.max_body = limits.head_bytes, limits.body_bytes
         self.queue = FairQueue()
         self._stopping = False
         # Connections opened before this time are closed after their next answer.
         self.retire_before = -inf
-        self.connections: set[ManagedConnection] = set()
+        # Each with the network that it is counted for, if any.
+        self.connections: dict[ManagedConnection, str] = {}
         self._per_address: dict[str, int] = {}
         # Beyond the first, a connection is refused with an answer; beyond the second,
         # without one. The owner may lower both to what the process can open.
@@ -99,12 +100,12 @@ class ConnectionRegistry:
 
     def connect(self, connection: ManagedConnection) -> bool:
         """Add a connection; return False if that is more than the limits allow."""
-        self.connections.add(connection)
         self._accepted += 1
-        most, count = self.limits.connections_per_address, 0
+        most, count, network = self.limits.connections_per_address, 0, ""
         if most and (address := connection.address):  # a unix socket has none
             network = self._network_of(address)
             count = self._per_address[network] = self._per_address.get(network, 0) + 1
+        self.connections[connection] = network
         if count > most or len(self.connections) > self.max_connections:
             return self._refuse(connection)
         return True
@@ -117,14 +118,11 @@ class ConnectionRegistry:
         return False
 
     def disconnect(self, connection: ManagedConnection) -> None:
-        self.connections.discard(connection)
-        if not self.limits.connections_per_address:
+        network = self.connections.pop(connection, "")
+        if not network:
             return
-        network = self._network_of(connection.address)
-        count = self._per_address.get(network, 0)
-        if count > 1:
-            self._per_address[network] = count - 1
-        elif count:
+        self._per_address[network] -= 1
+        if not self._per_address[network]:
             del self._per_address[network]
 
     def take_accepted(self) -> int:

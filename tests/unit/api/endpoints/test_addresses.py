@@ -5,6 +5,7 @@ import tracemalloc
 from collections.abc import Iterator
 
 import pytest
+from tests.support.streams import rows_of
 from tests.support.work import Worker, _behind_proxy, _chat
 
 from readback import keys
@@ -57,3 +58,19 @@ def test_long_values_of_forwarded_addresses_are_not_kept(worker: Worker) -> None
     tracemalloc.stop()
     # All of them together have more than a megabyte.
     assert kept < 200_000
+
+
+def test_a_request_that_has_not_passed_all_proxies_has_the_connections_address(
+    worker: Worker,
+) -> None:
+    """Equal values of X-Forwarded-For do not mean equal clients then."""
+    worker.api._trusted_proxies = 2
+    sent = _behind_proxy(_chat(worker.key), 1)
+    for peer in 3 * ["192.0.2.1", "203.0.113.1"]:
+        connection, transport = worker.connect()
+        connection._address = peer
+        connection.data_received(sent)
+        assert transport.response.startswith(b"HTTP/1.1 200 ")
+        connection.connection_lost(None)
+    counts = {row[6]: requests for row, requests in rows_of(worker).items()}
+    assert counts == {"192.0.2.x": 3, "203.0.113.x": 3}

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterator
 
 import pytest
-from tests.support.echo_server import MAX_BODY, PATIENT, Echo
+from tests.support.echo_server import PATIENT, Echo
 from tests.support.memory import reachable_from
 from tests.support.raw_requests import post_body, post_chunks
 from tests.support.work import ManualLoop, StoringTransport
@@ -58,7 +58,7 @@ def test_the_size_of_a_body_is_checked_if_the_head_is_remembered(
     connection: Connection, loop: ManualLoop
 ) -> None:
     # The same head but for digits of its length.
-    allowed, larger = b"x" * MAX_BODY, b"x" * (MAX_BODY + 1)
+    allowed, larger = b"x" * PATIENT.body_bytes, b"x" * (PATIENT.body_bytes + 1)
     answer_until_remembered(connection, loop, post_body(allowed))
     assert connection._last is not None
     connection.data_received(post_body(larger))

@@ -53,7 +53,7 @@ def accept(data: bytes, cache: Heads[bytes]) -> None:
 
 
 def kept(cache: Heads[bytes]) -> list[bytes]:
-    kinds = [*cache._accepted.by_skeleton.values(), *cache._others.by_skeleton.values()]
+    kinds = [*cache.accepted.by_skeleton.values(), *cache.others.by_skeleton.values()]
     return [line for kind in kinds for line in (*kind.lines, *kind.skeleton)]
 
 
@@ -77,7 +77,7 @@ def meaning(
 def assert_read_as_if_new(data: bytes, cache: Heads[bytes] = CACHE) -> None:
     new = parse(data, MAX_FIELDS)
     found = [cache.read(data)]
-    if known := cache.find(data + b"a body"):
+    if known := cache.accepted.find(data + b"a body"):
         found.append(known)
     for kind, key, forwarded, length, start in found:
         assert start == len(data)
@@ -233,11 +233,11 @@ def test_heads_that_differ_in_what_nobody_reads_are_of_one_kind() -> None:
         accept(data % (key, number, number, number), cache)
     for number in range(3, 100):
         raw = data % (b"key%d" % number, number, number, number)
-        found = cache.find(raw + b"body")
+        found = cache.accepted.find(raw + b"body")
         assert found
         values = (b"key%d" % number, b"10.0.0.%d" % number, number, len(raw))
         assert found[1:] == values
-    assert len(cache._accepted.by_skeleton) == 1
+    assert len(cache.accepted.by_skeleton) == 1
 
 
 def test_the_key_may_be_anywhere() -> None:
@@ -250,9 +250,9 @@ def test_the_key_may_be_anywhere() -> None:
     for size in range(1, 100):
         accept(data % (b"1" * size), cache)
         accept(another, cache)  # so that the last kind is another one
-        assert cache.find(data % (b"1" * size))
-    assert len(cache._accepted.by_skeleton) == 2
-    assert len(cache._accepted._by_place) <= 64 + 1
+        assert cache.accepted.find(data % (b"1" * size))
+    assert len(cache.accepted.by_skeleton) == 2
+    assert len(cache.accepted._by_place) <= 64 + 1
 
 
 def test_nobody_without_an_accepted_key_pushes_out_what_accepted_keys_need() -> None:
@@ -264,9 +264,9 @@ def test_nobody_without_an_accepted_key_pushes_out_what_accepted_keys_need() -> 
         # The same kind, with the key in other places and with other lines.
         unread = b"x\r\nX-Id: %b" % (b"1" * (number % 300))
         cache.read(known.replace(b"x\r", unread + b"\r", 1))
-    assert cache.find(known)
-    assert len(cache._accepted.by_skeleton) == 1
-    assert len(cache._others.by_skeleton) <= 64
+    assert cache.accepted.find(known)
+    assert len(cache.accepted.by_skeleton) == 1
+    assert len(cache.others.by_skeleton) <= 64
 
 
 def test_kinds_with_the_key_in_the_same_place_are_told_apart() -> None:
@@ -275,7 +275,7 @@ def test_kinds_with_the_key_in_the_same_place_are_told_apart() -> None:
     for number in range(10, 16):
         accept(data % number, cache)
     for number in range(10, 16):
-        found = cache.find(data % number)
+        found = cache.accepted.find(data % number)
         assert found and found[0].head.target == b"/%d" % number
 
 
@@ -313,13 +313,13 @@ def test_the_cache_is_bounded() -> None:
         accept(head % (number, number), cache)
         accept(HEAD % b"key%d" % number, cache)
         cache.read(b"PUT" + head % (number, number))
-    assert len(cache._accepted.by_skeleton) <= 256
-    assert len(cache._others.by_skeleton) <= 64
-    for kinds in (cache._accepted, cache._others):
+    assert len(cache.accepted.by_skeleton) <= 256
+    assert len(cache.others.by_skeleton) <= 64
+    for kinds in (cache.accepted, cache.others):
         places = [place for places in kinds._places.values() for place in places]
         assert len(places) == sum(map(len, kinds._by_place.values()))
         assert max(map(len, kinds._by_place.values())) <= 8
-    assert cache.find(head % (number, number))
+    assert cache.accepted.find(head % (number, number))
 
 
 def test_heads_made_to_be_different_fill_little_memory() -> None:
@@ -334,5 +334,5 @@ def test_heads_made_to_be_different_fill_little_memory() -> None:
         kept, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert len(cache._accepted.by_skeleton) == 256
+    assert len(cache.accepted.by_skeleton) == 256
     assert kept < 8 << 20, kept

@@ -41,7 +41,7 @@ def test_a_connection_that_fails_does_not_end_the_sweep():
     registry = ConnectionRegistry(handler, Limits(9, 0, 1, 1, 1, 1, 1, 1, 1))
     bad = Checked(seen, "bad", ZeroDivisionError())
     for each in (Checked(seen, "first"), bad, Checked(seen, "last")):
-        registry.connections.add(each)
+        registry.connections[each] = ""
 
     registry.sweep(time.monotonic())
 
