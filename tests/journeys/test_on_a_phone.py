@@ -80,3 +80,22 @@ def test_everything_to_press_is_big_enough_for_a_finger(a_member):
         found += alice.page.evaluate(SMALL_TARGETS)
 
     assert not found
+
+
+FITS = "all => all.every(one => one.scrollWidth <= one.clientWidth)"
+
+
+def test_no_value_of_a_new_key_is_broken_and_code_shows_that_it_scrolls(a_member):
+    alice = a_member(viewport=NARROW)
+    alice.create_key()
+    values = alice.page.locator("#key, .settings code")
+
+    expect(values).to_have_count(3)
+    assert values.evaluate_all(FITS)
+    lines = values.evaluate_all("all => all.map(one => one.getClientRects().length)")
+    assert lines == [1, 1, 1]
+    code = alice.page.locator(".snippet pre").first
+    assert code.evaluate("one => one.scrollWidth > one.clientWidth")
+    # A shadow that stays with the box, below one that moves with the text.
+    layers = code.evaluate("one => getComputedStyle(one).backgroundAttachment")
+    assert {"local", "scroll"} <= set(layers.split(", "))

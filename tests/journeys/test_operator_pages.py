@@ -47,6 +47,8 @@ DJANGOS = ["/admin/cabinet/user/", KEYS, "/admin/admin/logentry/"]
 DJANGOS_BUDGET = 400_000
 # The search form of Django's lists has a picture as its label.
 DJANGOS_RULE = "label-title-only: "
+MENU = {"/keys/", "/docs/", "/admin/", "/account/", "/admin/cabinet/user/"}
+HREFS = "all => all.map(a => a.getAttribute('href'))"
 
 
 @pytest.mark.long
@@ -70,5 +72,7 @@ def test_the_pages_for_operators_keep_the_rules_for_every_page(a_member):
         page.goto(path)
         broken = broken_rules(page, axe=True, budget=DJANGOS_BUDGET)
         found += [each for each in broken if DJANGOS_RULE not in each]
+        missing = MENU - set(page.locator("a").evaluate_all(HREFS))
+        found += [f"{path}: no link to {each}" for each in missing]
 
     assert not found
