@@ -1,6 +1,6 @@
 """The statements of a page, their number and plans, do not depend on other rows."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
@@ -10,8 +10,6 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from readback.cabinet.accounts import selectors
-from readback.cabinet.accounts import sessions as account_sessions
 from readback.cabinet.keys import services
 from readback.cabinet.models import (
     JournalEntry,
@@ -28,7 +26,6 @@ from tests.cabinet.visitor import Visitor
 
 pytestmark = pytest.mark.usefixtures("database")
 
-EXPLAIN_SQLITE = "EXPLAIN QUERY PLAN"
 # The page, and the statements that it needs with any number of rows.
 STATEMENTS = {
     "/": 1,
@@ -51,26 +48,6 @@ def test_more_rows_take_no_more_statements(key):
     few = dict(statements(key))
     add_rows(key)
     assert dict(statements(key)) == few == STATEMENTS
-
-
-def test_accounts_and_sessions_are_found_by_an_index(key):
-    assert "email_any_case" in plan_of(lambda: selectors.account_find("Bob@x.org"))
-    sessions = plan_of(lambda: account_sessions.sessions_of(key.owner))
-    assert "django_session_expire_date" not in sessions
-    assert "user_id" in sessions
-
-
-def plan_of(read: Callable[[], object]) -> str:
-    """Return how the database would find the rows if the tables were large."""
-    with CaptureQueriesContext(connection) as queries:
-        read()
-    [query] = queries
-    with connection.cursor() as cursor:
-        if connection.vendor == "postgresql":
-            cursor.execute("SET enable_seqscan = off")
-        explain = "EXPLAIN" if connection.vendor == "postgresql" else EXPLAIN_SQLITE
-        cursor.execute(f"{explain} {query['sql']}")
-        return str(cursor.fetchall())
 
 
 def statements(key: Key) -> Iterator[tuple[str, int]]:

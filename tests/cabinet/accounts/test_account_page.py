@@ -21,20 +21,6 @@ EMAIL = "/accounts/email/"
 pytestmark = pytest.mark.usefixtures("unsent_mails")
 
 
-def test_the_page_links_to_everything_that_can_be_changed(owner):
-    page = text_of(owner.get("/account/"))
-
-    assert ALICE in page
-    for path in (EMAIL, "/accounts/password/change/", "/account/delete/"):
-        assert f'href="{path}"' in page
-
-
-def test_it_requires_a_login():
-    for path in ("/account/", "/account/delete/", EMAIL):
-        response = Visitor().get(path)
-        assert response.headers["Location"] == f"/accounts/login/?next={path}"
-
-
 def test_a_new_address_is_used_only_after_it_is_confirmed(alice, owner, mails):
     owner.send(EMAIL, {"email": NEW, "action_add": ""})
 
@@ -122,13 +108,6 @@ def test_the_chosen_language_applies_on_every_device_and_in_mails(alice, owner, 
     assert 'lang="en"' in text_of(owner.get("/account/"))
 
 
-def test_an_unknown_language_changes_nothing(alice, owner):
-    owner.send("/account/language/", {"language": "xx"}, page="/account/")
-
-    alice.refresh_from_db()
-    assert alice.language == ""
-
-
 def test_deleting_an_account_deletes_all_its_data(alice, owner, mails):
     key = key_services.key_create(alice, "mine").key
     used(key, 3)
@@ -192,19 +171,3 @@ def _count(table: str) -> int:
     with connection.cursor() as cursor:
         cursor.execute(f'SELECT count(*) FROM "{table}"')
         return cursor.fetchone()[0]
-
-
-def test_an_account_without_a_password_is_not_told_about_one(mails):
-    alice = account_services.account_create(ALICE, PASSWORD, confirmed=True)
-    owner = Visitor()
-    owner.log_in(ALICE)
-    assert "whoever knows your password" in words_of(owner.get("/account/"))
-
-    User.objects.filter(pk=alice.pk).update(password="!")
-    session = owner.client.session
-    session["_auth_user_hash"] = User.objects.get().get_session_auth_hash()
-    session.save()
-
-    words = words_of(owner.get("/account/"))
-    assert "Off: a login takes one step." in words
-    assert "whoever knows your password" not in words

@@ -60,17 +60,6 @@ def test_an_address_has_one_account_regardless_of_case():
     assert User.objects.count() == 1
 
 
-def test_creating_the_same_account_in_parallel_succeeds_once():
-    outcomes = in_parallel(
-        lambda: account_services.account_create("alice@example.org"), 8
-    )
-
-    assert len([outcome for outcome in outcomes if isinstance(outcome, User)]) == 1
-    assert (
-        len([outcome for outcome in outcomes if isinstance(outcome, ServiceError)]) == 7
-    )
-
-
 @pytest.mark.parametrize(
     "email",
     [
@@ -96,34 +85,6 @@ def test_a_weak_password_creates_no_account(password):
     with pytest.raises(ServiceError):
         account_services.account_create("alice@example.org", password)
     assert not User.objects.exists()
-
-
-@pytest.mark.parametrize(
-    "password",
-    ["correct horse battery staple", "ключ от двери " * 30, "7" * 4 + "pin codes"],
-)
-def test_any_long_password_is_accepted_and_all_of_it_counts(password):
-    alice = account_services.account_create("alice@example.org", password)
-
-    assert alice.check_password(password)
-    assert not alice.check_password(password[:-1])
-    assert password not in alice.password and alice.password.startswith("argon2")
-
-
-def test_an_account_without_a_password_cannot_log_in_but_can_have_keys():
-    alice = account_services.account_create("alice@example.org", confirmed=True)
-
-    assert not alice.has_usable_password()
-    assert key_services.key_create(alice)
-
-
-def test_an_account_can_be_deactivated_and_activated_again():
-    alice = account_services.account_create("alice@example.org")
-
-    account_services.account_deactivate(alice)
-    assert not User.objects.get().is_active
-    account_services.account_activate(alice)
-    assert User.objects.get().is_active
 
 
 def test_deleting_an_account_deletes_its_data_and_nothing_else():

@@ -4,12 +4,11 @@ import re
 
 from readback.cabinet.accounts import selectors
 from readback.cabinet.models import User
-from tests.cabinet.visitor import PASSWORD, Visitor, text_of
+from tests.cabinet.visitor import Visitor, text_of
 
 DATABASES = ["sqlite"]
 
 NEW = "alice@example.net"
-NEW_PASSWORD = "another lamp, another harbour"
 
 
 def inputs_of(page: str) -> dict[str, str]:
@@ -79,19 +78,3 @@ def test_a_new_password_is_entered_once_and_offered_to_the_password_manager(
         assert 'type="password"' in fields["password1"]
         assert "paste" not in page and "maxlength" not in fields["password1"]
     assert 'autocomplete="current-password"' in inputs_of(pages[1])["oldpassword"]
-
-
-def test_a_password_is_changed_with_one_field(alice, owner):
-    fields = {"oldpassword": PASSWORD, "password1": NEW_PASSWORD}
-
-    assert owner.send("/accounts/password/change/", fields).status_code == 302
-
-    alice.refresh_from_db()
-    assert alice.check_password(NEW_PASSWORD)
-
-
-def test_the_help_for_a_name_comes_before_its_field_and_is_linked_to_it(owner):
-    page = text_of(owner.get("/keys/"))
-
-    assert page.index('id="id_label_helptext"') < page.index('name="label"')
-    assert 'aria-describedby="id_label_helptext"' in inputs_of(page)["label"]

@@ -13,7 +13,6 @@ from readback.cabinet.accounts.selectors import account_is_confirmed
 from readback.cabinet.accounts.services import ServiceError
 from readback.cabinet.models import OutgoingMail, User
 from tests.cabinet.accounts.test_password_reset import choose
-from tests.cabinet.outgoing import wait_until_sent
 from tests.cabinet.owners import ALICE, BOB, account, logged_in
 from tests.cabinet.sign_up_setting import sign_up_for
 from tests.cabinet.visitor import PASSWORD, Visitor, words_of
@@ -134,13 +133,3 @@ def test_only_operators_with_the_permission_invite(operator):
     User.objects.update(is_superuser=False)
     assert operator.get(PAGE).status_code == 403
     assert Visitor().get(PAGE).status_code == 302
-
-
-def test_an_invitation_can_be_repeated_by_the_reset_page_alone(mails):
-    account_invite(ALICE)
-    wait_until_sent()
-    for _ in range(2):
-        Visitor().send("/accounts/password/reset/", {"email": ALICE})
-    wait_until_sent()
-
-    assert len(mails.to(ALICE)) == 3

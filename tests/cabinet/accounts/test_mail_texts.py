@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import pytest
 from allauth.account.models import EmailConfirmationHMAC
-from django.conf import settings
 from django.test import override_settings
 
 import readback.cabinet
@@ -19,7 +18,6 @@ from readback.cabinet.mail import rendering
 from readback.cabinet.mail.rendering import RenderedMail
 from readback.cabinet.models import Key, User
 from readback.config import Config
-from readback.setting_values import SignUp
 from tests.cabinet.visitor import CABINET, PASSWORD, Visitor
 
 DATABASES = ["sqlite"]
@@ -210,33 +208,9 @@ def test_each_link_opens_a_page_where_its_reader_can_act(alice):
             assert page.status_code == (302 if "/reset/key/" in url else 200), name
 
 
-def test_a_deleted_account_gets_no_advice_about_its_password(alice):
-    body = str(rendered("account/email/account_deleted", alice).text)
-
-    assert "set a new password" not in body and "check your keys" not in body
-    assert "elsewhere" in body
-
-
-def test_no_mail_offers_to_sign_up_where_that_is_closed(alice):
-    for mode in ("closed",):
-        with override_settings(CONFIG=Config(signup=SignUp(mode))):
-            for name in ("account_deleted", "unknown_account"):
-                message = rendered(f"account/email/{name}", alice)
-                assert "http" not in message.text
-                assert Markup(message.html).links == []
-
-
 def test_the_operators_contact_is_named_where_only_the_operator_can_help(alice):
     config = Config(contact="mailto:operator@example.org")
     with override_settings(CONFIG=config):
         for name in ("account_deleted", "email_changed"):
             body = rendered(f"account/email/{name}", alice, ip="").text
             assert "contact the operator: operator@example.org" in body
-
-
-def test_links_use_the_address_in_the_settings(alice):
-    with override_settings(CABINET_URL="https://cabinet.example.org"):
-        body = rendered("account/email/key_revoked", alice).text
-
-    assert "\nhttps://cabinet.example.org/keys/" in body
-    assert CABINET == settings.CABINET_URL

@@ -8,7 +8,6 @@ from django.conf import settings
 from django.contrib.admin.models import LogEntry
 from django.test import override_settings
 
-from readback.cabinet.accounts import second_factor
 from readback.cabinet.accounts import services as account_services
 from readback.cabinet.models import User
 from tests.cabinet.accounts.factors import (
@@ -57,10 +56,6 @@ def follow(visitor: Visitor, path: str) -> str:
             return path
         response = visitor.get(path)
     return path
-
-
-def test_without_the_setting_operators_need_no_second_factor(operator):
-    assert operator.get(ADMIN).status_code == 200
 
 
 def test_the_pages_for_operators_lead_to_a_second_factor_and_back(operator, required):
@@ -135,10 +130,3 @@ def test_an_operator_resets_the_second_factor_of_an_owner(operator, mails, log):
     visitor = Visitor()
     visitor.log_in(ALICE)
     assert visitor.is_logged_in
-
-
-def test_an_account_without_a_second_factor_has_nothing_to_reset():
-    alice = account_services.account_create(ALICE, PASSWORD, confirmed=True)
-
-    with pytest.raises(account_services.ServiceError, match="no second factor"):
-        second_factor.second_factor_reset(alice)

@@ -10,12 +10,9 @@ import pytest
 from django.db import connection
 
 import readback.cabinet
-from readback import logs
 from readback.cabinet.accounts import services as account_services
 from readback.cabinet.keys import services as key_services
 from readback.cabinet.models import User
-from readback.cabinet.serving import security_log
-from readback.config import Config
 from tests.cabinet.accounts.test_password_reset import choose
 from tests.cabinet.visitor import PASSWORD, Visitor
 from tests.support.mailbox import link_in
@@ -170,26 +167,6 @@ def _everything_stored() -> str:
             cursor.execute(f'SELECT * FROM "{table}"')
             stored += [str(value) for row in cursor.fetchall() for value in row]
     return "\n".join(stored)
-
-
-def test_the_file_of_the_log_may_be_moved_away(tmp_path):
-    """As logrotate does, while the server runs."""
-    path, logger = tmp_path / "security.jsonl", logging.getLogger("readback.security")
-    before = list(logger.handlers)
-    security_log.enable(Config(security_log=str(path)))
-    try:
-        security_log.record("login", account=1)
-        logs.flush()
-        path.rename(tmp_path / "security.jsonl.1")
-        security_log.record("logout", account=1)
-        logs.flush()
-    finally:
-        for handler in set(logger.handlers) - set(before):
-            logger.removeHandler(handler)
-            handler.close()
-    assert json.loads(path.read_text())["event"] == "logout"
-    assert "command" not in path.read_text()
-    assert path.stat().st_mode & 0o777 == 0o600
 
 
 def test_every_event_is_documented():

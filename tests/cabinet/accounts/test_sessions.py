@@ -3,7 +3,6 @@
 from datetime import timedelta
 
 import pytest
-from django.conf import settings
 from django.contrib.sessions.models import Session
 from django.utils import timezone
 
@@ -11,7 +10,6 @@ from readback.cabinet.accounts import services
 from readback.cabinet.accounts.sessions import SESSION_STARTED
 from tests.cabinet.accounts.test_security_log import _everything_stored
 from tests.cabinet.visitor import PASSWORD, Visitor, words_of
-from tests.support.mailbox import link_in
 
 DATABASES = ["sqlite"]
 
@@ -37,19 +35,6 @@ def clock(monkeypatch) -> Clock:
     moved = Clock()
     monkeypatch.setattr("django.utils.timezone.now", moved)
     return moved
-
-
-def test_the_id_of_the_session_changes_at_the_login(alice):
-    visitor = Visitor()
-    visitor.sign_up("bob@example.org")  # an anonymous session with something in it
-    before = visitor.client.cookies["session"].value
-
-    visitor.log_in(ALICE)
-
-    assert visitor.client.cookies["session"].value != before
-    planted = Visitor()
-    planted.client.cookies["session"] = before
-    assert not planted.is_logged_in
 
 
 def test_a_copy_of_the_database_opens_no_session(alice):
@@ -87,43 +72,6 @@ def test_a_session_in_use_is_extended_up_to_two_weeks(alice, clock):
     clock.ahead += timedelta(days=1, minutes=1)
 
     assert not visitor.is_logged_in
-
-
-def test_the_cookie_expires_with_the_session(alice):
-    visitor = Visitor()
-    visitor.log_in(ALICE)
-
-    assert visitor.client.cookies["session"]["max-age"] == settings.SESSION_COOKIE_AGE
-
-
-def test_a_session_is_not_written_at_every_request(alice):
-    visitor = Visitor()
-    visitor.log_in(ALICE)
-    visitor.get("/account/")
-
-    response = visitor.get("/account/")
-
-    assert "session" not in response.cookies
-
-
-def test_a_key_needs_no_second_password_right_after_the_login(alice):
-    visitor = Visitor()
-    visitor.log_in(ALICE)
-
-    response = visitor.send("/keys/", {"label": "mine"})
-
-    assert response.headers["Location"].endswith("/new/")
-    assert alice.keys.count() == 1
-
-
-def test_a_key_needs_no_second_password_right_after_the_sign_up(mails):
-    visitor = Visitor()
-    visitor.sign_up(ALICE)
-    visitor.send(link_in(mails.wait_for(ALICE, "Confirm")))
-
-    response = visitor.send("/keys/", {"label": "mine"})
-
-    assert response.headers["Location"].endswith("/new/")
 
 
 def test_a_key_needs_the_password_again_long_after_the_login(alice):
@@ -169,17 +117,6 @@ def test_a_form_that_meets_an_old_login_is_kept_nowhere(alice, owner):
         stored += str([each.get_decoded() for each in Session.objects.all()])
         for secret in (*fields.values(), header, owner.client.cookies["csrf"].value):
             assert not secret or secret not in stored, path
-
-
-def test_changing_the_address_needs_the_password_again(alice):
-    visitor = Visitor()
-    visitor.log_in(ALICE)
-    _backdate_the_login(visitor)
-
-    fields = {"email": "new@example.org", "action_add": ""}
-    response = visitor.send("/accounts/email/", fields)
-
-    assert response.headers["Location"].startswith("/accounts/reauthenticate/")
 
 
 def _backdate_the_login(visitor: Visitor) -> None:

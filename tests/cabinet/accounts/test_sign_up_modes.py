@@ -7,7 +7,6 @@ from django.core.management import CommandError, call_command
 from readback.cabinet.accounts import services
 from readback.cabinet.accounts.services import ServiceError
 from readback.cabinet.models import OutgoingMail, User
-from readback.cli import startup
 from tests.cabinet.owners import account, logged_in
 from tests.cabinet.sign_up_setting import sign_up_for
 from tests.cabinet.visitor import PASSWORD, Visitor, text_of, token_in, words_of
@@ -57,11 +56,6 @@ def test_a_form_that_was_already_open_is_refused(mode):
 
     assert User.objects.count() == 1
     assert not OutgoingMail.objects.exists()
-
-
-def test_an_open_sign_up_shows_its_links():
-    assert "Sign up" in words_of(Visitor().get("/"))
-    assert "domains" not in words_of(Visitor().get("/accounts/signup/"))
 
 
 def test_only_the_domains_of_the_setting_can_sign_up(mails):
@@ -132,15 +126,6 @@ def test_an_account_that_already_exists_keeps_working(mails):
     assert mails.wait_for(BOB, "Set a new password")
 
 
-@pytest.mark.parametrize("mode", ["closed"])
-def test_operators_create_accounts_without_a_form(mode):
-    with sign_up_for(mode):
-        services.account_create(ALICE, confirmed=True)
-        User.objects.create_superuser(BOB, PASSWORD)
-
-    assert User.objects.count() == 2
-
-
 def test_operators_too_create_accounts_only_in_the_domains(monkeypatch):
     monkeypatch.setenv("DJANGO_SUPERUSER_PASSWORD", PASSWORD)
     refused = "READBACK_SIGNUP only allows addresses from example.net, example.org."
@@ -151,13 +136,6 @@ def test_operators_too_create_accounts_only_in_the_domains(monkeypatch):
             call_command("createsuperuser", interactive=False, email=BOB, verbosity=0)
         assert not User.objects.exists()
         services.account_create(ALICE)
-
-
-def test_the_servers_own_account_needs_no_domain():
-    with sign_up_for(DOMAINS):
-        account = startup._new_account(startup.LOCAL_ACCOUNT)
-
-    assert startup._first_key(account)["key"]
 
 
 def test_no_mail_offers_a_sign_up_that_is_refused(mails):

@@ -6,25 +6,20 @@ from itertools import count
 
 import pytest
 from allauth.account.models import EmailAddress
-from django.core import signing
 from django.core.cache import cache
-from django.db import OperationalError
 from django.test import override_settings
 
 from readback.cabinet.accounts import selectors
 from readback.cabinet.accounts import services as account_services
 from readback.cabinet.accounts.services import ServiceError
 from readback.cabinet.keys import services as key_services
-from readback.cabinet.mail import outbox
-from readback.cabinet.models import OutgoingMail, User
-from tests.cabinet.outgoing import mail_server_at, wait_until_sent
+from readback.cabinet.models import User
+from tests.cabinet.outgoing import wait_until_sent
 from tests.cabinet.parallel import in_parallel
 from tests.cabinet.visitor import CABINET, PASSWORD, Visitor, text_of, words_of
 from tests.cabinet.which_database import ON_BOTH
-from tests.support.bad_mail_servers import server_that_is_down
 from tests.support.mailbox import Mailbox, html_of, link_in
 from tests.support.mailbox import text_of as text_of_mail
-from tests.support.waiting import wait_until
 
 DATABASES = ["sqlite"]
 
@@ -67,14 +62,6 @@ def test_only_the_button_confirms_not_opening_the_link(mails):
     assert not EmailAddress.objects.get(email=ALICE).verified
     Visitor().send(link)
     assert EmailAddress.objects.get(email=ALICE).verified
-
-
-def test_confirming_needs_the_token_of_the_form(mails):
-    Visitor().sign_up(ALICE)
-    path = confirmation_link(mails).removeprefix(CABINET)
-
-    assert Visitor().client.post(path).status_code == 403
-    assert not EmailAddress.objects.get(email=ALICE).verified
 
 
 def test_confirming_in_another_browser_does_not_log_it_in(mails):
@@ -125,26 +112,6 @@ def test_a_link_is_refused_after_a_day(mails, monkeypatch):
     assert "no longer works" in words_of(Visitor().get(link))
     late = Visitor()
     assert late.post(link).status_code == 404
-    assert not EmailAddress.objects.get(email=ALICE).verified
-
-
-def test_a_forged_link_confirms_nothing(mails):
-    Visitor().sign_up(ALICE)
-    path, _, key = confirmation_link(mails).rstrip("/").rpartition("/")
-    forged_keys = [
-        key[:-1],
-        key.swapcase(),
-        "Mg" + key[2:],
-        signing.dumps(1, key="mallory's own secret", salt="account"),
-        signing.dumps(1, salt="something else"),
-        "a" * 2000,
-        ":::",
-    ]
-    mallory = Visitor()
-
-    for forged in (f"{path}/{forged_key}/" for forged_key in forged_keys):
-        assert "no longer works" in words_of(mallory.get(forged)), forged
-        assert mallory.post(forged).status_code == 404
     assert not EmailAddress.objects.get(email=ALICE).verified
 
 
@@ -207,21 +174,6 @@ def test_parallel_sign_ups_with_one_address_create_one_account():
     assert User.objects.count() == 1
 
 
-def test_the_mail_uses_the_language_of_the_sign_up(mails):
-    Visitor(language="ru").sign_up(ALICE)
-    Visitor(language="en").sign_up("bob@example.org")
-
-    russian = mails.wait_for(ALICE)
-    english = mails.wait_for("bob@example.org")
-
-    assert "Подтвердите" in russian["Subject"]
-    assert "Confirm" in english["Subject"]
-    for mail in (russian, english):
-        link = link_in(mail)
-        assert f'href="{link}"' in html_of(mail)
-    assert 'lang="ru"' in html_of(russian)
-
-
 def test_a_forged_host_does_not_change_the_link(mails):
     Visitor().log_in(ALICE, headers={"x-forwarded-host": "evil.example"})
     mallory = Visitor()
@@ -237,13 +189,6 @@ def test_a_forged_host_does_not_change_the_link(mails):
     for part in (text_of_mail(mail), html_of(mail)):
         assert "evil" not in part
         assert "6666" not in part
-
-
-def test_an_unknown_host_is_refused():
-    response = Visitor().get("/accounts/login/", headers={"host": "evil.example"})
-
-    assert response.status_code == 400
-    assert "evil" not in text_of(response)
 
 
 INVALID_ADDRESSES = [
@@ -313,16 +258,6 @@ def test_all_forms_of_an_address_are_one_account():
         account_services.account_delete(account)
 
 
-def test_hostile_text_in_a_field_is_shown_as_text():
-    hostile = '"><script>alert(1)</script><img src=x onerror=alert(1)>@example.org'
-
-    page = Visitor().sign_up(hostile)
-
-    assert page.status_code == 200
-    assert "<script>alert" not in text_of(page)
-    assert "<img src=x" not in text_of(page)
-
-
 def test_without_a_mail_server_the_page_says_where_the_link_is(
     database, settings_without_mail, capsys
 ):
@@ -338,44 +273,6 @@ def test_without_a_mail_server_the_page_says_where_the_link_is(
     link = next(line for line in printed.err.splitlines() if line.startswith("http"))
     assert alice.send(link).headers["Location"] == "/keys/"
     assert printed.out == ""
-
-
-def sign_up_without_mail(email: str = ALICE) -> None:
-    """Sign up while the mail server is down, and lose the mail."""
-    with server_that_is_down() as url, mail_server_at(url):
-        assert Visitor().sign_up(email).status_code == 302
-        wait_until(lambda: OutgoingMail.objects.get().attempts, "an attempt failed")
-        OutgoingMail.objects.all().delete()
-
-
-def test_a_person_whose_first_mail_was_lost_gets_a_working_link_by_trying_again(mails):
-    sign_up_without_mail()
-
-    alice = Visitor()
-    assert alice.sign_up(ALICE).status_code == 302
-    response = alice.send(confirmation_link(mails))
-
-    assert response.headers["Location"] == "/keys/"
-    assert alice.is_logged_in
-    assert User.objects.count() == EmailAddress.objects.count() == 1
-
-
-@ON_BOTH
-def test_a_sign_up_that_fails_leaves_nothing(mails, monkeypatch):
-    def fail(*_arguments, **_options) -> None:
-        raise OperationalError("the disk is full")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(outbox, "add", fail)
-        with pytest.raises(OperationalError):
-            Visitor().sign_up(ALICE)
-
-    assert not User.objects.exists()
-    assert not EmailAddress.objects.exists()
-    alice = Visitor()
-    alice.sign_up(ALICE)
-    alice.send(confirmation_link(mails))
-    assert alice.is_logged_in
 
 
 @ON_BOTH
@@ -456,13 +353,3 @@ def test_the_mail_is_sent_again_at_most_every_three_minutes(mails, confirmed):
     assert f"An e-mail to {ALICE} is on its way" in send_again(visitor)
     wait_until_sent()
     assert len(mails.to(ALICE)) == 2
-
-
-def test_without_a_sign_up_in_this_browser_there_is_nothing_to_send_again(mails):
-    visitor = Visitor()
-    page = visitor.get("/accounts/confirm-email/")
-
-    assert "Send again" not in words_of(page)
-    response = visitor.post("/accounts/confirm-email/")
-    assert response.headers["Location"] == "/accounts/login/"
-    assert mails.messages == []

@@ -2,11 +2,8 @@
 
 import html
 import json
-import logging
 import re
 import socket
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -35,6 +32,7 @@ from readback.cabinet.models import User
 from readback.cabinet.serving import provider_documents
 from readback.setting_values import SignUp
 from tests.cabinet.accounts.factors import APP, CHALLENGE, App, recovery_codes_in
+from tests.cabinet.accounts.test_security_log import LogLines, log
 from tests.cabinet.outgoing import wait_until_sent
 from tests.cabinet.parallel import in_parallel
 from tests.cabinet.visitor import (
@@ -42,17 +40,16 @@ from tests.cabinet.visitor import (
     PASSWORD,
     Visitor,
     text_of,
-    token_in,
     words_of,
 )
 from tests.cabinet.which_database import ON_SQLITE
-from tests.support.commands import environment_with
 from tests.support.mailbox import text_of as mail_text
 from tests.support.oidc_provider import Provider, oidc_provider
 from tests.support.oidc_provider_process import DEFECTS
 
 ALICE, BOB, MALLORY = "alice@example.org", "bob@example.org", "mallory@example.org"
 CALLBACK = "/accounts/oidc/callback/"
+__all__ = ["LogLines", "log"]
 
 
 @pytest.fixture(scope="session")
@@ -84,25 +81,8 @@ def provider(
         yield running_provider
 
 
-class Events(logging.Handler):
-    def __init__(self) -> None:
-        super().__init__()
-        self.lines: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.lines.append(self.format(record))
-
-    @property
-    def names(self) -> list[str]:
-        return [json.loads(line)["event"] for line in self.lines]
-
-
-@pytest.fixture
-def events() -> Iterator[Events]:
-    handler, logger = Events(), logging.getLogger("readback.security")
-    logger.addHandler(handler)
-    yield handler
-    logger.removeHandler(handler)
+def names_of(log: LogLines) -> list[object]:
+    return [line["event"] for line in log.events]
 
 
 def leave(visitor: Visitor, path: str = "/accounts/oidc/login/", **fields: str) -> str:
@@ -137,9 +117,7 @@ def stored() -> str:
 # Accounts and addresses
 
 
-def test_a_verified_address_gets_a_confirmed_account_without_a_password(
-    provider, events
-):
+def test_a_verified_address_gets_a_confirmed_account_without_a_password(provider, log):
     provider.add("alice", "Alice@Example.org")
     visitor = Visitor("ru")
     answer = enter(visitor, provider, "alice", next="/account/")
@@ -150,7 +128,7 @@ def test_a_verified_address_gets_a_confirmed_account_without_a_password(
     assert (alice.email, alice.language) == (ALICE, "ru")
     assert not alice.has_usable_password()
     assert EmailAddress.objects.get().verified
-    assert events.names == ["account_created", "login_by_provider"]
+    assert names_of(log) == ["account_created", "login_by_provider"]
     assert "Example Staff" in words_of(visitor.get("/account/"))
     visitor.send("/keys/", {"label": "by single sign-on"})
     assert alice.keys.count() == 1
@@ -200,16 +178,14 @@ def test_an_address_that_changes_at_the_provider_does_not_change_the_account(pro
     assert User.objects.get().email == ALICE
 
 
-def test_a_confirmed_account_is_connected_and_its_owner_is_told(
-    provider, mails, events
-):
+def test_a_confirmed_account_is_connected_and_its_owner_is_told(provider, mails, log):
     alice = services.account_create(ALICE, PASSWORD, confirmed=True)
     provider.add("alice", ALICE)
     for _ in range(2):
         enter(Visitor(), provider, "alice")
 
     assert SocialAccount.objects.get().user == alice
-    assert events.names.count("provider_connected") == 1
+    assert names_of(log).count("provider_connected") == 1
     mail = mails.wait_for(ALICE, "Single sign-on")
     assert "Example Staff" in mail_text(mail)
     wait_until_sent()
@@ -221,7 +197,7 @@ def test_a_confirmed_account_is_connected_and_its_owner_is_told(
 
 
 @ON_SQLITE
-def test_an_address_that_is_not_verified_is_refused(provider, events):
+def test_an_address_that_is_not_verified_is_refused(provider, log):
     names = ["unverified", "no-claim", "text-true", "no-address"]
     visitor = Visitor()
     for name in names:
@@ -235,7 +211,7 @@ def test_an_address_that_is_not_verified_is_refused(provider, events):
         assert "email_verified" in words_of(answer)
     assert not visitor.is_logged_in
     assert User.objects.count() == len(names) and not SocialAccount.objects.exists()
-    assert set(events.names) == {"provider_refused_unverified"}
+    assert set(names_of(log)) == {"provider_refused_unverified"}
 
 
 @ON_SQLITE
@@ -247,7 +223,7 @@ def test_an_address_that_the_sign_up_form_would_refuse_is_refused(provider):
 
 
 def test_an_account_that_mallory_signed_up_with_alices_address_is_replaced(
-    provider, events
+    provider, log
 ):
     Visitor().sign_up(ALICE, "the password of mallory")
     provider.add("alice", ALICE)
@@ -256,23 +232,21 @@ def test_an_account_that_mallory_signed_up_with_alices_address_is_replaced(
 
     assert visitor.is_logged_in
     assert not User.objects.get().has_usable_password()
-    assert "account_replaced" in events.names
+    assert "account_replaced" in names_of(log)
     mallory = Visitor()
     mallory.log_in(ALICE, "the password of mallory")
     assert not mallory.is_logged_in
 
 
 @ON_SQLITE
-def test_an_unconfirmed_account_that_cannot_be_replaced_is_not_connected(
-    provider, events
-):
+def test_an_unconfirmed_account_that_cannot_be_replaced_is_not_connected(provider, log):
     User.objects.create_superuser(ALICE, PASSWORD)
     provider.add("alice", ALICE)
     answer = enter(Visitor(), provider, "alice")
 
     assert answer.status_code == 403 and "not confirmed" in words_of(answer)
     assert not SocialAccount.objects.exists()
-    assert events.names == ["provider_refused_unconfirmed"]
+    assert names_of(log) == ["provider_refused_unconfirmed"]
     services.account_confirm(User.objects.get())
     assert enter(Visitor(), provider, "alice").status_code == 302
 
@@ -290,7 +264,7 @@ def test_an_address_that_bob_wants_to_change_to_is_not_bobs(provider):
 
 
 @ON_SQLITE
-def test_a_deactivated_account_stays_deactivated(provider, events):
+def test_a_deactivated_account_stays_deactivated(provider, log):
     alice = services.account_create(ALICE, PASSWORD, confirmed=True)
     services.account_deactivate(alice)
     provider.add("alice", ALICE)
@@ -305,7 +279,7 @@ def test_a_deactivated_account_stays_deactivated(provider, events):
     again = Visitor()
     assert enter(again, provider, "alice").status_code == 403
     assert not again.is_logged_in and not visitor.is_logged_in
-    assert events.names.count("provider_refused_inactive") == 2
+    assert names_of(log).count("provider_refused_inactive") == 2
 
 
 def test_the_same_person_twice_at_once_gets_one_account(provider):
@@ -333,14 +307,14 @@ def test_an_invited_person_finds_the_account(provider):
     ids=lambda rule: rule.mode,
 )
 @ON_SQLITE
-def test_the_rules_for_signing_up_hold(provider, events, rule):
+def test_the_rules_for_signing_up_hold(provider, log, rule):
     provider.add("alice", ALICE)
     services.account_create(BOB, PASSWORD, confirmed=True)
     provider.add("bob", BOB)
     with configured(signup=rule):
         answer = enter(Visitor(), provider, "alice")
         assert answer.status_code == 403 and "no account" in words_of(answer)
-        assert events.names == ["provider_refused_closed"]
+        assert names_of(log) == ["provider_refused_closed"]
         assert User.objects.get().email == BOB
         # Somebody who has an account may log in.
         assert enter(Visitor(), provider, "bob").status_code == 302
@@ -411,26 +385,6 @@ def test_a_cancelled_login_returns_to_the_login_page(provider):
     assert "You cancelled the login" in words_of(visitor.get("/accounts/login/"))
 
 
-def test_a_cabinet_starts_without_the_libraries_for_the_provider():
-    code = (
-        "import sys, readback.cabinet.server;"
-        "readback.cabinet.server.load_application();"
-        "import readback.cabinet.urls;"
-        "print({'requests', 'jwt'} & set(sys.modules))"
-    )
-    environment = environment_with(
-        {
-            "DJANGO_SETTINGS_MODULE": "readback.cabinet.settings",
-            "READBACK_SECRET_KEY": "only-for-tests-" * 5,
-            "READBACK_OIDC_ISSUER": "https://login.example",
-            "READBACK_OIDC_CLIENT_ID": "readback",
-            "READBACK_OIDC_CLIENT_SECRET": "x",
-        }
-    )
-    command = [sys.executable, "-c", code]
-    assert subprocess.check_output(command, env=environment, text=True) == "set()\n"
-
-
 # Attacks on the protocol
 
 
@@ -471,28 +425,6 @@ def test_a_login_that_this_browser_did_not_start_is_refused(provider, caplog):
     # Mallory's code in Alice's login: the code belongs to another PKCE verifier.
     assert alice.get(f"{CALLBACK}?code={code}&state={state}").status_code == 502
     assert not alice.is_logged_in and not User.objects.exists()
-
-
-@ON_SQLITE
-def test_a_callback_works_once(provider):
-    provider.add("alice", ALICE)
-    visitor = Visitor()
-    returned = provider.log_in("alice", leave(visitor))
-    visitor.get(returned)
-    visitor.send("/accounts/logout/")
-
-    assert visitor.get(returned)["Location"] == "/accounts/login/"
-    assert not visitor.is_logged_in
-
-
-@ON_SQLITE
-def test_a_code_of_another_client_is_refused(provider):
-    provider.allow(CABINET + CALLBACK, client_id="another")
-    provider.add("alice", ALICE)
-    visitor = Visitor()
-    url = leave(visitor).replace("client_id=readback", "client_id=another")
-    assert visitor.get(provider.log_in("alice", url)).status_code == 502
-    assert not visitor.is_logged_in
 
 
 # A provider that fails
@@ -563,17 +495,6 @@ def test_a_provider_that_is_silent_gets_our_page(provider, monkeypatch, caplog):
 
     assert answer.status_code == 502
     assert "no answer within 0.2 seconds" in caplog.text
-
-
-@ON_SQLITE
-def test_a_provider_that_is_down_leaves_the_login_page_as_it_is(provider, caplog):
-    services.account_create(ALICE, PASSWORD, confirmed=True)
-    with configured(oidc_issuer="http://127.0.0.1:9"):
-        visitor = Visitor()
-        answer = visitor.post("/accounts/oidc/login/")
-        assert answer.status_code == 502 and "no connection" in caplog.text
-        visitor.log_in(ALICE)
-        assert visitor.is_logged_in
 
 
 @ON_SQLITE
@@ -668,34 +589,11 @@ def test_nothing_else_is_allowed_if_it_is_the_only_way(provider, unsent_mails):
     assert alice.has_usable_password()
 
 
-@ON_SQLITE
-def test_a_session_by_a_password_ends_on_every_page_that_changes_something(provider):
-    """READBACK_OIDC_ONLY is turned on while Alice is logged in with her password."""
-    alice = services.account_create(ALICE, PASSWORD, confirmed=True)
-    changes = {
-        "/keys/": {"label": "x"},
-        "/accounts/email/": {"email": BOB, "action_add": ""},
-        "/account/second-factor/webauthn/add/": {"name": "x", "credential": "{}"},
-        "/accounts/reauthenticate/": {"password": PASSWORD},
-    }
-    for path, fields in changes.items():
-        visitor = Visitor()
-        visitor.log_in(ALICE)
-        page = visitor.get("/account/")
-        token = {"csrfmiddlewaretoken": token_in(text_of(page))}
-        with configured(oidc_only=True):
-            answer = visitor.client.post(path, fields | token)
-            assert answer.status_code in (302, 403), path
-            assert not visitor.is_logged_in, path
-    assert not alice.keys.exists()
-    assert EmailAddress.objects.get().email == ALICE
-
-
 # Another person with the address of somebody who has left
 
 
 def test_another_person_with_the_same_address_does_not_get_the_account(
-    provider, mails, events
+    provider, mails, log
 ):
     provider.add("alice", ALICE)
     first = Visitor()
@@ -710,13 +608,13 @@ def test_another_person_with_the_same_address_does_not_get_the_account(
     assert answer.status_code == 403 and not visitor.is_logged_in
     assert "belongs to somebody else" in words_of(answer)
     assert "the operator can disconnect it" in words_of(answer)
-    assert events.names[-1] == "provider_refused_connected"
+    assert names_of(log)[-1] == "provider_refused_connected"
     assert SocialAccount.objects.count() == User.objects.count() == 1
 
     account_disconnect(alice)
 
     assert not first.is_logged_in
-    assert events.names[-1] == "provider_disconnected"
+    assert names_of(log)[-1] == "provider_disconnected"
     mail = mails.wait_for(ALICE, "has been disconnected")
     assert "disconnected your account from Example Staff" in mail_text(mail)
     enter(visitor, provider, "mallory")
@@ -766,16 +664,3 @@ def test_an_operator_disconnects_an_account(provider):
     )
     with pytest.raises(services.ServiceError, match="not connected"):
         account_disconnect(alice)
-
-
-@ON_SQLITE
-@pytest.mark.parametrize("page", ["login", "signup"])
-def test_the_cursor_does_not_skip_the_button_of_the_provider(provider, page):
-    """The first press of Tab after the heading reaches it, not what follows it."""
-    path = f"/accounts/{page}/"
-    assert "autofocus" not in text_of(Visitor().get(path))
-
-    wrong = Visitor().send(path, {"login": "x", "email": "x"})
-    assert "autofocus" in text_of(wrong)
-    with configured(oidc_issuer=""):
-        assert "autofocus" in text_of(Visitor().get(path))

@@ -96,19 +96,6 @@ def test_another_accounts_session_cannot_be_ended(alice):
     assert text_of(mallory.get(PAGE)).count("<tr>") == 2
 
 
-def test_changing_the_password_leaves_one_session_in_the_list(alice):
-    log_in()
-    visitor = log_in()
-    fields = {"oldpassword": PASSWORD, "password1": "another lamp, another harbour"}
-    fields["password2"] = fields["password1"]
-
-    visitor.send("/accounts/password/change/", fields)
-
-    page = words_of(visitor.get(PAGE))
-    assert page.count("Firefox on Linux") == page.count("this browser") == 1
-    assert UserSession.objects.count() == Session.objects.count() == 1
-
-
 @ON_SQLITE
 def test_deactivating_an_account_ends_its_sessions(alice):
     visitor = log_in()
@@ -117,13 +104,6 @@ def test_deactivating_an_account_ends_its_sessions(alice):
     services.account_activate(alice)
 
     assert not visitor.is_logged_in
-
-
-@ON_SQLITE
-def test_logging_out_removes_the_row(alice):
-    log_in().send("/accounts/logout/")
-
-    assert not UserSession.objects.exists()
 
 
 def test_the_table_is_written_at_most_once_in_ten_minutes(alice, clock):
@@ -195,10 +175,3 @@ def test_a_session_that_ends_while_a_page_is_made_leads_to_the_login(alice):
         post_save.disconnect(end_all, sender=Key)
 
     assert (answer.status_code, answer["Location"]) == (302, "/accounts/login/")
-
-
-@ON_SQLITE
-def test_times_have_the_zone_that_the_script_writes(alice):
-    page = text_of(log_in().get(PAGE))
-
-    assert "Times are in <span data-zone>UTC</span>." in page

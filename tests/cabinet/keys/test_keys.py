@@ -3,7 +3,6 @@
 from datetime import timedelta
 
 import pytest
-from django.db import connection
 from django.utils import timezone
 
 from readback import keys
@@ -30,17 +29,6 @@ def test_a_new_key_is_well_formed_and_only_its_digest_is_stored(alice):
     stored = Key.objects.get()
     assert bytes(stored.digest) == keys.digest(text.encode())
     assert (stored.last_four, stored.label) == (text[-4:], "laptop")
-
-
-def test_no_column_of_any_table_holds_a_key(alice):
-    _, text = key_services.key_create(alice)
-    secret = text[len(keys.PREFIX) : -keys.CHECKSUM_LENGTH]
-
-    with connection.cursor() as cursor:
-        for table in connection.introspection.table_names(cursor):
-            cursor.execute(f'SELECT * FROM "{table}"')
-            for row in cursor.fetchall():
-                assert not [value for value in row if secret in str(value)], table
 
 
 def test_an_unconfirmed_account_gets_no_key():
@@ -70,22 +58,6 @@ def test_a_deleted_account_gets_no_key(alice):
 
     with pytest.raises(ServiceError, match="no longer exists"):
         key_services.key_create(deleted)
-
-
-def test_an_account_has_a_limited_number_of_active_keys(alice):
-    for _ in range(MAX_ACTIVE_KEYS):
-        key_services.key_create(alice)
-
-    with pytest.raises(ServiceError, match=f"at most {MAX_ACTIVE_KEYS} active keys"):
-        key_services.key_create(alice)
-
-
-def test_the_limit_counts_each_account_separately(alice):
-    for _ in range(MAX_ACTIVE_KEYS):
-        key_services.key_create(alice)
-    bob = account_services.account_create("bob@example.org", confirmed=True)
-
-    key_services.key_create(bob)
 
 
 def test_a_revoked_or_expired_key_makes_room_for_another(alice):
@@ -136,12 +108,6 @@ def test_a_key_can_expire(alice):
 def test_a_key_cannot_expire_in_the_past(alice):
     with pytest.raises(ServiceError, match="in the future"):
         key_services.key_create(alice, expires_at=timezone.now())
-
-
-@pytest.mark.parametrize("label", ["x" * 61, "two\nlines", "\x1b[31mred", "nul\0"])
-def test_a_name_that_is_too_long_or_has_control_characters_is_refused(alice, label):
-    with pytest.raises(ServiceError):
-        key_services.key_create(alice, label)
 
 
 @pytest.mark.parametrize(

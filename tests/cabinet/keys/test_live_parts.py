@@ -7,7 +7,7 @@ import pytest
 from readback.cabinet.keys import services
 from readback.cabinet.models import Key
 from tests.cabinet.keys.test_unmatched import ELSEWHERE, sent
-from tests.cabinet.owners import BOB, account, entry, logged_in, refused, used
+from tests.cabinet.owners import BOB, account, entry, logged_in, refused
 from tests.cabinet.visitor import Visitor
 
 DATABASES = ["sqlite"]
@@ -59,14 +59,6 @@ def test_a_poll_that_finds_nothing_writes_and_keeps_nothing(key):
         assert (response.status_code, response.content) == (204, b"")
         assert "no-store" in response.headers["Cache-Control"]
         assert not response.cookies
-
-
-def test_a_new_count_is_found(key):
-    visitor = logged_in(key.owner)
-    _, seen = poll(visitor, key, "numbers")
-    used(key, 1)
-
-    assert poll(visitor, key, "numbers", seen)[0] == 200
 
 
 def test_only_unmatched_requests_of_the_own_network_are_new(key):

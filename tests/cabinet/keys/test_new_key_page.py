@@ -6,12 +6,12 @@ from base64 import b64encode
 
 import pytest
 from django.conf import settings
-from django.db import connection
 
 from readback import keys
 from readback.cabinet.keys import services
 from readback.cabinet.models import Key
-from tests.cabinet.owners import BOB, account, entry, logged_in, refused
+from tests.cabinet.accounts.test_security_log import _everything_stored
+from tests.cabinet.owners import entry, logged_in, refused
 from tests.cabinet.visitor import Visitor, text_of, words_of
 
 DATABASES = ["sqlite"]
@@ -65,20 +65,13 @@ def test_a_head_request_does_not_count_as_showing_the_key(alice):
 def test_between_form_and_page_no_table_contains_the_key(alice):
     visitor = logged_in(alice)
     path = create(visitor)
-    tables = _all_tables()
+    tables = _everything_stored()
 
     text = shown_key(visitor.get(path))
 
     secret = text.removeprefix(keys.PREFIX)
     for form in (secret, secret.encode().hex(), b64encode(secret.encode()).decode()):
         assert form.rstrip("=")[4:-4] not in tables
-
-
-def test_other_accounts_cannot_open_the_page(alice):
-    path = create(logged_in(alice))
-
-    assert logged_in(account(BOB)).get(path).status_code == 404
-    assert Visitor().get(path).status_code == 302
 
 
 def test_after_five_minutes_the_page_says_to_create_another_key(alice, monkeypatch):
@@ -132,16 +125,6 @@ def test_a_refused_request_is_explained(alice):
     assert "What to change Field temperature is not accepted. Send only model" in words
 
 
-@pytest.mark.parametrize("code", ["stream_unavailable", "not_found", "rate_limited"])
-def test_the_first_refused_request_means_connected(alice, code):
-    key = services.key_create(alice).key
-    refused(key, code, 400, "x", differences="stream")
-
-    words = words_of(logged_in(alice).get(f"/keys/{key.pk}/arrived/"))
-
-    assert words.startswith("Connected, but the request was refused")
-
-
 def test_a_request_with_a_key_that_has_ended_does_not_mean_connected(alice):
     key = services.key_create(alice).key
     refused(key, "invalid_key", 401, "This key is revoked.")
@@ -150,21 +133,3 @@ def test_a_request_with_a_key_that_has_ended_does_not_mean_connected(alice):
 
     assert "Connected" not in words
     assert "This key is revoked." in words
-
-
-def test_only_the_owner_sees_the_latest_request(alice):
-    key = services.key_create(alice).key
-
-    bob = logged_in(account(BOB)).get(f"/keys/{key.pk}/arrived/")
-    assert bob.status_code == 404
-    assert Visitor().get(f"/keys/{key.pk}/arrived/").status_code == 302
-
-
-def _all_tables() -> str:
-    with connection.cursor() as cursor:
-        names = connection.introspection.table_names(cursor)
-        rows = []
-        for name in names:
-            cursor.execute(f'SELECT * FROM "{name}"')
-            rows += cursor.fetchall()
-    return str(rows)

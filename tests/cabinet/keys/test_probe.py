@@ -44,27 +44,6 @@ def test_anybody_can_fetch_the_file_without_a_cookie():
     assert not response.cookies
 
 
-@pytest.mark.parametrize("path", [FILE, CHECKSUM])
-def test_head_has_the_headers_of_get(path):
-    visitor = Visitor()
-    head, get = visitor.client.head(path), visitor.get(path)
-
-    assert (head.status_code, head.content) == (200, b"")
-    assert head.headers == get.headers
-
-
-def test_caches_ask_whether_the_file_is_still_the_same():
-    visitor = Visitor()
-    first = visitor.get(FILE)
-    again = visitor.get(FILE, headers={"If-None-Match": first.headers["ETag"]})
-    changed = visitor.get(FILE, headers={"If-None-Match": '"older"'})
-
-    assert first.headers["Cache-Control"] == "no-cache"
-    assert (again.status_code, again.content) == (304, b"")
-    assert again.headers["Cache-Control"] == "no-cache"
-    assert changed.content == first.content
-
-
 def test_the_checksum_is_that_of_the_file():
     visitor = Visitor()
     expected = sha256(visitor.get(FILE).content).hexdigest()
@@ -90,11 +69,3 @@ def test_the_lines_contain_the_public_addresses():
         "curl -fsSO https://cabinet.example.org/probe.pyz",
         "python3 probe.pyz 'http://[2001:db8::7]/v1'",
     ]
-
-
-def test_the_page_on_what_has_not_arrived_offers_the_probe():
-    visitor = logged_in(account())
-    path = visitor.send("/keys/", {"label": "laptop"}).headers["Location"]
-    page = visitor.get(path.replace("/new/", "/unmatched/"))
-
-    assert lines_on(page)[0] == f"curl -fsSO {CABINET}/probe.pyz"

@@ -3,7 +3,6 @@
 import socket
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -51,14 +50,6 @@ def test_what_is_recorded_is_what_the_other_side_sent_and_received():
     assert exchange.response and exchange.response.status == 200
     assert not exchange.problem
     assert exchange.sent.startswith(b"POST /v1 HTTP/1.1\r\nHost: 127.0.0.1:")
-
-
-def test_a_chunked_answer_is_recorded_with_its_chunks():
-    with peer(CHUNKED, b"3\r\nabc\r\n", b"2\r\nde\r\n0\r\n\r\n") as server:
-        exchange = post(server.url)
-
-    assert exchange.body == b"abcde"
-    assert exchange.received.endswith(b"3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n")
 
 
 def test_ipv6_and_unix_sockets_work(tmp_path):
@@ -192,16 +183,3 @@ def test_a_look_up_that_hangs_is_not_waited_for_and_keeps_its_slot(
 
 def free_slots() -> int:
     return recorded_exchange._slots.free
-
-
-def test_only_a_few_exchanges_run_at_once():
-    with ThreadPoolExecutor(MAX_AT_ONCE) as pool:
-        with peer(OK, hangs=True) as server:
-            running = [pool.submit(post, server.url) for _ in range(MAX_AT_ONCE)]
-            wait_until(lambda: len(server.requests) == MAX_AT_ONCE, "all have begun")
-            with pytest.raises(NoFreeSlot):
-                post(server.url)
-        for exchange in running:
-            exchange.result(SOON)
-    with peer(answer(b"again")) as server:
-        assert post(server.url).body == b"again"

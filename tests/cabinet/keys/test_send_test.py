@@ -17,16 +17,16 @@ import pytest
 from django.conf import settings
 from django.contrib.sessions.models import Session
 from django.core.cache import cache
-from django.db import connection
 from django.test import override_settings
 
-from readback import keys, programs
+from readback import keys
 from readback.cabinet.keys import recorded_exchange, send_test, services
 from readback.cabinet.keys.recorded_exchange import MAX_AT_ONCE
 from readback.cabinet.models import Key
 from readback.setting_values import Bind
+from tests.cabinet.accounts.test_security_log import _everything_stored
 from tests.cabinet.owners import BOB, account, entry, logged_in, refused
-from tests.cabinet.visitor import CABINET, Visitor, text_of, words_of
+from tests.cabinet.visitor import Visitor, text_of, words_of
 from tests.cabinet.which_database import ON_SQLITE
 from tests.support.api import Api
 from tests.support.keys import mistyped
@@ -177,16 +177,6 @@ def test_odd_texts_come_back_unchanged_and_are_shown_as_text(alice, key, api, te
 
 
 @ON_SQLITE
-def test_a_long_text_is_compared_in_full_and_shown_in_part(alice, key, api):
-    page = send(alice, key, text="Щ" * 4096, key=api.api_key)
-
-    assert "8192 bytes sent, 8192 bytes received, all equal." in words_of(page)
-    assert "more bytes are not shown." in words_of(page)
-    assert "\\x" not in "".join(wire_messages(page))
-    assert len(page.content) < 40_000
-
-
-@ON_SQLITE
 def test_the_page_stays_below_60_kilobytes_with_a_full_journal(alice, key, api):
     for number in range(60):
         refused(key, "unknown_field", 400, "x" * 400, user_agent=f"client {number:02}")
@@ -196,18 +186,6 @@ def test_the_page_stays_below_60_kilobytes_with_a_full_journal(alice, key, api):
     loaded = sum(path.stat().st_size for path in files if path.name in LOADED)
     assert UNCHANGED in words_of(page)
     assert len(page.content) + loaded < 60_000
-
-
-@ON_SQLITE
-def test_a_mistyped_key_gets_the_answer_of_the_api(alice, key, api):
-    page = send(alice, key, key=mistyped(api.api_key))
-
-    words = words_of(page)
-    assert "The API refused the request 401 invalid_key" in words
-    assert "its checksum does not match" in words
-    assert f"{OTHER_KEY}, {key} ." in words
-    assert NOT_THE_KEY not in words
-    assert mistyped(api.api_key) not in text_of(page)
 
 
 @ON_SQLITE
@@ -323,16 +301,6 @@ def test_an_address_that_cannot_be_reached_is_explained_to_operators(
 
 
 @ON_SQLITE
-def test_an_address_that_hangs_costs_a_bounded_time(alice, key, server, monkeypatch):
-    monkeypatch.setattr(recorded_exchange, "SECONDS", 1.0)
-    with peer(hangs=True) as other, api_at(other.url):
-        page = send(alice, key, key=server.api_key)
-
-    assert "No complete answer within 1 seconds." in words_of(page)
-    assert len(wire_messages(page)) == 2
-
-
-@ON_SQLITE
 def test_while_others_hang_the_next_test_is_not_sent(alice, key, server):
     with (
         peer(OK, hangs=True) as other,
@@ -368,19 +336,6 @@ def test_an_account_may_send_ten_tests_a_minute(alice, key, server, clock):
 
 
 @ON_SQLITE
-def test_tests_are_also_limited_per_client_address(alice, key, server):
-    assert settings.ACCOUNT_RATE_LIMITS["send_test"] == "10/m/user,30/m/ip"
-    bob = account(BOB)
-    bobs_key = services.key_create(bob).key
-    fewer = override_settings(ACCOUNT_RATE_LIMITS={"send_test": "10/m/user,2/m/ip"})
-    with peer(answer(b"x")) as other, api_at(other.url), fewer:
-        statuses = [send(alice, key, key="x").status_code for _ in range(2)]
-        statuses.append(send(bob, bobs_key, key="x").status_code)
-
-    assert statuses == [200, 200, 429]
-
-
-@ON_SQLITE
 def test_only_a_form_of_the_owner_sends_anything(alice, key, server):
     path = f"/keys/{key.pk}/"
     fields = {"text": TEXT, "key": server.api_key}
@@ -407,13 +362,8 @@ def test_nothing_of_a_test_is_kept(alice, key, api, caplog, capfd):
     with peer(b"\xff", hangs=False) as other, api_at(other.url):
         visitor.send(path, fields)
 
-    with connection.cursor() as cursor:
-        rows = []
-        for name in connection.introspection.table_names(cursor):
-            cursor.execute(f'SELECT * FROM "{name}"')
-            rows += cursor.fetchall()
     places = {
-        "tables": str(rows),
+        "tables": _everything_stored(),
         "sessions": str([row.get_decoded() for row in Session.objects.all()]),
         "cache": str(cache),
         "log": caplog.text + "".join(capfd.readouterr()),
@@ -452,12 +402,6 @@ def test_the_test_is_not_taken_for_the_first_request_of_a_program(alice, key):
     )
 
 
-def test_the_journal_names_the_test_page():
-    found = programs.recognise(f"{send_test.PROGRAM}/0.1.0")
-
-    assert found and found.name == "Readback's test page" and not found.library
-
-
 def test_without_a_public_address_the_only_unix_socket_is_asked():
     path = "/run/readback/api.sock"
     unix, tcp = Bind("", 0, path), Bind("::1", 8000)
@@ -470,18 +414,3 @@ def test_without_a_public_address_the_only_unix_socket_is_asked():
     public = "https://api.example.org/v1"
     target = send_test._target(replace(config, public_base_url=public))
     assert target == (f"{public}/chat/completions", "")
-
-
-@ON_SQLITE
-def test_the_form_is_in_the_page_and_keeps_the_key_out_of_the_browsers_memory(
-    alice, unsent_mails
-):
-    visitor = logged_in(alice)
-    path = visitor.send("/keys/", {"label": "laptop"}).headers["Location"]
-    page = text_of(visitor.get(path.removeprefix(CABINET)))
-
-    [form] = re.findall(r"<form class=\"send-test\".*?</form>", page, re.S)
-    assert 'method="post"' in form and 'enctype="multipart/form-data"' in form
-    assert re.search(r'<input type="hidden" name="key" [^>]*autocomplete="off">', form)
-    # Help comes before what it is about.
-    assert page.index('id="test-help"') < page.index(">Send a test</button>")

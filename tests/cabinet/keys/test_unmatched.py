@@ -12,11 +12,10 @@ from django.test import override_settings
 from django.test.utils import CaptureQueriesContext
 
 from readback.api.data.store import Store, UnmatchedEvent
-from readback.cabinet.keys import services
 from readback.cabinet.models import Key
 from readback.config import Config
 from readback.contract import UNMATCHED_ROWS
-from tests.cabinet.owners import BOB, account, entry, logged_in
+from tests.cabinet.owners import BOB, account, logged_in
 from tests.cabinet.visitor import Visitor, text_of, words_of
 from tests.cabinet.which_database import ON_BOTH
 
@@ -63,34 +62,10 @@ def test_the_waiting_page_shows_what_the_same_address_has_sent(alice, key):
     assert f"{MISSING} curl" in words
 
 
-def test_an_unknown_program_is_called_what_it_calls_itself(alice, key):
-    sent(user_agent="my-program/1.0")
-    assert f"{MISSING} my-program/1.0" in waiting(logged_in(alice), key)
-
-
 @ON_BOTH
 def test_another_address_sees_nothing(alice, key):
     sent(ELSEWHERE)
     assert "invalid_key" not in waiting(logged_in(alice), key)
-
-
-def test_behind_a_proxy_the_address_is_the_clients(alice, key):
-    sent(ELSEWHERE)
-    visitor = logged_in(alice)
-    forwarded = {"headers": {"x-forwarded-for": f"{HERE}, {ELSEWHERE}"}}
-
-    assert MISSING not in waiting(visitor, key, **forwarded)
-    with config(trusted_proxy_count=1):
-        assert MISSING in waiting(visitor, key, **forwarded)
-        other = {"headers": {"x-forwarded-for": f"{ELSEWHERE}, {HERE}"}}
-        assert MISSING not in waiting(visitor, key, **other)
-
-
-def test_a_browser_without_an_address_sees_nothing(alice, key):
-    visitor = Visitor(address="")
-    visitor.client.force_login(alice)
-    sent()
-    assert "invalid_key" not in waiting(visitor, key)
 
 
 @ON_BOTH
@@ -100,15 +75,6 @@ def test_rows_are_shown_for_ten_minutes_even_if_they_are_not_deleted(alice, key)
 
     words = waiting(logged_in(alice), key)
     assert "Too old." not in words and "Still shown." in words
-
-
-@ON_BOTH
-def test_the_last_request_comes_first(alice, key):
-    for number in range(5):
-        sent(seconds_ago=60 - number, detail=f"Number {number}.")
-    words = waiting(logged_in(alice), key)
-    places = [words.index(f"Number {number}.") for number in range(5)]
-    assert places == sorted(places, reverse=True)
 
 
 @ON_BOTH
@@ -129,25 +95,6 @@ def test_the_last_kinds_of_requests_are_shown(alice, key):
     assert "Number 2." in words and "Number 1." not in words
 
 
-@ON_BOTH
-def test_the_live_part_changes_with_every_new_request(alice, key):
-    visitor = logged_in(alice)
-    path, versions = f"/keys/{key.pk}/arrived/", []
-    for _ in range(3):
-        page = visitor.get(path)
-        versions.append(page.headers["X-Version"])
-        again = visitor.get(f"{path}?seen={versions[-1]}")
-        assert (again.status_code, again.content) == (204, b"")
-        sent()
-    assert len(set(versions)) == 3
-
-
-def test_once_a_request_has_arrived_the_waiting_page_shows_only_that(alice, key):
-    sent()
-    entry(key)
-    assert MISSING not in waiting(logged_in(alice), key)
-
-
 def test_the_page_of_a_key_leads_to_the_same_lines(alice, key):
     sent()
     visitor = logged_in(alice)
@@ -166,14 +113,6 @@ def test_only_the_owner_of_a_key_can_open_its_page(alice, key):
     for path in (f"/keys/{key.pk}/unmatched/", f"/keys/{key.pk}/unmatched/recent/"):
         assert logged_in(bob).get(path).status_code == 404
         assert Visitor().get(path).status_code == 302
-
-
-def test_the_sentence_is_translated_and_the_detail_is_not(alice, key):
-    sent()
-    page = logged_in(alice, "ru").get(f"/keys/{key.pk}/unmatched/")
-    assert "С вашего сетевого адреса, без принятого ключа" in words_of(page)
-    assert "Ключ не принят." in words_of(page)
-    assert f'lang="en">{MISSING}</p>' in text_of(page)
 
 
 def test_turned_off_nothing_is_shown_and_no_table_is_read(alice, key):
@@ -203,12 +142,3 @@ def test_without_a_network_key_nothing_is_written_or_shown(alice, key):
         cursor.execute("DELETE FROM cabinet_networkkey")
     sent()
     assert "invalid_key" not in waiting(logged_in(alice), key)
-
-
-@ON_BOTH
-def test_deleting_an_account_leaves_the_lines_of_its_network(alice, key):
-    sent()
-    alice.delete()
-    bob = account(BOB)
-    other = services.key_create(bob, "laptop").key
-    assert MISSING in waiting(logged_in(bob), other)

@@ -6,7 +6,6 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from django.db import connection
 from django.test import override_settings
 from django.utils import timezone
 
@@ -51,14 +50,6 @@ def log(monkeypatch) -> list[str]:
 
 def add(address: str = ALICE, lifetime: timedelta = DAY) -> None:
     outbox.add(NOTICE, address, lifetime, details={"ip": ""})
-
-
-def test_a_mail_arrives_soon_after_the_commit(mails):
-    add()
-
-    mails.wait_for(ALICE, "deleted")
-    wait_until_sent()
-    assert outbox.totals()["sent"] == 1
 
 
 def test_a_mail_of_another_process_is_found_without_a_wake_up(mails):
@@ -131,18 +122,6 @@ def test_mails_wait_while_the_server_is_down_and_go_out_when_it_is_back(
 
 
 @ON_SQLITE
-def test_the_delays_grow_to_minutes_and_differ():
-    longest = outbox._LONGEST_DELAY_SECONDS
-    delays = [outbox._delay(failures, longest) for failures in range(1, 40)]
-
-    for delay, full in zip(delays, (1, 2, 4, 8, 16, 32, 64, 128, 256), strict=False):
-        assert full / 2 <= delay <= full
-    assert all(150 <= delay <= 300 for delay in delays[9:])
-    assert 150 <= outbox._delay(10_000, longest) <= 300
-    assert len(set(delays)) == len(delays)
-
-
-@ON_SQLITE
 def test_a_refused_mail_is_dropped_and_others_are_sent(log):
     with refusing_mailbox() as box, mail_server_at(box.url), sending():
         box.answers[ALICE] = f"550 {ALICE} is unknown"
@@ -195,25 +174,6 @@ def test_an_expired_mail_is_not_sent(mails, log):
     assert "it waited too long" in log[0]
 
 
-@ON_SQLITE
-@pytest.mark.parametrize(
-    ("lifetime", "cause"),
-    [
-        (timedelta(hours=1), lambda: reset()),
-        (timedelta(days=1), lambda: Visitor().sign_up(BOB)),
-    ],
-    ids=["password reset", "sign-up"],
-)
-def test_a_mail_expires_with_its_link(mail_server, lifetime, cause):
-    services.account_create(ALICE, PASSWORD, confirmed=True)
-    with mail_server_at(mail_server.url):
-        cause()
-
-    mail = OutgoingMail.objects.get()
-    late = abs(mail.expires_at - mail.created_at - lifetime)
-    assert late < timedelta(minutes=1)
-
-
 def reset() -> None:
     Visitor().send("/accounts/password/reset/", {"email": ALICE})
 
@@ -247,16 +207,6 @@ def _file_of(url: str) -> str:
     path = Path(url.removeprefix("sqlite:///"))
     files = [path, path.with_name(f"{path.name}-wal")]
     return "".join(each.read_bytes().decode("latin-1") for each in files)
-
-
-def test_the_next_mail_is_read_from_an_index():
-    explain = "EXPLAIN QUERY PLAN" if connection.vendor == "sqlite" else "EXPLAIN"
-    with connection.cursor() as cursor:
-        if connection.vendor == "postgresql":
-            cursor.execute("SET enable_seqscan = off")
-        query = "SELECT 1 FROM cabinet_outgoingmail WHERE due_at <= CURRENT_TIMESTAMP"
-        cursor.execute(f"{explain} {query}")
-        assert "due_at" in str(cursor.fetchall())
 
 
 def test_mails_are_counted_exactly_by_parallel_senders():

@@ -4,7 +4,6 @@ import re
 from datetime import timedelta
 
 import pytest
-from django.db import connection
 from django.utils import timezone
 
 from readback.cabinet.accounts import services as account_services
@@ -181,12 +180,3 @@ def test_a_reminder_of_seven_days_is_not_sent_on_the_last_day(alice):
 
     mail = OutgoingMail.objects.get(template__endswith="key_expires")
     assert abs(mail.expires_at - timezone.now() - 4 * DAY) < HOUR
-
-
-def test_keys_that_expire_soon_are_found_by_an_index(alice):
-    with connection.cursor() as cursor:
-        if connection.vendor == "postgresql":
-            cursor.execute("SET enable_seqscan = off")
-    for step in notices.STEPS:
-        plan = notices._due(step, timezone.now()).explain()
-        assert "cabinet_key_expiry" in plan

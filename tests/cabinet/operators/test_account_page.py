@@ -1,21 +1,16 @@
 """One page for an account: what operators see and do there, and who may."""
 
-from datetime import timedelta
-
 import pytest
 from allauth.mfa.models import Authenticator
 from allauth.socialaccount.models import SocialAccount
 from allauth.usersessions.models import UserSession
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Permission
-from django.db import connection
-from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from readback.cabinet.accounts import selectors
 from readback.cabinet.accounts import services as account_services
 from readback.cabinet.keys import services as key_services
-from readback.cabinet.mail import outbox
 from readback.cabinet.models import Key, OutgoingMail, User
 from readback.cabinet.serving.sealing import seal
 from tests.cabinet.accounts.test_single_sign_on import age_session
@@ -119,17 +114,6 @@ def test_every_operation_asks_first_and_is_in_the_audit_trail(operator, alice):
     ]
 
 
-def test_a_get_changes_nothing_and_a_post_needs_the_forms_token(operator, alice):
-    path = f"/admin/cabinet/user/{alice.pk}/do/deactivate/"
-    operator.get(path)
-    assert operator.client.post(path).status_code == 403
-    alice.refresh_from_db()
-    assert alice.is_active
-    assert (
-        operator.get(f"/admin/cabinet/user/{alice.pk}/do/nothing/").status_code == 404
-    )
-
-
 def test_an_old_login_has_to_be_proved_again(operator, alice):
     age_session(operator, 3600)
     path = f"/admin/cabinet/user/{alice.pk}/do/delete/"
@@ -193,32 +177,3 @@ def test_operators_cannot_lock_themselves_out(operator):
     operator.send(f"/admin/cabinet/user/{second.pk}/do/deactivate/")
     assert "last operator" in words_of(operator.get(page_of(second)))
     assert User.objects.get(pk=second.pk).is_active
-
-
-def test_the_keys_of_an_account_are_one_click_from_the_list(operator, alice):
-    key = key_services.key_create(alice, "hers").key
-    # An address that contains hers is not found by the link.
-    other = account(f"m{ALICE}")
-    key_services.key_create(other, "not hers")
-    path = f"/admin/cabinet/key/?owner={alice.pk}"
-    assert path in text_of(operator.get("/admin/cabinet/user/"))
-
-    words = words_of(operator.get(path))
-    assert str(key) in words and "not hers" not in words
-
-
-def test_the_statements_of_the_page_do_not_depend_on_its_rows(operator, alice):
-    def statements() -> int:
-        with CaptureQueriesContext(connection) as queries:
-            assert operator.get(page_of(alice)).status_code == 200
-        return len(queries)
-
-    first = key_services.key_create(alice).key
-    operator.send(f"/admin/cabinet/key/{first.pk}/do/revoke/")
-    before = statements()
-    for _ in range(8):
-        key = key_services.key_create(alice).key
-        operator.send(f"/admin/cabinet/key/{key.pk}/do/revoke/")
-        outbox.add("account/email/account_deleted", ALICE, timedelta(days=1))
-        Visitor().log_in(ALICE)
-    assert statements() <= before

@@ -16,13 +16,12 @@ from readback.cabinet.keys import services as key_services
 from readback.cabinet.mail import outbox
 from readback.cabinet.models import (
     Key,
-    LastBackup,
     MailOutcome,
     OutgoingMail,
     UnmatchedRequest,
     User,
 )
-from tests.cabinet.owners import account, logged_in, refused, used
+from tests.cabinet.owners import account, logged_in, used
 from tests.cabinet.visitor import Visitor, text_of, words_of
 from tests.cabinet.which_database import ON_BOTH
 
@@ -50,26 +49,6 @@ def overview(visitor: Visitor) -> str:
     response = visitor.get("/admin/")
     assert response.status_code == 200
     return words_of(response)
-
-
-@ON_BOTH
-def test_an_empty_installation_shows_zeros(operator):
-    page = overview(operator)
-
-    assert (
-        "Accounts 1 in total 1 with a confirmed address 1 active in the last 30 days"
-        in page
-    )
-    assert "Keys 0 active now 0 used in the last 24 hours" in page
-    assert "Last 24 hours 0 accepted 0 refused" in page
-    assert "No request was refused in the last 30 days." in page
-    assert "0 waiting 0 of them failed" in page
-    assert "Pending migrations none Last backup never" in page
-
-
-def test_the_last_backup_is_shown(operator):
-    LastBackup.objects.create(at=timezone.now().replace(2026, 11, 17, 4, 5))
-    assert "Last backup 2026-11-17 04:05 UTC" in overview(operator)
 
 
 @ON_BOTH
@@ -142,14 +121,6 @@ def test_requests_of_all_keys_are_added_up(operator):
     assert "unknown_field 6 10" in page
 
 
-def test_numbers_are_written_as_the_language_does_it(operator):
-    used(key_services.key_create(account()).key, 1_234_567)
-
-    assert "1,234,567" in overview(operator)
-    russian = logged_in(User.objects.get(email=OPERATOR), "ru")
-    assert "1\xa0234\xa0567" in text_of(russian.get("/admin/"))
-
-
 @ON_BOTH
 def test_requests_without_a_key_are_counted_by_code(operator):
     for code, minutes in (
@@ -184,37 +155,6 @@ def test_mails_are_counted(operator):
     assert "2 waiting 1 of them failed" in page
     assert "The oldest that waits has done so for 3 hours" in page
     assert "1 refused by the mail server" in page
-
-
-def test_no_address_and_no_secret_is_shown(operator):
-    alice = account("alice@example.org")
-    created = key_services.key_create(alice, "the name of a key")
-    detail = {"detail": "a detail", "client_address": "203.0.113.0"}
-    refused(created.key, "unknown_field", 400, user_agent="wget/1", **detail)
-    outbox.add(
-        "account/email/account_deleted", "mallory@example.org", timedelta(days=1)
-    )
-
-    page = overview(operator)
-
-    for secret in (
-        *("alice@", "mallory@", "the name of a key", created.key.last_four),
-        *("a detail", "203.0.113", "wget", settings.SECRET_KEY),
-        *(created.text, connection.settings_dict["PASSWORD"] or "no password"),
-    ):
-        assert secret not in page
-
-
-def test_others_are_sent_to_the_login_or_refused():
-    assert Visitor().get("/admin/").headers["Location"].startswith("/admin/login/")
-    alice = logged_in(account())
-    login = alice.get("/admin/").headers["Location"]
-    assert alice.get(login).status_code == 403
-    assert "/admin/" not in text_of(alice.get("/account/"))
-
-
-def test_operators_find_the_overview_in_the_header(operator):
-    assert 'href="/admin/"' in text_of(operator.get("/account/"))
 
 
 def test_an_operator_without_permissions_sees_figures_but_no_links(operator):

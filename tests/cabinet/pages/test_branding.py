@@ -4,15 +4,11 @@ import re
 from dataclasses import replace
 
 import pytest
-from allauth.core.context import request_context
 from django.conf import settings
 from django.test import override_settings
 
-from readback.cabinet.accounts import passwords
-from readback.cabinet.accounts.second_factor import CabinetMFAAdapter
 from readback.cabinet.mail import rendering
 from readback.cabinet.serving import brand, errors
-from readback.config import Config
 from tests.cabinet.owners import account, logged_in
 from tests.cabinet.visitor import Visitor, text_of
 from tests.support.brand_folder import fill, png
@@ -127,34 +123,3 @@ def test_mails_have_the_name_the_colour_and_the_footer(branded):
     assert f">{ESCAPED}</p>" in html
     assert "Aurora Ltd<br>Riga &amp; &lt;b&gt;Oslo&lt;/b&gt;" in html
     assert "background:#7a1f5c" in html and "#0b6e63" not in html
-
-
-def test_programs_find_the_name(branded):
-    text = Visitor().get("/.well-known/security.txt").content.decode()
-    assert text.startswith(f"# {NAME}: http://")
-    adapter = CabinetMFAAdapter()
-    with override_settings(MFA_TOTP_ISSUER="Aurora (x)"):
-        link = adapter.build_totp_url(account("a@example.org"), "s")
-        assert link.startswith("otpauth://totp/Aurora%20%28x%29%3Aa%40example.org?")
-    request = Visitor().get("/accounts/login/").wsgi_request
-    with request_context(request):
-        assert adapter.get_public_key_credential_rp_entity()["name"] == NAME
-
-
-def test_a_password_must_not_be_the_name(database):
-    validate = passwords.StrengthValidator().validate
-    validate("Strandkorbverleih")
-    with (
-        override_settings(BRAND=brand.Brand("Strandkorbverleih")),
-        pytest.raises(passwords.ValidationError),
-    ):
-        validate("Strandkorbverleih")
-
-
-def test_the_software_is_named_once_in_the_footer(branded):
-    footer = text_of(Visitor().get("/")).split("<footer")[1]
-    assert "This service runs on Readback." in footer
-    with override_settings(BRAND=brand.read(Config())):
-        page = text_of(Visitor().get("/"))
-        assert "runs on Readback" not in page
-        assert "<title>Readback: a connection test" in page

@@ -73,17 +73,6 @@ def test_the_schema_of_the_probes_report_is_where_its_page_links_to_it():
     assert json.loads(response.content)["title"].startswith("Report of readback probe")
 
 
-def test_a_trailing_slash_is_redirected():
-    response = Visitor().get("/docs/errors/")
-
-    assert (response.status_code, response["Location"]) == (302, "/docs/errors")
-
-
-def test_an_unknown_page_is_not_found():
-    assert Visitor().get("/docs/nothing").status_code == 404
-    assert Visitor().get("/docs/../settings").status_code == 404
-
-
 @pytest.mark.parametrize("language", ["en", "ru"])
 def test_the_link_of_every_refusal_has_its_anchor(language):
     page = text_of(Visitor(language).get("/docs/errors"))

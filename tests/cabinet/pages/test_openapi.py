@@ -7,7 +7,7 @@ import yaml
 from django.conf import settings
 from django.test import override_settings
 
-from tests.cabinet.visitor import Visitor, text_of
+from tests.cabinet.visitor import Visitor
 
 DATABASES = ["sqlite"]
 
@@ -39,13 +39,6 @@ def test_it_contains_the_addresses_of_the_installation_and_no_others(installed_a
     assert "127.0.0.1" not in str(document)
 
 
-def test_an_address_that_contains_a_default_one_stays_as_it_is(installed_at):
-    document = installed_at("http://127.0.0.1:8001/v1", "http://127.0.0.1:8000/v1")
-
-    assert base_url_of(document) == "http://127.0.0.1:8001/v1"
-    assert document["externalDocs"]["url"] == "http://127.0.0.1:8000/v1/docs/contract"
-
-
 def test_an_odd_address_does_not_break_the_document(installed_at):
     document = installed_at(
         'https://a"\\.example.org/\n- x: é/v1', "https://example.org"
@@ -63,12 +56,3 @@ def test_any_tool_can_fetch_it_and_ask_whether_it_has_changed():
     assert first["Access-Control-Allow-Origin"] == "*"
     assert first["Cache-Control"] == "no-cache"
     assert (again.status_code, again.content) == (304, b"")
-
-
-def test_the_pages_about_the_api_link_to_it():
-    beside_the_pages = Visitor().get("/docs/openapi.yaml")
-
-    assert beside_the_pages["Location"] == "/openapi.yaml"
-    assert 'href="/openapi.yaml"' in text_of(Visitor().get("/docs/"))
-    assert 'href="/openapi.yaml"' in text_of(Visitor().get("/docs/contract"))
-    assert 'href="/openapi.yaml"' in text_of(Visitor("ru").get("/docs/contract"))

@@ -1,6 +1,5 @@
 """Addresses that programs know by convention, and what other sites show for a link."""
 
-import re
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -52,16 +51,3 @@ def test_a_password_manager_is_led_to_the_page_that_changes_the_password():
     # By this address it finds out whether missing pages are told apart.
     missing = "/.well-known/resource-that-should-not-exist"
     assert visitor.get(missing).status_code == 404
-
-
-@pytest.mark.parametrize("path", ["/", "/docs/contract"])
-def test_other_sites_can_show_a_link_to_a_public_page(path):
-    page = text_of(Visitor().get(path))
-    tags = dict(re.findall(r'<meta property="og:(\w+)" content="([^"]+)">', page))
-    assert tags["title"]
-    assert tags["description"]
-    assert tags["url"] == CABINET + path
-    assert tags["image"].startswith(f"{CABINET}/static/")
-    picture = Visitor().get(tags["image"])
-    assert picture.status_code == 200
-    assert b"".join(picture.streaming_content).startswith(b"\x89PNG")

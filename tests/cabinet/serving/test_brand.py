@@ -12,7 +12,7 @@ import readback.cabinet
 from readback.cabinet.mail import backends
 from readback.cabinet.serving import brand
 from readback.config import Config, ConfigError
-from tests.support.brand_folder import LOGO, fill, png
+from tests.support.brand_folder import fill, png
 
 STYLES = Path(readback.cabinet.__file__).parent / "static" / "cabinet" / "cabinet.css"
 
@@ -58,19 +58,6 @@ def test_a_text_is_in_the_language_of_its_reader_if_it_exists(tmp_path):
         assert (str(terms), terms.language) == ("Условия", "ru")
         assert (str(imprint), imprint.language) == ("Imprint", "en")
     assert str(found.pages["terms"].title) == "Terms of use"
-
-
-def test_other_files_are_ignored(tmp_path):
-    """Kubernetes mounts a ConfigMap as links into a folder with two dots."""
-    real = tmp_path / "..2026_11_17"
-    real.mkdir()
-    (real / "logo.svg").write_text(LOGO)
-    (tmp_path / "..data").symlink_to(real)
-    (tmp_path / "logo.svg").symlink_to("..data/logo.svg")
-    (tmp_path / ".DS_Store").write_text("x")
-    (tmp_path / "logo.psd").write_text("x")
-
-    assert list(read(tmp_path).files) == ["/brand/logo.svg"]
 
 
 @pytest.mark.parametrize(

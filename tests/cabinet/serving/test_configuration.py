@@ -2,8 +2,6 @@
 
 import os
 import stat
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -95,34 +93,6 @@ def test_mail_is_encrypted_if_there_is_a_password(url, host, port, tls, ssl):
     assert (settings["EMAIL_HOST"], settings["EMAIL_PORT"]) == (host, port)
     assert settings["EMAIL_USE_TLS"] is tls
     assert settings["EMAIL_USE_SSL"] is ssl
-
-
-def test_the_mail_password_is_url_decoded():
-    settings = backends.settings("smtp://alice%40example.org:a%3Ab@mail.example:587")
-
-    assert settings["EMAIL_HOST_USER"] == "alice@example.org"
-    assert settings["EMAIL_HOST_PASSWORD"] == "a:b"
-
-
-def test_without_a_mail_server_smtp_is_not_used():
-    settings = backends.settings("")
-
-    assert "smtp" not in settings["EMAIL_BACKEND"] and "EMAIL_HOST" not in settings
-
-
-def test_djangos_deployment_check_passes_for_a_public_cabinet(tmp_path):
-    public = {
-        "READBACK_DATA_DIR": str(tmp_path),
-        "READBACK_CABINET_URL": "https://readback.example",
-        "READBACK_TRUSTED_PROXY_COUNT": "1",
-        "READBACK_SMTP_URL": "smtp://mail.example",
-    }
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("READBACK_")}
-
-    check = ["manage", "check", "--deploy", "--fail-level", "WARNING"]
-    subprocess.run(
-        [sys.executable, "-m", "readback", *check], env=environment | public, check=True
-    )
 
 
 def test_a_power_cut_leaves_no_secret_or_a_whole_one(tmp_path, monkeypatch):

@@ -35,14 +35,6 @@ def test_djangos_checks_report_nothing_in_production(tmp_path):
     assert "no issues" in done.stdout + done.stderr
 
 
-def test_a_public_cabinet_without_a_mail_server_is_a_warning(tmp_path):
-    done = check(tmp_path, {**PUBLIC, "READBACK_SMTP_URL": ""})
-
-    assert done.returncode == 1
-    assert "readback.W001" in done.stderr
-    assert "READBACK_SMTP_URL" in done.stderr
-
-
 def test_the_warning_is_logged_at_start_but_not_on_loopback(tmp_path):
     public, local = tmp_path / "public", tmp_path / "local"
     for folder, settings in (
