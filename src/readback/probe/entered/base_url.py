@@ -19,7 +19,6 @@ from readback.probe.common.results import ProbeError
 
 # Straight and typographic quotation marks, guillemets, primes, and the backtick.
 QUOTES = "\"'`‘’‚‛“”„‟«»‹›′″＂＇「」『』"
-DASHES = "‐‑‒–—―−﹘﹣－"
 # These have a visible category or none, but no glyph; then variation selectors.
 _BLANKS = {
     *"\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0",
@@ -40,12 +39,6 @@ def remove_invisible(text: str) -> str:
     return "".join(one for one in text if not is_invisible(one))
 
 
-def invisible_in(text: str) -> str:
-    """Return the code points of the first few different invisible characters."""
-    found = dict.fromkeys(filter(is_invisible, text))
-    return ", ".join(f"U+{ord(one):04X}" for one in list(found)[:3])
-
-
 def as_ascii(text: str) -> str:
     """Return the text with full-width and similar forms of ASCII replaced."""
     if text.isascii():
@@ -55,11 +48,6 @@ def as_ascii(text: str) -> str:
         new if new.isascii() and len(new) == 1 else one for one, new in forms
     )
     return plain.replace("。", ".")
-
-
-def foreign_letter(text: str) -> str:
-    """Return the first letter of the text that is not ASCII, or ""."""
-    return next((one for one in text if one.isalpha() and not one.isascii()), "")
 
 
 def script_of(character: str) -> str:

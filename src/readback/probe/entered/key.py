@@ -11,21 +11,14 @@ from __future__ import annotations
 import os
 import re
 import sys
+import unicodedata
 from collections.abc import Iterable
 from getpass import getpass
-from typing import NamedTuple
 
 from readback import keys
 from readback.probe.common.catalogue import diagnose, say
 from readback.probe.common.results import Diagnosis, ProbeError
-from readback.probe.entered.base_url import (
-    DASHES,
-    QUOTES,
-    foreign_letter,
-    invisible_in,
-    remove_invisible,
-    script_of,
-)
+from readback.probe.entered.base_url import QUOTES, remove_invisible
 
 _MASKED = re.compile(r"[•●∙◦○…⋯█■▪]|\*{2,}|\.{3,}")
 _VARIABLE = re.compile(r"\$[\w({]|%\w+%$|\{\{|\{\w+\}$|process\.env|os\.environ")
@@ -40,7 +33,6 @@ _SEARCHED_LENGTH = 50_000
 # More does not fit into the request headers that servers accept.
 _MAX_KEY_LENGTH = 8000
 _PLAIN_WORD = re.compile("[a-z]{0,12}(?:-[a-z]{1,12})?")
-_HEADER = re.compile(r"bearer|authorization|api-key", re.IGNORECASE)
 _AROUND = QUOTES + "<>()[]{}\\"
 # What certainly does not belong to a key of another service: the name of a setting or
 # header in front of it, the word Bearer, quotation marks and the like.
@@ -56,22 +48,21 @@ def check(secret: Secret) -> tuple[list[Diagnosis], Secret]:
     """Return what is wrong with a pasted key, and the key alone."""
     text = secret.reveal()
     found = find_readback_key(text)
-    if found is None:
+    if not found:
         if len(text) > _MAX_KEY_LENGTH:
             count = say("count_characters", count=len(text))
             raise ProbeError("key.unsendable", problem=count)
         if _VARIABLE.match(text.strip()):
             raise ProbeError("key.variable")
         found = unwrap(text)
-        if not found.key:
+        if not found:
             return [diagnose("key.absent")], Secret("")
-        _refuse(found.key)
-    key = Secret(found.key)
+        _refuse(found)
+    key = Secret(found)
     is_ours = key.is_readback_key
     diagnoses = []
-    if found.mistakes:
-        said = "; ".join(found.mistakes)
-        diagnoses.append(diagnose("key.corrected", mistakes=said, key=key.mask))
+    if found != text:
+        diagnoses.append(diagnose("key.corrected", key=key.mask))
     elif is_ours:
         diagnoses.append(diagnose("key.ok", key=key.mask))
     if not is_ours:
@@ -87,17 +78,9 @@ def _refuse(text: str) -> None:
         raise ProbeError("key.variable")
     if begin := _OUR_PREFIX.search(text):
         raise _wrong_readback_key(text[begin.start() :])
-    if _SENDABLE.fullmatch(text):
-        return
-    problem = say("character_outside_ascii")
-    if letter := foreign_letter(text):
-        script = script_of(letter)
-        problem = say("another_script", script=script)
-    elif any(one in DASHES for one in text):
-        problem = say("dash_instead_hyphen")
-    elif re.search(r"\s", text):
-        problem = say("space_line_break")
-    raise ProbeError("key.unsendable", problem=problem)
+    if not _SENDABLE.fullmatch(text):
+        bad = next(one for one in text if not _SENDABLE.fullmatch(one))
+        raise ProbeError("key.unsendable", problem=_named(bad))
 
 
 def _wrong_readback_key(text: str) -> ProbeError:
@@ -105,23 +88,18 @@ def _wrong_readback_key(text: str) -> ProbeError:
     key = _END.split(text, maxsplit=1)[0]
     if _MASKED.search(key):
         return ProbeError("key.mask")
-    if letter := foreign_letter(key):
-        script = script_of(letter)
-        reason = say("contains_another_script", script=script)
-    elif len(key) < keys.LENGTH:
-        facts = {"length": len(key), "expected": keys.LENGTH}
-        reason = say("is_incomplete", **facts)
-    elif len(key) > keys.LENGTH:
-        facts = {"length": len(key), "expected": keys.LENGTH}
-        reason = say("key_is_too_long", **facts)
-    # 38 random letters and digits contain small and capital letters.
-    elif key in (key.lower(), key.upper()):
-        reason = say("one_case")
-    elif set(key[len(keys.PREFIX) :]) <= set(keys.ALPHABET):
-        reason = say("has_typo")
-    else:
-        reason = say("contains_other_character")
+    foreign = next((one for one in key if not one.isascii()), "")
+    facts = {"length": len(key), "expected": keys.LENGTH}
+    reason = say("has_typo")
+    if foreign:
+        reason = say("contains_character", character=_named(foreign))
+    elif len(key) != keys.LENGTH:
+        reason = say("is_incomplete" if len(key) < keys.LENGTH else "is_long", **facts)
     return ProbeError("key.invalid", reason=reason)
+
+
+def _named(character: str) -> str:
+    return f"U+{ord(character):04X} {unicodedata.name(character, '')}".rstrip()
 
 
 class Secret:
@@ -129,13 +107,13 @@ class Secret:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        repeated = (text, text.strip(), unwrap(text).key)
+        repeated = (text, text.strip(), unwrap(text))
         # Local servers take any word, such as ollama, which may also be their host.
         hidden = (one for one in repeated if not _PLAIN_WORD.fullmatch(one))
         self.masks = dict.fromkeys(hidden, "[key]")
         """The forms in which the key could be shown, and what to show instead."""
         if found := find_readback_key(text):
-            self.masks[found.key] = keys.masked(keys.last_characters(found.key))
+            self.masks[found] = keys.masked(keys.last_characters(found))
 
     def __bool__(self) -> bool:
         return bool(self._text)
@@ -161,68 +139,24 @@ class Secret:
         return self._text
 
 
-class PastedKey(NamedTuple):
-    key: str
-    mistakes: list[str]
-    """What was wrong, as it is told."""
-
-
-def find_readback_key(text: str) -> PastedKey | None:
-    """Return the first whole Readback key in the text, or None if there is none."""
+def find_readback_key(text: str) -> str:
+    """Return the first whole Readback key in the text, or "" if there is none."""
     plain = remove_invisible(text[:_SEARCHED_LENGTH])
-    mistakes = []
-    if plain != text[:_SEARCHED_LENGTH]:
-        characters = invisible_in(text[:_SEARCHED_LENGTH])
-        mistakes.append(say("invisible_characters", characters=characters))
-    found = _valid_keys(plain)
-    if not found:
-        plain = re.sub(r"[=\\]?\s+", "", plain)
-        found = _valid_keys(plain)
-        mistakes.append(say("break_inside_key"))
-    if not found:
-        return None
-    key = found[0]
-    if len(set(found)) > 1:
-        mistakes.append(say("different_keys", count=len(set(found))))
-    elif len(found) > 1:
-        mistakes.append(say("key_twice"))
-    else:
-        mistakes += _around(*plain.split(key, 1))
-    return PastedKey(key, mistakes)
+    for searched in (plain, re.sub(r"[=\\]?\s+", "", plain)):
+        for found in _OUR_KEY.findall(searched):
+            if keys.why_invalid(found.encode()) is None:
+                return str(found)
+    return ""
 
 
-def _valid_keys(text: str) -> list[str]:
-    found = _OUR_KEY.findall(text)
-    return [one for one in found if keys.why_invalid(one.encode()) is None]
-
-
-def _around(before: str, after: str) -> list[str]:
-    """Return how to tell what is before and after a key."""
-    text = before + after
-    if not text:
-        return []
-    if not text.strip():
-        return [say("spaces_around")]
-    if _HEADER.search(before):
-        return [say("header_before")]
-    if not text.strip().strip(QUOTES + "\\"):
-        return [say("quotes_around")]
-    if "=" in before or ":" in before:
-        return [say("setting_before")]
-    return [say("other_text_around")]
-
-
-def unwrap(text: str) -> PastedKey:
+def unwrap(text: str) -> str:
     """Return what is left of the text without what surrounds a key."""
     cut = text[:_MAX_KEY_LENGTH]
     rest = re.sub(r"(?:\\[nrt])+$", "", remove_invisible(cut).strip())
     rest = rest.strip(_AROUND).strip()
     if match := _IN_FRONT.match(rest):
         rest = rest[match.end() :]
-    rest = rest.rstrip(",;").strip(_AROUND).strip()
-    if not rest or rest == cut:
-        return PastedKey(rest, [])
-    return PastedKey(rest, _around(*cut.split(rest, 1)) if rest in cut else [])
+    return rest.rstrip(",;").strip(_AROUND).strip()
 
 
 def key_from_file(name: str) -> str:

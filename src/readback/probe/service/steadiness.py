@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import copy
 import statistics
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -37,9 +36,8 @@ from readback.probe.transport.handshake import shake, unverified
 
 # What is not a failure, but still a problem, such as a header that is missing.
 _REPEATS_OF_A_PROBLEM = 2
-# Attempts that take longer than this are made side by side.
+# After an attempt that takes longer than this, there is time for one more.
 _LONG_SECONDS = 1.0
-_SIDE_BY_SIDE = 3
 # What the other steps of the run need.
 _RESERVED_REQUESTS = 12
 _SAMPLES = 6
@@ -124,9 +122,7 @@ def _try(context: ProbeContext, check: Check) -> _Attempt:
         found = result if isinstance(result, list) else [result]
     except ProbeError as failure:
         error = failure
-    # Steps beside this one make requests, too, in their own threads.
-    me = threading.get_ident()
-    made = [one for one in log[start:] if one.thread == me]
+    made = log[start:]
     if error and made and not has_tag(error.id, "certain"):
         made[-1].finding = error.id
     return _Attempt(found, error, made)
@@ -136,12 +132,10 @@ def _repeated(
     context: ProbeContext, check: Check, first: _Attempt, repeats: int, seconds: float
 ) -> Iterator[tuple[ProbeContext, _Attempt]]:
     """Yield further attempts, each with its own copy of what the run knows."""
-    is_long = seconds > _LONG_SECONDS
+    budget, addresses = context.budget, context.route.addresses
     cost = max(1, len(first.exchanges))
-    budget = context.budget
     left = (budget.limit - budget.spent - _RESERVED_REQUESTS) // (cost + 1)
-    repeats = min(repeats, max(left, 1), _SIDE_BY_SIDE if is_long else repeats)
-    addresses, calls = context.route.addresses, []
+    repeats = min(repeats, max(left, 1), 1 if seconds > _LONG_SECONDS else repeats)
     for number in range(1, repeats + 1):
         again = copy.copy(context)
         # Another address of the host comes first.
@@ -149,15 +143,10 @@ def _repeated(
         again.route = replace(context.route, addresses=addresses[at:] + addresses[:at])
         if "client" in vars(again):
             again.client = again.new_client()
-        call = BackgroundCall(lambda again=again: _try(again, check))  # type: ignore[misc]
-        calls.append((again, call))
-        if not is_long:
-            yield again, call.result()
-            # Not each time, or every attempt of one request would be an odd one.
-            if first.error and number == repeats // 2:
-                _ask_between(again)
-    for again, call in calls if is_long else []:
-        yield again, call.result()
+        yield again, _try(again, check)
+        # Not each time, or every attempt of one request would be an odd one.
+        if first.error and number == repeats // 2:
+            _ask_between(again)
 
 
 def _ask_between(context: ProbeContext) -> None:

@@ -13,8 +13,7 @@ import ssl
 import time
 import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from http import HTTPStatus
+from dataclasses import dataclass, field
 
 from readback import __version__
 from readback.probe.common.catalogue import has_tag, say
@@ -90,11 +89,8 @@ class ProbeClient:
         headers: Mapping[str, str] | None = None,
         on_part: OnPart | None = None,
     ) -> ProbeResponse:
-        """Get a path of the target, or post a body there; read the whole response.
-
-        Where requests are known to fail now and then, one that fails is sent again.
-        """
-        asked = NotedRequest(
+        """Get a path of the target, or post a body there; read the whole response."""
+        noted = NotedRequest(
             self.route.target.origin,
             "GET" if body is None else "POST",
             path,
@@ -102,25 +98,6 @@ class ProbeClient:
             body or b"",
             {**_HEADERS, **self.identity, **(headers or {})},
         )
-
-        def may_repeat() -> bool:
-            return not on_part and self.budget.is_unsteady
-
-        try:
-            response = self._send_once(replace(asked), key, on_part)
-            is_failure = response.status >= HTTPStatus.INTERNAL_SERVER_ERROR
-            if not (is_failure and may_repeat()):
-                return response
-        except ProbeError as error:
-            is_closed = has_tag(error.id, "closed") or has_tag(error.id, "tunnel")
-            if not (is_closed and may_repeat()):
-                raise
-        self.close()
-        return self._send_once(replace(asked, moment=time.time()), key, on_part)
-
-    def _send_once(
-        self, noted: NotedRequest, key: Secret | None, on_part: OnPart | None
-    ) -> ProbeResponse:
         self.budget.spend()
         try:
             return self._exchange(noted, key, on_part)

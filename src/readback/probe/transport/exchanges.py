@@ -126,7 +126,6 @@ class NotedRequest:
     """The id of the failure that a step has found in the response."""
     seconds: float = 0.0
     moment: float = field(default_factory=time.time)
-    thread: int = field(default_factory=threading.get_ident)
 
     @property
     def request(self) -> tuple[object, ...]:
