@@ -135,7 +135,7 @@ def _load_variables(trust: ssl.SSLContext) -> ProbeError | None:
         reason = reasons[0] if all(reasons) else ""
         try:
             if not reason:
-                trust.load_verify_locations(**{option: name})  # type: ignore[arg-type]
+                trust.load_verify_locations(**{option: name})
         except (OSError, ValueError):
             reason = say("contains_no_certificate")
         if reason:

@@ -3,10 +3,9 @@
 One of several servers behind an address may be down, have another certificate or an old
 database; then the same request is answered now and fails a moment later. The runner
 passes every step through `settle`: if it fails, it is run again on new connections, to
-another address of the host each time, once with another request in between, so that the
-rhythm of a step does not coincide with that of a balancer. If all attempts fail alike,
-the failure is believed, and only then looked at more closely. If one of them succeeds,
-the run goes on with what that one found. The step "asked again" sends a few equal
+another address of the host each time. If all attempts fail alike, the failure is
+believed, and only then looked at more closely. If one of them succeeds, the run goes on
+with what that one found. The step "asked again" sends a few equal
 requests, and the step "steadiness" counts how often requests failed, by address and by
 certificate.
 """
@@ -17,7 +16,7 @@ import copy
 import statistics
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -32,7 +31,6 @@ from readback.probe.common.results import Diagnosis, ProbeError, Verdict
 from readback.probe.connection import certificates
 from readback.probe.transport.context import Check, ProbeContext, Step
 from readback.probe.transport.exchanges import NotedRequest, mixed_requests
-from readback.probe.transport.handshake import shake, unverified
 
 # What is not a failure, but still a problem, such as a header that is missing.
 _REPEATS_OF_A_PROBLEM = 2
@@ -86,22 +84,31 @@ def settle(context: ProbeContext, step: Step) -> list[Diagnosis]:
         raise error
     if not first.is_problem or not first.exchanges or is_late:
         return first.found
-    repeats = step.repeats if error else min(step.repeats, _REPEATS_OF_A_PROBLEM)
     attempts = [first]
-    for other, again in _repeated(before, step.run, first, repeats, seconds):
-        attempts.append(again)
-        if again.is_problem:
-            other.close()
-        else:
+    addresses = before.route.addresses
+    repeats = _repeats(before, step, first, seconds)
+    for number in range(1, repeats + 1):
+        again = copy.copy(before)
+        # Another address of the host comes first.
+        at = number % max(1, len(addresses))
+        again.route = replace(before.route, addresses=addresses[at:] + addresses[:at])
+        if "client" in vars(again):
+            again.client = again.new_client()
+        attempts.append(_try(again, step.run))
+        if not attempts[-1].is_problem:
             context.close()
-            vars(context).update(vars(other))
-        if not again.is_problem:
-            return again.found
+            vars(context).update(vars(again))
+            return attempts[-1].found
+        again.close()
+        # Once, so that the rhythm of a step is not that of a balancer.
+        if error and number == repeats // 2 and "client" in vars(again):
+            with suppress(ProbeError), again.new_client() as client:
+                again.ask_unknown(client)
     if error is None:
         return first.found
     made = [one for attempt in attempts for one in attempt.exchanges]
     failures = {one.outcome for one in made if one.is_failure}
-    # Steps side by side may get the failures of a balancer by turns.
+    # Other steps may have had the same failure now and then.
     mixed = mixed_requests(list(context.budget.exchanges))
     known = {one.outcome for equal in mixed for one in equal if one.badness}
     is_known = first.exchanges[-1].outcome in known
@@ -110,6 +117,16 @@ def settle(context: ProbeContext, step: Step) -> list[Diagnosis]:
     if step.explain is None:
         raise error
     return step.explain(context, error)
+
+
+def _repeats(context: ProbeContext, step: Step, first: _Attempt, seconds: float) -> int:
+    """Return how often to run a step again, with what is left of time and requests."""
+    if seconds > _LONG_SECONDS:
+        return min(step.repeats, 1)
+    cost, budget = max(1, len(first.exchanges)), context.budget
+    left = (budget.limit - budget.spent - _RESERVED_REQUESTS) // cost
+    wanted = step.repeats if first.error else min(step.repeats, _REPEATS_OF_A_PROBLEM)
+    return min(wanted, max(left, 1))
 
 
 def _try(context: ProbeContext, check: Check) -> _Attempt:
@@ -128,37 +145,6 @@ def _try(context: ProbeContext, check: Check) -> _Attempt:
     return _Attempt(found, error, made)
 
 
-def _repeated(
-    context: ProbeContext, check: Check, first: _Attempt, repeats: int, seconds: float
-) -> Iterator[tuple[ProbeContext, _Attempt]]:
-    """Yield further attempts, each with its own copy of what the run knows."""
-    budget, addresses = context.budget, context.route.addresses
-    cost = max(1, len(first.exchanges))
-    left = (budget.limit - budget.spent - _RESERVED_REQUESTS) // (cost + 1)
-    repeats = min(repeats, max(left, 1), 1 if seconds > _LONG_SECONDS else repeats)
-    for number in range(1, repeats + 1):
-        again = copy.copy(context)
-        # Another address of the host comes first.
-        at = number % max(1, len(addresses))
-        again.route = replace(context.route, addresses=addresses[at:] + addresses[:at])
-        if "client" in vars(again):
-            again.client = again.new_client()
-        yield again, _try(again, check)
-        # Not each time, or every attempt of one request would be an odd one.
-        if first.error and number == repeats // 2:
-            _ask_between(again)
-
-
-def _ask_between(context: ProbeContext) -> None:
-    with suppress(ProbeError):
-        if "client" not in vars(context):  # Whether HTTP works is not known yet.
-            host = context.base_url.host
-            shake(context.route, unverified(), context.timeout, host)
-            return
-        with context.new_client() as client:
-            context.ask_unknown(client)
-
-
 def _stop_at_rate_limit(context: ProbeContext, error: ProbeError) -> None:
     """Send no more, if it is the requests of this run that use up the limit."""
     log = list(context.budget.exchanges)
@@ -168,8 +154,8 @@ def _stop_at_rate_limit(context: ProbeContext, error: ProbeError) -> None:
     refused = [one for one in log if one.status == limited][-1:]
     is_alike = any((one.method, one.has_key) in kinds for one in refused)
     if not is_alike and answered:  # Is what was answered before refused now?
-        _ask_between(context)
-        is_alike = context.budget.exchanges[-1].status == limited
+        with suppress(ProbeError), context.new_client() as client:
+            is_alike = context.ask_unknown(client).status == limited
     if is_alike:
         context.budget.is_rate_limited = True
         context.budget.limit_status = limited
