@@ -64,7 +64,6 @@ def test_chat_asks_once_in_one_piece_and_once_as_a_stream() -> None:
     bodies = [json.loads(one.body) for one in server.requests if one.body]
     assert [body["stream"] for body in bodies] == [False, True]
     assert all(body["model"] == MODEL and body["max_tokens"] < 100 for body in bodies)
-    assert facts(report, "chat")["completion_tokens"] == 5
     stream = facts(report, "stream")
     assert stream["parts"] == len(STREAM) - 1
     assert 20 <= stream["first_milliseconds"] < stream["total_milliseconds"]

@@ -74,15 +74,14 @@ def check(route: Route, timeout: float) -> tuple[Diagnosis, list[str]]:
             is_known = (is_public and not is_container) or bool(_meant(route.host))
             id = "dns.unknown" if is_known else "dns.unknown_private"
         raise _error(id, route, reason=reason) from None
-    id, kind = _judge(route, addresses, timeout, elapsed)
+    id, cause = _judge(route, addresses, timeout, elapsed)
     diagnosis = diagnose(
         id,
         figure=format_duration(elapsed),
         seconds=format_duration(elapsed),
         host=route.host,
         addresses=", ".join(addresses),
-        kind=kind,
-        cause=kind,
+        cause=cause,
         milliseconds=round(elapsed * 1000, 3),
     )
     return diagnosis, addresses
@@ -130,18 +129,14 @@ def is_in_hosts_file(host: str) -> bool:
 def _judge(
     route: Route, addresses: list[str], timeout: float, elapsed: float
 ) -> tuple[str, str]:
-    """Return the id of the finding, and what is special about the addresses."""
+    """Return the id of the finding and, if the name may be wrong here, the cause."""
     ok = "dns.slow" if elapsed > _SLOW_SECONDS else "dns.ok"
-    if is_ip_address(route.host):
-        return "dns.ok", say("needs_no_dns")
-    if route.proxy or not is_public_name(route.host):
+    if route.proxy or is_ip_address(route.host) or not is_public_name(route.host):
         return ok, ""
     if is_in_hosts_file(route.host):
         return "dns.hosts_file", say("in_hosts_file")
     found = range_of(addresses)
-    if found == "faked":
-        return ok, say("made_up")
-    if not found:
+    if found not in ("here", "private"):
         return ok, ""
     # A name that does not exist. The last dot keeps the resolver from adding the domain
     # of this network.
@@ -151,7 +146,7 @@ def _judge(
             return "dns.answers_everything", ""
     if found == "here":
         return "dns.hosts_file", say("hosts_file_or_dns")
-    return ok, say("only_private")
+    return ok, ""
 
 
 # The first range that contains all addresses of a host says what they are. The faked

@@ -30,7 +30,6 @@ from readback.probe.transport.connecting import Proxy, Route
 
 _PORTS = {**PORTS, **dict.fromkeys(opening.SOCKS_SCHEMES, opening.SOCKS_PORT)}
 _QUOTES = "\"'`\u2018\u2019\u201c\u201d\u00ab\u00bb"
-_SHOWABLE = re.compile(r"([a-z][a-z0-9+.-]{0,15}://)?[\w.-]{1,253}(:\d{1,5})?/?", re.I)
 _HOST = re.compile(r"[\w.-]{1,253}|[0-9a-f:.]{2,45}", re.IGNORECASE)
 # A user name or password with one of these characters ends the host part of the URL.
 _CUT_LOGIN = re.compile(r"[^@/?#\\]*[/?#\\].*@")
@@ -119,7 +118,7 @@ def read_setting(value: str, variable: str, host: str) -> Proxy:
     if _CUT_LOGIN.match(rest):
         raise malformed(say("login_ends_address"))
     if scheme.lower() not in _PORTS:
-        raise malformed(say("is_value", value=_shown(clean)))
+        raise malformed(say("unknown_scheme"))
     try:
         parts = urlsplit(f"{scheme}://{rest}")
         port = parts.port
@@ -140,14 +139,6 @@ def read_setting(value: str, variable: str, host: str) -> Proxy:
         login,
         stores.together() if parts.scheme == "https" else None,
     )
-
-
-def _shown(value: str) -> str:
-    """Return the value as far as it is certain that no password is shown."""
-    before, separator, after = value.rpartition("@")
-    scheme = f"{before.partition('://')[0]}://" if "://" in before else ""
-    safe = f"{scheme}{after}" if separator else value
-    return safe if _SHOWABLE.fullmatch(safe) else say("value_hidden")
 
 
 def _seems_to_mean(entry: str, target: BaseUrl) -> bool:

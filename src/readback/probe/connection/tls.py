@@ -97,7 +97,6 @@ def _findings(
     }
     ids = [id for id, is_found in faults.items() if is_found]
     days = max(0, own.days_left or 0)
-    private = say("authority_is_private")
     facts: dict[str, Fact] = {
         **own.facts,
         "host": context.base_url.host,
@@ -105,7 +104,6 @@ def _findings(
         "milliseconds": round(best.handshake.seconds * 1000, 3),
         "days": own.days_left,
         "left": say("days", number=days) if days else say("less_than_day"),
-        "private": private if is_private else "",
         "store": say("machine_store") if by_machine else say("named_store"),
     }
     if error := best.strict_error:

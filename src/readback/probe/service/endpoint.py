@@ -17,7 +17,7 @@ from typing import Any
 
 from readback.probe.common.catalogue import diagnose, say
 from readback.probe.common.formatting import format_duration, sanitize
-from readback.probe.common.results import Diagnosis, Fact, ProbeError
+from readback.probe.common.results import Diagnosis, ProbeError
 from readback.probe.service import answers, instead
 from readback.probe.transport.context import CHAT, MODELS, ProbeContext
 from readback.probe.transport.exchanges import ProbeResponse, parse_json
@@ -89,27 +89,21 @@ def check_access(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
     )
 
 
-def check_models(context: ProbeContext) -> list[Diagnosis]:
+def check_models(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
     """Say which models there are, or whether the one for the completion is listed."""
     if context.models.status != HTTPStatus.OK or answers.is_html(context.models):
         return []
     names = answers.model_ids(context.models)
-    if names is None:
-        why = say("unexpected_form")
-        return [diagnose("models.unreadable", why=why)]
+    if names is None or not isinstance(context.models.json, dict):
+        return diagnose("models.unreadable")
     model, count = context.chat_model, len(names)
     if model is None or model in names:
         shown = sorted(names)[:_SHOWN_MODELS] if model is None else [model]
         some = ", ".join(map(sanitize, shown)) or say("none")
         more = ", …" if count > len(shown) else ""
-        found = [diagnose("models.listed", count=count, names=f"{some}{more}")]
-    else:
-        facts = {"model": sanitize(model), "near": _near_names(model, names)}
-        found = [diagnose("models.no_model", count=count, **facts)]
-    if not isinstance(context.models.json, dict):
-        why = say("bare_list")
-        found.append(diagnose("models.unreadable", why=why))
-    return found
+        return diagnose("models.listed", count=count, names=f"{some}{more}")
+    facts = {"model": sanitize(model), "near": _near_names(model, names)}
+    return diagnose("models.no_model", count=count, **facts)
 
 
 def _near_names(model: str, names: list[str]) -> str:
@@ -157,22 +151,13 @@ def check_completion(context: ProbeContext) -> Diagnosis:
     response, _ = _ask(context, stream=False)
     if error := instead.error_in_success(response):
         raise error
-    content = response.json
-    if not _is_completion(content):
+    if not _is_completion(response.json):
         raise ProbeError("chat.form")
-    names = ("prompt_tokens", "completion_tokens")
-    used: dict[str, Fact] = {
-        name: answers.inside(content, "usage", name) for name in names
-    }
-    if any(type(number) is not int for number in used.values()):
-        used = {}
     return diagnose(
         "chat.completed",
-        usage=say("tokens", **used) if used else "",
         figure=response.figure,
         milliseconds=round(response.seconds * 1000, 3),
         sent_to=context.key_sent_to,
-        **used,
     )
 
 
