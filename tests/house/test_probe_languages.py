@@ -39,7 +39,7 @@ def literals() -> Iterator[tuple[str, bool]]:
 
 def said() -> set[str]:
     """Return the texts beside the findings that must be in the catalogue."""
-    tables = {*_OPTIONS, *_UNITS, *EVIDENCE.values(), *between.OTHERS}
+    tables = {*_OPTIONS, *_UNITS, *EVIDENCE, *between.OTHERS}
     tables |= {between.OWN, *instead._MEANINGS.values(), "cannot_reach_or_overloaded"}
     tables |= {words for _, words in opening._FAILURES.values()}
     titles = {step.title for step in (*STEPS, RUN_PROGRAMS)}

@@ -8,6 +8,7 @@ refused is not repeated in the message: it could be a key.
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import re
 import signal
@@ -149,11 +150,10 @@ def _write(file: str, page: str) -> None:
 
 def _ending_with_a_sentence(run: Callable[[], int]) -> int:
     """Return the exit code of the run; nothing ends it with a traceback."""
-    from readback.probe.output.console import tolerate_encoding
-
     # A report with a few replaced characters is better than none.
-    tolerate_encoding(sys.stdout)
-    tolerate_encoding(sys.stderr)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     if sys.stdout is None:
         _complain(say("not_written", reason=say("output_closed")))
         return _STOPPED

@@ -236,26 +236,12 @@ def openssl_version() -> str:
     return " ".join(ssl.OPENSSL_VERSION.split()[:2])
 
 
-# What helps an engineer, by the name of the fact.
-EVIDENCE = {
-    "host": "host",
-    "port": "port",
-    "addresses": "ip_addresses",
-    "attempts": "attempts",
-    "proxy": "proxy",
-    "variable": "variable",
-    "status": "status",
-    "location": "redirect_to",
-    "reason": "reason",
-    "detail": "explanation",
-    "subject": "certificate_for",
-    "issuer": "issued_by",
-    "since": "valid_from",
-    "until": "valid_until",
-    "sent": "bytes_sent",
-    "received": "bytes_received",
-    "sent_to": "key_sent_to",
-}
+# The facts that help an engineer; the catalogue has the words for their names.
+EVIDENCE = (
+    *("host", "port", "addresses", "attempts", "proxy", "variable", "status"),
+    *("location", "reason", "detail", "subject", "issuer", "since", "until", "sent"),
+    *("received", "sent_to"),
+)
 
 
 def evidence(diagnosis: Diagnosis) -> dict[str, str]:
@@ -263,8 +249,8 @@ def evidence(diagnosis: Diagnosis) -> dict[str, str]:
     sentence, hint = catalogue().findings[diagnosis.id].texts[current()]
     told = {name for _, name, _, _ in Formatter().parse(sentence + hint)}
     return {
-        say(title): _as_text(diagnosis.facts[name])
-        for name, title in EVIDENCE.items()
+        say(name): _as_text(diagnosis.facts[name])
+        for name in EVIDENCE
         if name not in told and diagnosis.facts.get(name) not in (None, "", [], {})
     }
 

@@ -1,4 +1,4 @@
-"""The console: a line that shows the progress, and characters that it cannot write.
+"""The console: a line that shows the progress.
 
 The line disappears when the run ends. It uses only what every console can do: carriage
 return, spaces and ASCII.
@@ -6,8 +6,6 @@ return, spaces and ASCII.
 
 from __future__ import annotations
 
-import codecs
-import io
 import os
 import time
 from contextlib import suppress
@@ -16,16 +14,6 @@ from typing import TextIO
 from readback.probe.common.catalogue import say
 
 _DEFAULT_COLUMNS = 80
-_SUBSTITUTES = {
-    **dict.fromkeys("“”", '"'),
-    **dict.fromkeys("‘’", "'"),
-    **dict.fromkeys("–—·", "-"),
-    **dict.fromkeys("×✗", "x"),
-    "…": "...",
-    "→": "->",
-    "✓": "+",
-}
-_HANDLER = "readback.substitute"
 
 
 class ProgressLine:
@@ -72,16 +60,3 @@ def is_terminal(stream: TextIO | None) -> bool:
         return stream is not None and stream.isatty()
     except ValueError:  # It is closed.
         return False
-
-
-def tolerate_encoding(stream: TextIO | None) -> None:
-    """Write what the encoding of the stream lacks as something similar, or as "?"."""
-    codecs.register_error(_HANDLER, _substitute)
-    if isinstance(stream, io.TextIOWrapper):
-        stream.reconfigure(errors=_HANDLER)
-
-
-def _substitute(error: UnicodeError) -> tuple[str, int]:
-    assert isinstance(error, UnicodeEncodeError)
-    missing = error.object[error.start : error.end]
-    return "".join(_SUBSTITUTES.get(one, "?") for one in missing), error.end

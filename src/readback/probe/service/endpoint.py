@@ -46,8 +46,6 @@ _NO_MODEL = (HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND)
 # As a word, and not as a part of a path.
 _ABOUT_MODEL = re.compile("(?<!/)(model|deployment)", re.IGNORECASE)
 _DONE = b"[DONE]"
-# The text of a part, or the thoughts that some models send before it.
-_TEXT_FIELDS = ("content", "reasoning_content", "reasoning")
 # No model makes this many parts in so short a time: something has collected them.
 _FEWEST_PARTS = 5
 _TOGETHER_SECONDS = 0.005
@@ -171,7 +169,7 @@ def check_stream(context: ProbeContext) -> Diagnosis:
         nothing = say("contains_no_completion")
         raise ProbeError("stream.broken", detail=nothing)
     id = "stream.together" if stream.arrived_together else "stream.ok"
-    first = stream.first_text or stream.moments[0]
+    first = stream.moments[0]
     total = response.seconds
     return diagnose(
         id if stream.is_done else "stream.unfinished",
@@ -239,7 +237,6 @@ class EventStream:
         """The seconds from the request until each part was read."""
         self._arrivals: list[float] = []
         """The seconds from the request during which each part had not arrived."""
-        self.first_text: float | None = None
         self.is_done = False
         self.error: answers.ApiError | None = None
 
@@ -265,10 +262,6 @@ class EventStream:
                 continue
             self.moments.append(moment)
             self._arrivals.append(arrived - self._started)
-            delta = answers.inside(choices, 0, "delta")
-            has_text = any(answers.inside(delta, field) for field in _TEXT_FIELDS)
-            if self.first_text is None and has_text:
-                self.first_text = moment
 
     @property
     def arrived_together(self) -> bool:

@@ -44,8 +44,6 @@ _SHOWN_MOMENTS = 3
 _SHOWN_VALUES = 4
 # Two groups differ clearly if their shares of failures are this far apart.
 _CLEAR = 0.6
-# The form of a refusal of Readback; many other services use another.
-_REFUSAL = "{error,"
 _FEWEST_ANSWERS = 3
 # A busy machine may hold up an answer, but not often for so long.
 _LATE_SECONDS = 1.0
@@ -260,15 +258,7 @@ def _failures(log: list[NotedRequest]) -> list[NotedRequest]:
     """Return the requests that failed, although an equal one did not, or not alike."""
     bad: set[NotedRequest] = set()
     for group in mixed_requests(log):
-        common = Counter(one.outcome for one in group)
-        good = min(
-            group,
-            key=lambda one: (
-                one.badness,
-                not one.form.startswith(_REFUSAL),
-                -common[one.outcome],
-            ),
-        )
+        good = min(group, key=lambda one: one.badness)
         is_good = not good.is_failure
         bad |= {one for one in group if one.outcome != good.outcome or not is_good}
     outcomes = {one.outcome for one in bad}
