@@ -34,7 +34,7 @@ NAMES = {
 DIAGNOSES = {
     "one-dead.example": "tcp.partly",
     "dead.example": "tcp.timeout",
-    "no-v6-route.example": "tcp.no_ipv6",
+    "no-v6-route.example": "tcp.no_family",
     "fake.example": "dns.ok",
     "lost-fake.example": "tcp.fake_ip",
     "private.example": "dns.ok",

@@ -1,17 +1,18 @@
 """Small causes that were once told wrongly, or not at all."""
 
+import errno
 import socket
 import ssl
 
 import pytest
 
-from readback.probe.common.catalogue import catalogue
+from readback.probe.common.catalogue import catalogue, from_error
 from readback.probe.common.results import ProbeError
-from readback.probe.connection import dns, proxies, stores, tls
+from readback.probe.connection import dns, proxies, stores, tcp, tls
 from readback.probe.entered.base_url import BaseUrl
 from readback.probe.entered.key import Secret
 from readback.probe.transport import opening
-from readback.probe.transport.connecting import Proxy, Route
+from readback.probe.transport.connecting import ConnectAttempt, Proxy, Route
 from readback.probe.transport.context import ProbeContext
 from readback.probe.transport.exchanges import outcome_of
 from readback.probe.transport.handshake import Handshake
@@ -76,6 +77,53 @@ def test_a_name_that_does_not_exist_is_not_blamed_on_the_desktop(
     with pytest.raises(ProbeError) as caught:
         dns.check(route, 1.0)
     assert caught.value.id == id
+
+
+def test_a_proxy_for_http_alone_is_named_if_https_needs_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("http_proxy", "http://proxy.example:3128")
+    [found], route = proxies.check(SERVICE)
+    assert "HTTP_PROXY" in found.sentence
+    failed = [ConnectAttempt("192.0.2.1", 1.0, TimeoutError())]
+    error = tcp._no_connection(route, failed, 1.0)
+    assert error.id == "proxies.system_needed"
+    assert "HTTP_PROXY" in str(error.facts["setting"])
+
+
+@pytest.mark.parametrize(
+    ("has_ipv6", "id"), [(True, "tcp.no_family"), (False, "tcp.no_route")]
+)
+def test_a_machine_with_only_ipv6_is_told_from_one_that_is_offline(
+    has_ipv6: bool, id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tcp, "has_ipv6", lambda: has_ipv6)
+    failed = [ConnectAttempt("192.0.2.1", 0.0, OSError(errno.ENETUNREACH, "no"))]
+    error = tcp._no_connection(Route(SERVICE), failed, 1.0)
+    assert (error.id, error.facts["family"]) == (id, "IPv4")
+
+
+def test_an_address_without_a_route_beside_one_that_works_is_no_problem() -> None:
+    attempts = [
+        ConnectAttempt("192.0.2.1", 0.0, OSError(errno.ENETUNREACH, "no route")),
+        ConnectAttempt("2001:db8::1", 0.1),
+    ]
+    assert list(tcp._findings(SERVICE.host, attempts)) == ["tcp.ok"]
+
+
+def test_a_server_on_one_address_of_localhost_is_no_problem() -> None:
+    refused = ConnectAttempt("::1", 0.0, ConnectionRefusedError(errno.ECONNREFUSED, ""))
+    attempts = [refused, ConnectAttempt("127.0.0.1", 0.1)]
+    assert list(tcp._findings("localhost", attempts)) == ["tcp.ok"]
+    assert list(tcp._findings("echo.example", attempts)) == ["tcp.partly"]
+
+
+def test_a_service_on_the_host_of_a_container_must_listen_for_it() -> None:
+    route = Route(BaseUrl("http", "host.docker.internal", 11434, "/v1"))
+    refused = ConnectionRefusedError(errno.ECONNREFUSED, "refused")
+    error = tcp._no_connection(route, [ConnectAttempt("172.17.0.1", 0.0, refused)], 1.0)
+    assert error.id == "tcp.refused"
+    assert "0.0.0.0" in from_error(error).sentence
 
 
 def test_interim_responses_come_before_a_tunnel() -> None:

@@ -54,7 +54,9 @@ def check(base_url: BaseUrl) -> tuple[list[Diagnosis], Route]:
     ]
     if not value:
         setting = unused_system_proxy()
-        shown = say("not_by_python", setting=setting) if setting else ""
+        if "http" in configured:  # And the address starts with https://.
+            setting = say("only_http_proxy")
+        shown = say("proxy_unused", setting=setting) if setting else ""
         found = [diagnose("proxies.none", why=shown), *warnings]
         return found, Route(base_url, unused_proxy=setting)
     # Python prefers the variable in lower case.

@@ -12,11 +12,12 @@ from readback.probe.common.catalogue import diagnose, say
 from readback.probe.common.formatting import format_duration
 from readback.probe.common.results import Diagnosis, Fact, ProbeError
 from readback.probe.connection import dns
-from readback.probe.entered.base_url import is_ip_address, is_public_name
+from readback.probe.entered.base_url import is_ip_address, is_loopback, is_public_name
 from readback.probe.transport.connecting import (
     LOCAL_ERRORS,
     ConnectAttempt,
     Route,
+    has_ipv6,
     try_all,
 )
 
@@ -45,20 +46,24 @@ def check(
             unreachable=", ".join(f"{one.address} ({one.reason})" for one in failed),
             attempts=_described(attempts),
         )
-        for id, failed in _findings(attempts).items()
+        for id, failed in _findings(route.host, attempts).items()
     ]
     fastest = sorted(reachable, key=lambda one: one.seconds)
     return diagnoses, replace(route, addresses=tuple(one.address for one in fastest))
 
 
-def _findings(attempts: list[ConnectAttempt]) -> dict[str, list[ConnectAttempt]]:
+def _findings(
+    host: str, attempts: list[ConnectAttempt]
+) -> dict[str, list[ConnectAttempt]]:
     """Return the ids of what was found, each with the attempts that failed."""
-    tried = [one for one in attempts if not one.lacks_ipv6]
+    tried = [one for one in attempts if not one.lacks_family]
     v6 = [one for one in tried if one.is_v6]
     # A refusal would prove that packets arrive.
     is_dead = all(one.error and one.errno != errno.ECONNREFUSED for one in v6)
     broken = v6 if is_dead else []
     others = [one for one in tried if one.error and one not in broken]
+    # Many servers listen on one address of localhost; clients try both at once.
+    others = [] if is_loopback(host) else others
     findings = {"tcp.partly": others, "tcp.v6_broken": broken}
     found = {id: failed for id, failed in findings.items() if failed}
     return found or {"tcp.ok": []}
@@ -72,7 +77,7 @@ def _no_connection(
     A refused connection is reported first: it proves that the host is up.
     """
     reported = min(
-        attempts, key=lambda one: (one.errno != errno.ECONNREFUSED, one.lacks_ipv6)
+        attempts, key=lambda one: (one.errno != errno.ECONNREFUSED, one.lacks_family)
     )
     facts: dict[str, Fact] = {
         "host": route.host,
@@ -82,13 +87,10 @@ def _no_connection(
         "timeout": f"{timeout:g}",
         "setting": route.unused_proxy,
         "attempts": _described(attempts),
+        "family": "IPv6" if reported.is_v6 else "IPv4",
         "container": "",
-        "proxy_hint": "",
         "cause": say("hosts_file_or_dns"),
     }
-    is_only_http = os.environ.get("http_proxy") or os.environ.get("HTTP_PROXY")
-    if route.target.is_encrypted and is_only_http:
-        facts["proxy_hint"] = say("only_http_proxy")
     if route.host in dns.CONTAINER_HOSTS:
         facts["container"] = say("listen_on_all")
     if route.proxy:
@@ -123,8 +125,8 @@ def _no_connection_id(
         return "tcp.hosts_file"
     if reported.errno == errno.EINVAL:  # A link-local address without an interface.
         return "tcp.no_route"
-    if reported.lacks_ipv6:
-        return "tcp.no_ipv6"
+    if reported.lacks_family and (reported.is_v6 or has_ipv6()):
+        return "tcp.no_family"
     if reported.errno in LOCAL_ERRORS:
         return LOCAL_ERRORS[reported.errno]
     if kind == "faked":

@@ -18,6 +18,7 @@ import socket
 import ssl
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from readback.probe.common.background import BackgroundCall
@@ -32,6 +33,8 @@ _STAGGER_SECONDS = 0.25
 # that is lost is sent again after one second (RFC 6298 §2), and the answer to that has
 # three round trips around the world.
 _GRACE_SECONDS = 2.0
+# Somewhere on the Internet; asking for the route to it sends no packet.
+_ELSEWHERE = ("2000::1", 9)
 _NO_ROUTE = {errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT, errno.ENETUNREACH}
 _TICK_SECONDS = 0.005
 LOCAL_ERRORS = {
@@ -64,9 +67,10 @@ class ConnectAttempt:
         return self.error.errno if self.error else None
 
     @property
-    def lacks_ipv6(self) -> bool:
-        """Whether this machine has no IPv6; clients then skip the address at once."""
-        return self.is_v6 and self.errno in _NO_ROUTE
+    def lacks_family(self) -> bool:
+        """Whether this machine has no IPv6, or no IPv4; clients skip the address."""
+        unreachable = _NO_ROUTE if self.is_v6 else (errno.ENETUNREACH,)
+        return self.errno in unreachable
 
     @property
     def reason(self) -> str:
@@ -75,6 +79,14 @@ class ConnectAttempt:
         if self.is_timeout:
             return say("no_response")
         return sanitize(self.error.strerror or str(self.error)).lower()
+
+
+def has_ipv6() -> bool:
+    """Return whether this machine has a route for IPv6; nothing is sent."""
+    with suppress(OSError), socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as sock:
+        sock.connect(_ELSEWHERE)
+        return True
+    return False
 
 
 def connect(addresses: Sequence[str], port: int, timeout: float) -> socket.socket:
