@@ -89,6 +89,32 @@ def test_ctrl_c_gives_what_was_found_so_far(arguments: list[str]) -> None:
         assert "Interrupted at “HTTP”." in output
 
 
+def test_ctrl_c_while_a_failure_is_confirmed_interrupts_the_run() -> None:
+    asked, requests = threading.Event(), []
+
+    def behave(client) -> None:
+        if client.recv(65_536).startswith(b"GET "):
+            requests.append(client)
+            if len(requests) > 1:  # The same request again: wait.
+                asked.set()
+                return
+        client.close()
+
+    with socket_server(behave) as port:
+        process = subprocess.Popen(
+            [*COMMAND, f"http://127.0.0.1:{port}/v1"],
+            env=environment(READBACK_API_KEY=""),
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert asked.wait(TIMEOUT)
+        process.send_signal(signal.SIGINT)
+        output, _ = process.communicate(timeout=TIMEOUT)
+    assert process.returncode == FailureFamily.INTERRUPTED
+    assert "Interrupted at “HTTP”" in output
+    assert "Fails at" not in output
+
+
 def test_sigterm_is_like_ctrl_c() -> None:
     output, code = interrupted([], signal.SIGTERM)
     assert code == FailureFamily.INTERRUPTED
