@@ -91,8 +91,9 @@ def error_in(content: Any) -> ApiError | None:
     if isinstance(error, str):  # vLLM, LM Studio
         return ApiError(error)
     message = inside(error, "message")
-    code = inside(error, "code") or inside(error, "type") or ""
-    return ApiError(message, str(code)) if isinstance(message, str) else None
+    # Some APIs have a status as the code, and say what it is in the type.
+    code = f"{inside(error, 'code') or ''} {inside(error, 'type') or ''}"
+    return ApiError(message, code) if isinstance(message, str) else None
 
 
 def is_from_api(response: ProbeResponse) -> bool:

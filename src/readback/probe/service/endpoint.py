@@ -31,7 +31,13 @@ _LONGEST_NAME = 200
 _LONGEST_LINE = 1 << 16
 # How an OpenAI-compatible API may respond to a request without a key.
 _OF_AN_API = (HTTPStatus.OK, HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
-_NO_MONEY = ("insufficient_quota", "billing", "insufficient_balance", "credit")
+_NO_MONEY = (
+    "insufficient_quota",
+    "billing",
+    "insufficient_balance",
+    "credit",
+    "budget",
+)
 _REFUSED: dict[int, str] = {
     HTTPStatus.UNAUTHORIZED: "key.refused",
     HTTPStatus.FORBIDDEN: "endpoint.forbidden",
@@ -42,7 +48,7 @@ _REFUSED: dict[int, str] = {
 _TEXT = "Count from 1 to 20, separated by spaces."
 _MAX_TOKENS = 48
 _NEWER_LIMIT = "max_completion_tokens"
-_NO_MODEL = (HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND)
+_NO_MODEL = (400, 401, 403, 404)
 # As a word, and not as a part of a path.
 _ABOUT_MODEL = re.compile("(?<!/)(model|deployment)", re.IGNORECASE)
 _DONE = b"[DONE]"
@@ -67,7 +73,7 @@ def check_access(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
     if response.status == HTTPStatus.UNAUTHORIZED and is_same:
         raise refused(context, response, "key.refused_or_lost")
     if key and response.status == HTTPStatus.BAD_REQUEST:
-        # Only the key is new in this request. Google's APIs and LiteLLM respond so.
+        # Only the key is new in this request. Google, xAI and LiteLLM respond so.
         raise refused(context, response, "key.refused")
     is_missing = response.status in answers.NO_SUCH_PATH or answers.is_html(response)
     is_restricted = response.status == HTTPStatus.FORBIDDEN and context.chat_model

@@ -8,6 +8,7 @@ API by its list of models, by the way it refuses to show it, or by a refused com
 from __future__ import annotations
 
 import re
+import time
 from dataclasses import replace
 from http import HTTPStatus
 
@@ -25,6 +26,8 @@ from readback.probe.transport.exchanges import ProbeResponse
 _HELP = re.compile(r'<([^<>]*)>\s*;[^,<]*rel="?help"?')
 # Where APIs of this kind have their paths: OpenRouter, Groq and Azure, Gemini.
 _USUAL_PATHS = (VERSION_PREFIX, "/api/v1", "/openai/v1", "/v1beta/openai")
+# Seconds to wait at a rate limit before the same is asked again.
+_PAUSE, _LONGEST_PAUSE = 1.0, 5.0
 _NOT_HERE = (*answers.NO_SUCH_PATH, HTTPStatus.OK)
 
 
@@ -40,6 +43,11 @@ def check(context: ProbeContext) -> list[Diagnosis]:
     if is_plain and is_refused and tls.speaks_tls(context):
         raise ProbeError("http.tls_port", port=context.base_url.port)
     models = context.ask(MODELS, with_key=False)
+    if (limited := _limited(unknown, models)) and not context.budget.has_paused:
+        context.budget.has_paused = True
+        time.sleep(min(float(limited.retry_after or _PAUSE), _LONGEST_PAUSE))
+        unknown = context.ask(UNKNOWN, with_key=False)
+        models = context.ask(MODELS, with_key=False)
     mistakes: list[Diagnosis] = []
     has_chat = not answers.has_path(models) and _has_chat(context, models)
     if not has_chat and (found := _other_base(context, models)):
@@ -60,19 +68,29 @@ def check(context: ProbeContext) -> list[Diagnosis]:
     return [*mistakes, _endpoint(context, models, has_chat=has_chat)]
 
 
+def _limited(*responses: ProbeResponse) -> ProbeResponse | None:
+    """Return the response of a rate limit, which does not tell what is behind it."""
+    limited = HTTPStatus.TOO_MANY_REQUESTS
+    return next((one for one in responses if one.status == limited), None)
+
+
 def _has_chat(context: ProbeContext, models: ProbeResponse) -> bool:
     """Return whether the API has chat completions, although no list of models.
 
     An empty request without a key costs nothing, and is refused if there is the path.
+    Raise `ProbeError` if a Readback refuses it: something in between answers the rest.
     """
     is_page = answers.is_html(models) and models.status == HTTPStatus.OK
     if models.status not in answers.NO_SUCH_PATH and not is_page:
         return False
     path = f"{context.base_url.path}{CHAT}"
     chat = context.client.request(path, body=b"{}")
+    if answers.parse_refusal(chat) and models.status != HTTPStatus.NOT_FOUND:
+        raise instead.unexpected_response(models)
     # Readback has both paths. If its API answers here, a proxy or a web server has
     # answered for the list of models.
-    return answers.has_path(chat) and answers.parse_refusal(chat) is None
+    is_refused = chat.status == HTTPStatus.UNAUTHORIZED
+    return (answers.has_path(chat) or is_refused) and not answers.parse_refusal(chat)
 
 
 def _other_base(

@@ -182,6 +182,8 @@ class RequestBudget:
         """The status of the response that said so."""
         self.wait = ""
         """How many seconds the service then asks to wait."""
+        self.has_paused = False
+        """Whether the run has waited for a rate limit that it met at its start."""
         self._lock = threading.Lock()  # Steps in the background also spend.
 
     def spend(self) -> None:
