@@ -17,6 +17,7 @@ from tests.probe.misfortunes.gateway import (
     is_models,
     page,
     pass_on,
+    rewriting,
     when,
 )
 from tests.probe.misfortunes.judging import Misfortune
@@ -25,6 +26,7 @@ from tests.probe.setups import ProbeInput, Resources
 
 _KEY = "sk-proj-" + "T3BlbkFJ" * 5
 _CYRILLIC = "Доступ запрещён администратором"
+_CHINESE = "访问被拒绝"
 _MODELS = as_json(200, {"object": "list", "data": [{"id": "m-1", "object": "model"}]})
 _NO_KEY = as_json(401, {"error": {"message": "No key", "type": "auth"}})
 _REFUSED = as_json(400, {"error": {"message": "messages is required", "type": "x"}})
@@ -37,6 +39,10 @@ _COMPLETED = answering(200, completion(), Content_Type="application/json")
 def _row(name: str, behave: Behavior, *says: str, by: str, **more) -> Misfortune:
     options = {one: more.pop(one) for one in ("key", "chat") if one in more}
     return Misfortune(name, through(behave, **options), says, by, **more)
+
+
+def _error(status: int, message: str, code: str, type: str) -> Behavior:
+    return as_json(status, {"error": {"message": message, "code": code, "type": type}})
 
 
 def _endpoint() -> Behavior:
@@ -94,6 +100,24 @@ _GATEWAYS = tuple(
         ),
     )
 )
+_GATEWAYS += (
+    _row(
+        "a Readback key, and a gateway that answers 405 to GET",
+        when(lambda call: call.method == "GET", answering(405, b"", Allow="POST")),
+        "405",
+        by="network operator",
+    ),
+    _row(
+        "a Readback key, and a gateway that rewrites Host",
+        rewriting(lambda call: call.with_field("Host", "backend:8000")),
+        by="",
+    ),
+    _row(
+        "a Readback key, and a gateway that answers 429 only at first",
+        first(2, as_json(429, {"error": {"message": "Slow down"}}, Retry_After="1")),
+        by="",
+    ),
+)
 _GATEWAYS = tuple(
     replace(one, never=("is not a Readback, so the key",)) for one in _GATEWAYS
 )
@@ -116,6 +140,58 @@ _NO_LIST = tuple(
     )
 )
 _BLOCKS = (
+    _row(
+        "Imperva asks for a browser without a status of its own",
+        page(200, "", '<iframe src="/_Incapsula_Resource?SWUDNSAI=31"></iframe>'),
+        "browser",
+        by="network operator",
+    ),
+    _row(
+        "a block page in GBK",
+        answering(
+            403,
+            f"<html><title>{_CHINESE}</title>".encode("gbk"),
+            Content_Type="text/html; charset=GBK",
+        ),
+        _CHINESE,
+        by="network",
+    ),
+    _row(
+        "a filter of the company answers 503",
+        page(503, "Web Page Blocked", "Blocked in accordance with company policy."),
+        "Web Page Blocked",
+        "network's administrator",
+        by="network",
+    ),
+    *(
+        _row(
+            f"a redirect to {where}",
+            answering(302, Location=location),
+            says,
+            by="network",
+        )
+        for where, location, says in (
+            ("a block page", "https://block.opendns.com/?url=6162", "filter"),
+            ("a block page inside", "http://10.0.0.5:15871/blockpage.cgi", "filter"),
+            ("a login", "https://auth.corp.example/?rd=%2Fv1%2Fmodels", "login page"),
+        )
+    ),
+    _row(
+        "a page that leads to the login of a network",
+        answering(
+            200,
+            b"<meta http-equiv=refresh content='0; url=https://wifi.example/login'>",
+            Content_Type="text/html",
+        ),
+        "log in to the network",
+        by="network",
+    ),
+    _row(
+        "a balancer answers 400 to everything",
+        page(400, "400 Bad request", "Your browser sent an invalid request."),
+        "400",
+        by="network operator",
+    ),
     _row(
         "AWS WAF challenges with 202",
         answering(
@@ -202,6 +278,35 @@ _SETTINGS = (
         "you network",
     ),
 )
+_REFUSALS = tuple(
+    _row(name, behave, *says, by="you", key=_KEY, chat=chat)
+    for name, behave, says, chat in (
+        (
+            "LiteLLM: the budget of the key is used up",
+            when(is_chat, _error(400, "No budget", "400", "budget_exceeded"), _MODELS),
+            ("No budget", "balance"),
+            "m-1",
+        ),
+        (
+            "LiteLLM: the key has no access to the model",
+            when(is_chat, _error(401, "No", "401", "key_model_access_denied"), _MODELS),
+            ("no access to this model",),
+            "m-1",
+        ),
+        (
+            "Open WebUI, and the address ends in /v1",
+            page(200, "Open WebUI"),
+            ("Open WebUI: /api",),
+            None,
+        ),
+        (
+            "no list of models, and a page asks for the key",
+            when(is_chat, page(401, "401 Authorization Required"), page(404, "404")),
+            ("401",),
+            "m-1",
+        ),
+    )
+)
 _FORBIDDEN = (
     _row(
         "a restricted key may not list models",
@@ -216,6 +321,17 @@ _FORBIDDEN = (
     ),
 )
 
+_LATE = (
+    _row(
+        "a gateway answers 504 to completions",
+        when(is_chat, page(504, "504 Gateway Time-out")),
+        "504",
+        "did not respond in time",
+        by="operator",
+        never=("down or starting",),
+    ),
+)
+
 REPORTED = kind_of(
     "reported",
     *(
@@ -226,6 +342,8 @@ REPORTED = kind_of(
         + _BLOCKS
         + _RATE
         + _SETTINGS
+        + _REFUSALS
         + _FORBIDDEN
+        + _LATE
     ),
 )

@@ -11,7 +11,7 @@ import ipaddress
 import json
 import re
 from http import HTTPStatus
-from urllib.parse import SplitResult, urljoin, urlsplit
+from urllib.parse import SplitResult, unquote, urljoin, urlsplit
 
 from readback.contract import REFUSALS
 from readback.probe.common.catalogue import say
@@ -43,6 +43,17 @@ _CHALLENGE_STATUSES = {202, 403, 405, 429, 503}
 _REJECTED = re.compile(
     "request (rejected|blocked|denied)|access denied|(page|site|you).* blocked", re.I
 )
+# What the filters of companies and providers write, and where they redirect to.
+_FILTER = re.compile(
+    r"(company|corporate|usage|internet|security) polic(y|ies)|your organi[sz]ation"
+    r"|(web|url|content|internet)[ -]filter|categor(y|ies):"
+    r"|(site|page|url)[^<>.]{0,40} (is|was|been) blocked",
+    re.IGNORECASE,
+)
+_BLOCK = re.compile("block|denied|restrict|not allowed", re.IGNORECASE)
+_FILTER_ADDRESS = re.compile(
+    "block|denied|forbid|filter|restrict|warning|usercheck|sinkhole", re.IGNORECASE
+)
 _PORTAL = re.compile(
     r"captive|hotspot|wi-?fi|portal|/guest/|[?&]zone="
     r"|network ?(access|login|authentication)",
@@ -58,6 +69,9 @@ _MAINTENANCE = re.compile(
     r"maintenance|be (right )?back (soon|shortly)|wartung|обслуживани"
     r"|технические работы",
     re.IGNORECASE,
+)
+_REFRESH = re.compile(
+    r"""<meta[^<>]{0,80}refresh[^<>]{0,80}url=["']?([^"'<>\s]{1,1000})""", re.IGNORECASE
 )
 _PASSWORD_FIELD = re.compile(r"""type=["']?password""", re.IGNORECASE)
 # The names of gateways, by a header or a text of their own, and what an error that they
@@ -107,7 +121,7 @@ def unexpected_response(
     if is_recognized and (refusal := answers.parse_refusal(response)):
         return _refusal(response, refusal)
     if response.status in _REDIRECTS:
-        return _redirect(response)
+        return _redirect(response, response.headers.get("Location", ""))
     said, headers = words(response), response.headers
     if code := sanitize(headers.get("Ngrok-Error-Code", "")):
         said = f"{said} {code}"
@@ -136,6 +150,12 @@ def unexpected_response(
     is_refused = response.status in _CHALLENGE_STATUSES or is_page
     if "challenge" in marks or (is_refused and _CHALLENGE.search(text)):
         return ProbeError("between.challenge", tried="", **facts)
+    refresh = _REFRESH.search(text) if is_page else None
+    if refresh and (wall := _wall(response, refresh[1])):
+        return wall
+    is_filter = is_page and not name and not response.proxy
+    if is_filter and _FILTER.search(text) and _BLOCK.search(text):
+        return ProbeError("http.proxy_page", **facts)
     if error := _of_gateway(response, text, facts):
         return error
     is_doubtful = response.status in (HTTPStatus.FORBIDDEN, *_GATEWAY_ERRORS)
@@ -159,12 +179,12 @@ def unexpected_response(
         response.status != HTTPStatus.NOT_IMPLEMENTED
     ):
         return ProbeError("http.server_error", **facts)
-    if is_page:
+    is_missing = response.status in (*answers.NO_SUCH_PATH, HTTPStatus.GONE)
+    if is_page and (is_missing or response.status < HTTPStatus.BAD_REQUEST):
         return ProbeError("http.html", **facts)
     is_accepted = HTTPStatus.OK < response.status < HTTPStatus.MULTIPLE_CHOICES
     if response.json is not None and not is_accepted:
         return ProbeError("http.other_api", **facts)
-    is_missing = response.status in answers.NO_SUCH_PATH
     return ProbeError("http.no_such_path" if is_missing else "http.other", **facts)
 
 
@@ -225,9 +245,15 @@ def _refusal(response: ProbeResponse, refusal: answers.ParsedRefusal) -> ProbeEr
     return ProbeError("http.refused", **facts)
 
 
-def _redirect(response: ProbeResponse) -> ProbeError:
-    """Return the error for another address, a login, a loop, or a portal."""
-    location = response.headers.get("Location", "")
+def _wall(response: ProbeResponse, location: str) -> ProbeError | None:
+    """Return the error for a page that leads to a login, a portal or a filter."""
+    error = _redirect(response, location)
+    is_wall = error.id in ("http.captive_portal", "http.login_wall", "http.proxy_page")
+    return error if is_wall else None
+
+
+def _redirect(response: ProbeResponse, location: str) -> ProbeError:
+    """Return the error for another address, a login, a loop, a portal or a filter."""
     final = say("use_final")
     try:
         target = urljoin(response.url, location)
@@ -250,14 +276,18 @@ def _redirect(response: ProbeResponse) -> ProbeError:
             return ProbeError("between.challenge", **facts)
         kind = say("comes_from")
         return ProbeError("http.redirect_loop", kind=kind, **facts)
-    # A host on the Internet redirects into a private network.
     host = new.hostname or ""
+    if not is_same_host and _FILTER_ADDRESS.search(f"{host}{new.path}"):
+        return ProbeError("http.proxy_page", **{**facts, "title": f"{title} ({shown})"})
+    # A host on the Internet redirects into a private network.
     is_inside = is_ip_address(host) and ipaddress.ip_address(host).is_private
     is_inside = is_inside and not is_local(old.hostname or "")
     if is_moved and (_PORTAL.search(beyond) or is_inside):
         where = say("redirects_to", location=shown)
         return ProbeError("http.captive_portal", where=where)
-    if _LOGIN.search(beyond):
+    # Whoever wants to send the visitor back later asks for something first.
+    is_way_back = not is_same_host and old.path in unquote(new.query)
+    if _LOGIN.search(beyond) or is_way_back:
         return ProbeError("http.login_wall", where=f" ({shown})", **facts)
     base = shown.removesuffix(MODELS)
     if is_same_host and (old.scheme, new.scheme) == ("http", "https"):
