@@ -15,7 +15,7 @@ from prometheus_client import Metric, generate_latest
 from prometheus_client.registry import Collector
 
 from readback import __version__, logs
-from readback.api.data.health import ROUND_ERROR, Health
+from readback.api.data.health import Health
 from readback.api.data.keyring import Keyring
 from readback.api.http.handler import RequestOrigin
 from readback.api.http.head import Head
@@ -27,8 +27,7 @@ from readback.processes.lifecycle import Lifecycle
 
 log = logging.getLogger("readback.api")
 
-# A replica is strictly ready if all its workers completed a round this recently: they
-# reached the database, and nothing unexpected happened.
+# A replica is strictly ready if all its workers have read their keys this recently.
 # A worker reports an error earlier, within 2.5 s even if no packet arrives. So when all
 # replicas lose the database, a balancer can know before it takes out the first of them.
 STRICT_SECONDS = 5.0
@@ -73,8 +72,8 @@ class Ops(Collector):
         if head.target == b"/readyz":
             return self._readiness(self._keyring.is_trusted)
         if head.target == b"/readyz/strict":
-            # Whether every worker has completed a round recently, so the answer is the
-            # same whichever worker is asked.
+            # Whether every worker has read its keys recently, so the answer is the same
+            # whichever worker is asked.
             earliest = self._counters.earliest("keys_confirmed") / 1000
             is_complete = time.monotonic() - earliest <= STRICT_SECONDS
             return self._readiness(self._keyring.is_trusted and is_complete)
@@ -105,17 +104,10 @@ class Ops(Collector):
             ready = self._lifecycle.answer_check()
         body = _json(
             status=self._state(ready),
-            errors=self._errors(),
+            errors=self._health.errors(),
             warnings=metrics.log_problems(self._counters),
         )
         return _render(200 if ready else 503, body)
-
-    def _errors(self) -> list[str]:
-        errors = self._health.errors()
-        # Of any worker: its log says more.
-        if self._counters.earliest("round_error"):
-            errors.append(f"{ROUND_ERROR}; see the log")
-        return errors
 
     def _state(self, ready: bool) -> str:
         if self._lifecycle.is_stopping:
@@ -131,7 +123,7 @@ class Ops(Collector):
             200,
             _json(
                 status=self._state(self._keyring.is_trusted),
-                errors=self._errors() + metrics.log_problems(self._counters),
+                errors=self._health.errors() + metrics.log_problems(self._counters),
                 version=__version__,
                 started_at=self._lifecycle.started_at,
                 workers=self._counters.total("workers"),

@@ -113,10 +113,7 @@ class ApiWorker(PlaneWorker):
             f"{config.effective_cabinet_url}/docs/errors", config.error_messages
         )
         self._health = health = Health(self._counters)
-        self._rounds = health.rounds
-        self._journal = Journal(
-            self._counters, self._rounds.note, config.journal_interval
-        )
+        self._journal = Journal(self._counters, config.journal_interval)
         self._unmatched = UnmatchedRequests(
             CAPACITY if config.unmatched_requests else 0
         )
@@ -126,7 +123,7 @@ class ApiWorker(PlaneWorker):
             self._database.look_up,
             config.database_grace,
             self._note_look_up,
-            self._rounds.note,
+            health.note_unexpected,
         )
         services = Services(self._replies, shared.key_rates, self._journal)
         api = Api(
@@ -235,7 +232,7 @@ class ApiWorker(PlaneWorker):
             try:
                 await self._accepting.update()
             except Exception as error:
-                self._rounds.note(error)
+                self._health.note_unexpected(error)
             await asyncio.wait([task], timeout=ROUND_SECONDS)
         return task.result()
 
@@ -254,8 +251,7 @@ class ApiWorker(PlaneWorker):
             self._report,
         ]
         for step in steps:
-            self._rounds.guard(step)
-        self._rounds.tick(now)
+            self._health.guard(step)
 
     def _begin_round(self, now: float, wall: float) -> None:
         self._database.begin_round(self._keyring.tick(now, wall), now, wall)
@@ -276,8 +272,7 @@ class ApiWorker(PlaneWorker):
         counters.set("known_keys", len(self._keyring))
         counters.set("waiting_keys", self._keyring.waiting)
         counters.set("pending_rows", self._database.pending_rows)
-        # Only if the round was complete, which began then and has ended.
-        if (confirmed_at := self._keyring.confirmed_at) > self._rounds.last_at:
+        if (confirmed_at := self._keyring.confirmed_at) > 0:
             counters.set("keys_confirmed", int(confirmed_at * 1000))
 
 

@@ -18,7 +18,7 @@ import random
 import time
 from collections import deque
 from collections.abc import Callable
-from functools import partial
+from contextlib import suppress
 from math import inf
 from typing import Any, TypeVar
 
@@ -53,7 +53,6 @@ LOOK_UP_BURST = 50
 ANSWERS_PER_ROUND = 4
 # How often to delete unmatched requests that are no longer shown.
 EXPIRY_SECONDS = 30.0
-UNMATCHED_RETRY_SECONDS = 1.0
 CLEANING_SECONDS = 3600.0
 CLEANING_RETRY_SECONDS = 60.0
 # If the wall clock was changed by more than this since the last cleaning, it may still
@@ -87,7 +86,6 @@ class Database:
         self._doubt: CommitInDoubt | None = None
         self._doubtful: list[Tally] = []
         self._unmatched_are_due = False
-        self._unmatched_failed_at = -inf
         self._next_expiry = time.monotonic() + random.uniform(0, EXPIRY_SECONDS)
         self._next_measurement = 0.0
         # At another time in each worker, so that they do not clean up together; and not
@@ -132,10 +130,7 @@ class Database:
             self._health.reading.failed(f"no answer for {STUCK_SECONDS:g} seconds")
         if not (self._tallies or self._doubt):
             self._tallies, self._next_write = self._fetch(), 0.0
-        if self._health.reading.error:
-            self._unmatched.fetch()  # too late when the database is back
-        waited = now - self._unmatched_failed_at
-        self._unmatched_are_due = waited >= UNMATCHED_RETRY_SECONDS
+        self._unmatched_are_due = True
         self._wake.set()
 
     @property
@@ -161,7 +156,7 @@ class Database:
             try:
                 await self._work()
             except Exception as error:  # which nothing else has caught: carry on
-                self._health.rounds.note(error)
+                self._health.note_unexpected(error)
                 await asyncio.sleep(RETRY_SECONDS)
         await self._call(self._store.close)
 
@@ -187,27 +182,18 @@ class Database:
         elif self._tallies and now >= self._next_write:  # never while in doubt
             await self._write_batch()
         elif self._unmatched_are_due:
-            await self._write_unmatched()
+            await self._tend_unmatched()
         elif now >= self._next_measurement:
             await self._measure_disk()
-        elif now >= self._next_expiry:
-            await self._delete_unmatched()
         elif now >= self._next_cleaning:
             await self._clean()
         else:
-            await self._sleep(now)
-
-    async def _sleep(self, now: float) -> None:
-        """Wait until something is due, or somebody asks for something else."""
-        due = min(self._next_expiry, self._next_cleaning, self._next_measurement)
-        if self._tallies or self._doubt:
-            due = min(due, self._next_write)
-        if self._asked:
-            due = min(due, self._next_look_up)
-        timer = self._loop.call_later(max(0.0, due - now), self._wake.set)
-        await self._wake.wait()
-        timer.cancel()
-        self._wake.clear()
+            # Until somebody asks for something, or what has to wait may be due.
+            pause = self._next_look_up - now if self._asked else RETRY_SECONDS
+            with suppress(TimeoutError):
+                async with asyncio.timeout(pause):
+                    await self._wake.wait()
+            self._wake.clear()
 
     async def _call(self, work: Callable[..., Result], *args: Any) -> Result:
         """Run a method of the store in the thread."""
@@ -252,13 +238,13 @@ class Database:
         digests = self._known.popleft()
         try:
             rows = await self._call(self._store.keys, digests)
+            self._keyring.learn(digests, rows)
         except Exception as error:
             self._note_error(self._health.reading, error)
             self._known.clear()
             self._refreshing_since = inf
             return
         self._health.reading.succeeded()
-        self._health.rounds.guard(partial(self._keyring.learn, digests, rows))
         if not self._known:
             self._keyring.confirm(self._refreshing_since)
             self._refreshing_since = inf
@@ -314,40 +300,28 @@ class Database:
         self._journal.give_back(doubt.locked_out if committed else self._doubtful)
         self._doubt, self._doubtful = None, []
 
-    async def _write_unmatched(self) -> None:
-        """Write the unmatched requests; what cannot be written is dropped."""
+    async def _tend_unmatched(self) -> None:
+        """Write unmatched requests, and now and then delete what is no longer shown.
+
+        What cannot be written is dropped. There may be nothing to write for hours, so
+        after an error every round tries a deletion to find out whether it has ended.
+        """
         self._unmatched_are_due = False
-        if not (counts := self._unmatched.fetch()):
-            return
+        counts, now = self._unmatched.fetch(), time.monotonic()
+        if self._health.reading.error:
+            return  # too late when the database is back
         try:
-            await self._call(self._store.write_unmatched, counts, time.time())
+            if now >= self._next_expiry or self._health.unmatched.error:
+                await self._call(self._store.delete_unmatched, time.time())
+                self._next_expiry = now + EXPIRY_SECONDS
+            if counts:
+                await self._call(self._store.write_unmatched, counts, time.time())
         except Exception as error:
             self._note_error(self._health.unmatched, error)
             if isinstance(error, StoreError) and error.busy:
                 self._unmatched.give_back(counts)  # somebody else was writing
-            self._unmatched_failed_at = now = time.monotonic()
-            self._next_expiry = min(self._next_expiry, now + UNMATCHED_RETRY_SECONDS)
         else:
             self._health.unmatched.succeeded()
-
-    async def _delete_unmatched(self) -> None:
-        """Delete what is no longer shown, and find out whether an error has ended.
-
-        There may be nothing to write for hours. A write that has just failed counts.
-        """
-        now = time.monotonic()
-        self._next_expiry = now + UNMATCHED_RETRY_SECONDS
-        if self._health.reading.error:
-            return
-        try:
-            await self._call(self._store.delete_unmatched, time.time())
-        except Exception as error:
-            self._note_error(self._health.unmatched, error)
-        else:
-            if now >= self._unmatched_failed_at + 2 * UNMATCHED_RETRY_SECONDS:
-                self._health.unmatched.succeeded()
-        if not self._health.unmatched.error:
-            self._next_expiry = now + EXPIRY_SECONDS
 
     async def _measure_disk(self) -> None:
         """Note how much room the database has, in the thread that may have to wait."""

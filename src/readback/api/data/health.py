@@ -16,11 +16,7 @@ from readback.processes.shared_counters import WorkerCounters
 
 log = logging.getLogger("readback.api")
 
-# An unexpected error is over, and would be logged again, once there was none for this
-# long.
-ROUND_ERROR_SECONDS = 60.0
 BUSY_SECONDS = 5.0
-ROUND_ERROR = "unexpected error in the periodic work of a worker"
 
 
 @dataclass(eq=False)
@@ -60,42 +56,6 @@ class DependencyStatus:
             self._counters.set(self._gauge, value)
 
 
-class RoundErrors:
-    """Unexpected errors in the rounds of a worker; only its event loop uses this.
-
-    A round is the periodic work, and what the database has answered since the last one.
-    What fails is left out, and the round goes on, but it does not count as complete.
-    """
-
-    def __init__(self, counters: WorkerCounters) -> None:
-        self._counters = counters
-        self._logged: set[str] = set()
-        # On the monotonic clock.
-        self.last_at = -inf
-
-    def note(self, error: Exception) -> None:
-        self.last_at = now = time.monotonic()
-        self._counters.add("round_errors")
-        self._counters.set("round_error", int(now * 1000))
-        description = logs.describe_error(error)
-        if description not in self._logged:
-            self._logged.add(description)
-            log.error("%s: %s", ROUND_ERROR, description)
-
-    def tick(self, now: float) -> None:
-        if self._logged and now - self.last_at > ROUND_ERROR_SECONDS:
-            self._logged.clear()
-            self._counters.set("round_error", 0)
-            log.warning("recovered; was: %s", ROUND_ERROR)
-
-    def guard(self, step: Callable[[], object]) -> None:
-        """Carry out one step of a round."""
-        try:
-            step()
-        except Exception as error:
-            self.note(error)
-
-
 class Health:
     """The uses of the database: read keys, write usage and journal, and the rest."""
 
@@ -111,7 +71,9 @@ class Health:
             counters, "", "cannot write unmatched requests"
         )
         self.cleaning = DependencyStatus(counters, "", "cannot delete expired rows")
-        self.rounds = RoundErrors(counters)
+        self._counters = counters
+        # What was logged already: the place in the code, without values.
+        self._unexpected: set[str] = set()
         # No write has failed yet.
         counters.set("database_writable_workers", 1)
 
@@ -119,3 +81,20 @@ class Health:
         """Return what does not work at the moment."""
         uses = (self.reading, self.writing, self.unmatched, self.cleaning)
         return [use.error for use in uses if use.error]
+
+    def note_unexpected(self, error: Exception) -> None:
+        """Count an error in the periodic work of a worker, and log it once."""
+        self._counters.add("round_errors")
+        description = logs.describe_error(error)
+        if description not in self._unexpected:
+            self._unexpected.add(description)
+            log.error(
+                "unexpected error in the periodic work of a worker: %s", description
+            )
+
+    def guard(self, step: Callable[[], object]) -> None:
+        """Carry out one step of the periodic work; the others go on if it fails."""
+        try:
+            step()
+        except Exception as error:
+            self.note_unexpected(error)

@@ -109,15 +109,8 @@ class Tally:
 class Journal:
     """The tallies of one worker that go on or have not been written yet."""
 
-    def __init__(
-        self,
-        counters: WorkerCounters,
-        note_error: Callable[[Exception], None] = lambda error: None,
-        interval: float = 10.0,
-    ) -> None:
+    def __init__(self, counters: WorkerCounters, interval: float = 10.0) -> None:
         self._counters = counters
-        # Called with each unexpected error of a single tally, which is then dropped.
-        self._note_error = note_error
         self._interval = interval
         # How much `created` grows with the clock until a key is written again.
         self._advance = max(1, ceil(interval))
@@ -156,29 +149,23 @@ class Journal:
         allowance = (AT_ONCE - 1) * interval
         for tallies in list(self._keys.values()):
             for tally in list(tallies.values()):
-                try:
-                    if new := tally.requests - tally.counted:
-                        event = tally.event
-                        self._counters.add((event.endpoint, event.code), new)
-                        tally.counted, tally.at = tally.requests, wall
-                    if not tally.requests:
-                        if now >= tally.due or is_crowded:
-                            self._forget(tally)
-                    elif (
-                        not interval
-                        or now >= tally.due - allowance
-                        or is_urgent(tally.event.digest)
-                    ):
-                        self._keep(tally.take_counted())
-                        # The first pause is shortened at random, so that what began
-                        # together is not always written together.
-                        share = uniform(0.5, 1) if tally.due <= now else 1.0
-                        tally.due = max(tally.due, now) + share * interval
-                except Exception as error:
-                    self._note_error(error)
-                    self.drop([tally])
-                    if tally.open:
+                event = tally.event
+                if new := tally.requests - tally.counted:
+                    self._counters.add((event.endpoint, event.code), new)
+                    tally.counted, tally.at = tally.requests, wall
+                if not tally.requests:
+                    if now >= tally.due or is_crowded:
                         self._forget(tally)
+                elif (
+                    not interval
+                    or now >= tally.due - allowance
+                    or is_urgent(event.digest)
+                ):
+                    self._keep(tally.take_counted())
+                    # The first pause is shortened at random, so that what began
+                    # together is not always written together.
+                    share = uniform(0.5, 1) if tally.due <= now else 1.0
+                    tally.due = max(tally.due, now) + share * interval
 
     def fetch(self, last_created: Callable[[bytes, int], int]) -> list[Tally]:
         """Return everything that is to be written.
@@ -186,17 +173,10 @@ class Journal:
         `last_created` returns how far the answers to a key will be numbered. Its second
         argument is how much `created` has grown by the requests or with the clock.
         """
-        closed, self._closed = self._closed, {}
-        ready = []
-        for tally in closed.values():
-            try:
-                advance = max(tally.requests, self._advance)
-                tally.last_created = last_created(tally.event.digest, advance)
-            except Exception as error:
-                self._note_error(error)
-                self.drop([tally])
-            else:
-                ready.append(tally)
+        ready, self._closed = list(self._closed.values()), {}
+        for tally in ready:
+            advance = max(tally.requests, self._advance)
+            tally.last_created = last_created(tally.event.digest, advance)
         return ready
 
     def give_back(self, tallies: list[Tally]) -> None:

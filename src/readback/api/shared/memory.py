@@ -36,14 +36,9 @@ GAUGES = (
     "database_writable_workers",
     "workers",
 )
-# Of all workers' figures the lowest counts; 0: none. The first two are on the monotonic
+# Of all workers' figures the lowest counts; 0: none. The first is on the monotonic
 # clock, which all processes share, in milliseconds; then Unix time in seconds; bytes.
-MOMENTS = (
-    "keys_confirmed",
-    "round_error",
-    "certificate_expires",
-    "database_disk_free",
-)
+MOMENTS = ("keys_confirmed", "certificate_expires", "database_disk_free")
 _COLUMNS = (*REQUESTS, *TOTALS, *GAUGES, *MOMENTS)
 
 # More workers than this share places: every process keeps all sockets open.

@@ -19,7 +19,7 @@ from tests.support.waiting import PATIENCE, wait_in_loop_until
 from readback.api.data import database
 from readback.api.data.database import Database
 from readback.api.data.dialects import StoreError
-from readback.api.data.health import BUSY_SECONDS, ROUND_ERROR_SECONDS, Health
+from readback.api.data.health import BUSY_SECONDS, Health
 from readback.api.data.journal import Event, Journal, Tally
 from readback.api.data.keyring import UNAVAILABLE, Keyring
 from readback.api.data.store import KeyRows, Store, UnmatchedEvent
@@ -239,9 +239,7 @@ def test_unmatched_requests_are_written_in_one_batch_per_round_and_at_the_end(da
     assert data.table.written == 1001
 
 
-def test_unmatched_requests_that_cannot_be_written_are_dropped(data, monkeypatch):
-    retry = "readback.api.data.database.UNMATCHED_RETRY_SECONDS"
-    monkeypatch.setattr(retry, 0.05)
+def test_unmatched_requests_that_cannot_be_written_are_dropped(data):
     later = 0
 
     async def work() -> None:
@@ -282,9 +280,7 @@ def test_during_an_outage_unmatched_requests_are_not_even_tried(data):
     run(data, work)
 
 
-def test_an_error_of_unmatched_requests_ends_without_another_request(data, monkeypatch):
-    retry = "readback.api.data.database.UNMATCHED_RETRY_SECONDS"
-    monkeypatch.setattr(retry, 0.05)
+def test_an_error_of_unmatched_requests_ends_without_another_request(data):
 
     async def work() -> None:
         data.table.broken = True
@@ -297,30 +293,12 @@ def test_an_error_of_unmatched_requests_ends_without_another_request(data, monke
     run(data, work)
 
 
-def test_while_writes_fail_a_deletion_does_not_end_the_error(data, monkeypatch, caplog):
-    retry = "readback.api.data.database.UNMATCHED_RETRY_SECONDS"
-    monkeypatch.setattr(retry, 0.05)
-
-    async def work() -> None:
-        data.table.broken = True
-
-        def tried_again() -> bool:
-            note_unmatched(data)
-            return len(data.table.attempts) > 5 and data.table.deletions > 2
-
-        await data.until(tried_again, "several writes have failed")
-
-    run(data, work)
-    assert caplog.text.count("cannot write unmatched requests") == 1
-    assert "recovered" not in caplog.text
-
-
 def test_old_unmatched_requests_are_deleted_regularly(tmp_path, monkeypatch):
     monkeypatch.setattr("readback.api.data.database.EXPIRY_SECONDS", 0.01)
     data = DataLayer(tmp_path / "database")
 
     async def work() -> None:
-        await wait_in_loop_until(lambda: data.table.deletions > 2, "rows are deleted")
+        await data.until(lambda: data.table.deletions > 2, "rows are deleted")
 
     run(data, work)
 
@@ -384,42 +362,29 @@ def test_an_unexpected_error_of_unmatched_requests_delays_nothing_else(data):
     assert answers == [None]
 
 
-def test_an_error_in_a_round_is_logged_once_and_counted_each_time(data, caplog):
-    rounds = data.health.rounds
+def test_an_unexpected_error_is_logged_once_and_counted_each_time(data, caplog):
     for _ in range(3):
-        rounds.guard(lambda: {}[VALUE])
-    now = time.monotonic()
-    assert data.row.get("round_errors") == 3 and data.row.get("round_error")
+        data.health.guard(lambda: {}[VALUE])
+    assert data.row.get("round_errors") == 3
     assert caplog.text.count("KeyError") == 1 and VALUE not in caplog.text
 
-    rounds.tick(now + ROUND_ERROR_SECONDS - 1)
-    assert "recovered" not in caplog.text
-    rounds.tick(now + ROUND_ERROR_SECONDS + 1)
-    assert "recovered" in caplog.text and not data.row.get("round_error")
 
-
-def test_a_result_that_cannot_be_applied_does_not_end_the_next_ones(data, monkeypatch):
-    calls = []
-
+def test_keys_are_not_confirmed_by_rows_that_cannot_be_applied(data, monkeypatch):
     def fail(asked: object, rows: object) -> None:
-        calls.append(asked)
         raise ZeroDivisionError(VALUE)
 
-    monkeypatch.setattr(data.keyring, "learn", fail)
-
     async def work() -> None:
-        await data.until(lambda: len(calls) > 2, "several rounds have begun")
+        with monkeypatch.context() as broken:
+            broken.setattr(data.keyring, "learn", fail)
+            await data.until(data.health.errors, "the error is reported")
+            assert data.keyring.confirmed_at < 0
+        await data.until(lambda: not data.health.errors(), "it works again")
         assert data.keyring.confirmed_at > 0
 
     run(data, work)
-    assert data.row.get("round_errors") > 2
 
 
-def test_unmatched_requests_wait_while_somebody_else_is_writing(
-    data, monkeypatch, caplog
-):
-    retry = "readback.api.data.database.UNMATCHED_RETRY_SECONDS"
-    monkeypatch.setattr(retry, 0.01)
+def test_unmatched_requests_wait_while_somebody_else_is_writing(data, caplog):
     data.table.error = StoreError("locked", permanent=False, lost=False, busy=True)
 
     async def work() -> None:

@@ -361,28 +361,3 @@ def test_a_client_with_ever_new_addresses_makes_no_more_rows_than_another(journa
     assert len(rows) <= 0.4 * 360
     shared = [row for row in rows if row.event.address == SEVERAL_ADDRESSES]
     assert requests(shared) > 0.8 * 360
-
-
-def test_an_outcome_that_cannot_be_counted_affects_no_other(counters):
-    errors = []
-    journal = Journal(counters.row(0), errors.append)
-    journal.note(event(1)._replace(endpoint="nowhere"), 0, 0)
-    journal.note(event(2), 0, 0)
-    journal.close(10.0, 10.0)
-    [tally] = fetch(journal)
-    assert tally.event == event(2) and [type(error) for error in errors] == [KeyError]
-    assert counters.total("journal_dropped") == 1
-    journal.close(11.0, 11.0)
-    assert len(errors) == 1
-
-
-def test_a_number_that_cannot_be_had_affects_no_other_row(counters):
-    errors = []
-    journal = Journal(counters.row(0), errors.append)
-    journal.note(event(1), 0, 0)
-    journal.note(event(2), 0, 0)
-    journal.close(10.0, 10.0)
-    numbers = {event(2).digest: 5}
-    [tally] = journal.fetch(lambda digest, advance: numbers[digest])
-    assert tally.event == event(2) and tally.last_created == 5
-    assert len(errors) == 1 and counters.total("journal_dropped") == 1
