@@ -6,7 +6,7 @@ from typing import Any
 from readback.api.shared.memory import SharedMemory
 from readback.api.worker import ApiWorker
 from readback.config import Config
-from readback.processes.plane import PlaneApplication, assign_counters_row, count_death
+from readback.processes.plane import PlaneApplication, assign_counters_row
 
 # With the time in which a worker writes the rest of the journal.
 _MARGIN_SECONDS = 10
@@ -30,7 +30,6 @@ class ApiApplication(PlaneApplication):
             worker_class=ApiWorker,
             proc_name="readback-api",
             pre_fork=_prepare_worker,
-            child_exit=_note_exit,
         )
 
     def load(self) -> Any:
@@ -42,13 +41,6 @@ def _prepare_worker(server: Any, worker: Any) -> None:
     assign_counters_row(server, worker)
     used = [other.place for other in server.staying()]
     worker.place = server.app.shared.places.least_used(used)
-
-
-def _note_exit(server: Any, worker: Any) -> None:
-    count_death(server, worker)
-    # The others would notice only when the place has been silent for a while.
-    if all(other.place != worker.place for other in server.staying()):
-        server.app.shared.places.vacate(worker.place)
 
 
 def run(

@@ -70,7 +70,7 @@ class Places:
 
     def __init__(self, count: int) -> None:
         self.count = count
-        # When a worker last reported there, in monotonic time; 0: no worker is left.
+        # When a worker last reported there, in monotonic time.
         self._reported = memoryview(mmap.mmap(-1, count * 8)).cast("d")
 
     def least_used(self, used: Iterable[int]) -> int:
@@ -80,9 +80,6 @@ class Places:
 
     def report(self, place: int) -> None:
         self._reported[place] = time.monotonic()
-
-    def vacate(self, place: int) -> None:
-        self._reported[place] = 0.0
 
     def is_silent(self, place: int) -> bool:
         """Return whether no worker accepts from the sockets of a place."""

@@ -28,6 +28,3 @@ def test_a_place_is_silent_until_a_worker_reports_and_when_it_no_longer_does(
     assert not both.is_silent(0)
     now += 0.2
     assert both.is_silent(0)
-    both.report(0)
-    both.vacate(0)
-    assert both.is_silent(0)
