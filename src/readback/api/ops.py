@@ -14,7 +14,7 @@ from email.utils import formatdate
 from prometheus_client import Metric, generate_latest
 from prometheus_client.registry import Collector
 
-from readback import __version__, logs
+from readback import logs
 from readback.api.data.health import Health
 from readback.api.data.keyring import Keyring
 from readback.api.http.handler import RequestOrigin
@@ -78,7 +78,8 @@ class Ops(Collector):
             is_complete = time.monotonic() - earliest <= STRICT_SECONDS
             return self._readiness(self._keyring.is_trusted and is_complete)
         if head.target == b"/status":
-            return self._status()
+            # For whoever only looks. A balancer that asks must be told of a stop first.
+            return _render(200, self._state(self._keyring.is_trusted))
         if head.target == b"/metrics":
             return _render(200, generate_latest(self), metrics.CONTENT_TYPE)
         return self.refuse("not_found", "")
@@ -97,38 +98,19 @@ class Ops(Collector):
         While the database is unavailable, known keys keep working. If that is true of
         all replicas, it would be wrong to leave the balancer without any; if another
         replica has the database, that one can do better. Only the balancer knows, so
-        it gets both answers. It also looks for errors, so what concerns no request is
-        a warning.
+        it gets both answers.
         """
         if ready:
             ready = self._lifecycle.answer_check()
-        body = _json(
-            status=self._state(ready),
+        return _render(200 if ready else 503, self._state(ready))
+
+    def _state(self, ready: bool) -> bytes:
+        status = "ready" if ready else "not ready"
+        return _json(
+            status="stopping" if self._lifecycle.is_stopping else status,
             errors=self._health.errors(),
+            # A balancer looks for errors. This concerns no request.
             warnings=metrics.log_problems(self._counters),
-        )
-        return _render(200 if ready else 503, body)
-
-    def _state(self, ready: bool) -> str:
-        if self._lifecycle.is_stopping:
-            return "stopping"
-        return "ready" if ready else "not ready"
-
-    def _status(self) -> bytes:
-        """Return what the cabinet shows to operators.
-
-        Not a check: a balancer that asks must be told of a stop first, a person not.
-        """
-        return _render(
-            200,
-            _json(
-                status=self._state(self._keyring.is_trusted),
-                errors=self._health.errors() + metrics.log_problems(self._counters),
-                version=__version__,
-                started_at=self._lifecycle.started_at,
-                workers=self._counters.total("workers"),
-                open_connections=self._counters.total("open_connections"),
-            ),
         )
 
     def collect(self) -> Iterator[Metric]:

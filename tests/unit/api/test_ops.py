@@ -5,7 +5,6 @@ import time
 
 import pytest
 
-from readback import __version__
 from readback.api.data.health import Health
 from readback.api.data.keyring import Keyring
 from readback.api.http.head import Head
@@ -75,21 +74,9 @@ def test_a_replica_is_not_before_its_first_worker_has_reached_the_database(count
     assert status(ops, b"/readyz/strict") == b"503"
 
 
-def test_the_status_has_the_version_and_sums_over_the_workers(ops, counters):
-    for worker in (0, 1):
-        counters.row(worker).set("workers", 1)
-        counters.row(worker).set("open_connections", 20)
-
-    shown = shown_status(ops)
-
-    assert abs(shown.pop("started_at") - time.time()) < 60
-    assert shown == {
-        "status": "ready",
-        "errors": [],
-        "version": __version__,
-        "workers": 2,
-        "open_connections": 40,
-    }
+def test_the_status_is_that_of_readiness_and_no_check_of_a_balancer(ops):
+    assert shown_status(ops) == {"status": "ready", "errors": [], "warnings": []}
+    assert not ops._lifecycle.is_watched
 
 
 def test_the_status_says_what_does_not_work(counters):
