@@ -18,12 +18,12 @@ import random
 import time
 from collections import deque
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from math import inf
 from typing import Any, TypeVar
 
 from readback import logs
-from readback.api.data.daemon_thread import DaemonThread
 from readback.api.data.dialects import StoreError
 from readback.api.data.health import DependencyStatus, Health
 from readback.api.data.journal import Journal, Tally
@@ -102,7 +102,7 @@ class Database:
         self._unmatched = unmatched
         self._loop = asyncio.get_running_loop()
         self._wake = asyncio.Event()
-        self._thread = DaemonThread("database")
+        self._thread = ThreadPoolExecutor(1, "database")
         self._task = self._loop.create_task(self._run())
 
     def look_up(self, digest: bytes) -> None:

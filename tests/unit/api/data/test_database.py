@@ -6,17 +6,14 @@ The SQLite file is real but has no tables; the statements are tested elsewhere.
 import asyncio
 import logging
 import sqlite3
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
-from tests.support.waiting import PATIENCE, wait_in_loop_until
+from tests.support.waiting import wait_in_loop_until
 
-from readback.api.data import database
 from readback.api.data.database import Database
 from readback.api.data.dialects import StoreError
 from readback.api.data.health import BUSY_SECONDS, Health
@@ -413,48 +410,39 @@ def test_a_database_that_stays_busy_is_an_error(data):
 
 
 class HangingStore(FailingStore):
-    """A store that never returns from a look-up, as on a disk that hangs."""
+    """A store that does not return from a look-up, as on a disk that hangs."""
 
-    is_hanging = threading.Event()
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        self.is_hanging, self.may_go_on = threading.Event(), threading.Event()
 
     def keys(self, digests: Sequence[bytes]) -> KeyRows:
         self.is_hanging.set()
-        threading.Event().wait()
+        self.may_go_on.wait()
         return {}
 
 
-def stop_while_the_database_hangs(path: Path) -> None:
-    data = DataLayer(path, HangingStore)
-    database.STOP_SECONDS = 0.2
+def test_a_database_that_hangs_stops_neither_the_event_loop_nor_a_stop(
+    tmp_path, caplog, monkeypatch
+):
+    monkeypatch.setattr("readback.api.data.database.STOP_SECONDS", 0.2)
+    data = DataLayer(tmp_path / "database", HangingStore)
+    answers = []
 
     async def work() -> None:
         note(data)
         data.begin_round()
         await wait_in_loop_until(data.store.is_hanging.is_set, "it hangs")
-        # The event loop goes on meanwhile.
         data.health.reading.failed("no answer for 5 seconds")
-        answers = []
         data.keyring.wait(b"d" * 32, answers.append)
         await wait_in_loop_until(lambda: answers, "a request is answered")
 
-    run(data, work)
-
-
-def test_a_database_that_hangs_stops_neither_the_event_loop_nor_the_process(tmp_path):
-    words = (
-        "import sys; from pathlib import Path; from tests.unit.api.data import "
-        "test_database as t; t.stop_while_the_database_hangs(Path(sys.argv[1]))"
-    )
-    root = Path(__file__).parents[4]
-    done = subprocess.run(
-        [sys.executable, "-c", words, str(tmp_path / "database")],
-        cwd=root,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "before the usage of 1 requests was written" in done.stderr
+    try:
+        run(data, work)
+    finally:
+        data.store.may_go_on.set()
+    assert answers == [UNAVAILABLE]
+    assert "before the usage of 1 requests was written" in caplog.text
 
 
 class FullDisk(FailingStore):
