@@ -1,119 +1,214 @@
 """`readback backup` and `readback restore`: everything of an installation in one file.
 
-`archive.py` has the format of the file, `copying.py` what the two commands do and in
-which order, `sqlite.py` and `postgresql.py` the database.
+Nothing is left at the name of an archive until it is complete and on the disk. A
+restore reads and checks the whole archive before it changes anything. The secret key
+follows the database, so a restore that was killed in between has to be repeated.
 """
 
 import os
+import shutil
 import signal
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import IO, Any
 
 import click
 
+from readback import __version__
 from readback.cli import console
-from readback.cli.database import report_database_errors, set_up_django
-from readback.cli.doctor import doctor
+from readback.cli import database as commands
 from readback.cli.exit_codes import Failure
-
-if TYPE_CHECKING:
-    from readback.cli.backup.archive import Manifest
+from readback.config import Config
 
 _STANDARD_STREAM = "-"
 
 
 @click.command()
 @click.argument("file")
-@console.flag("--verify", help="Check that an archive is complete; write nothing.")
 @console.flag("--yes", help="Replace FILE if it exists.")
-def backup(file: str, verify: bool, yes: bool) -> None:
+def backup(file: str, yes: bool) -> None:
     """Write everything of this installation to an archive.
 
-    Works while Readback is running. FILE gets the database, the secret key, the brand
-    folder and the settings without secrets. Only you can read it; - is standard output.
+    Works while Readback is running. FILE gets the database without sessions, the secret
+    key and the brand folder. Only you can read it; - is standard output.
     """
-    from readback.cli.backup import archive, copying
-
     is_stream = file == _STANDARD_STREAM
-    if verify:
-        with _one_sentence(), click.open_file(file, "rb") as source:
-            manifest = archive.read(source)
-        click.echo(f"{file} is complete: {_describe(manifest)}.")
-        return
     if is_stream and sys.stdout.isatty():
         raise click.UsageError("Standard output is a terminal: name a file or a pipe.")
     if not is_stream and os.path.lexists(file) and not yes:
         raise Failure(f"{file} exists: choose another name, or add --yes.")
-    config = set_up_django(needs_secret_key=False)
-    with _one_sentence(), report_database_errors():
-        if is_stream:
-            with copying.temporary_folder() as folder:
-                manifest = copying.save(sys.stdout.buffer, config, folder)
+    config = commands.set_up_django(needs_secret_key=False)
+    place = None if is_stream else Path(file).absolute()
+    with _folder(place) as folder, commands.report_database_errors():
+        commands.require_migrated(config)
+        # Before the copy: later changes may be missing.
+        made_at = int(time.time())
+        if place is None:
+            _write(sys.stdout.buffer, config, folder, made_at)
         else:
-            manifest = copying.save_file(file, config, replace=yes)
-        click.echo(f"Wrote {file}: {_describe(manifest)}.", err=is_stream)
-        copying.remember(manifest)
+            written = folder / "archive"
+            with written.open("xb") as output:
+                os.fchmod(output.fileno(), 0o600)
+                _write(output, config, folder, made_at)
+                os.fsync(output.fileno())
+            # A link fails if the name is taken by now.
+            (os.replace if yes else os.link)(written, place)
+        click.echo(f"Wrote {file}.", err=is_stream)
+        _remember(made_at)
 
 
 @click.command()
 @click.argument("file")
 @console.flag("--yes", help="Do not ask before something is replaced.")
-@console.flag("--online", help="Restore while Readback is running.")
-@click.pass_context
-def restore(context: click.Context, file: str, yes: bool, online: bool) -> None:
+def restore(file: str, yes: bool) -> None:
     """Restore what `readback backup` has written to FILE; - is standard input.
 
-    Checks everything before it changes anything, and ends with `readback doctor`.
+    Stop Readback first. Checks everything before it changes anything.
     """
-    from readback.cli.backup import copying
+    config = commands.set_up_django(needs_secret_key=False)
+    from readback.cabinet.serving import private_files
+    from readback.cli.backup import archive, database
 
-    config = set_up_django(needs_secret_key=False)
-    with (
-        _one_sentence(),
-        report_database_errors(),
-        click.open_file(file, "rb") as source,
-        copying.folder_for_restore(config) as folder,
-    ):
-        checked = copying.Restore(config, source, folder, online=online)
-        if checked.replaces:
-            console.confirm(f"Replace {' and '.join(checked.replaces)}?", yes=yes)
-        if checked.brand_is_left:
-            note = "The brand folder stays in the archive: READBACK_BRAND_DIR is not an"
-            click.echo(f"{note} empty folder that this user can write to.", err=True)
-        checked.run()
-    click.echo(f"Restored {file}: {_describe(checked.manifest)}.")
-    if differing := ", ".join(checked.differing_settings):
-        click.echo(f"These settings differ from the archive's: {differing}.", err=True)
-    if not config.secret_key:  # `set_up_django` has invented one for this process
-        del os.environ["READBACK_SECRET_KEY"]
-    context.invoke(doctor)
-
-
-def _describe(manifest: "Manifest") -> str:
-    size = sum(size for _, size, _ in manifest.members)
-    at = console.format_time(datetime.fromtimestamp(manifest.created_at, UTC))
-    return (
-        f"Readback {manifest.version}, {manifest.database_name}, {size:,} bytes, {at}"
-    )
+    place = config.sqlite_path and config.sqlite_path.absolute()
+    if place:
+        private_files.make_directory(place.parent)
+    with _folder(place) as folder, commands.report_database_errors():
+        with click.open_file(file, "rb") as source:
+            manifest = archive.read(source, folder)
+        key = (folder / archive.SECRET_KEY).read_text()
+        _check(config, manifest, folder / archive.DATABASE, key)
+        database.require_unused(config)
+        console.confirm("Replace the database and the secret key?", yes=yes)
+        database.replace(config, folder / archive.DATABASE)
+        if not config.secret_key:
+            key_path = config.data_dir / private_files.SECRET_KEY_NAME
+            private_files.write_secret_key(key_path, key)
+        _restore_brand(config, folder / archive.BRAND)
+        click.echo(f"Restored {file}, made by Readback {manifest['readback']}.")
+        _remember(manifest["created_at"])
 
 
 @contextmanager
-def _one_sentence() -> Iterator[None]:
-    """Report what goes wrong in one sentence; on SIGTERM, remove temporary files."""
-    from readback.cli.backup.archive import ArchiveError
+def _folder(place: Path | None) -> Iterator[Path]:
+    """Make a private folder, on the disk of a file if something belongs there later.
 
-    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    It is removed at the end, on SIGTERM, too. An error of the system is one sentence.
+    """
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    prefix = f"{place.name}.partial-" if place else "readback-"
     try:
-        yield
-    except ArchiveError as error:
-        raise Failure(str(error)) from None
+        with TemporaryDirectory(prefix=prefix, dir=place and place.parent) as folder:
+            yield Path(folder)
     except BrokenPipeError:
         raise
     except OSError as error:
         where = f"{error.filename}: " if isinstance(error.filename, str) else ""
         raise Failure(f"{where}{error.strerror}.") from None
-    finally:
-        signal.signal(signal.SIGTERM, before)
+
+
+def _write(output: IO[bytes], config: Config, folder: Path, made_at: int) -> None:
+    """Write an archive; the folder gets a copy of the database first."""
+    from readback.cabinet.serving import schema
+    from readback.cli.backup import archive, database
+
+    facts = {
+        "readback": __version__,
+        "created_at": made_at,
+        "database": _kind(config),
+        "migrations": sorted(schema.applied()),
+    }
+    files = {name: folder / name for name in (archive.DATABASE, archive.SECRET_KEY)}
+    files[archive.SECRET_KEY].write_text(_secret_key(config))
+    database.copy(config, files[archive.DATABASE])
+    archive.write(output, files | _brand_files(config), facts)
+
+
+def _secret_key(config: Config) -> str:
+    from readback.cabinet.serving import private_files
+
+    if config.secret_key:
+        return config.secret_key
+    path = config.data_dir / private_files.SECRET_KEY_NAME
+    try:
+        return private_files.read_secret_key(path)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise Failure(
+            f"The secret key cannot be read from {path} ({reason}): run this where the "
+            "cabinet runs, or set READBACK_SECRET_KEY."
+        ) from None
+
+
+def _check(config: Config, manifest: dict[str, Any], copied: Path, key: str) -> None:
+    """End the command if what the archive has cannot be used here."""
+    import sqlite3
+
+    from readback.cabinet.serving import schema
+    from readback.cli.backup import database
+
+    if manifest["database"] != _kind(config):
+        raise Failure(
+            f"The archive is of {manifest['database']}, and READBACK_DATABASE_URL "
+            f"means {_kind(config)}."
+        )
+    names, version = manifest["migrations"], manifest["readback"]
+    if schema.missing(names) or schema.unknown(names):
+        raise Failure(
+            f"The archive was made by Readback {version}, whose tables differ from "
+            f"those of Readback {__version__}: restore it with version {version}."
+        )
+    if config.secret_key not in ("", key.strip()):
+        raise Failure(
+            "READBACK_SECRET_KEY is not the secret key of the archive, so "
+            "authenticator apps and recovery codes would stop working: set it to the "
+            "archive's, which `tar -xOf FILE secret-key` prints."
+        )
+    if config.sqlite_path:
+        try:
+            database.check_copy(copied)
+        except sqlite3.Error as error:
+            raise Failure(f"The archive's database cannot be used: {error}.") from None
+
+
+def _restore_brand(config: Config, saved: Path) -> None:
+    """Fill READBACK_BRAND_DIR, unless it has files, which are the operator's."""
+    place = config.brand_dir
+    if place and not _brand_files(config) and os.access(place, os.W_OK):
+        shutil.copytree(saved, place, dirs_exist_ok=True)
+    elif any(saved.iterdir()):
+        note = "The brand folder stays in the archive: READBACK_BRAND_DIR is not an"
+        click.echo(f"{note} empty folder that this user can write to.", err=True)
+
+
+def _brand_files(config: Config) -> dict[str, Path]:
+    """Return the files in READBACK_BRAND_DIR by their names in an archive.
+
+    Like the cabinet, this ignores files whose names cannot be ours.
+    """
+    from readback.cli.backup import archive
+
+    listed = sorted(config.brand_dir.iterdir()) if config.brand_dir else []
+    named = {f"{archive.BRAND}/{path.name}": path for path in listed if path.is_file()}
+    return {name: path for name, path in named.items() if archive.NAME.fullmatch(name)}
+
+
+def _kind(config: Config) -> str:
+    return "SQLite" if config.sqlite_path else "PostgreSQL"
+
+
+def _remember(made_at: int) -> None:
+    """Store when the backup was made, for the overview and the metric."""
+    from django.db import Error
+
+    from readback.cabinet.models import LastBackup
+
+    at = datetime.fromtimestamp(made_at, UTC)
+    try:
+        LastBackup.objects.update_or_create(pk=1, defaults={"at": at})
+    except Error as error:
+        click.echo(f"The time of the backup was not stored: {error}.", err=True)

@@ -1,154 +1,89 @@
-"""The archive of `readback backup`: a tar file with a list of its members and digests.
+"""The archive of `readback backup`: a tar file that begins with a list of its members.
 
-The first member is the manifest, the last one the manifest's own digest; so a reader
-knows what to expect before it reads anything large, and notices if something was cut
-off or altered. The members are not compressed: an archive never holds more than its
-own size. Knows nothing of databases, and uses only the standard library.
+Only plain files with names of ours are read, in the order of the list, and nothing is
+compressed: an archive never unpacks to more than its own size.
 """
 
-import hashlib
 import io
 import json
-import os
 import re
+import shutil
 import tarfile
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Self
 
-from readback import __version__
+from readback.cli.exit_codes import Failure
 
-FORMAT = 1
 DATABASE, SECRET_KEY, BRAND = "database", "secret-key", "brand"
-_MANIFEST, _CHECKSUM = "manifest.json", "manifest.sha256"
-# Names become paths, so anything else is refused; the extraction opens no other file.
-_NAME = re.compile(rf"{DATABASE}|{SECRET_KEY}|{BRAND}/[A-Za-z0-9][A-Za-z0-9._-]{{,80}}")
+_MANIFEST = "manifest.json"
 _MAX_MANIFEST_BYTES = 1 << 20
-_CHUNK = 1 << 20
-
-
-class ArchiveError(Exception):
-    """The archive is not to be used; the text is a sentence that says why."""
-
-
-@dataclass(frozen=True)
-class Manifest:
-    """What an archive says of itself. Another format may have other fields."""
-
-    format: int
-    version: str
-    # Unix time.
-    created_at: int
-    # "sqlite" or "postgresql", and the version of its server or library.
-    database: str
-    database_version: str
-    migrations: list[str]
-    # The roles of PostgreSQL that may use the tables, besides their owner.
-    roles: list[str]
-    # Environment variables; of secrets, the names alone.
-    settings: dict[str, str]
-    secrets: list[str]
-    # Name, size and SHA-256 of each member, in their order.
-    members: list[tuple[str, int, str]]
-
-    @property
-    def database_name(self) -> str:
-        kind = "SQLite" if self.database == "sqlite" else "PostgreSQL"
-        return f"{kind} {self.database_version}"
+# Names become paths, so no others are accepted.
+NAME = re.compile(rf"{DATABASE}|{SECRET_KEY}|{BRAND}/[A-Za-z0-9][A-Za-z0-9._-]{{,80}}")
 
 
 def write(
     output: IO[bytes], files: Mapping[str, Path], facts: Mapping[str, Any]
-) -> Manifest:
-    """Write an archive with these files; `facts` are the manifest's other fields."""
-    members = []
-    for name, path in files.items():
-        with path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-        members.append((name, path.stat().st_size, digest))
-    manifest = Manifest(FORMAT, __version__, **facts, members=members)
-    text = json.dumps(asdict(manifest), indent=1).encode()
-    checksum = hashlib.sha256(text).hexdigest().encode()
-
-    def add(name: str, size: int, content: IO[bytes]) -> None:
-        header = tarfile.TarInfo(name)
-        header.size, header.mode, header.mtime = size, 0o600, manifest.created_at
-        tar.addfile(header, content)
-
+) -> None:
+    text = json.dumps({**facts, "members": list(files)}, indent=1).encode()
     # Streamed, because standard output may be a pipe.
     with tarfile.open(fileobj=output, mode="w|", format=tarfile.GNU_FORMAT) as tar:
-        add(_MANIFEST, len(text), io.BytesIO(text))
-        for name, size, _ in members:
-            with files[name].open("rb") as file:
-                add(name, size, file)
-        add(_CHECKSUM, len(checksum), io.BytesIO(checksum))
-    return manifest
+        for name in (_MANIFEST, *files):
+            with files[name].open("rb") if name in files else io.BytesIO(text) as file:
+                header = tarfile.TarInfo(name)
+                header.size, header.mode = file.seek(0, io.SEEK_END), 0o600
+                file.seek(0)
+                tar.addfile(header, file)
+    output.flush()
 
 
-def read(source: IO[bytes], folder: Path | None = None) -> Manifest:
-    """Return the manifest after checking every byte; copy the members to a folder.
+def read(source: IO[bytes], folder: Path) -> dict[str, Any]:
+    """Copy the members to a folder; return the manifest.
 
-    Raise `ArchiveError` if anything differs from what the manifest promises.
+    End the command with a sentence if anything differs from what the manifest lists.
     """
     try:
-        with tarfile.open(fileobj=source, mode="r|") as tar:
+        with tarfile.open(fileobj=source, mode="r|", tarinfo=_PlainFile) as tar:
             return _read(tar, folder)
     except (tarfile.TarError, EOFError, LookupError, TypeError, ValueError):
-        raise ArchiveError(
+        raise Failure(
             "This is not a complete archive of `readback backup`: it was cut off, "
             "altered, or is encrypted."
         ) from None
 
 
-def _read(tar: tarfile.TarFile, folder: Path | None) -> Manifest:
-    text = b"".join(_content(tar, _MANIFEST, _MAX_MANIFEST_BYTES))
-    facts = json.loads(text)
-    if _release(facts["version"]) > _release(__version__) or facts["format"] > FORMAT:
-        raise newer_version(facts["version"])
-    manifest = Manifest(**{field.name: facts[field.name] for field in fields(Manifest)})
-    names = [name for name, _, _ in manifest.members]
-    if len(set(names)) < len(names) or not all(map(_NAME.fullmatch, names)):
-        raise ValueError("names that are not ours")
-    if not {DATABASE, SECRET_KEY} <= set(names):
-        raise ValueError("not everything that belongs to a backup")
-    if folder:
-        (folder / BRAND).mkdir()
-    for name, size, digest in manifest.members:
-        found = hashlib.sha256()
-        with (folder / name).open("xb") if folder else open(os.devnull, "wb") as copy:
-            for chunk in _content(tar, name, size):
-                found.update(chunk)
-                copy.write(chunk)
-        if found.hexdigest() != digest:
-            raise ArchiveError(f"The archive is damaged: {name} was altered.")
-    checksum = b"".join(_content(tar, _CHECKSUM, 64)).decode()
-    if checksum != hashlib.sha256(text).hexdigest():
-        raise ArchiveError(f"The archive is damaged: {_MANIFEST} was altered.")
+class _PlainFile(tarfile.TarInfo):
+    """A member that is neither a link nor a device nor a header of any length."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
+        member = super().frombuf(buf, encoding, errors)
+        if member.type != tarfile.REGTYPE:
+            raise ValueError("not a plain file")
+        return member
+
+
+def _read(tar: tarfile.TarFile, folder: Path) -> dict[str, Any]:
+    manifest: dict[str, Any] = json.loads(
+        _next(tar, _MANIFEST).read(_MAX_MANIFEST_BYTES)
+    )
+    names: list[str] = manifest["members"]
+    if not {DATABASE, SECRET_KEY} <= set(names) or not all(map(NAME.fullmatch, names)):
+        raise ValueError("not the members of a backup")
+    (folder / BRAND).mkdir()
+    for name in names:
+        with (folder / name).open("xb") as copy:
+            shutil.copyfileobj(_next(tar, name), copy)  # an error if it was cut off
     if tar.next() is not None:
-        raise ArchiveError("The archive is damaged: it has more members than it lists.")
+        raise ValueError("more members than it lists")
     return manifest
 
 
-def _content(tar: tarfile.TarFile, name: str, size: int) -> Iterator[bytes]:
-    """Read the next member, which must be this one and no larger."""
+def _next(tar: tarfile.TarFile, name: str) -> IO[bytes]:
+    """Return the content of the next member, which must have this name."""
     member = tar.next()
-    if member is None or member.name != name or member.type != tarfile.REGTYPE:
-        raise ValueError("not the member that comes next")
-    if member.size > size or member.issparse():
-        raise ValueError("not its size")
-    file = tar.extractfile(member)
-    assert file is not None  # it is a regular file
-    while chunk := file.read(_CHUNK):  # raises an error if it was cut off
-        yield chunk
-
-
-def newer_version(version: str) -> ArchiveError:
-    return ArchiveError(
-        f"The archive was made by Readback {version}, and this is {__version__}: "
-        "install that version or a newer one."
-    )
-
-
-def _release(version: str) -> list[int]:
-    return [int(number) for number in re.findall(r"\d+", version)[:3]]
+    if member is None or member.name != name:
+        raise ValueError("not the member that has to follow")
+    content = tar.extractfile(member)
+    assert content is not None  # it is a plain file
+    return content
