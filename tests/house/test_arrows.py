@@ -85,8 +85,8 @@ FLOORS = {
     "probe": ["common", "entered", "transport", "connection", "service", "clients"]
     + ["report", "runner", "output", "command", "__main__"],
     # What commands share, then the commands.
-    "cli": ["exit_codes", "certificates", "settings", "console", "streams", "database"]
-    + ["listeners", "supervisor", "readiness", "startup"]
+    "cli": ["exit_codes", "settings", "console", "streams", "database"]
+    + ["listeners", "supervisor", "readiness", "startup", "checks"]
     + ["wait", "doctor", "backup", "serve", "account", "key", "audit", "__init__"],
 }
 

@@ -47,12 +47,32 @@ def load_for_server() -> Config:
 
 
 def check_certificate(config: Config) -> None:
-    """Load the certificate once, so that an error is one sentence about the file."""
-    if config.tls_certificate is None:
+    """Load the certificate once, so that an error is one sentence about the files."""
+    if config.tls_certificate is None or config.tls_key is None:
         return
-    from readback.cli import certificates
+    import ssl
 
+    for setting, path in (
+        ("READBACK_TLS_CERTIFICATE", config.tls_certificate),
+        ("READBACK_TLS_KEY", config.tls_key),
+    ):
+        try:
+            path.read_bytes()
+        except OSError as error:
+            raise CannotStart(
+                f"{setting}: {path} cannot be read: {error.strerror}. Check the path, "
+                "and that the user of the service may read the file."
+            ) from None
     try:
-        certificates.check(config)
-    except certificates.UnusableCertificate as error:
-        raise CannotStart(str(error)) from None
+        # With a password, OpenSSL does not ask for one.
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(
+            config.tls_certificate, config.tls_key, password=""
+        )
+    except ssl.SSLError as error:
+        reason = (error.reason or "unknown reason").replace("_", " ").lower()
+        raise CannotStart(
+            f"READBACK_TLS_CERTIFICATE: {config.tls_certificate} cannot be used with "
+            f"the key {config.tls_key}: {reason}. Both must be PEM files that were "
+            "issued together, the server's own certificate first, and the key without "
+            "a password."
+        ) from None

@@ -52,6 +52,12 @@ def check_database(config: Config) -> dict[str, str]:
     """Raise `CannotStart` unless the API can use the database; change nothing in it."""
     with database.report_database_errors():
         database.require_migrated(config)
+    check_api_role(config)
+    return {}
+
+
+def check_api_role(config: Config) -> None:
+    """Raise `CannotStart` unless the API's role can read keys."""
     store = Store(config)
     try:
         # As the API does: its role may not have been granted a column.
@@ -63,7 +69,6 @@ def check_database(config: Config) -> dict[str, str]:
         ) from None
     finally:
         store.close()
-    return {}
 
 
 def prepare_cabinet(config: Config) -> None:

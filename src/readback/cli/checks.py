@@ -1,0 +1,210 @@
+"""What `readback doctor` checks: whether a start would succeed, and what it would use.
+
+A check returns what it found, or raises `CannotStart` with the sentence with which a
+start ends. It changes nothing.
+"""
+
+import os
+import shlex
+from datetime import UTC, datetime, timedelta
+from errno import EACCES, EADDRINUSE, EADDRNOTAVAIL
+
+from readback.api.certificate import SOON, expiry
+from readback.cabinet.account_rules import CALLBACK_PATH
+from readback.cabinet.mail import backends
+from readback.cabinet.serving import private_files, provider_documents
+from readback.cli import console, listeners, settings
+from readback.cli.database import rows, set_up_django
+from readback.cli.exit_codes import CannotStart
+from readback.config import Config
+from readback.setting_values import Bind, ConfigError
+
+# Several replicas and a slow connection differ by less.
+_TOLERANCE = timedelta(seconds=2)
+# The codes of authenticator apps change this often.
+_TOO_MUCH = timedelta(seconds=30)
+
+
+class Doubt(Exception):
+    """What was found is a problem in some installations; a start goes on."""
+
+
+def secret_key(config: Config) -> str:
+    if config.secret_key:
+        return "set in READBACK_SECRET_KEY"
+    path = config.data_dir.absolute() / private_files.SECRET_KEY_NAME
+    if os.path.lexists(path):
+        try:
+            private_files.load_secret_key(config)
+        except ConfigError as error:
+            raise CannotStart(str(error)) from None
+    else:
+        existing = next(each for each in path.parents if os.path.lexists(each))
+        if not existing.is_dir() or not os.access(existing, os.W_OK):
+            raise CannotStart(
+                f"READBACK_DATA_DIR: {existing} must be a directory that this user can "
+                "write to."
+            )
+    if not config.sqlite_path:
+        raise Doubt(
+            "READBACK_SECRET_KEY is not set, so each machine generates its own: set it "
+            "to the same value on every replica of the cabinet."
+        )
+    return f"in {path}" if path.exists() else f"a start will generate it in {path}"
+
+
+def permissions(config: Config) -> str:
+    exposed = [str(path) for path in private_files.exposed(config)]
+    if exposed:
+        raise CannotStart(
+            f"Other users can access {', '.join(exposed)}: run `chmod go= "
+            f"{shlex.join(exposed)}`."
+        )
+    return "no other user can access the data directory or the database"
+
+
+def certificate(config: Config) -> str:
+    if config.tls_certificate is None:
+        return ""
+    settings.check_certificate(config)
+    end = datetime.fromtimestamp(expiry(config.tls_certificate), UTC)
+    found = f"{config.tls_certificate} is valid until {console.format_time(end)}"
+    if end < datetime.now(UTC):
+        at = console.format_time(end)
+        raise CannotStart(f"{config.tls_certificate} expired on {at}: renew it.")
+    if end < datetime.now(UTC) + SOON:
+        raise Doubt(f"{found}: renew it.")
+    return found
+
+
+def api_address(config: Config) -> str:
+    if config.public_base_url or all(bind.is_loopback for bind in config.api_bind):
+        return config.base_url
+    raise Doubt(
+        f"{config.base_url} is an address of this machine, and shown to everybody: set "
+        "READBACK_PUBLIC_BASE_URL to the address that clients use."
+    )
+
+
+def cabinet_address(config: Config) -> str:
+    if config.cabinet_url or config.cabinet_bind.is_loopback:
+        return config.effective_cabinet_url
+    raise Doubt(
+        f"{config.effective_cabinet_url} is an address of this machine, and written "
+        "into e-mails: set READBACK_CABINET_URL to the address that people use."
+    )
+
+
+def distinct(config: Config) -> str:
+    of_api = listeners.binds_of_api(config)
+    listeners.check_distinct(of_api)
+    try:
+        cabinet = ("READBACK_CABINET_BIND", config.cabinet_bind)
+        listeners.check_distinct([*of_api, cabinet])
+    except CannotStart as error:
+        ignore = "Ignore this if only one plane runs here."
+        raise Doubt(f"{error.message} {ignore}") from None
+    return ""
+
+
+def can_listen(setting: str, bind: Bind) -> str:
+    try:
+        listeners.check_can_listen(bind)
+    except OSError as error:
+        found = f"cannot listen on {bind}: {listeners.reason(error)}."
+        if error.errno == EADDRINUSE:
+            raise Doubt(f"{found} Ignore this if Readback is running.") from None
+        if error.errno == EACCES and bind.port:
+            raise Doubt(f"{found} Ignore this if systemd opens it.") from None
+        if error.errno == EADDRNOTAVAIL and setting == "READBACK_OPS_BIND":
+            # A cabinet asks there for the overview, and does not listen.
+            raise Doubt(f"{found} Ignore this if the API runs there.") from None
+        raise CannotStart(f"{setting}: {found}") from None
+    return f"{bind} is free"
+
+
+def database(config: Config) -> str:
+    name = str(config.sqlite_path or "PostgreSQL")
+    if config.sqlite_path and not config.sqlite_path.exists():
+        return f"a start will create {name}"
+    set_up_django(needs_secret_key=False)
+    from readback.cabinet.serving import schema
+    from readback.cli.startup import check_api_role
+
+    if pending := schema.pending():
+        raise Doubt(
+            f"{name}: pending migrations: {_first_three(pending)}. Run `readback "
+            "migrate`, or `readback serve`, which does so, too."
+        )
+    check_api_role(config)
+    if newer := schema.unknown():
+        raise Doubt(f"{name}: a newer version has applied {_first_three(newer)}.")
+    return f"{name} is reachable and up to date"
+
+
+def _first_three(names: list[str]) -> str:
+    """Return the first names only: an empty database lacks every migration."""
+    return ", ".join(names[:3]) + (" and others" if len(names) > 3 else "")
+
+
+def clock(config: Config) -> str:
+    """Compare the clock with that of the database server, or with the newest row."""
+    if config.sqlite_path:
+        return _clock_of_rows() if config.sqlite_path.exists() else ""
+    asked = datetime.now(UTC)
+    [(there,)] = rows("SELECT clock_timestamp()")
+    here = asked + (datetime.now(UTC) - asked) / 2
+    if (difference := abs(here - there)) <= _TOLERANCE:
+        return "it agrees with the database server"
+    direction = "ahead of" if here > there else "behind"
+    problem = (
+        f"It is {difference.total_seconds():.0f} s {direction} the clock of the "
+        "database server: synchronize both, for example with `timedatectl set-ntp "
+        "true`."
+    )
+    raise CannotStart(problem) if difference >= _TOO_MUCH else Doubt(problem)
+
+
+def _clock_of_rows() -> str:
+    from readback.cabinet.models import JournalEntry
+
+    newest = JournalEntry.objects.order_by("-id").values_list("at", flat=True).first()
+    if newest and newest > datetime.now(UTC) + _TOLERANCE:
+        seconds = (newest - datetime.now(UTC)).total_seconds()
+        raise Doubt(
+            f"It is {seconds:.0f} s behind the newest request in the journal: "
+            "synchronize it, unless it was wrong then, and is right now."
+        )
+    return "it is not behind the journal"
+
+
+def mail(config: Config) -> str:
+    if not config.smtp_url:
+        found = "no mail server is set; e-mails are printed to the terminal"
+        if backends.server_is_missing(config):
+            raise Doubt(f"{found}: set READBACK_SMTP_URL to send them.")
+        return found
+    set_up_django(needs_secret_key=False)
+    from django.core.mail import get_connection
+
+    try:
+        with get_connection():
+            return "connected to the mail server"
+    except OSError as error:  # includes the exceptions of smtplib
+        raise CannotStart(
+            "READBACK_SMTP_URL: the mail server cannot be used: "
+            f"{error.strerror or type(error).__name__}."
+        ) from None
+
+
+def provider(config: Config) -> str:
+    if not config.oidc_issuer:
+        return ""
+    try:
+        provider_documents.keys(config.oidc_issuer)
+    except provider_documents.ProviderError as error:
+        raise CannotStart(
+            f"READBACK_OIDC_ISSUER: the provider cannot be used: {error}."
+        ) from None
+    callback = f"{config.effective_cabinet_url}/{CALLBACK_PATH}"
+    return f"the provider answers; register {callback} there"

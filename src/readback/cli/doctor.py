@@ -1,0 +1,86 @@
+"""`readback doctor`: run the checks of a start, and change nothing."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import NamedTuple
+
+import click
+
+from readback.cli import console, listeners, settings
+from readback.cli.database import report_database_errors
+from readback.cli.exit_codes import CannotStart, ExitCode
+from readback.config import read
+from readback.setting_values import ConfigError
+
+
+class CheckResult(NamedTuple):
+    status: str
+    check: str
+    found: str
+
+
+@click.command()
+@console.json_option
+@click.pass_context
+def doctor(context: click.Context, as_json: bool) -> None:
+    """Run the checks of a start, and contact the mail server and the login provider.
+
+    Changes nothing. The exit code is 1 if a check fails; warnings do not count.
+    """
+    settings.require_server_packages()
+    results = list(_results())
+    if as_json:
+        console.print_json([result._asdict() for result in results])
+    else:
+        console.print_rows(("", "check", "found"), results)
+    failed = any(result.status == "fail" for result in results)
+    context.exit(ExitCode.FAILURE if failed else ExitCode.OK)
+
+
+def _results() -> Iterator[CheckResult]:
+    from readback.cabinet.serving import brand
+    from readback.cli import checks
+
+    try:
+        config = read()
+        brand.read(config)
+    except ConfigError as error:
+        # Every other check depends on the settings.
+        for problem in error.problems:
+            yield CheckResult("fail", "settings", problem)
+        return
+    yield CheckResult("ok", "settings", "all are valid")
+    for name, check in (
+        ("secret key", checks.secret_key),
+        ("permissions", checks.permissions),
+        ("certificate", checks.certificate),
+        ("address of the API", checks.api_address),
+        ("address of the cabinet", checks.cabinet_address),
+        ("listeners", checks.distinct),
+        ("mail", checks.mail),
+        ("single sign-on", checks.provider),
+    ):
+        yield from _try(name, partial(check, config))
+    [database] = _try("database", partial(checks.database, config))
+    yield database
+    if database.status == "ok":
+        yield from _try("clock", partial(checks.clock, config))
+    cabinet = ("READBACK_CABINET_BIND", config.cabinet_bind)
+    for setting, bind in (*listeners.binds_of_api(config), cabinet):
+        yield from _try(setting, partial(checks.can_listen, setting, bind))
+
+
+def _try(name: str, check: Callable[[], str]) -> Iterator[CheckResult]:
+    """Yield the result of a check; nothing if there is nothing to check."""
+    from readback.cli.checks import Doubt
+
+    try:
+        with report_database_errors():
+            found = check()
+    except CannotStart as error:
+        yield CheckResult("fail", name, error.message)
+    except Doubt as doubt:
+        yield CheckResult("warn", name, str(doubt))
+    else:
+        if found:
+            yield CheckResult("ok", name, found)
