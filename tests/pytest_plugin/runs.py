@@ -44,9 +44,6 @@ class Run:
         """Return every process that belongs to the run, also without its parents."""
         return [each for each in psutil.process_iter() if _has(each, self.temporary)]
 
-    def keepers(self) -> list[psutil.Process]:
-        return [each for each in self.processes() if _is_keeper(each)]
-
     def wait_until_gone(self) -> None:
         wait_until(lambda: not self.processes(), lambda: f"{self.processes()}", SECONDS)
 
@@ -56,12 +53,9 @@ class Run:
         return [path for path in found if path.exists()]
 
     def end(self) -> None:
-        """Kill what is left of pytest; the keeper then stops the server."""
+        """Kill what is left of pytest; the servers then stop."""
         self.process.kill()
         self.process.wait()
-        for each in self.processes():
-            if "pytest" in " ".join(each.cmdline()) and not _is_keeper(each):
-                each.kill()
         self.wait_until_gone()
 
 
@@ -108,7 +102,3 @@ def _has(process: psutil.Process, temporary: Path) -> bool:
         return bool(process.environ().get("TMPDIR") == str(temporary))
     except psutil.Error:  # it has ended, or belongs to another user
         return False
-
-
-def _is_keeper(process: psutil.Process) -> bool:
-    return "keeper.py" in " ".join(process.cmdline())

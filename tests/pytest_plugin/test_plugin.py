@@ -121,7 +121,7 @@ def test_a_run_in_one_process_that_is_interrupted(tmp_path):
     assert "No request with this key has arrived." in nothing
 
 
-def test_workers_share_one_server_which_ends_with_a_killed_run(tmp_path):
+def test_each_worker_has_a_server_which_ends_with_a_killed_run(tmp_path):
     files = {
         "helpers.py": HELPERS,
         "test_a.py": IN_A_WORKER + CRASHES,
@@ -134,8 +134,7 @@ def test_workers_share_one_server_which_ends_with_a_killed_run(tmp_path):
         run.wait_for("crashed")
         run.wait_for("waits")
         used = [path.read_text() for path in run.folder.glob("*.used")]
-        assert len(used) >= 2
-        assert len(set(used)) == len(run.keepers()) == 1
+        assert len(set(used)) >= 2
 
         run.process.kill()
         run.process.wait()

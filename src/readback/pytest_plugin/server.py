@@ -48,15 +48,11 @@ class ArrivedRequest(NamedTuple):
     """A request with the key of a test, or several equal ones."""
 
     requests: int
-    outcome: str
-    """"accepted", or the code of the refusal."""
+    outcome: str  # "accepted", or the code of the refusal
     status: int
-    endpoint: str
-    """"chat", "models" or "other"."""
-    program: str
-    """The name on the page of clients, or what the program calls itself."""
-    differences: tuple[str, ...]
-    """How a refused request differs from the contract."""
+    endpoint: str  # "chat", "models" or "other"
+    program: str  # the name on the page of clients, or what it calls itself
+    differences: tuple[str, ...]  # how a refused request differs from the contract
 
 
 class JournalDatabase:
