@@ -187,3 +187,13 @@ def test_what_is_interrupted_is_not_written_twice():
     os.close(writer)
     with open(reader) as pipe:
         assert pipe.read() == "Key: Stopped."
+
+
+def test_characters_that_a_terminal_cannot_show_are_replaced(program):
+    program.settings["PYTHONIOENCODING"] = "latin-1"
+    program.output("key", "create", ALICE, "--name", "Ключ")
+
+    done = run_in_shell(program, "", "key", "list", ALICE)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "????" in done.stdout

@@ -125,7 +125,8 @@ def _text(kind: type[io.TextIOWrapper], descriptor: int, like: Any) -> TextIO:
     return kind(
         io.BufferedWriter(io.FileIO(descriptor, "w", closefd=False)),
         encoding=getattr(like, "encoding", "utf-8"),
-        errors=getattr(like, "errors", "replace"),
+        # Not every terminal can show every character of a key's name.
+        errors="replace" if descriptor == 1 else "backslashreplace",
         line_buffering=getattr(like, "line_buffering", False) or descriptor == 2,
         write_through=getattr(like, "write_through", False),
     )
