@@ -41,7 +41,11 @@ def get(
     """
     parts = urlsplit(url)
     connection = BoundedConnection(
-        parts.hostname or "", parts.port, timeout=seconds, address=address
+        parts.hostname or "",
+        parts.port,
+        timeout=seconds,
+        is_tls=parts.scheme == "https",
+        address=address,
     )
     with closing(connection):
         connection.request("GET", parts.path, headers={"Connection": "close"})
@@ -80,15 +84,11 @@ class BoundedConnection(HTTPConnection):
     def connect(self) -> None:
         connected = self._connected()
         self.sock = _BoundedSocket(connected, self)
-        tunnel_host = self._tunnel_host  # type: ignore[attr-defined]
-        if tunnel_host:  # urllib has found a proxy
-            self._tunnel()  # type: ignore[attr-defined]
         if self._is_tls:
             # Made for each connection: the operator may renew the store.
             context = ssl.create_default_context()
             connected.settimeout(self.seconds_left)
-            name = tunnel_host or self.host
-            encrypted = context.wrap_socket(connected, server_hostname=name)
+            encrypted = context.wrap_socket(connected, server_hostname=self.host)
             self.sock = _BoundedSocket(encrypted, self)
 
     def _connected(self) -> socket.socket:

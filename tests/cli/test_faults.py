@@ -134,11 +134,11 @@ def test_an_unwritable_data_directory_is_one_sentence(program, tmp_path):
 def test_an_invalid_certificate_is_one_sentence(program, tmp_path, command):
     (tmp_path / "pem").write_text("not a certificate")
     program.settings["READBACK_TLS_CERTIFICATE"] = str(tmp_path / "pem")
-    program.settings["READBACK_TLS_KEY"] = str(tmp_path / "no-such-file")
+    program.settings["READBACK_TLS_KEY"] = str(tmp_path / "pem")
 
     assert_cannot_start(
         program.run(*command),
-        f"READBACK_TLS_CERTIFICATE: {tmp_path}/pem contains no certificate",
+        f"READBACK_TLS_CERTIFICATE: {tmp_path}/pem cannot be used",
     )
 
 

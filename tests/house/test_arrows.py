@@ -86,7 +86,7 @@ FLOORS = {
     + ["report", "runner", "output", "command", "__main__"],
     # What commands share, then the commands.
     "cli": ["exit_codes", "settings", "console", "streams", "database"]
-    + ["listeners", "supervisor", "readiness", "startup", "checks"]
+    + ["listeners", "supervisor", "startup", "checks"]
     + ["wait", "doctor", "backup", "serve", "account", "key", "audit", "__init__"],
 }
 

@@ -30,7 +30,6 @@ _IMPORTED = [
     "readback.api.server",
     "readback.api.worker",
     "readback.cabinet.server",
-    "readback.cli.readiness",
     "readback.cli.serve",
     "readback.probe.runner",
     "argon2",

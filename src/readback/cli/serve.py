@@ -124,7 +124,7 @@ def _run(
 ) -> int:
     """Start both planes, print the message when they are ready, wait for their end."""
     # Here, because no other command needs an HTTP client.
-    from readback.cli.readiness import has_started
+    from readback.cli.wait import has_started
 
     settings.check_certificate(config)
     # The addresses are read now: the listeners are closed afterwards.

@@ -1,14 +1,34 @@
-"""`readback wait`: wait until a server is ready, without a key."""
+"""`readback wait`: wait until a server is ready, without a key.
 
-import threading
+The API is ready if it refuses a request without a key, because nothing else is served
+on its address; the ops listener and the cabinet answer their health checks.
+"""
+
+import json
+import time
+from contextlib import suppress
 from datetime import timedelta
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import click
 
 from readback.cli.console import duration
 from readback.cli.exit_codes import Failure
-from readback.contract import VERSION_PREFIX
+from readback.contract import MODELS_PATH, REFUSALS, VERSION_PREFIX
+
+if TYPE_CHECKING:
+    from readback.http_client import SocketAddress
+
+_LOCAL_SECONDS = 1
+_POLL_SECONDS = 0.2
+# For one answer: a request that was lost must not use up all the time.
+_ANSWER_SECONDS = 5
+_READY_PATH, _HEALTH_PATH = "/readyz", "/healthz"
+_NO_KEY = REFUSALS["invalid_key"]
+# Of another server than the one that has the path. The cabinet answers 400 if its own
+# address has another name, except to health checks.
+_ELSEWHERE = (400, 404)
 
 
 def url(value: str) -> str:
@@ -42,12 +62,55 @@ def wait(url: str, timeout: timedelta) -> None:
 
     URL is the base URL of the API, or the address of any of the three without a path.
     """
-    # Here, because no other command needs an HTTP client.
-    from readback.cli.readiness import Attempts
+    deadline = time.monotonic() + timeout.total_seconds()
+    while seen := _problem(url, deadline):
+        if time.monotonic() + _POLL_SECONDS > deadline:
+            raise Failure(f"{url} is not ready: {seen}.")
+        time.sleep(_POLL_SECONDS)
 
-    attempts = Attempts(url)
-    # In a thread, because looking up a name cannot be interrupted.
-    threading.Thread(target=attempts.run, daemon=True).start()
-    seconds = min(timeout.total_seconds(), threading.TIMEOUT_MAX)
-    if not attempts.succeeded.wait(seconds):
-        raise Failure(f"{url} is not ready: {attempts.last_seen}.")
+
+def has_started(address: "SocketAddress", path: str, text: bytes = b"") -> bool:
+    """Return whether the listener at the address answers 200 and with this text."""
+    # Here, because no other command needs an HTTP client.
+    from http.client import HTTPException
+
+    from readback.http_client import get
+
+    try:
+        status, body = get(f"http://localhost{path}", _LOCAL_SECONDS, address)
+    except (OSError, HTTPException, ValueError):
+        return False
+    return status == 200 and text in body
+
+
+def _problem(url: str, deadline: float) -> str:
+    """Return why the server is not ready; nothing if it is."""
+    from http.client import HTTPException
+
+    from readback.http_client import get
+
+    paths: tuple[str, ...] = (MODELS_PATH, _READY_PATH, _HEALTH_PATH)
+    if url.endswith(VERSION_PREFIX):
+        paths = (MODELS_PATH.removeprefix(VERSION_PREFIX),)
+    seen = ""
+    for path in paths:  # until one belongs to this server
+        seconds = max(0.1, min(_ANSWER_SECONDS, deadline - time.monotonic()))
+        try:
+            status, body = get(url + path, seconds)
+        except (OSError, HTTPException, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            return reason.lower() or type(error).__name__
+        seen = f"it answered {path} with status {status}"
+        if status not in _ELSEWHERE:
+            is_health = path in (_READY_PATH, _HEALTH_PATH)
+            is_ready = status == 200 if is_health else _is_our_refusal(status, body)
+            return "" if is_ready else seen
+    return seen
+
+
+def _is_our_refusal(status: int, body: bytes) -> bool:
+    """Return whether this is how our API refuses a request without a key."""
+    with suppress(ValueError, LookupError, TypeError):
+        code: object = json.loads(body)["error"]["code"]
+        return status == _NO_KEY.status and code == _NO_KEY.code
+    return False
