@@ -108,3 +108,23 @@ def test_a_list_of_people_is_invited_from_standard_input(migrated):
     too_long = migrated.run("account", "invite", "-", "--link", stdin="x" * (1 << 21))
     assert too_long.returncode == 1 and "too long" in too_long.stderr
     assert migrated.run(*arguments, stdin="").returncode == 1
+
+
+def test_the_first_operator_needs_no_shell(migrated_on_each_database):
+    program = migrated_on_each_database
+    made = as_json(program, "create", ALICE, "--confirmed", "--operator")
+    assert made["operator"] is True
+    assert as_json(program, "create", BOB, "--confirmed")["operator"] is False
+    assert "last operator" in program.run("account", "operator", ALICE, "off").stderr
+    assert as_json(program, "operator", BOB, "on")["operator"] is True
+    assert as_json(program, "operator", ALICE, "off")["operator"] is False
+    assert program.run("account", "operator", ALICE, "maybe").returncode == 2
+
+    trail = [
+        json.loads(line) for line in program.output("audit", "--json").splitlines()
+    ]
+    assert [(row["object"], row["change"]) for row in trail] == [
+        (ALICE, "Made an operator by a command"),
+        (BOB, "Made an operator by a command"),
+        (ALICE, "No longer an operator, by a command"),
+    ]

@@ -74,9 +74,9 @@ def start() -> None:
 
 def log_in_for_the_first_time(box: Mailbox) -> Browser:
     """Create the operator on a terminal, log in, and confirm the address."""
-    dialogue = ("mail", ALICE), ("assword", PASSWORD), ("again", PASSWORD)
-    command = ["sh", "-c", block("readback manage createsuperuser")]
-    assert "successfully" in answer(command, *dialogue)
+    dialogue = ("assword", PASSWORD), ("epeat", PASSWORD)
+    command = ["sh", "-c", block("readback account create alice@example.org --op")]
+    assert "Created the account" in answer(command, *dialogue)
     browser = Browser(CABINET)
     browser.log_in(ALICE, PASSWORD)
     link = link_in(box.wait_for(ALICE))

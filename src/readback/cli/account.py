@@ -35,11 +35,19 @@ def account() -> None:
 @_confirmed_option
 @console.flag("--password-stdin", help="Read the password from standard input.")
 @console.flag(
+    "--operator", "is_operator", help="Let the account use the pages for operators."
+)
+@console.flag(
     "--if-missing", help="Succeed without a change if the account already exists."
 )
 @console.json_option
 def create(
-    email: str, confirmed: bool, password_stdin: bool, if_missing: bool, as_json: bool
+    email: str,
+    confirmed: bool,
+    password_stdin: bool,
+    is_operator: bool,
+    if_missing: bool,
+    as_json: bool,
 ) -> None:
     """Create an account.
 
@@ -47,6 +55,8 @@ def create(
     its owner can set a password later with "forgot password" in the cabinet.
     """
     with open_cabinet():
+        from django.db import transaction
+
         from readback.cabinet.accounts import selectors as account_selectors
         from readback.cabinet.accounts import services as account_services
 
@@ -55,9 +65,12 @@ def create(
         if user is None:
             password = console.ask_for_password(password_stdin)
             try:
-                user = account_services.account_create(
-                    email, password, confirmed=confirmed
-                )
+                with transaction.atomic():
+                    user = account_services.account_create(
+                        email, password, confirmed=confirmed
+                    )
+                    if is_operator:
+                        account_services.account_set_operator(user, True)
             except account_services.AccountExistsError:
                 if not if_missing:
                     raise
@@ -118,6 +131,19 @@ def activate(email: str, confirmed: bool, as_json: bool) -> None:
         services.account_activate(user)
         if confirmed:
             services.account_confirm(user)
+
+
+@account.command()
+@click.argument("email")
+@click.argument("state", type=click.Choice(["on", "off"]))
+@console.json_option
+def operator(email: str, state: str, as_json: bool) -> None:
+    """Let an account use the pages for operators, or take that away again."""
+    done = "is an operator now" if state == "on" else "is no longer an operator"
+    with _changed(email, f"{email} {done}.", as_json) as user:
+        from readback.cabinet.accounts import services
+
+        services.account_set_operator(user, state == "on")
 
 
 @account.command("reset-second-factor")

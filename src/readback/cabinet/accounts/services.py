@@ -6,12 +6,15 @@ depends on requests, pages or terminals.
 """
 
 from allauth.account.models import EmailAddress
+from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.auth.password_validation import validate_password
+from django.contrib.contenttypes.models import ContentType
 from django.contrib.sessions.models import Session
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from readback.cabinet import account_rules
 from readback.cabinet.account_rules import normalise, validate_deliverable
@@ -116,6 +119,32 @@ def _check_operator_left(account: User) -> None:
         raise ServiceError(
             _("This is the last operator. Make another account an operator first.")
         )
+
+
+@transaction.atomic
+def account_set_operator(account: User, is_operator: bool) -> None:
+    """Let an account use the pages for operators, or take that away again.
+
+    Only commands do this, so the audit trail names the account itself as the operator.
+    """
+    if not is_operator:
+        _check_operator_left(account)
+    account.is_staff = account.is_superuser = is_operator
+    account.save(update_fields=["is_staff", "is_superuser"])
+    granted, removed = (
+        gettext_noop("Made an operator by a command"),
+        gettext_noop("No longer an operator, by a command"),
+    )
+    LogEntry.objects.create(
+        user=account,
+        content_type=ContentType.objects.get_for_model(User),
+        object_id=str(account.pk),
+        object_repr=str(account),
+        action_flag=CHANGE,
+        change_message=granted if is_operator else removed,
+    )
+    event = "operator_added" if is_operator else "operator_removed"
+    notices.record(event, account=account.pk)
 
 
 def account_set_language(account: User, language: str) -> None:
