@@ -1,6 +1,6 @@
 """The `created` of each answer to a key, beside the rate of the key.
 
-docs/decisions-api.md explains it. All workers of a host number the answers to a key
+docs/decisions.md explains it. All workers of a host number the answers to a key
 from one sequence, without a lock: a worker that hangs or dies must not stop the others.
 A worker claims a block of numbers, and gives out each of them once.
 
