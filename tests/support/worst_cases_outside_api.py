@@ -8,8 +8,8 @@ less time: a quarter of a form is enough to see a square.
 
 Not here is what a limit of ours bounds: TOML with many dotted names (16 KiB, 0.14 s, an
 operator's file) and CBOR of a passkey (48 KiB, 0.07 s), whose parsers take more than
-linear time; the search of the documentation (200 characters, 0.04 s); and passwords,
-whose estimate is counted in tests/cabinet/accounts/test_passwords.py.
+linear time; and passwords, whose estimate is counted in
+tests/cabinet/accounts/test_passwords.py.
 """
 
 import os
@@ -127,6 +127,8 @@ def _forms() -> Iterator[WorstCase]:
     yield from _rows("name", _clean_name, _FORM, "a", " ", "\u200d", "\u202e")
     yield from _rows("text of a test", _shown, _FORM, "a", "aaaaaaaa", "\u202e", "\x00")
     yield from _rows("search of an operator", _split, 4_094, "'", '"', "\\", "a ", "'a")
+    words = ("1", "a.", "key ", "ж", "_", "`")
+    yield from _rows("search", _search, 2000, *words, before="key ")
     yield from _rows("filter of a journal", _filter, _FIELD, "a", "%", "&")
 
 
@@ -169,6 +171,12 @@ def _split(text: str) -> object:
     from django.utils.text import smart_split
 
     return list(smart_split(text))
+
+
+def _search(text: str) -> object:
+    from readback.cabinet.pages import search
+
+    return search.search(text[: search._MAX_QUERY], "en")
 
 
 def _filter(text: str) -> object:

@@ -38,7 +38,8 @@ _WEIGHT_OF_FINDINGS, _WEIGHT_OF_OTHERS = 0.8, 0.6
 _LINKED = re.compile(r"\((?:\.\./)?([a-z-]+)\.md")
 _WORD = re.compile(r"\w+")
 # `tls.wrong_name`, `READBACK_KEY_RATE`, `sk-echo`: one word, beside its parts.
-_COMPOUND = re.compile(r"\w+(?:[.-]\w+)+")
+# It begins where a word does: a long word would otherwise take quadratic time.
+_COMPOUND = re.compile(r"\b\w+(?:[.-]\w+)+")
 _ENGLISH_ENDING = re.compile(r"(?<=\w\w\w)(?:ing|ed|es|s|e)$")
 _RUSSIAN_ENDING = re.compile(
     r"(?<=\w\w\w)(?:иями|ями|ами|ого|его|ому|ему|ыми|ими|ешь|ете|ите|ает|яет|ают|яют"
@@ -98,8 +99,9 @@ def search(query: str, language: str) -> list[SearchHit]:
     phrase = " ".join(query.casefold().split())
     worth = _worth(phrase, index)
     whole = sum(worth.values())
+    is_precise = any(map(str.isdigit, phrase)) or bool(_COMPOUND.search(phrase))
     found = {
-        number: share * _weight(index.sections[number], phrase)
+        number: share * _weight(index.sections[number], is_precise)
         for number, share in _shares(worth, index).items()
         if share >= _LEAST_SHARE * whole
     }
@@ -125,11 +127,11 @@ def _for_hosts() -> set[str]:
     return set(_LINKED.findall(source(_HOSTING, "en")[0]))
 
 
-def _weight(section: DocSection, phrase: str) -> float:
+def _weight(section: DocSection, is_precise: bool) -> float:
     if section.page in _for_hosts():
         return _WEIGHT_OF_OTHERS
-    is_plain = not _COMPOUND.search(phrase) and not any(map(str.isdigit, phrase))
-    return _WEIGHT_OF_FINDINGS if section.page == _FINDINGS and is_plain else 1.0
+    is_finding = section.page == _FINDINGS
+    return _WEIGHT_OF_FINDINGS if is_finding and not is_precise else 1.0
 
 
 def _worth(phrase: str, index: SearchIndex) -> dict[str, float]:
