@@ -87,14 +87,7 @@ def _addresses() -> Iterator[WorstCase]:
 
 
 def _files() -> Iterator[WorstCase]:
-    """Yield the operator's files: certificate, brand folder."""
-    from readback.cli.certificates import _certificates
-
-    begin = "-----BEGIN CERTIFICATE-----\n"
-    units = (begin, f"{begin}-----END CERTIFICATE-----\n", "-", "\n")
-    yield from _rows(
-        "certificate", lambda text: list(_certificates(text)), 65_536, *units
-    )
+    """Yield the files of a brand folder, which an operator has written."""
     page = partial(_read_brand, "terms.en.md")
     yield from _rows("page", page, 16_384, " ", "#", "\t", before="# a", after="b")
     yield from _rows("page", page, 16_384, "\n", " \n", " ", "#", "a")

@@ -102,7 +102,7 @@ def judge(answer: bytes) -> None:
         show(instead.unexpected_response(response, is_recognized=is_recognized))
     for look in (answers.is_from_api, answers.model_ids, answers.parse_refusal):
         look(response)
-    for explain in (instead.changed, instead.spoiled, instead.cut):
+    for explain in (instead.error_in_success, instead.changed, instead.spoiled):
         if error := explain(response):
             show(error)
     with suppress(ProbeError):
