@@ -62,20 +62,17 @@ def test_a_row_of_several_callers_says_so(alice, key):
     assert "several programs or addresses" in rows
 
 
-def test_the_filters_offer_what_occurs_and_how_often(alice, key):
+def test_the_filters_offer_what_occurs(alice, key):
     visitor = logged_in(alice)
     assert "<select" not in text_of(visitor.get(f"/keys/{key.pk}/"))
     fill_pages(key)
 
-    page = visitor.get(f"/keys/{key.pk}/")
-    assert options_in(page, "code") == ["all", "unknown_field (2)", "invalid_model (1)"]
-    programs = ["all", "curl (4)", "openai for Python (2)"]
-    programs.insert(1, "my program/1.0 (16)")
-    assert options_in(page, "program") == programs
-
     page = visitor.get(f"/keys/{key.pk}/?program=curl")
-    assert options_in(page, "code") == ["all", "unknown_field (1)"]
-    assert options_in(page, "program") == programs
+
+    assert options_in(page, "code") == ["all", "unknown_field", "invalid_model"]
+    programs = options_in(page, "program")
+    assert programs[:2] == ["all", "my program/1.0"]
+    assert set(programs[2:]) == {"curl", "openai for Python"}
 
 
 def test_the_journal_can_be_filtered_by_code_and_by_program(alice, key):
@@ -131,12 +128,13 @@ def test_a_value_that_does_not_occur_shows_an_empty_list(alice, key, name):
 def test_only_the_most_frequent_programs_are_offered(alice, key):
     for number in range(30):
         entry(key, user_agent=f"{number} {'x' * 70}")
-    page = logged_in(alice).get(f"/keys/{key.pk}/?program=0+{'x' * 70}")
+    chosen = f"0 {'x' * 70}"
+
+    page = logged_in(alice).get(f"/keys/{key.pk}/", data={"program": chosen})
 
     options = options_in(page, "program")
-    assert options[1] == "curl (4)"
-    assert f"0 {'x' * 70} (1)" in options
-    assert options[-1] == "and 12 more"
+    assert {"curl", chosen} <= set(options)
+    assert len(options) <= 22
 
 
 def test_a_card_says_what_to_change_once_and_the_rows_link_to_it(alice, key):

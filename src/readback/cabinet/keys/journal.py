@@ -5,7 +5,7 @@ That is cheap: a key has at most 2 × JOURNAL_ROWS of them.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 from urllib.parse import urlencode
 
@@ -58,11 +58,8 @@ class FilteredJournal(NamedTuple):
     # All rows, the newest first.
     entries: list[JournalEntry]
     rows: list[JournalEntry]
-    # Each with the number of its requests in the journal.
-    codes: list[tuple[str, int]]
-    programs: list[tuple[str, int]]
-    # How many programs are not among the options.
-    more_programs: int
+    codes: list[str]
+    programs: list[str]
 
 
 def read(key: Key, chosen: JournalFilter) -> FilteredJournal:
@@ -73,33 +70,17 @@ def read(key: Key, chosen: JournalFilter) -> FilteredJournal:
         if entry.user_agent not in known:
             known[entry.user_agent] = entry.recognised
         entry.recognised = known[entry.user_agent]
-    codes, programs = (_count(entries, chosen, name) for name in ("code", "program"))
-    offered = _options(programs, chosen.program)
     return FilteredJournal(
         chosen,
         entries,
         [entry for entry in entries if chosen.matches(entry)],
-        _options(codes, chosen.code),
-        offered,
-        len(programs.keys() - dict(offered).keys()),
+        _options((entry.code for entry in entries), chosen.code),
+        _options((entry.program for entry in entries), chosen.program),
     )
 
 
-def _count(
-    entries: list[JournalEntry], chosen: JournalFilter, field: str
-) -> Counter[str]:
-    """Count the requests with each value among the rows that match the other fields."""
-    others = chosen._replace(**{field: ""})
-    counts: Counter[str] = Counter()
-    for entry in filter(others.matches, entries):
-        if value := getattr(entry, field):
-            counts[value] += entry.requests
-    return counts
-
-
-def _options(counts: Counter[str], chosen: str) -> list[tuple[str, int]]:
+def _options(values: Iterable[str], chosen: str) -> list[str]:
     """Return the most frequent values, and what is chosen in any case."""
-    options = counts.most_common(_OFFERED)
-    if chosen and chosen not in dict(options):
-        options.append((chosen, counts[chosen]))
-    return options
+    counted = Counter(filter(None, values)).most_common(_OFFERED)
+    options = [value for value, _rows in counted]
+    return options if chosen in ("", *options) else [*options, chosen]

@@ -263,7 +263,7 @@ def _activity(request: AccountRequest, key: Key) -> dict[str, object]:
         "version": _version_of(
             charts,
             (filtered.codes, filtered.programs),
-            [entry.pk for entry in rows],
+            [(entry.pk, entry.requests) for entry in rows],
         ),
     }
 
