@@ -21,7 +21,6 @@ def site(request: HttpRequest) -> dict[str, object]:
         # The name and the look of this installation.
         "brand": settings.BRAND,
         "site_name": settings.BRAND.name,
-        # What operators announce now; templates call it.
         # The cabinet's own address, for links that are used on other sites.
         "cabinet_url": settings.CABINET_URL,
         # Pages say so if e-mails are printed to the terminal.
