@@ -226,9 +226,9 @@ def test_an_api_with_the_same_404_is_not_taken_for_a_readback(readback: Server) 
     [
         ("", "", []),
         ("/v1beta/openai", "/v1beta/openai", []),
-        ("/v1", "", ["address.path"]),
-        ("/api/v1", "/api", ["address.path"]),
-        ("/v1", "/v3", ["address.path"]),
+        ("/v1", "", ["address.corrected"]),
+        ("/api/v1", "/api", ["address.corrected"]),
+        ("/v1", "/v3", ["address.corrected"]),
     ],
 )
 def test_only_a_version_that_the_service_needs_is_missed(

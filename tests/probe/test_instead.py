@@ -211,11 +211,11 @@ def test_the_path_of_another_provider_is_found(path: str, resources: Resources) 
         url = server.base_url.replace(path, "/v1")
         report = probed(ProbeInput(url, KEY, timeout=5.0))
         right = server.base_url
-    assert right in found(report, "address.path").hint
+    assert right in found(report, "address.corrected").hint
     found(report, "key.accepted")
     with entered_as(lambda url: url.replace("/v1", path))(resources) as probe_input:
         report = probed(probe_input, "latency")
-    assert resources.readback.base_url in found(report, "address.path").hint
+    assert resources.readback.base_url in found(report, "address.corrected").hint
     found(report, "echo.same")
 
 
@@ -225,7 +225,7 @@ def test_the_path_of_another_provider_is_found(path: str, resources: Resources) 
         (f'model "{MODEL}" not found, try pulling it first', None, "chat.no_model"),
         ("The requested model does not exist", None, "chat.no_model"),
         ("It does not exist.", "DeploymentNotFound", "chat.no_model"),
-        ("Invalid URL (POST /v1/models/chat/completions)", None, "chat.no_path"),
+        ("Invalid URL (POST /v1/models/chat/completions)", None, "endpoint.refused"),
     ],
 )
 def test_a_missing_model_is_not_a_missing_path(

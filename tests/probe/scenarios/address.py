@@ -6,11 +6,6 @@ OTHER_KEY = "sk-proj-0123456789abcdef0123456789"
 
 ADDRESS = (
     Scenario(
-        "the address has another version than `/v1`",
-        "address.path",
-        entered_as(lambda url: url.replace("/v1", "/v2")),
-    ),
-    Scenario(
         "the address contains `/v1` twice",
         "address.corrected",
         entered_as(lambda url: f"{url}/v1"),

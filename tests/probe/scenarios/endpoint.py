@@ -98,11 +98,6 @@ ENDPOINT = (
         ),
     ),
     Scenario(
-        "the address has no chat completions",
-        "chat.no_path",
-        at_provider(chat=MODEL, completed=Answer(404, b'{"detail":"Not Found"}')),
-    ),
-    Scenario(
         "a proxy holds a stream back until its end",
         "stream.together",
         at_provider(chat=MODEL, pause=_PAUSE, is_buffered=True),

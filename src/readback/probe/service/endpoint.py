@@ -208,7 +208,7 @@ def _ask(context: ProbeContext, *, stream: bool) -> tuple[ProbeResponse, EventSt
             facts = {"model": sanitize(model), "near": _near_names(model, names)}
             raise ProbeError("chat.no_model", said=said, **facts)
     if response.status == HTTPStatus.NOT_FOUND:
-        raise ProbeError("chat.no_path", status=response.status, said=said)
+        raise ProbeError("endpoint.refused", status=response.status, detail=said)
     if response.status != HTTPStatus.OK:
         raise refused(context, response)
     return response, events

@@ -53,7 +53,9 @@ def check(context: ProbeContext) -> list[Diagnosis]:
     if not has_chat and (found := _other_base(context, models)):
         corrected, models = found
         path = context.base_url.path or "/"
-        mistakes = [diagnose("address.path", path=path, base_url=str(corrected))]
+        wrong = say("no_api_at_path", path=path)
+        facts = {"mistakes": wrong, "base_url": str(corrected)}
+        mistakes = [diagnose("address.corrected", **facts)]
         context.base_url = corrected
         context.route = replace(context.route, target=corrected)
         unknown = context.ask(UNKNOWN, with_key=False)
