@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import re
-import time
-from collections.abc import Iterable, Sequence
+import statistics
+from collections.abc import Iterable
 from http import HTTPStatus
 
 from readback.probe.common.catalogue import diagnose, say
@@ -14,7 +13,6 @@ from readback.probe.common.results import Diagnosis, ProbeError
 from readback.probe.connection import proxies, stores
 from readback.probe.entered import address, base_url
 from readback.probe.service import answers, instead
-from readback.probe.service.echo import send_text
 from readback.probe.transport.context import MODELS, ProbeContext
 from readback.probe.transport.exchanges import ProbeResponse
 
@@ -23,11 +21,7 @@ _OF_FORM = re.compile(
     "not a valid key|Authorization|Bearer|^The key |key of another service"
 )
 _HELP_PAGE = "/docs/errors"
-SAMPLES = 5
-_TIMED_TEXT = "Ready to copy?"
 _SLOW_SECONDS = 0.25
-# On a slow connection fewer samples are enough.
-_MEASURE_SECONDS = 3.0
 # Certificates and tokens are often refused from a difference of one minute on.
 _MAX_OFFSET_SECONDS = 60
 # `Date` has whole seconds, so it is half a second late on average.
@@ -111,38 +105,20 @@ def _normalize(url: object) -> str:
 
 
 def check_latency(context: ProbeContext) -> Diagnosis:
-    totals = sorted(_measure(context))
-    median, fastest = percentile(totals, 50), totals[0]
-    # The fastest echo says most about the connection; this machine may have held up
+    """Say how long the completions have taken."""
+    times = [one.seconds for one in context.budget.exchanges if one.status and one.body]
+    median = statistics.median(times)
+    # The fastest answer says most about the connection; this machine may have held up
     # the others.
     return diagnose(
-        "latency.slow" if fastest > _SLOW_SECONDS else "latency.ok",
+        "latency.slow" if min(times) > _SLOW_SECONDS else "latency.ok",
         figure=format_duration(median),
-        samples=len(totals),
+        samples=len(times),
         median=format_duration(median),
-        slowest=format_duration(totals[-1]),
+        slowest=format_duration(max(times)),
         median_ms=round(median * 1000, 3),
-        slowest_ms=round(totals[-1] * 1000, 3),
+        slowest_ms=round(max(times) * 1000, 3),
     )
-
-
-def percentile(values: Sequence[float], percent: int) -> float:
-    """Return the percentile of the values by the nearest-rank method."""
-    return sorted(values)[math.ceil(len(values) * percent / 100) - 1]
-
-
-def _measure(context: ProbeContext) -> list[float]:
-    found: list[float] = []
-    deadline = time.monotonic() + _MEASURE_SECONDS
-    while len(found) < SAMPLES and (not found or time.monotonic() < deadline):
-        try:
-            with context.new_client() as client:
-                found.append(send_text(context, _TIMED_TEXT, client).total)
-        except ProbeError as error:
-            if error.id.startswith("skipped.") and found:
-                break  # Another step had to look more closely.
-            raise
-    return found
 
 
 def check_clock(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
@@ -165,4 +141,4 @@ def _seconds_ahead(responses: Iterable[ProbeResponse]) -> float | None:
         if one.date and "Age" not in one.headers:
             then = one.date.timestamp() + _ROUNDING_SECONDS
             found.append(then - (one.received_at - one.seconds / 2))
-    return percentile(found, 50) if found else None
+    return statistics.median(found) if found else None
