@@ -131,7 +131,7 @@ def unexpected_response(
     facts: dict[str, Fact] = {
         "status": response.status,
         "title": said or say("without_an_explanation"),
-        "name": name or say("something"),
+        "name": name or say("a_gateway"),
         "after": say("retry_after", after=after) if after else "",
     }
     is_page = answers.is_html(response)
@@ -216,7 +216,7 @@ def _of_gateway(
     )
     if is_maintenance and _MAINTENANCE.search(said):
         meaning = say("for_maintenance")
-        return ProbeError("http.gateway", meaning=meaning, **_named(facts))
+        return ProbeError("http.gateway", meaning=meaning, **facts)
     is_down = status in _GATEWAY_ERRORS or (name and status >= 500)
     if name == "Cloudflare" and _CLOUDFLARE_DOWN.search(text):
         is_down = True
@@ -224,12 +224,7 @@ def _of_gateway(
     if not is_cloudflare and (not is_down or response.proxy):
         return None
     meaning = say(_MEANINGS.get(status, "cannot_reach_or_overloaded"))
-    return ProbeError("http.gateway", meaning=meaning, **_named(facts))
-
-
-def _named(facts: dict[str, Fact]) -> dict[str, Fact]:
-    is_named = facts["name"] != say("something")
-    return facts if is_named else {**facts, "name": say("a_gateway")}
+    return ProbeError("http.gateway", meaning=meaning, **facts)
 
 
 def _refusal(response: ProbeResponse, refusal: answers.ParsedRefusal) -> ProbeError:
