@@ -157,6 +157,18 @@ _BLOCKS = (
         by="network",
     ),
     _row(
+        "a provider's block page in Russian",
+        page(200, "Доступ ограничен", "На основании Федерального закона"),
+        "Доступ ограничен",
+        by="network",
+    ),
+    _row(
+        "a German page of a network",
+        page(200, "Willkommen im WLAN", "AGB akzeptieren"),
+        "log in to the network",
+        by="network",
+    ),
+    _row(
         "a filter of the company answers 503",
         page(503, "Web Page Blocked", "Blocked in accordance with company policy."),
         "Web Page Blocked",
@@ -282,6 +294,16 @@ _REFUSALS = tuple(
     _row(name, behave, *says, by="you", key=_KEY, chat=chat)
     for name, behave, says, chat in (
         (
+            "FastAPI asks for a key with 403, and refuses it",
+            when(
+                has_key,
+                as_json(403, {"detail": "Invalid API key"}),
+                as_json(403, {"detail": "Not authenticated"}),
+            ),
+            ("Invalid API key", "permissions"),
+            None,
+        ),
+        (
             "LiteLLM: the budget of the key is used up",
             when(is_chat, _error(400, "No budget", "400", "budget_exceeded"), _MODELS),
             ("No budget", "balance"),
@@ -322,6 +344,20 @@ _FORBIDDEN = (
 )
 
 _LATE = (
+    _row(
+        "Varnish cannot reach the service",
+        page(503, "503 Backend fetch failed", Server="Varnish", Via="1.1 varnish"),
+        "503",
+        by="operator",
+    ),
+    _row(
+        "a provider answers a completion with a page of 500",
+        when(is_chat, page(500, "500 Internal Server Error"), _MODELS),
+        "500",
+        by="operator",
+        key=_KEY,
+        chat="m-1",
+    ),
     _row(
         "a gateway answers 504 to completions",
         when(is_chat, page(504, "504 Gateway Time-out")),

@@ -108,7 +108,9 @@ def is_from_api(response: ProbeResponse) -> bool:
         # An error that is only a text may be anything's, such as a proxy's.
         content = response.json
         is_text = isinstance(inside(content, "error"), str)
-        return not is_text and error_in(content) is not None
+        # FastAPI asks for the key so, with 403.
+        is_asked = inside(content, "detail") == "Not authenticated"
+        return is_asked or (not is_text and error_in(content) is not None)
     return model_ids(response) is not None
 
 

@@ -130,10 +130,19 @@ def _near_names(model: str, names: list[str]) -> str:
     return ", ".join(shown) or say("none_is_similar")
 
 
+def _is_of_api(response: ProbeResponse) -> bool:
+    """Return whether an API that was recognized says so itself, in whatever form."""
+    status, is_json = response.status, isinstance(response.json, dict)
+    is_forbidden = status == HTTPStatus.FORBIDDEN and is_json
+    is_own = is_forbidden or status == HTTPStatus.INTERNAL_SERVER_ERROR
+    is_unnamed = not instead.gateway(response)
+    return status == HTTPStatus.UNAUTHORIZED or (is_own and is_unnamed)
+
+
 def refused(context: ProbeContext, response: ProbeResponse, id: str = "") -> ProbeError:
     """Return the error for a request that the endpoint did not fulfil."""
     error = answers.error_in(response.json)
-    if error is None and response.status != HTTPStatus.UNAUTHORIZED:
+    if error is None and not _is_of_api(response):
         return instead.unexpected_response(response)
     detail = error.shown if error else instead.words(response)
     if response.status == HTTPStatus.UNAUTHORIZED and not context.usable_key:

@@ -24,7 +24,7 @@ from readback.probe.transport.exchanges import ProbeResponse
 
 _PROXY_SERVERS = re.compile(
     r"squid|zscaler|bluecoat|fortigate|fortiguard|mcafee|websense|forcepoint|sophos"
-    r"|netskope|privoxy|haproxy|varnish|tinyproxy|pi-hole",
+    r"|netskope|privoxy|tinyproxy|pi-hole",
     re.IGNORECASE,
 )
 _REDIRECTS = {301, 302, 303, 307, 308}
@@ -41,7 +41,9 @@ _CHALLENGE_HEADERS = ("Cf-Mitigated", "X-Amzn-Waf-Action")
 _CHALLENGE_STATUSES = {202, 403, 405, 429, 503}
 # What firewalls write, some of them with the status 200.
 _REJECTED = re.compile(
-    "request (rejected|blocked|denied)|access denied|(page|site|you).* blocked", re.I
+    "request (rejected|blocked|denied)|access denied|(page|site|you).* blocked"
+    "|доступ.* (ограничен|запрещ|закрыт|заблокирован)",
+    re.IGNORECASE,
 )
 # What the filters of companies and providers write, and where they redirect to.
 _FILTER = re.compile(
@@ -55,7 +57,7 @@ _FILTER_ADDRESS = re.compile(
     "block|denied|forbid|filter|restrict|warning|usercheck|sinkhole", re.IGNORECASE
 )
 _PORTAL = re.compile(
-    r"captive|hotspot|wi-?fi|portal|/guest/|[?&]zone="
+    r"captive|hotspot|wi-?fi|wlan|portal|portail|/guest/|[?&]zone=|voucher"
     r"|network ?(access|login|authentication)",
     re.IGNORECASE,
 )
@@ -127,7 +129,7 @@ def unexpected_response(
         said = f"{said} {code}"
     seconds, moment = response.retry_after, sanitize(headers.get("Retry-After", ""))
     after = say("seconds", number=seconds) if seconds else moment
-    name = _gateway(response)
+    name = gateway(response)
     facts: dict[str, Fact] = {
         "status": response.status,
         "title": said or say("without_an_explanation"),
@@ -193,7 +195,7 @@ def _headers(response: ProbeResponse) -> str:
     return "\n".join(lines)[:_SEARCHED_HEADERS]
 
 
-def _gateway(response: ProbeResponse) -> str:
+def gateway(response: ProbeResponse) -> str:
     """Return the name of a gateway that says its own, or ""."""
     headers = _headers(response)
     for name, mark in _GATEWAYS.items():
@@ -206,7 +208,7 @@ def _of_gateway(
     response: ProbeResponse, text: str, facts: dict[str, Fact]
 ) -> ProbeError | None:
     """Return the error if a gateway cannot reach the service, or has no such route."""
-    name, status = _gateway(response), response.status
+    name, status = gateway(response), response.status
     is_error = status >= HTTPStatus.BAD_REQUEST or status == HTTPStatus.OK
     if is_error and _NO_ROUTE.search(text) and not answers.is_from_api(response):
         return ProbeError("http.no_such_path", **facts)
