@@ -2,7 +2,6 @@
 
 import os
 import signal
-import time
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -16,7 +15,6 @@ from tests.support.server import LASTING, Server, ephemeral_server
 from tests.support.waiting import wait_until
 from tests.support.wire import Endpoint
 
-LONG_TIMEOUT = {"READBACK_STOP_TIMEOUT": "120"}
 TWO_WORKERS = LASTING | {"READBACK_WORKERS": "2"}
 
 
@@ -31,23 +29,6 @@ def test_a_stop_fails_no_started_request(tmp_path: Path, workers: str) -> None:
         assert seen.failed == []
         assert seen.last_answers >= 6
     # On leaving, ephemeral_server expects exit code 0.
-
-
-def test_idle_connections_delay_a_stop_only_by_the_notice(tmp_path: Path) -> None:
-    settings = LASTING | {"READBACK_STOP_NOTICE": "1", **LONG_TIMEOUT}
-    with ephemeral_server(tmp_path, settings) as server, ExitStack() as stack:
-        api = Api.of(server)
-        idle = [stack.enter_context(api.endpoint.connect()) for _ in range(20)]
-        for connection in idle[:10]:
-            connection.send(api.chat_bytes(draft("x")))
-            assert_echo(connection.read_answer(), "x")
-        begun = time.monotonic()
-        os.kill(server.pid, signal.SIGTERM)
-        for connection in idle:
-            assert connection.rest() == b""
-        # One second, and much for a busy machine; but not the time-out of the stop.
-        assert time.monotonic() - begun < 30
-        wait_until(lambda: has_ended(server.pid), "the server has ended")
 
 
 def test_a_started_request_is_answered_with_close_during_a_stop(
@@ -76,27 +57,6 @@ def test_a_started_request_is_answered_with_close_during_a_stop(
             answer = connection.read_answer()
             assert_echo(answer, "begun")
             assert answer.header("Connection") == "close"
-        wait_until(lambda: has_ended(server.pid), "the server has ended")
-
-
-def test_a_client_that_keeps_its_end_open_does_not_delay_a_stop(
-    tmp_path: Path,
-) -> None:
-    settings = LASTING | LONG_TIMEOUT
-    with ephemeral_server(tmp_path, settings) as server, ExitStack() as stack:
-        api = Api.of(server)
-        raw = api.chat_bytes(draft("x"))
-        connection = stack.enter_context(api.endpoint.connect())
-        connection.send(raw[:-1])
-        wait_until(lambda: _open_connections(server) >= 1, "a connection is open")
-        os.kill(server.pid, signal.SIGTERM)
-        wait_until(
-            lambda: not _listens(api.endpoint),
-            "the server no longer listens",
-        )
-        connection.send(raw[-1:])
-        assert_echo(connection.read_answer(), "x")
-        # The client has its answer and stays: far below the time-out of the stop.
         wait_until(lambda: has_ended(server.pid), "the server has ended")
 
 

@@ -4,12 +4,10 @@ import os
 import random
 import signal
 from collections import Counter
-from typing import NamedTuple
 
 import pytest
 
 from readback import keys
-from readback.contract import SEVERAL_ADDRESSES
 from tests.scale.conftest import Site
 from tests.support.load import chat, models, pipeline, spread
 from tests.support.metrics import metrics, requests_by_outcome
@@ -21,7 +19,6 @@ GOOD = (
     b'{"model":"vendor-cabinet-preview-echo","messages":'
     b'[{"role":"user","content":"over"}]}'
 )
-KEPT = 100
 
 
 def with_key(site: Site, key: str) -> list[tuple[bytes, int, str, str]]:
@@ -78,76 +75,8 @@ def test_thousands_of_mixed_requests_are_counted_exactly_once(site, number):
         wait_until(lambda own=own, key=key: site.database.usage(key) == own, f"{own}")
 
 
-def test_the_journal_keeps_the_last_hundred_of_each_outcome(site):
-    [key] = site.new_keys(1)
-    for accepted in (True, False):
-        site.database.rows(OLD_ROWS, accepted, digest(key))
-    # Each of these gets its own row; after twenty, old rows of the key are deleted.
-    refused = [chat(site.endpoint, key, b'{"n%d":1}' % n) for n in range(30)]
-    pipeline(site.endpoint, refused)
-    wait_until(lambda: counted(site, key) == 30, "all are written")
-
-    assert len(journal(site, key, accepted=True)) == KEPT
-    kept = journal(site, key, accepted=False)
-    # Less than twenty may have been written since.
-    assert KEPT <= len(kept) < KEPT + 20
-    assert sum("n2" in each.detail for each in kept) == 11
-
-
-def test_callers_beyond_a_few_share_a_row_and_are_all_counted(site):
-    [key] = site.new_keys(1)
-    pipeline(site.endpoint, [program(site, key, number) for number in range(200)])
-    wait_until(lambda: counted(site, key) == 200, "all are written")
-
-    rows = journal(site, key, accepted=True)
-    assert sum(row.requests for row in rows) == 200
-    assert len(rows) < 20
-    shared = [row for row in rows if row.client_address == SEVERAL_ADDRESSES]
-    assert shared and {row.user_agent for row in shared} == {""}
-
-
-class Row(NamedTuple):
-    requests: int
-    detail: str
-    user_agent: str
-    client_address: str
-
-
-OLD_ROWS = """
-WITH RECURSIVE numbers(n) AS (
-    SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 300
-) INSERT INTO cabinet_journalentry (key_id, at, endpoint, accepted, status, code,
-    detail, differences, user_agent, client_address, request_bytes, answer_bytes,
-    requests)
-SELECT k.id, CURRENT_TIMESTAMP, 'chat', ?, 200, '', '', '', '', '', 1, 1, 1
-FROM cabinet_key k, numbers WHERE k.digest = ?
-"""
-
-
-def digest(key: str) -> bytes:
-    return keys.digest(key.encode())
-
-
-def program(site: Site, key: str, number: int) -> bytes:
-    fields = [
-        ("Host", site.endpoint.authority),
-        ("Authorization", f"Bearer {key}"),
-        ("User-Agent", f"Program {number}"),
-    ]
-    return request("GET", "/v1/models", fields)
-
-
 def counted(site: Site, key: str) -> int:
     return sum(site.database.usage(key).values())
-
-
-def journal(site: Site, key: str, *, accepted: bool) -> list[Row]:
-    rows = site.database.rows(
-        f"SELECT {', '.join(Row._fields)} FROM cabinet_journalentry WHERE accepted = ?"
-        " AND key_id = (SELECT id FROM cabinet_key WHERE digest = ?) ORDER BY id",
-        *(accepted, digest(key)),
-    )
-    return [Row(*row) for row in rows]
 
 
 def test_a_killed_worker_loses_nothing_that_was_written(site):

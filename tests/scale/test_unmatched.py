@@ -1,7 +1,4 @@
-"""Requests without an accepted key: which are kept, how many, and for whom.
-
-With two workers and both kinds of database; with two API processes on one PostgreSQL.
-"""
+"""Requests without an accepted key: which are kept, how many, and for whom."""
 
 import re
 import time
@@ -158,21 +155,6 @@ def test_what_the_probe_asks_in_the_name_of_other_programs_is_not_kept(empty):
     assert [row[3] for row in stored(site)] == ["marker"]
 
 
-def test_beyond_the_rate_of_failures_that_is_what_is_kept(start):
-    site = start(
-        "sqlite",
-        READBACK_WORKERS="1",
-        READBACK_AUTH_FAILURE_RATE="1",
-        READBACK_AUTH_FAILURE_BURST="5",
-    )
-    asked = raw(site, "GET", "/v1/models")
-    statuses = pipeline(site.endpoint, [asked] * 50)
-
-    wait_until(lambda: sum(row[-1] for row in stored(site)) == 50, "all are counted")
-    counts = {code: requests for _, code, *_, requests in stored(site)}
-    assert counts == {"invalid_key": statuses[401], "rate_limited": statuses[429]}
-
-
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_a_flood_from_many_addresses_is_bounded_and_leaves_no_key(start, kind):
     site = start(kind, READBACK_WORKERS=f"{WORKERS}", READBACK_TRUSTED_PROXY_COUNT="1")
@@ -246,14 +228,3 @@ def test_turned_off_nothing_is_kept_and_nothing_written(start):
     statements = metrics(site.server.ops_url)["statements_total"] - before
     # A refresh in each round; the look-up and the usage of the key; two deletions.
     assert statements <= rounds.until_now() + 1 + 8 + 2
-
-
-def test_two_api_processes_count_together(start):
-    first = start("postgresql", READBACK_WORKERS="1")
-    url = first.database.url
-    second = start("postgresql", READBACK_WORKERS="1", READBACK_DATABASE_URL=url)
-    asked = raw(first, "GET", "/v1/models", ("User-Agent", "curl/8"))
-    for site in (first, second):
-        assert pipeline(site.endpoint, [asked] * 10) == {401: 10}
-
-    wait_until(lambda: sum(row[-1] for row in stored(first)) == 20, "all are counted")
