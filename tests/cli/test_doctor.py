@@ -217,14 +217,18 @@ def test_the_same_address_twice_fails_unless_one_plane_runs_elsewhere():
         checks.distinct(Config(api_bind=(same,), cabinet_bind=same))
 
 
-def test_a_public_bind_without_a_public_url_is_a_warning():
-    public = Bind("0.0.0.0", 8000)
-    with pytest.raises(Doubt, match="READBACK_PUBLIC_BASE_URL"):
-        checks.api_address(Config(api_bind=(public,)))
-    with pytest.raises(Doubt, match="READBACK_CABINET_URL"):
-        checks.cabinet_address(Config(cabinet_bind=public))
-    url = "https://api.example.com/v1"
-    assert checks.api_address(Config(api_bind=(public,), public_base_url=url)) == url
+def test_a_public_bind_without_a_public_url_is_a_warning(program):
+    for name in ("API", "CABINET"):
+        program.settings[f"READBACK_{name}_BIND"] = f"0.0.0.0:{free_port()}"
+    code, results = diagnose(program)
+    for setting in ("READBACK_PUBLIC_BASE_URL", "READBACK_CABINET_URL"):
+        assert results[setting][0] == "warn" and setting in results[setting][1]
+    assert code == 0
+
+    program.settings["READBACK_CABINET_URL"] = "https://readback.example.com"
+    _, results = diagnose(program)
+    found = results["READBACK_CABINET_URL"]
+    assert found == ("ok", "https://readback.example.com")
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,5 @@
 """`readback account`: manage one account, named by its e-mail address, or invite."""
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -9,7 +8,7 @@ import click
 
 from readback.cli import console
 from readback.cli.database import open_cabinet
-from readback.cli.exit_codes import ExitCode, Failure
+from readback.cli.exit_codes import Failure
 from readback.cli.settings import load
 from readback.cli.streams import written_before_commit
 from readback.contract import REVOCATION_SECONDS
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
 _confirmed_option = console.flag(
     "--confirmed", help="Mark the address as confirmed without sending an e-mail."
 )
-# In characters; the services limit the addresses.
-_MAX_LIST_LENGTH = 1 << 20
 _FLAGS = ("active", "confirmed", "operator")
 
 
@@ -259,39 +256,21 @@ def _as_json(user: "User") -> dict[str, Any]:
 def invite(email: str, print_link: bool, as_json: bool) -> None:
     """Create an account without a password, and write to its address.
 
-    The e-mail leads to the page on which people ask for a password. With - instead of
-    an address, invites everybody in a list on standard input: up to a thousand
-    addresses, with anything between them. Whoever has an account is left out.
+    The e-mail leads to the page on which people ask for a password. The pages for
+    operators invite many people at once.
     """
     if not print_link and not load().smtp_url:
         raise Failure(
             "READBACK_SMTP_URL is not set, so no e-mail can be sent: add --link to "
             "print a link instead."
         )
-    text = sys.stdin.read(_MAX_LIST_LENGTH + 1) if email == "-" else email
-    if len(text) > _MAX_LIST_LENGTH:
-        raise Failure("The list is too long: invite people in several parts.")
     with open_cabinet(), written_before_commit():
-        from readback.cabinet.accounts.invitations import invite_many
+        from readback.cabinet.accounts.invitations import account_invite
         from readback.cabinet.accounts.selectors import password_reset_link
 
-        results = invite_many(text, mail=not print_link)
-        shown = []
-        for each in results:
-            link = None
-            if print_link and each.account:
-                link = password_reset_link(each.account)
-            invited = each.account is not None
-            row = {"email": each.email, "invited": invited, "link": link}
-            shown.append(row | {"problem": each.problem or None})
-            if link and not as_json:
-                click.echo(f"{each.email}\t{link}")
-        if as_json:
-            console.print_json(shown)
-    left_out = [each for each in results if each.problem]
-    for each in left_out:
-        click.echo(f"{each.email}: {each.problem}", err=True)
-    note = "" if print_link else " E-mails are sent as soon as a cabinet is running."
-    click.echo(f"Invited: {len(results) - len(left_out)}.{note}", err=True)
-    if left_out:
-        raise SystemExit(ExitCode.FAILURE)
+        user = account_invite(email, mail=not print_link)
+        link = password_reset_link(user) if print_link else None
+        sentence = link or f"Invited {user.email}."
+        console.print_result(sentence, {"email": user.email, "link": link}, as_json)
+    if not print_link:
+        click.echo("The e-mail is sent as soon as a cabinet is running.", err=True)

@@ -78,21 +78,17 @@ def certificate(config: Config) -> str:
 
 
 def api_address(config: Config) -> str:
-    if config.public_base_url or all(bind.is_loopback for bind in config.api_bind):
+    is_local = all(bind.is_loopback for bind in config.api_bind)
+    if is_local or config.public_base_url:
         return config.base_url
-    raise Doubt(
-        f"{config.base_url} is an address of this machine, and shown to everybody: set "
-        "READBACK_PUBLIC_BASE_URL to the address that clients use."
-    )
+    raise Doubt(f"users see {config.base_url}: set READBACK_PUBLIC_BASE_URL.")
 
 
 def cabinet_address(config: Config) -> str:
-    if config.cabinet_url or config.cabinet_bind.is_loopback:
-        return config.effective_cabinet_url
-    raise Doubt(
-        f"{config.effective_cabinet_url} is an address of this machine, and written "
-        "into e-mails: set READBACK_CABINET_URL to the address that people use."
-    )
+    url = config.effective_cabinet_url
+    if config.cabinet_bind.is_loopback or config.cabinet_url:
+        return url
+    raise Doubt(f"users see {url}: set READBACK_CABINET_URL.")
 
 
 def distinct(config: Config) -> str:

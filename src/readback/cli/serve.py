@@ -37,8 +37,6 @@ from readback.setting_values import Bind
 READY_SECONDS = 60
 _POLL_SECONDS = 0.02
 _ANY_PORT = Bind("127.0.0.1", 0), Bind("::1", 0)
-# Podman creates this file in every container.
-_PODMAN_MARK = Path("/run/.containerenv")
 
 
 @click.group(invoke_without_command=True)
@@ -278,7 +276,7 @@ def _print_text(config: Config, account: dict[str, str], *, ephemeral: bool) -> 
     email = account.get("email", "EMAIL")
     missing = account.get("missing")
     if missing == "account":
-        create = f"{program} account create {email} --confirmed"
+        create = f"{program} account create {email} --confirmed --operator"
         click.echo(f"There is no account yet. To create one: {create}")
     elif missing:
         click.echo(
@@ -324,8 +322,7 @@ def _program() -> str:
     """Return how to call this program: `make run` starts one that is not on PATH."""
     if os.getpid() == 1:
         # The only program of a container, whose host name is its id.
-        engine = "podman" if _PODMAN_MARK.exists() else "docker"
-        return f"{engine} exec -it {socket.gethostname()} readback"
+        return f"docker exec -it {socket.gethostname()} readback"
     if shutil.which("readback"):
         return "readback"
     is_script = Path(sys.argv[0]).name == "readback"
