@@ -85,40 +85,27 @@ def test_a_restore_brings_everything_back(
     assert not left_over(tmp_path)
 
 
-def test_an_archive_has_no_sessions(migrated_on_each_database, postgresql, tmp_path):
+def test_a_backup_contains_no_sessions(migrated_on_each_database, postgresql, tmp_path):
     program = with_programs(migrated_on_each_database, postgresql)
-    with_key(program)
+    program.output("account", "create", "alice@example.com", "--confirmed")
     database = database_of(program)
-    add_session(database)
+    database.rows(
+        "INSERT INTO django_session VALUES ('stolen-key', 'stolen-data', '2100-01-01')"
+    )
+    account = database.value("SELECT id FROM cabinet_user")
+    database.rows(
+        "INSERT INTO usersessions_usersession (user_id, created_at, last_seen_at, ip, "
+        f"session_key, user_agent, data) VALUES ({account}, '2026-01-01', "
+        "'2026-01-01', '192.0.2.7', 'stolen-key', 'stolen-browser', '{}')"
+    )
+
     program.output("backup", "saved")
-    assert database.value("SELECT count(*) FROM django_session") == 1
+
+    assert b"stolen-" not in (tmp_path / "saved").read_bytes()
     program.output("restore", "saved", "--yes")
     assert database.value("SELECT count(*) FROM django_session") == 0
     assert database.value("SELECT count(*) FROM usersessions_usersession") == 0
-    assert b"harbour-session" not in (tmp_path / "saved").read_bytes()
-
-
-def add_session(database):
-    at = database.moment(3600)
-    database.rows(
-        "INSERT INTO django_session (session_key, session_data, expire_date)"
-        " VALUES (?, 'data', ?)",
-        *("harbour-session", at),
-    )
-    values = {
-        "user_id": database.value("SELECT id FROM cabinet_user"),
-        "session_key": "harbour-session",
-        "created_at": at,
-        "last_seen_at": at,
-        "ip": "192.0.2.1",
-        "user_agent": "",
-        "data": "{}",
-    }
-    marks = ", ".join("?" * len(values))
-    database.rows(
-        f"INSERT INTO usersessions_usersession ({', '.join(values)}) VALUES ({marks})",
-        *values.values(),
-    )
+    assert database.value("SELECT count(*) FROM cabinet_user") == 1
 
 
 def test_tables_of_a_newer_version_and_of_others_are_told_apart(tmp_path, postgresql):

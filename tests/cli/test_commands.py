@@ -6,10 +6,7 @@ import pytest
 
 from tests.cli.program import Program, key_in
 from tests.cli.terminal import type_into
-from tests.support.commands import environment_with
 from tests.support.database import Database
-from tests.support.waiting import PATIENCE
-from tests.support.warm_start import WarmProcess
 
 ALICE = "alice@example.org"
 PASSWORD = "correct horse battery staple"
@@ -167,21 +164,6 @@ def test_a_name_in_a_table_is_not_interpreted_as_markup(with_alice):
 
     assert code == 0
     assert "last used" in screen and "[bold]x[/bold]" in screen
-
-
-def test_several_processes_can_migrate_at_the_same_time(on_each_database, tmp_path):
-    settings = environment_with(on_each_database.settings)
-    outputs = [tmp_path / f"output-{number}" for number in range(3)]
-    processes = [
-        WarmProcess(["migrate"], settings, stdout=output, stderr=output)
-        for output in outputs
-    ]
-
-    assert [process.wait(PATIENCE) for process in processes] == [0, 0, 0]
-    texts = [output.read_text() for output in outputs]
-    applied = [text for text in texts if "applied cabinet.0001_initial" in text]
-    assert len(applied) == 1
-    assert on_each_database.output("migrate") == "The database is up to date.\n"
 
 
 def test_manage_runs_django_commands(migrated):

@@ -291,13 +291,6 @@ def test_with_postgresql_and_a_secret_key_no_data_directory_is_needed():
     assert checks.secret_key(config) == "set in READBACK_SECRET_KEY"
 
 
-@pytest.mark.parametrize("content", [b"", b"x", b"\xff" * 64], ids=repr)
-def test_a_damaged_secret_key_fails(tmp_path, content):
-    (tmp_path / "secret-key").write_bytes(content)
-    with pytest.raises(CannotStart, match="is damaged.*backup"):
-        checks.secret_key(Config(data_dir=tmp_path))
-
-
 def test_a_clock_behind_the_newest_request_is_a_warning(migrated):
     database = database_of(migrated)
     database.add_keys(database.add_account("alice@example.org"), [keys.mint()])

@@ -12,14 +12,10 @@ from urllib.request import urlopen
 import httpx
 import pytest
 
-from readback import keys
 from tests.cli.program import Program, is_listening, key_in
 from tests.cli.terminal import serving_in_terminal
 from tests.support.commands import free_port
-from tests.support.database import Database
-from tests.support.load import models
 from tests.support.waiting import PATIENCE, wait_until
-from tests.support.wire import Endpoint, exchange
 
 
 def curl_line(text: str) -> str:
@@ -160,20 +156,6 @@ def test_the_first_signal_waits_for_a_running_request_and_the_second_does_not(mi
         )
         assert service.process.poll() is None
         assert service.stop() == 128 + signal.SIGKILL
-
-
-def test_a_reload_drops_no_request(migrated):
-    data = migrated.settings["READBACK_DATA_DIR"]
-    database, key = Database(f"sqlite:///{data}/readback.sqlite3"), keys.mint()
-    database.add_keys(database.add_account("alice@example.org"), [key])
-    endpoint = Endpoint.of(f"http://{migrated.settings['READBACK_API_BIND']}")
-    with migrated.serving() as service:
-        planes = service.children()
-        service.process.send_signal(signal.SIGHUP)
-        for _ in range(20):
-            assert exchange(endpoint, models(endpoint, key)).status == 200
-        assert service.children() == planes
-        assert service.stop() == 0
 
 
 def test_when_the_program_is_killed_both_planes_stop(migrated):

@@ -128,7 +128,9 @@ def main() -> None:
         key = sh(f"readback key create {ALICE}").strip()
         probe_from_another_machine(key)
         restore(key)
-        assert ALICE in browser.get("/account/"), "the session is still valid"
+        assert ALICE not in browser.get("/account/"), "a backup has no sessions"
+        browser.log_in(ALICE, PASSWORD)
+        assert ALICE in browser.get("/account/"), "the password is still valid"
         sh(block("systemctl disable --now"))
 
 

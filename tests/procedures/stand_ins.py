@@ -14,6 +14,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable
+from itertools import dropwhile
 from pathlib import Path
 
 from tests.support.pages import ROOT
@@ -67,7 +68,7 @@ def systemd_run(*arguments: str) -> None:
     """Run a command in the place of this process, as a transient unit."""
     options = [each for each in arguments if each.startswith("--property=")]
     properties = [each.removeprefix("--property=") for each in options]
-    command = [each for each in arguments if not each.startswith("--")]
+    command = list(dropwhile(lambda each: each.startswith("--"), arguments))
     _become("\n".join(properties), " ".join(command))
 
 
