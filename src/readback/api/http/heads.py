@@ -112,9 +112,9 @@ class Kind(Generic[Info]):
         # groups have the values; the last one is empty, for a value that heads of this
         # kind do not have.
         self.pattern = _NOTHING
-        numbers = [*sorted({*cuts[:3], *cuts.unread} - {_ABSENT}), _ABSENT]
+        numbers = [*sorted(set(cuts[:3]) - {_ABSENT}), _ABSENT]
         self.key, self.addresses, self.length = (
-            numbers.index(number) + 1 for number in cuts[:3]
+            numbers.index(number) for number in cuts[:3]
         )
 
     @property
@@ -128,7 +128,7 @@ class Kind(Generic[Info]):
         """
         found = self.pattern.match(data)
         assert found is not None
-        start, (begin, end) = found.end(), found.span(self.length)
+        start, (begin, end) = found.end(), found.span(self.length + 1)
         if begin == end:
             return None
         return data[:begin], data[end:start], start, responder, responder.address
@@ -140,15 +140,13 @@ class Kind(Generic[Info]):
         """
         key, addresses, length, unread = self._cuts
         values = {
-            key: _PLAIN_KEY,
-            addresses: _PLAIN_ADDRESSES,
-            length: _DIGITS,
-            **dict.fromkeys(unread, _PLAIN_VALUE),
+            **dict.fromkeys(unread, _PLAIN_VALUE.pattern),
+            key: b"(%b)" % _PLAIN_KEY.pattern,
+            addresses: b"(%b)" % _PLAIN_ADDRESSES.pattern,
+            length: b"(%b)" % _DIGITS.pattern,
         }
         lines = [
-            re.escape(self.skeleton[n]) + b"(%b)" % values[n].pattern
-            if n in values
-            else re.escape(line)
+            re.escape(self.skeleton[n]) + values[n] if n in values else re.escape(line)
             for n, line in enumerate(self.lines)
         ]
         self.pattern = re.compile(_LINE_END.join(lines) + b"()")
@@ -184,9 +182,10 @@ class _Kinds(Generic[Info]):
                     break
             else:
                 return None
-        key, addresses, digits = found.group(kind.key, kind.addresses, kind.length)
+        values = found.groups()
+        digits = values[kind.length]
         size = int(digits) if digits else kind.head.content_length
-        return kind, key, addresses, size, found.end()
+        return kind, values[kind.key], values[kind.addresses], size, found.end()
 
     def add(self, kind: Kind[Info], place: int) -> None:
         known = self.by_skeleton.get(kind.skeleton)
