@@ -11,6 +11,7 @@ from tests.support import work
 from tests.support.work import Work
 
 TOLERANCE = 1.10
+MOST_FOR_A_REFUSAL = 1.2
 HOW_TO_RECORD = (
     "If the change is worth it, record the new figures in the same commit: "
     "python -m bench work"
@@ -44,6 +45,15 @@ def test_every_counted_kind_of_request_is_recorded(
     counted: dict[str, Work],
 ) -> None:
     assert counted.keys() == recorded().keys(), HOW_TO_RECORD
+
+
+@pytest.mark.parametrize("case", [case for case in recorded() if case[0] == "4"])
+def test_a_refusal_is_not_dearer_than_a_success(
+    counted: dict[str, Work], case: str
+) -> None:
+    """Otherwise a limit would make abuse dearer for us than for the client."""
+    success = counted["the same head again"]["instructions"]
+    assert counted[case]["instructions"] <= MOST_FOR_A_REFUSAL * success
 
 
 @pytest.mark.parametrize("case", recorded())

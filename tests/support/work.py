@@ -13,6 +13,7 @@ import asyncio
 import gc
 import json
 import sys
+import time
 import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -107,7 +108,7 @@ class Worker:
     def __init__(self) -> None:
         settings = config.read({})
         row = Counters(rows=1).row(0)
-        rates = Limiter(UNLIMITED, UNLIMITED)
+        self._rates = rates = Limiter(UNLIMITED, UNLIMITED)
         self.lookups: list[bytes] = []
         self.keyring = Keyring(rates, self.lookups.append, settings.database_grace)
         self.keys = [keys.mint() for _ in range(KEYS)]
@@ -147,6 +148,12 @@ class Worker:
             self.lookups.clear()
             self.keyring.learn(lookups, {})
 
+    def use_up_rate(self, key: str) -> None:
+        """Take from the rate of a key what would last for an hour."""
+        slot = self._rates.slot(keys.digest(key.encode()))
+        self._rates.take(slot, time.monotonic())
+        self._rates._own_taken[slot] += 3600.0
+
     def _add_key(self, digest: bytes) -> None:
         self.keyring.wait(digest, lambda _: None)
         row = KeyRow(digest=digest, expires_at=None, accepted=True)
@@ -165,8 +172,11 @@ class Case:
         self.new_connections = new_connections
 
 
-def cases(known: list[str]) -> dict[str, Case]:
-    """Return every kind of request that is counted; the names are in the record."""
+def cases(known: list[str], used_up: str) -> dict[str, Case]:
+    """Return every kind of request that is counted; the names are in the record.
+
+    The last key has used up its rate.
+    """
     key = known[0]
     valid = _chat(key)
     return {
@@ -180,18 +190,23 @@ def cases(known: list[str]) -> dict[str, Case]:
         "400, an unknown field": Case(400, _chat(key, temperature=0)),
         "401, a mistyped key": Case(401, _chat(mistyped(key))),
         "401, a made-up key": Case(401, _chat(keys.mint())),
+        "401, no key": Case(401, _without_key(_chat(key))),
         "404, another path": Case(404, _chat(key, path="/v1/x")),
+        "429, beyond the rate": Case(429, _chat(used_up)),
     }
 
 
 def count() -> dict[str, Work]:
     """Count the work for every kind of request."""
     worker = Worker()
+    *known, used_up = worker.keys
+    worker.use_up_rate(used_up)
     # The API asks `get_running_loop` for its loop, which now returns this one.
     asyncio._set_running_loop(cast(asyncio.AbstractEventLoop, worker.loop))
     try:
         return {
-            name: _work_of(worker, case) for name, case in cases(worker.keys).items()
+            name: _work_of(worker, case)
+            for name, case in cases(known, used_up).items()
         }
     finally:
         asyncio._set_running_loop(None)
@@ -230,6 +245,12 @@ def _chat(key: str, path: str = CHAT, **extra: object) -> bytes:
     body = json.dumps(chat, separators=(",", ":")).encode()
     fields = [*_fields(key), ("Content-Length", str(len(body)))]
     return request("POST", path, fields, body)
+
+
+def _without_key(raw: bytes) -> bytes:
+    return b"\r\n".join(
+        line for line in raw.split(b"\r\n") if not line.startswith(b"Authorization:")
+    )
 
 
 def _with_user_agent(raw: bytes) -> bytes:
