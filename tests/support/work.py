@@ -105,10 +105,10 @@ class ManualLoop:
 class Worker:
     """The data plane of one worker behind a proxy, with no database."""
 
-    def __init__(self) -> None:
+    def __init__(self, rates: Limiter | None = None) -> None:
         settings = config.read({})
         row = Counters(rows=1).row(0)
-        self._rates = rates = Limiter(UNLIMITED, UNLIMITED)
+        self._rates = rates = rates or Limiter(UNLIMITED, UNLIMITED)
         self.lookups: list[bytes] = []
         self.keyring = Keyring(rates, self.lookups.append, settings.database_grace)
         self.keys = [keys.mint() for _ in range(KEYS)]
@@ -205,8 +205,7 @@ def count() -> dict[str, Work]:
     asyncio._set_running_loop(cast(asyncio.AbstractEventLoop, worker.loop))
     try:
         return {
-            name: _work_of(worker, case)
-            for name, case in cases(known, used_up).items()
+            name: _work_of(worker, case) for name, case in cases(known, used_up).items()
         }
     finally:
         asyncio._set_running_loop(None)
