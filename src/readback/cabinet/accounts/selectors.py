@@ -121,11 +121,6 @@ def second_factors_of(account: User | AnonymousUser) -> SecondFactors:
     )
 
 
-def has_second_factor(account: User) -> bool:
-    rows = Authenticator.objects.filter(user=account, type__in=FACTORS)
-    return bool(rows.exists())
-
-
 def used_provider(request: HttpRequest, user: Any) -> bool:
     records = get_authentication_records(request, user)
     return any(record["method"] == BY_PROVIDER for record in records)
