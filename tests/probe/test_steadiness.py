@@ -241,14 +241,14 @@ def test_an_address_of_the_host_that_is_another_service_is_named(
 
 
 def test_answers_that_are_swapped_are_told(resources: Resources) -> None:
-    """Answer the fourth echo with the text of the first."""
+    """Answer the second echo with the text of the first."""
     held: list[Response] = []
 
     def swap(response: Response) -> Response:
         if b"chat.completion" not in response.body:
             return response
         held.append(response)
-        if len(held) != 4:
+        if len(held) != 2:
             return response
         content = json.loads(held[0].body)
         content["id"] = "another"

@@ -52,7 +52,6 @@ CONTROLS = (
     "line\nline\r\nline\ttab\0nul\x01\x1b[0m\x7f\x85 \ufeffmark \u200e\u2028\u2029end\n"
 )
 TEXT = f"{ASCII}\n{CYRILLIC}\n{MARKS}\n{CONTROLS}"
-SHORT_TEXT, SHORT_TEXTS = "Ready to copy?", 3
 _FORMS = ("NFC", "NFD", "NFKC", "NFKD")
 # Encodings in which UTF-8 is commonly misread.
 _CHARSETS = ("cp1252", "latin-1", "cp1251", "koi8-r", "cp437", "cp866", "mac-roman")

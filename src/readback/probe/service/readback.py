@@ -13,6 +13,7 @@ from readback.probe.common.results import Diagnosis, ProbeError
 from readback.probe.connection import proxies, stores
 from readback.probe.entered import address, base_url
 from readback.probe.service import answers, instead
+from readback.probe.service.echo import send_text
 from readback.probe.transport.context import MODELS, ProbeContext
 from readback.probe.transport.exchanges import ProbeResponse
 
@@ -21,6 +22,7 @@ _OF_FORM = re.compile(
     "not a valid key|Authorization|Bearer|^The key |key of another service"
 )
 _HELP_PAGE = "/docs/errors"
+_SHORT_TEXT, _SHORT_TEXTS = "Ready to copy?", 3
 _SLOW_SECONDS = 0.25
 # Certificates and tokens are often refused from a difference of one minute on.
 _MAX_OFFSET_SECONDS = 60
@@ -105,7 +107,11 @@ def _normalize(url: object) -> str:
 
 
 def check_latency(context: ProbeContext) -> Diagnosis:
-    """Say how long the completions have taken."""
+    """Send a short text a few times; say how long the completions have taken."""
+    # The same text each time, because a cache would answer it.
+    for _ in range(_SHORT_TEXTS):
+        with context.new_client() as client:
+            send_text(context, _SHORT_TEXT, client)
     times = [one.seconds for one in context.budget.exchanges if one.status and one.body]
     median = statistics.median(times)
     # The fastest answer says most about the connection; this machine may have held up
