@@ -14,7 +14,6 @@ from readback.probe.common.results import Fixer
 from readback.probe.report import EVIDENCE
 from readback.probe.runner import RUN_PROGRAMS, STEPS
 from readback.probe.service import between, instead
-from readback.probe.transport import opening
 
 PROBE = Path(catalogue.__file__).parents[1]
 # What argparse says by itself, and by what failures are counted.
@@ -41,7 +40,6 @@ def said() -> set[str]:
     """Return the texts beside the findings that must be in the catalogue."""
     tables = {*_OPTIONS, *_UNITS, *EVIDENCE, *between.OTHERS}
     tables |= {between.OWN, *instead._MEANINGS.values(), "cannot_reach_or_overloaded"}
-    tables |= {words for _, words in opening._FAILURES.values()}
     titles = {step.title for step in (*STEPS, RUN_PROGRAMS)}
     people = {str(one) for one in Fixer if one}
     return {text for text, is_said in literals() if is_said} | tables | titles | people

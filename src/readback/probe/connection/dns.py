@@ -19,11 +19,7 @@ from pathlib import Path
 from readback.probe.common.catalogue import diagnose, say
 from readback.probe.common.formatting import format_duration, sanitize
 from readback.probe.common.results import Diagnosis, Fact, ProbeError
-from readback.probe.entered.base_url import (
-    is_ip_address,
-    is_public_name,
-    private_name,
-)
+from readback.probe.entered.base_url import is_ip_address, is_public_name
 from readback.probe.transport.connecting import Route, resolve_within
 
 _MAX_ADDRESSES = 8
@@ -98,10 +94,9 @@ def _error(id: str, route: Route, **facts: Fact) -> ProbeError:
         id = "proxies.system_needed"
     if route.proxy:
         facts |= {"variable": route.proxy.variable}
-    kind = private_name(route.host) or say("of_containers")
     near = _meant(route.host)
     meant = say("you_probably_mean", near=near) if near else ""
-    return ProbeError(id, host=route.host, kind=kind, near=meant, **facts)
+    return ProbeError(id, host=route.host, near=meant, **facts)
 
 
 def _resolves(name: str, port: int) -> bool:

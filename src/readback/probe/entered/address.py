@@ -8,6 +8,7 @@ sent from here.
 from __future__ import annotations
 
 import re
+import unicodedata
 from urllib.parse import quote, unquote, urlsplit
 
 from readback.keys import KEY_LIKE
@@ -22,7 +23,6 @@ from readback.probe.entered.base_url import (
     is_local,
     mixed_letter,
     remove_invisible,
-    script_of,
     split_authority,
     unreadable,
 )
@@ -75,7 +75,8 @@ def check(text: str, source: str = "") -> tuple[list[Diagnosis], BaseUrl]:
     if has_key(remove_invisible(unquote(text))):
         found.append(diagnose("address.contains_key", base_url=shown))
     if letter := mistakes.pop("letter", ""):
-        script = f"{script_of(letter)}, U+{ord(letter):04X}"
+        script = unicodedata.name(letter).partition(" ")[0].capitalize()
+        script = f"{script}, U+{ord(letter):04X}"
         facts = {"letter": letter, "script": script, "base_url": shown}
         found.append(diagnose("address.letters", **facts))
     is_slash = mistakes.pop("slash", "")

@@ -50,16 +50,10 @@ def as_ascii(text: str) -> str:
     return plain.replace("。", ".")
 
 
-def script_of(character: str) -> str:
-    """Return the script in the Unicode name of a character, such as "Cyrillic"."""
-    name = unicodedata.name(character, "unknown")
-    return name.replace("FULLWIDTH", "FULL-WIDTH").partition(" ")[0].capitalize()
-
-
 PORTS = {"http": 80, "https": 443}
 # RFC 6761, 6762, 8375, ICANN's choice of .internal, and the habits of companies.
 _PRIVATE_SUFFIX = re.compile(
-    r"\.(cluster\.local|corp|home|home\.arpa|internal|intra|intranet|lan|localdomain"
+    r"\.(local|corp|home|home\.arpa|internal|intra|intranet|lan|localdomain"
     r"|localhost|private|svc|test)\Z"
 )
 _MAX_LENGTH = 253
@@ -70,7 +64,7 @@ _IP_LITERAL = re.compile(r"[0-9a-f:.]+(%[\w.-]+)?", re.ASCII)
 _HOST_AND_PORT = re.compile(r"(?:\[([^\]]*)\]|([^:\[\]]*))(?::([^:]*))?", re.DOTALL)
 # Scripts that have letters in common with Latin. Names in other scripts often contain
 # Latin letters.
-_SCRIPTS_LIKE_LATIN = frozenset(("Cyrillic", "Greek", "Armenian", "Cherokee"))
+_LIKE_LATIN = re.compile("CYRILLIC|GREEK|ARMENIAN|CHEROKEE")
 _VERSION = re.compile(r"/v\d\w*$")
 
 
@@ -157,22 +151,10 @@ def is_local(host: str) -> bool:
     return not is_public_name(host)
 
 
-def private_name(host: str) -> str:
-    """Return how one sees that a name exists only in a private network, or ""."""
-    name = host.rstrip(".").lower()
-    if "." not in name:
-        return say("without_a_dot")
-    suffix = _PRIVATE_SUFFIX.search(name)
-    return say("with_suffix", suffix=suffix[0]) if suffix else ""
-
-
-def is_mdns_name(host: str) -> bool:
-    name = host.rstrip(".").lower()
-    return name.endswith(".local") and not private_name(host)
-
-
 def is_public_name(host: str) -> bool:
-    return not private_name(host) and not is_mdns_name(host)
+    """Return whether a name may exist outside of a private network."""
+    name = host.rstrip(".").lower()
+    return "." in name and not _PRIVATE_SUFFIX.search(name)
 
 
 def split_authority(authority: str) -> tuple[str, int | None]:
@@ -215,7 +197,7 @@ def mixed_letter(host: str) -> str:
     for label in host.split("."):
         if re.search("[a-z]", label, re.IGNORECASE):
             for letter in label:
-                if script_of(letter) in _SCRIPTS_LIKE_LATIN:
+                if _LIKE_LATIN.match(unicodedata.name(letter, "")):
                     return letter
     return ""
 

@@ -260,16 +260,16 @@ SOCKS_SCHEMES = ("socks5h", "socks5", "socks4a", "socks4")
 _NO_LOGIN, _PASSWORD, _NO_METHOD = 0, 2, 0xFF
 _IPV4, _NAME, _IPV6 = 1, 3, 4
 _ADDRESS_BYTES = {_IPV4: 4, _IPV6: 16}
-# RFC 1928 §6.
+# In the words of RFC 1928 §6.
 _FAILURES = {
-    1: ("proxy.cannot_connect", "general_failure"),
-    2: ("proxy.refuses", "not_allowed"),
-    3: ("proxy.cannot_connect", "network_unreachable"),
-    4: ("proxy.cannot_connect", "host_unreachable"),
-    5: ("proxy.cannot_connect", "connection_refused"),
-    6: ("proxy.cannot_connect", "no_response"),
-    7: ("proxy.refuses", "no_connections"),
-    8: ("proxy.refuses", "no_such_kind"),
+    1: ("proxy.cannot_connect", "general failure"),
+    2: ("proxy.refuses", "not allowed by its rules"),
+    3: ("proxy.cannot_connect", "network unreachable"),
+    4: ("proxy.cannot_connect", "host unreachable"),
+    5: ("proxy.cannot_connect", "connection refused"),
+    6: ("proxy.cannot_connect", "TTL expired"),
+    7: ("proxy.refuses", "command not supported"),
+    8: ("proxy.refuses", "address type not supported"),
 }
 _HOST_UNREACHABLE = 4
 _GRANTED_4 = 0x5A
@@ -318,7 +318,7 @@ def _talk_5(peer: DeadlineSocket, proxy: Proxy, target: tuple[str, int]) -> None
         raise ProbeError("proxy.cannot_resolve", here="")
     if reply:
         id, words = _FAILURES.get(reply, _FAILURES[1])
-        raise ProbeError(id, reason=say(words))
+        raise ProbeError(id, reason=words)
     # The address that the proxy uses is of no interest, but has to be read.
     size = _ADDRESS_BYTES.get(kind) or peer.recv_exactly(1)[0]
     peer.recv_exactly(size + 2)
@@ -340,8 +340,7 @@ def _log_in(peer: DeadlineSocket, proxy: Proxy) -> None:
 def _talk_4(peer: DeadlineSocket, proxy: Proxy, target: tuple[str, int]) -> None:
     host, port = target
     if ":" in host:
-        kind = say("no_such_kind")
-        raise ProbeError("proxy.refuses", reason=kind)
+        raise ProbeError("proxy.refuses", reason=_FAILURES[8][1])
     user = proxy.login[0].encode("utf-8", "surrogateescape") if proxy.login else b""
     by_name = not is_ip_address(host)
     # SOCKS 4a: an address of the form 0.0.0.x announces a host name at the end.
