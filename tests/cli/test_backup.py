@@ -193,6 +193,11 @@ def test_another_secret_key_is_refused(installed, tmp_path):
     Program(tmp_path, settings).output("restore", "saved", "--yes")
 
 
+def test_an_archive_that_does_not_exist_leaves_no_directory(program):
+    assert "missing does not exist" in refusal(program.run("restore", "missing"))
+    assert not Path(program.settings["READBACK_DATA_DIR"]).exists()
+
+
 def test_a_backup_without_the_secret_key_is_refused(installed, tmp_path):
     Path(installed.settings["READBACK_DATA_DIR"], "secret-key").unlink()
     assert "secret key cannot be read" in refusal(installed.run("backup", "saved"))
@@ -446,3 +451,43 @@ def test_huge_members_are_refused(refused):
     padded = start + bytes(-len(start) % tarfile.BLOCKSIZE)
     refused(padded + header.tobuf() + b"rows")
     refused(tar_of(("manifest.json", b" " * (1 << 20) + b"{}")))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"[" * 100_000,
+        b"[]",
+        json.dumps({**FACTS, "members": ["database", "secret-key", ["x"]]}).encode(),
+        json.dumps({**FACTS, "members": ["database", "secret-key"] * 2}).encode(),
+        json.dumps({"members": ["database", "secret-key"]}).encode(),
+        *(
+            json.dumps({**FACTS, "members": ["database", "secret-key"], **bad}).encode()
+            for bad in (
+                {"created_at": 10**30},
+                {"created_at": "now"},
+                {"migrations": [["cabinet"]]},
+                {"database": 1},
+            )
+        ),
+    ],
+    ids=lambda text: text[:40].decode(),
+)
+def test_a_manifest_that_is_not_ours_is_refused(text, refused):
+    ours = [("database", b"rows"), ("secret-key", b"k" * 64)]
+    refused(tar_of(("manifest.json", text), *ours, *ours))
+    refused(tar_of(("manifest.json", text), *ours))
+
+
+@pytest.mark.parametrize("key", [b"short", b"\xff" * 64])
+def test_an_archive_with_a_damaged_secret_key_is_refused(installed, tmp_path, key):
+    installed.output("backup", "saved")
+    with tarfile.open(tmp_path / "saved") as tar:
+        members = [(each.name, tar.extractfile(each).read()) for each in tar]
+    members = [(name, key if name == "secret-key" else text) for name, text in members]
+    (tmp_path / "altered").write_bytes(tar_of(*members))
+
+    found = refusal(installed.run("restore", "altered", "--yes"))
+
+    assert "secret key" in found
+    assert database_of(installed).value(KEYS) == 1

@@ -43,6 +43,8 @@ def backup(file: str, yes: bool) -> None:
     if not is_stream and os.path.lexists(file) and not yes:
         raise Failure(f"{file} exists: choose another name, or add --yes.")
     config = commands.set_up_django(needs_secret_key=False)
+    from readback.cabinet.serving import private_files
+
     place = None if is_stream else Path(file).absolute()
     with _folder(place) as folder, commands.report_database_errors():
         commands.require_migrated(config)
@@ -52,12 +54,12 @@ def backup(file: str, yes: bool) -> None:
             _write(sys.stdout.buffer, config, folder, made_at)
         else:
             written = folder / "archive"
-            with written.open("xb") as output:
-                os.fchmod(output.fileno(), 0o600)
+            with open(written, "xb", opener=_private) as output:
                 _write(output, config, folder, made_at)
                 os.fsync(output.fileno())
-            # A link fails if the name is taken by now.
-            (os.replace if yes else os.link)(written, place)
+            # Not linked, which not every file system can.
+            os.replace(written, place)
+            private_files.sync_directory(place.parent)
         click.echo(f"Wrote {file}.", err=is_stream)
         _remember(made_at)
 
@@ -74,13 +76,18 @@ def restore(file: str, yes: bool) -> None:
     from readback.cabinet.serving import private_files
     from readback.cli.backup import archive, database
 
+    if file != _STANDARD_STREAM and not os.path.exists(file):
+        raise Failure(f"{file} does not exist.")
     place = config.sqlite_path and config.sqlite_path.absolute()
     if place:
         private_files.make_directory(place.parent)
     with _folder(place) as folder, commands.report_database_errors():
         with click.open_file(file, "rb") as source:
             manifest = archive.read(source, folder)
-        key = (folder / archive.SECRET_KEY).read_text()
+        try:
+            key = private_files.read_secret_key(folder / archive.SECRET_KEY)
+        except ValueError as error:
+            raise Failure(f"The secret key of the archive {error}.") from None
         _check(config, manifest, folder / archive.DATABASE, key)
         database.require_unused(config)
         console.confirm("Replace the database and the secret key?", yes=yes)
@@ -91,6 +98,10 @@ def restore(file: str, yes: bool) -> None:
         _restore_brand(config, folder / archive.BRAND)
         click.echo(f"Restored {file}, made by Readback {manifest['readback']}.")
         _remember(manifest["created_at"])
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from readback.cli.exit_codes import Failure
 DATABASE, SECRET_KEY, BRAND = "database", "secret-key", "brand"
 _MANIFEST = "manifest.json"
 _MAX_MANIFEST_BYTES = 1 << 20
+_MAX_TIME = 1 << 33  # seconds of Unix time, which every database can store
 # Names become paths, so no others are accepted.
 NAME = re.compile(rf"{DATABASE}|{SECRET_KEY}|{BRAND}/[A-Za-z0-9][A-Za-z0-9._-]{{,80}}")
 
@@ -45,7 +46,7 @@ def read(source: IO[bytes], folder: Path) -> dict[str, Any]:
     try:
         with tarfile.open(fileobj=source, mode="r|", tarinfo=_PlainFile) as tar:
             return _read(tar, folder)
-    except (tarfile.TarError, EOFError, LookupError, TypeError, ValueError):
+    except (tarfile.TarError, EOFError, LookupError, RecursionError, ValueError):
         raise Failure(
             "This is not a complete archive of `readback backup`: it was cut off, "
             "altered, or is encrypted."
@@ -64,19 +65,33 @@ class _PlainFile(tarfile.TarInfo):
 
 
 def _read(tar: tarfile.TarFile, folder: Path) -> dict[str, Any]:
-    manifest: dict[str, Any] = json.loads(
-        _next(tar, _MANIFEST).read(_MAX_MANIFEST_BYTES)
-    )
+    manifest = json.loads(_next(tar, _MANIFEST).read(_MAX_MANIFEST_BYTES))
+    if not _is_ours(manifest):
+        raise ValueError("not the manifest of a backup")
     names: list[str] = manifest["members"]
-    if not {DATABASE, SECRET_KEY} <= set(names) or not all(map(NAME.fullmatch, names)):
-        raise ValueError("not the members of a backup")
     (folder / BRAND).mkdir()
     for name in names:
         with (folder / name).open("xb") as copy:
             shutil.copyfileobj(_next(tar, name), copy)  # an error if it was cut off
     if tar.next() is not None:
         raise ValueError("more members than it lists")
-    return manifest
+    return dict(manifest)
+
+
+def _is_ours(manifest: Any) -> bool:
+    match manifest:
+        case {
+            "readback": str(),
+            "database": str(),
+            "created_at": int(made_at),
+            "migrations": [*migrations],
+            "members": [*names],
+        } if all(isinstance(each, str) for each in (*migrations, *names)):
+            is_complete = {DATABASE, SECRET_KEY} <= set(names)
+            is_exact = len(set(names)) == len(names)
+            is_safe = all(map(NAME.fullmatch, names))
+            return is_complete and is_exact and is_safe and 0 <= made_at < _MAX_TIME
+    return False
 
 
 def _next(tar: tarfile.TarFile, name: str) -> IO[bytes]:
