@@ -33,6 +33,7 @@ def write(
             with files[name].open("rb") if name in files else io.BytesIO(text) as file:
                 header = tarfile.TarInfo(name)
                 header.size, header.mode = file.seek(0, io.SEEK_END), 0o600
+                header.mtime = facts["created_at"]
                 file.seek(0)
                 tar.addfile(header, file)
     output.flush()
