@@ -10,8 +10,8 @@ from readback.setting_values import ConfigError
 # allauth: a damaged installation may lack any of them.
 _SERVER_MODULES = (
     *("allauth", "argon2", "cryptography", "django", "fido2", "gunicorn", "httptools"),
-    *("jwt", "markdown_it", "msgspec", "prometheus_client", "psycopg", "uvloop"),
-    "whitenoise",
+    *("jwt", "markdown_it", "msgspec", "prometheus_client", "psycopg", "rich"),
+    *("uvloop", "whitenoise"),
 )
 
 
