@@ -27,11 +27,12 @@ def digest(key: str) -> bytes:
 
 
 def restore(database: Database, new_owners: dict[int, str]) -> None:
-    """Give ids to other keys at once, as the tools of a database do in a restore."""
+    """Give ids to other, unused keys at once, as a restore does."""
     mark = "?" if database.is_sqlite else "%s"
     statement = SET_DIGEST.replace("?", mark)
     with database.connected() as connection:
         connection.execute("BEGIN")
+        connection.execute("DELETE FROM cabinet_usage")
         for number, each in enumerate(new_owners):
             connection.execute(statement, (number.to_bytes(32), each))
         for each, key in new_owners.items():
