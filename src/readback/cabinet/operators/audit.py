@@ -1,6 +1,6 @@
 """The audit trail: what operators did on their pages, for people and for programs.
 
-`readback audit` writes the fields of `row_of`, which docs/operators.md explains. None
+`readback audit` writes the fields of `row_of`, which docs/operations.md explains. None
 is secret: an object is named by its address or by the masked form of a key. The filters
 of the operators' templates are here, too.
 """
