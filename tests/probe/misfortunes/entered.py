@@ -41,52 +41,11 @@ _ADDRESSES = (
         lambda url: url.replace("/v1", "/keys/12/"),
         "/v1|path|cabinet",
     ),
-    _address("the address ends in /v1/models", lambda url: f"{url}/models", _USED),
-    _address(
-        "the address ends in /v1/completions", lambda url: f"{url}/completions", _USED
-    ),
-    _address(
-        "the address ends in /v1/embeddings", lambda url: f"{url}/embeddings", _USED
-    ),
-    _address(
-        "the address ends in /v1/responses", lambda url: f"{url}/responses", _USED
-    ),
-    _address("the address ends in /v1.", lambda url: f"{url}.", _USED),
-    _address("the address ends in /v1#", lambda url: f"{url}#", _USED),
-    _address("the address is in guillemets", lambda url: f"«{url}»", _USED),
-    _address("the address is in angle brackets", lambda url: f"<{url}>", _USED),
-    _address(
-        "the address is a curl command",
-        lambda url: f"curl {url}/models -H 'Accept: */*'",
-        _USED,
-    ),
-    _address("the address is JSON", lambda url: f'"base_url": "{url}",', _USED),
-    _address("the address is YAML", lambda url: f"base_url: {url}", _USED),
-    _address("the address is Python", lambda url: f'base_url="{url}",', _USED),
     _address("the address has a non-breaking space", lambda url: f"{url}\u00a0", _USED),
-    _address(
-        "the address has a soft hyphen",
-        lambda url: url.replace("127", "12\u00ad7"),
-        _USED,
-    ),
-    _address(
-        "the address has a full-width colon",
-        lambda url: url.replace("http:", "http：", 1),
-        _USED,
-    ),
-    _address(
-        "the address has full-width digits",
-        lambda url: url.replace("127", "１２７"),
-        _USED,
-    ),
     _address(
         "the address begins with hxxp", lambda url: url.replace("http", "hxxp"), _USED
     ),
     _address("the address is defanged", lambda url: url.replace(".", "[.]"), _USED),
-    _address("the address begins with ttp", lambda url: url[1:], _USED),
-    _address(
-        "the address begins with http;//", lambda url: url.replace(":", ";", 1), _USED
-    ),
     _address(
         "the address begins with ws",
         lambda url: url.replace("http", "ws"),
@@ -119,11 +78,7 @@ _ADDRESSES = (
         by="you operator",
     ),
     _address("the port is a word", lambda url: "http://127.0.0.1:http/v1", "port"),
-    _address("the port is 0", lambda url: "http://127.0.0.1:0/v1", "port"),
-    _address("the address is empty", lambda url: "", "address"),
-    _address("the address is spaces", lambda url: "   ", "address"),
     _address("the address is a number", lambda url: "8000", "address"),
-    _address("the address is /v1", lambda url: "/v1", "address|path"),
     _address(
         "the address is an example from the documentation",
         lambda url: "https://<host>/v1",
@@ -135,10 +90,7 @@ _ADDRESSES = (
         "placeholder|name|host|exist|private",
         by="you network",
     ),
-    _address("the path is capital /V1/", lambda url: url.replace("/v1", "/V1/"), _USED),
-    _address("the path is /v1/v1/", lambda url: f"{url}/v1/", _USED),
     _address("the path is /v 1", lambda url: url.replace("/v1", "/v 1"), _USED),
-    _address("the path is /v1/chat", lambda url: f"{url}/chat", _USED),
     _address("the path is /v1beta", lambda url: url.replace("/v1", "/v1beta"), _USED),
     _address("the path is /v1.0", lambda url: url.replace("/v1", "/v1.0"), _USED),
     _address("the path is /api", lambda url: url.replace("/v1", "/api"), _USED),
@@ -244,85 +196,38 @@ _KEYS = (
         for name, key in _OTHERS.items()
     ),
     _key("no key", lambda _: "", "no key|none"),
-    _key("only spaces", lambda _: "   ", "no key|none|empty|spaces"),
     _key("the word None", lambda _: "None", "key"),
     _key("the word null", lambda _: "null", "key"),
     _key("YOUR_API_KEY", lambda _: "YOUR_API_KEY", "variable|placeholder|key"),
-    _key("a variable in braces", lambda _: "${READBACK_API_KEY}", "variable"),
-    _key("a variable of Windows", lambda _: "%READBACK_API_KEY%", "variable"),
     _key(
         "a template in braces",
         lambda _: "{{ api_key }}",
         "variable|placeholder|template",
     ),
     _key(
-        "a mask of stars",
-        lambda key: key[:8] + "*" * 30 + key[-4:],
-        "shortened|mask|stars|list",
-    ),
-    _key("a mask of dots", lambda key: key[:8] + "..." + key[-4:], "shortened|mask"),
-    _key("quotation marks", lambda key: f'"{key}"', "quotation"),
-    _key("typographic quotation marks", lambda key: f"“{key}”", "quotation"),
-    _key("backticks", lambda key: f"`{key}`", "quotation|backtick|around"),
-    _key("a tab before it", lambda key: f"\t{key}", "space|whitespace"),
-    _key("CR LF after it", lambda key: f"{key}\r\n", "space|line"),
-    _key(
         "a non-breaking space after it", lambda key: f"{key}\u00a0", "space|invisible"
     ),
-    _key("a byte order mark before it", lambda key: f"\ufeff{key}", "invisible"),
     _key(
         "a zero-width space inside",
         lambda key: f"{key[:12]}\u200b{key[12:]}",
         "invisible",
     ),
-    _key(
-        "a soft hyphen inside", lambda key: f"{key[:12]}\u00ad{key[12:]}", "invisible"
-    ),
     _key("a space inside", lambda key: f"{key[:20]} {key[20:]}", "space|line"),
-    _key("a comma after it", lambda key: f"{key},", "punctuation|after"),
-    _key("a semicolon after it", lambda key: f"{key};", "punctuation|after"),
     _key("a comment after it", lambda key: f"{key} # test key", "text|after|comment"),
     _key("the first character is missing", lambda key: key[1:], "key"),
-    _key(
-        "the last character is missing", lambda key: key[:-1], "incomplete|missing|cut"
-    ),
     _key("the prefix is missing", lambda key: key.removeprefix("sk-echo-"), "key"),
-    _key(
-        "two characters are exchanged",
-        lambda key: (
-            key[:20] + key[21] + key[20] + key[22:]
-            if key[20] != key[21]
-            else key[:-1] + "x"
-        ),
-        "typo|checksum",
-    ),
-    _key(
-        "O for 0",
-        lambda key: key[:-2] + ("O" if key[-2] != "O" else "0") + key[-1],
-        "typo|checksum",
-    ),
     _key("underscores for hyphens", lambda key: key.replace("-", "_"), "key"),
-    _key(
-        "the prefix in capitals", lambda key: key.replace("sk-echo", "SK-ECHO"), "key"
-    ),
     _key(
         "a Cyrillic о in the prefix",
         lambda key: key.replace("echo", "echо"),
         "script|look",
     ),
-    _key("en dashes", lambda key: key.replace("-", "–"), "hyphen|dash"),
     _key(
         "Basic before it",
         lambda key: "Basic " + base64.b64encode(f"x:{key}".encode()).decode(),
         "key",
     ),
     _key("x-api-key before it", lambda key: f"x-api-key: {key}", "header|setting|name"),
-    _key(
-        "a whole curl option",
-        lambda key: f"-H 'Authorization: Bearer {key}'",
-        "header|text|around",
-    ),
-    _key("the key twice", lambda key: f"{key}{key}", "more than once|twice"),
     _key("a password", lambda _: "correct horse battery staple", "key"),
     _key("an e-mail address", lambda _: "alice@example.org", "key"),
     _key("the address as the key", lambda _: "https://echo.example/v1", "key|address"),

@@ -11,7 +11,6 @@ from tests.probe.misfortunes.gateway import (
     Call,
     has_key,
     is_chat,
-    is_models,
     rewriting,
     rewriting_body,
     rewriting_json,
@@ -74,78 +73,15 @@ _HEADERS = (
         _CHANGED,
     ),
     _row(
-        "Authorization becomes X-Authorization",
-        rewriting(
-            lambda call: call.with_field(
-                "X-Authorization", call["Authorization"]
-            ).with_field("Authorization")
-        ),
-        _KEY,
-        _CHANGED,
-    ),
-    _row(
-        "Authorization becomes X-Api-Key",
-        rewriting(
-            lambda call: call.with_field(
-                "X-Api-Key", call["Authorization"][7:]
-            ).with_field("Authorization")
-        ),
-        _KEY,
-    ),
-    _row(
         "a gateway sends its own key",
         when(has_key, _set("Authorization", "Bearer sk-gateway-1234567890")),
         _KEY,
     ),
-    _row(
-        "a gateway sends Basic instead",
-        when(has_key, _set("Authorization", "Basic YWxpY2U6aHVzaA==")),
-        _KEY,
-    ),
-    _row(
-        "a gateway appends a second Authorization",
-        when(
-            has_key,
-            rewriting(
-                lambda call: call.with_field(
-                    "Authorization", call["Authorization"], "Bearer gateway"
-                )
-            ),
-        ),
-        _KEY,
-    ),
-    _row(
-        "Authorization is doubled with a comma",
-        _key_as(lambda value: f"{value}, {value}"),
-        _KEY,
-    ),
-    _row(
-        "Bearer is removed from Authorization", _key_as(lambda value: value[7:]), _KEY
-    ),
-    _row("Bearer is doubled", _key_as(lambda value: f"Bearer {value}"), _KEY),
-    _row("the key is converted to lower case", _key_as(str.lower), _KEY),
-    _row("the key is cut at 32 characters", _key_as(lambda value: value[:32]), _KEY),
-    _row(
-        "the key is put in quotation marks",
-        _key_as(lambda value: f'Bearer "{value[7:]}"'),
-        _KEY,
-    ),
-    _row("the key is percent-encoded", _key_as(lambda value: quote(value)), _KEY),
     _row("Bearer is written in lower case", _key_as(lambda v: "bearer" + v[6:]), by=""),
     _row("Content-Type is removed", _set("Content-Type"), "Content-Type|compressed"),
     _row(
-        "Content-Type becomes text/plain",
-        _set("Content-Type", "text/plain"),
-        "Content-Type|compressed",
-    ),
-    _row(
         "Content-Type becomes a form's",
         _set("Content-Type", "application/x-www-form-urlencoded"),
-        "Content-Type|compressed",
-    ),
-    _row(
-        "Content-Type becomes octet-stream",
-        _set("Content-Type", "application/octet-stream"),
         "Content-Type|compressed",
     ),
     _row(
@@ -164,16 +100,6 @@ _HEADERS = (
         by="",
     ),
     _row("a gateway removes User-Agent", _set("User-Agent"), by=""),
-    _row("a gateway removes Accept", _set("Accept"), by=""),
-    _row(
-        "a gateway adds sixty fields",
-        rewriting(
-            lambda call: replace(
-                call, fields=(*call.fields, *((f"X-Trace-{n}", "1") for n in range(60)))
-            )
-        ),
-        by="",
-    ),
     _row(
         "a gateway adds a cookie of 20 KB",
         _set("Cookie", "a=" + "x" * 20_000),
@@ -207,11 +133,6 @@ _BODIES = (
         "cut|JSON|body|chang",
     ),
     _row(
-        "the body loses its last byte",
-        rewriting_body(lambda body: body[:-1]),
-        "cut|JSON|body|chang",
-    ),
-    _row(
         "the body is compressed without saying so",
         rewriting_body(gzip.compress),
         "compress|JSON|body|chang",
@@ -220,12 +141,6 @@ _BODIES = (
         "the body is recoded to Latin-1",
         rewriting_body(lambda body: body.decode().encode("latin-1", "replace")),
         "encoding|UTF-8|charset|chang",
-        blame="charset",
-    ),
-    _row(
-        "the body is recoded to UTF-16",
-        rewriting_body(lambda body: body.decode().encode("utf-16")),
-        "encoding|UTF-8|JSON|chang",
         blame="charset",
     ),
     _row(
@@ -239,11 +154,6 @@ _BODIES = (
         "field|chang|request",
     ),
     _row(
-        "the body is wrapped in a list",
-        rewriting_body(lambda body: b"[" + body + b"]"),
-        "object|JSON|chang",
-    ),
-    _row(
         "the body becomes a form",
         rewriting_body(lambda body: b"data=" + quote(body).encode()),
         "JSON|body|chang",
@@ -253,23 +163,7 @@ _BODIES = (
         rewriting_body(lambda body: body * 2),
         "JSON|body|chang",
     ),
-    _row("the body becomes XML", rewriting_body(lambda body: b"<json/>"), "JSON|body"),
     _row("a gateway adds `user`", _body_as(lambda c: c.update(user="gw")), "user"),
-    _row(
-        "a gateway adds `metadata`",
-        _body_as(lambda c: c.update(metadata={})),
-        "metadata",
-    ),
-    _row(
-        "a gateway adds `temperature`",
-        _body_as(lambda c: c.update(temperature=1)),
-        "temperature",
-    ),
-    _row(
-        "a gateway adds `stream_options`",
-        _body_as(lambda c: c.update(stream_options={})),
-        "stream_options",
-    ),
     _row(
         "a gateway turns streaming on",
         _body_as(lambda c: c.update(stream=True)),
@@ -281,20 +175,9 @@ _BODIES = (
         "model",
     ),
     _row(
-        "a gateway puts a prefix before the model",
-        _body_as(lambda c: c.update(model="openai/" + c["model"])),
-        "model",
-    ),
-    _row("a gateway removes the model", _body_as(lambda c: c.pop("model")), "model"),
-    _row(
         "a gateway adds a system message",
         _body_as(lambda c: c["messages"].insert(0, {"role": "system", "content": "x"})),
         "message",
-    ),
-    _row(
-        "a gateway changes the role",
-        _body_as(lambda c: c["messages"][0].update(role="human")),
-        "role",
     ),
     _row(
         "a gateway turns the text into parts",
@@ -306,16 +189,6 @@ _BODIES = (
         "content|text",
     ),
     _row(
-        "a gateway adds a name to the message",
-        _body_as(lambda c: c["messages"][0].update(name="x")),
-        "name|field",
-    ),
-    _row(
-        "a gateway sets max_tokens",
-        _body_as(lambda c: c.update(max_tokens=1)),
-        "max_tokens",
-    ),
-    _row(
         "a gateway appends to the text",
         _text(lambda text: f"{text}\n\nSent via GW"),
         "text was changed|appended|added|chang",
@@ -324,26 +197,14 @@ _BODIES = (
         "a filter masks numbers", _text(lambda text: re.sub(r"\d", "#", text)), "chang"
     ),
     _row(
-        "a filter masks words",
-        _text(lambda text: re.sub(r"\b[a-z]{4}\b", "****", text)),
-        "chang",
-    ),
-    _row("the text is trimmed", _text(str.strip), "whitespace|trim|space"),
-    _row(
         "the text loses its non-ASCII letters",
         _text(lambda text: text.encode("ascii", "ignore").decode()),
         "encoding|ASCII|removed|chang",
         blame="charset",
     ),
-    _row("the text is put in lower case", _text(str.lower), "case|chang"),
     _row(
         "JSON is written anew with escapes",
         rewriting_body(lambda body: json.dumps(json.loads(body)).encode()),
-        by="",
-    ),
-    _row(
-        "JSON is written anew with indents",
-        rewriting_body(lambda body: json.dumps(json.loads(body), indent=2).encode()),
         by="",
     ),
 )
@@ -363,16 +224,10 @@ _TARGETS = (
         "method|GET|POST",
     ),
     _row(
-        "GET becomes HEAD",
-        when(is_models, rewriting(lambda call: replace(call, method="HEAD"))),
-        "method|HEAD|empty|no body|not an API",
-    ),
-    _row(
         "/v1 is removed from paths",
         _targets(lambda one: one.replace("/v1", "", 1)),
         "path|address",
     ),
-    _row("/v1 is doubled", _targets(lambda one: "/v1" + one), "path|address"),
     _row(
         "a prefix is put before paths",
         _targets(lambda one: "/api" + one),
@@ -380,12 +235,6 @@ _TARGETS = (
     ),
     _row(
         "paths get a slash at their end", _targets(lambda one: one + "/"), "path|slash"
-    ),
-    _row("paths are converted to capitals", _targets(str.upper), "path|address"),
-    _row(
-        "slashes are doubled",
-        _targets(lambda one: one.replace("/", "//")),
-        "path|slash",
     ),
     _row(
         "only the path of completions is changed",
@@ -396,9 +245,6 @@ _TARGETS = (
         "a parameter is added to completions",
         when(is_chat, _targets(lambda one: one + "?trace=1")),
         "parameter",
-    ),
-    _row(
-        "a parameter is added to all", _targets(lambda one: one + "?k=1"), "parameter"
     ),
     _row(
         "paths are percent-encoded",
