@@ -32,11 +32,12 @@ def restore(database: Database, new_owners: dict[int, str]) -> None:
     statement = SET_DIGEST.replace("?", mark)
     with database.connected() as connection:
         connection.execute("BEGIN")
-        connection.execute("DELETE FROM cabinet_usage")
         for number, each in enumerate(new_owners):
             connection.execute(statement, (number.to_bytes(32), each))
         for each, key in new_owners.items():
             connection.execute(statement, (digest(key), each))
+        # Last: until their keys are changed, workers may be writing it.
+        connection.execute("DELETE FROM cabinet_usage")
         connection.execute("COMMIT")
 
 
