@@ -139,3 +139,15 @@ def test_a_stop_empties_the_queue_of_a_worker_that_hangs(tmp_path) -> None:
                 os.kill(server.pid, signal.SIGTERM)
                 assert_all_answered(asked)
         wait_until(lambda: has_ended(server.pid), "the server has ended")
+
+
+def test_a_worker_that_hangs_does_not_keep_the_service_from_ending(tmp_path) -> None:
+    quick = {"READBACK_STOP_TIMEOUT": "1", "READBACK_STOP_NOTICE": "0.5"}
+    with ephemeral_server(tmp_path, TWO_WORKERS | quick) as server:
+        with one_connection_per_worker(server):
+            hanging, _ = api_workers(server)
+        with suspended(hanging):
+            os.kill(server.pid, signal.SIGTERM)
+            # The master kills it ten seconds after the time-out.
+            wait_until(lambda: has_ended(server.pid), "the server has ended")
+        wait_until(lambda: has_ended(hanging.pid), "the worker was killed")

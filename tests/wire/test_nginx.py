@@ -1,0 +1,114 @@
+"""nginx in front of the API, with the configuration of docs/deploy.md."""
+
+import ssl
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from readback import keys
+from tests.support.authority import Authority
+from tests.support.commands import free_port
+from tests.support.database import Database
+from tests.support.pages import block
+from tests.support.programs import needed_program
+from tests.support.server import UNLIMITED, Server, ephemeral_server
+from tests.support.waiting import wait_until
+
+TEXT = "Привет, мир\n"
+BODY = {
+    "model": "vendor-cabinet-preview-echo",
+    "messages": [{"role": "user", "content": TEXT}],
+}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    settings = UNLIMITED | {"READBACK_TRUSTED_PROXY_COUNT": "1"}
+    with ephemeral_server(tmp_path_factory.mktemp("server"), settings) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def nginx(
+    server: Server, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[httpx.Client]:
+    """A client of nginx, which has the block of the page and one server with TLS."""
+    program = needed_program("nginx")
+    folder = tmp_path_factory.mktemp("nginx")
+    authority = Authority(folder / "authority")
+    certificate, port = authority.issue("127.0.0.1"), free_port()
+    api = httpx.URL(server.base_url)
+    shipped = block("upstream readback-api").replace(
+        "127.0.0.1:8000", api.netloc.decode()
+    )
+    site = shipped.replace(
+        "listen 443 ssl; server_name api.example.com;",
+        f"listen 127.0.0.1:{port} ssl; server_name _; ssl_certificate {certificate};"
+        f" ssl_certificate_key {certificate};",
+    )
+    lines = [line for line in site.splitlines() if "listen 443" not in line]
+    temporary = "".join(
+        f"{name}_temp_path {folder};"
+        for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    )
+    (folder / "nginx.conf").write_text(
+        f"daemon off; pid {folder}/pid; events {{}}\n"
+        f"http {{ access_log off; {temporary}\n" + "\n".join(lines) + "\n}\n"
+    )
+    command = [program, "-e", "stderr", "-p", str(folder), "-c", folder / "nginx.conf"]
+    process = subprocess.Popen(command)
+    try:
+        base = f"https://127.0.0.1:{port}"
+        trusted = ssl.create_default_context(cafile=authority.root)
+        with httpx.Client(base_url=base, verify=trusted) as client:
+            wait_until(lambda: answers(client), "nginx answers")
+            yield client
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def answers(client: httpx.Client) -> bool:
+    try:
+        return client.get("/v1/models").status_code == 401
+    except httpx.TransportError:
+        return False
+
+
+def test_the_text_comes_back_and_the_address_is_the_one_that_nginx_saw(
+    server: Server, nginx: httpx.Client
+):
+    data = Path(server.environment["READBACK_DATA_DIR"])
+    database = Database(f"sqlite:///{data / 'readback.sqlite3'}")
+    key = keys.mint()
+    database.add_keys(database.add_account("nginx@example.com"), [key])
+    headers = {"Authorization": f"Bearer {key}", "X-Forwarded-For": "203.0.113.9"}
+
+    for _ in range(3):
+        answer = nginx.post("/v1/chat/completions", json=BODY, headers=headers)
+        assert answer.json()["choices"][0]["message"]["content"] == TEXT
+
+    def stored() -> list[tuple[str]]:
+        return database.rows(
+            "SELECT client_address FROM cabinet_journalentry JOIN cabinet_key"
+            " ON cabinet_key.id = key_id WHERE last_four = ?",
+            key[-4:],
+        )
+
+    wait_until(stored, "the requests are in the journal")
+    # What a client claims is not believed.
+    assert all("203.0.113" not in address for (address,) in stored())
+
+
+def test_a_refusal_keeps_its_form_behind_nginx(nginx: httpx.Client):
+    answer = nginx.get("/v1/models")
+
+    assert (answer.status_code, answer.json()) == (
+        401,
+        {"error": {"code": "invalid_key"}},
+    )
+    assert answer.headers["WWW-Authenticate"] == "Bearer"
+    assert answer.headers["X-Error-Detail"]
