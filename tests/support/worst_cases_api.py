@@ -295,6 +295,14 @@ def _pipelined(size: int) -> bytes:
     return repeated(one, max(size, len(one)))
 
 
+def _seen_again(size: int) -> list[bytes]:
+    """Return two requests of one kind, so that a pattern for it is made."""
+    return [
+        request(b"{}", fields=numbered(form, size, b"\r\n") + b"\r\n")
+        for form in (b"X-%d: a", b"X-%d: b")
+    ]
+
+
 def _case(name: str, shape: Shape, limit: int, packet: int = 1 << 20) -> WorstCase:
     return WorstCase(name, send, in_packets(shape, packet), limit)
 
@@ -310,6 +318,8 @@ CASES = [
     ),
     *(_case(f"chunks: {name}", shape, CHUNKED_BYTES) for name, shape in CHUNKS.items()),
     *(_case(f"head: {name}", shape, HEAD_BYTES) for name, shape in HEADS.items()),
+    # Of a head with more than 40 lines, nothing is kept.
+    WorstCase("head: a kind that is seen again", send, _seen_again, 380),
     _case("packets: a head", HEADS["an unknown field"], HEAD_BYTES, 16),
     _case("packets: fields", HEADS["fields"], 4096, 8),
     _case(
