@@ -6,8 +6,10 @@ a new connection to a worker that has read nothing yet.
 """
 
 import asyncio
+import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import cast
 
 import pytest
@@ -103,6 +105,60 @@ def test_every_request_is_answered_as_on_a_new_connection(
     assert _on_new_connections(worker, [*raw, *raw]) == (alone + alone, rows + rows)
     assert _on_one_connection(worker, [stream]) == (alone, rows)
     assert _on_one_connection(worker, split) == (alone, rows)
+
+
+# Texts as they are written in a body, valid or not: a beginning, how often it is
+# repeated up to each limit, and an end.
+LETTERS = st.text('ab\n"\\\0\ufeffя😀/', max_size=9)
+WRITTEN = LETTERS.map(json.dumps) | LETTERS.map(partial(json.dumps, ensure_ascii=False))
+TEXTS = st.one_of(
+    st.tuples(WRITTEN.map(str.encode), st.just(1), st.just(b"")),
+    st.tuples(
+        st.sampled_from([b"a", "я".encode(), "😀".encode(), b"\\n", b"\\u044f"]),
+        st.sampled_from([64, 128, 256, 2048, 4096, 5400, 8192]),
+        st.sampled_from([b"", b"b", b"\\n", b"\xff", b"\\ud800", b'"', b"\0", b"\\"]),
+        # A longer body would end the connection.
+    ).filter(lambda text: len(text[0]) * text[1] < 32_600),
+    st.tuples(
+        st.sampled_from([b"null", b'" ', b' ""', b'"a" ', b'"a","content":"b"', b'"']),
+        st.just(1),
+        st.just(b""),
+    ),
+)
+FRAME = compact(draft("TEXT")).split(b'"TEXT"')
+
+
+@settings(max_examples=100)
+@given(texts=st.lists(TEXTS, min_size=1, max_size=8))
+def test_a_text_is_answered_as_if_nothing_was_known(
+    worker: Worker, texts: list[tuple[bytes, int, bytes]]
+) -> None:
+    """A rule for texts that only one of the two ways to an answer keeps fails here."""
+    raw = [_chat(worker, _quoted(*text)) for text in texts]
+    usual = [_chat(worker, b'"usual"')] * 4
+    alone, rows = b"", Counter[Row]()
+    for each in [*usual, *raw]:
+        worker.forget()
+        alone += answers_of(worker, [each])
+        rows += rows_of(worker)
+    assert _on_one_connection(worker, [*usual, *raw]) == (alone, rows)
+    assert _on_new_connections(worker, [*usual, *raw]) == (alone, rows)
+    assert worker.registry.heads.accepted.find(raw[0]), "its kind is known now"
+
+
+def _quoted(unit: bytes, times: int, end: bytes) -> bytes:
+    return unit if times == 1 else b'"%b%b"' % (unit * times, end)
+
+
+def _chat(worker: Worker, text: bytes) -> bytes:
+    body = text.join(FRAME)
+    lines = [
+        ("Host", "x"),
+        ("Content-Type", "application/json"),
+        ("Authorization", f"Bearer {worker.key}"),
+        ("Content-Length", str(len(body))),
+    ]
+    return request("POST", CHAT, lines, body)
 
 
 def _with_key(worker: Worker, number: int, wrong: bool, raw: bytes) -> bytes:
