@@ -511,24 +511,6 @@ def test_a_wrong_secret_is_named_in_the_log_and_not_shown(provider, caplog):
 # Logging in again
 
 
-@ON_SQLITE
-def test_somebody_without_a_password_logs_in_again(provider):
-    provider.add("alice", ALICE)
-    visitor = Visitor()
-    enter(visitor, provider, "alice")
-    age_session(visitor, 3600)
-    asked = visitor.send("/keys/", {"label": "of alice"})
-    assert asked["Location"] == "/accounts/reauthenticate/login/?next=%2Fkeys%2F"
-    again = visitor.send(asked["Location"], {"next": "/keys/"})
-    assert not visitor.is_logged_in and "/accounts/login/" in again["Location"]
-
-    done = enter(visitor, provider, "alice", next="/keys/")
-
-    assert done["Location"] == "/keys/"
-    visitor.send("/keys/", {"label": "of alice"})
-    assert User.objects.get().keys.get().label == "of alice"
-
-
 # Only single sign-on
 
 

@@ -143,14 +143,6 @@ def test_explanations_in_the_body_are_off_until_the_owner_turns_them_on(alice, k
     assert not Key.objects.get().explains_refusals
 
 
-def test_a_code_of_an_older_release_is_shown_with_its_detail(alice, key):
-    refused(key, "forgotten_code", 400, "An old detail.")
-
-    words = words_of(logged_in(alice).get(f"/keys/{key.pk}/"))
-
-    assert "forgotten_code An old detail." in words
-
-
 def test_equal_requests_in_one_row_are_counted(alice, key):
     entry(key, requests=41)
     entry(key)

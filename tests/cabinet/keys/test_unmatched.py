@@ -134,11 +134,3 @@ def test_turned_off_nothing_is_shown_and_no_table_is_read(alice, key):
 def test_a_code_of_a_newer_version_is_left_out(alice, key):
     sent(code="of_the_future")
     assert "of_the_future" not in waiting(logged_in(alice), key)
-
-
-@ON_BOTH
-def test_without_a_network_key_nothing_is_written_or_shown(alice, key):
-    with connection.cursor() as cursor:
-        cursor.execute("DELETE FROM cabinet_networkkey")
-    sent()
-    assert "invalid_key" not in waiting(logged_in(alice), key)

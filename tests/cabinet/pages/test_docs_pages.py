@@ -35,15 +35,6 @@ def test_the_row_of_a_setting_can_be_linked_to():
     assert page.count('<tr id="readback_key_rate">') == 1
 
 
-def test_a_long_page_begins_with_its_contents():
-    page = text_of(Visitor().get("/docs/contract"))
-
-    [contents] = re.findall(r'<nav class="contents".*?</nav>', page, re.S)
-    for anchor in re.findall(r'href="#([^"]+)"', contents):
-        assert f'id="{anchor}"' in page
-    assert "#limits" in contents
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_every_page_opens_and_its_links_to_the_docs_work(name):
     page = Visitor().get(f"/docs/{name}")

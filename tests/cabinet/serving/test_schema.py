@@ -33,18 +33,6 @@ def test_every_model_change_has_a_migration():
     call_command("makemigrations", check=True, dry_run=True, verbosity=0)
 
 
-@pytest.mark.parametrize("accepted", [True, False])
-def test_the_newest_entries_of_a_key_are_read_from_an_index(accepted):
-    plan = _plan(
-        "SELECT * FROM cabinet_journalentry WHERE key_id = 1 AND accepted = %s"
-        " ORDER BY id DESC LIMIT 100",
-        accepted,
-    )
-
-    assert "cabinet_journal_last" in plan
-    assert "Sort" not in plan and "TEMP B-TREE" not in plan
-
-
 def test_migrating_twice_and_in_parallel_is_harmless():
     assert schema.migrate() == []
     assert in_parallel(schema.migrate, 4) == [[]] * 4
@@ -80,13 +68,3 @@ def test_a_migration_of_a_newer_version_is_unknown_and_that_of_others_is_not():
         recorder.record_unapplied("cabinet", "9999_newer")
         recorder.record_unapplied("an_app_of_others", "0001_initial")
     assert schema.unknown() == []
-
-
-def _plan(query: str, *parameters: object) -> str:
-    explain = "EXPLAIN QUERY PLAN" if connection.vendor == "sqlite" else "EXPLAIN"
-    with connection.cursor() as cursor:
-        if connection.vendor == "postgresql":
-            # PostgreSQL would prefer a sequential scan of an empty table.
-            cursor.execute("SET enable_seqscan = off")
-        cursor.execute(f"{explain} {query}", parameters)
-        return str(cursor.fetchall())
