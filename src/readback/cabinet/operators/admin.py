@@ -302,7 +302,7 @@ def _count_requests(key: Key, condition: Q) -> str:
 
 @admin.register(LogEntry, site=operator_site)
 class AuditAdmin(ReadOnlyAdmin):
-    list_display = ("action_time", "user", "kind", "object_repr", "change")
+    list_display = ("action_time", "user", "kind", "named", "change")
     list_display_links = None  # a row says everything
     list_filter = (filters.DONE, filters.OBJECT)
     list_select_related = ("user", "content_type")
@@ -313,6 +313,14 @@ class AuditAdmin(ReadOnlyAdmin):
     @admin.display(description=_("table"))
     def kind(self, entry: LogEntry) -> str:
         return gettext(audit.type_of(entry))
+
+    @admin.display(description=_("object"))
+    def named(self, entry: LogEntry) -> str:
+        """Return the name of the object, with a link to its page."""
+        url = entry.get_admin_url()
+        if not url:
+            return str(entry.object_repr)
+        return format_html('<a href="{}">{}</a>', url, entry.object_repr)
 
     @admin.display(description=_("change"))
     def change(self, entry: LogEntry) -> str:
