@@ -1,5 +1,6 @@
 """Names, TCP and this machine: what happens before a byte of HTTP."""
 
+import gc
 import os
 import resource
 import socket
@@ -302,6 +303,7 @@ _KEPT: list[object] = []
 @contextmanager
 def _few_files(resources: Resources) -> Iterator[ProbeInput]:
     """This program has opened as many files as it may."""
+    gc.collect()  # Or a socket of an earlier run may be closed later.
     used = len(os.listdir("/proc/self/fd"))
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (used, before[1]))

@@ -40,7 +40,7 @@ def test_the_file_contains_the_probe_its_packages_and_nothing_else(
     assert own == {"__init__.py", "contract.py", "keys.py", "probe"}
     endings = {name.rpartition(".")[2] for name in names if "licences" not in name}
     # What `--run` gives to Node is source, too. The rest is for reports.
-    assert endings == {"py", "pem", "mjs", "txt", "css"}
+    assert endings == {"py", "pem", "mjs", "txt"}
     assert not [name for name in names if "/tests/" in name]
 
 
