@@ -32,11 +32,6 @@ _SETTINGS = (
         behind_forward_proxy(no_proxy="http://127.0.0.1"),
     ),
     Scenario(
-        "the proxy's password contains an `@`",
-        "proxies.ambiguous",
-        behind_forward_proxy(login="alice:hu@sh"),
-    ),
-    Scenario(
         "the proxy's password contains a `#`",
         "proxies.malformed",
         with_proxy("http://alice:12#34@127.0.0.1:3128"),

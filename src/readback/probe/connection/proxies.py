@@ -33,8 +33,6 @@ _QUOTES = "\"'`\u2018\u2019\u201c\u201d\u00ab\u00bb"
 _HOST = re.compile(r"[\w.-]{1,253}|[0-9a-f:.]{2,45}", re.IGNORECASE)
 # A user name or password with one of these characters ends the host part of the URL.
 _CUT_LOGIN = re.compile(r"[^@/?#\\]*[/?#\\].*@")
-# Programs may read a user name or password with one of these differently.
-_AMBIGUOUS = re.compile(r"@|%(?![0-9a-f]{2})", re.IGNORECASE)
 _PAC = re.compile(r"\.pac\b|/wpad\.dat\b", re.IGNORECASE)
 _SEPARATORS = re.compile(r"[\s,;|]+")
 # It takes some milliseconds, and far longer on a machine that is busy.
@@ -72,8 +70,6 @@ def check(base_url: BaseUrl) -> tuple[list[Diagnosis], Route]:
         return [diagnose("proxies.none", why=why), *warnings], Route(base_url)
     proxy = read_setting(value, variable, base_url.host)
     facts = {"variable": variable, "proxy": str(proxy)}
-    if _AMBIGUOUS.search(value.rpartition("://")[2].rpartition("@")[0]):
-        warnings.append(diagnose("proxies.ambiguous", variable=variable))
     entries = filter(None, _SEPARATORS.split(configured.get("no", "")))
     if entry := next((one for one in entries if _seems_to_mean(one, base_url)), ""):
         names = {"entry": sanitize(entry), "host": base_url.host}

@@ -258,7 +258,7 @@ def _redirect(response: ProbeResponse, location: str) -> ProbeError:
         is_moved = _place(old) != _place(new)
     except ValueError:
         invalid = say("an_invalid_address")
-        return ProbeError("http.redirect", location=invalid, kind="", use=final)
+        return ProbeError("http.redirect", location=invalid, use=final)
     shown = shown_url(target)
     status, title = response.status, say("a_redirect")
     facts: dict[str, Fact] = {"location": shown, "status": status, "title": title}
@@ -297,7 +297,7 @@ def _redirect(response: ProbeResponse, location: str) -> ProbeError:
     use = final
     if base != shown:
         use = say("use_base", base=base)
-    return ProbeError("http.redirect", location=shown, kind="", use=use)
+    return ProbeError("http.redirect", location=shown, use=use)
 
 
 def _place(url: SplitResult) -> tuple[str, str | None, int | None]:
