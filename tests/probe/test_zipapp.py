@@ -169,7 +169,7 @@ def send(visitor: httpx.Client, path: str, fields: dict[str, str]) -> httpx.Resp
 
 
 def shown(page: str, id: str) -> str:
-    found = re.search(rf'<code id="{id}">([^<]+)</code>', page)
+    found = re.search(rf'<code id="{id}"[^<>]*>([^<]+)</code>', page)
     assert found
     return unescape(found[1])
 
