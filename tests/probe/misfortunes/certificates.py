@@ -77,7 +77,6 @@ _CERTIFICATES = (
         "minute|hour|today|soon|less",
         never=(r"\b0 days",),
     ),
-    _row("the certificate expires in two days", _serving(until=2 * DAY), "expires"),
     _row(
         "the certificate is valid from tomorrow, and clocks agree",
         _serving(since=DAY, until=9 * DAY),
@@ -117,13 +116,6 @@ _CERTIFICATES = (
         host="127.0.0.1",
     ),
     _row(
-        "the certificate is self-signed",
-        _serving(self_signed=True),
-        "self-signed",
-        by="operator you",
-        trusted=False,
-    ),
-    _row(
         "the certificate is self-signed and expired",
         _serving(self_signed=True, since=-9 * DAY, until=-DAY),
         "self-signed|expired",
@@ -138,24 +130,11 @@ _CERTIFICATES = (
         trusted=False,
     ),
     _row(
-        "a private authority, and its intermediate is missing",
-        lambda resources: _middle(resources).serves(chain=[]),
-        "intermediate",
-        "Acme Issuing CA",
-        by="operator",
-    ),
-    _row(
         "a private authority, missing intermediate, no store",
         lambda resources: _middle(resources).serves(chain=[]),
         "Acme Issuing CA",
         by="operator you",
         trusted=False,
-    ),
-    _row(
-        "the intermediate has expired",
-        lambda resources: _middle(resources, since=-9 * DAY, until=-DAY).serves(),
-        "Acme Issuing CA",
-        "expired|not valid",
     ),
     _row(
         "the certificate is for clients only",
@@ -210,26 +189,9 @@ _CERTIFICATES = (
 )
 _HANDSHAKES = (
     _row(
-        "the server requires a client certificate",
-        _changed(setups_tls.require_client_certificate),
-        "client certificate",
-        by="you operator",
-    ),
-    _row(
         "the server requires one in TLS 1.2",
         _changed(setups_tls.require_it_in_tls_1_2),
         "client certificate",
-        by="you operator",
-    ),
-    _row(
-        "the server speaks only TLS 1.1",
-        _changed(setups_tls.only_tls_1_1, new_key=setups_tls.rsa_key),
-        "old|TLS 1",
-    ),
-    _row(
-        "the server does not know the name",
-        _changed(setups_tls.know_no_name),
-        "name",
         by="you operator",
     ),
 )
@@ -286,18 +248,6 @@ _SOCKETS = tuple(
             "you operator network",
         ),
         (
-            "alert 112, unrecognized name",
-            tls_servers.send_alert(112),
-            ("name",),
-            "you operator",
-        ),
-        (
-            "alert 116, certificate required",
-            tls_servers.send_alert(116),
-            ("certificate",),
-            "you operator",
-        ),
-        (
             "alert 120, no application protocol",
             tls_servers.send_alert(120),
             ("HTTP",),
@@ -326,7 +276,6 @@ def _pem(resources: Resources) -> bytes:
 
 
 _STORES = (
-    _store("SSL_CERT_FILE names no file", None, "SSL_CERT_FILE", "not exist"),
     _store(
         "SSL_CERT_DIR names no folder",
         None,

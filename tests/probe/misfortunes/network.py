@@ -110,13 +110,6 @@ _NAMES = (
         never=("letter by letter",),
     ),
     _named(
-        "the DNS server answers REFUSED",
-        _resolving(failing(5)),
-        "DNS|lookup",
-        by="you network",
-        never=("letter by letter",),
-    ),
-    _named(
         "the DNS server does not answer",
         _resolving(lambda question: None),
         "DNS",
@@ -191,25 +184,6 @@ _NAMES = (
         by="you network",
     ),
     _named(
-        "the name leads to a private network",
-        _resolving(names({HOST: ["10.9.8.7"]})),
-        "private|route|reach|VPN",
-        by="you network",
-    ),
-    _named(
-        "a VPN's made-up address",
-        _resolving(names({HOST: ["198.18.0.5"]})),
-        "VPN|made up|fake",
-        by="you network",
-    ),
-    _named(
-        "one of two addresses is dead",
-        _resolving(names({HOST: [HERE, DEAD]})),
-        r"45\.45\.45\.8",
-        "some",
-        by="operator",
-    ),
-    _named(
         "one of three addresses is dead",
         _resolving(names({HOST: [HERE, DEAD, DEAD_TOO]})),
         r"45\.45\.45\.[89]",
@@ -244,13 +218,6 @@ _NAMES = (
         by="you",
     ),
     _named(
-        "localhost is misspelt as locahost",
-        _resolving(names({})),
-        "localhost",
-        host="locahost",
-        by="you",
-    ),
-    _named(
         "host.docker.internal outside Docker",
         _resolving(names({})),
         "Docker|container",
@@ -258,31 +225,10 @@ _NAMES = (
         by="you network",
     ),
     _named(
-        "the name of a Compose service",
-        _resolving(names({})),
-        "container|network",
-        host="readback-api",
-        by="you network",
-    ),
-    _named(
         "the name of a Kubernetes service",
         _resolving(names({})),
         "cluster|network",
         host="readback.prod.svc.cluster.local",
-        by="you network",
-    ),
-    _named(
-        "a name of the local network",
-        _resolving(names({})),
-        "local|mDNS|network",
-        host="nas.local",
-        by="you network",
-    ),
-    _named(
-        "a name of the company's network",
-        _resolving(names({})),
-        "VPN|private|network",
-        host="readback.corp.internal",
         by="you network",
     ),
 )
@@ -309,10 +255,6 @@ def _few_files(resources: Resources) -> Iterator[ProbeInput]:
     resource.setrlimit(resource.RLIMIT_NOFILE, (used, before[1]))
     yield ProbeInput(resources.readback.base_url, resources.readback.api_key)
     resource.setrlimit(resource.RLIMIT_NOFILE, before)
-
-
-def _unreachable(kind: str):
-    return lambda network: network.ip(f"route add {kind} 10.9.8.0/24")
 
 
 def _resetting_at_once(client: socket.socket) -> None:
@@ -344,21 +286,9 @@ def _row(name, arrange, *says, by="you network operator", **more):
 
 _TCP = (
     _row(
-        "nothing listens on the port",
-        elsewhere("http://127.0.0.1:1/v1"),
-        "listening|refused",
-        by="you operator",
-    ),
-    _row(
         "the port is that of SSH",
         on_socket(_greeting(b"SSH-2.0-OpenSSH_9.2\r\n")),
         "SSH|not speak HTTP|port",
-        by="you",
-    ),
-    _row(
-        "the port is that of SMTP",
-        on_socket(_greeting(b"220 mx ESMTP\r\n")),
-        "not speak HTTP|port|mail",
         by="you",
     ),
     _row(
@@ -376,12 +306,6 @@ _TCP = (
     _row(
         "the port is that of MySQL",
         on_socket(_greeting(b"J\0\0\0\n8.0.36\0")),
-        "not speak HTTP|port",
-        by="you",
-    ),
-    _row(
-        "the port is that of memcached",
-        on_socket(_answering(b"ERROR\r\n")),
         "not speak HTTP|port",
         by="you",
     ),
@@ -420,30 +344,6 @@ _TCP = (
             timeout=2.0,
         ),
         "reach|response|down|private",
-        by="network you",
-    ),
-    _row(
-        "no route to the network",
-        in_own_network(lambda network: None, "203.0.113.7", timeout=2.0),
-        "route|online|reach",
-        by="you network",
-    ),
-    _row(
-        "a router says host unreachable",
-        in_own_network(_unreachable("unreachable"), "10.9.8.7", timeout=2.0),
-        "reach|reject|route",
-        by="network you",
-    ),
-    _row(
-        "a router says prohibited",
-        in_own_network(_unreachable("prohibit"), "10.9.8.7", timeout=2.0),
-        "reject|prohibit|reach|forbid|firewall",
-        by="network you",
-    ),
-    _row(
-        "a route throws packets away",
-        in_own_network(_unreachable("blackhole"), "10.9.8.7", timeout=2.0),
-        "reach|route|invalid",
         by="network you",
     ),
     _row(

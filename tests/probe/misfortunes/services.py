@@ -159,39 +159,6 @@ _APIS = (
         key="abc-def-0123456789",
     ),
     _row(
-        "LiteLLM: the budget is used up",
-        when(
-            has_key,
-            as_json(
-                400,
-                {
-                    "error": {
-                        "message": "Budget has been exceeded! "
-                        "Current cost: 10.1, Max budget: 10.0",
-                        "type": "budget_exceeded",
-                        "code": "400",
-                    }
-                },
-            ),
-            as_json(401, {"error": {"message": "No api key"}}),
-        ),
-        "Budget has been exceeded",
-    ),
-    _row(
-        "Anthropic's own API",
-        as_json(
-            401,
-            {
-                "type": "error",
-                "error": {
-                    "type": "authentication_error",
-                    "message": "x-api-key header is required",
-                },
-            },
-        ),
-        "Anthropic",
-    ),
-    _row(
         "Anthropic: not found",
         as_json(
             404,
@@ -250,26 +217,6 @@ _APIS = (
         by="you operator",
     ),
     _row(
-        "the model does not exist",
-        when(
-            is_chat,
-            as_json(
-                404,
-                {
-                    "error": {
-                        "message": "The model `m-2` does not exist",
-                        "code": "model_not_found",
-                        "type": "invalid_request_error",
-                    }
-                },
-            ),
-            _MODELS,
-        ),
-        "m-2",
-        chat="m-2",
-        never=("no chat completions", "path"),
-    ),
-    _row(
         "the model does not exist, as Ollama says it",
         when(
             is_chat,
@@ -316,24 +263,6 @@ _APIS = (
         ),
         "not supported",
         by="you network operator",
-    ),
-    _row(
-        "OpenAI: the quota is used up",
-        when(
-            has_key,
-            as_json(
-                429,
-                {
-                    "error": {
-                        "message": "You exceeded your current quota",
-                        "type": "insufficient_quota",
-                        "code": "insufficient_quota",
-                    }
-                },
-            ),
-            as_json(401, {"error": {"message": "no key", "code": "x"}}),
-        ),
-        "quota",
     ),
     _row(
         "FastAPI that is no model server",

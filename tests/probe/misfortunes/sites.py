@@ -5,9 +5,7 @@ from dataclasses import replace
 from tests.probe.misfortunes.arranging import kind_of, through
 from tests.probe.misfortunes.gateway import (
     answering,
-    as_json,
     page,
-    when,
 )
 from tests.probe.misfortunes.judging import Misfortune
 
@@ -49,12 +47,6 @@ _SITES = (
         by="you operator",
     ),
     _row(
-        "the default page of Apache",
-        page(200, "Apache2 Debian Default Page: It works"),
-        "Apache2|It works",
-        by="you operator",
-    ),
-    _row(
         "a single-page application answers everything",
         answering(
             200,
@@ -87,16 +79,6 @@ _SITES = (
         _login("/login?next=%2Fv1%2Fmodels"),
         "log ?in|redirect",
         by="you operator network",
-    ),
-    _row(
-        "Open WebUI instead of its API",
-        when(
-            lambda call: call.target.startswith("/api/"),
-            as_json(401, {"detail": "Not authenticated"}),
-            page(200, "Open WebUI"),
-        ),
-        "Open WebUI",
-        by="you",
     ),
     _row(
         "a parked domain",
@@ -201,13 +183,6 @@ _WALLS = (
         )(call),
         "redirect|loop",
         by="operator network you",
-    ),
-    _row(
-        "a redirect to itself",
-        lambda call: answering(301, Location=call.target)(call),
-        "loop|itself|same address",
-        by="operator network",
-        never=("Use the final address",),
     ),
     _row(
         "a redirect to another port",

@@ -10,7 +10,6 @@ from tests.probe.misfortunes.gateway import (
     Reply,
     Reset,
     after,
-    answering,
     as_json,
     editing,
     every,
@@ -46,7 +45,6 @@ def _stall(reply: Reply) -> Reply:
 
 
 _SLOW = (
-    _row("every answer takes half a second", after(0.5)),
     _row("every answer takes a second", after(1.0)),
     _row("every answer takes three seconds", after(3.0)),
     _row("every answer takes nine seconds", after(9.0), timeout=10.0),
@@ -98,9 +96,6 @@ _SLOW = (
         "a gateway gives up after a second",
         when(is_chat, after(1.0, page(504, "504 Gateway Time-out"))),
         "504",
-    ),
-    _row(
-        "a gateway sends 408", answering(408, b"", Connection="close"), "408|time|slow"
     ),
     _row(
         "a gateway sends 408 for completions",
