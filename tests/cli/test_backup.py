@@ -198,6 +198,16 @@ def test_an_archive_that_does_not_exist_leaves_no_directory(program):
     assert not Path(program.settings["READBACK_DATA_DIR"]).exists()
 
 
+def test_a_data_directory_that_cannot_be_made_is_one_sentence(installed, tmp_path):
+    installed.output("backup", "saved")
+    settings = {
+        **installed.settings,
+        "READBACK_DATA_DIR": str(tmp_path / "saved" / "x"),
+    }
+    found = refusal(Program(tmp_path, settings).run("restore", "saved", "--yes"))
+    assert "must be a directory" in found
+
+
 def test_a_backup_without_the_secret_key_is_refused(installed, tmp_path):
     Path(installed.settings["READBACK_DATA_DIR"], "secret-key").unlink()
     assert "secret key cannot be read" in refusal(installed.run("backup", "saved"))

@@ -79,9 +79,7 @@ def restore(file: str, yes: bool) -> None:
     if file != _STANDARD_STREAM and not os.path.exists(file):
         raise Failure(f"{file} does not exist.")
     place = config.sqlite_path and config.sqlite_path.absolute()
-    if place:
-        private_files.make_directory(place.parent)
-    with _folder(place) as folder, commands.report_database_errors():
+    with _folder(place, make_parent=True) as folder, commands.report_database_errors():
         with click.open_file(file, "rb") as source:
             manifest = archive.read(source, folder)
         try:
@@ -105,14 +103,18 @@ def _private(path: str, flags: int) -> int:
 
 
 @contextmanager
-def _folder(place: Path | None) -> Iterator[Path]:
+def _folder(place: Path | None, *, make_parent: bool = False) -> Iterator[Path]:
     """Make a private folder, on the disk of a file if something belongs there later.
 
     It is removed at the end, on SIGTERM, too. An error of the system is one sentence.
     """
+    from readback.cabinet.serving import private_files
+
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     prefix = f"{place.name}.partial-" if place else "readback-"
     try:
+        if place and make_parent:
+            private_files.make_directory(place.parent)
         with TemporaryDirectory(prefix=prefix, dir=place and place.parent) as folder:
             yield Path(folder)
     except BrokenPipeError:
