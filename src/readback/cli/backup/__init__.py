@@ -87,7 +87,7 @@ def restore(file: str, yes: bool) -> None:
         except ValueError as error:
             raise Failure(f"The secret key of the archive {error}.") from None
         _check(config, manifest, folder / archive.DATABASE, key)
-        database.require_unused(config)
+        database.require_free(config)
         console.confirm("Replace the database and the secret key?", yes=yes)
         database.replace(config, folder / archive.DATABASE)
         if not config.secret_key:

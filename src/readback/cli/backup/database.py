@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from django.apps import apps
+from django.db import connection
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from readback.cabinet.serving import private_files, schema
@@ -23,7 +24,7 @@ from readback.config import Config
 
 _SESSIONS = ("django_session", "usersessions_usersession")
 _TABLES = """
-SELECT format('%%I.%%I', schemaname, tablename) FROM pg_tables
+SELECT tablename FROM pg_tables
 WHERE schemaname = current_schema() AND tablename ~ %s ORDER BY 1
 """
 _RUNNING = """
@@ -61,12 +62,17 @@ def check_copy(copied: Path) -> None:
         raise sqlite3.DatabaseError(f"it is damaged: {found}")
 
 
-def require_unused(config: Config) -> None:
-    """End the command if the service, or anybody else, has the database open."""
+def require_free(config: Config) -> None:
+    """End the command if others have the database open, or it has other tables."""
     path = config.sqlite_path
     is_used = _is_open(path) if path else rows(_RUNNING)[0][0] > 0
     if is_used:
         raise Failure("Readback uses this database: stop it first.")
+    if path is None and (newer := sorted(set(_tables()) - _own_tables())):
+        raise Failure(
+            f"The database has tables of another version ({', '.join(newer)}), which "
+            "would be left: restore into an empty database."
+        )
 
 
 def _is_open(path: Path) -> bool:
@@ -95,18 +101,21 @@ def replace(config: Config, copied: Path) -> None:
         copied.chmod(0o600)
         # A service that starts now waits, and one that has started is noticed.
         with schema.locked():
-            require_unused(config)
+            require_free(config)
             for suffix in ("-wal", "-shm"):
                 path.with_name(path.name + suffix).unlink(missing_ok=True)
             os.replace(copied, path)
             private_files.sync_directory(path.absolute().parent)
         return
-    script = copied.with_suffix(".sql")
-    _run(config, "pg_restore", "--no-owner", f"--file={script}", str(copied))
-    options = ["--quiet", "--no-psqlrc", "--single-transaction"]
-    if old := _tables():
-        options += [f"--command=DROP TABLE {', '.join(old)} CASCADE"]
-    _run(config, "psql", "--set=ON_ERROR_STOP=1", *options, f"--file={script}")
+    # Not with psql, which would also run the programs that a hostile dump names.
+    options = ("--no-owner", "--clean", "--if-exists", "--single-transaction")
+    _run(config, "pg_restore", *options, str(copied))
+
+
+def _own_tables() -> set[str]:
+    """Return the tables of this version."""
+    names = connection.introspection.django_table_names()
+    return {*names, "django_migrations"}
 
 
 def _tables() -> list[str]:
@@ -120,12 +129,12 @@ def _run(config: Config, program: str, *options: str) -> None:
     # Every user of this machine can read the arguments of a process.
     password = str(given.pop("password", "") or "")
     environment = {**os.environ, **({"PGPASSWORD": password} if password else {})}
-    command = [program, *options]
-    if program != "pg_restore":  # which writes a script
-        command.append(f"--dbname={make_conninfo(**given)}")
     try:
         done = subprocess.run(
-            command, env=environment, stdin=subprocess.DEVNULL, capture_output=True
+            [program, *options, f"--dbname={make_conninfo(**given)}"],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
         )
     except FileNotFoundError:
         raise Failure(
