@@ -1,7 +1,10 @@
 """Rate limits per client address and per account, shared by all workers."""
 
+import re
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
+import httpx
 import pytest
 from allauth.account.models import EmailAddress
 from django.conf import settings
@@ -12,6 +15,8 @@ from readback.cabinet.models import CacheEntry
 from readback.cabinet.serving import visitors
 from tests.cabinet.outgoing import wait_until_sent
 from tests.cabinet.visitor import Visitor, words_of
+from tests.support.cabinet_server import cabinet_server
+from tests.support.mailbox import mailbox
 
 DATABASES = ["sqlite"]
 
@@ -190,3 +195,33 @@ def test_a_forged_forwarded_address_does_not_reset_the_count(alice):
         seen.append(response.status_code)
 
     assert seen == [200] * 10 + [429]
+
+
+def test_several_workers_count_together(tmp_path):
+    with (
+        mailbox() as mails,
+        cabinet_server(
+            tmp_path,
+            {"READBACK_CABINET_WORKERS": "3", "READBACK_SMTP_URL": mails.url},
+        ) as server,
+        ThreadPoolExecutor(5) as pool,
+    ):
+        attempts = [pool.submit(_wrong_login, server.url, n) for n in range(30)]
+        seen = [one.result() for one in attempts]
+
+    # Ten are allowed. allauth counts without a lock, so of five at once, four more may
+    # pass. Three workers with separate counts would let all of them pass.
+    assert set(seen) == {200, 429}
+    assert seen.count(200) <= 14, seen
+
+
+def _wrong_login(url: str, number: int) -> int:
+    with httpx.Client(base_url=url, timeout=60, verify=False) as browser:
+        page = browser.get("/accounts/login/").text
+        found = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page)
+        form = {
+            "login": f"nobody{number}@example.org",
+            "password": WRONG,
+            "csrfmiddlewaretoken": found[1],
+        }
+        return browser.post("/accounts/login/", data=form).status_code

@@ -96,6 +96,21 @@ def test_an_answer_works_once_and_only_in_its_browser(passkey):
     assert not visitor.is_logged_in
 
 
+def test_a_passkey_of_another_account_or_site_is_no_second_factor(passkey):
+    account_services.account_create(BOB, PASSWORD, confirmed=True)
+    bob, foreign = Visitor(), Passkey(b"the key of bob")
+    bob.log_in(BOB)
+    add_passkey(bob, foreign)
+    visitor = challenged()
+    page = answer(visitor, CHALLENGE, foreign.get(ask(visitor, CHALLENGE)))
+    assert "not correct" in words_of(page)
+
+    passkey.origin = "https://readback.example"
+    answer(visitor, CHALLENGE, passkey.get(ask(visitor, CHALLENGE)))
+
+    assert not visitor.is_logged_in
+
+
 def test_a_deactivated_account_cannot_log_in_with_its_passkey(alice, passkey):
     account_services.account_deactivate(alice)
 

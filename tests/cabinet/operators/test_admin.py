@@ -4,7 +4,6 @@ from datetime import timedelta
 
 import pytest
 from django.contrib.admin.models import LogEntry
-from django.contrib.auth.models import Permission
 from django.db import OperationalError, connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
@@ -72,6 +71,26 @@ def test_the_login_form_of_the_admin_accepts_no_password(operator):
 
     assert response.headers["Location"].startswith("/accounts/login/")
     assert not mallory.is_logged_in
+
+
+def test_an_ordinary_account_has_no_access(alice, key):
+    visitor = Visitor()
+    visitor.log_in(ALICE)
+
+    for path in ("/admin/login/", "/admin/cabinet/user/", "/admin/cabinet/key/"):
+        response = visitor.get(path)
+        if response.status_code == 302:
+            response = visitor.get(response.headers["Location"])
+        assert response.status_code == 403
+        assert "cannot open this page" in words_of(response)
+    assert act_refused(visitor, key)
+
+
+def act_refused(visitor: Visitor, key: Key) -> bool:
+    fields = {"action": "revoke", "_selected_action": str(key.pk), "confirmed": "yes"}
+    visitor.send("/admin/cabinet/key/", fields, page="/account/")
+    key.refresh_from_db()
+    return key.revoked_at is None
 
 
 @ON_BOTH
@@ -161,6 +180,18 @@ def test_revoking_a_key_is_logged_and_its_owner_is_notified(operator, key, mails
     assert mails.wait_for(ALICE, "revoked")
 
 
+def test_deactivating_and_activating_an_account_is_logged(operator, alice):
+    act(operator, "user", "deactivate", alice.pk)
+    alice.refresh_from_db()
+    assert not alice.is_active
+
+    act(operator, "user", "activate", alice.pk)
+    alice.refresh_from_db()
+    assert alice.is_active
+    changes = [entry.get_change_message() for entry in LogEntry.objects.order_by("id")]
+    assert changes == ["Deactivated", "Activated"]
+
+
 def test_operators_cannot_deactivate_themselves(operator):
     operator_account = User.objects.get(email=OPERATOR)
 
@@ -170,6 +201,19 @@ def test_operators_cannot_deactivate_themselves(operator):
 
     assert "There is nothing to do" in words_of(asked)
     assert operator.is_logged_in
+
+
+def test_an_operator_with_view_permission_has_no_actions(operator, key):
+    from django.contrib.auth.models import Permission
+
+    User.objects.filter(email=OPERATOR).update(is_superuser=False)
+    operator_account = User.objects.get(email=OPERATOR)
+    operator_account.user_permissions.add(Permission.objects.get(codename="view_key"))
+
+    page = operator.get("/admin/cabinet/key/")
+    assert f"…{key.last_four}" in words_of(page)
+    assert "Revoke" not in words_of(page)
+    assert act_refused(operator, key)
 
 
 def test_rows_cannot_be_added_changed_or_deleted(operator, alice, key):
@@ -219,17 +263,3 @@ def test_a_change_without_its_line_in_the_audit_trail_is_not_made(
     alice.refresh_from_db()
     assert alice.is_active
     assert not LogEntry.objects.exists() and OutgoingMail.objects.count() == before
-
-
-def test_an_operator_with_view_permission_has_no_actions(operator, key):
-    User.objects.filter(email=OPERATOR).update(is_superuser=False)
-    operator_account = User.objects.get(email=OPERATOR)
-    operator_account.user_permissions.add(Permission.objects.get(codename="view_key"))
-
-    page = operator.get("/admin/cabinet/key/")
-    assert f"…{key.last_four}" in words_of(page)
-    assert "Revoke" not in words_of(page)
-    fields = {"action": "revoke", "_selected_action": str(key.pk), "confirmed": "yes"}
-    operator.send("/admin/cabinet/key/", fields, page="/account/")
-    key.refresh_from_db()
-    assert key.revoked_at is None
