@@ -5,8 +5,8 @@ and meets the duties that RFC 9112 gives to a server. It asks a handler what to 
 Its states are explained in `states.py`.
 
 There are two ways to an answer. A whole message whose head is of a known kind
-(`heads.py`) and whose key is known is answered at once, or in its turn if several were
-received together. All others are parsed in their turn (`_work`).
+(`heads.py`) and whose key is known is answered at once. All others go through `_work`,
+one message at a time.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from readback.api.http.chunked_body import ChunkedBody
 from readback.api.http.flow_control import FlowControl, peer_address
 from readback.api.http.handler import Outcome, Responder
 from readback.api.http.head import Head
-from readback.api.http.heads import Kind, LastHead, Match
+from readback.api.http.heads import Kind, LastHead
 from readback.api.http.receive_buffer import NOTHING_RECEIVED, ReceiveBuffer
 from readback.api.http.refused import REQUEST_TIMEOUT, UNAVAILABLE, Refused, oversized
 from readback.api.http.registry import ConnectionRegistry
@@ -163,8 +163,7 @@ class Connection(asyncio.Protocol):
 
     def _answer_known(self, data: bytes) -> bool:
         """Answer a whole message if its kind of head and its key are known."""
-        registry = self._registry
-        heads = registry.heads
+        registry, heads = self._registry, self._registry.heads
         found = heads.accepted.find(data) or heads.others.find(data)
         if found is None:
             return False
@@ -272,10 +271,7 @@ class Connection(asyncio.Protocol):
 
     def _begin(self, data: bytes) -> None:
         registry = self._registry
-        found = registry.heads.find(data)
-        if found is not None and self._answer_buffered(found):
-            return
-        kind, key, forwarded, size, _ = found or registry.heads.read(data)
+        kind, key, forwarded, size, _ = registry.heads.read(data)
         head = kind.head
         self._head, self._size, self._unchecked = head, size, (kind, data)
         self._buffer.drop_head()
@@ -287,28 +283,6 @@ class Connection(asyncio.Protocol):
             self._state, self._deadline = WAITING, inf
         else:
             self._proceed(outcome)
-
-    def _answer_buffered(self, found: Match[Any]) -> bool:
-        """Answer a message of a known kind that is here as a whole, among others."""
-        kind, key, forwarded, size, start = found
-        if not kind.is_plain or size > self._registry.max_body:
-            return False
-        message = self._buffer.peek(start + size)
-        if message is None:
-            return False
-        responder = self._registry.handler.find(kind.info, key, forwarded, self)
-        if responder is None:
-            return False
-        self._responder, self._size = responder, size  # to count an error
-        answer = responder.answer_known(message, start)
-        if answer is None:
-            self._responder = None
-            return False
-        self._buffer.drop_head()
-        self._buffer.skip(size)
-        self._head = kind.head
-        self._send(answer)
-        return True
 
     def _proceed(self, outcome: Outcome) -> None:
         """Answer a request at once, or read its body."""

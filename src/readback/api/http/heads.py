@@ -244,11 +244,8 @@ class Heads(Generic[Info]):
         The key and the addresses are empty if they are not there or have an unusual
         form, in which they stay in the head.
         """
-        return self.find(data) or self._parse(data)
-
-    def find(self, data: bytes) -> Match[Info] | None:
-        """Return what a head says, with or without its body, if its kind is known."""
-        return self.accepted.find(data) or self.others.find(data)
+        known = self.accepted.find(data) or self.others.find(data)
+        return known or self._parse(data)
 
     def note_accepted(self, kind: Kind[Info], data: bytes) -> None:
         """Keep the kind of a head that was sent with an accepted key."""

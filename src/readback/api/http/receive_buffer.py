@@ -84,19 +84,15 @@ class ReceiveBuffer:
     def begins_with(self, prefix: bytes) -> bool:
         return self._data.startswith(prefix, self._offset)
 
-    def peek(self, size: int) -> bytes | None:
-        """Return the next bytes, which stay unread; None if there are not enough."""
-        if self.unread < size:
-            return None
-        found = self._data[self._offset : self._offset + size]
-        return found if isinstance(found, bytes) else bytes(found)
-
     def take(self, size: int) -> bytes | None:
         """Return the next bytes, or None if there are not enough."""
-        taken = self.peek(size)
-        if taken is not None:
-            self._advance(size)
-        return taken
+        if self.unread < size:
+            return None
+        start = self._offset
+        self._offset = end = start + size
+        self.unread -= size
+        taken = self._data[start:end]
+        return taken if isinstance(taken, bytes) else bytes(taken)
 
     def skip(self, size: int) -> int:
         """Drop at most this many bytes, and return how many were there."""
