@@ -37,7 +37,8 @@ _COMPLETED = answering(200, completion(), Content_Type="application/json")
 
 
 def _row(name: str, behave: Behavior, *says: str, by: str, **more) -> Misfortune:
-    options = {one: more.pop(one) for one in ("key", "chat") if one in more}
+    names = ("key", "chat", "timeout")
+    options = {one: more.pop(one) for one in names if one in more}
     return Misfortune(name, through(behave, **options), says, by, **more)
 
 
@@ -203,6 +204,7 @@ _BLOCKS = (
         page(400, "400 Bad request", "Your browser sent an invalid request."),
         "400",
         by="network operator",
+        timeout=2.0,
     ),
     _row(
         "AWS WAF challenges with 202",
