@@ -20,7 +20,8 @@ FULL = Plan(
     # An odd number of processes: the addresses that one gets decide on its speed.
     rounds=5,
     seconds=2,
-    warm_up_seconds=1,
+    # New keys have their first rows written meanwhile.
+    warm_up_seconds=2,
     counted_requests=960,
 )
 # Shows within a minute or two that everything works; its figures mean nothing.
