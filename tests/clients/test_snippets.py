@@ -3,6 +3,7 @@
 import os
 import subprocess
 from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from clients import environments
 
 from readback.cabinet.keys import examples
 from tests.clients.warm_python import WarmPython, warm_python
+from tests.support.files import imports_of
 from tests.support.programs import needed_program
 from tests.support.server import Server
 
@@ -81,9 +83,22 @@ def test_every_snippet_file_is_shown_on_the_page():
     assert files == {*examples.NAMES, examples.DIALOGUE}
 
 
+def test_no_snippet_hides_a_package_if_it_is_saved_under_its_name():
+    programs = list(examples.FOLDER.glob("*.py"))
+    imported = chain(*map(imports_of, programs))
+    packages = {name.split(".")[0] for name in imported}
+
+    assert len(programs) == len(packages) == 4
+    assert packages.isdisjoint(path.stem for path in programs)
+
+
 @pytest.mark.parametrize(
     "file",
-    ["openai.py", "requests.py", pytest.param("langchain.py", marks=pytest.mark.long)],
+    [
+        "openai_example.py",
+        "requests_example.py",
+        pytest.param("langchain_example.py", marks=pytest.mark.long),
+    ],
 )
 def test_a_python_snippet_prints_the_text_it_sends(file, python, server, tmp_path):
     def run(program: Path) -> Done:
@@ -95,11 +110,9 @@ def test_a_python_snippet_prints_the_text_it_sends(file, python, server, tmp_pat
 @pytest.mark.clients
 def test_the_litellm_snippet_prints_the_text_it_sends(server, tmp_path):
     litellm = installed(lambda: environments.python("openai-2"))
-    # -P keeps the script's folder off Python's path, where its name would hide the
-    # library of the same name; a user saves it under another name.
-    python = command(str(litellm), "-P")
+    python = command(str(litellm))
 
-    assert assert_works(python, "litellm.py", server, tmp_path) == f"{TEXT}\n"
+    assert assert_works(python, "litellm_example.py", server, tmp_path) == f"{TEXT}\n"
 
 
 def test_the_fetch_snippet_prints_the_text_it_sends(server, tmp_path):

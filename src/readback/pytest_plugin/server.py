@@ -51,7 +51,7 @@ class ArrivedRequest(NamedTuple):
     outcome: str  # "accepted", or the code of the refusal
     status: int
     endpoint: str  # "chat", "models" or "other"
-    program: str  # the name on the page of clients, or what it calls itself
+    program: str  # the name on the page of programs, or what it calls itself
     differences: tuple[str, ...]  # how a refused request differs from the contract
 
 

@@ -18,20 +18,21 @@ from readback.contract import MODEL
 
 FOLDER = Path(__file__).parent / "snippets"
 
-# In the order shown on the page.
+# In the order shown on the page. People save a program under the name of its file, so
+# that name must not hide the package that the program imports.
 NAMES = {
     "curl.sh": "curl",
-    "openai.py": "Python: openai",
-    "requests.py": "Python: requests",
-    "langchain.py": "Python: LangChain",
-    "litellm.py": "Python: LiteLLM",
+    "openai_example.py": "Python: openai",
+    "requests_example.py": "Python: requests",
+    "langchain_example.py": "Python: LangChain",
+    "litellm_example.py": "Python: LiteLLM",
     "openai.mjs": "Node: openai",
     "fetch.mjs": "Node: fetch",
     "ai-sdk.mjs": "Node: Vercel AI SDK",
 }
 DIALOGUE = "settings.txt"
 # On the page of a new key; docs/connect has all of them.
-FIRST = ("curl.sh", "openai.py", "openai.mjs")
+FIRST = ("curl.sh", "openai_example.py", "openai.mjs")
 
 
 class Snippet(NamedTuple):
