@@ -55,7 +55,7 @@ def main() -> None:
 def peers(quick: bool, only: tuple[str, ...], rounds: int | None) -> None:
     """Compare Readback with its peers and check the goals.
 
-    Takes about a quarter of an hour. Installs what is missing, or says what to
+    Takes less than half an hour. Installs what is missing, or says what to
     install. Results are saved after each measurement, so you can stop at any time. A
     complete run updates bench/results, docs/performance.md and the README.
     """
