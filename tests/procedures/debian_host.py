@@ -22,6 +22,7 @@ from tests.support.waiting import PATIENCE, wait_until
 CABINET = "https://readback.example.com"
 ALICE, PASSWORD = "alice@example.org", "a lamp in the harbour"
 HOME = Path("/run/home")
+SETTINGS = Path("/etc/readback")
 
 
 def prepare() -> None:
@@ -64,6 +65,8 @@ def install() -> None:
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -m readback "$@"\n')
     program.chmod(0o755)
     sh(block("install -D --mode=600 deploy/systemd/environment.example"))
+    modes = {path.name: path.stat().st_mode & 0o777 for path in SETTINGS.iterdir()}
+    assert modes == {"environment": 0o600, "api.environment": 0o640}
     report = sh(block("install deploy/systemd/readback "))
     assert {line.split("\t")[0] for line in report.splitlines()} == {"ok"}, report
 
@@ -116,6 +119,15 @@ def wait_for_service() -> None:
     wait_until(answers, "the cabinet answers through the proxy")
 
 
+def remove() -> None:
+    """Remove everything; only the proxy has files with our name, its certificates."""
+    sh(block("systemctl disable --now"))
+    sh(block("rm -r /var/lib/readback"))
+    left = sh("find /etc /opt /usr/local /var/lib -name '*readback*'").splitlines()
+    assert [path for path in left if not path.startswith("/etc/caddy/")] == [], left
+    assert "readback:" not in Path("/etc/passwd").read_text()
+
+
 def main() -> None:
     prepare()
     with mailbox() as box:
@@ -131,7 +143,7 @@ def main() -> None:
         assert ALICE not in browser.get("/account/"), "a backup has no sessions"
         browser.log_in(ALICE, PASSWORD)
         assert ALICE in browser.get("/account/"), "the password is still valid"
-        sh(block("systemctl disable --now"))
+        remove()
 
 
 if __name__ == "__main__":
