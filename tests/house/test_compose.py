@@ -94,24 +94,6 @@ def test_the_roles_get_the_passwords_of_the_urls(secrets):
         assert len(found) == 64
 
 
-def test_ports_and_names_are_those_of_the_other_files():
-    containerfile = (DEPLOY / "container" / "Containerfile").read_text()
-    for plane, port in {"API": 8000, "CABINET": 8001}.items():
-        assert f"READBACK_{plane}_BIND=0.0.0.0:{port}" in containerfile
-        assert f'"${{{plane}_NAME}}:{port}"' in HAPROXY
-    balancer = SERVICES["balancer"]
-    [port] = balancer["ports"]
-    assert f"bind :{port.rpartition(':')[2]} ssl" in HAPROXY
-    for name in balancer["environment"]:
-        assert f".if defined({name})" in HAPROXY
-    for name in ("api-one", "api-two"):
-        aliases = SERVICES[name]["networks"]["web"]["aliases"]
-        assert aliases == [balancer["environment"]["API_NAME"]]
-    assert balancer["environment"]["CABINET_NAME"] in SERVICES
-    assert "port 8002" in HAPROXY
-    assert SERVICES["api-one"]["environment"]["READBACK_OPS_BIND"] == "0.0.0.0:8002"
-
-
 @pytest.mark.parametrize("name", SERVICES)
 def test_every_service_is_pinned_and_limited(name):
     service = SERVICES[name]

@@ -7,8 +7,6 @@
 import re
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[2]
 BY_NAME = re.compile(
     # The installer, then its arguments on the same or continued lines, then the name
@@ -47,43 +45,3 @@ def test_no_file_installs_readback_by_its_name() -> None:
     }
     assert len(texts) > 300
     assert found == {}
-
-
-@pytest.mark.parametrize(
-    "advice",
-    [
-        "pip install readback",
-        "pip3 install --upgrade readback",
-        "python -m pip install 'readback[server]'",
-        "pip install readback-api",
-        "pip install Readback_API==0.1.0",
-        "pip install \\\n    readback",
-        "pip download readback",
-        "pipx install readback",
-        "pipx run readback probe",
-        "uvx readback probe https://echo.example/v1",
-        "uvx --from readback-api readback probe",
-        "uv tool install readback",
-        "uv add readback",
-        "<code>pip install readback</code>",
-        '"pip install readback\\n"',
-        "https://index.example/project/readback-api/",
-    ],
-)
-def test_advice_to_install_by_name_is_found(advice: str) -> None:
-    assert BY_NAME.search(advice)
-
-
-@pytest.mark.parametrize(
-    "advice",
-    [
-        "pip install .",
-        "pip install '.[server]' && readback serve",
-        "`pip install .` installs `readback probe`",
-        "pip install './readback_api-0.1.0-py3-none-any.whl[server]'",
-        "/opt/readback/bin/pip install --no-deps .",
-        "pip install openai",
-    ],
-)
-def test_advice_to_install_a_file_is_allowed(advice: str) -> None:
-    assert not BY_NAME.search(advice)

@@ -17,7 +17,6 @@ import pytest
 import yaml
 
 from readback import __version__, config
-from tests.support.pages import block
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "deploy" / "kubernetes"
@@ -98,10 +97,6 @@ def test_every_object_follows_the_published_schema(version):
         kubernetes_validate.validate(each, version, strict=True)
 
 
-def test_the_page_names_the_oldest_version_that_is_checked():
-    assert f"Kubernetes {OLDEST} or later" in " ".join(PAGE.split())
-
-
 @pytest.mark.parametrize("folder", [BASE, PRODUCTION], ids=lambda folder: folder.name)
 def test_every_file_is_used_and_every_used_file_exists(folder):
     found = kustomization(folder)
@@ -115,24 +110,6 @@ def test_every_file_is_used_and_every_used_file_exists(folder):
     assert inside == {path.name for path in folder.iterdir()} - {"kustomization.yaml"}
     for name in set(used) - inside:
         assert (folder / name / "kustomization.yaml").is_file()
-
-
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-def test_every_file_begins_with_the_reason_for_it(path):
-    assert path.read_text().startswith("# ")
-
-
-def test_the_generated_config_maps_have_the_files_that_are_mounted():
-    for folder, name, file in (
-        ("haproxy", "readback-front", "haproxy.cfg"),
-        ("postgresql", "readback-grants", "grants.sql"),
-    ):
-        found = kustomization(ROOT / "deploy" / folder)
-        assert found["configMapGenerator"] == [{"name": name, "files": [file]}]
-        assert (ROOT / "deploy" / folder / file).is_file()
-        assert f"../../{folder}" in kustomization(BASE)["resources"]
-        volumes = [volume for pod in PODS.values() for volume in pod.get("volumes", [])]
-        assert {"name": name} in [volume.get("configMap") for volume in volumes]
 
 
 @pytest.mark.parametrize("patch", kustomization(PRODUCTION)["patches"])
@@ -154,21 +131,6 @@ def test_every_patch_changes_what_exists(patch):
             assert operation["op"] == "add" or operation["path"].split("/")[-1] in place
     for name in names.split("|"):
         assert name == ".*" or named(target["kind"], name)
-
-
-def test_the_patched_rule_is_the_one_for_postgresql():
-    for component in ("api", "cabinet", "migrate"):
-        rule = named("NetworkPolicy", component)["spec"]["egress"][0]
-        assert rule == {"ports": [{"port": 5432}]}
-
-
-def test_the_page_adds_a_port_to_the_rule_for_mail():
-    [patch] = yaml.safe_load(block("- target: {kind: NetworkPolicy"))
-    [change] = yaml.safe_load(patch["patch"])
-
-    rules = named("NetworkPolicy", patch["target"]["name"])["spec"]["egress"]
-    assert change["path"] == "/spec/egress/1/ports/-"
-    assert {"port": 587} in rules[1]["ports"]
 
 
 @pytest.mark.parametrize("folder", [BASE, PRODUCTION], ids=lambda folder: folder.name)
@@ -215,14 +177,6 @@ def test_secrets_are_those_that_the_page_creates():
     assert not of_kind("Secret")
 
 
-def test_the_page_names_objects_that_exist_and_this_version():
-    found = re.findall(r"\b(deployment|service|job)/([\w-]+)", PAGE)
-    assert len(set(found)) == 5
-    for kind, name in found:
-        assert named(kind.title(), name)
-    assert set(re.findall(r"readback:(\d[\w.]*)", PAGE)) == {__version__}
-
-
 def test_the_api_gets_no_secret_of_the_cabinet():
     [container] = PODS["api"]["containers"]
 
@@ -251,58 +205,6 @@ def test_every_container_is_confined(container):
     assert "memory" in container["resources"]["limits"]
 
 
-def test_every_probe_asks_for_a_path_that_exists():
-    source = ROOT / "src" / "readback"
-    ops = (source / "api" / "ops.py").read_text()
-    cabinet = (source / "cabinet" / "middleware.py").read_text()
-    known = {
-        "api": set(re.findall(r'head\.target == b"(.*)"', ops)),
-        "cabinet": set(re.findall(r'HEALTH_PATH = "(.*)"', cabinet)),
-        "front": set(re.findall(r"monitor-uri (\S+)", HAPROXY)),
-    }
-    for component, paths in known.items():
-        [container] = PODS[component]["containers"]
-        probes = [value for name, value in container.items() if name.endswith("Probe")]
-        assert {"readinessProbe", "livenessProbe"} <= container.keys()
-        for probe in probes:
-            action = probe.get("httpGet") or probe["tcpSocket"]
-            assert action["port"] in ports(component)
-            assert "tcpSocket" in probe or action["path"] in paths
-
-
-def test_services_and_policies_name_ports_that_are_open():
-    for service in of_kind("Service"):
-        opened = ports(service["spec"]["selector"][COMPONENT])
-        for port in service["spec"]["ports"]:
-            target = port.get("targetPort", port["port"])
-            assert target in {*opened, *opened.values()}
-    for policy in of_kind("NetworkPolicy"):
-        component = policy["spec"]["podSelector"].get("matchLabels", {}).get(COMPONENT)
-        for rule in policy["spec"].get("ingress", []) if component else []:
-            allowed = {port["port"] for port in rule["ports"]}
-            assert allowed <= set(ports(component).values())
-
-
-def test_haproxy_listens_on_the_ports_and_finds_every_replica():
-    [container] = PODS["front"]["containers"]
-    environment = {each["name"]: each.get("value", "") for each in container["env"]}
-
-    listening = set(re.findall(r"^\s+bind :(\d+)", HAPROXY, re.MULTILINE))
-    assert {int(port) for port in listening} == set(ports("front").values())
-    for name in ("API_NAME", "CABINET_NAME"):
-        service = named("Service", environment[name].split(".")[0])
-        assert service["spec"]["clusterIP"] == "None"
-    for name in environment.keys() - {"NAMESPACE"}:
-        assert f'"${{{name}}}' in HAPROXY
-    [stop] = re.findall(r"hard-stop-after (\d+)s", HAPROXY)
-    [sleep] = re.findall(r"\d+", str(container["lifecycle"]["preStop"]))
-    assert PODS["front"]["terminationGracePeriodSeconds"] > int(stop) + int(sleep)
-    # The address of a replaced pod stays for a minute, so half of them are spare.
-    [servers] = set(re.findall(r"server-template replica 1-(\d+)", HAPROXY))
-    [change] = documents(PRODUCTION / "api-scaling.yaml")
-    assert change["spec"]["maxReplicas"] * 2 <= int(servers)
-
-
 def test_every_pod_is_denied_everything_but_what_a_policy_allows():
     assert named("NetworkPolicy", "deny-by-default")["spec"] == {
         "podSelector": {},
@@ -318,13 +220,6 @@ def test_only_haproxy_reaches_the_port_of_the_api():
 
     opened = [rule["from"] for rule in ingress if {"port": 8000} in rule["ports"]]
     assert opened == [[{"podSelector": {"matchLabels": {COMPONENT: "front"}}}]]
-
-
-def test_each_part_has_a_disruption_budget():
-    budgets = of_kind("PodDisruptionBudget")
-
-    selected = {each["spec"]["selector"]["matchLabels"][COMPONENT] for each in budgets}
-    assert selected == PODS.keys() - {"migrate"}
 
 
 def kustomize() -> list[str]:

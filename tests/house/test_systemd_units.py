@@ -69,16 +69,6 @@ def test_each_service_runs_as_the_user_who_owns_the_data():
         assert "\nStateDirectory=readback\n" in text
 
 
-def test_the_sockets_have_the_addresses_of_the_example():
-    example = (UNITS / "environment.example").read_text()
-    settings = re.findall(r"^READBACK_\w+_BIND=(.*)$", example, re.MULTILINE)
-    sockets = "".join(path.read_text() for path in UNITS.glob("*.socket"))
-
-    listening = re.findall(r"^ListenStream=(.*)$", sockets, re.MULTILINE)
-
-    assert sorted(listening) == sorted(settings)
-
-
 def test_the_api_gets_no_secret_of_the_cabinet_and_no_half_of_a_provider(tmp_path):
     secret = tmp_path / "secret"
     secret.write_text("s" * 50)
