@@ -59,31 +59,18 @@ def each_wrong_value(but_not: str = "") -> pytest.MarkDecorator:
 
 @pytest.mark.parametrize("name", FOREIGN_FIELDS + LOOKALIKES + ODD_NAMES)
 def test_an_unknown_field_is_refused(api: Api, name: str) -> None:
-    assert_refused(api.chat(draft(**{name: 1})), "unknown_field")
+    detail = assert_refused(api.chat(draft(**{name: 1})), "unknown_field")
+    assert name in detail or name not in FOREIGN_FIELDS
     assert_refused(api.chat({name: None, **draft()}), "unknown_field")
 
 
 @pytest.mark.parametrize("name", [*FOREIGN_MESSAGE_FIELDS, "Role", "role ", ""])
 def test_an_unknown_field_of_the_message_is_refused(api: Api, name: str) -> None:
     last = {"role": "user", "content": "x", name: "x"}
-    assert_refused(api.chat(draft(messages=[last])), "unknown_field")
+    detail = assert_refused(api.chat(draft(messages=[last])), "unknown_field")
+    assert name in detail and "message" in detail or name not in FOREIGN_MESSAGE_FIELDS
     first = {name: None, "role": "user", "content": "x"}
     assert_refused(api.chat(draft(messages=[first])), "unknown_field")
-
-
-@pytest.mark.parametrize("name", FOREIGN_FIELDS)
-def test_the_sentence_names_the_unknown_field(api: Api, name: str) -> None:
-    detail = assert_refused(api.chat(draft(**{name: 1})), "unknown_field")
-    assert name in detail
-
-
-@pytest.mark.parametrize("name", FOREIGN_MESSAGE_FIELDS)
-def test_the_sentence_names_the_unknown_field_of_the_message(
-    api: Api, name: str
-) -> None:
-    message = {"role": "user", "content": "x", name: "x"}
-    detail = assert_refused(api.chat(draft(messages=[message])), "unknown_field")
-    assert name in detail and "message" in detail
 
 
 @pytest.mark.parametrize(
@@ -190,11 +177,6 @@ def test_a_message_that_is_not_an_object_is_refused(api: Api, value: bytes) -> N
 @pytest.mark.parametrize("number", [2, 3, 8, 100])
 def test_more_than_one_message_is_refused(api: Api, number: int) -> None:
     messages = [{"role": "user", "content": "x"}] * number
-    assert_refused(api.chat(draft(messages=messages)), "invalid_messages")
-
-
-def test_a_system_prompt_before_the_message_is_refused(api: Api) -> None:
-    messages = [{"role": "system", "content": "x"}, {"role": "user", "content": "x"}]
     assert_refused(api.chat(draft(messages=messages)), "invalid_messages")
 
 

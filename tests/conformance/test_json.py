@@ -144,11 +144,6 @@ def test_a_body_that_is_not_json_is_refused(api: Api, body: bytes) -> None:
     assert_refused(api.chat(body), "invalid_json")
 
 
-@each("body", NOT_JSON)
-def test_a_chunked_body_that_is_not_json_is_refused(api: Api, body: bytes) -> None:
-    assert_refused(api.chat_in_chunks(body), "invalid_json")
-
-
 @each("body", NOT_AN_OBJECT)
 def test_json_that_is_not_an_object_is_refused(api: Api, body: bytes) -> None:
     assert_refused(api.chat(body), "invalid_json")

@@ -21,7 +21,7 @@ from tests.support.api import (
 from tests.support.server import Server
 from tests.support.tables import each
 from tests.support.waiting import wait_until
-from tests.support.wire import Answer, request
+from tests.support.wire import Answer
 
 UNKNOWN_KEY = key_with_checksum("Mallory0Mallory0Mallory0Mallory0")
 
@@ -248,123 +248,6 @@ def test_a_key_in_the_url_is_ignored_and_must_be_revoked(api: Api) -> None:
             "The URL contains what looks like a key. URLs are written to logs, so "
             "revoke that key, and send a new one in the Authorization header."
         )
-
-
-SEND_KEY = "Send the header 'Authorization: Bearer <key>' with a key from the cabinet."
-# {key} is the accepted key.
-EXPLAINED = {
-    "a password": (
-        "Basic YWxpY2U6c2VjcmV0",
-        "The Authorization header uses Basic, as for a .netrc file, a login in the URL "
-        f"or a proxy. {SEND_KEY}",
-    ),
-    "Bearer twice": (
-        "Bearer Bearer {key}",
-        "Bearer appears twice: the program adds it, so enter only the key.",
-    ),
-    "quotes": (
-        'Bearer "{key}"',
-        "The key is in quotation marks or brackets; remove them.",
-    ),
-    "typographic quotes": (
-        "Bearer \x93{key}\x94",
-        "The key is in quotation marks or brackets; remove them.",
-    ),
-    "a variable": (
-        "Bearer $OPENAI_API_KEY",
-        "The name of a variable was sent instead of its value. In a shell, put the "
-        "header in double quotes, not in single ones.",
-    ),
-    "a placeholder": (
-        "Bearer <key>",
-        "This is a placeholder. Put a key from the cabinet in its place.",
-    ),
-    "an unset variable": (
-        "Bearer None",
-        "No key was sent: the setting or variable that should contain it is empty. Put "
-        "a key from the cabinet there.",
-    ),
-    "nothing": (
-        "Bearer",
-        "No key was sent: the setting or variable that should contain it is empty. Put "
-        "a key from the cabinet there.",
-    ),
-    "no scheme": (
-        "{key}",
-        f"Bearer is missing in the Authorization header. {SEND_KEY}",
-    ),
-    "another scheme": (
-        "Token {key}",
-        f"The Authorization header does not use Bearer. {SEND_KEY}",
-    ),
-    "a key of another service": (
-        "Bearer sk-proj-0123456789abcdefghijklmnopqrstuv",
-        "This looks like a key of OpenAI: never send it here. Use a key from the "
-        "cabinet, which begins with sk-echo-.",
-    ),
-    "a space inside": (
-        "Bearer {key} {key}",
-        "The key contains a space, a line break or an invisible character; copy it "
-        "again in one piece.",
-    ),
-}
-
-
-@each("value, detail", EXPLAINED)
-def test_the_way_in_which_a_key_was_sent_is_explained(
-    api: Api, value: str, detail: str
-) -> None:
-    answer = ask_with(api, value.format(key=api.key))
-    assert assert_refused(answer, "invalid_key") == detail
-
-
-@each(
-    "field, advice",
-    {
-        "x-api-key": (("X-Api-Key", "{key}"), "The key in X-Api-Key is not read."),
-        "api-key": (("api-key", "{key}"), "The key in Api-Key is not read."),
-        "Google": (
-            ("x-goog-api-key", "AIza0123456789"),
-            "The key in X-Goog-Api-Key is not read.",
-        ),
-        "a cookie": (
-            ("Cookie", "a=b; key={key}"),
-            "A cookie contains what looks like a key. Browsers and proxies store "
-            "cookies, so revoke that key.",
-        ),
-    },
-)
-def test_a_key_in_the_wrong_place_is_explained(
-    api: Api, field: tuple[str, str], advice: str
-) -> None:
-    other = (field[0], field[1].format(key=api.key))
-    expected = f"The Authorization header is missing. {advice} {SEND_KEY}"
-    answer = api.ask("GET", MODELS, [api.host, other])
-    assert assert_refused(answer, "invalid_key") == expected
-    wrong = ("Authorization", "Bearer dummy")
-    answer = api.ask("GET", MODELS, [api.host, other, wrong])
-    assert advice in assert_refused(answer, "invalid_key")
-    # An accepted key in the right place is enough.
-    assert_success(api.ask("GET", MODELS, [*api.usual_fields, other]))
-
-
-def test_a_key_in_the_trailers_is_ignored(api: Api) -> None:
-    # RFC 9110 §6.5.1: a trailer must not be read as a header.
-    media = ("Content-Type", "application/json")
-    fields = [api.host, media, ("Transfer-Encoding", "chunked")]
-    body = compact(draft())
-    trailer = f"Authorization: Bearer {api.key}\r\n".encode()
-    chunks = b"%x\r\n%b\r\n0\r\n%b\r\n" % (len(body), body, trailer)
-    answer = api.send(request("POST", CHAT, fields, chunks))
-    assert_refused(answer, "invalid_key")
-
-
-def test_a_key_is_not_remembered_for_the_next_request(api: Api) -> None:
-    with api.endpoint.connect() as connection:
-        connection.send(request("GET", MODELS, api.usual_fields))
-        assert_success(connection.read_answer())
-        connection.send(request("GET", MODELS, [api.host]))
-        assert_refused(connection.read_answer(), "invalid_key")
 
 
 def test_a_refused_key_is_refused_before_the_body_is_read(api: Api) -> None:

@@ -118,11 +118,7 @@ def test_a_cors_preflight_is_not_found(api: Api, path: str) -> None:
         ("Access-Control-Request-Headers", "authorization,content-type"),
     ]
     answer = api.ask("OPTIONS", path, [api.host, *preflight])
-    assert assert_refused(answer, "not_found") == (
-        "A web page asked, through a browser, for permission to call this API (CORS). "
-        "Web pages get none, because anyone can read a key in a page; call the API "
-        "from a server or a program. To test a key, use curl."
-    )
+    assert "(CORS)" in assert_refused(answer, "not_found")
     assert not [name for name, _ in answer.headers if "access-control" in name.lower()]
 
 
@@ -171,59 +167,20 @@ def test_the_path_is_checked_before_the_body(api: Api) -> None:
     assert_refused(api.ask("POST", "/v1/nothing", expecting), "not_found")
 
 
-def test_a_large_body_to_a_wrong_path_is_answered_without_a_reset(api: Api) -> None:
-    answer = api.ask("POST", "/v1/files", body=b"x" * 5_000_000)
-    assert_refused(answer, "not_found")
-
-
+# One of each kind; tests/unit has all of them.
 NEAR_MISSES = {
     "no version": ("POST", "/chat/completions", "/v1"),
-    "no version, models": ("GET", "/models", "/v1"),
     "the version twice": ("POST", "/v1/v1/chat/completions", "twice"),
-    "the version twice, models": ("GET", "/v1/v1/models", "twice"),
-    "no slash after the version": ("POST", "/v1chat/completions", "slash"),
-    "no slash after the version, models": ("GET", "/v1models", "slash"),
-    "two slashes after the version": ("POST", "/v1//chat/completions", "slash"),
-    "two slashes after the version, models": ("GET", "/v1//models", "slash"),
-    "two slashes first": ("POST", "//v1/chat/completions", "slash"),
-    "a trailing slash": ("POST", "/v1/chat/completions/", "slash"),
-    "a trailing slash, models": ("GET", "/v1/models/", "slash"),
+    "two slashes": ("POST", "/v1//chat/completions", "slash"),
     "the responses API": ("POST", "/v1/responses", "Responses"),
-    "the responses API with no version": ("POST", "/responses", "Responses"),
-    "the old completions API": ("POST", "/v1/completions", "/chat/completions"),
-    "an Anthropic client": ("POST", "/v1/messages", "Anthropic"),
     "one model": ("GET", "/v1/models/vendor-cabinet-preview-echo", "/v1/models"),
-    "another model": ("GET", "/v1/models/gpt-4o", "/v1/models"),
     "a method of chat": ("GET", "/v1/chat/completions", "POST"),
-    "a method of models": ("POST", "/v1/models", "GET"),
-    "a rare method": ("PUT", "/v1/chat/completions", "POST"),
-    "an unknown method": ("FOO", "/v1/models", "GET"),
     "an endpoint twice": ("POST", f"{CHAT}/chat/completions", "a whole endpoint"),
-    "an endpoint twice, models": ("GET", "/v1/models/models", "a whole endpoint"),
-    "models after chat": ("GET", "/v1/chat/completions/models", "a whole endpoint"),
-    "an endpoint twice, no version": ("GET", "/models/models", "a whole endpoint"),
     "the base URL": ("GET", "/v1", "it has no page"),
-    "the base URL and a slash": ("GET", "/v1/", "it has no page"),
-    "the root": ("GET", "/", "it has no page"),
-    "a message to the base URL": ("POST", "/v1", "the base URL itself"),
-    "an Azure client": (
-        "POST",
-        "/openai/deployments/echo/chat/completions?api-version=2024-10-21",
-        "set up for Azure OpenAI",
-    ),
-    "an Azure client, our path": ("POST", f"{CHAT}?api-version=1", "Azure OpenAI"),
-    "an Ollama client": ("GET", "/api/tags", "the Ollama API"),
-    "an Ollama client, chat": ("POST", "/api/chat", "the Ollama API"),
-    "a Gemini client": ("GET", "/v1beta/models", "the Gemini API"),
-    "a Gemini client, chat": ("POST", "/v1beta/models/x:generateContent", "Gemini API"),
+    "an Azure client": ("POST", f"{CHAT}?api-version=1", "Azure OpenAI"),
     "a health check": ("GET", "/health", "Health checks"),
-    "a scrape": ("GET", "/metrics", "Health checks and metrics"),
     "a reader": ("GET", "/docs", "in the cabinet"),
-    "a reader of OpenAPI": ("GET", "/openapi.json", "in the cabinet"),
-    "a browser": ("GET", "/favicon.ico", "browsers and crawlers"),
     "a parameter": ("GET", "/v1/models?limit=20", "parameter"),
-    "an empty parameter": ("GET", "/v1/models?", "parameter"),
-    "a parameter of chat": ("POST", "/v1/chat/completions?stream=1", "parameter"),
 }
 
 
@@ -231,9 +188,3 @@ NEAR_MISSES = {
 def test_a_near_miss_is_named(api: Api, method: str, target: str, word: str) -> None:
     detail = assert_refused(api.ask(method, target), "not_found")
     assert word in detail, detail
-
-
-def test_a_near_miss_gets_a_more_specific_sentence(api: Api) -> None:
-    miss = assert_refused(api.ask("GET", "/zebra"), "not_found")
-    for method, target, _ in NEAR_MISSES.values():
-        assert assert_refused(api.ask(method, target), "not_found") != miss

@@ -132,11 +132,6 @@ def test_the_url_cannot_inject_a_header(api: Api) -> None:
     assert answer.header("X-Injected") is None
 
 
-def test_the_same_mistake_gets_the_same_sentence(api: Api) -> None:
-    sentences = {assert_refused(api.chat(b"{"), "invalid_json") for _ in range(5)}
-    assert len(sentences) == 1
-
-
 def test_a_refusal_has_the_exact_bytes(api: Api) -> None:
     # Independent of the strict reader: the exact bytes.
     raw = request("GET", "/v1/nothing", [*api.usual_fields, ("Connection", "close")])

@@ -73,30 +73,6 @@ def test_the_same_target_with_another_method_is_not_the_same_request(api: Api) -
             assert_refused(connection.read_answer(), "not_found")
 
 
-def test_a_body_that_looks_like_a_request_is_a_body(api: Api) -> None:
-    inner = api.chat_bytes(draft("inner"))
-    with api.endpoint.connect() as connection:
-        connection.send(api.chat_bytes(draft("warm")))
-        assert_echo(connection.read_answer(), "warm")
-        text = inner.decode()
-        connection.send(api.chat_bytes(draft(text)))
-        assert_echo(connection.read_answer(), text)
-
-
-def test_a_repeated_head_inside_a_body_is_a_body(api: Api) -> None:
-    # The head of the previous request is sent again as the rest of a body.
-    spaces = b" " * 200
-    head, _, body = api.chat_bytes(compact(draft("x")) + spaces).partition(b"\r\n\r\n")
-    with api.endpoint.connect() as connection:
-        connection.send(head + b"\r\n\r\n" + body)
-        assert_echo(connection.read_answer(), "x")
-        connection.send(head + b"\r\n\r\n" + body[: len(body) - len(head) - 4])
-        connection.send(head + b"\r\n\r\n")
-        assert_refused(connection.read_answer(), "invalid_json")
-        connection.send(api.chat_bytes(draft("still in sync")))
-        assert_echo(connection.read_answer(), "still in sync")
-
-
 # Texts that leave the bytes around them unchanged but end the string early.
 BREAKING_OUT = {
     "a second message": (b'a"},{"role":"user","content":"b', "invalid_messages"),
