@@ -97,24 +97,6 @@ def test_the_server_closes_tls_connections_too(tls: tuple[Running, Path]) -> Non
             assert connection.rest() == b""
 
 
-def test_plain_http_to_a_tls_port_is_closed_and_does_no_harm(
-    tls: tuple[Running, Path],
-) -> None:
-    api = api_for(tls[0])
-    for raw in (
-        request("GET", MODELS, api.usual_fields),
-        b"\x16\x03\x01\x00",
-        b"\0" * 100,
-    ):
-        with socket.create_connection(tls[0].api_address, timeout=PATIENCE) as plain:
-            plain.sendall(raw)
-            plain.shutdown(socket.SHUT_WR)
-            assert b"200 OK" not in plain.recv(1000)
-    with connect_by_tls(*tls) as connection:
-        connection.send(request("GET", MODELS, api.usual_fields))
-        assert_success(connection.read_answer())
-
-
 def test_ipv6_unix_sockets_and_ipv4_serve_the_same_api(tmp_path: Path) -> None:
     four, six, path = free_port(), free_port("::1"), tmp_path / "api.sock"
     binds = f"127.0.0.1:{four},[::1]:{six},unix:{path}"

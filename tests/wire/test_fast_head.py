@@ -6,7 +6,7 @@ key is checked every time.
 
 import pytest
 
-from tests.support.api import Api, assert_echo, assert_refused, compact, draft
+from tests.support.api import Api, assert_echo, assert_refused, draft
 from tests.support.raw_requests import (
     GOOD,
     ask,
@@ -124,18 +124,6 @@ def test_a_head_with_connection_options_is_parsed_again(
                 assert connection.read_answer().status == 100
             connection.send(BODY)
             assert connection.read_answer().body == BODY
-
-
-def test_a_repeated_head_gets_the_answer_to_its_own_body(api: Api) -> None:
-    with api.endpoint.connect() as connection:
-        for text in ("aaaa", "bbbb", "дд", '"\\a', "\n\n", "cccc"):
-            body = compact(draft(text))
-            body += b" " * (200 - len(body))
-            connection.send(api.chat_bytes(body))
-            assert_echo(connection.read_answer(), text)
-        bad = compact(draft("dddd")).replace(b"user", b"User")
-        connection.send(api.chat_bytes(bad + b" " * (200 - len(bad))))
-        assert_refused(connection.read_answer(), "invalid_role")
 
 
 def test_a_head_repeated_on_another_connection_needs_its_own_key(api: Api) -> None:

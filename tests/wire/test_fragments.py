@@ -5,7 +5,6 @@ TCP has no messages: a head may arrive in many segments, and three requests in o
 
 import pytest
 
-from tests.support.api import Api, assert_echo, draft
 from tests.support.raw_requests import (
     GOOD,
     ask,
@@ -75,12 +74,3 @@ def test_one_split_anywhere_changes_nothing(echo: Endpoint, raw: bytes) -> None:
 @pytest.mark.parametrize("size", [1, 2, 3, 7])
 def test_many_splits_change_nothing(echo: Endpoint, raw: bytes, size: int) -> None:
     assert essence(ask(echo, *pieces_of(raw, size))) == essence(ask(echo, raw))
-
-
-def test_a_request_line_in_two_segments_leads_to_one_path(api: Api) -> None:
-    # In an earlier version the second part of the target replaced the first.
-    raw = api.chat_bytes(draft("whole"))
-    with api.endpoint.connect() as connection:
-        for place in range(1, raw.index(b"\r\n")):
-            connection.send_in_segments(raw[:place], raw[place:])
-            assert_echo(connection.read_answer(), "whole")

@@ -1,4 +1,4 @@
-"""Properties of any text, any splits and any bytes, checked with Hypothesis."""
+"""Properties of any splits and any bytes, checked with Hypothesis."""
 
 import json
 import re
@@ -11,43 +11,6 @@ from hypothesis import strategies as st
 from tests.support.api import CHAT, MODELS, Api, assert_refused, compact, draft
 from tests.support.raw_requests import ask
 from tests.support.wire import Answer, chunked, request
-
-MAX_CONTENT_BYTES = 8192
-
-
-def shortened(text: str) -> str:
-    """Return as many whole characters as fit."""
-    return text.encode()[:MAX_CONTENT_BYTES].decode(errors="ignore")
-
-
-any_character = st.characters(exclude_categories=("Cs",))
-odd_characters = st.sampled_from('\0\x1f"\\/\x7f\x85\u2028\u2029\ufeff\uffff🏠é:')
-texts = st.one_of(
-    st.text(any_character, min_size=1, max_size=300),
-    st.text(odd_characters, min_size=1, max_size=100),
-    # Up to the limit; what exceeds it is cut off.
-    st.builds(
-        lambda text, times: shortened(text * times),
-        st.text(any_character, min_size=1, max_size=20),
-        st.integers(400, 3000),
-    ),
-)
-
-
-@settings(max_examples=75)
-@given(text=texts, escaped=st.booleans(), in_chunks=st.booleans())
-def test_any_text_is_returned_unchanged(
-    api: Api, text: str, escaped: bool, in_chunks: bool
-) -> None:
-    body = compact(draft(text), escaped=escaped)
-    if len(body) > 32_768:
-        body = compact(draft(text))
-    answer = api.chat_in_chunks(body) if in_chunks else api.chat(body)
-    assert answer.status == 200, answer
-    completion = json.loads(answer.body)
-    assert completion["choices"][0]["message"]["content"] == text
-    assert completion["usage"]["prompt_tokens"] == -(-len(text.encode()) // 4)
-
 
 # Parts of a stream; each returns the bytes of one request.
 Part = Callable[[Api], bytes]

@@ -1,13 +1,10 @@
 """The port for TLS: what it negotiates, and that it serves nothing else."""
 
-import json
 import socket
 import ssl
 import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
@@ -96,6 +93,10 @@ def test_garbage_gets_no_http_answer(secured: Secured, garbage: bytes) -> None:
 
 def test_plain_http_gets_no_http_answer(secured: Secured) -> None:
     assert b"HTTP" not in without_tls(secured, secured.models)
+    with Connection(secured.handshake()) as connection:
+        connection.send(secured.models)
+        assert_success(connection.read_answer())
+    assert "error" not in (secured.server.folder / "stderr").read_text()
 
 
 def test_a_client_that_never_begins_a_handshake_is_closed(secured: Secured) -> None:
@@ -172,30 +173,3 @@ def test_curl_negotiates_http_1_1(secured: Secured) -> None:
     )
     assert "server accepted http/1.1" in shown
     assert "HTTP/1.1 200 OK\n" in shown
-
-
-def test_the_probe_names_the_mistake(secured: Secured, tmp_path: Path) -> None:
-    key_file = tmp_path / "key"
-    key_file.write_text(secured.api.key)
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "readback",
-            "probe",
-            "--json",
-            "--key-file",
-            str(key_file),
-        ]
-        + [f"http://localhost:{secured.api.endpoint.port}/v1"],
-        env={
-            **secured.server.environment,
-            "SSL_CERT_FILE": str(secured.authority.root),
-        },
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert done.returncode == 13
-    steps = json.loads(done.stdout)["findings"]
-    assert [s["id"] for s in steps if s["verdict"] == "fail"] == ["http.tls_port"]
