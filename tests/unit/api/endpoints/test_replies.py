@@ -40,15 +40,6 @@ def test_every_refusal_can_be_shown_in_a_header(row: object) -> None:
         assert text.isascii() and text.isprintable() and text.endswith(".")
 
 
-def test_only_a_refused_key_is_told_how_to_authenticate() -> None:
-    codes = [
-        code
-        for code in REFUSALS
-        if "WWW-Authenticate" in parts(Replies().refusal(code))[1]
-    ]
-    assert codes == ["invalid_key"]
-
-
 def test_without_a_cabinet_there_is_no_link() -> None:
     assert "Link" not in parts(Replies().refusal("not_found"))[1]
 
