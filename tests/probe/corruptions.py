@@ -61,10 +61,6 @@ def require_login(response: Response) -> Response:
     return Response(401, "No", {"WWW-Authenticate": "Basic"}, b"login")
 
 
-def close_connection(response: Response) -> Response:
-    return response.with_body(response.body, Connection="close")
-
-
 def repeat_id(response: Response) -> Response:
     one = b"00000000-0000-4000-8000-000000000000"
     return response.with_body(re.sub(rb'(?<="id":")[0-9a-f-]{36}', one, response.body))
@@ -76,20 +72,10 @@ def add_model(response: Response) -> Response:
     )
 
 
-def cut_in_a_character(response: Response) -> Response:
-    """Cut a completion off after the first byte of a character outside ASCII."""
-    place = next((at for at, byte in enumerate(response.body) if byte >= 0xC0), None)
-    return response if place is None else response.with_body(response.body[: place + 1])
-
-
 def fail_with_200(response: Response) -> Response:
     if response.status != 200:
         return response
     return response.with_body(error(message="The model is overloaded"))
-
-
-def without_astral(text: str) -> str:
-    return "".join(c if ord(c) < 0x10000 else "?" for c in text)
 
 
 def mistype(key: str) -> str:

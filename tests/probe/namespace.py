@@ -78,9 +78,7 @@ class Namespace:
         return self.machines.on(_MACHINE)
 
     @contextmanager
-    def relay(
-        self, upstream: str, host: str, port: int = 0, *, loses_one_in: int = 0
-    ) -> Iterator[int]:
+    def relay(self, upstream: str, host: str, port: int = 0) -> Iterator[int]:
         """Run a relay here to a service outside; yield its port."""
         with self.entered():
             server = Relay(upstream, host, unchanged, unchanged, port)

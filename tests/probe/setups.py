@@ -17,7 +17,6 @@ from tests.support.server import Server
 
 SHORT = 1.0
 """The timeout where nothing responds. Anything else has more time than it needs."""
-"""The timeout in seconds for scenarios that end with a timeout."""
 
 
 @dataclass(frozen=True)

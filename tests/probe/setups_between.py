@@ -1,17 +1,14 @@
 """Sets up what can be between the probe and the service: filters, caches, firewalls."""
 
-import json
 import re
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from email.utils import formatdate
 
 from tests.probe import corruptions
 from tests.probe.relay import Request, RequestFilter, Response, ResponseFilter
 
-IDLE = 0.6
 _NEVER = threading.Event()
 _HANG_SECONDS = 30.0
 
@@ -58,26 +55,7 @@ def hanging(match: Match) -> RequestFilter:
     return change
 
 
-def change_authorization(change: Callable[[str], str]) -> RequestFilter:
-    def rewrite(request: Request) -> Request:
-        if not (value := request.headers.get("Authorization")):
-            return request
-        headers = {**request.headers, "Authorization": change(value)}
-        return replace(request, headers=headers)
-
-    return rewrite
-
-
 # Filters of responses.
-
-
-def with_headers(**headers: str) -> ResponseFilter:
-    return lambda response: response.with_body(response.body, **headers)
-
-
-def with_field(response: Response) -> Response:
-    content = json.loads(response.body) | {"gateway": {"region": "eu"}}
-    return response.with_body(json.dumps(content).encode())
 
 
 def dated(seconds: int) -> ResponseFilter:
@@ -88,6 +66,3 @@ def dated(seconds: int) -> ResponseFilter:
         return response.with_body(response.body, Date=date)
 
     return change
-
-
-# Arrangements.

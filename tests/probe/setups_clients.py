@@ -1,7 +1,7 @@
 """Sets up machines on which other programs would not do what the probe does."""
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import chdir, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 
 from tests.probe.forward_proxy import LOGIN, forward_proxy
@@ -56,12 +56,3 @@ def login_in_netrc(resources: Resources) -> Iterator[ProbeInput]:
     yield ProbeInput(
         readback.base_url, readback.api_key, environment={"NETRC": str(file)}
     )
-
-
-@contextmanager
-def env_file(resources: Resources) -> Iterator[ProbeInput]:
-    (resources.folder / ".env").write_text('OPENAI_BASE_URL="http://other.test/v1"\n')
-    readback = resources.readback
-    with chdir(resources.folder):
-        yield ProbeInput(readback.base_url, readback.api_key)
-    (resources.folder / ".env").unlink()

@@ -27,8 +27,6 @@ from tests.probe.relay import Response, relay
 from tests.probe.setups import Arrange, ProbeInput, Resources, behind_tls
 from tests.support.authority import Authority
 
-# The second Oakley group (RFC 2409 §6.2), which has 1024 bits.
-
 UNIDENTIFIED = {x509.AuthorityKeyIdentifier: None}
 FOR_CLIENTS = {
     x509.ExtendedKeyUsage: (
@@ -96,19 +94,6 @@ def behind_intermediate(
         tls = intermediate.serves(changes=issued, **certificate)
         issuer = resources.authority if trusted == "root" else intermediate
         with serving(resources, tls, issuer.root) as probe_input:
-            yield probe_input
-
-    return arrange
-
-
-def by_authority(changes: Mapping, **certificate: Any) -> Arrange:
-    """An authority with this flaw, which is trusted, has issued the certificate."""
-
-    @contextmanager
-    def arrange(resources: Resources) -> Iterator[ProbeInput]:
-        flawed = Authority(resources.folder / "flawed", "Flawed Root", changes=changes)
-        tls = flawed.serves(**certificate)
-        with serving(resources, tls, flawed.root) as probe_input:
             yield probe_input
 
     return arrange
@@ -241,17 +226,6 @@ def with_variable(variable: str, make: Callable[[Path], Path]) -> Arrange:
 
 def missing(folder: Path) -> Path:
     return folder / "missing" / "store.pem"
-
-
-def directory(folder: Path) -> Path:
-    return folder
-
-
-def damaged(folder: Path) -> Path:
-    path = folder / "damaged.pem"
-    lines = Authority(folder / "whole").root.read_text().splitlines()
-    path.write_text("\n".join([*lines[:3], *lines[5:]]))
-    return path
 
 
 @contextmanager

@@ -240,17 +240,6 @@ def test_output_that_nobody_can_read_ends_without_a_traceback(
     assert done.stderr == sentence
 
 
-def test_an_ascii_only_pipe_gets_the_report(readback: Server) -> None:
-    done = subprocess.run(
-        [*COMMAND, readback.base_url],
-        env=environment(READBACK_API_KEY=readback.api_key, PYTHONIOENCODING="ascii"),
-        capture_output=True,
-        timeout=TIMEOUT,
-    )
-    assert done.returncode == FailureFamily.NONE, done.stderr
-    assert done.stdout.isascii()
-
-
 def terminal_with(*arguments: str, **more: str) -> Terminal:
     return Terminal([*COMMAND, *arguments], environment(**more))
 
@@ -296,25 +285,3 @@ def test_the_prompt_is_in_the_language_of_the_terminal() -> None:
     terminal.wait_for("Ключ (не отображается):")
     terminal.type("\n")
     assert terminal.exit_code() == FailureFamily.NETWORK
-
-
-def test_a_closed_standard_output_has_its_exit_code() -> None:
-    script = 'exec "$@" >&-'
-    done = subprocess.run(
-        ["/bin/sh", "-c", script, "sh", *COMMAND, "http://127.0.0.1:1/v1"],
-        env=environment(READBACK_API_KEY=""),
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 1
-    assert done.stderr.count("\n") == 1
-    # Whether Python notices at its start depends on what it opens before.
-    assert done.stderr.startswith("The report cannot be written: ")
-
-
-def test_a_terminal_of_an_unknown_kind_gets_no_colours() -> None:
-    command = ["/usr/bin/env", "-u", "TERM", *COMMAND, "http://127.0.0.1:1/v1"]
-    terminal = Terminal(command, environment(READBACK_API_KEY=""))
-    terminal.exit_code()
-    assert "✗ Fails at “TCP”" in terminal.shown
-    assert "\x1b" not in terminal.shown

@@ -113,32 +113,6 @@ def test_every_usual_form_of_401_is_from_an_api(body: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "body"),
-    [
-        (400, error(message="No connected db.", type="no_db_connection")),
-        (400, b'[{"error":{"code":400,"message":"Not valid.","status":"INVALID"}}]'),
-    ],
-    ids=["LiteLLM without a database", "Google"],
-)
-def test_a_request_that_only_a_key_makes_bad_is_about_the_key(
-    status: int, body: bytes
-) -> None:
-    with provider(key="another", wrong_key=Answer(status, body)) as server:
-        assert probed(server.base_url).id == "key.refused"
-
-
-@pytest.mark.parametrize("status", [400, 404])
-def test_a_refusal_that_quotes_an_unlisted_model_is_about_the_model(
-    status: int,
-) -> None:
-    refusal = Answer(status, error(message="Invalid model name: gpt-smal"))
-    with provider(completed=refusal) as server:
-        report = probed(server.base_url, chat="gpt-smal")
-    assert report.id == "chat.no_model"
-    assert facts(report, "chat")["near"].startswith("gpt-small")
-
-
-@pytest.mark.parametrize(
     "echoed",
     [KEY, f"{KEY[:10]}...{KEY[-6:]}", f"{KEY[:3]}********{KEY[-4:]}", KEY[8:30]],
 )

@@ -57,9 +57,6 @@ def test_the_time_to_connect_is_not_that_of_the_answer(
     assert response.seconds <= response.total - 0.6
 
 
-# What is in between.
-
-
 # The name and the handshake.
 
 

@@ -22,7 +22,7 @@ from readback.probe.transport.opening import open_socket
 from tests.probe import broken_servers
 from tests.probe.displays import SilentDisplay
 from tests.probe.forward_proxy import LOGIN, ForwardProxy, forward_proxy
-from tests.probe.relay import Response, relay
+from tests.probe.relay import relay
 from tests.probe.setups import Resources
 from tests.probe.setups_network import responding
 
@@ -146,18 +146,6 @@ def test_an_error_page_is_quoted_without_control_characters(
     assert "0123456789abcdef" not in sentence
 
 
-def test_a_proxy_that_cannot_resolve_the_host_of_a_plain_request_says_so(
-    resources: Resources, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    headers = {"X-Squid-Error": "ERR_DNS_FAIL 0"}
-    failure = Response(503, "Service Unavailable", headers, b"<p>sorry</p>")
-    readback = resources.readback
-    with relay(readback.base_url, on_response=lambda _: failure) as server:
-        monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{server.server_port}")
-        report = probed("http://echo.example/v1", readback.api_key)
-    assert ids(report)["http"] == "proxy.cannot_resolve"
-
-
 @given(st.binary(max_size=40), st.sampled_from(["http", "socks5h", "socks4a"]))
 @settings(max_examples=60)
 def test_no_response_of_a_proxy_breaks_the_probe(response: bytes, scheme: str) -> None:
@@ -184,25 +172,6 @@ def test_no_value_of_a_proxy_variable_breaks_the_probe(value: str) -> None:
             proxies.read_setting(start + value, "https_proxy", "echo.example")
         except ProbeError as error:
             assert "hush" not in str(from_error(error))
-
-
-@pytest.mark.parametrize(
-    ("status", "page"),
-    [
-        ("502 cannot resolve host", b""),
-        ("503 Oops", b"<p>DNS lookup failed for this name</p>"),
-        ("504 Gateway Timeout", b"The host name could not be resolved."),
-        ("404 No such domain", b""),
-    ],
-)
-def test_a_proxy_that_cannot_resolve_says_so_in_many_ways(
-    status: str, page: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with broken_servers.socket_server(responding(status, page)) as port:
-        proxy = Proxy("http", "127.0.0.1", port, "https_proxy")
-        with pytest.raises(ProbeError) as caught:
-            open_socket(Route(REMOTE, proxy), timeout=5)
-    assert caught.value.id == "proxy.cannot_resolve"
 
 
 @pytest.mark.parametrize(

@@ -126,18 +126,6 @@ def test_what_the_failures_have_in_common_is_shown(resources: Resources) -> None
     assert lines[1].startswith("Failed at ")
 
 
-@pytest.mark.parametrize("backends", [2, 3])
-def test_a_dead_server_behind_a_balancer_is_told_from_a_dead_service(
-    backends: int, resources: Resources
-) -> None:
-    with relay(resources.readback.base_url) as server:
-        alive = [server.server_port] * (backends - 1)
-        with balancer(*alive, None) as port:
-            url = f"http://127.0.0.1:{port}/v1"
-            report = probed(ProbeInput(url, resources.readback.api_key))
-    assert_only(report, "sometimes.fails")
-
-
 @pytest.mark.parametrize(
     "is_first", [True, pytest.param(False, marks=pytest.mark.long)]
 )
@@ -186,21 +174,6 @@ def test_a_server_that_does_not_know_the_key_is_not_blamed_on_the_key(
 
     report = report_of(through_relay(change), resources)
     assert_only(report, "sometimes.key")
-
-
-@pytest.mark.parametrize("is_first", [True, False])
-def test_another_service_at_every_second_request_is_not_blamed_on_the_key(
-    is_first: bool, resources: Resources
-) -> None:
-    headers = {"Content-Type": "application/json"}
-    other = Response(404, "Not Found", headers, b'{"detail":"Not Found"}')
-    numbers = count(int(is_first))
-
-    def change(request: Request) -> Request | Response:
-        return other if next(numbers) % 2 else request
-
-    report = report_of(through_relay(change), resources)
-    assert_only(report, "sometimes.fails")
 
 
 @contextmanager
@@ -256,34 +229,6 @@ def test_answers_that_are_swapped_are_told(resources: Resources) -> None:
 
     report = report_of(through_relay(on_response=swap), resources)
     assert report.id == "echo.swapped"
-
-
-def test_a_cache_is_not_taken_for_a_gateway_that_changes_some_texts(
-    resources: Resources,
-) -> None:
-    """The first answer to each body is right, so equal requests differ."""
-    kept: dict[bytes, Response] = {}
-
-    def replay(response: Response) -> Response:
-        if b"chat.completion" not in response.body:
-            return response
-        text = json.loads(response.body)["choices"][0]["message"]["content"]
-        return kept.setdefault(text.encode(), response)
-
-    report = report_of(through_relay(on_response=replay), resources)
-    assert report.id == "echo.replayed"
-
-
-def test_a_completion_wrapped_in_data_is_not_taken_for_the_list_of_models(
-    resources: Resources,
-) -> None:
-    def wrap(response: Response) -> Response:
-        if b"chat.completion" not in response.body:
-            return response
-        return response.with_body(b'{"data":%b}' % response.body)
-
-    report = report_of(through_relay(on_response=wrap), resources)
-    assert report.id == "http.spoiled"
 
 
 def test_what_this_machine_lacks_is_not_counted_as_a_failure_of_the_path(
@@ -396,27 +341,6 @@ def test_a_limit_before_the_key_was_tried_leaves_the_key_open(
 ) -> None:
     report = report_of(through_relay(limiting(1, lambda _: True)), resources)
     assert_only(report, "sometimes.rate_limited_early")
-
-
-def test_a_limit_of_the_key_that_others_use_up_is_not_put_down_to_the_run(
-    resources: Resources,
-) -> None:
-    with_key = limiting(0, lambda request: "Authorization" in request.headers)
-    assert report_of(through_relay(with_key), resources).id == "http.rate_limited"
-
-
-def test_a_gateway_of_several_that_changes_texts_is_told_from_all(
-    resources: Resources,
-) -> None:
-    numbers = count(1)
-
-    def change(response: Response) -> Response:
-        if b"chat.completion" not in response.body or next(numbers) % 3:
-            return response
-        return response.with_content(str.upper)
-
-    report = report_of(through_relay(on_response=change), resources)
-    assert found(report, "sometimes.fails").facts["outcomes"]
 
 
 def test_a_steady_service_is_called_steady(resources: Resources) -> None:

@@ -32,8 +32,8 @@ from readback.probe.transport.context import ProbeContext
 from tests.probe import broken_servers, setups_tls, tls_servers
 from tests.probe.relay import Response, relay
 from tests.probe.setups import Arrange, Resources
-from tests.probe.setups_tls import behind_intermediate, through_proxy, with_settings
-from tests.support.authority import DAY, Authority
+from tests.probe.setups_tls import behind_intermediate, with_settings
+from tests.support.authority import DAY
 from tests.support.programs import needed_program
 from tests.support.waiting import wait_until
 
@@ -124,19 +124,6 @@ def test_a_certificate_that_only_one_store_trusts_is_a_warning(
     assert context.trusted is known.usable[0 if first else 1].trust
 
 
-def test_a_store_that_lacks_the_public_authorities_is_a_warning(
-    resources: Resources, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    usable = [
-        trusting(StoreKind.VARIABLE),
-        trusting(StoreKind.CERTIFI, resources.authority.root),
-    ]
-    monkeypatch.setattr(stores, "find", lambda: CertificateStores(usable))
-    with relay(resources.readback.base_url, tls=resources.authority.serves()) as server:
-        [diagnosis] = tls.check(context_for(server.server_port))
-    assert (diagnosis.id, diagnosis.verdict) == ("tls.only_certifi", Verdict.WARN)
-
-
 def test_a_private_authority_of_a_local_host_is_no_warning(
     resources: Resources, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -221,28 +208,6 @@ def test_this_python_verifies_as_the_probe_assumes() -> None:
     assert bool(flags & ssl.VERIFY_X509_STRICT) == tls.IS_STRICT_HERE
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {x509.BasicConstraints: (x509.BasicConstraints(True, None), False)},
-        {x509.KeyUsage: None},
-        {x509.SubjectKeyIdentifier: None},
-    ],
-    ids=["constraints not critical", "no key usage", "no key identifier"],
-)
-def test_a_root_that_is_refused_since_python_3_13_is_reported(
-    changes, resources: Resources, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    arrange = setups_tls.by_authority(changes)
-    with arranged(arrange, resources, monkeypatch) as context:
-        [diagnosis, *_] = found(context)
-    strict = "tls.strict" if setups_tls.IS_STRICT else "tls.strict_newer"
-    assert diagnosis.id == strict
-    assert diagnosis.facts["reason"]
-    # Later steps connect in the way that works.
-    assert context.trusted.verify_flags & ssl.VERIFY_X509_STRICT == 0
-
-
 def test_an_expired_certificate_with_another_flaw_is_expired(
     resources: Resources, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -263,51 +228,6 @@ def test_a_public_certificate_without_its_issuer_lacks_the_intermediate(
         [diagnosis] = found(context)
     assert diagnosis.id == "tls.missing_intermediate"
     assert "Tests Intermediate" in diagnosis.sentence
-
-
-def test_an_expired_root_in_the_store_is_named(
-    resources: Resources, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    old = Authority(tmp_path / "old", "Old Root", since=-9 * DAY, until=-DAY)
-    monkeypatch.setenv("SSL_CERT_FILE", str(old.root))
-    with relay(resources.readback.base_url, tls=old.serves()) as server:
-        [diagnosis] = found(context_for(server.server_port))
-    assert diagnosis.id == "tls.chain_dates"
-    assert "Old Root" in diagnosis.sentence
-
-
-def test_a_certificate_for_an_ip_address_is_accepted(
-    resources: Resources, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("SSL_CERT_FILE", str(resources.authority.root))
-    serving = resources.authority.serves("127.0.0.1")
-    with relay(resources.readback.base_url, tls=serving) as server:
-        context = context_for(server.server_port, host="127.0.0.1")
-        assert ids(context) == ["tls.ok"]
-
-
-@pytest.mark.parametrize(
-    ("host", "certified", "id"),
-    [
-        ("xn--bcher-kva.example", "xn--bcher-kva.example", "tls.ok"),
-        ("a.echo.example", "*.echo.example", "tls.ok"),
-        ("a.b.echo.example", "*.echo.example", "tls.wrong_name"),
-        ("echo.example", "*.echo.example", "tls.wrong_name"),
-        ("an-echo.example", "*.echo.example", "tls.wrong_name"),
-        ("echo.example", "*.example", "tls.wrong_name"),
-    ],
-)
-def test_host_names_are_compared_as_clients_do(
-    host: str,
-    certified: str,
-    id: str,
-    resources: Resources,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("SSL_CERT_FILE", str(resources.authority.root))
-    serving = resources.authority.serves(certified)
-    with relay(resources.readback.base_url, tls=serving) as server:
-        assert ids(context_for(server.server_port, host)) == [id]
 
 
 def test_the_wrong_time_is_not_blamed_on_a_certificate_that_has_expired(
@@ -495,14 +415,3 @@ def test_a_filter_that_drops_the_name_silently_is_found(
 def test_any_certificate_message_can_be_read(message: bytes) -> None:
     chain = handshake._read_chain(message)
     assert sum(map(len, chain)) <= len(message)
-
-
-def test_a_private_authority_behind_a_proxy_is_named(
-    resources: Resources, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    arrange = through_proxy("api.example", "api.example")
-    with arranged(arrange, resources, monkeypatch) as context:
-        context.base_url = BaseUrl("https", "api.example", context.base_url.port, "/v1")
-        # Without the proxy, the address decides.
-        context.route = Route(context.base_url, addresses=("127.0.0.1",))
-        assert ids(context) == ["tls.ok"]

@@ -7,8 +7,8 @@ import struct
 from tests.probe.broken_servers import Behavior
 
 _HELLO_SIZE = 65536
-UNRECOGNIZED_NAME, NO_APPLICATION_PROTOCOL, HANDSHAKE_FAILURE = 112, 120, 40
-_SERVER_HELLO, _CERTIFICATE = 2, 11
+UNRECOGNIZED_NAME, NO_APPLICATION_PROTOCOL = 112, 120
+_SERVER_HELLO = 2
 _ECDHE_RSA_AES128_GCM_SHA256 = b"\xc0\x2f"
 # RFC 5746: the extension without which a server counts as unsafe.
 _RENEGOTIATION_INFO = bytes.fromhex("ff01000100")

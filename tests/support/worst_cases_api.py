@@ -104,7 +104,6 @@ def fields_of(form: bytes, before: bytes = b"", after: bytes = b"") -> Shape:
     return lambda size: before + numbered(form, size - room) + after + b"}"
 
 
-MESSAGE = b'{%b,"messages":[{"role":"user","content":"x",' % MODEL
 BODIES: dict[str, Shape] = {
     "messages that are numbers": messages_of(b"1"),
     "messages that are empty objects": messages_of(b"{}"),
