@@ -67,29 +67,6 @@ def test_a_quick_run_is_not_published(folders):
     assert len(results.read("runs", published=False)["runs"]) == 1
 
 
-def test_the_table_shows_the_range_of_each_machine():
-    table = runs.table(
-        [
-            run("Xeon", short=0.8, pipelined=0.1),
-            run("Neoverse", short=0.7),
-            run("Xeon", short=0.55),
-        ]
-    )
-
-    lines = [
-        [cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()
-    ]
-    columns = {name: number for number, name in enumerate(lines[0])}
-    short, pipelined = columns["one client"], columns["pipelined"]
-    assert [line[short] for line in lines[2:]] == ["0.80", "0.70", "0.55"] + [
-        "0.55 to 0.80"
-    ]
-    assert [line[pipelined] for line in lines[2:]] == ["0.10", "–", "–"] + [
-        "0.10 to 0.10"
-    ]
-    assert lines[-1][:2] == ["**2 runs**", "Xeon, Python 3.11.7"]
-
-
 def test_the_page_is_written_from_whatever_results_exist(folders, monkeypatch):
     for name in ("PAGE", "README"):
         copy = folders / getattr(render, name).name

@@ -2,8 +2,13 @@
 
 import os
 import subprocess
+<<<<<<< HEAD
 from collections.abc import Callable, Iterator
 from itertools import chain
+=======
+import sys
+from collections.abc import Callable
+>>>>>>> e2df0d1d (Test the tools of the tests less)
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +16,11 @@ import pytest
 from clients import environments
 
 from readback.cabinet.keys import examples
+<<<<<<< HEAD
 from tests.clients.warm_python import WarmPython, warm_python
 from tests.support.files import imports_of
+=======
+>>>>>>> e2df0d1d (Test the tools of the tests less)
 from tests.support.programs import needed_program
 from tests.support.server import Server
 
@@ -21,13 +29,6 @@ RUN_SECONDS = 120
 Done = subprocess.CompletedProcess[str]
 
 pytestmark = pytest.mark.timeout(environments.INSTALL_SECONDS + RUN_SECONDS)
-
-
-@pytest.fixture(scope="module")
-def python() -> Iterator[WarmPython]:
-    """A Python that has imported the libraries of the snippets."""
-    with warm_python("openai", "requests") as python:
-        yield python
 
 
 def installed(install: Callable[[], Any]) -> Any:
@@ -62,7 +63,11 @@ def assert_works(
 
 
 def command(*words: str) -> Callable[[Path], Done]:
-    """Return a function that runs a file with this program."""
+    """Return a function that runs a file with this program.
+
+    The option -P of Python keeps the file's folder off its path, where its name would
+    hide the library of the same name; a user saves it under another name.
+    """
 
     def run(program: Path) -> Done:
         return subprocess.run(
@@ -100,9 +105,8 @@ def test_no_snippet_hides_a_package_if_it_is_saved_under_its_name():
         pytest.param("langchain_example.py", marks=pytest.mark.long),
     ],
 )
-def test_a_python_snippet_prints_the_text_it_sends(file, python, server, tmp_path):
-    def run(program: Path) -> Done:
-        return python.run([str(program)], os.environ, tmp_path)
+def test_a_python_snippet_prints_the_text_it_sends(file, server, tmp_path):
+    run = command(sys.executable, "-P")
 
     assert assert_works(run, file, server, tmp_path) == f"{TEXT}\n"
 
@@ -110,7 +114,11 @@ def test_a_python_snippet_prints_the_text_it_sends(file, python, server, tmp_pat
 @pytest.mark.clients
 def test_the_litellm_snippet_prints_the_text_it_sends(server, tmp_path):
     litellm = installed(lambda: environments.python("openai-2"))
+<<<<<<< HEAD
     python = command(str(litellm))
+=======
+    python = command(str(litellm), "-P")
+>>>>>>> e2df0d1d (Test the tools of the tests less)
 
     assert assert_works(python, "litellm_example.py", server, tmp_path) == f"{TEXT}\n"
 

@@ -7,10 +7,9 @@ from typing import Any
 import httpx
 import pytest
 from clients import drivers, environments
-from clients.__main__ import run, run_all
+from clients.__main__ import run_all
 
 from readback import programs
-from tests.support.programs import needed_program
 from tests.support.server import Server
 from tests.support.waiting import PATIENCE
 
@@ -41,30 +40,6 @@ def test_a_client_of_this_environment_does_what_the_table_says(name):
     [client] = [client for client in CLIENTS if client.name == name]
 
     assert run_all([client]) == {name: []}
-
-
-def test_a_client_that_does_something_else_is_reported(tmp_path: Path):
-    needed_program("curl")
-    driver = tmp_path / "mistaken.sh"
-    driver.write_text(
-        "# program: curl\n# environment: system\n# package: curl\n"
-        'curl --silent "$1/models" -H "Authorization: Bearer $2"\n'
-    )
-
-    [problems] = run_all(drivers.clients_of(driver)).values()
-
-    assert problems[0].startswith("complies never, not with settings")
-
-
-def test_a_client_that_cannot_be_installed_is_reported_with_the_reason(tmp_path: Path):
-    driver = tmp_path / "absent.sh"
-    driver.write_text("# program: curl\n# environment: system\n# package: zyzzyva-47\n")
-    [client] = drivers.clients_of(driver)
-
-    assert run(client, site=None) == (
-        "absent: not run: zyzzyva-47 is not on PATH",
-        [],
-    )
 
 
 @pytest.mark.parametrize("package", ["httpx", "requests"])

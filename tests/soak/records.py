@@ -16,14 +16,13 @@ from soak.records import (
 )
 from soak.verdicts import Judgement, judge
 
-ECHO, LOST, UNAVAILABLE, NOT_FOUND = range(4)
+ECHO, LOST, UNAVAILABLE = range(3)
 OUTCOMES = [
     ("chat", ""),
     ("chat", "lost"),
     ("chat", "unavailable"),
-    ("other", "not_found"),
 ]
-OWN_KEY, SHARED_KEY = 4, 0
+OWN_KEY = 4
 NOW = 1_800_000_000
 MIB = 2**20
 

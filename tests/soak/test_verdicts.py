@@ -5,10 +5,7 @@ from soak.records import Kill, Outage
 from tests.soak.records import (
     LOST,
     MIB,
-    NOT_FOUND,
     NOW,
-    OWN_KEY,
-    SHARED_KEY,
     UNAVAILABLE,
     good_story,
 )
@@ -62,17 +59,6 @@ def test_a_kill_explains_the_losses_of_the_killed_worker_alone():
     assert story.broken() == [LOSS]
 
 
-def test_a_kill_explains_no_loss_before_it_and_none_on_a_later_connection():
-    story = good_story()
-    story.connect(50_001, opened=0.0, closed=60.2)
-    story.connect(50_001, opened=70.0, closed=71.0)
-    story.kills.append(Kill(60.55, [50_001]))
-    story.ask(60.1, connection=1, outcome=LOST)
-    story.ask(70.1, connection=2, outcome=LOST)
-
-    assert story.judge().figures["lost"] == 2
-
-
 def test_503_is_right_only_while_the_database_is_away():
     story = good_story()
     story.outages.append(Outage("frozen", 20.0, 24.0, noticed=True))
@@ -90,16 +76,6 @@ def test_a_repeated_id_breaks_a_promise():
     assert story.broken() == ["Every `id` is unique."]
 
 
-def test_an_equal_created_of_the_next_response_breaks_a_promise():
-    story = good_story()
-    story.ask(60.5, created=NOW + 60)
-
-    judgement = story.judge()
-    assert [verdict.details for verdict in judgement.broken] == [
-        ["1 equal the response before"]
-    ]
-
-
 def test_a_created_that_repeats_after_999_responses_breaks_a_promise():
     def repeated_after(distance: int) -> list[str]:
         story = good_story()
@@ -113,44 +89,11 @@ def test_a_created_that_repeats_after_999_responses_breaks_a_promise():
     assert repeated_after(1000) == []
 
 
-def test_the_order_of_concurrent_responses_is_not_guessed():
-    """999 responses lie between by time; two more may have been made between them."""
-    story = good_story()
-    story.rows.clear()
-    for number in range(999):
-        at = 1.0 + number / 100
-        story.ask(at, key=SHARED_KEY, created=SOON + number, takes=0.001)
-    story.ask(11.0, key=SHARED_KEY, created=SOON, takes=0.001)
-    assert story.broken() == [CREATED]
-
-    for created in (SOON + 2000, SOON + 2001):
-        story.ask(5.0, key=SHARED_KEY, created=created, takes=10.0)
-    assert story.broken() == []
-
-
-def test_different_keys_may_have_the_same_created():
-    story = good_story()
-    story.ask(60.5, key=OWN_KEY + 1, created=NOW + 60)
-
-    assert story.broken() == []
-
-
 def test_a_created_over_an_hour_ahead_or_behind_the_clock_breaks_a_promise():
     for created in (NOW + 60 + 3610, NOW + 50 - 5):
         story = good_story()
         story.rows[59] = story.rows[59]._replace(created=created)
         assert story.broken() == [CREATED]
-
-
-def test_a_kill_explains_a_created_of_its_last_half_second():
-    story = good_story()
-    story.connect(50_001, opened=0.0, closed=60.6)
-    story.ask(60.5, connection=1, created=NOW + 500)
-    story.ask(61.5, connection=0, created=NOW + 500)
-    assert story.broken() == [CREATED]
-
-    story.kills.append(Kill(60.55, [50_001]))
-    assert story.broken() == []
 
 
 def test_one_request_less_breaks_a_promise():
@@ -165,15 +108,6 @@ def test_one_request_less_breaks_a_promise():
         assert story.broken() == [promise]
 
 
-def test_one_request_more_breaks_a_promise_unless_one_was_lost():
-    story = good_story()
-    story.uncounted = story.unwritten = -1
-    assert story.broken() == [REQUESTS, USAGE]
-
-    story.ask(60.5, outcome=LOST)
-    assert story.broken() == [LOSS]
-
-
 def test_a_kill_explains_only_what_the_worker_did_last():
     story = good_story()
     story.uncounted = 3
@@ -182,24 +116,6 @@ def test_a_kill_explains_only_what_the_worker_did_last():
 
     story.uncounted = 2
     assert story.broken() == []
-
-
-def test_a_kill_explains_nothing_of_another_worker_or_another_checkpoint():
-    for kill in (Kill(60.1, [50_009]), Kill(40.1, [50_000])):
-        story = good_story()
-        story.uncounted = 1
-        story.kills.append(kill)
-        assert story.broken() == [REQUESTS], kill
-
-
-def test_a_404_without_a_database_may_lack_in_the_usage_of_its_key():
-    story = good_story()
-    story.outages.append(Outage("frozen", 60.0, 64.0, noticed=True))
-    story.ask(60.5, outcome=NOT_FOUND)
-    judgement = story.judge()
-
-    assert judgement.broken == []
-    assert judgement.figures["counts"]["The usage in the database"][2] == 1
 
 
 def test_growing_memory_breaks_a_promise():
