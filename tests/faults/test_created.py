@@ -116,30 +116,6 @@ def test_a_restart_repeats_no_value(
     assert len(set(given)) == 80
 
 
-def test_a_move_to_another_replica_and_back_repeats_no_value(
-    tmp_path: Path, postgresql: Postgres
-) -> None:
-    url = postgresql.migrated_database()
-    chosen = ONE_WORKER | {"READBACK_DATABASE_URL": url}
-    (tmp_path / "a").mkdir()
-    (tmp_path / "b").mkdir()
-    with (
-        ephemeral_server(tmp_path / "a", chosen) as a,
-        ephemeral_server(tmp_path / "b", chosen) as b,
-    ):
-        here, database = a_key(a, url)
-        there = Api.of(b).with_key(here.key)
-        given = ask_anew(here, 40)
-        for api, server in ((there, b), (here, a), (there, b)):
-            wait_until(
-                lambda last=given[-1]: is_written(here, database, last), "it is written"
-            )
-            # A replica that knows the key learns the value when it asks again.
-            wait_for_refresh(server)
-            given += ask_anew(api, 40)
-    assert given == sorted(set(given)) and len(given) == 160
-
-
 def wait_for_refresh(server: Server) -> None:
     """Wait until a worker has begun and ended a round of its database thread."""
     before = metrics(server.ops_url)["statements_total"]
