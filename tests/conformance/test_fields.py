@@ -73,26 +73,6 @@ def test_an_unknown_field_of_the_message_is_refused(api: Api, name: str) -> None
     assert_refused(api.chat(draft(messages=[first])), "unknown_field")
 
 
-@pytest.mark.parametrize(
-    "name, hint",
-    [
-        ("temperature", "Leave temperature unset."),
-        ("frequency_penalty", "Leave the penalties unset."),
-        ("reasoning_effort", "Turn off reasoning."),
-        ("stop", "Remove the stop sequences."),
-        ("stream_options", "Turn off streaming."),
-        ("tools", "Turn off tools."),
-        ("user", "Leave user unset."),
-        ("zebra", "Do not send zebra."),
-    ],
-)
-def test_the_sentence_for_an_unknown_field_has_a_hint(
-    api: Api, name: str, hint: str
-) -> None:
-    detail = assert_refused(api.chat(draft(**{name: 1})), "unknown_field")
-    assert detail.endswith(f" {hint}")
-
-
 @each(
     "name",
     {

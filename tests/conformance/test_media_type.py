@@ -27,33 +27,21 @@ ACCEPTED = [
 
 NOT_ACCEPTED = [
     "application/x-www-form-urlencoded",
-    "application/x-www-form-urlencoded; charset=utf-8",
     "multipart/form-data; boundary=x",
     "text/plain",
-    "text/plain; charset=utf-8",
     "text/json",
-    "text/html",
     "application/octet-stream",
     "application/jsonp",
-    "application/json5",
-    "application/jsonl",
     "application/json-seq",
-    "application/x-ndjson",
     "application/problem+json",
-    "application/vnd.api+json",
-    "application/xml",
     "application/jso",
     "xapplication/json",
     "application/ json",
-    "application /json",
     "application/json charset=utf-8",
     "application/json, application/json",
-    "application/json, text/plain",
     "application/*",
     "*/*",
     "json",
-    "application",
-    "/json",
     "; charset=utf-8",
     '"application/json"',
     "",
@@ -78,15 +66,6 @@ def test_any_other_type_is_refused(api: Api, media: str) -> None:
 def test_a_missing_type_is_refused(api: Api) -> None:
     detail = assert_refused(post(api), "unsupported_media_type")
     assert "Content-Type" in detail
-
-
-@pytest.mark.parametrize(
-    "media", ["application/x-www-form-urlencoded", "multipart/form-data; boundary=x"]
-)
-def test_the_sentence_for_a_form_says_which_header_to_add(api: Api, media: str) -> None:
-    answer = post(api, ("Content-Type", media))
-    detail = assert_refused(answer, "unsupported_media_type")
-    assert "Content-Type: application/json" in detail
 
 
 @each(

@@ -218,15 +218,3 @@ def test_of_two_violations_the_first_in_order_is_reported(
 ) -> None:
     answer = api.send(plan_with(first, second).render(api))
     assert_refused(answer, IN_ORDER[first])
-
-
-@pytest.mark.parametrize("first", IN_ORDER, ids=lambda violation: violation.__name__)
-def test_of_all_violations_from_one_on_that_one_is_reported(
-    api: Api, first: Violation
-) -> None:
-    violations = list(IN_ORDER)
-    together: list[Violation] = []
-    for violation in violations[violations.index(first) :]:
-        if not any(excludes(earlier, violation) for earlier in together):
-            together.append(violation)
-    assert_refused(api.send(plan_with(*together).render(api)), IN_ORDER[first])

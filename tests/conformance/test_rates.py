@@ -18,7 +18,6 @@ from tests.support.api import (
     key_with_checksum,
 )
 from tests.support.server import Server
-from tests.support.waiting import wait_until
 from tests.support.wire import Answer, request
 
 BURST = 3
@@ -165,22 +164,6 @@ def test_a_head_that_does_not_end_in_time_is_refused(strict_server: Server) -> N
     api = Api.of(strict_server)
     unended = request("GET", MODELS, api.usual_fields).removesuffix(b"\r\n")
     assert_timed_out(api.send(unended))
-
-
-def test_a_head_that_trickles_gets_no_more_time(
-    strict_server: Server,
-) -> None:
-    # The time is counted from the first byte, not from the latest one.
-    api = Api.of(strict_server)
-    with api.endpoint.connect() as connection:
-        connection.send(b"GET /v1/models HTTP/1.1\r\nX-Slow: ")
-
-        def is_answered() -> bool:
-            connection.send(b"a")
-            return connection.has_bytes()
-
-        wait_until(is_answered, "the server does not wait for the end")
-        assert_timed_out(connection.read_answer())
 
 
 def test_a_body_that_does_not_end_in_time_is_refused(alice: Api) -> None:

@@ -7,41 +7,14 @@ caches, it must treat each request as if it were the first.
 from tests.conformance.test_echo import TEXTS
 from tests.conformance.test_json import AFTER, BAD_TEXTS, BEFORE
 from tests.support.api import (
-    CHAT,
-    MODELS,
     Api,
     assert_echo,
     assert_refused,
-    assert_success,
     compact,
     draft,
 )
 from tests.support.tables import each
-from tests.support.wire import Answer, Connection, request
-
-
-@each(
-    "body, code",
-    {
-        "not JSON": (b"{" * 20, "invalid_json"),
-        "a repeated name": (b'{"model":1,"model":1}', "invalid_json"),
-        "an unknown field": (b'{"temperature":0}', "unknown_field"),
-        "a stream": (compact(draft(stream=True)), "stream_unavailable"),
-        "a text too large": (compact(draft("x" * 8193)), "content_too_large"),
-    },
-)
-def test_a_bad_body_with_a_repeated_head_is_refused(
-    api: Api, body: bytes, code: str
-) -> None:
-    good = compact(draft("x"))
-    size = max(len(good), len(body))
-    good, body = good.ljust(size), body.ljust(size)
-    with api.endpoint.connect() as connection:
-        for _ in range(3):
-            connection.send(api.chat_bytes(good))
-            assert_echo(connection.read_answer(), "x")
-            connection.send(api.chat_bytes(body))
-            assert_refused(connection.read_answer(), code)
+from tests.support.wire import Answer, Connection
 
 
 def test_a_body_too_large_with_a_repeated_head_is_refused(api: Api) -> None:
@@ -53,24 +26,6 @@ def test_a_body_too_large_with_a_repeated_head_is_refused(api: Api) -> None:
             assert_echo(connection.read_answer(), "x")
         connection.send(api.chat_bytes(good.ljust(40_000)))
         assert_refused(connection.read_answer(), "request_too_large")
-
-
-def test_the_same_head_with_a_wrong_type_is_refused_again(api: Api) -> None:
-    media, body = ("Content-Type", "text/plain"), compact(draft("x"))
-    fields = [*api.usual_fields, media, ("Content-Length", str(len(body)))]
-    with api.endpoint.connect() as connection:
-        for _ in range(3):
-            connection.send(request("POST", CHAT, fields, body))
-            assert_refused(connection.read_answer(), "unsupported_media_type")
-
-
-def test_the_same_target_with_another_method_is_not_the_same_request(api: Api) -> None:
-    with api.endpoint.connect() as connection:
-        for _ in range(3):
-            connection.send(request("GET", MODELS, api.usual_fields))
-            assert_success(connection.read_answer())
-            connection.send(request("PUT", MODELS, api.usual_fields))
-            assert_refused(connection.read_answer(), "not_found")
 
 
 # Texts that leave the bytes around them unchanged but end the string early.
@@ -206,50 +161,6 @@ def test_a_change_outside_the_text_is_noticed(
             assert_echo(connection.read_answer(), "text")
         connection.send(api.chat_bytes(good.replace(was, becomes)))
         assert_refused(connection.read_answer(), code)
-
-
-@each(
-    "text",
-    {
-        "the role": "user",
-        "a name": "content",
-        "the model": "vendor-cabinet-preview-echo",
-        "a part of the frame": '"}]}',
-        "one letter": "e",
-    },
-)
-def test_a_text_that_also_occurs_elsewhere_in_the_body_is_returned(
-    api: Api, text: str
-) -> None:
-    with api.endpoint.connect() as connection:
-        for sent in (text, text, text.swapcase(), text):
-            connection.send(api.chat_bytes(draft(sent)))
-            assert_echo(connection.read_answer(), sent)
-
-
-def test_a_refusal_is_repeated_only_for_the_same_body(api: Api) -> None:
-    """Use bodies of one length, so that the head is always the same."""
-    good = BEFORE + b"x" * 20 + AFTER
-    unknown = good.replace(b'"model"', b'"modem"')
-    role = good.replace(b'"user"', b'"used"')
-    expected = [
-        (unknown, "unknown_field"),
-        (unknown, "unknown_field"),
-        (role, "invalid_role"),
-        (unknown, "unknown_field"),
-        (good, None),
-        (role, "invalid_role"),
-        (role, "invalid_role"),
-        (good, None),
-    ]
-    with api.endpoint.connect() as connection:
-        for body, code in expected:
-            connection.send(api.chat_bytes(body))
-            answer = connection.read_answer()
-            if code:
-                assert_refused(answer, code)
-            else:
-                assert_echo(answer, "x" * 20)
 
 
 def test_a_broken_body_after_a_refused_and_a_good_one_is_refused(api: Api) -> None:

@@ -87,17 +87,3 @@ def test_however_many_reloads_there_are_two_generations_of_workers(
             "the worker is replaced once more",
         )
         assert len(psutil.Process(master).children()) <= 2
-
-
-def test_an_old_worker_listens_until_the_new_one_does(tmp_path: Path) -> None:
-    with api_server(tmp_path, LASTING) as server:
-        before = worker_pids(server)
-        os.kill(server.pid, signal.SIGHUP)
-
-        def is_replaced() -> bool:
-            # Twice: the new worker may have been forked during the first look.
-            listening = worker_pids(server) or worker_pids(server)
-            assert listening, "nobody listens"
-            return not listening & before
-
-        wait_until(is_replaced, "only the new worker listens")

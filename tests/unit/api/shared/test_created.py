@@ -75,24 +75,6 @@ def test_after_an_hour_of_lead_it_starts_again_from_the_present():
     assert_created_by_the_rule(key.given)
 
 
-def test_the_clock_does_not_lead_back_to_values_of_the_last_lap():
-    key = Key()
-    key.answer(HOUR + 12)
-    assert key.given[-1] == START + 10
-    key.wait(HOUR - 150)
-    assert key.answer() == [START + HOUR + 1]
-    key.answer(2000)
-    assert_created_by_the_rule(key.given)
-
-
-def test_a_day_at_the_default_rate_keeps_the_rule():
-    key = Key()
-    for _ in range(DAY // 10):
-        key.answer(200)
-        key.wait(10)
-    assert_created_by_the_rule(key.given)
-
-
 def test_a_clock_set_back_by_less_than_the_lead_does_not_matter():
     key = Key()
     key.answer(40)
@@ -298,15 +280,4 @@ def test_a_clock_that_was_wrong_for_a_while_repeats_no_value(lead, hours):
     for _ in range(300):
         key.answer(3)
         key.wait(11)
-    assert_created_by_the_rule(key.given)
-
-
-def test_the_clock_may_be_wrong_and_corrected_twice():
-    key = Key()
-    for number in range(2):
-        key.answer(400)
-        key.wait(2 * HOUR)
-        key.answer(5)
-        key.set_clock(START + 10 * (number + 1))
-    key.answer(100)
     assert_created_by_the_rule(key.given)
