@@ -27,7 +27,6 @@ from tests.support.waiting import wait_until
 
 # Loopback addresses that no other test uses.
 ADDRESSES = [f"127.89.{os.getpid() % 250}.{number}" for number in (1, 2, 3)]
-NAME = "api.example"
 KEYS = [f"key-{number}" for number in range(40)]
 HAS_HASH_KEY = (3, 0)
 

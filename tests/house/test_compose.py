@@ -18,7 +18,6 @@ FOLDER = DEPLOY / "compose"
 COMPOSE = yaml.load((FOLDER / "compose.yaml").read_text(), yaml.CSafeLoader)
 SERVICES = COMPOSE["services"]
 OURS = [name for name, service in SERVICES.items() if "IMAGE" in service["image"]]
-HAPROXY = (DEPLOY / "haproxy" / "haproxy.cfg").read_text()
 
 
 @pytest.fixture(scope="module")

@@ -22,8 +22,6 @@ ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "deploy" / "kubernetes"
 BASE, PRODUCTION = FOLDER / "base", FOLDER / "production"
 PAGE = (ROOT / "docs" / "deploy-kubernetes.md").read_text()
-HAPROXY = (ROOT / "deploy" / "haproxy" / "haproxy.cfg").read_text()
-FILES = sorted(path for path in FOLDER.rglob("*") if path.is_file())
 # The oldest that the page names, and the newest that we have a schema for.
 OLDEST = "1.27"
 VERSIONS = [OLDEST, kubernetes_validate.latest_version()]

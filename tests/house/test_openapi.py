@@ -14,9 +14,6 @@ FILE = Path(__file__).parents[2] / "docs" / "openapi.yaml"
 DOCUMENT = yaml.load(FILE.read_bytes(), yaml.CSafeLoader)
 MODELS = DOCUMENT["paths"]["/models"]["get"]
 CHAT = DOCUMENT["paths"]["/chat/completions"]["post"]
-SCHEMAS = DOCUMENT["components"]["schemas"]
-REQUEST = SCHEMAS["ChatRequest"]
-MESSAGE = SCHEMAS["UserMessage"]
 
 
 def refusals_of(operation: dict[str, Any]) -> dict[int, dict[str, Any]]:

@@ -29,8 +29,6 @@ from tests.probe.relay import relay
 from tests.probe.setups_endpoint import strip_headers
 from tests.support.server import Server
 
-LIST = b'{"object":"list","data":[{"id":"small","object":"model","owned_by":"%b"}]}'
-
 
 def probed(url: str, key: str = KEY, chat: str | None = None) -> ProbeReport:
     context = ProbeContext(url, Secret(key), 5.0, chat_model=chat)

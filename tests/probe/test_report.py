@@ -48,7 +48,6 @@ PAGE = diagnose("http.html", status=200, title="“Welcome”")
 CHANGED = diagnose("echo.changed", difference="character 1", cause="")
 SWAPPED = diagnose("echo.swapped")
 RAN = diagnose("run.differs", outcomes="curl: 200; node: 401")
-FIELDS = diagnose("between.changed", changes="created is missing")
 MIXED = diagnose("sometimes.fails", bad=3, total=10, outcomes="502")
 
 
