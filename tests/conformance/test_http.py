@@ -7,7 +7,6 @@ end of a request in doubt is refused in the usual form and ends the connection (
 
 import pytest
 
-from tests.conformance.conftest import KeyMaker
 from tests.support.api import (
     CHAT,
     MODELS,
@@ -136,22 +135,6 @@ def test_a_connection_serves_one_request_after_the_other(api: Api) -> None:
             assert_success(connection.read_answer())
 
 
-def test_pipelined_requests_of_a_new_key_are_answered_in_order(
-    api: Api, new_key: KeyMaker
-) -> None:
-    # The server has not seen the key yet, and the client has finished sending.
-    fresh = api.with_key(new_key())
-    bad = fresh.chat_bytes(draft("bad", stream=True))
-    with api.endpoint.connect() as connection:
-        both = fresh.chat_bytes(draft("a")), fresh.chat_bytes(draft("b"))
-        connection.send(both[0] + bad + both[1])
-        connection.finish_sending()
-        assert_echo(connection.read_answer(), "a")
-        assert_refused(connection.read_answer(), "stream_unavailable")
-        assert_echo(connection.read_answer(), "b")
-        assert connection.rest() == b""
-
-
 def test_a_request_may_be_split_anywhere(api: Api) -> None:
     raw = api.chat_bytes(draft("дом"))
     with api.endpoint.connect() as connection:
@@ -159,15 +142,6 @@ def test_a_request_may_be_split_anywhere(api: Api) -> None:
             connection.send(raw[:place])
             connection.send(raw[place:])
             assert_echo(connection.read_answer(), "дом")
-
-
-def test_an_unfinished_request_gets_no_echo(api: Api) -> None:
-    raw = api.chat_bytes(draft("x"))
-    for cut in (1, 20, len(raw) - 30):
-        with api.endpoint.connect() as connection:
-            connection.send(raw[:-cut])
-            connection.finish_sending()
-            assert b" 200 " not in connection.rest()
 
 
 def test_connection_close_is_honoured(api: Api) -> None:

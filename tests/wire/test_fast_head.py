@@ -46,28 +46,6 @@ def test_a_repeated_head_inside_a_body_is_part_of_the_body(echo: Endpoint) -> No
             assert_in_sync(connection)
 
 
-@pytest.mark.parametrize("step", [1, 2, 5])
-def test_a_repeated_request_may_be_split_anywhere(echo: Endpoint, step: int) -> None:
-    raw = post_body(BODY)
-    with warmed(raw, echo) as connection:
-        for place in range(1, len(raw), step):
-            connection.send_in_segments(raw[:place], raw[place:], gap=0.0005)
-            assert connection.read_answer().body == BODY
-        assert_in_sync(connection)
-
-
-def test_several_repeated_requests_in_one_segment_are_all_answered(
-    echo: Endpoint,
-) -> None:
-    raw = post_body(BODY)
-    with warmed(raw, echo) as connection:
-        for number in (2, 3, 10):
-            connection.send(raw * number)
-            for _ in range(number):
-                assert connection.read_answer().body == BODY
-        assert_in_sync(connection)
-
-
 def test_a_repeated_request_may_lack_a_byte_or_be_followed_by_one(
     echo: Endpoint,
 ) -> None:

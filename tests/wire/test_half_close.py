@@ -5,7 +5,6 @@ import struct
 
 import pytest
 
-from tests.support.api import Api, assert_echo, draft
 from tests.support.listener import Listener, listening
 from tests.support.raw_requests import GOOD, ask, post, post_body, post_chunks, statuses
 from tests.support.waiting import PATIENCE, wait_until
@@ -40,11 +39,6 @@ def test_an_incomplete_request_is_not_answered(raw: bytes) -> None:
         assert ask(listener.endpoint, raw) == []
         assert statuses(ask(listener.endpoint, GOOD + raw)) == [200]
         assert listener.handler.answered == 1
-
-
-def test_a_new_key_is_looked_up_after_a_half_close(api: Api, new_key: str) -> None:
-    [answer] = ask(api.endpoint, api.with_key(new_key).chat_bytes(draft("x")))
-    assert_echo(answer, "x")
 
 
 def test_a_client_that_resets_its_connection_leaves_nothing_behind(
