@@ -2,13 +2,9 @@
 
 import os
 import subprocess
-<<<<<<< HEAD
-from collections.abc import Callable, Iterator
-from itertools import chain
-=======
 import sys
 from collections.abc import Callable
->>>>>>> e2df0d1d (Test the tools of the tests less)
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +12,7 @@ import pytest
 from clients import environments
 
 from readback.cabinet.keys import examples
-<<<<<<< HEAD
-from tests.clients.warm_python import WarmPython, warm_python
 from tests.support.files import imports_of
-=======
->>>>>>> e2df0d1d (Test the tools of the tests less)
 from tests.support.programs import needed_program
 from tests.support.server import Server
 
@@ -114,11 +106,7 @@ def test_a_python_snippet_prints_the_text_it_sends(file, server, tmp_path):
 @pytest.mark.clients
 def test_the_litellm_snippet_prints_the_text_it_sends(server, tmp_path):
     litellm = installed(lambda: environments.python("openai-2"))
-<<<<<<< HEAD
     python = command(str(litellm))
-=======
-    python = command(str(litellm), "-P")
->>>>>>> e2df0d1d (Test the tools of the tests less)
 
     assert assert_works(python, "litellm_example.py", server, tmp_path) == f"{TEXT}\n"
 

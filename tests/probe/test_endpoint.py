@@ -16,6 +16,16 @@ from readback.probe.runner import STEPS, run_probe
 from readback.probe.transport.context import ProbeContext
 from tests.probe import corruptions
 from tests.probe.displays import SilentDisplay
+from tests.probe.misfortunes.gateway import (
+    Behavior,
+    Call,
+    Reply,
+    answering,
+    as_json,
+    gateway,
+    is_chat,
+    page,
+)
 from tests.probe.provider import (
     KEY,
     MODEL,
@@ -28,6 +38,8 @@ from tests.probe.provider import (
 from tests.probe.relay import relay
 from tests.probe.setups_endpoint import strip_headers
 from tests.support.server import Server
+
+MESSAGE = b'{"message":"Unauthenticated."}'
 
 
 def probed(url: str, key: str = KEY, chat: str | None = None) -> ProbeReport:
@@ -125,17 +137,19 @@ def test_an_error_that_repeats_the_key_is_shown_without_it(echoed: str) -> None:
 
 
 def test_a_key_arrives_only_where_an_api_of_its_kind_responds(readback: Server) -> None:
-    page = Answer(200, corruptions.PAGE % b"Hotel Wi-Fi", {"Content-Type": "text/html"})
+    kind = {"Content-Type": "text/html"}
+    portal = Answer(200, corruptions.PAGE % b"Hotel Wi-Fi", kind)
     with ExitStack() as stack:
         run = lambda **options: stack.enter_context(provider(**options))  # noqa: E731
         target = run()
         location = {"Location": f"{target.base_url}/models"}
         strangers = [
-            run(without_key=Answer(307, headers=location), elsewhere=page),
-            run(without_key=Answer(401, page.body, page.headers), elsewhere=page),
+            run(without_key=Answer(307, headers=location), elsewhere=portal),
+            run(without_key=Answer(401, portal.body, kind), elsewhere=portal),
             run(without_key=Answer(401, b"login", {"WWW-Authenticate": "Basic"})),
             run(without_key=Answer(404, b'{"detail":"Not Found"}')),
             run(without_key=Answer(403, b'{"error":"This site is blocked."}')),
+            run(without_key=Answer(401, MESSAGE), elsewhere=Answer(401, MESSAGE)),
         ]
         for server in strangers:
             report = probed(server.base_url)
@@ -156,6 +170,32 @@ def test_a_key_arrives_only_where_an_api_of_its_kind_responds(readback: Server) 
         report = probed(f"http://127.0.0.1:{server.server_port}/v1", KEY)
     assert report.id == "key.prefix"
     assert seen and not any("Authorization" in headers for headers in seen)
+
+
+@pytest.mark.parametrize("key", [KEY, ""])
+@pytest.mark.parametrize(
+    "missing", [page(404, "404"), as_json(404, {"a": "b"})], ids=["page", "JSON"]
+)
+@pytest.mark.parametrize(
+    "refusal",
+    [page(401, "Log in"), as_json(401, {"a": "b"}), answering(401)],
+    ids=["page", "JSON", "nothing"],
+)
+def test_a_401_to_a_completion_shows_no_api_unless_it_looks_like_one(
+    readback: Server, key: str, missing: Behavior, refusal: Behavior
+) -> None:
+    seen = []
+
+    def behave(call: Call) -> Reply:
+        seen.append(call["Authorization"])
+        return refusal(call) if is_chat(call) else missing(call)
+
+    with gateway(readback.base_url, behave) as server:
+        report = probed(f"http://127.0.0.1:{server.port}/v1", key, chat=MODEL)
+    assert report.id == "http.other_api"
+    assert "401" in report.sentence
+    assert report.key_sent_to is None
+    assert set(seen) == {""}
 
 
 def test_the_cabinet_never_gets_the_key(readback: Server) -> None:

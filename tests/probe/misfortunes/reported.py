@@ -370,6 +370,29 @@ _LATE = (
     ),
 )
 
+_OWN_LOGINS = tuple(
+    _row(f"a Readback key, and {who}", as_json(401, body), "401", by="operator")
+    for who, body in (
+        ("Kong wants its own", {"message": "Unauthorized"}),
+        (
+            "Spring wants a token",
+            {"error": "unauthorized", "error_description": "Authentication required"},
+        ),
+    )
+)
+_FRAMEWORKS = (
+    *(
+        _row(
+            f"FastAPI forbids {what}",
+            as_json(403, {"detail": "Forbidden"}),
+            "403",
+            by="you",
+            key=key,
+        )
+        for what, key in (("a stranger", _KEY), ("somebody without a key", ""))
+    ),
+)
+
 REPORTED = kind_of(
     "reported",
     *(
@@ -383,5 +406,7 @@ REPORTED = kind_of(
         + _REFUSALS
         + _FORBIDDEN
         + _LATE
+        + _OWN_LOGINS
+        + _FRAMEWORKS
     ),
 )

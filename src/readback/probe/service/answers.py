@@ -100,13 +100,16 @@ def is_from_api(response: ProbeResponse) -> bool:
     """Return whether an OpenAI-compatible API responded to GET /models."""
     if is_html(response):
         return False
+    content = response.json
     if response.status == HTTPStatus.UNAUTHORIZED:
+        # Any web server may answer so. An API of this kind asks for a bearer token, or
+        # has an error in its body; FastAPI has a detail.
         scheme = response.headers.get("WWW-Authenticate", "").lower()
-        is_json = isinstance(response.json, (dict, list))
-        return is_json or scheme.startswith("bearer")
+        is_detail = isinstance(inside(content, "detail"), str)
+        is_error = is_detail or error_in(content) is not None
+        return is_error or scheme.startswith("bearer")
     if response.status >= HTTPStatus.BAD_REQUEST:
         # An error that is only a text may be anything's, such as a proxy's.
-        content = response.json
         is_text = isinstance(inside(content, "error"), str)
         # FastAPI asks for the key so, with 403.
         is_asked = inside(content, "detail") == "Not authenticated"

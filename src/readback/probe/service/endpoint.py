@@ -62,8 +62,14 @@ _LEAST_SECONDS = 0.15
 def check_access(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
     without_key, key = context.models_without_key, context.usable_key
     if key and key.is_readback_key:
-        # What a gateway says for the moment does not tell what is behind it.
-        if without_key.status not in _OF_AN_API:
+        # What a gateway says for the moment does not tell what is behind it, and one
+        # that asks for a login of its own may be in front of a Readback.
+        content, status = without_key.json, without_key.status
+        is_api = answers.error_in(content) and "error_description" not in content
+        is_login = status == HTTPStatus.UNAUTHORIZED and not (
+            is_api or answers.parse_refusal(without_key)
+        )
+        if status not in _OF_AN_API or is_login:
             raise instead.unexpected_response(without_key, is_recognized=False)
         said = f"{without_key.status} {instead.words(without_key)}".rstrip()
         facts = {"host": context.base_url.host, "said": said}

@@ -304,6 +304,11 @@ def _place(url: SplitResult) -> tuple[str, str | None, int | None]:
     return url.scheme, url.hostname, url.port or PORTS.get(url.scheme)
 
 
+def blocks(response: ProbeResponse) -> bool:
+    """Return whether something says that it blocks the request."""
+    return _BLOCK.search(words(response)) is not None
+
+
 def words(response: ProbeResponse) -> str:
     """Return what an error says of itself, in quotation marks, or ""."""
     content = response.json

@@ -14,7 +14,7 @@ from http import HTTPStatus
 
 from readback.contract import VERSION_PREFIX
 from readback.probe.common.catalogue import diagnose, say
-from readback.probe.common.results import Diagnosis, ProbeError, Service
+from readback.probe.common.results import Diagnosis, Fact, ProbeError, Service
 from readback.probe.connection import tls
 from readback.probe.entered.base_url import BaseUrl, shown_url, with_version
 from readback.probe.service import answers, instead
@@ -49,7 +49,10 @@ def check(context: ProbeContext) -> list[Diagnosis]:
         unknown = context.ask(UNKNOWN, with_key=False)
         models = context.ask(MODELS, with_key=False)
     mistakes: list[Diagnosis] = []
-    has_chat = not answers.has_path(models) and _has_chat(context, models)
+    chat = None if answers.has_path(models) else _refused_chat(context, models)
+    # Readback has both paths. If its API answers here, a proxy or a web server has
+    # answered for the list of models.
+    has_chat = chat and answers.has_path(chat) and not answers.parse_refusal(chat)
     if not has_chat and (found := _other_base(context, models)):
         corrected, models = found
         path = context.base_url.path or "/"
@@ -64,10 +67,14 @@ def check(context: ProbeContext) -> list[Diagnosis]:
         if error := instead.changed(response) or instead.spoiled(response):
             raise error
     # The refusals of a Readback follow the contract, as far as they are its own.
-    is_explained = answers.parse_refusal(models) or not answers.is_from_api(models)
-    if answers.parse_refusal(unknown) and is_explained:
+    is_ours, is_explained = map(answers.parse_refusal, (unknown, models))
+    if is_ours and (is_explained or not answers.is_from_api(models)):
         return mistakes + _readback(context, unknown, models)
-    return [*mistakes, _endpoint(context, models, has_chat=has_chat)]
+    if not has_chat and not _is_api(context, unknown, models):
+        raise _stranger(context, models, chat)
+    context.service = Service.ENDPOINT
+    status = models.status
+    return [*mistakes, diagnose("http.endpoint", figure=models.figure, status=status)]
 
 
 def _limited(*responses: ProbeResponse) -> ProbeResponse | None:
@@ -76,23 +83,19 @@ def _limited(*responses: ProbeResponse) -> ProbeResponse | None:
     return next((one for one in responses if one.status == limited), None)
 
 
-def _has_chat(context: ProbeContext, models: ProbeResponse) -> bool:
-    """Return whether the API has chat completions, although no list of models.
+def _refused_chat(context: ProbeContext, models: ProbeResponse) -> ProbeResponse | None:
+    """Return what an empty completion gets if there is no list of models, else None.
 
-    An empty request without a key costs nothing, and is refused if there is the path.
+    Without a key it costs nothing, and is refused if there is the path.
     Raise `ProbeError` if a Readback refuses it: something in between answers the rest.
     """
     is_page = answers.is_html(models) and models.status == HTTPStatus.OK
     if models.status not in answers.NO_SUCH_PATH and not is_page:
-        return False
-    path = f"{context.base_url.path}{CHAT}"
-    chat = context.client.request(path, body=b"{}")
+        return None
+    chat = context.client.request(f"{context.base_url.path}{CHAT}", body=b"{}")
     if answers.parse_refusal(chat) and models.status != HTTPStatus.NOT_FOUND:
         raise instead.unexpected_response(models)
-    # Readback has both paths. If its API answers here, a proxy or a web server has
-    # answered for the list of models.
-    is_refused = chat.status == HTTPStatus.UNAUTHORIZED
-    return (answers.has_path(chat) or is_refused) and not answers.parse_refusal(chat)
+    return chat
 
 
 def _other_base(
@@ -140,26 +143,54 @@ def _readback(
     return [diagnose("http.readback", figure=unknown.figure)]
 
 
-def _endpoint(
-    context: ProbeContext, models: ProbeResponse, *, has_chat: bool
-) -> Diagnosis:
+def _is_api(
+    context: ProbeContext, unknown: ProbeResponse, models: ProbeResponse
+) -> bool:
+    """Return whether the way in which the models are refused shows an API of this kind.
+
+    That any web server says 401 shows nothing, and a key is not sent there.
+    """
     # An error in the form of Anthropic's own API.
     content = models.json
     error = answers.inside(content, "error")
     is_error = answers.inside(content, "type") == "error" and isinstance(error, dict)
     if is_error and {"type", "message"} <= set(error):
         raise ProbeError("http.anthropic", status=models.status)
-    is_missing = models.status in answers.NO_SUCH_PATH
-    is_api = has_chat or (answers.is_from_api(models) and not is_missing)
-    if not is_api and answers.is_html(models) and not context.identity:
+    if models.status in answers.NO_SUCH_PATH:
+        return False
+    # In another form: a list of models that is there, as other paths are not.
+    is_known = unknown.status in answers.NO_SUCH_PATH or not context.usable_key
+    is_there = _is_refusal(models) and is_known
+    return is_there or answers.is_from_api(models)
+
+
+def _is_refusal(response: ProbeResponse) -> bool:
+    """Return whether an API refuses the request, and not something in front of it."""
+    is_json = isinstance(response.json, (dict, list))
+    is_forbidden = response.status == HTTPStatus.FORBIDDEN
+    if is_forbidden and (response.proxy or instead.gateway(response)):
+        return False
+    is_own = is_forbidden and not instead.blocks(response)
+    return is_json and (is_own or response.status == HTTPStatus.UNAUTHORIZED)
+
+
+def _stranger(
+    context: ProbeContext, models: ProbeResponse, chat: ProbeResponse | None
+) -> ProbeError:
+    """Return the error for something that is not known to be an API of this kind."""
+    if answers.is_html(models) and not context.identity:
         _refuse_cabinet(context)
-    if not is_api and answers.is_from_api(models):
-        said = instead.words(models) or say("without_an_explanation")
-        raise ProbeError("http.no_such_path", status=models.status, title=said)
-    if not is_api:
-        raise instead.unexpected_response(models, is_recognized=False)
-    context.service = Service.ENDPOINT
-    return diagnose("http.endpoint", figure=models.figure, status=models.status)
+    key = context.usable_key
+    is_asked = chat is not None and chat.status == HTTPStatus.UNAUTHORIZED
+    is_asked = is_asked and not (chat and answers.parse_refusal(chat))
+    asked = chat if chat and is_asked else models
+    said = instead.words(asked) or say("without_an_explanation")
+    facts: dict[str, Fact] = {"status": asked.status, "title": said}
+    if (is_asked or _is_refusal(models)) and not (key and key.is_readback_key):
+        return ProbeError("http.other_api", **facts)
+    if not is_asked and answers.is_from_api(models):
+        return ProbeError("http.no_such_path", **facts)
+    return instead.unexpected_response(asked, is_recognized=False)
 
 
 def _refuse_cabinet(context: ProbeContext) -> None:
