@@ -370,6 +370,41 @@ _LATE = (
     ),
 )
 
+_WALLS = tuple(
+    _row(
+        f"a redirect to {where}",
+        answering(302, Location=location),
+        says,
+        by="network",
+        never=("Use the final address",),
+    )
+    for where, location, says in (
+        ("isolation", "https://safe.menlo.example/https://echo.example/v1", "menlo"),
+        ("a filter of a country", "http://internetpositif.info/", "filter"),
+        ("a splash page", "https://n1.network-auth.com/splash/?mac=00", "log in to"),
+        ("a firewall's login", "http://fw.corp.example:1000/fgtauth?0a1b", "fgtauth"),
+        ("ADFS", "https://adfs.corp.example/adfs/ls/?wa=wsignin1.0", "adfs"),
+    )
+)
+_TITLES = tuple(
+    _row(f"a page with 200: {title}", page(200, title), title, by="network")
+    for title in (
+        "Access blocked",
+        "Zugriff gesperrt",
+        "Site bloqué",
+        "Acesso bloqueado",
+        "Erişim engellendi",
+        "访问被阻止",
+        "アクセスがブロックされました",
+    )
+) + (
+    _row(
+        "a page of terms",
+        page(200, "Guest Access", "By clicking Accept you agree to the terms of use."),
+        "log in to the network",
+        by="network",
+    ),
+)
 _OWN_LOGINS = tuple(
     _row(f"a Readback key, and {who}", as_json(401, body), "401", by="operator")
     for who, body in (
@@ -406,6 +441,8 @@ REPORTED = kind_of(
         + _REFUSALS
         + _FORBIDDEN
         + _LATE
+        + _WALLS
+        + _TITLES
         + _OWN_LOGINS
         + _FRAMEWORKS
     ),

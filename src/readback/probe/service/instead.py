@@ -24,7 +24,8 @@ from readback.probe.transport.exchanges import ProbeResponse
 
 _PROXY_SERVERS = re.compile(
     r"squid|zscaler|bluecoat|fortigate|fortiguard|mcafee|websense|forcepoint|sophos"
-    r"|netskope|privoxy|tinyproxy|pi-hole",
+    r"|netskope|privoxy|tinyproxy|pi-hole|kaspersky|adguard|nextdns|barracuda|sonicwall"
+    r"|cisco umbrella|watchguard|ironport|smoothwall|\biboss\b|securly",
     re.IGNORECASE,
 )
 _REDIRECTS = {301, 302, 303, 307, 308}
@@ -39,10 +40,13 @@ _CHALLENGE = re.compile(
 )
 _CHALLENGE_HEADERS = ("Cf-Mitigated", "X-Amzn-Waf-Action")
 _CHALLENGE_STATUSES = {202, 403, 405, 429, 503}
-# What firewalls write, some of them with the status 200.
+# What firewalls and filters write in their titles, some with the status 200.
 _REJECTED = re.compile(
-    "request (rejected|blocked|denied)|access denied|(page|site|you).* blocked"
-    "|доступ.* (ограничен|запрещ|закрыт|заблокирован)",
+    "request (rejected|blocked|denied)|access (is |was |has been )?(denied|blocked)"
+    "|(page|site|you).* blocked|blocked by"
+    "|доступ.* (ограничен|запрещ|закрыт|заблокирован)|gesperrt|verweigert|blockiert"
+    "|bloqu[eé]|denegad|bloccat|\\bnegat[oa]\\b|acc[eè]s (refus|interdit)|zablokowan"
+    "|geblokkeerd|engellen|被.{0,4}(阻止|禁止|拦截|屏蔽|拒绝)|禁止访问|ブロック|차단",
     re.IGNORECASE,
 )
 # What the filters of companies and providers write, and where they redirect to.
@@ -54,10 +58,12 @@ _FILTER = re.compile(
 )
 _BLOCK = re.compile("block|denied|restrict|not allowed", re.IGNORECASE)
 _FILTER_ADDRESS = re.compile(
-    "block|denied|forbid|filter|restrict|warning|usercheck|sinkhole", re.IGNORECASE
+    "block|denied|forbid|filter|restrict|warning|usercheck|sinkhole|internet-?positi[fv]",
+    re.IGNORECASE,
 )
 _PORTAL = re.compile(
     r"captive|hotspot|wi-?fi|wlan|portal|portail|/guest/|[?&]zone=|voucher"
+    r"|\bguest (access|network|internet)|/splash|network-auth"
     r"|network ?(access|login|authentication)",
     re.IGNORECASE,
 )
@@ -283,7 +289,9 @@ def _redirect(response: ProbeResponse, location: str) -> ProbeError:
         where = say("redirects_to", location=shown)
         return ProbeError("http.captive_portal", where=where)
     # Whoever wants to send the visitor back later asks for something first.
-    is_way_back = not is_same_host and old.path in unquote(new.query)
+    # A service that has moved has the same path, and needs no parameters.
+    is_page = bool(new.query) and not new.path.endswith(MODELS)
+    is_way_back = not is_same_host and (is_page or "://" in unquote(new.path))
     if _LOGIN.search(beyond) or is_way_back:
         return ProbeError("http.login_wall", where=f" ({shown})", **facts)
     base = shown.removesuffix(MODELS)
