@@ -427,6 +427,20 @@ _FRAMEWORKS = (
         for what, key in (("a stranger", _KEY), ("somebody without a key", ""))
     ),
 )
+_WRONG_PROXIES = (
+    Misfortune(
+        "an API is set as the proxy",
+        proxied(as_json(200, {"status": "ok"}), encrypted=True),
+        ("is not a proxy",),
+        "you",
+    ),
+    Misfortune(
+        "an HTTP proxy is set as SOCKS",
+        proxied(scheme="socks5h", encrypted=True, timeout=1.0),
+        ("not speak SOCKS",),
+        "you",
+    ),
+)
 
 REPORTED = kind_of(
     "reported",
@@ -445,5 +459,6 @@ REPORTED = kind_of(
         + _TITLES
         + _OWN_LOGINS
         + _FRAMEWORKS
+        + _WRONG_PROXIES
     ),
 )

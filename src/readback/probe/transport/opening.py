@@ -50,6 +50,7 @@ _CANNOT_RESOLVE = re.compile(
     re.IGNORECASE,
 )
 _HTML = re.compile(r"^content-type: *text/html", re.I | re.M)
+_JSON = re.compile(r"^content-type: *application/json", re.I | re.M)
 _CONTENT_LENGTH = re.compile(r"^content-length: *(\d{1,9})\r?$", re.I | re.M)
 _CANNOT_CONNECT = {500, 502, 503, 504}
 _WEB_SERVER = {400, 404, 405, 501}
@@ -70,11 +71,24 @@ def open_socket(route: Route, timeout: float) -> socket.socket:
     except ProbeError as error:
         raise error.with_facts(facts) from None
     except (socket.timeout, TimeoutError):
+        if route.proxy.is_socks and _speaks_http(addresses, route.port, timeout):
+            why = say("not_socks")
+            raise ProbeError("proxy.wrong_kind", why=why, **facts) from None
         raise ProbeError("proxy.silent", how=say("no_response"), **facts) from None
     except OSError:
         raise ProbeError("proxy.silent", how=_closed(), **facts) from None
     sock.settimeout(timeout)
     return sock
+
+
+def _speaks_http(addresses: Sequence[str], port: int, timeout: float) -> bool:
+    """Return whether something answers HTTP, which may wait for a line at SOCKS."""
+    try:
+        with connecting.connect(addresses, port, timeout) as sock:
+            sock.sendall(b"GET / HTTP/1.0\r\n\r\n")
+            return sock.recv(5) == b"HTTP/"
+    except OSError:
+        return False
 
 
 def _closed() -> str:
@@ -182,8 +196,9 @@ def _open_tunnel(
     head, status = _read_head(wire)
     while 100 <= status < 200:
         head, status = _read_head(wire)
-    # RFC 9110 §9.3.6: a tunnel has no body. A page is that of a login, or of a block.
-    if not 200 <= status < 300 or _HTML.search(head):
+    # RFC 9110 §9.3.6: a tunnel has no body. A page is that of a login, or of a block,
+    # and JSON that of an API.
+    if not 200 <= status < 300 or _HTML.search(head) or _JSON.search(head):
         raise _refusal(status, head, _read_page(wire, head), proxy)
 
 
@@ -230,7 +245,8 @@ def _refusal(status: int, head: str, page: bytes, proxy: Proxy) -> ProbeError:
     said = filter(None, (shown, f"“{title}”" if title else "", sanitize(named)))
     reason = ", ".join(said)
     location = headers.get("Location", "")
-    if status in (401, 511) or status < 400:
+    is_api = status < 300 and _JSON.search(head)
+    if not is_api and (status in (401, 511) or status < 400):
         where = f", {shown_url(location)}" if location else ""
         page_of_login = say("login_page", reason=f"{reason}{where}")
         return ProbeError("proxy.login_scheme", schemes=page_of_login, status=shown)
@@ -239,7 +255,7 @@ def _refusal(status: int, head: str, page: bytes, proxy: Proxy) -> ProbeError:
         return ProbeError("proxy.cannot_resolve", here="", status=shown)
     if status in _CANNOT_CONNECT:
         return ProbeError("proxy.cannot_connect", reason=reason, status=shown)
-    if status in _WEB_SERVER:
+    if is_api or status in _WEB_SERVER:
         why = say("is_web_server", reason=reason)
         return ProbeError("proxy.wrong_kind", why=why, status=shown)
     return ProbeError("proxy.refuses", reason=reason, status=shown)
