@@ -11,6 +11,7 @@ from tests.probe.misfortunes.gateway import (
     Reply,
     answering,
     as_json,
+    every,
     first,
     has_key,
     is_chat,
@@ -425,6 +426,21 @@ _FRAMEWORKS = (
             key=key,
         )
         for what, key in (("a stranger", _KEY), ("somebody without a key", ""))
+    ),
+    _row(
+        "a provider wants another form of a completion",
+        when(is_chat, _FASTAPI, _endpoint()),
+        "422",
+        "Field required",
+        by="you",
+        key=_KEY,
+        chat="m-1",
+    ),
+    _row(
+        "one of two servers is in maintenance",
+        every(2, as_json(503, {"error": {"message": "Maintenance"}})),
+        r"of \d+ requests",
+        by="operator",
     ),
 )
 _WRONG_PROXIES = (

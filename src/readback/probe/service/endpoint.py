@@ -139,8 +139,8 @@ def _near_names(model: str, names: list[str]) -> str:
 def _is_of_api(response: ProbeResponse) -> bool:
     """Return whether an API that was recognized says so itself, in whatever form."""
     status, is_json = response.status, isinstance(response.json, dict)
-    is_forbidden = status == HTTPStatus.FORBIDDEN and is_json
-    is_own = is_forbidden or status == HTTPStatus.INTERNAL_SERVER_ERROR
+    is_own = is_json and status < HTTPStatus.INTERNAL_SERVER_ERROR
+    is_own = is_own or status == HTTPStatus.INTERNAL_SERVER_ERROR
     is_unnamed = not instead.gateway(response)
     return status == HTTPStatus.UNAUTHORIZED or (is_own and is_unnamed)
 
@@ -150,7 +150,7 @@ def refused(context: ProbeContext, response: ProbeResponse, id: str = "") -> Pro
     error = answers.error_in(response.json)
     if error is None and not _is_of_api(response):
         return instead.unexpected_response(response)
-    detail = error.shown if error else instead.words(response)
+    detail = error.shown if error else instead.words(response) or say("no_explanation")
     if response.status == HTTPStatus.UNAUTHORIZED and not context.usable_key:
         return ProbeError("key.none", detail=f": {detail}", status=response.status)
     elif response.status >= HTTPStatus.INTERNAL_SERVER_ERROR:

@@ -112,7 +112,8 @@ _MEANINGS = {504: "behind_is_late", 524: "behind_is_late"} | dict.fromkeys(
 # Where the JSON of gateways and frameworks has its message.
 _MESSAGES = (
     *("error.message", "error.reason", "error_description", "message", "Message"),
-    *("detail", "errors.0.message", "errors.0", "msg", "error", "title"),
+    *("detail", "detail.0.msg", "errors.0.message", "errors.0", "msg", "error_msg"),
+    *("error", "title"),
 )
 _XML_MESSAGE = re.compile("<Message>([^<]*)</Message>")
 _HEADING = re.compile("<h1[^<>]*>([^<]*)</h1>", re.IGNORECASE)

@@ -68,6 +68,10 @@ def check(context: ProbeContext) -> list[Diagnosis]:
             raise error
     # The refusals of a Readback follow the contract, as far as they are its own.
     is_ours, is_explained = map(answers.parse_refusal, (unknown, models))
+    if models.status >= HTTPStatus.INTERNAL_SERVER_ERROR and is_ours:
+        raise instead.unexpected_response(models)
+    if unknown.status >= HTTPStatus.INTERNAL_SERVER_ERROR and is_explained:
+        raise instead.unexpected_response(unknown)
     if is_ours and (is_explained or not answers.is_from_api(models)):
         return mistakes + _readback(context, unknown, models)
     if not has_chat and not _is_api(context, unknown, models):
