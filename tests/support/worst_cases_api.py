@@ -13,9 +13,10 @@ from readback.contract import MAX_BODY_BYTES
 from tests.support.instructions import WorstCase
 from tests.support.work import StoringTransport, Worker
 
-# A request costs a worker at most 5 ms. One machine on which we measure executes half a
-# million blocks of such work per millisecond.
-MOST_PER_REQUEST = 2_500_000
+# A request costs a worker at most 5 ms. One machine on which we measure, while it does
+# nothing else, executes 0.6 million blocks of such work per millisecond with Python
+# 3.11 and 0.7 million with 3.12, which needs more blocks for the same work.
+MOST_PER_REQUEST = 3_000_000
 MODEL = b'"model":"vendor-cabinet-preview-echo"'
 MESSAGES = b'"messages":[{"role":"user","content":"Ready to copy?"}]'
 HEAD_BYTES = 16_384
