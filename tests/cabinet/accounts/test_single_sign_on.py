@@ -16,6 +16,7 @@ from allauth.socialaccount.models import SocialAccount, SocialToken
 from django.conf import settings
 from django.contrib.admin.models import LogEntry
 from django.contrib.sessions.models import Session
+from django.db import connection
 from django.test import override_settings
 from django.utils import timezone
 
@@ -287,6 +288,18 @@ def test_the_same_person_twice_at_once_gets_one_account(provider):
 
     assert len(set(found)) == 1
     assert User.objects.count() == SocialAccount.objects.count() == 1
+
+
+def test_a_login_that_is_overtaken_by_another_finds_the_account(provider):
+    def overtaken(execute, sql, params, many, context):
+        if "FOR UPDATE" in sql:  # PostgreSQL; SQLite has one writer at a time
+            in_parallel(lambda: account_of_person("7", ALICE).pk, 1)
+        return execute(sql, params, many, context)
+
+    with connection.execute_wrapper(overtaken):
+        found = account_of_person("7", ALICE)
+
+    assert found == SocialAccount.objects.get()
 
 
 # Who may sign up

@@ -210,8 +210,10 @@ def _account_of_person(uid: str, email: str) -> SocialAccount:
         return _create(uid, email)
     if not account.is_active:
         raise LoginRefusedError(LoginRefusal.INACTIVE, account)
-    # Companies give the address of somebody who has left to somebody else.
-    if at_issuer.filter(user=account).exists():
+    if connected := at_issuer.filter(user=account).select_related("user").first():
+        if connected.uid == uid:  # by another login, since the first question above
+            return connected
+        # Companies give the address of somebody who has left to somebody else.
         raise LoginRefusedError(LoginRefusal.CONNECTED, account)
     if selectors.account_is_confirmed(account):
         name = settings.CONFIG.oidc_name
