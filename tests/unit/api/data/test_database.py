@@ -77,6 +77,8 @@ class FailingTable:
 
     def delete_old(self, wall: float) -> None:
         self.deletions += 1
+        if self.broken and self.attempts:  # a deletion finds out that it still fails
+            raise self.error
 
 
 class DataLayer:
