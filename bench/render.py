@@ -33,8 +33,7 @@ def write_comparison() -> None:
     """Write the tables and the plot of the peers and the goals."""
     measured = results.read("peers")
     counted = results.read("instructions")
-    peers = [peer for peer in measured.get("peers", {}).values() if peer["rounds"]]
-    peers.sort(key=efficiency, reverse=True)
+    peers = [*fastest_first(measured.get("peers", {})).values()]
     if peers:
         draw(peers)
     parts = {
@@ -202,15 +201,10 @@ def build(machine: dict[str, Any]) -> str:
 def traffic_table(peers: dict[str, Peer]) -> str:
     """Return nginx and all that keep the contract, fastest first, one client."""
     found = Measurements(published=True)
-    equal = [
-        (name, peer)
-        for name, peer in peers.items()
-        if peer["rounds"] and (name == "nginx" or keeps_contract(peer))
-    ]
-    equal.sort(key=lambda each: efficiency(each[1]), reverse=True)
     rows = [
         [title(peer), *(traffic_cell(found, name, kind) for kind in KINDS)]
-        for name, peer in equal
+        for name, peer in fastest_first(peers).items()
+        if name == "nginx" or keeps_contract(peer)
     ]
     return table(["server", *KINDS], rows)
 
@@ -226,11 +220,10 @@ def goal_table() -> str:
 def summary(measured: dict[str, Any]) -> str:
     found = Measurements(published=True)
     shown = (ANY_TEXT, MANY_CLIENTS, ONE_KEY)
-    peers = sorted(measured["peers"].items(), key=lambda each: _rank(each[1]))
     rows = [
         [title(peer), *(traffic_cell(found, name, kind) for kind in shown)]
-        for name, peer in peers
-        if peer["rounds"] and name != "uvloop"
+        for name, peer in fastest_first(measured["peers"]).items()
+        if name != "uvloop"
     ]
     picture = f"![{EFFICIENCY_TITLE}](docs/pictures/{EFFICIENCY_PICTURE.name})"
     machine = measured["machine"]
@@ -241,8 +234,10 @@ def summary(measured: dict[str, Any]) -> str:
     return f"{picture}\n\n{table(['server', *shown], rows)}\n\n{what}"
 
 
-def _rank(peer: Peer) -> float:
-    return -efficiency(peer) if peer["rounds"] else 0.0
+def fastest_first(peers: dict[str, Peer]) -> dict[str, Peer]:
+    """Return the peers that were measured, by their requests per CPU-second."""
+    measured = [each for each in peers.items() if each[1]["rounds"]]
+    return dict(sorted(measured, key=lambda each: -efficiency(each[1])))
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

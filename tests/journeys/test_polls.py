@@ -23,12 +23,17 @@ def waits_of(page, number: int) -> list[float]:
     return page.evaluate("waits")[:number]
 
 
-def test_a_page_asks_less_often_while_nothing_happens(a_member):
-    alice = a_member()
+def at_page_of_key(alice):
+    """Open the page of a new key, which records how long it waits."""
     alice.create_key()
     path = alice.key_path
     alice.page.add_init_script(RECORD_WAITS)
     alice.page.goto(path)
+    return alice
+
+
+def test_a_page_asks_less_often_while_nothing_happens(a_member):
+    alice = at_page_of_key(a_member())
     assert waits_of(alice.page, 7) == [2, 4, 8, 16, 30, 30, 30]
 
     assert alice.send_request()[0] == 200
@@ -48,11 +53,7 @@ def test_the_page_of_a_new_key_goes_on_asking_every_two_seconds(a_member):
 
 
 def test_a_page_stops_asking_after_the_logout(a_member):
-    alice = a_member()
-    alice.create_key()
-    path = alice.key_path
-    alice.page.add_init_script(RECORD_WAITS)
-    alice.page.goto(path)
+    alice = at_page_of_key(a_member())
     with alice.page.expect_response(lambda response: response.status == 302) as last:
         other = alice.page.context.new_page()
         other.goto("/keys/")

@@ -43,7 +43,7 @@ _COMPOUND = re.compile(r"\b\w+(?:[.-]\w+)+")
 _ENGLISH_ENDING = re.compile(r"(?<=\w\w\w)(?:ing|ed|es|s|e)$")
 _RUSSIAN_ENDING = re.compile(
     r"(?<=\w\w\w)(?:иями|ями|ами|ого|его|ому|ему|ыми|ими|ешь|ете|ите|ает|яет|ают|яют"
-    r"|ать|ять|ить|еть|ила|ала|или|али|ому|ой|ей|ий|ый|ое|ее|ая|яя|ые|ие|ую|юю|ом|ем"
+    r"|ать|ять|ить|еть|ила|ала|или|али|ой|ей|ий|ый|ое|ее|ая|яя|ые|ие|ую|юю|ом|ем"
     r"|ам|ям|ах|ях|ов|ев|ию|ия|ит|ет|ут|ют|ат|ят|ся|сь|а|я|о|е|ы|и|у|ю|ь|й)$"
 )
 # A line that continues the one before; it begins no row, list item or quotation.
@@ -75,6 +75,10 @@ class SearchIndex(NamedTuple):
     sections: tuple[DocSection, ...]
     words: dict[str, dict[int, float]]
     """How much a word counts in which section: more in its heading than in its text."""
+    named: dict[str, set[int]]
+    """The sections by their headings; the first one of a page also by its name."""
+    quoting: dict[int, re.Pattern[str]]
+    """What finds the messages that a section quotes."""
 
 
 @require_safe
@@ -105,11 +109,11 @@ def search(query: str, language: str) -> list[SearchHit]:
         for number, share in _shares(worth, index).items()
         if share >= _LEAST_SHARE * whole
     }
-    for number, section in enumerate(index.sections):
-        is_page = phrase == section.page and not section.anchor
-        if is_page or phrase == section.heading.casefold():
-            found[number] = found.get(number, 0.0) + 2 * whole
-        elif section.messages and (quoted := section.messages.search(phrase)):
+    named = index.named.get(phrase, set())
+    for number in named:
+        found[number] = found.get(number, 0.0) + 2 * whole
+    for number, messages in index.quoting.items():
+        if number not in named and (quoted := messages.search(phrase)):
             # A longer message is a more precise one.
             length = len(quoted[0]) / len(phrase)
             found[number] = found.get(number, 0.0) + (1 + length) * whole
@@ -137,8 +141,8 @@ def _weight(section: DocSection, is_precise: bool) -> float:
 def _worth(phrase: str, index: SearchIndex) -> dict[str, float]:
     """Return what each word of a query is worth: a rare one most.
 
-    A word that no page has is worth as much as a rare one if it could be a typing
-    error, and nothing if it has digits, as a path, an address or a number has.
+    A word that no page has is worth as little as one that most sections have, and
+    nothing if it has digits, as a path, an address or a number has.
     """
     number = len(index.sections)
     worth = {}
@@ -187,13 +191,18 @@ def _index(language: str) -> SearchIndex:
     pages = dict.fromkeys([*(name for name in order if name in known), *sorted(known)])
     sections = tuple(each for name in pages for each in _of_page(name, language))
     words: dict[str, dict[int, float]] = {}
+    named: dict[str, set[int]] = {}
     for number, section in enumerate(sections):
+        named.setdefault(section.heading.casefold(), set()).add(number)
+        if not section.anchor:
+            named.setdefault(section.page, set()).add(number)
         text = "\n".join(section.lines).casefold()
         name = f"{section.title} {section.heading}".casefold()
         for weight, part in ((1.0, text), (1.5, name)):
             for word in _stems(part):
                 words.setdefault(word, {})[number] = weight
-    return SearchIndex(sections, words)
+    quoting = {n: each.messages for n, each in enumerate(sections) if each.messages}
+    return SearchIndex(sections, words, named, quoting)
 
 
 def _of_page(name: str, language: str) -> Iterator[DocSection]:
