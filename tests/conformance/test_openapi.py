@@ -26,14 +26,18 @@ def server(own_server: Server | None) -> Server:
     return own_server
 
 
-def documented_command() -> str:
+def documented(language: str, beginning: str) -> str:
+    """The block of the page in this language that begins so."""
     page = (ROOT / "docs" / "testing.md").read_text(encoding="utf-8")
-    [command] = re.findall(r"^```sh\n(schemathesis run .*?)\n```$", page, re.M | re.S)
-    return command
+    pattern = rf"^```{language}\n({re.escape(beginning)}.*?)\n```$"
+    [block] = re.findall(pattern, page, re.M | re.S)
+    return block
 
 
 def run(server: Server, command: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run schemathesis in a folder, where it stores what it has found."""
+    """Run schemathesis in a folder, where it finds its file and stores its results."""
+    configuration = documented("toml", "[generation]")
+    (folder / "schemathesis.toml").write_text(configuration, encoding="utf-8")
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     return subprocess.run(
         command.replace(BASE_URL, server.base_url),
@@ -48,7 +52,9 @@ def run(server: Server, command: str, folder: Path) -> subprocess.CompletedProce
 
 @pytest.mark.long
 def test_the_command_of_the_page_finds_no_difference(server: Server, tmp_path: Path):
-    command = documented_command().replace(CABINET_URL, server.cabinet_url)
+    command = documented("sh", "schemathesis run ").replace(
+        CABINET_URL, server.cabinet_url
+    )
     # A slow machine is not a difference.
     options = "--max-examples 10 --suppress-health-check all --no-color"
 
@@ -69,7 +75,7 @@ def test_a_document_that_differs_from_the_api_is_found_out(
     differing = document.replace("const: chat.completion", "const: completion")
     assert differing != document
     (tmp_path / "openapi.yaml").write_text(differing, encoding="utf-8")
-    command = documented_command().replace(CABINET_URL, ".")
+    command = documented("sh", "schemathesis run ").replace(CABINET_URL, ".")
 
     done = run(server, f"{command} --phases examples --no-color", tmp_path)
 
