@@ -6,7 +6,6 @@ Sizes at the limits are in test_limits.py.
 import json
 import time
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -154,22 +153,6 @@ def test_a_name_written_in_escapes_is_the_same_name(api: Api) -> None:
 def test_the_body_may_be_chunked(api: Api) -> None:
     for size in (1, 2, 7, 4096):
         assert_echo(api.chat_in_chunks(draft("дом"), size=size), "дом")
-
-
-@pytest.mark.parametrize(
-    "text, tokens",
-    [("a", 1), ("abcd", 1), ("abcde", 2), ("abcdefgh", 2), ("abcdefghi", 3)]
-    + [("дом", 2), ("дома", 2), ("домик", 3), ("😀", 1), ("😀!", 2), ("€€€", 3)]
-    + [("x" * 8191, 2048), ("x" * 8192, 2048)],
-)
-def test_usage_counts_one_token_per_four_bytes_rounded_up(
-    api: Api, text: str, tokens: int
-) -> None:
-    assert assert_success(api.chat(draft(text)))["usage"] == {
-        "prompt_tokens": tokens,
-        "completion_tokens": tokens,
-        "total_tokens": 2 * tokens,
-    }
 
 
 def test_every_answer_has_its_own_id(api: Api) -> None:

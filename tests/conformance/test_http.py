@@ -68,23 +68,9 @@ def test_a_malformed_request_is_refused_and_nothing_after_it_is_read(
     assert_refused_and_closed(answer, "malformed_request")
 
 
-def test_a_malformed_request_is_refused_before_its_path_and_its_key(api: Api) -> None:
-    raw = b"GET /v1/nothing HTTP/1.1\r\nHost: HOST\r\nX A: 1\r\n\r\n"
-    assert_refused_and_closed(api.send(filled(api, raw)), "malformed_request")
-
-
 def test_a_known_coding_before_chunked_is_not_implemented(api: Api) -> None:
     raw = filled(api, POST) + b"Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n"
     assert_refused_and_closed(api.send(raw), "unsupported_transfer_coding")
-
-
-def test_a_chunked_body_is_read(api: Api) -> None:
-    body = compact(draft("дом"))
-    head = (
-        POST + b"Content-Type: application/json\r\nTransfer-Encoding: Chunked\r\n\r\n"
-    )
-    chunks = b"%X;name=value\r\n%b\r\n000\r\nX-Trailer: 1\r\n\r\n" % (len(body), body)
-    assert_echo(api.send(filled(api, head) + chunks), "дом")
 
 
 @pytest.mark.parametrize("version", [b"HTTP/1.0", b"HTTP/1.2", b"HTTP/1.9"])
@@ -113,12 +99,6 @@ def test_a_head_may_have_100_fields(api: Api) -> None:
     assert "100" in assert_refused(answer, "headers_too_large")
 
 
-def test_a_head_too_large_is_refused_before_the_path_and_the_key(api: Api) -> None:
-    padding = ("X-Padding", "a" * 17_000)
-    answer = api.ask("GET", "/v1/nothing", [api.host, padding])
-    assert_refused(answer, "headers_too_large")
-
-
 def test_a_target_larger_than_a_head_is_too_long(api: Api) -> None:
     # RFC 9112 §3: a server should read request lines of at least 8000 octets.
     assert_refused(api.ask("GET", "/" + "a" * 8000), "not_found")
@@ -133,15 +113,6 @@ def test_a_connection_serves_one_request_after_the_other(api: Api) -> None:
             assert_echo(connection.read_answer(), text)
             connection.send(request("GET", MODELS, api.usual_fields))
             assert_success(connection.read_answer())
-
-
-def test_a_request_may_be_split_anywhere(api: Api) -> None:
-    raw = api.chat_bytes(draft("дом"))
-    with api.endpoint.connect() as connection:
-        for place in range(1, len(raw)):
-            connection.send(raw[:place])
-            connection.send(raw[place:])
-            assert_echo(connection.read_answer(), "дом")
 
 
 def test_connection_close_is_honoured(api: Api) -> None:
@@ -161,8 +132,3 @@ def test_expect_100_continue_is_answered_once_or_with_a_refusal(api: Api) -> Non
         assert_echo(connection.read_answer(), "x")
     fields = [*api.usual_fields, ("Content-Length", "32769"), expect]
     assert_refused(api.ask("POST", CHAT, fields), "request_too_large")
-
-
-def test_an_upgrade_is_ignored_and_the_body_is_read(api: Api) -> None:
-    upgrade = [("Connection", "Upgrade"), ("Upgrade", "h2c")]
-    assert_echo(api.chat(draft("x"), extra=upgrade), "x")

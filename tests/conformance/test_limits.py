@@ -24,18 +24,14 @@ AT_THE_LIMIT = {
     "emoji": "😀" * 2048,
     "mixed": "a" + "я" * 2 + "€" * 1 + "😀" * 2046,
 }
-ONE_BYTE_OVER = {
-    "ascii": "x" * 8193,
-    "cyrillic": "д" * 4096 + "x",
-    "three-byte letters": "€" * 2731,
-    "emoji": "😀" * 2048 + "x",
-    "mixed": "ab" + "я" * 2 + "€" * 1 + "😀" * 2046,
+ONE_BYTE_OVER = {name: f"{text}x" for name, text in AT_THE_LIMIT.items()} | {
+    "three-byte letters alone": "€" * 2731,
 }
 
 
-def padded(size: int, body: bytes | None = None) -> bytes:
+def padded(size: int) -> bytes:
     """Return a valid request, padded to this size with JSON white space."""
-    body = body or compact(draft())
+    body = compact(draft())
     return body + b" " * (size - len(body))
 
 
@@ -50,23 +46,12 @@ def in_escapes(text: str) -> bytes:
     )
 
 
-@pytest.mark.parametrize("name", AT_THE_LIMIT)
-def test_the_examples_at_the_limit_have_8192_bytes(name: str) -> None:
-    assert len(AT_THE_LIMIT[name].encode()) == 8192
-    assert len(ONE_BYTE_OVER[name].encode()) == 8193
-
-
 @each("text", AT_THE_LIMIT)
 def test_a_text_of_8192_bytes_is_returned(api: Api, text: str) -> None:
+    assert len(text.encode()) == 8192
     assert_echo(api.chat(draft(text)), text)
     assert_echo(api.chat_in_chunks(draft(text)), text)
-
-
-@each("text", AT_THE_LIMIT)
-def test_an_escaped_text_of_8192_bytes_is_returned(api: Api, text: str) -> None:
-    body = in_escapes(text)
-    assert len(body) <= 32768
-    assert_echo(api.chat(body), text)
+    assert_echo(api.chat(in_escapes(text)), text)
 
 
 @each("text", ONE_BYTE_OVER)
@@ -74,13 +59,7 @@ def test_a_text_of_8193_bytes_is_refused(api: Api, text: str) -> None:
     detail = assert_refused(api.chat(draft(text)), "content_too_large")
     assert "8192" in detail and "8193" in detail
     assert_refused(api.chat_in_chunks(draft(text)), "content_too_large")
-
-
-@each("text", ONE_BYTE_OVER)
-def test_an_escaped_text_of_8193_bytes_is_refused(api: Api, text: str) -> None:
-    body = in_escapes(text)
-    assert len(body) <= 32768
-    assert_refused(api.chat(body), "content_too_large")
+    assert_refused(api.chat(in_escapes(text)), "content_too_large")
 
 
 def test_an_escaped_character_counts_as_one_byte(api: Api) -> None:
@@ -92,10 +71,6 @@ def test_a_body_of_32768_bytes_is_accepted(api: Api) -> None:
     assert_echo(api.chat(padded(32768)), "zyzzyva-47")
     assert_echo(api.chat_in_chunks(padded(32768)), "zyzzyva-47")
     assert_echo(api.chat_in_chunks(padded(32768), size=32768), "zyzzyva-47")
-
-
-def test_a_body_may_arrive_in_chunks_of_one_byte(api: Api) -> None:
-    assert_echo(api.chat_in_chunks(padded(500), size=1), "zyzzyva-47")
 
 
 def test_a_body_of_32769_bytes_is_refused(api: Api) -> None:
@@ -115,36 +90,10 @@ def test_a_declared_length_is_refused_before_the_body_arrives(
     assert_refused(api.send(head_alone), "request_too_large")
 
 
-def test_a_length_beyond_64_bits_is_refused(api: Api) -> None:
-    media = ("Content-Type", "application/json")
-    fields = [*api.usual_fields, media, ("Content-Length", str(2**64 + 2))]
-    answer = api.send(request("POST", CHAT, fields, b"{}"))
-    code = "request_too_large" if answer.status == 413 else "malformed_request"
-    assert_refused(answer, code)
-
-
 def test_chunks_are_counted_before_the_last_one_arrives(api: Api) -> None:
     coding = ("Transfer-Encoding", "chunked")
     fields = [*api.usual_fields, ("Content-Type", "application/json"), coding]
     unended = chunked(padded(32769)).removesuffix(b"0\r\n\r\n")
-    answer = api.send(request("POST", CHAT, fields, unended))
-    assert_refused(answer, "request_too_large")
-
-
-@pytest.mark.parametrize("media", ["text/plain", "application/x-www-form-urlencoded"])
-def test_a_body_too_large_is_refused_before_its_wrong_type(
-    api: Api, media: str
-) -> None:
-    fields, body = [*api.usual_fields, ("Content-Type", media)], padded(32769)
-    assert_refused(api.ask("POST", CHAT, fields, body), "request_too_large")
-    in_chunks = [*fields, ("Transfer-Encoding", "chunked")]
-    raw = request("POST", CHAT, in_chunks, chunked(body))
-    assert_refused(api.send(raw), "request_too_large")
-
-
-def test_a_body_too_large_is_refused_before_its_bad_json(api: Api) -> None:
-    assert_refused(api.chat(b"[" * 32769), "request_too_large")
-
-
-def test_a_body_too_large_is_refused_before_its_text_too_large(api: Api) -> None:
-    assert_refused(api.chat(draft("x" * 32768)), "request_too_large")
+    for chunks in (unended, b"FFFFFFF\r\n"):
+        answer = api.send(request("POST", CHAT, fields, chunks))
+        assert_refused(answer, "request_too_large")

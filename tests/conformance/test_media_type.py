@@ -11,7 +11,7 @@ from tests.support.api import (
     draft,
 )
 from tests.support.tables import each
-from tests.support.wire import Answer, Fields, chunked, request
+from tests.support.wire import Answer, Fields
 
 ACCEPTED = [
     "application/json",
@@ -95,23 +95,6 @@ def test_a_content_encoding_is_refused(api: Api, coding: str) -> None:
     ]
     detail = assert_refused(post(api, *fields), "unsupported_media_type")
     assert "Content-Encoding" in detail
-
-
-def test_the_type_is_checked_before_an_empty_body(api: Api) -> None:
-    fields = [
-        *api.usual_fields,
-        ("Content-Type", "text/plain"),
-        ("Content-Length", "0"),
-    ]
-    assert_refused(api.ask("POST", CHAT, fields), "unsupported_media_type")
-    assert_refused(api.ask("POST", CHAT, api.usual_fields), "unsupported_media_type")
-
-
-def test_a_wrong_type_in_chunks_is_refused(api: Api) -> None:
-    coding = ("Transfer-Encoding", "chunked")
-    fields = [*api.usual_fields, ("Content-Type", "text/plain"), coding]
-    answer = api.send(request("POST", CHAT, fields, chunked(compact(draft()))))
-    assert_refused(answer, "unsupported_media_type")
 
 
 def test_the_accept_header_is_ignored(api: Api) -> None:

@@ -42,9 +42,3 @@ def test_irrelevant_fields_are_ignored(api: Api, field: tuple[str, str]) -> None
 def test_field_names_are_case_insensitive(api: Api) -> None:
     fields = [("hOsT", api.host[1]), ("AUTHORIZATION", api.bearer[1])]
     assert assert_success(api.ask("GET", MODELS, fields)) == THE_LIST
-
-
-def test_a_target_in_absolute_form_is_the_same_target(api: Api) -> None:
-    # RFC 9112 §3.2.2: a server must accept it from any client.
-    target = f"http://{api.endpoint.authority}/v1/models"
-    assert assert_success(api.ask("GET", target)) == THE_LIST
