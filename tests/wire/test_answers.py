@@ -6,39 +6,27 @@ from email.utils import parsedate_to_datetime
 import pytest
 
 from tests.support.api import (
+    CHAT,
     MODELS,
     Api,
     assert_common_headers,
-    assert_success,
     draft,
 )
 from tests.support.raw_requests import ask, statuses
 from tests.support.server import Server
-from tests.support.waiting import wait_until
 from tests.support.wire import Endpoint, request
-
-REQUESTS = {
-    200: lambda api: api.chat_bytes(draft("x")),
-    400: lambda api: b"garbage\r\n\r\n",
-    401: lambda api: request("GET", MODELS, [api.host]),
-    404: lambda api: request("GET", "/", api.usual_fields),
-    413: lambda api: request(
-        "POST",
-        "/v1/chat/completions",
-        [*api.usual_fields, ("Content-Length", "99999")],
-    ),
-    414: lambda api: b"GET /" + b"x" * 20_000,
-    431: lambda api: request("GET", MODELS, [*api.usual_fields, ("X", "y" * 20_000)]),
-    501: lambda api: request(
-        "POST", MODELS, [*api.usual_fields, ("Transfer-Encoding", "gzip, chunked")]
-    ),
-}
 
 
 def test_every_answer_has_the_common_headers_and_the_true_date(api: Api) -> None:
-    for status, raw in REQUESTS.items():
+    too_large = [*api.usual_fields, ("Content-Length", "99999")]
+    for status, raw in (
+        (200, api.chat_bytes(draft("x"))),
+        (400, b"garbage\r\n\r\n"),
+        (401, request("GET", MODELS, [api.host])),
+        (413, request("POST", CHAT, too_large)),
+    ):
         before = time.time()
-        [answer] = ask(api.endpoint, raw(api))
+        [answer] = ask(api.endpoint, raw)
         after = time.time()
         assert answer.status == status
         assert_common_headers(answer)
@@ -93,15 +81,3 @@ def test_a_wrong_key_leaves_the_connection_open(api: Api, value: str) -> None:
     raw = request("GET", MODELS, [api.host, field])
     answers = ask(api.endpoint, raw + request("GET", MODELS, api.usual_fields))
     assert statuses(answers) == [401, 200]
-
-
-def test_a_key_in_the_name_of_a_program_is_not_stored(server: Server, api: Api) -> None:
-    program = ("User-Agent", f"careless/1 {api.key}")
-    assert_success(api.ask("GET", MODELS, [*api.usual_fields, program]))
-
-    def stored() -> bytes:
-        folder = server.folder / "data"
-        return b"".join(p.read_bytes() for p in folder.rglob("*") if p.is_file())
-
-    wait_until(lambda: b"careless/1 [key]" in stored(), "the request is in the journal")
-    assert api.key.encode() not in stored()

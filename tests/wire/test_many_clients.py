@@ -65,6 +65,7 @@ def test_no_text_and_no_key_is_stored_anywhere(tmp_path: Path) -> None:
         if path.is_file() and path.name != "stdout":
             written[path.name] = path.read_bytes()
     assert len(written) > 4
+    assert any(b"careless/1 [key]" in content for content in written.values())
     for name, content in written.items():
         for secret in (TEXT, key, key[8:40], *KEYS):
             assert secret.encode() not in content, f"{secret} is in {name}"
@@ -73,7 +74,8 @@ def test_no_text_and_no_key_is_stored_anywhere(tmp_path: Path) -> None:
 def _send_text_and_keys_in_every_way(api: Api) -> None:
     """Send requests that are accepted or refused at every stage, with text and key."""
     body_with_text = draft(TEXT)
-    assert_echo(api.chat(body_with_text), TEXT)
+    program = ("User-Agent", f"careless/1 {api.key}")
+    assert_echo(api.chat(body_with_text, extra=[program]), TEXT)
     for body in (
         body_with_text | {api.key: TEXT},
         body_with_text | {f"{TEXT}!": TEXT},
@@ -82,6 +84,7 @@ def _send_text_and_keys_in_every_way(api: Api) -> None:
         body_with_text | {"stream": TEXT},
         body_with_text | {"max_tokens": TEXT},
         draft([TEXT]),
+        draft(TEXT * 1000),
         {
             "model": body_with_text["model"],
             "messages": [{"role": TEXT, "content": TEXT}],
@@ -93,7 +96,8 @@ def _send_text_and_keys_in_every_way(api: Api) -> None:
         f'{{"{TEXT}'.encode(),
         TEXT.encode(),
     ):
-        assert api.chat(body).status == 400
+        answer = api.chat(body)
+        assert answer.status == 400 and TEXT.encode() not in answer.head
     assert api.chat(TEXT.encode(), extra=[("Content-Encoding", TEXT)]).status == 415
     for key in KEYS:
         assert api.with_key(key).chat(body_with_text).status == 401
