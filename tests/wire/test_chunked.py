@@ -41,7 +41,7 @@ BAD_CHUNKS = {
     "a bare LF after the size": b"2\nab\r\n0\r\n\r\n",
     "a bare CR after the size": b"2\rab\r\n0\r\n\r\n",
     "two CRs after the size": b"2\r\r\nab\r\n0\r\n\r\n",
-    "a bare LF in an extension": b"2;a\nb\r\nab\r\n0\r\n\r\n",
+    "CVE-2024-52304: a bare LF in an extension": b"2;a\nb\r\nab\r\n0\r\n\r\n",
     "a bare CR in an extension": b"2;a\rb\r\nab\r\n0\r\n\r\n",
     "a bare LF ends an extension": b"2;a\nab\r\n0\r\n\r\n",
     "a space after the size": b"2 \r\nab\r\n0\r\n\r\n",
@@ -52,7 +52,7 @@ BAD_CHUNKS = {
     "a space for a semicolon": b"2 a\r\nab\r\n0\r\n\r\n",
     "a vertical tab before an extension": b"2\x0b;a\r\nab\r\n0\r\n\r\n",
     "a fold in an extension": b"2;\r\n a\r\nab\r\n0\r\n\r\n",
-    "a bare LF before an extension": b"2 \n;a\r\nab\r\n0\r\n\r\n",
+    "CVE-2021-22960: a bare LF before an extension": b"2\n;a\r\nab\r\n0\r\n\r\n",
     "a bare LF after a semicolon": b"2;\n\r\nab\r\n0\r\n\r\n",
     "a bare CR before an extension": b"2\r;a\r\nab\r\n0\r\n\r\n",
     "a bare LF in quotes": b'2;a="\n"\r\nab\r\n0\r\n\r\n',
@@ -70,11 +70,11 @@ BAD_CHUNKS = {
     "no line end after the data": b"2\r\nab0\r\n\r\n",
     "a bare LF after the data": b"2\r\nab\n0\r\n\r\n",
     "a bare CR after the data": b"2\r\nab\r0\r\n\r\n",
-    "something else after the data": b"2\r\nabXX0\r\n\r\n",
+    "CVE-2025-43859: something else after the data": b"2\r\nabXX0\r\n\r\n",
     "a bare LF after the last size": b"2\r\nab\r\n0\n\r\n",
     "a bare LF at the end": b"2\r\nab\r\n0\r\n\n",
     "a bare CR at the end": b"2\r\nab\r\n0\r\n\rX",
-    "a length among the trailers": b"0\r\nContent-Length: 5\r\n\r\n",
+    "CVE-2025-53643: a length among the trailers": b"0\r\nContent-Length: 5\r\n\r\n",
     "a coding among the trailers": b"0\r\nTransfer-Encoding: chunked\r\n\r\n",
     "a trailer without a colon": b"0\r\nX\r\n\r\n",
     "a trailer with a space": b"0\r\nX Y: z\r\n\r\n",
@@ -124,17 +124,6 @@ def test_any_bytes_are_returned_from_chunks_of_any_size(
     body = bytes(range(256)) * min(size, 30) + b"\r\n0\r\n\r\n" + b"\r" * 10
     answers = ask(echo, post_chunks(chunked(body, size)), GOOD)
     assert [answer.body for answer in answers] == [body, b"hello\n"]
-
-
-def test_the_decoded_body_is_counted_against_the_limit(api: Api) -> None:
-    largest = compact(draft("x"))
-    largest += b" " * (32_768 - len(largest))
-    assert_echo(api.chat_in_chunks(largest, size=100), "x")
-    assert_refused(api.chat_in_chunks(largest + b" ", size=100), "request_too_large")
-    fields = [*api.usual_fields, ("Content-Type", "application/json")]
-    head = request("POST", CHAT, [*fields, ("Transfer-Encoding", "chunked")])
-    answers = ask(api.endpoint, head + b"FFFFFFF\r\n" + b"x" * 100_000)
-    assert_closing_refusal(answers, "request_too_large")
 
 
 def test_a_body_may_have_512_chunks_and_no_more(api: Api) -> None:

@@ -37,7 +37,7 @@ BAD_LINES = {
     "a bare CR in the name": b"X\r-A: a",
     "a bare LF for a line end": b"X-A: a\nX-B: b",
     "an LF before the CR": b"X-A: a\n\r\nX-B: b",
-    "a CR alone for an empty line": b"X-A: a\r\n\rX: b",
+    "CVE-2025-23167: a CR alone for an empty line": b"X-A: a\r\n\rX: b",
 }
 BAD_LINES["a fold of the first field"] = b" X-A: 1"
 

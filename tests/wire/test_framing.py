@@ -34,7 +34,7 @@ BAD_LENGTHS = {
     "a letter after it": b"Content-Length: 2a",
     "a space inside": b"Content-Length: 0 2",
     "a tab inside": b"Content-Length: 0\t2",
-    "a list of equals": b"Content-Length: 2, 2",
+    "a list of equals, as in gunicorn 26.0.0": b"Content-Length: 2, 2",
     "a list": b"Content-Length: 2, 3",
     "an empty list": b"Content-Length: ,",
     "a comma after it": b"Content-Length: 2,",
@@ -48,12 +48,15 @@ BAD_LENGTHS = {
     "two to the power of 64": b"Content-Length: 18446744073709551616",
     "a hundred digits": b"Content-Length: " + b"9" * 100,
     "a fold": b"Content-Length: 0\r\n 2",
-    "a space before the colon": b"Content-Length : 2",
+    "CVE-2021-22959: a space before the colon": b"Content-Length : 2",
     "a tab before the colon": b"Content-Length\t: 2",
     "twice, equal": b"Content-Length: 2\r\nContent-Length: 2",
     "twice, different": b"Content-Length: 2\r\nContent-Length: 3",
     "twice in other letters": b"Content-Length: 2\r\nCONTENT-LENGTH: 2",
     "twice, the second folded away": b"Content-Length: 2\r\nX: y\r\n Content-Length: 3",
+    "CVE-2022-35256: after a bare LF, folded": b"X: y\n Content-Length: 2",
+    "CVE-2023-30589: after a bare CR": b"X: y\rContent-Length: 2",
+    "CVE-2024-27982: a space before the name": b" Content-Length: 2",
 }
 
 # RFC 9112 §6.1 and §6.3: unless chunked is last, the end of the body is unknown.
@@ -62,7 +65,7 @@ ENDLESS_CODINGS = {
     "gzip": b"Transfer-Encoding: gzip",
     "identity": b"Transfer-Encoding: identity",
     "a name that ends so": b"Transfer-Encoding: xchunked",
-    "a name that begins so": b"Transfer-Encoding: chunkedx",
+    "CVE-2022-32213: a name that begins so": b"Transfer-Encoding: chunkedx",
     "half a name": b"Transfer-Encoding: chunk",
     "quotes": b'Transfer-Encoding: "chunked"',
     "single quotes": b"Transfer-Encoding: 'chunked'",
@@ -73,7 +76,8 @@ ENDLESS_CODINGS = {
     "it twice": b"Transfer-Encoding: chunked, chunked",
     "it in two lines": b"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked",
     "it around another": b"Transfer-Encoding: chunked, gzip, chunked",
-    "another line after it": b"Transfer-Encoding: chunked\r\nTransfer-Encoding: x",
+    "CVE-2024-1135: another line after it": b"Transfer-Encoding: chunked\r\n"
+    b"Transfer-Encoding: identity",
     "a line before it": b"Transfer-Encoding: identity\r\nTransfer-Encoding: chunked,x",
     "an empty member first": b"Transfer-Encoding: , chunked",
     "an empty member last": b"Transfer-Encoding: chunked,",
@@ -84,12 +88,13 @@ ENDLESS_CODINGS = {
     "a no-break space": b"Transfer-Encoding: \xa0chunked",
     "a Kelvin sign": "Transfer-Encoding: chun\u212aed".encode(),
     "a fold": b"Transfer-Encoding:\r\n chunked",
+    "CVE-2022-32215: a fold after it": b"Transfer-Encoding: chunked\r\n , x",
     "a space before the colon": b"Transfer-Encoding : chunked",
     "a tab before the colon": b"Transfer-Encoding\t: chunked",
     "a control in the name": b"Transfer-Encoding\x01: chunked",
     "a space before the name": b" Transfer-Encoding: chunked",
     "a bare CR before it": b"X: y\rTransfer-Encoding: chunked",
-    "a bare LF before it": b"X: y\nTransfer-Encoding: chunked",
+    "CVE-2022-32214: a bare LF before it": b"X: y\nTransfer-Encoding: chunked",
 }
 
 BOTH = {
@@ -101,7 +106,8 @@ BOTH = {
     "with an upgrade": b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n"
     b"Connection: Upgrade\r\nUpgrade: h2c",
     "identity": b"Transfer-Encoding: identity\r\nContent-Length: 2",
-    "an unknown coding": b"Transfer-Encoding: xchunked\r\nContent-Length: 2",
+    "CVE-2024-6827: an unknown coding": b"Transfer-Encoding: chunked,nonsense\r\n"
+    b"Content-Length: 2",
 }
 
 
@@ -174,6 +180,7 @@ def test_a_field_that_resembles_a_length_is_ignored(
 
 
 def test_a_body_has_the_declared_length(echo: Endpoint) -> None:
+    # gunicorn 26.0.0 read the rest of a body as a request.
     answers = ask(echo, post_body(b"x" * 1000), post_body(b""), post_body(GOOD), GOOD)
     bodies = [answer.body for answer in answers]
     assert bodies == [b"x" * 1000, b"", GOOD, b"hello\n"]
