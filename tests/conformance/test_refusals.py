@@ -103,13 +103,6 @@ def test_a_key_in_the_body_is_not_repeated(api: Api) -> None:
         assert api.key.encode() not in answer.head + answer.body
 
 
-def test_the_url_cannot_inject_a_header(api: Api) -> None:
-    # A target cannot contain a raw line end; an encoded one must not be decoded.
-    answer = api.ask("GET", "/v1/%0d%0aX-Injected:%201")
-    assert_refused(answer, "not_found")
-    assert answer.header("X-Injected") is None
-
-
 def test_a_refusal_has_the_exact_bytes(api: Api) -> None:
     # Independent of the strict reader: the exact bytes.
     raw = request("GET", "/v1/nothing", [*api.usual_fields, ("Connection", "close")])

@@ -54,17 +54,11 @@ COMPLETED = {
 def test_bytes_that_are_not_http_are_refused(
     echo: Endpoint, raw: bytes, size: int
 ) -> None:
-    assert_closing_refusal(ask(echo, *pieces_of(raw, size)), "malformed_request")
-
-
-@each("raw", COMPLETED)
-def test_bytes_that_are_not_http_are_refused_at_once(
-    echo: Endpoint, raw: bytes
-) -> None:
-    # A TLS client waits for our hello, so it must not have to wait for a time-out.
+    # At once: a TLS client waits for our hello, and must not wait for a time-out.
     with echo.connect() as connection:
-        connection.send(raw)
-        assert connection.read_answer().status == 400
+        for piece in pieces_of(raw, size):
+            connection.send(piece)
+        assert_closing_refusal([connection.read_answer()], "malformed_request")
         assert connection.rest() == b""
 
 

@@ -8,7 +8,6 @@ import pytest
 from readback import keys
 from readback.api.data.keyring import Keyring
 from readback.api.data.store import KeyRow
-from readback.api.http.handler import RequestOrigin
 from readback.api.http.head import Head
 from readback.api.shared.created import Limiter
 from readback.api.shared.memory import Counters
@@ -33,22 +32,12 @@ SECRET = b"zyzzyva-in-the-body"
 class Failing(Echo):
     """Fails at the point that the target names."""
 
-    def find(
-        self, kind: Head, key: bytes, forwarded: bytes, connection: RequestOrigin
-    ) -> EchoExchange | None:
+    def find(self, kind: Head, *_: Any) -> EchoExchange | None:
         # What answers a known head is kept, as in the API.
         self.known = getattr(self, "known", None) or FailingExchange(self, kind)
         return self.known if kind.target == b"/second" else None
 
-    def begin(
-        self,
-        head: Head,
-        kind: Head,
-        key: bytes,
-        forwarded: bytes,
-        size: int,
-        connection: RequestOrigin,
-    ) -> EchoExchange | bytes:
+    def begin(self, head: Head, *_: Any) -> EchoExchange | bytes:
         if head.target == b"/begin":
             raise RuntimeError(SECRET)
         return FailingExchange(self, head)

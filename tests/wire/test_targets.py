@@ -77,12 +77,11 @@ def test_the_difference_of_a_wrong_path_is_in_the_journal(
     database = Database(f"sqlite:///{server.folder}/data/readback.sqlite3")
 
     def stored() -> set[str]:
-        with database.connected() as connection:
-            rows = connection.execute(
-                "SELECT differences FROM cabinet_journalentry JOIN cabinet_key"
-                " ON cabinet_key.id = key_id WHERE last_four = ?",
-                (new_key[-4:],),
-            )
-            return {differences for (differences,) in rows}
+        rows = database.rows(
+            "SELECT differences FROM cabinet_journalentry JOIN cabinet_key"
+            " ON cabinet_key.id = key_id WHERE last_four = ?",
+            new_key[-4:],
+        )
+        return {differences for (differences,) in rows}
 
     wait_until(lambda: stored() == set(wrong.values()), lambda: f"stored: {stored()}")
