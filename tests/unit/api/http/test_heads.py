@@ -30,13 +30,6 @@ HEAD = (
     b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\n"
     b"Authorization: Bearer %b\r\nContent-Length: 5\r\n\r\n"
 )
-ANOTHER_TOKEN = (
-    b"GET / HTTP/1.1\r\nHost: x\r\nX-Old: Bearer %b\r\nAuthorization: Bearer %b\r\n\r\n"
-)
-TWICE = (
-    b"GET / HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %b\r\n"
-    b"Authorization: Bearer %b\r\n\r\n"
-)
 
 
 def read_head(data: bytes) -> tuple[Head, bytes]:
@@ -83,29 +76,6 @@ def assert_read_as_if_new(data: bytes, cache: Heads[bytes] = CACHE) -> None:
 KEYS = st.from_regex(rb"[0-9A-Za-z_-]{1,100}", fullmatch=True)
 
 
-@given(st.lists(KEYS, min_size=2, max_size=5))
-def test_a_cached_head_is_read_like_a_new_one(
-    keys: list[bytes],
-) -> None:
-    for key in [*keys, *keys]:
-        assert_read_as_if_new(HEAD % key)
-
-
-@given(KEYS, KEYS)
-def test_a_token_in_another_field_is_not_taken_for_the_key(
-    first: bytes, second: bytes
-) -> None:
-    for pair in ((first, b""), (b"", first), (first, second), (second, first)):
-        assert_read_as_if_new(ANOTHER_TOKEN % pair)
-
-
-@given(KEYS, KEYS)
-def test_two_authorization_fields_are_both_kept(first: bytes, second: bytes) -> None:
-    for pair in ((first, second), (second, first), (first, first)):
-        head, _ = read_head(TWICE % pair)
-        assert len(head.all(b"authorization")) == 2
-
-
 def test_the_key_is_returned_beside_the_head_and_not_kept_in_it() -> None:
     for key in (b"sk-echo-alice", b"sk-echo-bob"):
         head, given = read_head(HEAD % key)
@@ -113,38 +83,40 @@ def test_the_key_is_returned_beside_the_head_and_not_kept_in_it() -> None:
         assert head.first(b"authorization") == b"Bearer"
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        b"Authorization: bearer alice",
-        b"Authorization:  Bearer alice",
-        b'Authorization: Bearer "alice"',
-        b"Authorization: Bearer alice bob",
-        b"AUTHORIZATION: Bearer alice",
-        b"X-Authorization: Bearer alice",
-        b"Proxy-Authorization: Bearer alice",
-        b"Authorization: Bearer",
-        b"X: Authorization: Bearer alice",
-    ],
-)
-def test_an_unusual_authorization_is_not_split(line: bytes) -> None:
-    data = HEAD.replace(b"Authorization: Bearer %b", line) % ()
-    for _ in range(2):
-        assert_read_as_if_new(data)
-        assert read_head(data)[1] == b""
-
-
-@pytest.mark.parametrize("bad_key", [b"a\x00b", b"a\nb", b"a\rb", b"a\x7fb"])
-def test_a_key_with_an_invalid_byte_is_refused_despite_the_cache(
-    bad_key: bytes,
-) -> None:
-    read_head(HEAD % b"alice")
-    with pytest.raises(Refused):
-        read_head(HEAD % bad_key)
-
-
+# Lines that are not what a program sends; some of them are refused.
+ODD_LINES = [
+    b"Authorization: bearer alice",
+    b"Authorization:  Bearer alice",
+    b'Authorization: Bearer "alice"',
+    b"Authorization: Bearer alice bob",
+    b"AUTHORIZATION: Bearer alice",
+    b"AUTHORIZATION: Basic YTpi",
+    b"X-Authorization: Bearer alice",
+    b"Proxy-Authorization: Bearer alice",
+    b"Authorization: Bearer",
+    b"X: Authorization: Bearer alice",
+    b"X-Old: Bearer alice",
+    b"Authorization: Bearer a\x00b",
+    b"Authorization: Bearer a\nb",
+    b"Authorization: Bearer a\rb",
+    b"Authorization: Bearer a\x7fb",
+    b"X-Request-Id : 1",
+    b"X-Request-Id: a\x00b",
+    b"X-Request-Id: a\nb",
+    b" X-Request-Id: 1",
+    b"X Request-Id: 1",
+    b"X-Request-Id",
+    b"Host: y",
+    b"Content-Length: ",
+    b"Content-Length: 5, 5",
+    b"Content-Length: 99999999999",
+    b"Content-Length: " + b"9" * 5000,
+    b"Content-Length: " + b"0" * 20 + b"5",
+    b"Transfer-Encoding: chunked",
+]
 # Lines of which none, one or several may be in a head, in any order.
 VARYING = st.one_of(
+    st.sampled_from(ODD_LINES),
     KEYS.map(b"Authorization: Bearer %b".__mod__),
     KEYS.map(b"authorization: Bearer %b".__mod__),
     KEYS.map(b"X-Request-Id: %b".__mod__),
@@ -156,20 +128,13 @@ VARYING = st.one_of(
             b"Content-Length: 5",
             b"Content-Length: 70",
             b"Content-Length: 007",
-            b"Content-Length: ",
-            b"Content-Length: 5, 5",
-            b"Content-Length: 99999999999",
-            b"Content-Length: " + b"9" * 5000,
-            b"Content-Length: " + b"0" * 20 + b"5",
             b"content-length:  6",
-            b"Transfer-Encoding: chunked",
             b"Connection: close",
             b"Expect: 100-continue",
             b"X-Old: 1",
             b"Accept: */*",
             b"X-Name: \xc3\xa4",
             b"Cookie: a=b",
-            b"AUTHORIZATION: Basic YTpi",
         ]
     ),
 )
@@ -181,16 +146,33 @@ def test_any_mixture_of_lines_is_read_like_a_new_head(
 ) -> None:
     cache = Heads(Methods(), MAX_FIELDS)
     for lines in [*heads, *heads]:
-        data = b"\r\n".join([b"GET / HTTP/1.1", b"Host: x", *lines, b"", b""])
-        try:
-            parse(data, MAX_FIELDS)
-        except Refused as refused:
-            with pytest.raises(Refused) as again:
-                cache.read(data)
-            assert again.value.args == refused.args
-        else:
-            assert_read_as_if_new(data, cache)
-            accept(data, cache)
+        assert_accepted_or_refused_as_if_new(lines, cache)
+
+
+def assert_accepted_or_refused_as_if_new(
+    lines: list[bytes], cache: Heads[bytes]
+) -> None:
+    data = b"\r\n".join([b"GET / HTTP/1.1", b"Host: x", *lines, b"", b""])
+    try:
+        parse(data, MAX_FIELDS)
+    except Refused as refused:
+        with pytest.raises(Refused) as again:
+            cache.read(data)
+        assert again.value.args == refused.args
+    else:
+        assert_read_as_if_new(data, cache)
+        accept(data, cache)
+
+
+@pytest.mark.parametrize("odd", ODD_LINES)
+def test_an_odd_line_is_read_like_new_where_a_usual_one_was(odd: bytes) -> None:
+    cache = Heads(Methods(), MAX_FIELDS)
+    usual = [b"Authorization: Bearer alice", b"X-Request-Id: 1", b"Content-Length: 5"]
+    for _ in range(3):
+        assert_accepted_or_refused_as_if_new(usual, cache)
+    for lines in ([odd, *usual], *([*usual[:n], odd, *usual[n + 1 :]] for n in (0, 1))):
+        assert_accepted_or_refused_as_if_new(lines, cache)
+        assert_accepted_or_refused_as_if_new(lines, cache)
 
 
 def test_heads_that_differ_in_what_nobody_reads_are_of_one_kind() -> None:
@@ -247,28 +229,6 @@ def test_kinds_with_the_key_in_the_same_place_are_told_apart() -> None:
         assert found and found[0].head.target == b"/%d" % number
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        b"X-Request-Id : 1",
-        b"X-Request-Id: a\x00b",
-        b"X-Request-Id: a\nb",
-        b" X-Request-Id: 1",
-        b"X Request-Id: 1",
-        b"X-Request-Id",
-        b"Content-Length: 6",
-        b"Transfer-Encoding: chunked",
-        b"Host: y",
-    ],
-)
-def test_an_invalid_line_is_refused_where_an_unread_one_was(line: bytes) -> None:
-    data = HEAD.replace(b"Content-Length", b"%b\r\nContent-Length")
-    for number in range(3):
-        read_head(data % (b"alice", b"X-Request-Id: %d" % number))
-    with pytest.raises(Refused):
-        read_head(data % (b"alice", line))
-
-
 def test_a_handler_gets_no_field_that_it_does_not_name() -> None:
     head, _ = read_head(b"GET / HTTP/1.1\r\nHost: x\r\nX-New: 1\r\nX-Old: 2\r\n\r\n")
     assert head.fields == [(b"host", b"x"), (b"x-old", b"2")]
@@ -291,16 +251,17 @@ def test_the_cache_is_bounded() -> None:
 
 
 def test_heads_made_to_be_different_fill_little_memory() -> None:
-    cache = Heads(Methods(), MAX_FIELDS)
+    # All are alike, and tracing the memory of 256 would take ten seconds.
+    cache, kinds = Heads(Methods(), MAX_FIELDS), 32
     fields, width = 36, 1000 // 36 - 10
     many = b"".join(b"X-Old: %0*d\r\n" % (width, field) for field in range(fields))
     tracemalloc.start()
     try:
-        for number in range(500):
+        for number in range(kinds):
             head = b"GET /%d HTTP/1.1\r\nHost: x\r\n%b\r\n" % (number, many)
             accept(head, cache)
         kept, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert len(cache.accepted.by_skeleton) == 256
-    assert kept < 8 << 20, kept
+    assert len(cache.accepted.by_skeleton) == kinds
+    assert kept * 256 / kinds < 8 << 20, kept
