@@ -1,4 +1,4 @@
-"""What a connection keeps of an answered message, and what it checks all the same."""
+"""What a connection keeps of an answered message."""
 
 import asyncio
 from collections.abc import Iterator
@@ -52,17 +52,6 @@ def test_an_idle_connection_has_no_part_of_the_last_body(
     ]
     found = [one for one in reachable_from(kept) if isinstance(one, bytes | bytearray)]
     assert not [one for one in found if SECRET in one]
-
-
-def test_the_size_of_a_body_is_checked_if_the_head_is_remembered(
-    connection: Connection, loop: ManualLoop
-) -> None:
-    # The same head but for digits of its length.
-    allowed, larger = b"x" * PATIENT.body_bytes, b"x" * (PATIENT.body_bytes + 1)
-    answer_until_remembered(connection, loop, post_body(allowed))
-    assert connection._last is not None
-    connection.data_received(post_body(larger))
-    assert transport_of(connection).response.startswith(b"HTTP/1.1 413 ")
 
 
 def answer_until_remembered(
