@@ -1,5 +1,6 @@
 """Passkeys: as a second factor, and to log in without a password."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -109,6 +110,28 @@ def test_a_passkey_of_another_account_or_site_is_no_second_factor(passkey):
     answer(visitor, CHALLENGE, passkey.get(ask(visitor, CHALLENGE)))
 
     assert not visitor.is_logged_in
+
+
+def test_an_answer_that_nobody_can_read_is_refused(
+    owner, passkey, settings_without_limits
+):
+    visitors = {PASSKEY: owner, PASSKEY_CONFIRM: owner, CHALLENGE: challenged()}
+    for url, visitor in (*visitors.items(), (PASSKEY_LOGIN, Visitor())):
+        asked = ask(visitor, url)
+        good = json.loads(
+            passkey.create(asked) if url == PASSKEY else passkey.get(asked)
+        )
+        wrong = (None, [], {}, 7, "!", "\udcff", "AAAA", "[" * 99, {"userHandle": 7})
+        broken = [good | {"response": each} for each in wrong]
+        for each in wrong:
+            data = {"clientDataJSON": each}
+            broken.append(good | {"response": good["response"] | data})
+        odd = ("", "[]", "1e999", "[" * 30_000, "\0", '{"a":' * 9_000)
+        is_logged_in = visitor.is_logged_in
+        for given in (*odd, *map(json.dumps, broken)):
+            assert answer(visitor, url, given).status_code in (200, 302), given
+        assert visitor.is_logged_in == is_logged_in
+    assert Authenticator.objects.filter(type="webauthn").count() == 1
 
 
 def test_a_deactivated_account_cannot_log_in_with_its_passkey(alice, passkey):

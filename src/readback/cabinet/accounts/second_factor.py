@@ -7,8 +7,6 @@ Where passkeys work, and who must have a second factor, is decided here, too.
 import base64
 import logging
 import secrets
-from collections.abc import Iterator
-from contextlib import contextmanager
 from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
@@ -137,36 +135,16 @@ class ConfirmCodeForm(CodeForm, code_forms.ReauthenticateForm):
     pass
 
 
-class CredentialField(forms.JSONField):
-    """What a browser answers; a hostile client may send anything."""
-
-    widget = forms.HiddenInput
-
-    def clean(self, value: Any) -> Any:
-        with proves_nothing():
-            return super().clean(value)
-
-    def bound_data(self, data: Any, initial: Any) -> None:
-        """Return nothing: a page never repeats an answer."""
-
-
-@contextmanager
-def proves_nothing() -> Iterator[None]:
-    """Refuse an answer that allauth's and fido2's parsers cannot read."""
-    try:
-        yield
-    except ValidationError:
-        raise
-    except Exception as error:  # there are very many kinds of them
-        raise CabinetMFAAdapter().validation_error("incorrect_code") from error
-
-
 class PasskeyForm(forms.Form):
-    credential: forms.JSONField = CredentialField()
+    """Refuse what a hostile client sends and allauth or fido2 cannot read."""
 
-    def clean_credential(self) -> Any:
-        with proves_nothing():
-            return super().clean_credential()  # type: ignore[misc]
+    def full_clean(self) -> None:
+        try:
+            super().full_clean()
+        except Exception:  # there are very many kinds of them
+            self.add_error(None, CabinetMFAAdapter().validation_error("incorrect_code"))
+        # A page never repeats an answer.
+        self.data = {**self.data, "credential": ""}
 
 
 class AuthenticatePasskeyForm(PasskeyForm, passkey_forms.AuthenticateWebAuthnForm):
@@ -181,10 +159,9 @@ class LoginPasskeyForm(PasskeyForm, passkey_forms.LoginWebAuthnForm):
     pass
 
 
-class AddPasskeyForm(NoLabelSuffixForm, passkey_forms.AddWebAuthnForm):
+class AddPasskeyForm(NoLabelSuffixForm, PasskeyForm, passkey_forms.AddWebAuthnForm):
     # Optional: the browser has created the passkey before the name is sent.
     name = NameField(required=False)
-    credential = CredentialField()
 
     def clean(self) -> dict[str, Any]:
         kind = Authenticator.Type.WEBAUTHN
@@ -194,8 +171,7 @@ class AddPasskeyForm(NoLabelSuffixForm, passkey_forms.AddWebAuthnForm):
                 _("An account can have at most %(limit)d passkeys. Remove one first.")
                 % {"limit": MAX_PASSKEYS}
             )
-        with proves_nothing():
-            return super().clean()
+        return super().clean()
 
 
 class EditPasskeyForm(NoLabelSuffixForm, passkey_forms.EditWebAuthnForm):
