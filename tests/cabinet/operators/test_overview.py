@@ -1,5 +1,7 @@
 """The operators' overview: its figures, who may see it, and an API that misbehaves."""
 
+import html
+import re
 from dataclasses import replace
 from datetime import timedelta
 
@@ -86,18 +88,14 @@ def test_each_count_of_accounts_and_keys_links_to_the_rows(operator):
     key = key_services.key_create(alice).key
     soon = timezone.now() + timedelta(days=1)
     Key.objects.filter(pk=key.pk).update(last_used_at=timezone.now(), expires_at=soon)
+    page = operator.get("/admin/")
 
-    for path, shown in (
-        ("user/?confirmed=yes", alice.email),
-        ("user/?active=30", alice.email),
-        ("user/?joined=7", alice.email),
-        ("key/?state=active", key.last_four),
-        ("key/?state=expiring", key.last_four),
-        ("key/?used=1", key.last_four),
-        ("key/?used=30", key.last_four),
-    ):
-        assert f"/admin/cabinet/{path}" in text_of(operator.get("/admin/"))
-        assert shown in words_of(operator.get(f"/admin/cabinet/{path}")), path
+    links = re.findall(r'href="(/admin/cabinet/(?:user|key)/\?[^"]*)"', text_of(page))
+    assert len(links) == len(set(links)) == 8
+    for path in map(html.unescape, links):
+        shown = alice.email if "/user/" in path else key.last_four
+        is_listed = shown in words_of(operator.get(path))
+        assert is_listed == ("revoked" not in path), path
     for path in ("user/?confirmed=no", "key/?state=revoked", "key/?state=expired"):
         page = words_of(operator.get(f"/admin/cabinet/{path}"))
         assert alice.email not in page and key.last_four not in page

@@ -16,7 +16,6 @@ from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.db.models import Q, QuerySet, Sum
 from django.http import Http404, HttpRequest, HttpResponse
-from django.template.defaultfilters import yesno
 from django.template.loader import render_to_string
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -41,9 +40,15 @@ from readback.cabinet.models import (
     Usage,
     User,
 )
-from readback.cabinet.operators import admin_site as filters
 from readback.cabinet.operators import audit
-from readback.cabinet.operators.admin_site import Operation, OperatorSite, ReadOnlyAdmin
+from readback.cabinet.operators.admin_site import (
+    ConfirmedFilter,
+    LastActiveFilter,
+    Operation,
+    OperatorSite,
+    ReadOnlyAdmin,
+    StateFilter,
+)
 
 # Of each list on the page of an account, the newest; Django's admin has the others.
 _ROWS = 20
@@ -69,18 +74,18 @@ class InviteForm(NoLabelSuffixForm, forms.Form):
 class AccountAdmin(ReadOnlyAdmin):
     list_display = (
         "email",
-        "active",
+        "is_active",
         "confirmed",
         "active_keys",
         "date_joined",
         "last_login",
-        "operator",
+        "is_staff",
     )
     list_filter = (
         "is_active",
-        filters.CONFIRMED,
-        filters.ACTIVE,
-        filters.JOINED,
+        ConfirmedFilter,
+        LastActiveFilter,
+        "date_joined",
         "is_staff",
     )
     search_fields = ("email",)
@@ -153,23 +158,15 @@ class AccountAdmin(ReadOnlyAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[User]:
         return account_selectors.accounts_with_state().order_by(*self.ordering)
 
-    @admin.display(description=_("active"))
-    def active(self, account: User) -> str:
-        return str(yesno(account.is_active))
-
-    @admin.display(description=_("confirmed"))
-    def confirmed(self, account: User) -> str:
-        return str(yesno(account.is_confirmed))  # type: ignore[attr-defined]
+    @admin.display(description=_("confirmed"), boolean=True)
+    def confirmed(self, account: User) -> bool:
+        return bool(account.is_confirmed)  # type: ignore[attr-defined]
 
     @admin.display(description=_("active keys"))
     def active_keys(self, account: User) -> str:
         url = reverse("admin:cabinet_key_changelist", query={"owner": account.pk})
         number = number_format(account.key_count)  # type: ignore[attr-defined]
         return format_html('<a href="{}">{}</a>', url, number)
-
-    @admin.display(description=_("operator"))
-    def operator(self, account: User) -> str:
-        return str(yesno(account.is_staff))
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return bool(request.user.has_perm("cabinet.add_user"))
@@ -245,7 +242,7 @@ def _facts_about(account: User) -> dict[str, Any]:
 @admin.register(Key, site=operator_site)
 class KeyAdmin(ReadOnlyAdmin):
     list_display = ("__str__", "owner", "label", "state", "created_at", "last_used_at")
-    list_filter = (filters.STATE, filters.USED)
+    list_filter = (StateFilter, "last_used_at")
     list_select_related = ("owner",)
     search_fields = ("owner__email", "label", "last_four")
     search_help_text = _("By e-mail address, name or last four characters of a key.")
@@ -254,7 +251,6 @@ class KeyAdmin(ReadOnlyAdmin):
         "expires_at",
         "revoked_at",
         "replaced_by",
-        "replaces",
         "accepted",
         "refused",
     )
@@ -281,10 +277,6 @@ class KeyAdmin(ReadOnlyAdmin):
         # As the owner sees it: of a rotated pair, both are active.
         return render_to_string("keys/key_state.html", {"key": key})
 
-    @admin.display(description=_("old key"))
-    def replaces(self, key: Key) -> str:
-        return str(key_selectors.key_replaced_by(key) or self.get_empty_value_display())
-
     @admin.display(description=_("requests accepted"))
     def accepted(self, key: Key) -> str:
         return _count_requests(key, Q(code=""))
@@ -304,7 +296,7 @@ def _count_requests(key: Key, condition: Q) -> str:
 class AuditAdmin(ReadOnlyAdmin):
     list_display = ("action_time", "user", "kind", "named", "change")
     list_display_links = None  # a row says everything
-    list_filter = (filters.DONE, filters.OBJECT)
+    list_filter = ("action_time",)
     list_select_related = ("user", "content_type")
     search_fields = ("user__email", "object_repr")
     search_help_text = _("By e-mail address or name of the object.")

@@ -3,8 +3,8 @@
 Each list is in `admin.py`.
 """
 
-from collections.abc import Callable, Iterable
-from datetime import datetime, timedelta
+from collections.abc import Callable
+from datetime import timedelta
 from typing import Any, NamedTuple
 
 from allauth.account.decorators import reauthentication_required, secure_admin_login
@@ -16,7 +16,7 @@ from django.core.paginator import Paginator
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect
+from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import path, reverse
 from django.utils import timezone
@@ -33,9 +33,6 @@ from readback.cabinet.operators import overview
 # Longer lists are cut off: counting a million rows or reading a late page takes long.
 MAX_ROWS = 1000
 _ROWS_PER_PAGE = 50
-
-_WEEK = timedelta(days=7)
-_QUARTER = timedelta(days=90)
 
 
 class OperatorSite(admin.AdminSite):
@@ -131,7 +128,7 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         if not self.has_operate_permission(request):
             return {}
         return {
-            name: (ReadOnlyAdmin._run, name, operation.title)
+            name: (ReadOnlyAdmin._operate, name, operation.title)
             for name, operation in self.operations.items()
             if operation.is_in_list
         }
@@ -140,28 +137,23 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     def changelist_view(self, request: HttpRequest, *args: Any, **options: Any) -> Any:
         return super().changelist_view(request, *args, **options)
 
-    def _run(
-        self, request: HttpRequest, rows: QuerySet[Any]
+    def _operate(
+        self, request: HttpRequest, rows: QuerySet[Any], name: str = "", back: str = ""
     ) -> TemplateResponse | None:
-        """Ask, and then apply an operation to the selected rows."""
-        name = request.POST["action"]
+        """Ask, and then apply an operation to rows; Django calls this for a list."""
+        name = name or request.POST["action"]
         operation = self.operations[name]
-        if "confirmed" not in request.POST:
-            selected = self._rows_for(operation, request, rows)
-            back = request.get_full_path()
-            return self._ask(request, operation, back, name=name, rows=selected)
-        self._apply(request, rows, operation)
-        return None
-
-    def _ask(
-        self, request: HttpRequest, operation: Operation, back: str, **more: Any
-    ) -> TemplateResponse:
+        rows = self._rows_for(operation, request, rows)
+        if "confirmed" in request.POST:
+            self._apply(request, rows, operation)
+            return None
         context = {
             **self.admin_site.each_context(request),
             "title": operation.title,
             "operation": operation,
-            "back": back,
-            **more,
+            "name": name,
+            "rows": rows,
+            "back": back or request.get_full_path(),
         }
         return TemplateResponse(request, "operators/operate.html", context)
 
@@ -190,21 +182,16 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
     @method_decorator(reauthentication_required)
     def operate_view(self, request: HttpRequest, pk: int, name: str) -> HttpResponse:
-        row = get_object_or_404(self.model, pk=pk)
-        operation = self.operations.get(name)
-        if operation is None:
-            raise Http404
         if not self.has_operate_permission(request):
             raise PermissionDenied
+        rows = self.model._default_manager.filter(pk=pk)
+        if name not in self.operations or not rows.exists():
+            raise Http404
         page = f"admin:{self.opts.app_label}_{self.opts.model_name}"
-        if request.method == "POST":
-            alone = self.model._default_manager.filter(pk=pk)
-            self._apply(request, alone, operation)
-            if alone.exists():
-                return redirect(f"{page}_change", pk)
-            return redirect(f"{page}_changelist")
         back = reverse(f"{page}_change", args=[pk])
-        return self._ask(request, operation, back, title=f"{row}: {operation.title}")
+        if question := self._operate(request, rows, name, back):
+            return question
+        return redirect(back if rows.exists() else f"{page}_changelist")
 
     def _apply(
         self, request: HttpRequest, rows: QuerySet[Any], operation: Operation
@@ -216,7 +203,7 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         """
         changed = 0
         # A list, because a change may take a row out of the query.
-        selected = list(self._rows_for(operation, request, rows))
+        selected = list(rows)
         for row in selected:
             try:
                 with transaction.atomic():
@@ -231,92 +218,61 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
             messages.success(request, f"{gettext(operation.message)}: {changed}.")
 
 
-# The value in the URL, the title, and the condition, which may depend on the time.
-Choice = tuple[str, Any, Callable[[], Q]]
-
-
 class ChoiceFilter(admin.SimpleListFilter):
-    choice_list: Iterable[Choice]
+    """Filter by what is no column: its value in the URL, its title, its condition."""
+
+    conditions: tuple[tuple[str, Any, Callable[[], Q]], ...]
 
     def lookups(self, request: Any, model_admin: Any) -> list[tuple[str, Any]]:
-        return [(value, title) for value, title, _condition in self.choice_list]
+        return [(value, title) for value, title, _condition in self.conditions]
 
     def queryset(self, request: Any, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        for value, _title, condition in self.choice_list:
+        for value, _title, condition in self.conditions:
             if value == self.value():
                 return queryset.filter(condition())
         return queryset
 
 
-def choice_filter(title: Any, parameter: str, *choices: Choice) -> type[ChoiceFilter]:
-    fields = {"title": title, "parameter_name": parameter, "choice_list": choices}
-    return type(f"{parameter.title()}Filter", (ChoiceFilter,), fields)
-
-
-def period_filter(
-    title: Any, parameter: str, since: Callable[[datetime], Q], *more: Choice
-) -> type[ChoiceFilter]:
-    """Return a filter by how long ago something happened."""
-
-    def choice(days: int, title: Any) -> Choice:
-        return str(days), title, lambda: since(timezone.now() - timedelta(days=days))
-
-    return choice_filter(
-        title,
-        parameter,
-        choice(1, _("last 24 hours")),
-        choice(7, _("last 7 days")),
-        choice(30, _("last 30 days")),
-        *more,
+class ConfirmedFilter(ChoiceFilter):
+    title, parameter_name = _("confirmed"), "confirmed"
+    conditions = (
+        ("yes", _("yes"), selectors.confirmed),
+        ("no", _("no"), lambda: ~selectors.confirmed()),
     )
 
 
-def _active_since(start: datetime) -> Q:
+def _active_within(period: timedelta) -> Q:
     """Return who has logged in since then, or sent a request with one of their keys."""
+    start = timezone.now() - period
     used = Key.objects.filter(owner=OuterRef("pk"), last_used_at__gte=start)
     return Q(last_login__gte=start) | Q(Exists(used))
 
 
-def _state(state: KeyState, condition: Callable[[], Q]) -> Choice:
-    return state.value, state.label, condition
+class LastActiveFilter(ChoiceFilter):
+    title, parameter_name = _("last active"), "active"
+    conditions = (
+        ("30", _("last 30 days"), lambda: _active_within(timedelta(days=30))),
+        (
+            "not-90",
+            _("more than 90 days ago"),
+            lambda: ~_active_within(timedelta(days=90)),
+        ),
+    )
 
 
-JOINED = period_filter(_("joined"), "joined", lambda start: Q(date_joined__gte=start))
-ACTIVE = period_filter(
-    _("last active"),
-    "active",
-    _active_since,
-    (
-        "not-90",
-        _("more than 90 days ago"),
-        lambda: ~_active_since(timezone.now() - _QUARTER),
-    ),
-)
-USED = period_filter(_("last used"), "used", lambda start: Q(last_used_at__gte=start))
-DONE = period_filter(_("time"), "time", lambda start: Q(action_time__gte=start))
-CONFIRMED = choice_filter(
-    _("confirmed"),
-    "confirmed",
-    ("yes", _("yes"), selectors.confirmed),
-    ("no", _("no"), lambda: ~selectors.confirmed()),
-)
-STATE = choice_filter(
-    _("state"),
-    "state",
-    _state(KeyState.ACTIVE, key_is_active),
-    (
-        "expiring",
-        _("expires within 7 days"),
-        lambda: key_is_active() & Q(expires_at__lte=timezone.now() + _WEEK),
-    ),
-    _state(
-        KeyState.EXPIRED, lambda: Q(revoked_at=None, expires_at__lte=timezone.now())
-    ),
-    _state(KeyState.REVOKED, lambda: Q(revoked_at__isnull=False)),
-)
-OBJECT = choice_filter(
-    _("object"),
-    "object",
-    ("account", _("account"), lambda: Q(content_type__model="user")),
-    ("key", _("key"), lambda: Q(content_type__model="key")),
-)
+def _expires_within(period: timedelta) -> Q:
+    return Q(revoked_at=None, expires_at__lte=timezone.now() + period)
+
+
+class StateFilter(ChoiceFilter):
+    title, parameter_name = _("state"), "state"
+    conditions = (
+        ("active", KeyState.ACTIVE.label, key_is_active),
+        (
+            "expiring",
+            _("expires within 7 days"),
+            lambda: key_is_active() & _expires_within(timedelta(days=7)),
+        ),
+        ("expired", KeyState.EXPIRED.label, lambda: _expires_within(timedelta())),
+        ("revoked", KeyState.REVOKED.label, lambda: Q(revoked_at__isnull=False)),
+    )

@@ -84,6 +84,7 @@ def _count(now: datetime) -> dict[str, Any]:
     failed = OutgoingMail.objects.filter(attempts__gt=0).count()
     return {
         "at": now,
+        "since": {"day": now - _DAY, "week": now - _WEEK, "month": now - _MONTH},
         "accounts": _accounts(now),
         "keys": _keys(now),
         "day": day,
