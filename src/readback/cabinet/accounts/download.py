@@ -7,7 +7,7 @@ tables that lead to an account, so that none is forgotten.
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from allauth.account.decorators import reauthentication_required
@@ -19,7 +19,7 @@ from allauth.usersessions.models import UserSession
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.decorators import login_required
 from django.core.serializers.json import DjangoJSONEncoder
-from django.db.models import Model, Q, QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import render
 from django.utils import timezone
@@ -28,13 +28,7 @@ from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_GET
 
 from readback.cabinet.accounts import selectors
-from readback.cabinet.models import (
-    JournalEntry,
-    Key,
-    OutgoingMail,
-    Usage,
-    User,
-)
+from readback.cabinet.models import JournalEntry, Key, OutgoingMail, Usage, User
 from readback.cabinet.serving import security_log
 from readback.cabinet.serving.visitors import AccountRequest, personal_page
 
@@ -49,10 +43,8 @@ class Section(NamedTuple):
     """A list in the document: the rows of a table that belong to an account."""
 
     name: str
-    model: type[Model]
     columns: str
-    # Several queries if there can be many rows, so that one fits into memory.
-    find: Callable[[Any, User], Iterable[QuerySet[Any]]]
+    find: Callable[[User], QuerySet[Any]]
 
 
 def as_json(account: User) -> Iterator[str]:
@@ -68,10 +60,11 @@ def as_json(account: User) -> Iterator[str]:
     for section in SECTIONS:
         yield f',\n"{section.name}": ['
         separator = "\n"
-        for rows in section.find(section.model, account):
-            for row in rows.values(*section.columns.split()).iterator():
-                yield f"{separator}{_json(row)}"
-                separator = ",\n"
+        rows = section.find(account).order_by("pk").values(*section.columns.split())
+        # An account may have more counts than fit into memory.
+        for row in rows.iterator():
+            yield f"{separator}{_json(row)}"
+            separator = ",\n"
         yield "]"
     yield "}\n"
 
@@ -80,74 +73,61 @@ def _json(value: object) -> str:
     return json.dumps(value, cls=DjangoJSONEncoder, ensure_ascii=False)
 
 
-def _own(model: Any, account: User) -> list[QuerySet[Any]]:
-    return [model.objects.filter(user=account).order_by("pk")]
-
-
-def _of_each_key(*order: str) -> Callable[[Any, User], Any]:
-    """Find the rows of one key after the other, in the order of an index."""
-    return lambda model, account: (
-        model.objects.filter(key=key).order_by(*order)
-        for key in account.keys.order_by("-id").values_list("pk", flat=True)
-    )
-
-
-def _addresses(account: User) -> list[str]:
+def _mails(account: User) -> QuerySet[OutgoingMail]:
+    # An address that is not confirmed may be somebody else's.
     confirmed = EmailAddress.objects.filter(user=account, verified=True)
-    return list(confirmed.values_list("email", flat=True))
+    to_account = Q(address__in=confirmed.values("email"))
+    return OutgoingMail.objects.filter(Q(account=account) | to_account)
 
 
 SECTIONS = (
-    Section("email_addresses", EmailAddress, "email verified primary", _own),
+    Section(
+        "email_addresses",
+        "email verified primary",
+        lambda account: EmailAddress.objects.filter(user=account),
+    ),
     Section(
         "keys",
-        Key,
         "id label last_four created_at expires_at revoked_at reminded_at last_used_at "
         "explains_refusals replaced_by",
-        lambda _keys, account: [account.keys.order_by("-id")],
+        lambda account: Key.objects.filter(owner=account),
     ),
     Section(
         "usage",
-        Usage,
         "key hour endpoint code requests",
-        _of_each_key("hour", "endpoint", "code"),
+        lambda account: Usage.objects.filter(key__owner=account),
     ),
     Section(
         "journal",
-        JournalEntry,
         "key at accepted endpoint status code detail differences request_bytes "
         "answer_bytes user_agent client_address requests",
-        _of_each_key("accepted", "pk"),
+        lambda account: JournalEntry.objects.filter(key__owner=account),
     ),
-    Section("sessions", UserSession, "created_at last_seen_at ip user_agent", _own),
-    Section("second_factors", Authenticator, "type created_at last_used_at", _own),
+    Section(
+        "sessions",
+        "created_at last_seen_at ip user_agent",
+        lambda account: UserSession.objects.filter(user=account),
+    ),
+    Section(
+        "second_factors",
+        "type created_at last_used_at",
+        lambda account: Authenticator.objects.filter(user=account),
+    ),
     Section(
         "providers",
-        SocialAccount,
         "provider uid date_joined last_login extra_data",
-        _own,
+        lambda account: SocialAccount.objects.filter(user=account),
     ),
-    Section(
-        "mails_waiting",
-        OutgoingMail,
-        "template address created_at expires_at attempts",
-        lambda rows, account: [
-            rows.objects.filter(
-                Q(account=account) | Q(address__in=_addresses(account))
-            ).order_by("pk")
-        ],
-    ),
+    Section("mails_waiting", "template address created_at expires_at attempts", _mails),
     Section(
         "actions_of_operators",
-        LogEntry,
         "action_time object_repr action_flag change_message",
-        lambda _entries, account: [selectors.audit_entries(account).order_by("pk")],
+        selectors.audit_entries,
     ),
     Section(
         "actions_as_operator",
-        LogEntry,
         "action_time object_id action_flag change_message",
-        _own,
+        lambda account: LogEntry.objects.filter(user=account),
     ),
 )
 
