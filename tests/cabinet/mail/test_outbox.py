@@ -216,21 +216,3 @@ def test_a_mail_that_two_senders_have_sent_is_counted_once():
     outbox.finish(mail, outbox.MailOutcome.SENT)  # whose claim had ended
 
     assert outbox.totals()["sent"] == 1
-
-
-def test_a_round_with_a_backlog_does_not_keep_others_waiting():
-    done: list[str] = []
-
-    def endless() -> bool:
-        done.append("endless")
-        return True
-
-    def other() -> bool:
-        done.append("other")
-        return False
-
-    sender = outbox.Sender(endless, other)
-    sender._remind()
-    sender._remind()
-
-    assert done == ["endless", "other"] * 2

@@ -133,16 +133,11 @@ def test_a_rotated_key_has_a_reminder_only_while_a_program_still_uses_it(alice, 
     )
 
 
-def test_several_senders_add_each_reminder_once(alice, monkeypatch):
-    monkeypatch.setattr(notices, "BATCH", 2)
+def test_several_senders_add_each_reminder_once(alice):
     made = [a_key(alice, 5 * DAY) for _ in range(5)]
     made += [a_key(alice, HOUR) for _ in range(3)]
 
-    def add_all() -> None:
-        while notices.add_due_reminders():
-            pass
-
-    assert in_parallel(add_all, 4) == [None] * 4
+    assert in_parallel(notices.add_due_reminders, 4) == [None] * 4
 
     mails = OutgoingMail.objects.filter(template__endswith="key_expires")
     told = sorted(key_of(mail) for mail in mails)

@@ -8,7 +8,6 @@ depends on requests, pages or terminals.
 from allauth.account.models import EmailAddress
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.auth.password_validation import validate_password
-from django.contrib.contenttypes.models import ContentType
 from django.contrib.sessions.models import Session
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
@@ -24,8 +23,6 @@ from readback.cabinet.models import LABEL_LENGTH, CacheEntry, Key, User
 
 # Invisible, and not control characters: many emoji and Persian words contain them.
 _JOINERS = {ord("\N{ZERO WIDTH NON-JOINER}"): "", ord("\N{ZERO WIDTH JOINER}"): ""}
-# Of expired rows that one call deletes.
-_BATCH = 500
 
 
 class ServiceError(Exception):
@@ -131,19 +128,12 @@ def account_set_operator(account: User, is_operator: bool) -> None:
         _check_operator_left(account)
     account.is_staff = account.is_superuser = is_operator
     account.save(update_fields=["is_staff", "is_superuser"])
-    granted, removed = (
-        gettext_noop("Made an operator by a command"),
-        gettext_noop("No longer an operator, by a command"),
-    )
-    LogEntry.objects.create(
-        user=account,
-        content_type=ContentType.objects.get_for_model(User),
-        object_id=str(account.pk),
-        object_repr=str(account),
-        action_flag=CHANGE,
-        change_message=granted if is_operator else removed,
-    )
-    event = "operator_added" if is_operator else "operator_removed"
+    if is_operator:
+        event, change = "operator_added", gettext_noop("Made an operator by a command")
+    else:
+        event = "operator_removed"
+        change = gettext_noop("No longer an operator, by a command")
+    LogEntry.objects.log_actions(account.pk, [account], CHANGE, change)
     notices.record(event, account=account.pk)
 
 
@@ -188,21 +178,12 @@ def account_discard_unused(email: str) -> bool:
     return True
 
 
-def expired_delete() -> bool:
-    """Delete expired sessions and counts; return whether there may be more.
-
-    The sender of each worker calls it. The counts of the limits contain addresses.
-    """
-    now, is_more = timezone.now(), False
-    for expired, order in (
-        (Session.objects.filter(expire_date__lt=now), "expire_date"),
-        (sessions.expired_rows(), "pk"),
-        (CacheEntry.objects.filter(expires__lt=now), "expires"),
-    ):
-        oldest = list(expired.order_by(order).values_list("pk", flat=True)[:_BATCH])
-        expired.model._default_manager.filter(pk__in=oldest).delete()
-        is_more = is_more or len(oldest) == _BATCH
-    return is_more
+def expired_delete() -> None:
+    """Delete expired sessions and counts, which contain addresses."""
+    now = timezone.now()
+    Session.objects.filter(expire_date__lt=now).delete()
+    sessions.expired_rows().delete()
+    CacheEntry.objects.filter(expires__lt=now).delete()
 
 
 def account_lock(account: User) -> User:

@@ -30,8 +30,6 @@ _FIRST_VISIT = timedelta(minutes=15)
 IN_USE = timedelta(days=30)
 # The same for a rotated key: its programs should have the new key by now.
 _ROTATED_IN_USE = timedelta(days=1)
-# Keys that one call reminds of.
-BATCH = 100
 
 
 def record(event: str, **ids: int) -> None:
@@ -102,16 +100,12 @@ STEPS = (
 )
 
 
-def add_due_reminders() -> bool:
-    """Add reminders that are due to the outbox; return whether there may be more."""
+def add_due_reminders() -> None:
+    """Add reminders that are due to the outbox, each in a transaction of its own."""
     now = timezone.now()
     for step in STEPS:
-        keys = list(_due(step, now)[:BATCH])
-        for key in keys:
+        for key in _due(step, now):
             _remind(key, step, now)
-        if len(keys) == BATCH:
-            return True
-    return False
 
 
 @transaction.atomic

@@ -51,8 +51,8 @@ CLAIM_TIME = timedelta(seconds=60)
 
 # How often to look for mails that another process has added, or that are due again.
 _POLL_SECONDS = 1.0
-# How often to look for keys that expire soon.
-REMINDER_SECONDS = 300.0
+# How often to look for keys that expire soon, and for what has expired.
+_ROUND_SECONDS = 300.0
 # The longest time until one mail, and until a server that failed, is tried again.
 _LONGEST_DELAY_SECONDS = 300.0
 _LONGEST_PAUSE_SECONDS = 60.0
@@ -63,8 +63,8 @@ _log = logging.getLogger("readback.cabinet.mail_sender")
 # Set when this process has added a mail, so that its sender need not poll for it.
 added = Event()
 
-# Does what is due; returns whether there may be more.
-Round = Callable[[], bool]
+# Does what is due.
+Round = Callable[[], None]
 
 
 class Waiting(NamedTuple):
@@ -187,7 +187,7 @@ class Sender(Thread):
         self._rounds = rounds
         self._stopping = Event()
         self._failures = 0
-        self._next_reminders = 0.0
+        self._next_round = 0.0
 
     def stop(self) -> None:
         """Stop sending; a mail that is cut off here is sent again later."""
@@ -205,7 +205,7 @@ class Sender(Thread):
         """Send a mail that is due, or wait for one; return how long to pause then."""
         try:
             close_old_connections()
-            self._remind()
+            self._do_rounds()
             mail = claim()
             if mail is None:
                 added.wait(_POLL_SECONDS)
@@ -219,16 +219,14 @@ class Sender(Thread):
             self._fail(f"The sender failed: {logs.describe_error(error)}")
         return _delay(self._failures, _LONGEST_PAUSE_SECONDS) if self._failures else 0.0
 
-    def _remind(self) -> None:
+    def _do_rounds(self) -> None:
         """Do the rounds, such as that of reminders, if it is time for them again."""
         now = time.monotonic()
-        if now >= self._next_reminders:
+        if now >= self._next_round:
             # Before anything can fail, so that an error does not keep mails waiting.
-            self._next_reminders = now + REMINDER_SECONDS
-            # Each of them gets its turn, whatever the others have left to do.
-            more = [do_round() for do_round in self._rounds]
-            if any(more):
-                self._next_reminders = now
+            self._next_round = now + _ROUND_SECONDS
+            for do_round in self._rounds:
+                do_round()
 
     def _send(self, mail: OutgoingMail) -> None:
         if mail.expires_at <= timezone.now():
