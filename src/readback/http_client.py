@@ -9,19 +9,25 @@ import io
 import socket
 import ssl
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from contextlib import closing
+from contextlib import closing, suppress
+from email.message import Message
 from functools import partial
-from http.client import HTTP_PORT, HTTPS_PORT, HTTPConnection, HTTPException
+from http.client import (
+    HTTP_PORT,
+    HTTPS_PORT,
+    HTTPConnection,
+    HTTPException,
+    IncompleteRead,
+)
 from threading import BoundedSemaphore, Thread
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 # Of one answer, with its head.
 MAX_RECEIVED_BYTES = 65_536
-# What `get` returns of a body.
-MAX_BODY_BYTES = 16_384
+_PART_BYTES = 16_384
 
 # The family of a socket, and an address or a path.
 SocketAddress = tuple[int, Any]
@@ -31,11 +37,26 @@ T = TypeVar("T")
 class AnswerTooLarge(HTTPException):
     """The answer has more than MAX_RECEIVED_BYTES."""
 
+    def __str__(self) -> str:
+        return "the answer is too large"
 
-def get(
-    url: str, seconds: float, address: SocketAddress | None = None
-) -> tuple[int, bytes]:
-    """Return the status and the beginning of the body; follow no redirect.
+
+class Answer(NamedTuple):
+    status: int
+    headers: Message
+    body: bytes
+
+
+def send(
+    method: str,
+    url: str,
+    seconds: float,
+    *,
+    address: SocketAddress | None = None,
+    headers: Mapping[str, str | bytes] | None = None,
+    body: bytes | None = None,
+) -> Answer:
+    """Send a request and return the whole answer; use no proxy, follow no redirect.
 
     Raise OSError, HTTPException or ValueError if there is no answer in HTTP in time.
     """
@@ -48,13 +69,21 @@ def get(
         address=address,
     )
     with closing(connection):
-        connection.request("GET", parts.path, headers={"Connection": "close"})
+        connection.connect()
+        # The server may refuse a large request before it has read all of it.
+        with suppress(BrokenPipeError, ConnectionResetError):
+            fields = {"Connection": "close", **(headers or {})}
+            connection.request(method, parts.path, body, fields)
         with connection.getresponse() as response:
-            return response.status, response.read(MAX_BODY_BYTES)
+            # In parts: http.client makes room for as much as it is told to read.
+            content = b"".join(iter(partial(response.read, _PART_BYTES), b""))
+            if response.length:
+                raise IncompleteRead(content, response.length)
+            return Answer(response.status, response.headers, content)
 
 
 class BoundedConnection(HTTPConnection):
-    """A connection for one request, which has to end in time, and records its bytes.
+    """A connection for one request, which has to end in time.
 
     It goes to the address, if there is one, whatever the host is.
     """
@@ -70,8 +99,6 @@ class BoundedConnection(HTTPConnection):
     ) -> None:
         self.default_port = HTTPS_PORT if is_tls else HTTP_PORT
         super().__init__(host, port)
-        # Not bytes: each part that is added would copy all that came before it.
-        self.sent, self.received = bytearray(), bytearray()
         self._deadline = time.monotonic() + timeout
         self._is_tls = is_tls
         self._address = address
@@ -114,27 +141,25 @@ class BoundedConnection(HTTPConnection):
 
 
 class _BoundedSocket:
-    """What http.client needs of a socket; records every byte, until the deadline."""
+    """What http.client needs of a socket, until the deadline of its connection."""
 
-    def __init__(self, connected: socket.socket, record: BoundedConnection) -> None:
+    def __init__(self, connected: socket.socket, owner: BoundedConnection) -> None:
         self._socket = connected
-        self._record = record
+        self._owner = owner
+        self._room = MAX_RECEIVED_BYTES
         self._users = 1
 
     def sendall(self, data: bytes) -> None:
         while data:
-            self._socket.settimeout(self._record.seconds_left)
-            count = self._socket.send(data)
-            self._record.sent += data[:count]
-            data = data[count:]
+            self._socket.settimeout(self._owner.seconds_left)
+            data = data[self._socket.send(data) :]
 
     def receive_into(self, buffer: memoryview) -> int:
-        room = MAX_RECEIVED_BYTES - len(self._record.received)
-        if not room:
+        if not self._room:
             raise AnswerTooLarge
-        self._socket.settimeout(self._record.seconds_left)
-        count = self._socket.recv_into(buffer, min(len(buffer), room))
-        self._record.received += buffer[:count]
+        self._socket.settimeout(self._owner.seconds_left)
+        count = self._socket.recv_into(buffer, min(len(buffer), self._room))
+        self._room -= count
         return count
 
     def makefile(self, mode: str) -> io.BufferedReader:

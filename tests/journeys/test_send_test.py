@@ -38,10 +38,6 @@ def test_six_clicks_lead_to_the_first_answer_on_a_phone(a_person, server, mails)
 
     result = page.locator("#test-result")
     expect(result).to_contain_text("Your text came back unchanged")
-    size = len(text.encode())
-    equal = f"{size} bytes sent, {size} bytes received, all equal."
-    expect(result).to_contain_text(equal)
-    expect(result.locator("pre").first).to_contain_text(f"Bearer sk-echo-…{key[-4:]}")
     assert key not in result.inner_text()
     # The page is still the same, so nothing on it is lost.
     expect(page.locator("#key")).to_have_text(key)

@@ -1,19 +1,18 @@
-"""A request ends in time and with a bounded answer; slots limit the threads.
-
-What is recorded of a connection is in `cabinet/keys/test_recorded_exchange.py`.
-"""
+"""A request ends in time and with a bounded answer; slots limit the threads."""
 
 import socket
+import ssl
 import threading
 import time
 from contextlib import suppress
-from http.client import HTTPException
+from http.client import HTTPException, IncompleteRead
 
 import pytest
+from tests.support.authority import Authority
 from tests.support.peers import OK, answer, peer
 from tests.support.waiting import wait_until
 
-from readback.http_client import MAX_BODY_BYTES, NoFreeSlot, Slots, get
+from readback.http_client import AnswerTooLarge, NoFreeSlot, Slots, send
 
 # A hundred times the deadline of a request that is to end by it.
 SOON = 30.0
@@ -22,10 +21,9 @@ SOON = 30.0
 def test_a_listener_is_asked_whatever_its_family(tmp_path):
     path = tmp_path / "listener"
     with peer(answer(b"unix"), path=path) as server:
-        assert get("http://localhost/x", SOON, (socket.AF_UNIX, str(path))) == (
-            200,
-            b"unix",
-        )
+        address = (socket.AF_UNIX, str(path))
+        reply = send("GET", "http://localhost/x", SOON, address=address)
+        assert (reply.status, reply.body) == (200, b"unix")
     assert server.requests[0].startswith(b"GET /x HTTP/1.1\r\nHost: localhost\r\n")
     hosts = ["127.0.0.1", "::1"] if socket.has_dualstack_ipv6() else ["127.0.0.1"]
     for host in hosts:
@@ -33,7 +31,8 @@ def test_a_listener_is_asked_whatever_its_family(tmp_path):
         with socket.create_server((host, 0), family=family) as listener:
             serve_once(listener, answer(b"no", status=b"503 X"))
             address = (family, listener.getsockname())
-            assert get("http://localhost/", SOON, address) == (503, b"no")
+            reply = send("GET", "http://localhost/", SOON, address=address)
+            assert (reply.status, reply.body) == (503, b"no")
 
 
 def serve_once(listener: socket.socket, *parts: bytes, pause: float = 0) -> None:
@@ -48,22 +47,83 @@ def serve_once(listener: socket.socket, *parts: bytes, pause: float = 0) -> None
     threading.Thread(target=serve, daemon=True).start()
 
 
-def test_only_the_beginning_of_a_large_body_is_read():
-    with peer(OK, b"\r\n", b"x" * 1_000_000) as server:
-        assert get(server.url, SOON) == (200, b"x" * MAX_BODY_BYTES)
+CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
 
 
-def test_an_answer_without_an_end_to_its_head_is_refused():
-    with peer(OK, b"X: y\r\n" * 100_000) as server, pytest.raises(HTTPException):
-        get(server.url, SOON)
+@pytest.mark.parametrize(
+    ("parts", "error"),
+    [
+        ([], ConnectionResetError),
+        ([b"\x00\xff\x1b[2J garbage\r\n\r\n"], HTTPException),
+        ([b"HTTP/1.1 999999999999 X\r\n\r\n"], HTTPException),
+        ([OK, b"X: y\r\n" * 200, b"\r\n"], HTTPException),
+        ([OK, b"Content-Length: 9\r\n\r\nabc"], IncompleteRead),
+        ([CHUNKED, b"9\r\nabc"], IncompleteRead),
+        ([CHUNKED, b"-5\r\nabc\r\n"], ValueError),
+        ([CHUNKED, b"fffffffffff\r\nabc"], IncompleteRead),
+        ([CHUNKED, b"zz\r\nabc\r\n"], IncompleteRead),
+        ([OK, b"Content-Length: 9999999999999\r\n\r\nabc"], IncompleteRead),
+        ([OK, b"\r\n", b"x" * 100_000], AnswerTooLarge),
+        ([b"HTTP/1.1 100 X\r\n\r\n" * 10_000], AnswerTooLarge),
+        ([b"HTTP/1.1 200 " + b"O" * 100_000], HTTPException),
+    ],
+)
+def test_a_broken_or_endless_answer_is_an_error(parts, error):
+    with peer(*parts) as server, pytest.raises(error):
+        send("GET", server.url, SOON)
+
+
+def test_a_certificate_is_verified_with_the_store_of_the_machine(tmp_path, monkeypatch):
+    authority = Authority(tmp_path / "authority")
+    reply = answer(b"secret")
+    with peer(reply, tls=authority.serves("127.0.0.1")) as server:
+        with pytest.raises(ssl.SSLCertVerificationError):
+            send("POST", server.url, SOON)
+        monkeypatch.setenv("SSL_CERT_FILE", str(authority.root))
+        assert send("POST", server.url, SOON).body == b"secret"
+    other_name = authority.serves("localhost")
+    refused = pytest.raises(ssl.SSLCertVerificationError)
+    with peer(reply, tls=other_name) as server, refused:
+        send("POST", server.url, SOON)
+
+
+def test_a_redirect_is_not_followed_and_no_proxy_is_used(monkeypatch):
+    with peer() as elsewhere:
+        monkeypatch.setenv("http_proxy", elsewhere.url)
+        monkeypatch.setenv("no_proxy", "")
+        location = b"Location: " + elsewhere.url.encode()
+        with peer(answer(b"", location, status=b"307 X")) as server:
+            assert send("POST", server.url, SOON).status == 307
+
+    assert elsewhere.requests == []
+
+
+def test_the_answer_to_a_request_that_is_not_read_to_its_end_is_received():
+    """The server refuses a large request after its head, and closes."""
+    reply = answer(b"too large", status=b"413 X")
+
+    def refuse_early(listener: socket.socket) -> None:
+        connection, _ = listener.accept()
+        with connection:
+            connection.recv(100)
+            connection.sendall(reply)
+            connection.shutdown(socket.SHUT_WR)
+            connection.recv(1)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        threading.Thread(target=refuse_early, args=(listener,), daemon=True).start()
+        url = f"http://127.0.0.1:{port}/v1"
+        assert send("POST", url, SOON, body=b"x" * 60_000).body == b"too large"
 
 
 def test_a_server_that_sends_a_byte_now_and_then_is_not_waited_for():
     begun = time.monotonic()
     with socket.create_server(("127.0.0.1", 0)) as listener:
         serve_once(listener, *[b"H"] * 1000, pause=0.05)
+        address = (listener.family, listener.getsockname())
         with pytest.raises(TimeoutError):
-            get("http://localhost/", 0.3, (listener.family, listener.getsockname()))
+            send("GET", "http://localhost/", 0.3, address=address)
     assert time.monotonic() - begun < SOON
 
 

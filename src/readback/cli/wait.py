@@ -74,20 +74,21 @@ def has_started(address: "SocketAddress", path: str, text: bytes = b"") -> bool:
     # Here, because no other command needs an HTTP client.
     from http.client import HTTPException
 
-    from readback.http_client import get
+    from readback.http_client import send
 
     try:
-        status, body = get(f"http://localhost{path}", _LOCAL_SECONDS, address)
+        url = f"http://localhost{path}"
+        answer = send("GET", url, _LOCAL_SECONDS, address=address)
     except (OSError, HTTPException, ValueError):
         return False
-    return status == 200 and text in body
+    return answer.status == 200 and text in answer.body
 
 
 def _problem(url: str, deadline: float) -> str:
     """Return why the server is not ready; nothing if it is."""
     from http.client import HTTPException
 
-    from readback.http_client import get
+    from readback.http_client import send
 
     paths: tuple[str, ...] = (MODELS_PATH, _READY_PATH, _HEALTH_PATH)
     if url.endswith(VERSION_PREFIX):
@@ -96,7 +97,7 @@ def _problem(url: str, deadline: float) -> str:
     for path in paths:  # until one belongs to this server
         seconds = max(0.1, min(_ANSWER_SECONDS, deadline - time.monotonic()))
         try:
-            status, body = get(url + path, seconds)
+            status, _, body = send("GET", url + path, seconds)
         except (OSError, HTTPException, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
             return reason.lower() or type(error).__name__

@@ -7,11 +7,11 @@ in the cabinet of the test.
 import json
 import re
 import socket
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
+from threading import Event
 
 import pytest
 from django.conf import settings
@@ -20,8 +20,8 @@ from django.core.cache import cache
 from django.test import override_settings
 
 from readback import keys
-from readback.cabinet.keys import recorded_exchange, send_test, services
-from readback.cabinet.keys.recorded_exchange import MAX_AT_ONCE
+from readback.cabinet.keys import send_test, services
+from readback.cabinet.keys.send_test import MAX_AT_ONCE
 from readback.cabinet.models import Key
 from readback.setting_values import Bind
 from tests.cabinet.accounts.test_security_log import _everything_stored
@@ -56,7 +56,7 @@ def server(tmp_path_factory):
 @pytest.fixture
 def alice(unsent_mails, monkeypatch):
     # An exchange takes some milliseconds, or longer on a busy machine.
-    monkeypatch.setattr(recorded_exchange, "SECONDS", 60.0)
+    monkeypatch.setattr(send_test, "SECONDS", 60.0)
     return account()
 
 
@@ -88,41 +88,17 @@ def send(owner, of: Key, page: str = "", text: str = TEXT, *, key: str):
     return logged_in(owner).post(f"{path}{page}", fields)
 
 
-def wire_messages(page) -> list[str]:
-    found = re.findall(
-        r"<pre tabindex=\"0\" lang=\"en\"><code>(.*?)</code>", text_of(page), re.S
-    )
-    return [unescape(each) for each in found]
-
-
 def test_the_page_of_a_new_key_sends_a_test_and_still_shows_the_key(alice, key, api):
     page = send(alice, key, "new/", key=api.api_key)
 
     assert page.status_code == 200
     assert "no-store" in page.headers["Cache-Control"]
     words = words_of(page)
-    assert f"{UNCHANGED} 25 bytes sent, 25 bytes received, all equal." in words
+    assert UNCHANGED in words
     assert "What is left to test is your program" in words
     assert "Your first request" in words and "Nothing arrives?" in words
     # The key, the form, the settings and eight programs: as before the test.
     assert text_of(page).count(api.api_key) == 1 + 1 + 3
-
-
-@ON_SQLITE
-def test_the_exchange_is_shown_as_it_went_over_the_wire_without_the_key(
-    alice, key, api
-):
-    page = send(alice, key, key=api.api_key)
-    head, body, answer_head, answer_body = wire_messages(page)
-
-    assert api.api_key not in text_of(page)
-    assert head.startswith("POST /v1/chat/completions HTTP/1.1\nHost: 127.0.0.1:")
-    assert f"Authorization: Bearer {key}\n" in head
-    assert re.search(r"\nUser-Agent: Readback-cabinet/[0-9.]+\n", head)
-    assert json.loads(body)["messages"] == [{"role": "user", "content": TEXT}]
-    assert answer_head.startswith("HTTP/1.1 200 OK\n")
-    assert json.loads(answer_body)["choices"][0]["message"]["content"] == TEXT
-    assert re.search(r"Answer after \d+ ms", words_of(page))
 
 
 @ON_SQLITE
@@ -172,8 +148,6 @@ def test_odd_texts_come_back_unchanged_and_are_shown_as_text(alice, key, api, te
     assert "<script>alert" not in source
     [area] = re.findall(r"<textarea[^>]*>\n(.*?)</textarea>", source, re.S)
     assert unescape(area) == text
-    for message in wire_messages(page):
-        assert not re.search("[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\u2028]", message)
 
 
 @ON_SQLITE
@@ -199,10 +173,8 @@ def test_whatever_is_entered_as_a_key_gets_an_answer_and_is_not_shown(
     page = send(alice, key, key=entered)
 
     assert "401 invalid_key" in words_of(page)
-    assert "Authorization: Bearer [key]\n" in wire_messages(page)[0]
     if len(entered) > 5:
         assert entered not in text_of(page)
-    assert "\nB: c" not in wire_messages(page)[0]
 
 
 @ON_SQLITE
@@ -266,20 +238,17 @@ def test_an_answer_that_repeats_the_key_is_shown_without_it(alice, key, server):
     with peer(repeated) as other, api_at(other.url):
         page = send(alice, key, key=server.api_key)
 
-    assert f"you sent {key}" in words_of(page)
+    assert "you sent [key]" in words_of(page)
     assert server.api_key not in text_of(page)
 
 
 @ON_SQLITE
-def test_a_text_that_comes_back_changed_is_compared_byte_by_byte(alice, key, server):
+def test_a_text_that_comes_back_changed_is_shown(alice, key, server):
     content = json.dumps({"choices": [{"message": {"content": "é\ud800"}}]})
     with peer(answer(content.encode())) as other, api_at(other.url):
         page = send(alice, key, text="e\u0301", key=server.api_key)
 
-    assert (
-        "Your text came back changed 3 bytes sent, 5 bytes received. The first "
-        "difference is at byte 1: 65 cc 81 → c3 a9 ed a0 Something between"
-    ) in words_of(page)
+    assert "Your text came back changed é\\ud800 Something between" in words_of(page)
 
 
 @ON_SQLITE
@@ -301,22 +270,30 @@ def test_an_address_that_cannot_be_reached_is_explained_to_operators(
 
 
 @ON_SQLITE
-def test_while_others_hang_the_next_test_is_not_sent(alice, key, server):
-    with (
-        peer(OK, hangs=True) as other,
-        api_at(other.url),
-        ThreadPoolExecutor(MAX_AT_ONCE) as pool,
-    ):
+def test_while_others_hang_the_next_test_is_not_sent(alice, key, server, monkeypatch):
+    """Not even the look-up of the name is waited for, which has no deadline."""
+    monkeypatch.setattr(send_test, "SECONDS", 0.3)
+    monkeypatch.setattr(send_test, "_GRACE_SECONDS", 0.1)
+    released, looked_up = Event(), []
+
+    def hang(*asked: object, **_: object) -> list[object]:
+        looked_up.append(asked)
+        released.wait(60)
+        return []
+
+    with monkeypatch.context() as patch, api_at("http://api.example.org/v1"):
+        patch.setattr(socket, "getaddrinfo", hang)
         for _ in range(MAX_AT_ONCE):
-            pool.submit(send_test.run, server.api_key, TEXT)
-        wait_until(lambda: len(other.requests) == MAX_AT_ONCE, "all have begun")
+            waiting = send_test.run(server.api_key, TEXT)
+            assert waiting.answer == "No complete answer within 0.3 seconds."
         page = send(alice, key, "new/", key=server.api_key)
-        other.release()
+        released.set()
+        wait_until(lambda: send_test._slots.free == MAX_AT_ONCE, "the threads end")
 
     assert page.status_code == 429
     assert "the cabinet is busy with the tests of others" in words_of(page)
     assert server.api_key in text_of(page)
-    assert len(other.requests) == MAX_AT_ONCE
+    assert len(looked_up) == MAX_AT_ONCE
 
 
 @ON_SQLITE
@@ -408,9 +385,9 @@ def test_without_a_public_address_the_only_unix_socket_is_asked():
     config = replace(settings.CONFIG, public_base_url="", api_bind=(unix,))
 
     target = send_test._target(config)
-    assert target == ("http://localhost/v1/chat/completions", path)
+    assert target == ("http://localhost/v1/chat/completions", (socket.AF_UNIX, path))
     target = send_test._target(replace(config, api_bind=(unix, tcp)))
-    assert target == ("http://[::1]:8000/v1/chat/completions", "")
+    assert target == ("http://[::1]:8000/v1/chat/completions", None)
     public = "https://api.example.org/v1"
     target = send_test._target(replace(config, public_base_url=public))
-    assert target == (f"{public}/chat/completions", "")
+    assert target == (f"{public}/chat/completions", None)

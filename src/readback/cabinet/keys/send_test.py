@@ -1,31 +1,30 @@
 """A test of a key that the cabinet's server sends to the API, as a program would.
 
-Only ever to the API's public address. The result contains the exchange as it went over
-the wire, without the key. The text and the key exist in memory only, until the page is
-rendered.
+Only ever to the API's public address. The text and the key exist in memory only, until
+the page is rendered.
 
 The form is on the page of a new key and on the page of a key. The key is posted with
 it: nothing else has it. Such a page calls `from_post` and includes send_test.html.
 """
 
 import json
-import unicodedata
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from http import HTTPStatus
-from os.path import commonprefix
+from http.client import HTTPException, IncompleteRead
+from socket import AF_UNIX
 from typing import Any, NamedTuple
 
 from allauth.core import ratelimit
 from django.conf import settings
 
-from readback import __version__, keys
-from readback.cabinet.keys.recorded_exchange import RecordedExchange, post
+from readback import __version__, http_client, keys
 from readback.cabinet.models import Key
 from readback.cabinet.serving.visitors import AccountRequest
 from readback.config import Config
 from readback.contract import CHAT_PATH, MODEL, REFUSALS, ROLE, VERSION_PREFIX, Refusal
-from readback.http_client import NoFreeSlot
+from readback.http_client import AnswerTooLarge, NoFreeSlot, Slots, SocketAddress
 
 # The journal knows the test by this name; programs.toml has it, too.
 PROGRAM = "Readback-cabinet"
@@ -35,15 +34,18 @@ SAMPLE = "Ready to copy? Grüße, привет, γειά ✓"
 MAX_TEXT_LENGTH = 16_000
 # No key is longer, and the rest of the head must have room.
 _MAX_KEY_LENGTH = 1_000
-# Of each head and each body, to keep the page small.
-_SHOWN_BYTES = 2_000
-# A shorter word could be a part of any other word.
-_MIN_SECRET_LENGTH = 8
+# From the look-up of the name to the last byte of the answer.
+SECONDS = 5.0
+# How much longer a page waits for an exchange that should have ended.
+_GRACE_SECONDS = 1.0
+# Per process, which has eight threads for pages.
+MAX_AT_ONCE = 2
+# Of an answer that is not the API's, to keep the page small.
+_SHOWN_CHARACTERS = 500
 _HIDDEN_KEY = "[key]"
-# Control and format characters (such as a change of direction), separators of lines,
-# private use, lone surrogates and what is not assigned.
-_INVISIBLE = {"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"}
 _LIMIT = "send_test"
+
+_slots = Slots(MAX_AT_ONCE)
 
 
 class Outcome(StrEnum):
@@ -54,144 +56,103 @@ class Outcome(StrEnum):
     FAILED = "failed"  # no complete answer
 
 
-class WireText(NamedTuple):
-    """Bytes as text, with what is invisible made visible, and how many are left out."""
+class SentTest(NamedTuple):
+    """What became of a test, for a page, which shows it once."""
 
-    text: str
-    hidden_bytes: int
-
-
-class ByteComparison(NamedTuple):
-    """The bytes of a text that was sent, and of the one that came back."""
-
-    sent: bytes
-    received: bytes
-    # The number of the first byte that differs, counted from 1, and what is there.
-    position: int
-    sent_there: str
-    received_there: str
-
-    @property
-    def is_equal(self) -> bool:
-        return self.sent == self.received
-
-
-def _compared(sent: bytes, received: bytes) -> ByteComparison:
-    same = len(commonprefix((sent, received)))
-    there = [text[same : same + 4].hex(" ") or "–" for text in (sent, received)]
-    return ByteComparison(sent, received, same + 1, *there)
-
-
-@dataclass(frozen=True)
-class SentTest:
-    """An exchange and what it means, for a page, which shows it once."""
-
-    exchange: RecordedExchange
-    key: str
     outcome: Outcome
+    # The text that came back, what the API says about its refusal, the beginning of an
+    # answer that is not the API's, or why there is none.
+    answer: str
+    status: int = 0
     # The row of the contract, if the answer is one of its refusals.
-    refusal: Refusal | None
-    # What the API says about this request beside the code.
-    detail: str
-    # None if there is no text in the answer.
-    comparison: ByteComparison | None
-    # What was sent and what came back, each as its head and its body.
-    messages: list[tuple[str, list[WireText]]]
+    refusal: Refusal | None = None
 
     @property
     def is_trouble(self) -> bool:
         """Whether the API was not reached, which is not because of the key."""
         return self.outcome in (Outcome.FOREIGN, Outcome.FAILED)
 
-    @property
-    def milliseconds(self) -> int:
-        return max(round(self.exchange.seconds * 1000), 1)
-
 
 def run(key: str, text: str) -> SentTest:
     """Send the text to the API; raise `NoFreeSlot` if many are doing so."""
-    key = " ".join(key.split())[:_MAX_KEY_LENGTH]
     message = {"role": ROLE, "content": text}
     body = json.dumps({"model": MODEL, "messages": [message]}, ensure_ascii=False)
     headers: dict[str, str | bytes] = {
         "User-Agent": f"{PROGRAM}/{__version__}",
-        "Authorization": b"Bearer " + _utf8(key),
+        "Authorization": f"Bearer {key}".encode(),
         "Content-Type": "application/json",
-        "Connection": "close",
     }
-    exchange = post(*_target(settings.CONFIG), headers, _utf8(body))
-    return _understood(exchange, key, text)
-
-
-def _understood(exchange: RecordedExchange, key: str, text: str) -> SentTest:
-    response = exchange.response
-    status = response.status if response else 0
+    url, address = _target(settings.CONFIG)
+    send = partial(
+        http_client.send,
+        *("POST", url, SECONDS),
+        address=address,
+        headers=headers,
+        body=body.encode(),
+    )
     try:
-        document = json.loads(exchange.body.decode())
+        # The look-up of the name has no deadline of its own.
+        answer = _slots.run(send, SECONDS + _GRACE_SECONDS)
+    except (OSError, HTTPException, ValueError) as error:
+        return SentTest(Outcome.FAILED, _problem(error))
+    understood = _understood(answer, text)
+    return understood._replace(answer=_shown(understood.answer, key))
+
+
+def _understood(answer: http_client.Answer, text: str) -> SentTest:
+    status = answer.status
+    try:
+        document = json.loads(answer.body.decode())
     except (ValueError, RecursionError):
         document = None
     refusal = REFUSALS.get(str(_member(document, "error", "code")))
-    if refusal and refusal.status != status:
-        refusal = None
+    if refusal and refusal.status == status:
+        detail = answer.headers.get("X-Error-Detail", "")
+        return SentTest(Outcome.REFUSED, detail, status, refusal)
     content = _member(document, "choices", 0, "message", "content")
-    comparison = None
     if status == HTTPStatus.OK and isinstance(content, str):
-        comparison = _compared(_utf8(text), _utf8(content))
-    if exchange.problem or not status:
-        outcome = Outcome.FAILED
-    elif refusal:
-        outcome = Outcome.REFUSED
-    elif comparison:
-        outcome = Outcome.UNCHANGED if comparison.is_equal else Outcome.CHANGED
-    else:
-        outcome = Outcome.FOREIGN
-    detail = response.getheader("X-Error-Detail", "") if response else ""
-    sides = ("sent", exchange.sent), ("received", exchange.received)
-    return SentTest(
-        exchange,
-        key,
-        outcome,
-        refusal,
-        _shown(detail.encode("latin-1", "replace"), key).text,
-        comparison,
-        [
-            (side, [_shown(part, key) for part in data.split(b"\r\n\r\n", 1) if part])
-            for side, data in sides
-            if data
-        ],
-    )
+        outcome = Outcome.UNCHANGED if content == text else Outcome.CHANGED
+        return SentTest(outcome, content, status)
+    return SentTest(Outcome.FOREIGN, answer.body.decode(errors="replace"), status)
 
 
-def _shown(data: bytes, key: str) -> WireText:
-    """Return what is shown of the bytes. The key is cut out before the end is."""
-    is_ours = key.startswith(keys.PREFIX) and len(key) == keys.LENGTH
-    mask = keys.masked(keys.last_characters(key)) if is_ours else _HIDDEN_KEY
-    data = data.replace(b"Bearer " + _utf8(key), b"Bearer " + _utf8(mask))
-    if len(_utf8(key)) >= _MIN_SECRET_LENGTH:
-        data = data.replace(_utf8(key), _utf8(mask))
-    end = min(_SHOWN_BYTES, len(data))
-    while end < len(data) and data[end] & 0xC0 == 0x80:  # inside of a character
-        end += 1
-    return WireText(visible(data[:end]), len(data) - end)
-
-
-def visible(data: bytes) -> str:
-    """Return bytes as text in which every character can be seen, and does nothing."""
-    text = data.decode("utf-8", "backslashreplace").replace("\r\n", "\n")
+def _shown(text: str, key: str) -> str:
+    """Return the beginning of a text, in which every character is visible."""
+    if len(key) >= keys.LENGTH:
+        text = text.replace(key, _HIDDEN_KEY)
+    if len(text) > _SHOWN_CHARACTERS:
+        text = f"{text[:_SHOWN_CHARACTERS]}…"
     return "".join(
         character
-        if character == "\n" or unicodedata.category(character) not in _INVISIBLE
+        if character.isprintable()
         else character.encode("unicode_escape").decode("ascii")
         for character in text
     )
 
 
-def _target(config: Config) -> tuple[str, str]:
+def _problem(error: Exception) -> str:
+    """Return why there is no complete answer, in English."""
+    match error:
+        case AnswerTooLarge():
+            return "The answer is too large for the API."
+        case TimeoutError():
+            return f"No complete answer within {SECONDS:g} seconds."
+        case ConnectionResetError() | IncompleteRead():
+            return "The connection was closed before the answer was complete."
+        case OSError():  # what the operating system or OpenSSL says about it
+            names = ("verify_message", "reason", "strerror")
+            said = filter(None, (getattr(error, name, "") for name in names))
+            return f"{next(said, error)}."
+        case _:
+            return "The answer is not HTTP."
+
+
+def _target(config: Config) -> tuple[str, SocketAddress | None]:
     """Return the URL of the API, and its unix socket if it has only that."""
     url = config.base_url + CHAT_PATH.removeprefix(VERSION_PREFIX)
     paths = [bind.path for bind in config.api_bind]
     is_local = not config.public_base_url and all(paths)
-    return url, paths[0] if is_local else ""
+    return url, (AF_UNIX, paths[0]) if is_local else None
 
 
 def _member(document: Any, *names: str | int) -> Any:
@@ -202,11 +163,6 @@ def _member(document: Any, *names: str | int) -> Any:
         except (KeyError, IndexError, TypeError):
             return None
     return document
-
-
-def _utf8(text: str) -> bytes:
-    # JSON can contain lone surrogates, which have no UTF-8 form of their own.
-    return text.encode("utf-8", "surrogatepass")
 
 
 @dataclass(frozen=True)
@@ -234,13 +190,14 @@ def from_post(request: AccountRequest, key: Key) -> SubmittedTest:
         return SubmittedTest()
     # Browsers send every line break in a form as CR LF.
     text = request.POST.get("text", "").replace("\r\n", "\n")
+    entered = " ".join(request.POST.get("key", "").split())[:_MAX_KEY_LENGTH]
     if not ratelimit.consume(request, action=_LIMIT):
         return SubmittedTest(text, obstacle="limited")
     try:
-        result = run(request.POST.get("key", ""), text)
+        result = run(entered, text)
     except NoFreeSlot:
         return SubmittedTest(text, obstacle="busy")
-    return SubmittedTest(text, result=result, is_other_key=not is_key(key, result.key))
+    return SubmittedTest(text, result=result, is_other_key=not is_key(key, entered))
 
 
 def is_key(key: Key, text: str) -> bool:
