@@ -175,7 +175,7 @@ def _filter(text: str) -> object:
     from readback.cabinet.keys.journal import JournalFilter
 
     names = ("outcome", "code", "program")
-    return JournalFilter.from_query(dict.fromkeys(names, text)).query()
+    return JournalFilter.from_query(dict.fromkeys(names, text))
 
 
 def _requests() -> Iterator[WorstCase]:

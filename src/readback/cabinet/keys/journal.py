@@ -7,7 +7,6 @@ That is cheap: a key has at most 2 × JOURNAL_ROWS of them.
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
-from urllib.parse import urlencode
 
 from readback.cabinet.keys import selectors
 from readback.cabinet.models import CODE_LENGTH, JournalEntry, Key
@@ -43,12 +42,6 @@ class JournalFilter(NamedTuple):
             and self.code in ("", entry.code)
             and self.program in ("", entry.program)
         )
-
-    def query(self, page: int = 1) -> str:
-        """Return the part of a URL that asks for this filter; empty if it has none."""
-        fields = {"page": page if page > 1 else "", **self._asdict()}
-        given = urlencode({name: value for name, value in fields.items() if value})
-        return f"?{given}" if given else ""
 
 
 class FilteredJournal(NamedTuple):

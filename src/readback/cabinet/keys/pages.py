@@ -244,20 +244,11 @@ def _activity(request: AccountRequest, key: Key) -> dict[str, object]:
         "key": key,
         "chart": charts[0],
         "month": charts[1],
-        "has_filters": len(filtered.entries) > _ROWS_PER_PAGE or bool(chosen.query()),
+        "is_filtered": any(chosen),
+        "has_filters": len(filtered.entries) > _ROWS_PER_PAGE or any(chosen),
         "journal": filtered,
         "journal_rows": JOURNAL_ROWS,
         "rows": rows,
-        # The end of each URL that shows another part of the journal.
-        "queries": {
-            "all": chosen._replace(outcome="").query(),
-            journal.ACCEPTED: chosen._replace(outcome=journal.ACCEPTED).query(),
-            journal.REFUSED: chosen._replace(outcome=journal.REFUSED).query(),
-            "chosen": chosen.query(),
-            "newer": chosen.query(rows.number - 1),
-            "shown": chosen.query(rows.number),
-            "older": chosen.query(rows.number + 1),
-        },
         # Called by the template: most polls find nothing new and render nothing.
         "explained": partial(refusals.explain_all, rows),
         "version": _version_of(
