@@ -176,7 +176,7 @@ def detail(request: AccountRequest, key_id: int) -> HttpResponse:
         "test": test,
         **_activity(request, key),
     }
-    return render(request, "keys/key.html", context, status=test.status)
+    return render(request, "keys/key.html", context, status=test.page_status)
 
 
 @personal_page
@@ -298,7 +298,7 @@ def new_key(request: AccountRequest, key_id: int) -> HttpResponse:
         **examples.probe_offer(),
         **_latest_request(request, key),
     }
-    return render(request, "keys/new_key.html", context, status=test.status)
+    return render(request, "keys/new_key.html", context, status=test.page_status)
 
 
 @personal_page

@@ -8,12 +8,10 @@ it: nothing else has it. Such a page calls `from_post` and includes send_test.ht
 """
 
 import json
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from http import HTTPStatus
-from http.client import HTTPException, IncompleteRead
-from socket import AF_UNIX
+from http.client import HTTPException
 from typing import Any, NamedTuple
 
 from allauth.core import ratelimit
@@ -22,9 +20,8 @@ from django.conf import settings
 from readback import __version__, http_client, keys
 from readback.cabinet.models import Key
 from readback.cabinet.serving.visitors import AccountRequest
-from readback.config import Config
 from readback.contract import CHAT_PATH, MODEL, REFUSALS, ROLE, VERSION_PREFIX, Refusal
-from readback.http_client import AnswerTooLarge, NoFreeSlot, Slots, SocketAddress
+from readback.http_client import NoFreeSlot, Slots
 
 # The journal knows the test by this name; programs.toml has it, too.
 PROGRAM = "Readback-cabinet"
@@ -40,10 +37,9 @@ SECONDS = 5.0
 _GRACE_SECONDS = 1.0
 # Per process, which has eight threads for pages.
 MAX_AT_ONCE = 2
-# Of an answer that is not the API's, to keep the page small.
+# Of an answer, to keep the page small.
 _SHOWN_CHARACTERS = 500
 _HIDDEN_KEY = "[key]"
-_LIMIT = "send_test"
 
 _slots = Slots(MAX_AT_ONCE)
 
@@ -54,27 +50,60 @@ class Outcome(StrEnum):
     REFUSED = "refused"
     FOREIGN = "foreign"  # a complete answer, but not the API's
     FAILED = "failed"  # no complete answer
+    LIMITED = "limited"  # not sent: this account or address has sent too many
+    BUSY = "busy"  # not sent: this process is sending others
 
 
-class SentTest(NamedTuple):
-    """What became of a test, for a page, which shows it once."""
+class KeyTest(NamedTuple):
+    """The content of the form, and what became of it, for a page that shows it once."""
 
-    outcome: Outcome
+    text: str = SAMPLE
+    max_length: int = MAX_TEXT_LENGTH
+    # None if the form is new.
+    outcome: Outcome | None = None
+    status: int = 0
     # The text that came back, what the API says about its refusal, the beginning of an
     # answer that is not the API's, or why there is none.
-    answer: str
-    status: int = 0
+    answer: str = ""
     # The row of the contract, if the answer is one of its refusals.
     refusal: Refusal | None = None
+    is_other_key: bool = False
 
     @property
     def is_trouble(self) -> bool:
         """Whether the API was not reached, which is not because of the key."""
         return self.outcome in (Outcome.FOREIGN, Outcome.FAILED)
 
+    @property
+    def page_status(self) -> int:
+        is_too_many = self.outcome in (Outcome.LIMITED, Outcome.BUSY)
+        return HTTPStatus.TOO_MANY_REQUESTS if is_too_many else HTTPStatus.OK
 
-def run(key: str, text: str) -> SentTest:
-    """Send the text to the API; raise `NoFreeSlot` if many are doing so."""
+
+def from_post(request: AccountRequest, key: Key) -> KeyTest:
+    if request.method != "POST":
+        return KeyTest()
+    # Browsers send every line break in a form as CR LF.
+    test = KeyTest(request.POST.get("text", "").replace("\r\n", "\n"))
+    entered = " ".join(request.POST.get("key", "").split())[:_MAX_KEY_LENGTH]
+    if not ratelimit.consume(request, action="send_test"):
+        return test._replace(outcome=Outcome.LIMITED)
+    try:
+        # The look-up of the name has no deadline of its own.
+        sent = _slots.run(partial(_send, entered, test.text), SECONDS + _GRACE_SECONDS)
+        test = _understood(sent, test)
+    except NoFreeSlot:
+        return test._replace(outcome=Outcome.BUSY)
+    except (OSError, HTTPException, ValueError) as error:
+        reason = str(error) or type(error).__name__
+        test = test._replace(outcome=Outcome.FAILED, answer=reason)
+    return test._replace(
+        answer=_shown(test.answer, entered), is_other_key=not is_key(key, entered)
+    )
+
+
+def _send(key: str, text: str) -> http_client.Answer:
+    url = settings.CONFIG.base_url + CHAT_PATH.removeprefix(VERSION_PREFIX)
     message = {"role": ROLE, "content": text}
     body = json.dumps({"model": MODEL, "messages": [message]}, ensure_ascii=False)
     headers: dict[str, str | bytes] = {
@@ -82,38 +111,36 @@ def run(key: str, text: str) -> SentTest:
         "Authorization": f"Bearer {key}".encode(),
         "Content-Type": "application/json",
     }
-    url, address = _target(settings.CONFIG)
-    send = partial(
-        http_client.send,
-        *("POST", url, SECONDS),
-        address=address,
-        headers=headers,
-        body=body.encode(),
-    )
-    try:
-        # The look-up of the name has no deadline of its own.
-        answer = _slots.run(send, SECONDS + _GRACE_SECONDS)
-    except (OSError, HTTPException, ValueError) as error:
-        return SentTest(Outcome.FAILED, _problem(error))
-    understood = _understood(answer, text)
-    return understood._replace(answer=_shown(understood.answer, key))
+    return http_client.send("POST", url, SECONDS, headers=headers, body=body.encode())
 
 
-def _understood(answer: http_client.Answer, text: str) -> SentTest:
-    status = answer.status
+def _understood(answer: http_client.Answer, test: KeyTest) -> KeyTest:
+    test = test._replace(status=answer.status)
     try:
         document = json.loads(answer.body.decode())
     except (ValueError, RecursionError):
         document = None
     refusal = REFUSALS.get(str(_member(document, "error", "code")))
-    if refusal and refusal.status == status:
+    if refusal and refusal.status == answer.status:
         detail = answer.headers.get("X-Error-Detail", "")
-        return SentTest(Outcome.REFUSED, detail, status, refusal)
+        return test._replace(outcome=Outcome.REFUSED, answer=detail, refusal=refusal)
     content = _member(document, "choices", 0, "message", "content")
-    if status == HTTPStatus.OK and isinstance(content, str):
-        outcome = Outcome.UNCHANGED if content == text else Outcome.CHANGED
-        return SentTest(outcome, content, status)
-    return SentTest(Outcome.FOREIGN, answer.body.decode(errors="replace"), status)
+    if answer.status == HTTPStatus.OK and isinstance(content, str):
+        is_same = content == test.text
+        outcome = Outcome.UNCHANGED if is_same else Outcome.CHANGED
+        return test._replace(outcome=outcome, answer=content)
+    beginning = answer.body.decode(errors="replace")
+    return test._replace(outcome=Outcome.FOREIGN, answer=beginning)
+
+
+def _member(document: Any, *names: str | int) -> Any:
+    """Return a member of parsed JSON, or None if something on the way is missing."""
+    for name in names:
+        try:
+            document = document[name]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return document
 
 
 def _shown(text: str, key: str) -> str:
@@ -128,76 +155,6 @@ def _shown(text: str, key: str) -> str:
         else character.encode("unicode_escape").decode("ascii")
         for character in text
     )
-
-
-def _problem(error: Exception) -> str:
-    """Return why there is no complete answer, in English."""
-    match error:
-        case AnswerTooLarge():
-            return "The answer is too large for the API."
-        case TimeoutError():
-            return f"No complete answer within {SECONDS:g} seconds."
-        case ConnectionResetError() | IncompleteRead():
-            return "The connection was closed before the answer was complete."
-        case OSError():  # what the operating system or OpenSSL says about it
-            names = ("verify_message", "reason", "strerror")
-            said = filter(None, (getattr(error, name, "") for name in names))
-            return f"{next(said, error)}."
-        case _:
-            return "The answer is not HTTP."
-
-
-def _target(config: Config) -> tuple[str, SocketAddress | None]:
-    """Return the URL of the API, and its unix socket if it has only that."""
-    url = config.base_url + CHAT_PATH.removeprefix(VERSION_PREFIX)
-    paths = [bind.path for bind in config.api_bind]
-    is_local = not config.public_base_url and all(paths)
-    return url, (AF_UNIX, paths[0]) if is_local else None
-
-
-def _member(document: Any, *names: str | int) -> Any:
-    """Return a member of parsed JSON, or None if something on the way is missing."""
-    for name in names:
-        try:
-            document = document[name]
-        except (KeyError, IndexError, TypeError):
-            return None
-    return document
-
-
-@dataclass(frozen=True)
-class SubmittedTest:
-    """The content of the form, and what became of it."""
-
-    text: str = SAMPLE
-    max_length: int = MAX_TEXT_LENGTH
-    result: SentTest | None = None
-    # Why nothing was sent: "limited" (this account or address), "busy" (this server).
-    obstacle: str = ""
-    is_other_key: bool = False
-
-    @property
-    def status(self) -> int:
-        return HTTPStatus.TOO_MANY_REQUESTS if self.obstacle else HTTPStatus.OK
-
-    @property
-    def is_submitted(self) -> bool:
-        return bool(self.result or self.obstacle)
-
-
-def from_post(request: AccountRequest, key: Key) -> SubmittedTest:
-    if request.method != "POST":
-        return SubmittedTest()
-    # Browsers send every line break in a form as CR LF.
-    text = request.POST.get("text", "").replace("\r\n", "\n")
-    entered = " ".join(request.POST.get("key", "").split())[:_MAX_KEY_LENGTH]
-    if not ratelimit.consume(request, action=_LIMIT):
-        return SubmittedTest(text, obstacle="limited")
-    try:
-        result = run(entered, text)
-    except NoFreeSlot:
-        return SubmittedTest(text, obstacle="busy")
-    return SubmittedTest(text, result=result, is_other_key=not is_key(key, entered))
 
 
 def is_key(key: Key, text: str) -> bool:
