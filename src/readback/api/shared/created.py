@@ -26,7 +26,9 @@ grows, so whatever a worker writes late, or in an attempt that fails, skips numb
 never returns any. A worker that dies takes the rest of its block with it.
 
 If the turn is A's already when a claim begins, nobody has claimed anything since A read
-the entries, because a claim begins with the turn: A leaves out steps 1 to 3.
+the entries, because a claim begins with the turn: A leaves out steps 1 to 3. Nor has
+anybody counted a request, because that begins with the turn as well: A still knows how
+much of the rate is left.
 """
 
 import random
@@ -41,26 +43,22 @@ from readback.contract import (
 )
 from readback.processes.shared_counters import rows_for
 
-# In a slot, after the rate: the turn, what is reserved, until when nothing more is,
-# where the last runs of `created` have ended, and the workers' entries.
-_TURN, _RESERVED, _ELSEWHERE, _RUN_ENDS = range(4)
+# In a slot, after the rate: what is reserved, until when nothing more is, where the
+# last runs of `created` have ended, and the workers' entries.
+_RESERVED, _ELSEWHERE, _RUN_ENDS = range(3)
 _RUNS = 4
 _OWN_NUMBERS = _RUN_ENDS + _RUNS
 # A run ends when `created` goes back, or forward by more than this.
 _GAP_SECONDS = 500
-# Its last numbers must not be repeated within 1000 answers. A fifth of them may not
-# have been given out (see `_GROWS_AFTER`), and others late, but not if the highest one
-# is so far ahead.
+# Its last numbers must not be repeated within 1000 answers. Some were given out late,
+# but not if the highest one is so far ahead: then the rest of a block is dropped. All
+# blocks together are a quarter of that, so a quarter of the numbers may be dropped.
 _REPEATS_AFTER = 7 * CREATED_REPEATS_AFTER // 4
 _FAR_AHEAD = 256
+_MAX_BLOCK = 16
 # The lower half of a number lasts until the year 2106. The other is enough for two
 # years of 100,000 answers a second to one key.
 _SECONDS = (1 << 32) - 1
-_MAX_BLOCK = 16
-# A worker claims more than one number when it has used up this many blocks in a row,
-# and then one more each time. So it has used at least four times as many numbers as are
-# left of a block that is dropped.
-_GROWS_AFTER = 8
 # How many numbers are reserved at most. A key that sends 20 requests a second needs 200
 # in ten seconds.
 _MAX_RESERVED = 256
@@ -71,18 +69,17 @@ _ELSEWHERE_SECONDS = 60.0
 class _Share:
     """What one worker has of a slot.
 
-    Except for the numbers it has claimed, it is valid while nobody else uses the slot;
+    Except for the numbers it has claimed, it is valid while the turn is the worker's;
     then `_catch_up` reads it again.
     """
 
-    __slots__ = ("full_at", "last", "next", "taken", "taken_by_others", "used_up")
+    __slots__ = ("full_at", "highest", "last", "next", "taken", "taken_by_others")
 
     def __init__(self) -> None:
         # When the bucket is full, and the intervals that its requests have taken.
         self.full_at = self.taken = self.taken_by_others = 0.0
-        # The next number of the block, and the last one. After that, how many blocks
-        # have been used up in a row.
-        self.next = self.last = self.used_up = 0
+        # The next number of the block, and the last one; the highest of all workers.
+        self.next = self.last = self.highest = 0
 
 
 class Limiter(Rates):
@@ -99,7 +96,6 @@ class Limiter(Rates):
         super().join(worker)
         first = RATE_NUMBERS + self._entries_per_slot
         views = [self._memory[8 * (first + n) :] for n in range(_OWN_NUMBERS + 1)]
-        self._turn = views[_TURN].cast("q")
         self._reserved = views[_RESERVED].cast("q")
         self._elsewhere_until = views[_ELSEWHERE].cast("d")
         self._run_ends = views[_RUN_ENDS].cast("q")
@@ -107,8 +103,10 @@ class Limiter(Rates):
         self._mine = self._entries[worker:]
         # By slot. Only keys that exist get this far.
         self._shares: dict[int, _Share] = {}
-        # From what lead over the clock on a block may have one number, then two.
-        self._blocks_from = 8 * self._entries_per_slot
+        # How many numbers a block has, if the lead over the clock is at least this.
+        entries = self._entries_per_slot
+        self._block = max(1, min(_MAX_BLOCK, _FAR_AHEAD // (4 * entries)))
+        self._blocks_from = 8 * entries
         # Nobody else uses this lock. Releasing and then taking it is a full memory
         # barrier, also on ARM: others see what this worker has written before it reads
         # on.
@@ -118,7 +116,7 @@ class Limiter(Rates):
     def admit(self, slot: int, now: float) -> int:
         """Count one request and return its `created`; 0 if it is beyond the rate."""
         # The code of `take` and `number`, without the calls: most requests pass here.
-        if self._used_by[slot] == self._worker:
+        if self._turn[slot] == self._worker:
             share = self._shares[slot]
         else:
             share = self._catch_up(slot)
@@ -154,21 +152,23 @@ class Limiter(Rates):
         return created
 
     def _catch_up(self, slot: int) -> _Share:
-        """Find out what other workers have done.
+        """Take the turn, and find out what other workers have done.
 
         If they are far ahead, or have begun again, the rest of a block comes too late.
         """
         share = self._shares.get(slot)
         if share is None:
             share = self._shares[slot] = _Share()
-        self._used_by[slot] = self._worker
+        self._turn[slot] = self._worker  # 1
+        self._barrier()  # 2
+        share.highest = self.last(slot)  # 3
+        share.last = self._mine[slot]
+        if share.highest - share.next > _FAR_AHEAD:
+            share.next = share.last + 1
         taken = self._sum(slot)
         share.full_at = self._start[slot] + taken
         share.taken = self._own_taken[slot]
         share.taken_by_others = taken - share.taken
-        share.last = self._mine[slot]
-        if self.last(slot) - share.next > _FAR_AHEAD:
-            share.next = 0
         return share
 
     def last(self, slot: int) -> int:
@@ -204,7 +204,7 @@ class Limiter(Rates):
         if reserved:
             self._elsewhere_until[slot] = now + _ELSEWHERE_SECONDS
         share = self._catch_up(slot)
-        self._mine[slot] = share.last = max(last, self.last(slot))
+        self._mine[slot] = share.last = max(last, share.highest)
         share.next = share.last + 1  # nothing is left of its block
         self._barrier()
         # Whoever has the turn must read all entries again.
@@ -226,22 +226,19 @@ class Limiter(Rates):
         """Return the first `created` of a new block; see the top of this file."""
         attempt = 0
         while True:
-            if self._turn[slot] == self._worker:
-                first = share.last + 1
-            else:
-                self._turn[slot] = self._worker  # 1
-                self._barrier()  # 2
-                first = self.last(slot) + 1  # 3
+            first = last = share.highest + 1
             lead = (first & _SECONDS) - self._second
             if not 0 <= lead <= CREATED_LEAD_SECONDS:
-                first = self._instead_of(slot, first)
-            last = first
-            # A key that is not far ahead of the clock gets one number at a time.
-            if lead >= self._blocks_from:
-                last += self._block_size(slot, share, lead) - 1
-            self._mine[slot] = share.last = last  # 4
-            self._lock.release()  # 5
-            self._lock.acquire()
+                first = last = self._instead_of(slot, first)
+            # A key that is not far ahead of the clock gets one number at a time. If
+            # another host answers as well, the rest of a block would be skipped.
+            elif (
+                lead >= self._blocks_from
+                and self._elsewhere_until[slot] <= self._second_ends
+            ):
+                last += min(self._block - 1, CREATED_LEAD_SECONDS - lead)
+            self._mine[slot] = share.last = share.highest = last  # 4
+            self._barrier()  # 5
             if self._turn[slot] == self._worker:  # 6
                 share.next = first + 1
                 return first & _SECONDS
@@ -250,22 +247,11 @@ class Limiter(Rates):
             for _ in range(random.randrange(64 << min(attempt, 8))):
                 pass
             attempt += 1
+            self._catch_up(slot)
 
     def _barrier(self) -> None:
         self._lock.release()
         self._lock.acquire()
-
-    def _block_size(self, slot: int, share: _Share, lead: int) -> int:
-        """Return how many numbers to claim if the key is far ahead of the clock.
-
-        All blocks of a key together have less than a sixteenth of its lead.
-        """
-        used_up = share.used_up + 1 if share.next == share.last + 1 else 0
-        share.used_up = min(used_up, _GROWS_AFTER + _MAX_BLOCK)
-        if self._elsewhere_until[slot] > self._second_ends:
-            return 1  # the rest of a block would be skipped again and again
-        longest = min(lead // self._blocks_from, CREATED_LEAD_SECONDS - lead)
-        return max(1, min(used_up - _GROWS_AFTER, longest, _MAX_BLOCK))
 
     def _instead_of(self, slot: int, number: int) -> int:
         """Return what follows instead of a number whose `created` cannot be used."""

@@ -26,9 +26,9 @@ SLOTS = 262_144
 TABLE_BYTES = 128 << 20
 _PROBES = 8
 _RECENT = 8192
-# A slot has its owner, who remembers the sum of its entries (see `created.py`), the
-# start (on the machine's monotonic clock) and the workers' entries; and what a subclass
-# adds. They are adjacent, so that a party touches one page.
+# A slot has its owner, the turn (see `created.py`), the start (on the machine's
+# monotonic clock) and the workers' entries; and what a subclass adds. They are
+# adjacent, so that a party touches one page.
 RATE_NUMBERS = 3
 NOBODY = 0
 
@@ -59,7 +59,7 @@ class Rates:
         # A slot is identified by its first index, which is valid in all these views.
         self._owner = self._memory.cast("Q")
         self._numbers = self._memory.cast("q")
-        self._used_by = self._memory[8:].cast("q")
+        self._turn = self._memory[8:].cast("q")
         self._start = self._memory[16:].cast("d")
         self._taken = self._memory[8 * RATE_NUMBERS :].cast("d")
         self.join(0)
@@ -104,7 +104,7 @@ class Rates:
 
     def take(self, slot: int, now: float) -> bool:
         """Count one request; return False if it is beyond the rate."""
-        self._used_by[slot] = NOBODY
+        self._turn[slot] = NOBODY  # so that nobody relies on an older sum
         taken = self._sum(slot)
         full_at = self._start[slot] + taken
         if full_at < now:

@@ -184,7 +184,7 @@ def test_two_workers_that_claim_blocks_at_once_give_out_different_values(last):
     """One is held up at each instruction of a claim, and of what it gives out."""
     for instruction in range(1, 5000):
         workers = two_workers()
-        # The lead over the clock is so long that blocks have five numbers.
+        # The lead over the clock is so long that blocks have several numbers.
         before = [created_of(workers[n % 2]) for n in range(90 + last)]
         given = given_when_held_up(*workers, instruction, answers=7)
         if not given:
