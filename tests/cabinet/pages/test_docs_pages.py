@@ -7,8 +7,10 @@ from html import unescape
 
 import pytest
 
+from readback import programs
 from readback.cabinet.pages import docs
 from readback.contract import REFUSALS
+from readback.probe.common.catalogue import catalogue
 from tests.cabinet.visitor import Visitor, text_of, words_of
 
 DATABASES = ["sqlite"]
@@ -70,6 +72,32 @@ def test_the_link_of_every_refusal_has_its_anchor(language):
 
     for code in REFUSALS:
         assert page.count(f'<h2 id="{code}">') == 1
+
+
+@pytest.mark.parametrize("language", ["en", "ru"])
+def test_the_page_of_findings_has_every_finding_in_its_language(language):
+    page = Visitor(language).get("/docs/findings")
+
+    words = unescape(words_of(page))
+    for row in catalogue().findings.values():
+        sentence, hint = row.texts[language]
+        assert row.id in words
+        for text in (sentence, hint):
+            longest = max(re.split(r"\{\w+\}", text), key=len)
+            assert " ".join(longest.split()) in words
+        assert (f'id="{docs.anchor(row.id)}"' in text_of(page)) == bool(hint)
+    # Only readers of the repository have to look elsewhere.
+    assert "src/readback" not in text_of(page)
+
+
+@pytest.mark.parametrize("language", ["en", "ru"])
+def test_the_page_of_programs_has_every_program_in_its_language(language):
+    words = unescape(words_of(Visitor(language).get("/docs/programs")))
+
+    for row in programs.table():
+        assert row.name in words
+    instruction = {"en": "it always streams", "ru": "всегда включает потоковую"}
+    assert instruction[language] in words
 
 
 def test_the_list_of_errors_matches_the_contract():

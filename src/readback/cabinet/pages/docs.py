@@ -26,6 +26,7 @@ from django.views.decorators.http import conditional_page, require_safe
 
 from readback import config, keys, setting_values
 from readback.cabinet.keys import examples
+from readback.cabinet.pages import reference
 from readback.contract import REFUSALS
 
 if TYPE_CHECKING:
@@ -69,10 +70,10 @@ def source(name: str, language: str) -> tuple[str, str]:
     """Return a page's Markdown and its language: English if it is not translated."""
     if name == "errors":  # docs/errors.md is its English version
         return render_to_string("pages/errors.txt", {"refusals": REFUSALS}), language
-    translated = FOLDER / language / f"{name}.md"
-    if translated.is_file():
-        return translated.read_text(encoding="utf-8"), language
-    return (FOLDER / f"{name}.md").read_text(encoding="utf-8"), "en"
+    path = FOLDER / language / f"{name}.md"
+    if not path.is_file():
+        path, language = FOLDER / f"{name}.md", "en"
+    return reference.fill(path.read_text(encoding="utf-8"), language), language
 
 
 def anchor(heading: str) -> str:
