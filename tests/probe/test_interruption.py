@@ -4,13 +4,11 @@ import io
 import json
 import re
 import signal
-import socket
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -22,7 +20,7 @@ from readback.probe.common.results import FailureFamily
 from readback.probe.entered.key import Secret
 from readback.probe.output.console import ProgressLine
 from readback.probe.report import ProbeReport
-from readback.probe.runner import STEPS, Step, run_probe
+from readback.probe.runner import Step, run_probe
 from readback.probe.transport.context import ProbeContext
 from tests.probe.broken_servers import socket_server
 from tests.probe.displays import SilentDisplay
@@ -44,17 +42,6 @@ def silent_service() -> Iterator[tuple[str, threading.Event]]:
 
     with socket_server(behave) as port:
         yield f"http://127.0.0.1:{port}/v1", asked
-
-
-def in_thread(behave: Callable[[socket.socket], None], client: socket.socket) -> None:
-    """Serve a client beside the others; the connection stays open until it ends."""
-    own = client.dup()
-
-    def serve() -> None:
-        with own, suppress(OSError):
-            behave(own)
-
-    threading.Thread(target=serve, daemon=True).start()
 
 
 def interrupted(arguments: list[str], number: int) -> tuple[str, int]:
@@ -264,25 +251,6 @@ def test_a_run_that_ends_before_the_key_is_accepted_is_not_a_success(
     with hanging() as step:
         report = run(step, Step("access", "key", passes, ("hangs",)))
     assert ids(report) == ["hangs http.unfinished", "access skipped.failed"]
-    assert report.family == FailureFamily.HTTP
-
-
-def test_a_service_that_refuses_everything_slowly_is_not_a_success(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    # Long enough to fail once, too short to ask as other programs as well.
-    monkeypatch.setattr(runner, "SHORTEST_TIME_LIMIT", 3.0)
-    monkeypatch.setattr(runner, "TIMEOUTS_PER_RUN", 1)
-
-    def refuse(client) -> None:
-        while client.recv(65_536):
-            time.sleep(0.5)
-            client.sendall(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n")
-
-    with socket_server(lambda client: in_thread(refuse, client)) as port:
-        context = ProbeContext(f"http://127.0.0.1:{port}/v1", Secret(""), 2.0)
-        report = run_probe(context, STEPS, SilentDisplay())
-    assert report.id == "between.blocked"
     assert report.family == FailureFamily.HTTP
 
 

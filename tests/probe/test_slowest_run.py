@@ -1,0 +1,104 @@
+"""The slowest run: every answer takes seconds, and the run still ends in a minute.
+
+Nothing waits here. The clock moves by a tenth of a second whenever the run looks at it,
+and the service answers when its seconds have passed by that clock.
+"""
+
+import threading
+import time
+
+import pytest
+
+from readback.probe import runner
+from readback.probe.common.results import FailureFamily
+from readback.probe.entered.key import Secret
+from readback.probe.runner import STEPS, run_probe
+from readback.probe.transport.context import ProbeContext
+from tests.probe.provider import KEY, MODEL, provider
+from tests.probe.relay import Request, Response, relay
+from tests.probe.setups import Resources
+
+TICK_SECONDS = 0.1
+TIME_LIMIT = 55.0
+"""A run takes at most a minute with the time to start and to write the report."""
+
+
+class Clock:
+    """Moves as the display of a run, which is asked to show something at every tick."""
+
+    def __init__(self) -> None:
+        self._now = 1000.0
+        self._moved = threading.Condition()
+
+    def now(self) -> float:
+        return self._now
+
+    def show(self, step: str, done: int) -> None:
+        with self._moved:
+            self._now += TICK_SECONDS
+            self._moved.notify_all()
+
+    def clear(self) -> None:
+        pass
+
+    def wait(self, seconds: float) -> None:
+        with self._moved:
+            end = self._now + seconds
+            self._moved.wait_for(lambda: self._now >= end, timeout=60)
+
+
+def ran(monkeypatch, upstream: str, key: str, *, seconds: float, **more):
+    """Run the probe against a service whose answers take this long."""
+    clock, refusal = Clock(), more.pop("refusal", None)
+    monkeypatch.setattr(time, "monotonic", clock.now)
+    monkeypatch.setattr(runner, "_TICK_SECONDS", 0.001)
+
+    def answer_late(request: Request) -> Request | Response:
+        clock.wait(seconds)
+        return refusal or request
+
+    with relay(upstream, answer_late) as server:
+        url = f"http://127.0.0.1:{server.server_port}/v1"
+        context = ProbeContext(url, Secret(key), **more)
+        report = run_probe(context, STEPS, clock)
+    assert report.seconds < TIME_LIMIT + 2 * TICK_SECONDS
+    return report
+
+
+def test_a_service_that_takes_six_seconds_for_each_answer_is_tested_to_the_end(
+    resources: Resources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    readback = resources.readback
+    report = ran(monkeypatch, readback.base_url, readback.api_key, seconds=6.0)
+    assert report.id == "latency.slow"
+    assert "6." in report.sentence
+    assert report.not_tried == ["TLS"]
+
+
+def test_an_api_that_takes_six_seconds_for_each_answer_is_tested_to_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with provider() as api:
+        report = ran(monkeypatch, api.base_url, KEY, seconds=6.0, chat_model=MODEL)
+    assert "stream" in [one.step for one in report.tried]
+    assert report.not_tried[-1] == "TLS"
+
+
+def test_a_run_that_would_take_longer_says_what_it_could_not_test(
+    resources: Resources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    readback = resources.readback
+    report = ran(monkeypatch, readback.base_url, readback.api_key, seconds=9.5)
+    assert report.id == "probe.time_limit"
+    assert "latency" in report.not_tried
+    assert report.family == FailureFamily.NONE
+
+
+def test_a_service_that_refuses_everything_slowly_is_not_a_success(
+    resources: Resources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # It fails once, and there is no time to ask as other programs as well.
+    upstream, refusal = resources.readback.base_url, Response(403, "Forbidden", {}, b"")
+    report = ran(monkeypatch, upstream, "", seconds=6.0, refusal=refusal)
+    assert report.id == "between.blocked"
+    assert report.family == FailureFamily.HTTP
