@@ -12,29 +12,32 @@ import psutil
 
 from tests.support.cabinet_server import CabinetServer, cabinet_server
 from tests.support.processes import has_ended
-from tests.support.visitors import visitors
+from tests.support.traffic import pages, traffic
 from tests.support.waiting import PATIENCE, wait_until
+from tests.support.wire import Endpoint
 
 # It takes about a second. A stop that waited for an idle connection would wait for the
 # notice first.
 IMMEDIATELY = 20
 NOTICE = 3.0
+# Of ten visitors: some hardly pause, some leave their connection idle.
+VISITS = {"clients": 10, "pauses": (0.02, 0.02, 0.05, 0.05, 0.2, 0.2, 0.5, 0.5, 1, 1)}
 LONG_NOTICE = {"READBACK_STOP_NOTICE": "40", "READBACK_STOP_TIMEOUT": "80"}
 
 
 def test_a_reload_loses_no_visit(tmp_path: Path) -> None:
     with cabinet_server(tmp_path, {"READBACK_CABINET_WORKERS": "2"}) as server:
         wait_until(lambda: len(_workers(server)) == 2, "two workers run")
+        endpoint = Endpoint.of(server.url)
         with (
-            visitors(server.url, ends_when_refused=False) as pages,
-            visitors(server.url, "/healthz", ends_when_refused=False) as checks,
+            traffic(endpoint, pages(endpoint), **VISITS) as visits,
+            traffic(endpoint, pages(endpoint, "/healthz"), **VISITS) as checks,
         ):
-            for number in range(1, 3):
+            for _ in range(2):
                 _reload(server)
-                wait_until(lambda n=number: pages.answered > n * 50, "50 more visits")
+                visits.wait_for(50)
         # The service as a whole is not stopping, so no health check fails.
-        for seen in (pages, checks):
-            assert (seen.lost, seen.wrong, seen.refused) == ([], [], 0)
+        assert visits.problems == checks.problems == {}
         assert "Traceback" not in server.stderr
 
 
@@ -42,16 +45,21 @@ def test_a_stop_loses_no_visit_and_fails_health_checks_first(tmp_path: Path) -> 
     with (
         cabinet_server(tmp_path, {"READBACK_STOP_TIMEOUT": "6"}) as server,
         OpenConnection(server) as idle,
-        visitors(server.url, ends_when_refused=True) as seen,
+        traffic(
+            endpoint := Endpoint.of(server.url),
+            pages(endpoint),
+            **VISITS,
+            until_refused=True,
+        ) as seen,
     ):
-        wait_until(lambda: seen.answered > 50, "50 visits")
+        seen.wait_for(50)
         os.kill(server.pid, signal.SIGTERM)
         wait_until(lambda: _status(server, "/healthz") == 503, "the check fails")
         # A client that does not know of the stop.
         answer = idle.get("/")
         assert (answer.status, answer.getheader("Connection")) == (200, "close")
         wait_until(lambda: has_ended(server.pid), "the cabinet has ended")
-        assert (seen.lost, seen.wrong) == ([], [])
+        assert seen.problems == {}
         assert "Traceback" not in server.stderr
 
 

@@ -1,4 +1,7 @@
-"""Stopping, reloading and losing a worker while clients send requests."""
+"""Stopping and losing a worker while clients send requests.
+
+What a stop and reloads do to many clients is in `test_long_paths.py`.
+"""
 
 import os
 import signal
@@ -6,29 +9,15 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import psutil
-import pytest
 
-from tests.faults.constant_load import load
+from tests.faults.serving import api_server
 from tests.support.api import Api, assert_echo, draft
-from tests.support.processes import api_workers, has_ended, worker_pids
+from tests.support.metrics import metrics
+from tests.support.processes import api_workers, has_ended, reload, worker_pids
 from tests.support.server import LASTING, Server, ephemeral_server
+from tests.support.traffic import CLIENTS, echoes, traffic
 from tests.support.waiting import wait_until
 from tests.support.wire import Endpoint
-
-TWO_WORKERS = LASTING | {"READBACK_WORKERS": "2"}
-
-
-@pytest.mark.parametrize("workers", ["1", "2"])
-def test_a_stop_fails_no_started_request(tmp_path: Path, workers: str) -> None:
-    settings = LASTING | {"READBACK_WORKERS": workers}
-    with ephemeral_server(tmp_path, settings) as server:
-        with load(Api.of(server), ends_when_refused=True) as seen:
-            wait_until(lambda: seen.answered > 500, "500 requests are answered")
-            os.kill(server.pid, signal.SIGTERM)
-            wait_until(lambda: has_ended(server.pid), "the server has ended")
-        assert seen.failed == []
-        assert seen.last_answers >= 6
-    # On leaving, ephemeral_server expects exit code 0.
 
 
 def test_a_started_request_is_answered_with_close_during_a_stop(
@@ -77,57 +66,29 @@ def test_an_unfinished_request_delays_a_stop_only_until_its_time_out(
             wait_until(lambda: has_ended(server.pid), "the server has ended")
 
 
-def test_a_reload_refuses_and_fails_no_request(tmp_path: Path) -> None:
-    with ephemeral_server(tmp_path, TWO_WORKERS) as server:
-        wait_until(lambda: len(worker_pids(server)) == 2, "two workers run")
-        with load(Api.of(server), ends_when_refused=False) as seen:
-            for _ in range(2):
-                before = worker_pids(server)
-                goal = seen.answered + 300
-                wait_until(
-                    lambda goal=goal: seen.answered > goal,
-                    "300 more requests are answered",
-                )
-                os.kill(server.pid, signal.SIGHUP)
-                wait_until(
-                    lambda before=before: _replaced(server, before),
-                    "both workers are replaced",
-                )
-                goal = seen.answered + 300
-                wait_until(
-                    lambda goal=goal: seen.answered > goal,
-                    "300 more requests are answered",
-                )
-        assert seen.failed == []
-        assert seen.refused_connections == []
-
-
 def test_a_killed_worker_is_replaced_while_the_others_serve(tmp_path: Path) -> None:
-    with ephemeral_server(tmp_path, TWO_WORKERS) as server:
-        api = Api.of(server)
+    with api_server(tmp_path, LASTING | {"READBACK_WORKERS": "2"}) as server:
         wait_until(lambda: len(worker_pids(server)) == 2, "two workers run")
+        reload(server)
         victim, other = api_workers(server)
-        with load(api, ends_when_refused=False) as seen:
-            wait_until(lambda: seen.answered > 200, "200 requests are answered")
+        api = Api.of(server)
+        with traffic(api.endpoint, echoes(api.endpoint, [api.key])) as seen:
+            seen.wait_for(200)
             victim.send_signal(signal.SIGKILL)
             wait_until(
                 lambda: len(worker_pids(server) - {victim.pid}) == 2,
                 "the killed worker is replaced",
             )
-            goal = seen.answered + 300
-            wait_until(
-                lambda: seen.answered > goal,
-                "300 more requests are answered",
-            )
+            seen.wait_for(300)
         assert other.is_running()
         # Only the current requests of that worker are lost: at most one per client.
-        assert len(seen.failed) <= 8
-        assert seen.refused_connections == []
-
-
-def _replaced(server: Server, before: set[int]) -> bool:
-    now = worker_pids(server)
-    return len(now) == 2 and not now & before
+        assert len(seen.failed) <= CLIENTS
+        assert seen.refused == 0
+        wait_until(
+            lambda: metrics(server.ops_url)["workers"] == 2, "two workers are alive"
+        )
+        # Those that the reload has replaced were told to end.
+        assert metrics(server.ops_url)["worker_deaths_total"] == 1
 
 
 def _open_connections(server: Server) -> int:

@@ -14,8 +14,8 @@ from tests.fleet.balancer import Balancer
 from tests.fleet.database_machine import DatabaseMachine
 from tests.fleet.member import START_SECONDS, Member
 from tests.fleet.network import Network, network
-from tests.fleet.traffic import Prepare, Traffic, echoes, pages, traffic
 from tests.support.api import Api
+from tests.support.traffic import Prepare, Traffic, echoes, pages, traffic
 from tests.support.waiting import wait_until
 from tests.support.wire import Endpoint
 
@@ -23,6 +23,7 @@ REPLICAS = {"one": 11, "two": 12, "three": 13}
 CABINETS = {"cabinet1": 21, "cabinet2": 22}
 # Traffic before and after what a test does to the fleet.
 WARM_UP_REQUESTS = 100
+PAUSES = (0.04,)
 
 
 @dataclass
@@ -106,7 +107,7 @@ class Fleet:
     @contextmanager
     def _counted(self, endpoint: Endpoint, prepare: Prepare) -> Iterator[Traffic]:
         before = self.balancer.retries()
-        with traffic(endpoint, prepare) as seen:
+        with traffic(endpoint, prepare, pauses=PAUSES) as seen:
             seen.wait_for(WARM_UP_REQUESTS)
             yield seen
             seen.wait_for(WARM_UP_REQUESTS)

@@ -3,8 +3,8 @@
 import time
 
 from tests.fleet.fleet import Fleet
-from tests.fleet.traffic import CLIENTS
 from tests.support.api import Api
+from tests.support.traffic import CLIENTS
 from tests.support.waiting import wait_until
 from tests.support.wire import Endpoint
 

@@ -1,6 +1,7 @@
 """The processes of a running server, as seen from outside."""
 
 import os
+import signal
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -34,6 +35,16 @@ def api_workers(server: Server) -> list[psutil.Process]:
 
 def worker_pids(server: Server) -> set[int]:
     return {worker.pid for worker in api_workers(server)}
+
+
+def reload(server: Server) -> None:
+    """Reload the server, and wait until as many new workers accept requests."""
+    before = worker_pids(server)
+    os.kill(server.pid, signal.SIGHUP)
+    wait_until(
+        lambda: len(now := worker_pids(server)) == len(before) and not now & before,
+        "all workers are replaced",
+    )
 
 
 def listening_descriptors(server: Server, worker: psutil.Process) -> int:

@@ -142,7 +142,7 @@ class Connection:
         head = self._read_head()
         status, reason, headers = parse_head(head)
         has_no_body = bodiless or status < 200 or status in (204, 304)
-        length = 0 if has_no_body else _content_length(headers)
+        length = 0 if has_no_body else content_length(headers)
         return Answer(status, reason, headers, self._take(length), head)
 
     def at_end(self) -> bool:
@@ -196,7 +196,7 @@ def parse_head(head: bytes) -> tuple[int, str, list[tuple[str, str]]]:
     return int(status[1]), status[2].decode("ascii"), headers
 
 
-def _content_length(headers: Iterable[tuple[str, str]]) -> int:
+def content_length(headers: Iterable[tuple[str, str]]) -> int:
     """Return the only Content-Length; without it the end would have to be guessed."""
     lengths = [v for name, v in headers if name.lower() == "content-length"]
     codings = [v for name, v in headers if name.lower() == "transfer-encoding"]
