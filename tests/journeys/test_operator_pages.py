@@ -15,7 +15,7 @@ from django.contrib.contenttypes.models import ContentType
 from django.utils import timezone
 from readback.cabinet.models import JournalEntry, Key, Usage, User
 now, rows = timezone.now(), range(25)
-User.objects.filter(email={email!r}).update(is_staff=True, is_superuser=True)
+User.objects.filter(email={email!r}).update(is_staff=True)
 alice = User.objects.get(email={email!r})
 long = "a.rather.long.name.{{}}@one.department.of.a.company.example"
 User.objects.bulk_create(User(email=long.format(n)) for n in rows)

@@ -57,9 +57,9 @@ class Database:
     def add_account(self, email: str) -> int:
         """Add an active account with a confirmed address; return its id."""
         self.rows(
-            "INSERT INTO cabinet_user (password, is_superuser, email, is_active,"
-            " is_staff, date_joined, language) VALUES ('!', ?, ?, ?, ?, ?, '')",
-            *(False, email, True, False, self.moment(0)),
+            "INSERT INTO cabinet_user (password, email, is_active, is_staff,"
+            " date_joined, language) VALUES ('!', ?, ?, ?, ?, '')",
+            *(email, True, False, self.moment(0)),
         )
         account = self.value("SELECT id FROM cabinet_user WHERE email = ?", email)
         self.rows(

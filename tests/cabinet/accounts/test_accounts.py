@@ -151,7 +151,7 @@ def test_the_last_operator_stays_even_if_two_deactivate_each_other(database):
         account_services.account_create(f"{name}@example.org", confirmed=True)
         for name in ("alice", "bob")
     ]
-    User.objects.update(is_staff=True, is_superuser=True)
+    User.objects.update(is_staff=True)
     waiting = iter(operators)
 
     def deactivate() -> bool:

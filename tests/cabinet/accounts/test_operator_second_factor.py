@@ -34,7 +34,7 @@ __all__ = ["LogLines", "log"]
 @pytest.fixture
 def operator(unsent_mails) -> Visitor:
     account = account_services.account_create(OPERATOR, PASSWORD, confirmed=True)
-    User.objects.filter(pk=account.pk).update(is_staff=True, is_superuser=True)
+    User.objects.filter(pk=account.pk).update(is_staff=True)
     visitor = Visitor()
     visitor.log_in(OPERATOR)
     return visitor

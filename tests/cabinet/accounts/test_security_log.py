@@ -130,7 +130,7 @@ def test_the_operator_who_acted_is_logged(log):
     admin = account_services.account_create(
         "operator@example.org", PASSWORD, confirmed=True
     )
-    User.objects.filter(pk=admin.pk).update(is_staff=True, is_superuser=True)
+    User.objects.filter(pk=admin.pk).update(is_staff=True)
     operator = Visitor()
     operator.log_in("operator@example.org")
 

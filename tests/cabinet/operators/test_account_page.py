@@ -5,13 +5,12 @@ from allauth.mfa.models import Authenticator
 from allauth.socialaccount.models import SocialAccount
 from allauth.usersessions.models import UserSession
 from django.contrib.admin.models import LogEntry
-from django.contrib.auth.models import Permission
 from django.utils import timezone
 
 from readback.cabinet.accounts import selectors
 from readback.cabinet.accounts import services as account_services
 from readback.cabinet.keys import services as key_services
-from readback.cabinet.models import Key, OutgoingMail, User
+from readback.cabinet.models import OutgoingMail, User
 from readback.cabinet.serving.sealing import seal
 from tests.cabinet.accounts.test_single_sign_on import age_session
 from tests.cabinet.operators.test_admin import OPERATOR, operator
@@ -129,23 +128,6 @@ def test_an_old_login_has_to_be_proved_again(operator, alice):
     assert operator.get(page_of(alice)).status_code == 200
 
 
-def test_who_may_only_look_has_no_buttons(operator, alice):
-    key = key_services.key_create(alice).key
-    User.objects.filter(email=OPERATOR).update(is_superuser=False)
-    viewer = User.objects.get(email=OPERATOR)
-    viewer.user_permissions.add(Permission.objects.get(codename="view_user"))
-
-    page = text_of(operator.get(page_of(alice)))
-    assert str(key) in page
-    assert "/deactivate/" not in page and "/revoke/" not in page
-    assert "/admin/cabinet/key/" not in page
-    for path in (f"user/{alice.pk}/do/delete", f"key/{key.pk}/do/revoke"):
-        answer = operator.post(f"/admin/cabinet/{path}/", CONFIRMED)
-        assert answer.status_code == 403, path
-    assert User.objects.filter(email=ALICE).exists()
-    assert Key.objects.get().revoked_at is None
-
-
 def test_somebody_else_learns_nothing(alice):
     bob = account_services.account_create(BOB, PASSWORD, confirmed=True)
     visitor = Visitor()
@@ -169,14 +151,3 @@ def test_operators_cannot_lock_themselves_out(operator):
         assert f"/{me.pk}/do/{name}/" not in text_of(operator.get(page_of(me)))
         operator.send(f"/admin/cabinet/user/{me.pk}/do/{name}/", CONFIRMED)
     assert User.objects.get(email=OPERATOR).is_active and operator.is_logged_in
-    # Another operator may, as long as one is left.
-    second = account("second@example.org")
-    User.objects.filter(pk=second.pk).update(is_staff=True)
-    User.objects.filter(email=OPERATOR).update(is_superuser=False)
-    User.objects.filter(pk=second.pk).update(is_superuser=True)
-    me.user_permissions.add(
-        *Permission.objects.filter(codename__in=["view_user", "change_user"])
-    )
-    operator.send(f"/admin/cabinet/user/{second.pk}/do/deactivate/", CONFIRMED)
-    assert "last operator" in words_of(operator.get(page_of(second)))
-    assert User.objects.get(pk=second.pk).is_active

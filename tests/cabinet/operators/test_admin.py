@@ -41,7 +41,7 @@ def operator(unsent_mails) -> Visitor:
     operator_account = account_services.account_create(
         OPERATOR, PASSWORD, confirmed=True
     )
-    User.objects.filter(pk=operator_account.pk).update(is_staff=True, is_superuser=True)
+    User.objects.filter(pk=operator_account.pk).update(is_staff=True)
     visitor = Visitor()
     visitor.log_in(OPERATOR)
     return visitor
@@ -203,19 +203,6 @@ def test_operators_cannot_deactivate_themselves(operator):
     assert operator.is_logged_in
 
 
-def test_an_operator_with_view_permission_has_no_actions(operator, key):
-    from django.contrib.auth.models import Permission
-
-    User.objects.filter(email=OPERATOR).update(is_superuser=False)
-    operator_account = User.objects.get(email=OPERATOR)
-    operator_account.user_permissions.add(Permission.objects.get(codename="view_key"))
-
-    page = operator.get("/admin/cabinet/key/")
-    assert f"…{key.last_four}" in words_of(page)
-    assert "Revoke" not in words_of(page)
-    assert act_refused(operator, key)
-
-
 def test_rows_cannot_be_added_changed_or_deleted(operator, alice, key):
     for model, row in (("user", alice.pk), ("key", key.pk)):
         base = f"/admin/cabinet/{model}"
@@ -238,7 +225,8 @@ def test_no_page_shows_a_digest_or_a_password(operator, alice, key):
 
 
 def test_an_operator_created_by_the_command_confirms_the_address_first(mails):
-    User.objects.create_superuser(OPERATOR, PASSWORD)
+    account_services.account_create(OPERATOR, PASSWORD)
+    User.objects.update(is_staff=True)
     operator_account = Visitor()
 
     response = operator_account.log_in(OPERATOR)

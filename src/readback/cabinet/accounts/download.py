@@ -33,7 +33,7 @@ from readback.cabinet.serving import security_log
 from readback.cabinet.serving.visitors import AccountRequest, personal_page
 
 ACCOUNT_COLUMNS = [
-    *("id", "email", "language", "is_active", "is_staff", "is_superuser"),
+    *("id", "email", "language", "is_active", "is_staff"),
     *("date_joined", "last_login"),
 ]
 _LIMIT = "download_data"
@@ -48,12 +48,9 @@ class Section(NamedTuple):
 
 
 def as_json(account: User) -> Iterator[str]:
-    permissions = account.user_permissions.values_list("codename", flat=True)
     values = {
         **{name: getattr(account, name) for name in ACCOUNT_COLUMNS},
         "has_password": account.has_usable_password(),
-        "groups": list(account.groups.values_list("name", flat=True)),
-        "user_permissions": list(permissions),
     }
     yield f'{{"made_at": {_json(timezone.now())}'
     yield f',\n"account": {_json(values)}'

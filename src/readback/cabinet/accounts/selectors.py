@@ -52,9 +52,9 @@ def account_is_unused(account: User) -> bool:
     """Return whether a new sign-up with its address may replace the account.
 
     Nobody has confirmed it, logged in or created a key, and an operator has neither
-    deactivated it nor given it special rights.
+    deactivated it nor made it an operator's.
     """
-    if not account.is_active or account.is_staff or account.is_superuser:
+    if not account.is_active or account.is_staff:
         return False
     confirmed = EmailAddress.objects.filter(user=account, verified=True)
     is_used = account.last_login or account.keys.exists() or confirmed.exists()

@@ -109,7 +109,7 @@ def account_deactivate(account: User) -> None:
 
 def _check_operator_left(account: User) -> None:
     """Raise ServiceError if nobody else could use the pages for operators."""
-    able = User.objects.filter(is_active=True, is_staff=True, is_superuser=True)
+    able = User.objects.filter(is_active=True, is_staff=True)
     # Locked, so that two operators cannot deactivate each other at the same time.
     operators = list(able.select_for_update().order_by("pk"))
     if [each.pk for each in operators] == [account.pk]:
@@ -126,8 +126,8 @@ def account_set_operator(account: User, is_operator: bool) -> None:
     """
     if not is_operator:
         _check_operator_left(account)
-    account.is_staff = account.is_superuser = is_operator
-    account.save(update_fields=["is_staff", "is_superuser"])
+    account.is_staff = is_operator
+    account.save(update_fields=["is_staff"])
     if is_operator:
         event, change = "operator_added", gettext_noop("Made an operator by a command")
     else:
@@ -164,7 +164,7 @@ def account_discard_unused(email: str) -> bool:
     the earlier sign-up stop working, so that a link only ever confirms the password of
     its own sign-up: otherwise Mallory could sign up with Alice's address, and wait
     until Alice does the same and confirms it. An account that an operator has
-    deactivated, or that has special rights, stays.
+    deactivated, or an operator's, stays.
     """
     account = User.objects.select_for_update().filter(email=email).first()
     if account is None:

@@ -117,17 +117,6 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
-                    "is_superuser",
-                    models.BooleanField(
-                        default=False,
-                        help_text=(
-                            "Designates that this user has all "
-                            "permissions without explicitly assigning them."
-                        ),
-                        verbose_name="superuser status",
-                    ),
-                ),
-                (
                     "email",
                     models.EmailField(
                         max_length=254, unique=True, verbose_name="e-mail address"
@@ -145,31 +134,6 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("language", models.CharField(blank=True, default="", max_length=2)),
-                (
-                    "groups",
-                    models.ManyToManyField(
-                        blank=True,
-                        help_text=(
-                            "The groups this user belongs to. A user will get all "
-                            "permissions granted to each of their groups."
-                        ),
-                        related_name="user_set",
-                        related_query_name="user",
-                        to="auth.group",
-                        verbose_name="groups",
-                    ),
-                ),
-                (
-                    "user_permissions",
-                    models.ManyToManyField(
-                        blank=True,
-                        help_text="Specific permissions for this user.",
-                        related_name="user_set",
-                        related_query_name="user",
-                        to="auth.permission",
-                        verbose_name="user permissions",
-                    ),
-                ),
             ],
             options={
                 "verbose_name": "account",

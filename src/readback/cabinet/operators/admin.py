@@ -168,14 +168,9 @@ class AccountAdmin(ReadOnlyAdmin):
         number = number_format(account.key_count)  # type: ignore[attr-defined]
         return format_html('<a href="{}">{}</a>', url, number)
 
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return bool(request.user.has_perm("cabinet.add_user"))
-
     @method_decorator(reauthentication_required)
     def add_view(self, request: HttpRequest, *_: Any, **__: Any) -> HttpResponse:
         """Invite the people of a list; say who was left out, and why."""
-        if not self.has_add_permission(request):
-            raise PermissionDenied
         form = InviteForm(request.POST or None)
         context = {
             **self.admin_site.each_context(request),
@@ -204,7 +199,7 @@ class AccountAdmin(ReadOnlyAdmin):
         account = self.get_object(request, unquote(object_id))
         if account is None:
             raise Http404
-        if not self.has_view_permission(request, account) or request.method == "POST":
+        if request.method == "POST":
             raise PermissionDenied
         context = {
             **self.admin_site.each_context(request),
@@ -212,8 +207,6 @@ class AccountAdmin(ReadOnlyAdmin):
             "opts": self.opts,
             "title": account.email,
             "operations": self.operations_for(request, account),
-            "may_see_keys": request.user.has_perm("cabinet.view_key"),
-            "may_revoke": request.user.has_perm("cabinet.change_key"),
         }
         return TemplateResponse(request, "operators/account.html", context)
 

@@ -11,7 +11,6 @@ from allauth.account.decorators import reauthentication_required, secure_admin_l
 from allauth.account.utils import get_next_redirect_url
 from django.conf import settings
 from django.contrib import admin, messages
-from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
@@ -101,8 +100,8 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     """Show rows without forms to add, change or delete them.
 
     The newest rows come first and nothing else can be sorted by, so that a list reads
-    only the rows that it shows. All changes are `operations`, which need the permission
-    to change rows, and a login that is recent.
+    only the rows that it shows. All changes are `operations`, which need a login that
+    is recent.
     """
 
     operations: dict[str, Operation] = {}
@@ -119,14 +118,8 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
     has_change_permission = has_delete_permission = has_add_permission
 
-    def has_operate_permission(self, request: HttpRequest) -> bool:
-        name = f"{self.opts.app_label}.change_{self.opts.model_name}"
-        return bool(request.user.has_perm(name))
-
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
         """Return the operations that a list offers for the selected rows."""
-        if not self.has_operate_permission(request):
-            return {}
         return {
             name: (ReadOnlyAdmin._operate, name, operation.title)
             for name, operation in self.operations.items()
@@ -166,8 +159,6 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
     def operations_for(self, request: HttpRequest, row: Any) -> list[Any]:
         """Return the operations that the page of a row offers, with their names."""
-        if not self.has_operate_permission(request):
-            return []
         alone = self.model._default_manager.filter(pk=row.pk)
         return [
             (name, operation)
@@ -182,8 +173,6 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
     @method_decorator(reauthentication_required)
     def operate_view(self, request: HttpRequest, pk: int, name: str) -> HttpResponse:
-        if not self.has_operate_permission(request):
-            raise PermissionDenied
         rows = self.model._default_manager.filter(pk=pk)
         if name not in self.operations or not rows.exists():
             raise Http404
