@@ -33,6 +33,10 @@ METRICS_PATH = "/metrics"
 _SESSION_SEEN = "seen"
 # A session in use is written at most this often; each write extends it.
 _REFRESH_SECONDS = 600
+# What has no purpose if single sign-on is the only way to log in; the forms are on
+# pages with something else.
+_PASSWORD_PAGES = ("/accounts/password/", "/accounts/signup/")
+_PASSWORD_FORMS = ("/accounts/login/", "/accounts/reauthenticate/")
 
 Handler = Callable[[HttpRequest], HttpResponse]
 
@@ -197,9 +201,8 @@ def only_single_sign_on(request: HttpRequest) -> HttpResponse | None:
 
     The adapter's `login` refuses every other way into a session as well.
     """
-    is_only_way = account_rules.provider_is_only_way()
-    if not is_only_way or not single_sign_on.needs_password(request):
+    if not account_rules.provider_is_only_way():
         return None
-    if request.method in ("GET", "HEAD") and not request.user.is_authenticated:
-        return redirect("account_login")
-    return single_sign_on.no_passwords(request)
+    is_form = request.method == "POST" and request.path_info in _PASSWORD_FORMS
+    is_closed = is_form or request.path_info.startswith(_PASSWORD_PAGES)
+    return single_sign_on.no_passwords(request) if is_closed else None

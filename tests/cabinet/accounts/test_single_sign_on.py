@@ -550,7 +550,7 @@ def test_nothing_else_is_allowed_if_it_is_the_only_way(provider, unsent_mails):
             assert answer.status_code == 403, path
             assert "no passwords here" in words_of(answer)
         assert not visitor.is_logged_in
-        assert visitor.get("/accounts/signup/")["Location"] == "/accounts/login/"
+        assert visitor.get("/accounts/signup/").status_code == 403
         assert not User.objects.filter(email=MALLORY).exists()
 
         # Sessions from before that began with a password have ended.

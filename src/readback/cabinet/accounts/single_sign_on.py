@@ -23,7 +23,6 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.urls import Resolver404, resolve
 from django.utils import translation
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
@@ -38,18 +37,6 @@ from readback.cabinet.models import User
 from readback.cabinet.serving import security_log
 
 _log = logging.getLogger("readback.cabinet.single_sign_on")
-# The pages that have no purpose if single sign-on is the only way to log in.
-_PASSWORD_PAGES = {
-    "account_signup",
-    "account_reset_password",
-    "account_reset_password_done",
-    "account_reset_password_from_key",
-    "account_reset_password_from_key_done",
-    "account_change_password",
-    "account_set_password",
-}
-# These ask for a password beside something else.
-_PASSWORD_FORMS = {"account_login", "account_reauthenticate"}
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -254,18 +241,6 @@ def account_disconnect(account: User) -> None:
     notices.notify("provider_disconnected", account, provider=name)
 
 
-# If it is the only way to log in
-
-
 def no_passwords(request: HttpRequest) -> HttpResponse:
+    """Refuse another way to log in; for where single sign-on is the only one."""
     return render(request, "accounts/no_passwords.html", status=HTTPStatus.FORBIDDEN)
-
-
-def needs_password(request: HttpRequest) -> bool:
-    """Return whether a request has no purpose without a password or a passkey."""
-    try:
-        name = resolve(request.path_info).view_name
-    except Resolver404:
-        return False
-    is_form = name in _PASSWORD_FORMS and request.method == "POST"
-    return is_form or name in _PASSWORD_PAGES
