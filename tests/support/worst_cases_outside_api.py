@@ -126,9 +126,9 @@ def _forms() -> Iterator[WorstCase]:
 
 
 def _find_invited(text: str) -> object:
-    from readback.cabinet.accounts import invitations
+    from readback.cabinet.operators.admin import addresses_in
 
-    return invitations.addresses_in(text)
+    return addresses_in(text)
 
 
 def _clean_email(text: str) -> object:

@@ -23,9 +23,13 @@ CALLBACK_PATH = "accounts/oidc/callback/"
 def normalise(email: str) -> str:
     """Return an address in lower case, with the domain in its ASCII form.
 
-    Python knows the older IDNA, which makes strasse.de of straße.de: somebody else's
-    domain. So a domain that does not survive the way back is refused.
+    The part before the @ must be ASCII: some other letters (such as the Kelvin sign)
+    become ASCII in lower case, and a reset link for one person's account would go to
+    another's address. Python knows the older IDNA, which makes strasse.de of straße.de:
+    somebody else's domain. So a domain that does not survive the way back is refused.
     """
+    if not email.rpartition("@")[0].isascii():
+        raise ValidationError(_("Enter a valid e-mail address."), "invalid")
     local, at, domain = email.strip().lower().rpartition("@")
     if not domain.isascii():
         try:

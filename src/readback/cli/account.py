@@ -265,8 +265,8 @@ def invite(email: str, print_link: bool, as_json: bool) -> None:
             "print a link instead."
         )
     with open_cabinet(), written_before_commit():
-        from readback.cabinet.accounts.invitations import account_invite
         from readback.cabinet.accounts.selectors import password_reset_link
+        from readback.cabinet.accounts.services import account_invite
 
         user = account_invite(email, mail=not print_link)
         link = password_reset_link(user) if print_link else None

@@ -22,7 +22,6 @@ from django.utils import timezone
 
 from readback.cabinet import account_rules
 from readback.cabinet.accounts import services
-from readback.cabinet.accounts.invitations import account_invite
 from readback.cabinet.accounts.sessions import SESSION_STARTED
 from readback.cabinet.accounts.single_sign_on import (
     LoginRefusedError,
@@ -309,7 +308,7 @@ def test_a_login_that_is_overtaken_by_another_finds_the_account(provider):
 @ON_SQLITE
 def test_an_invited_person_finds_the_account(provider):
     provider.add("alice", ALICE)
-    invited = account_invite(ALICE)
+    invited = services.account_invite(ALICE)
     with configured(signup=SignUp("closed")):
         assert enter(Visitor(), provider, "alice").status_code == 302
     assert SocialAccount.objects.get().user == invited

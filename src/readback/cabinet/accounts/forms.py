@@ -37,12 +37,7 @@ PASSWORD_HELP = format_lazy(
 
 
 class NormalisedEmailField(forms.EmailField):
-    """An e-mail address, normalised to the form that is compared, stored and used.
-
-    The address is in lower case and the domain in ASCII. The part before the @ must be
-    typed in ASCII: some other letters (such as the Kelvin sign) become ASCII in lower
-    case, and a reset link for one person's account would go to another's address.
-    """
+    """An e-mail address, normalised to the form that is compared, stored and used."""
 
     widget = forms.EmailInput(attrs={"autocomplete": "email"})
     default_error_messages = {"invalid": _("Enter a valid e-mail address.")}
@@ -52,10 +47,7 @@ class NormalisedEmailField(forms.EmailField):
         super().__init__(max_length=EMAIL_LENGTH, **options)
 
     def clean(self, value: Any) -> str:
-        typed = super().clean(value)
-        if not typed.rpartition("@")[0].isascii():
-            raise ValidationError(self.error_messages["invalid"], code="invalid")
-        address = account_rules.normalise(typed)
+        address = account_rules.normalise(super().clean(value))
         # The ASCII form of a domain is longer, so check the length again.
         self.run_validators(address)
         account_rules.validate_deliverable(address)

@@ -6,6 +6,7 @@ depends on requests, pages or terminals.
 """
 
 from allauth.account.models import EmailAddress
+from allauth.core import context
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.auth.password_validation import validate_password
 from django.contrib.sessions.models import Session
@@ -18,7 +19,7 @@ from django.utils.translation import gettext_noop
 from readback.cabinet import account_rules
 from readback.cabinet.account_rules import normalise, validate_deliverable
 from readback.cabinet.accounts import selectors, sessions
-from readback.cabinet.mail import notices
+from readback.cabinet.mail import notices, outbox, rendering
 from readback.cabinet.models import LABEL_LENGTH, CacheEntry, Key, User
 
 # Invisible, and not control characters: many emoji and Persian words contain them.
@@ -62,6 +63,30 @@ def account_create(
             email_add(account, confirmed=confirmed)
     except IntegrityError:
         raise AccountExistsError from None
+    return account
+
+
+@transaction.atomic
+def account_invite(email: str, *, mail: bool = True) -> User:
+    """Create an account without a password, and tell the owner of its address.
+
+    The mail leads to the public page on which people ask for a password, so it contains
+    no secret and nothing expires; the link of that page proves the mailbox. A sign-up
+    with this address that nobody has confirmed or used is replaced: somebody else may
+    know its password.
+    """
+    account_discard_unused(selectors.stored_form(email))
+    account = account_create(email, confirmed=True)
+    notices.record("account_invited", account=account.pk)
+    if mail and not outbox.allow_notice(context.request, account.email):
+        raise ServiceError(
+            _("Too many e-mails went to this address. Try again in an hour.")
+        )
+    if mail:  # in the language of the operator's page
+        only_sso = account_rules.provider_is_only_way()
+        link = rendering.absolute_url("account_login") if only_sso else ""
+        to, lifetime = account.email, outbox.NOTICE_LIFETIME
+        outbox.add(outbox.INVITATION, to, lifetime, account=account, link=link)
     return account
 
 
