@@ -122,7 +122,6 @@ def _forms() -> Iterator[WorstCase]:
     yield from _rows("search of an operator", _split, 4_094, "'", '"', "\\", "a ", "'a")
     words = ("1", "a.", "key ", "ж", "_", "`")
     yield from _rows("search", _search, 2000, *words, before="key ")
-    yield from _rows("filter of a journal", _filter, _FIELD, "a", "%", "&")
 
 
 def _find_invited(text: str) -> object:
@@ -169,13 +168,6 @@ def _search(text: str) -> object:
     from readback.cabinet.pages import search
 
     return search.search(text[: search._MAX_QUERY], "en")
-
-
-def _filter(text: str) -> object:
-    from readback.cabinet.keys.journal import JournalFilter
-
-    names = ("outcome", "code", "program")
-    return JournalFilter.from_query(dict.fromkeys(names, text))
 
 
 def _requests() -> Iterator[WorstCase]:

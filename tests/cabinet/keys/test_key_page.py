@@ -153,20 +153,6 @@ def test_equal_requests_in_one_row_are_counted(alice, key):
     assert "×1 " not in words
 
 
-@pytest.mark.parametrize(
-    ("outcome", "shown", "hidden"),
-    [("accepted", "chat 200", "chat 400"), ("refused", "chat 400", "chat 200")],
-)
-def test_the_journal_can_be_filtered_by_outcome(alice, key, outcome, shown, hidden):
-    entry(key)
-    refused(key, "invalid_model", 400)
-
-    words = words_of(logged_in(alice).get(f"/keys/{key.pk}/?outcome={outcome}"))
-
-    assert shown in words
-    assert hidden not in words
-
-
 def test_a_long_journal_is_split_into_small_pages(alice, key):
     for number in range(60):
         refused(key, "unknown_field", 400, "x" * 400, user_agent=f"client {number:02}")

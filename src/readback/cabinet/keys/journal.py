@@ -1,79 +1,217 @@
-"""The journal of a key as its owner reads it, with its filters.
+"""The journal of a key as its owner reads it: filtered, and with explanations.
 
 Programs are recognised in Python, so the filters work on rows and not in the database.
 That is cheap: a key has at most 2 × JOURNAL_ROWS of them.
+
+A refused request is explained in two parts: what it proves to work, and what to change
+for the program that sent it. Advice and sentences are translated like the other texts
+of the pages, with the English sentence as the key; so is what to set in a program. The
+detail and the names of settings are shown as they are.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import NamedTuple
 
+from django.conf import settings
+from django.utils.translation import get_language
+from django.utils.translation import gettext as _
+
+from readback import programs
 from readback.cabinet.keys import selectors
-from readback.cabinet.models import CODE_LENGTH, JournalEntry, Key
-from readback.contract import JOURNAL_USER_AGENT_LENGTH
+from readback.cabinet.models import JournalEntry, Key, UnmatchedRequest
+from readback.contract import JOURNAL_USER_AGENT_LENGTH, REFUSALS, SEVERAL_ADDRESSES
+from readback.differences import ADVICE, FIELD_ADVICE
 from readback.programs import Program
 
+_CODES = list(REFUSALS)
+# The codes of a body that is readable JSON, in the order of the contract.
+_READABLE = _CODES[
+    _CODES.index("unknown_field") : _CODES.index("invalid_max_tokens") + 1
+]
 ACCEPTED, REFUSED = "accepted", "refused"
-
 # A key can have used 200 programs. All of them would make the page too large.
 _OFFERED = 20
 
 
-class JournalFilter(NamedTuple):
-    """What to show; an empty field shows everything."""
-
-    outcome: str = ""
-    code: str = ""
-    program: str = ""
-
-    @classmethod
-    def from_query(cls, query: Mapping[str, str]) -> "JournalFilter":
-        """Read the filter from a URL, in which anything can be."""
-        outcome = query.get("outcome", "")
-        return cls(
-            outcome if outcome in (ACCEPTED, REFUSED) else "",
-            query.get("code", "")[:CODE_LENGTH],
-            query.get("program", "")[:JOURNAL_USER_AGENT_LENGTH],
-        )
-
-    def matches(self, entry: JournalEntry) -> bool:
-        return (
-            self.outcome in ("", ACCEPTED if entry.accepted else REFUSED)
-            and self.code in ("", entry.code)
-            and self.program in ("", entry.program)
-        )
-
-
 class FilteredJournal(NamedTuple):
-    """The rows of a journal that match a filter, and what else can be chosen."""
+    """The rows with the chosen outcome and program, and what else can be chosen."""
 
-    filter: JournalFilter
+    # ACCEPTED, REFUSED or the code of a refusal; empty if everything is shown.
+    outcome: str
+    program: str
     # All rows, the newest first.
     entries: list[JournalEntry]
     rows: list[JournalEntry]
     codes: list[str]
     programs: list[str]
 
+    @property
+    def is_filtered(self) -> bool:
+        return bool(self.outcome or self.program)
 
-def read(key: Key, chosen: JournalFilter) -> FilteredJournal:
+
+class Change(NamedTuple):
+    """One thing to change, which removes one or more differences."""
+
+    advice: str
+    differences: tuple[str, ...]
+    # What to set in the program that sent the request; empty if that is not known.
+    switch: str
+    # Whether the program has no such setting.
+    is_impossible: bool
+
+    @property
+    def names(self) -> str:
+        """The differences that the advice does not name itself."""
+        return ", ".join(each for each in self.differences if each not in self.advice)
+
+
+class ExplainedEntry(NamedTuple):
+    """A journal entry; for a refusal, what works and what to change."""
+
+    entry: JournalEntry
+    program: Program | None = None
+    works: tuple[str, ...] = ()
+    changes: tuple[Change, ...] = ()
+    sentence: str = ""
+    hint: str = ""
+    # In a list: the number of its remedy, and whether that shows the same detail.
+    number: int = 0
+    repeats_detail: bool = False
+
+    @property
+    def is_of_several_callers(self) -> bool:
+        """Whether it is of callers that are not listed one by one."""
+        return self.entry.client_address == SEVERAL_ADDRESSES
+
+    @property
+    def remedy(self) -> tuple[object, ...]:
+        """What works and what to change, as it is shown."""
+        if not self.changes:
+            return (self.works, self.sentence, self.hint)
+        is_named = any(each.switch or each.is_impossible for each in self.changes)
+        program = self.program.name if self.program and is_named else ""
+        return (self.works, self.changes, program)
+
+    @property
+    def cannot_comply(self) -> bool:
+        """Whether no setting makes the program comply."""
+        return any(each.is_impossible for each in self.changes)
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether the request has proved that its program can use the key."""
+        return self.entry.code != "invalid_key"
+
+
+class ExplainedJournal(NamedTuple):
+    rows: list[ExplainedEntry]
+    # The first refusal of each remedy, in the order of the rows.
+    remedies: list[ExplainedEntry]
+
+
+def read(key: Key, query: Mapping[str, str]) -> FilteredJournal:
+    """Read the journal with the filters of a URL, in which anything can be."""
+    outcome, program = (
+        query.get(name, "")[:JOURNAL_USER_AGENT_LENGTH]
+        for name in ("outcome", "program")
+    )
     entries = list(selectors.journal_of(key))
     # Most rows are of the same few programs.
-    known: dict[str, Program | None] = {}
+    recognise = cache(programs.recognise)
     for entry in entries:
-        if entry.user_agent not in known:
-            known[entry.user_agent] = entry.recognised
-        entry.recognised = known[entry.user_agent]
+        entry.recognised = recognise(entry.user_agent)
+    rows = [
+        entry
+        for entry in entries
+        if outcome in ("", entry.code, ACCEPTED if entry.accepted else REFUSED)
+        and program in ("", entry.program)
+    ]
     return FilteredJournal(
-        chosen,
+        outcome,
+        program,
         entries,
-        [entry for entry in entries if chosen.matches(entry)],
-        _options((entry.code for entry in entries), chosen.code),
-        _options((entry.program for entry in entries), chosen.program),
+        rows,
+        _most_frequent(entry.code for entry in entries),
+        _most_frequent(entry.program for entry in entries),
     )
 
 
-def _options(values: Iterable[str], chosen: str) -> list[str]:
-    """Return the most frequent values, and what is chosen in any case."""
+def _most_frequent(values: Iterable[str]) -> list[str]:
     counted = Counter(filter(None, values)).most_common(_OFFERED)
-    options = [value for value, _rows in counted]
-    return options if chosen in ("", *options) else [*options, chosen]
+    return [value for value, _rows in counted]
+
+
+def explain(entry: JournalEntry) -> ExplainedEntry:
+    program = entry.recognised
+    # An older release may have written a code that no longer exists.
+    row = REFUSALS.get(entry.code)
+    if entry.accepted or row is None:
+        return ExplainedEntry(entry, program)
+    return ExplainedEntry(
+        entry,
+        program,
+        tuple(_works(entry.code)),
+        changes(entry.differences.split(), program),
+        sentence(entry),
+        _(row.hint),
+    )
+
+
+def explain_all(entries: Iterable[JournalEntry]) -> ExplainedJournal:
+    """Explain the rows of a list, and collect what to change, each thing once."""
+    rows, remedies = [], dict[tuple[object, ...], ExplainedEntry]()
+    for row in map(explain, entries):
+        shown = row
+        if row.hint:
+            numbered = row._replace(number=len(remedies) + 1)
+            first = remedies.setdefault(row.remedy, numbered)
+            repeats = row.entry.detail == first.entry.detail
+            shown = row._replace(number=first.number, repeats_detail=repeats)
+        rows.append(shown)
+    return ExplainedJournal(rows, list(remedies.values()))
+
+
+def changes(ids: Iterable[str], program: Program | None) -> tuple[Change, ...]:
+    """Return what to change; differences that one change removes are together."""
+    found: dict[tuple[str, str, bool], list[str]] = {}
+    for difference in ids:
+        text = program.switch(difference) if program else ""
+        # gettext has the head of its catalogue for an empty text.
+        switch = _(text) if text else ""
+        is_impossible = bool(program and program.cannot_remove(difference))
+        key = (advice(difference), switch, is_impossible)
+        found.setdefault(key, []).append(difference)
+    return tuple(
+        Change(advice, tuple(together), switch, is_impossible)
+        for (advice, switch, is_impossible), together in found.items()
+    )
+
+
+def advice(difference: str) -> str:
+    if sentence := ADVICE.get(difference):
+        return _(sentence)
+    return _(FIELD_ADVICE).format(field=difference)
+
+
+def sentence(entry: JournalEntry | UnmatchedRequest) -> str:
+    """Return what the detail says less precisely, if the reader may need that."""
+    is_english = (get_language() or "en").startswith("en")
+    return "" if is_english and entry.detail else _(REFUSALS[entry.code].sentence)
+
+
+def _works(code: str) -> Iterable[str]:
+    """Return what a refusal with this code proves."""
+    yield _("network")
+    if settings.CONFIG.base_url.startswith("https:"):
+        yield _("TLS")
+    if code == "not_found":
+        return
+    yield _("address")
+    if code == "invalid_key":
+        return
+    yield _("key")
+    if code in _READABLE:
+        yield _("readable JSON")

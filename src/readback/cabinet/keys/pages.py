@@ -31,7 +31,6 @@ from readback.cabinet.keys import (
     chart,
     examples,
     journal,
-    refusals,
     selectors,
     send_test,
     services,
@@ -236,21 +235,19 @@ def _version_of(*content: object) -> str:
 
 def _activity(request: AccountRequest, key: Key) -> dict[str, object]:
     now, counts = timezone.now(), selectors.usage_of(key, _DAYS)
-    chosen = journal.JournalFilter.from_query(request.GET)
-    filtered = journal.read(key, chosen)
+    filtered = journal.read(key, request.GET)
     charts = [chart.last_day(counts, now), chart.last_month(counts, now)]
     rows = Paginator(filtered.rows, _ROWS_PER_PAGE).get_page(request.GET.get("page"))
     return {
         "key": key,
         "chart": charts[0],
         "month": charts[1],
-        "is_filtered": any(chosen),
-        "has_filters": len(filtered.entries) > _ROWS_PER_PAGE or any(chosen),
         "journal": filtered,
+        "has_filters": filtered.is_filtered or len(filtered.entries) > _ROWS_PER_PAGE,
         "journal_rows": JOURNAL_ROWS,
         "rows": rows,
         # Called by the template: most polls find nothing new and render nothing.
-        "explained": partial(refusals.explain_all, rows),
+        "explained": partial(journal.explain_all, rows),
         "version": _version_of(
             charts,
             (filtered.codes, filtered.programs),
@@ -325,7 +322,7 @@ def _latest_request(request: AccountRequest, key: Key) -> dict[str, object]:
         return {**waiting, "key": key, "test_entry": latest, "version": version}
     return {
         "key": key,
-        "latest": refusals.explain(latest),
+        "latest": journal.explain(latest),
         "version": _version_of(latest.pk),
     }
 
@@ -352,7 +349,7 @@ def unmatched(request: HttpRequest) -> dict[str, object]:
     # During an upgrade, a newer API may write a code that this cabinet does not know.
     known = [row for row in rows if row.code in REFUSALS]
     return {
-        "unmatched": [(row, refusals.sentence(row)) for row in known],
+        "unmatched": [(row, journal.sentence(row)) for row in known],
         "minutes": UNMATCHED_SECONDS // 60,
         "version": _version_of([(row.pk, row.requests) for row in known]),
     }

@@ -48,10 +48,8 @@ class Outcome(StrEnum):
     UNCHANGED = "unchanged"
     CHANGED = "changed"
     REFUSED = "refused"
-    FOREIGN = "foreign"  # a complete answer, but not the API's
-    FAILED = "failed"  # no complete answer
-    LIMITED = "limited"  # not sent: this account or address has sent too many
-    BUSY = "busy"  # not sent: this process is sending others
+    FAILED = "failed"  # no complete answer, or not the API's: then it has a status
+    NOT_SENT = "not sent"  # too many by this account, this address or at this moment
 
 
 class KeyTest(NamedTuple):
@@ -70,14 +68,9 @@ class KeyTest(NamedTuple):
     is_other_key: bool = False
 
     @property
-    def is_trouble(self) -> bool:
-        """Whether the API was not reached, which is not because of the key."""
-        return self.outcome in (Outcome.FOREIGN, Outcome.FAILED)
-
-    @property
     def page_status(self) -> int:
-        is_too_many = self.outcome in (Outcome.LIMITED, Outcome.BUSY)
-        return HTTPStatus.TOO_MANY_REQUESTS if is_too_many else HTTPStatus.OK
+        is_sent = self.outcome != Outcome.NOT_SENT
+        return HTTPStatus.OK if is_sent else HTTPStatus.TOO_MANY_REQUESTS
 
 
 def from_post(request: AccountRequest, key: Key) -> KeyTest:
@@ -87,13 +80,13 @@ def from_post(request: AccountRequest, key: Key) -> KeyTest:
     test = KeyTest(request.POST.get("text", "").replace("\r\n", "\n"))
     entered = " ".join(request.POST.get("key", "").split())[:_MAX_KEY_LENGTH]
     if not ratelimit.consume(request, action="send_test"):
-        return test._replace(outcome=Outcome.LIMITED)
+        return test._replace(outcome=Outcome.NOT_SENT)
     try:
         # The look-up of the name has no deadline of its own.
         sent = _slots.run(partial(_send, entered, test.text), SECONDS + _GRACE_SECONDS)
         test = _understood(sent, test)
     except NoFreeSlot:
-        return test._replace(outcome=Outcome.BUSY)
+        return test._replace(outcome=Outcome.NOT_SENT)
     except (OSError, HTTPException, ValueError) as error:
         reason = str(error) or type(error).__name__
         test = test._replace(outcome=Outcome.FAILED, answer=reason)
@@ -130,7 +123,7 @@ def _understood(answer: http_client.Answer, test: KeyTest) -> KeyTest:
         outcome = Outcome.UNCHANGED if is_same else Outcome.CHANGED
         return test._replace(outcome=outcome, answer=content)
     beginning = answer.body.decode(errors="replace")
-    return test._replace(outcome=Outcome.FOREIGN, answer=beginning)
+    return test._replace(outcome=Outcome.FAILED, answer=beginning)
 
 
 def _member(document: Any, *names: str | int) -> Any:
