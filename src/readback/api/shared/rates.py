@@ -15,7 +15,6 @@ count at the same moment.
 import mmap
 import secrets
 import time
-from hashlib import blake2b
 from math import ceil
 
 from readback.processes.shared_counters import rows_for
@@ -25,7 +24,7 @@ SLOTS = 262_144
 # workers, it has fewer slots.
 TABLE_BYTES = 128 << 20
 _PROBES = 8
-_RECENT = 8192
+_OWNERS = 1 << 64
 # A slot has its owner, the turn (see `created.py`), the start (on the machine's
 # monotonic clock) and the workers' entries; and what a subclass adds. They are
 # adjacent, so that a party touches one page.
@@ -53,8 +52,6 @@ class Rates:
         self._entries_per_slot = rows_for(workers)
         self._width = RATE_NUMBERS + self._entries_per_slot + extra_numbers
         self.slots = min(slots, TABLE_BYTES // (8 * self._width))
-        # Where parties were found last; the owner of the slot is checked again.
-        self._recent: dict[bytes, tuple[int, int]] = {}
         self._memory = memoryview(mmap.mmap(-1, self.slots * self._width * 8))
         # A slot is identified by its first index, which is valid in all these views.
         self._owner = self._memory.cast("Q")
@@ -72,35 +69,24 @@ class Rates:
 
     def slot(self, party: bytes) -> int:
         """Return the slot of a party; assign one if it has none."""
-        owner, place = self._recent.get(party, (0, 0))
-        if owner and self._owner[place] == owner:
-            return place
-        owner = int.from_bytes(blake2b(party, digest_size=8).digest(), "little") or 1
-        place = self._find(owner)
-        if len(self._recent) >= _RECENT:
-            self._recent.clear()
-        self._recent[party] = owner, place
-        return place
-
-    def has_slot(self, party: bytes, slot: int) -> bool:
-        """Return whether a slot is the one where a party was found last."""
-        owner, place = self._recent.get(party, (0, 0))
-        return place == slot and self._owner[slot] == owner
-
-    def _find(self, owner: int) -> int:
-        width = self._width
-        places = [(owner + step) % self.slots * width for step in range(_PROBES)]
-        for place in places:
-            if self._owner[place] == owner:
-                return place
+        owner = _owner(party)
+        for step in range(_PROBES):
+            slot = (owner + step) % self.slots * self._width
+            if self._owner[slot] == owner:
+                return slot
+        places = [(owner + n) % self.slots * self._width for n in range(_PROBES)]
         free = min(places, key=self._full_at)  # an empty slot has 0
         # Another worker may find the same party now. An empty slot needs no care; only
         # in a full table both might clear it one after the other.
         if self._owner[free] not in (0, owner):
-            for number in range(free + 1, free + width):  # all but the owner
+            for number in range(free + 1, free + self._width):  # all but the owner
                 self._numbers[number] = 0
         self._owner[free] = owner
         return free
+
+    def has_slot(self, party: bytes, slot: int) -> bool:
+        """Return whether a slot still belongs to a party."""
+        return self._owner[slot] == _owner(party)
 
     def take(self, slot: int, now: float) -> bool:
         """Count one request; return False if it is beyond the rate."""
@@ -125,3 +111,12 @@ class Rates:
 
     def _sum(self, slot: int) -> float:
         return sum(self._taken[slot : slot + self._entries_per_slot])
+
+
+def _owner(party: bytes) -> int:
+    """Return the number of a party: 64 bits, and never that of an empty slot.
+
+    The hash is keyed, so nobody can choose a name that displaces another party. Forked
+    workers have the key of their master.
+    """
+    return hash(party) % _OWNERS or 1

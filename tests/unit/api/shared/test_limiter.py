@@ -148,7 +148,6 @@ def created_of(limiter: Limiter) -> int:
 def two_workers() -> tuple[Limiter, Limiter]:
     slow = Limiter(rate=1, burst=50, slots=8, workers=2)
     quick = copy.copy(slow)
-    quick._recent = {}
     quick.join(1)
     return slow, quick
 
