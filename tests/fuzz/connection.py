@@ -1,8 +1,9 @@
 """Any bytes on a connection of the API, cut into packets in any way.
 
 No exception, no 500, only well-formed answers; the same answers however the bytes are
-cut, and whether or not a shortcut recognises them; no key in an answer's headers, in a
-cache or in the journal. `KEY` in the input is replaced by a key that exists.
+cut, and whether or not a shortcut recognises them; a complete request before them is
+answered; no key in an answer's headers, in a cache or in the journal. `KEY` in the
+input is replaced by a key that exists.
 """
 
 import asyncio
@@ -21,6 +22,7 @@ from tests.support.work import Worker
 MAX_BYTES = 40_000
 _MAX_PIECES = 150
 _RANDOM_CUTS = 6
+_COMPLETE = b"GET /v1/models HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer KEY\r\n\r\n"
 
 
 @cache
@@ -51,6 +53,9 @@ def _check(worker: Worker, data: bytes) -> None:
     _assert_no_key(worker, whole)
     for pieces in (_byte_by_byte(data), _at_random(data)):
         assert answers_of(worker, pieces) == whole, f"cut into {pieces}"
+    complete = _COMPLETE.replace(b"KEY", worker.key.encode())
+    answered = answers_of(worker, [complete + data])
+    assert answered == answers_of(worker, [complete]) + whole, "after another request"
     # If the input is one request, its kind of head is known by now, and the connection
     # remembers it at the third one.
     together = answers_of(worker, [data * 3])

@@ -1,39 +1,52 @@
 """Any bytes wherever a refusal could quote them.
 
 Every explanation is one line of printable ASCII of bounded length, does not depend on
-the text, and contains nothing that could be a key.
+the text, and contains nothing that could be a key. Nothing of a head is repeated.
 """
 
 import json
 import re
 
+from readback import programs
 from readback.api.endpoints.near_misses import explain_not_found
 from readback.api.endpoints.presented_key import credentials_in, presented_key
 from readback.api.endpoints.refusal import examine, explain
 from readback.api.endpoints.request_info import explain_media_type
 from readback.api.http.head import Head
-from readback.contract import MAX_BODY_BYTES, REFUSALS
+from readback.contract import JOURNAL_DIFFERENCES_LENGTH, MAX_BODY_BYTES, REFUSALS
 from readback.keys import KEY_LIKE
 
 _SENTENCE = re.compile(r"[\x21-\x7e][\x20-\x7e]{10,998}[.?]")
+# Where a head could contain a secret, and a body only the names of its fields.
+_SECRET = b"Zq9Zq8Zq7Zq6Zq5"
+_OF_HEAD = re.compile(r"[\x21-\x7e][\x20-\x7e]{10,398}[.?]")
 
 
 def check(data: bytes) -> None:
     body = data[:MAX_BODY_BYTES]
     detail = _detail_of(body)
+    assert not detail or _SENTENCE.fullmatch(detail), repr(detail)
+    assert not KEY_LIKE.search(detail), "the detail contains a key"
     _assert_text_makes_no_difference(body)
-    method, _, target = data.partition(b" ")
-    media_type = Head(method, target, [(b"content-type", data)], is_http_10=False)
-    fields = [(name, data) for name in (b"authorization", b"cookie", b"x-api-key")]
+    _check_head(data)
+
+
+def _check_head(data: bytes) -> None:
+    value = data + b" " + _SECRET
+    method, _, target = value.partition(b" ")
+    media_type = Head(method, target, [(b"content-type", value)], is_http_10=False)
+    fields = [(name, value) for name in (b"authorization", b"cookie", b"x-api-key")]
     credentials = credentials_in(Head(method, target, fields, is_http_10=False))
+    miss = explain_not_found(method, target, from_browser=data.endswith(b" "))
+    assert re.fullmatch(r"(/[a-z0-9/]+|base_url)?", miss.difference)
     for sentence in (
-        detail,
-        explain_not_found(method, target, from_browser=data.endswith(b" ")).sentence,
+        miss.sentence,
         explain_media_type(media_type),
-        presented_key(data, credentials.elsewhere).detail,
+        presented_key(value, credentials.elsewhere).detail,
         credentials.key.detail if credentials.key else "",
     ):
-        assert not sentence or _SENTENCE.fullmatch(sentence), repr(sentence)
+        assert not sentence or _OF_HEAD.fullmatch(sentence), repr(sentence)
+        assert _SECRET.decode() not in sentence, "the detail quotes the head"
         assert not KEY_LIKE.search(sentence), "the detail contains a key"
 
 
@@ -42,11 +55,18 @@ def _detail_of(body: bytes) -> str:
     findings = examine(body)
     if isinstance(findings, str):
         return ""
-    explanation = explain(findings, "")
+    explanation = explain(findings, _user_agent(body))
     assert explanation.code == findings[0].code in REFUSALS
     assert explanation.detail.startswith(findings[0].sentence)
+    assert len(explanation.differences) <= JOURNAL_DIFFERENCES_LENGTH
     assert not KEY_LIKE.search(explanation.differences), "the differences contain a key"
     return explanation.detail
+
+
+def _user_agent(body: bytes) -> str:
+    """Return the User-Agent of some program, so that the detail has a hint for it."""
+    known = [row.user_agent for row in programs.table() if row.user_agent]
+    return known[len(body) % len(known)].pattern.lstrip("^")
 
 
 def _assert_text_makes_no_difference(body: bytes) -> None:

@@ -1,0 +1,69 @@
+"""Any bytes keep the promises of the targets: a short fuzzing in every test run.
+
+Inputs are made from the corpus and the dictionary, and bodies from odd members.
+"""
+
+import ast
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.fuzz import chat_body, refusals
+
+FOLDER = Path(__file__).parent
+WORDS = [
+    ast.literal_eval(f"b{line}")
+    for line in (FOLDER / "dictionary.txt").read_text().splitlines()
+    if line.startswith('"')
+]
+MODEL = '"vendor-cabinet-preview-echo"'
+NAMES = st.sampled_from(
+    ["model", "messages", "stream", "max_tokens", "n", "mod\\u0065l", "role", ":"]
+    + ["temperature", "sk-echo-aaaaaaaaaa", "my sk-proj-aaaaaaaaaa", "поле", "x" * 50]
+)
+VALUES = st.sampled_from(
+    ["null", "true", "false", "0", "2000", "2000.0", "2e3", '""', '"user"', "[]", "{}"]
+    + ['"x"', MODEL, '[{"role":"user","content":"a:b"}]', '"\\u003a"', '":"']
+    + ['[{"role":"user","content":"\\ud800"}]', '[{"role":"user","role":"user"}]']
+    + ['[{"role":"system","content":"x"},{"role":"x","content":[{}],"name":1}]']
+)
+
+
+@cache
+def corpus(target: str) -> list[bytes]:
+    return [
+        path.read_bytes() for path in sorted((FOLDER / "corpus" / target).iterdir())
+    ]
+
+
+@st.composite
+def inputs(draw: st.DrawFn, target: str) -> bytes:
+    """Join inputs of the corpus, and replace some of their bytes by others."""
+    parts = st.sampled_from(corpus(target)) | st.binary(max_size=200)
+    raw = b"".join(draw(st.lists(parts, min_size=1, max_size=4)))
+    at = int(draw(st.floats(0, 1)) * len(raw))
+    other = draw(st.just(b"") | st.sampled_from(WORDS) | st.binary(max_size=8))
+    return raw[:at] + other + raw[at + draw(st.integers(0, 30)) :]
+
+
+# Not `work`, which counts instructions in another process.
+@pytest.mark.parametrize("target", ["connection", "chat_body", "refusals"])
+@settings(max_examples=200)
+@given(data=st.data())
+def test_no_bytes_break_a_promise(target: str, data: st.DataObject) -> None:
+    import_module(f"tests.fuzz.{target}").check(data.draw(inputs(target)))
+
+
+@settings(max_examples=200)
+@given(st.lists(st.tuples(NAMES, VALUES), max_size=6), st.sampled_from([":", " : "]))
+def test_no_members_of_a_body_break_a_promise(
+    members: list[tuple[str, str]], colon: str
+) -> None:
+    """Try repeated names, odd escapes and colons in texts."""
+    inner = ",".join(f'"{name}"{colon}{value}' for name, value in members)
+    for target in (chat_body, refusals):
+        target.check(f"{{{inner}}}".encode())
