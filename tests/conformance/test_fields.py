@@ -84,11 +84,6 @@ def test_a_field_name_cannot_inject_a_header(api: Api, name: str) -> None:
     assert answer.header("X-Injected") is None
 
 
-def test_a_key_used_as_a_field_name_is_not_repeated(api: Api) -> None:
-    assert_refused(api.chat(draft(**{api.key: 1})), "unknown_field")
-    assert_refused(api.chat(draft(**{f"my key {api.key}": 1})), "unknown_field")
-
-
 def test_an_unknown_field_is_refused_whatever_its_value(api: Api) -> None:
     values = [*WRONG_VALUES.values(), b"9" * 5000, b"1e400", b'{"a":[{"b":null}]}']
     for value in values:

@@ -9,12 +9,10 @@ import base64
 import pytest
 
 from tests.support.api import (
-    CHAT,
     MODELS,
     Api,
     assert_refused,
     assert_success,
-    compact,
     draft,
     key_with_checksum,
 )
@@ -25,7 +23,7 @@ from tests.support.wire import Answer
 
 UNKNOWN_KEY = key_with_checksum("Mallory0Mallory0Mallory0Mallory0")
 
-# {key} is the accepted key.
+# {key} is the accepted key. What people enter for it by mistake is in tests/unit.
 NOT_ACCEPTED = {
     "an empty value": "",
     "a bare key": "{key}",
@@ -39,14 +37,8 @@ NOT_ACCEPTED = {
     "another scheme": "Token {key}",
     "a scheme that begins alike": "Bear {key}",
     "a longer scheme": "Bearers {key}",
-    "digest": 'Digest username="{key}"',
     "quotes": 'Bearer "{key}"',
-    "apostrophes": "Bearer '{key}'",
     "angle brackets": "Bearer <{key}>",
-    "a placeholder": "Bearer <API_KEY>",
-    "a shell variable": "Bearer $API_KEY",
-    "a word": "Bearer test",
-    "null": "Bearer null",
     "something after the key": "Bearer {key} x",
     "two keys": "Bearer {key} {key}",
     "two credentials in one line": "Bearer {key}, Bearer {key}",
@@ -54,13 +46,8 @@ NOT_ACCEPTED = {
     "a semicolon after the key": "Bearer {key};",
     "a parameter": "Bearer key={key}",
     "padding after the key": "Bearer {key}==",
-    "an escaped line end": "Bearer {key}\\n",
-    "the prefix alone": "Bearer sk-echo-",
-    "a key of another vendor": "Bearer sk-proj-0123456789abcdefghijklmnopqrstuv",
-    "a key in capitals": "Bearer SK-ECHO-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ",
     "zeros": "Bearer sk-echo-" + "0" * 38,
     "the right form, never issued": f"Bearer {UNKNOWN_KEY}",
-    "percent-encoded": "Bearer %73k-echo-",
     "long": "Bearer sk-echo-" + "a" * 8000,
     "very long after the key": "Bearer {key}" + "a" * 8000,
     "commas alone": "Bearer " + "," * 100,
@@ -90,15 +77,6 @@ def test_a_request_without_a_key_is_refused(api: Api) -> None:
 @each("value", NOT_ACCEPTED)
 def test_an_invalid_authorization_is_refused(api: Api, value: str) -> None:
     answer = ask_with(api, value.format(key=api.key))
-    assert_refused(answer, "invalid_key")
-    assert answer.header("WWW-Authenticate") == "Bearer"
-
-
-@pytest.mark.parametrize("value", ["", "Bearer {key}x", f"Bearer {UNKNOWN_KEY}"])
-def test_an_invalid_authorization_is_refused_for_chat_too(api: Api, value: str) -> None:
-    bearer = ("Authorization", value.format(key=api.key))
-    media = ("Content-Type", "application/json")
-    answer = api.ask("POST", CHAT, [api.host, bearer, media], compact(draft()))
     assert_refused(answer, "invalid_key")
     assert answer.header("WWW-Authenticate") == "Bearer"
 
@@ -226,8 +204,9 @@ def test_a_key_in_basic_authentication_is_ignored(api: Api) -> None:
 
 
 def test_a_key_in_the_url_is_ignored_and_must_be_revoked(api: Api) -> None:
+    # assert_refused also checks that the head of the answer contains no key.
     targets = [f"{MODELS}?{name}=" for name in ("api_key", "key", "access_token")]
-    for target in [*targets, "/", "/v1/"]:
+    for target in [*targets, "/", "/v1/", "/models?key="]:
         answer = api.ask("GET", target + api.key, [api.host])
         detail = assert_refused(answer, "not_found")
         assert detail.endswith(

@@ -1,7 +1,7 @@
 """Two paths, one method each, no URL parameter: everything else is a 404.
 
-The path is checked before the key and the body. If a request is almost right, the
-sentence of the 404 names the mistake.
+The sentence of a 404 that is almost right is in tests/unit, and the order of the checks
+in test_order.py.
 """
 
 import pytest
@@ -16,7 +16,7 @@ from tests.support.api import (
     compact,
     draft,
 )
-from tests.support.tables import each, words
+from tests.support.tables import words
 from tests.support.wire import Answer
 
 OTHER_PATHS = words("""
@@ -108,49 +108,3 @@ def test_a_cors_preflight_is_not_found(api: Api, path: str) -> None:
 def test_an_origin_makes_no_difference_to_a_request_with_a_key(api: Api) -> None:
     assert_success(api.ask("GET", MODELS, [*api.usual_fields, ORIGIN]))
     assert_echo(api.chat(draft("hello"), extra=[ORIGIN]), "hello")
-
-
-@each(
-    "value",
-    {
-        "no key": None,
-        "a wrong key": "Bearer sk-echo-wrong",
-        "another scheme": "Basic YTpi",
-    },
-)
-@pytest.mark.parametrize(
-    "method, target",
-    [("GET", "/v1/nothing"), ("GET", "/v1/models?x"), ("POST", MODELS), ("PUT", CHAT)]
-    + [("OPTIONS", CHAT), ("FOO", MODELS), ("GET", "/")],
-)
-def test_the_path_is_checked_before_the_key(
-    api: Api, method: str, target: str, value: str | None
-) -> None:
-    fields = [api.host, *([("Authorization", value)] if value else [])]
-    answer = api.ask(method, target, fields)
-    assert_refused(answer, "not_found")
-    assert answer.header("WWW-Authenticate") is None
-
-
-# One of each kind; tests/unit has all of them.
-NEAR_MISSES = {
-    "no version": ("POST", "/chat/completions", "/v1"),
-    "the version twice": ("POST", "/v1/v1/chat/completions", "twice"),
-    "two slashes": ("POST", "/v1//chat/completions", "slash"),
-    "the responses API": ("POST", "/v1/responses", "Responses"),
-    "one model": ("GET", "/v1/models/vendor-cabinet-preview-echo", "/v1/models"),
-    "a method of chat": ("GET", CHAT, "POST"),
-    "a method of models": ("POST", MODELS, "GET"),
-    "an endpoint twice": ("POST", f"{CHAT}/chat/completions", "a whole endpoint"),
-    "the base URL": ("GET", "/v1", "it has no page"),
-    "an Azure client": ("POST", f"{CHAT}?api-version=1", "Azure OpenAI"),
-    "a health check": ("GET", "/health", "Health checks"),
-    "a reader": ("GET", "/docs", "in the cabinet"),
-    "a parameter": ("GET", "/v1/models?limit=20", "parameter"),
-}
-
-
-@each("method, target, word", NEAR_MISSES)
-def test_a_near_miss_is_named(api: Api, method: str, target: str, word: str) -> None:
-    detail = assert_refused(api.ask(method, target), "not_found")
-    assert word in detail, detail

@@ -161,12 +161,6 @@ def assert_refused(answer: Answer, code: str, *, bodiless: bool = False) -> str:
     return sentence
 
 
-def assert_refused_and_closed(answer: Answer, code: str) -> None:
-    """Check a refusal after which the server closes the connection."""
-    assert_refused(answer, code)
-    assert answer.header("Connection") == "close"
-
-
 def assert_success(answer: Answer) -> Any:
     """Check the form of a success; return its body, in which no name is repeated."""
     assert (answer.status, answer.reason) == (200, "OK"), answer
