@@ -6,8 +6,6 @@ in tests/support.
 
 import gc
 from collections.abc import Generator, Iterator
-from contextlib import suppress
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +25,7 @@ _LONG = (
     "probe/test_scenarios.py",
     "probe/test_hostile_peers.py",
     "cli/test_serve.py",
-    "cabinet/single_sign_on/test_single_sign_on.py",
+    "cabinet/accounts/test_single_sign_on.py",
     "cli/test_backup.py",
     "probe/test_command.py",
     "scale/",
@@ -100,37 +98,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
+def pytest_collection() -> Generator[None, object, object]:
     """Do not look for garbage while modules are imported; almost nothing is."""
     gc.disable()
     try:
-        _import_in_turn(session.config)
         return (yield)
     finally:
         gc.freeze()
         gc.enable()
-
-
-def _import_in_turn(config: pytest.Config) -> None:
-    """Import all test modules, each process beginning with another one.
-
-    In a new clone they have to be compiled, which takes longer than to import them. So
-    each of the parallel processes compiles a part, and finds the others compiled.
-    """
-    if not hasattr(config, "workerinput") or config.args != config.getini("testpaths"):
-        return
-    worker = config.workerinput
-    modules = [
-        ".".join(file.relative_to(_HERE.parent).with_suffix("").parts)
-        for file in sorted(_HERE.glob("**/test_*.py"))
-        # Clients that other tests have installed bring their own.
-        if not {".venv", "node_modules"}.intersection(file.relative_to(_HERE).parts)
-    ]
-    first = len(modules) * int(worker["workerid"][2:]) // worker["workercount"]
-    for module in [*modules[first:], *modules[:first]]:
-        # pytest collects it again, and reports an error.
-        with suppress(Exception, pytest.skip.Exception):
-            import_module(module)
 
 
 def pytest_collection_modifyitems(
