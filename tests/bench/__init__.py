@@ -1,1 +1,1 @@
-"""Tests of the benchmark: the model of a fleet, and the page that it writes."""
+"""Tests of the benchmark: what it measures is real, and what its pages show."""
