@@ -1,54 +1,60 @@
 """Every promise can be broken: the judge is only worth something if it says so."""
 
+import pytest
 from soak.records import Kill, Outage
 
-from tests.soak.records import (
-    LOST,
-    MIB,
-    NOW,
-    UNAVAILABLE,
-    good_story,
-)
+from tests.soak.records import LOST, MIB, NOW, UNAVAILABLE, Story, good_story
 
 LOSS = "No request is lost,"
 CREATED = "No `created` of a"
 REQUESTS = "`readback_requests_total` is exact."
-USAGE = "The usage in the"
-CONNECTIONS = "`readback_connections_total` is exact."
 AVAILABILITY = "A key that a"
+FAULTS = "The faults really happened."
 SOON = NOW + 100
+GROWING = [40 * MIB + at * MIB // 4 for at in range(100)]
+
+# What differs from a soak without a mistake, and the promise that this breaks.
+MISTAKES = [
+    ({"wrong": ["chat: expected 200, received 400"]}, "Every answer is the"),
+    ({"refused": ["ConnectionRefusedError()"]}, "Every connection is accepted."),
+    ({"uncounted": 1}, REQUESTS),
+    ({"unwritten": 1}, "The usage in the"),
+    ({"uncounted_connections": 1}, "`readback_connections_total` is exact."),
+    ({"worker_memory": GROWING}, "Memory is flat."),
+    ({"leaks": ["a text in stderr"]}, "No text and no"),
+    ({"replaced": False}, FAULTS),
+    ({"outages": [Outage("frozen", 20.0, 24.0, noticed=False)]}, FAULTS),
+    ({"exit_error": "exit code 1"}, "The service stops cleanly"),
+]
 
 
-def test_a_soak_without_a_mistake_breaks_no_promise():
-    judgement = good_story().judge()
+@pytest.fixture
+def story() -> Story:
+    return good_story()
+
+
+def test_a_soak_without_a_mistake_breaks_no_promise(story):
+    judgement = story.judge()
 
     assert judgement.broken == []
     assert judgement.figures["answers"] == 98
 
 
-def test_a_wrong_answer_breaks_a_promise():
-    story = good_story()
-    story.wrong.append("chat: expected 200, received 400")
+@pytest.mark.parametrize(("mistake", "promise"), MISTAKES)
+def test_a_mistake_breaks_its_promise(story, mistake, promise):
+    for name, value in mistake.items():
+        setattr(story, name, value)
 
-    assert story.broken() == ["Every answer is the"]
-
-
-def test_a_refused_connection_breaks_a_promise():
-    story = good_story()
-    story.refused.append("ConnectionRefusedError()")
-
-    assert story.broken() == ["Every connection is accepted."]
+    assert story.broken() == [promise]
 
 
-def test_a_lost_request_breaks_a_promise():
-    story = good_story()
+def test_a_lost_request_breaks_a_promise(story):
     story.ask(60.5, outcome=LOST)
 
     assert story.broken() == [LOSS]
 
 
-def test_a_kill_explains_the_losses_of_the_killed_worker_alone():
-    story = good_story()
+def test_a_kill_explains_the_losses_of_the_killed_worker_alone(story):
     story.connect(50_001, opened=0.0, closed=60.6)
     story.connect(50_002, opened=0.0, closed=60.6)
     story.kills.append(Kill(60.55, [50_001]))
@@ -59,8 +65,7 @@ def test_a_kill_explains_the_losses_of_the_killed_worker_alone():
     assert story.broken() == [LOSS]
 
 
-def test_503_is_right_only_while_the_database_is_away():
-    story = good_story()
+def test_503_is_right_only_while_the_database_is_away(story):
     story.outages.append(Outage("frozen", 20.0, 24.0, noticed=True))
     story.ask(22.5, outcome=UNAVAILABLE)
     assert story.broken() == []
@@ -69,81 +74,35 @@ def test_503_is_right_only_while_the_database_is_away():
     assert story.broken() == [AVAILABILITY]
 
 
-def test_a_repeated_id_breaks_a_promise():
-    story = good_story()
+def test_a_repeated_id_breaks_a_promise(story):
     story.rows[5] = story.rows[5]._replace(id=story.rows[60].id)
 
     assert story.broken() == ["Every `id` is unique."]
 
 
-def test_a_created_that_repeats_after_999_responses_breaks_a_promise():
-    def repeated_after(distance: int) -> list[str]:
-        story = good_story()
-        story.rows.clear()
-        for number in range(distance):
-            story.ask(1.0 + number / 100, created=SOON + number, takes=0.001)
-        story.ask(1.0 + distance / 100, created=SOON, takes=0.001)
-        return story.broken()
+@pytest.mark.parametrize(("distance", "broken"), [(999, [CREATED]), (1000, [])])
+def test_a_created_may_repeat_after_1000_responses(story, distance, broken):
+    story.rows.clear()
+    for number in range(distance):
+        story.ask(1.0 + number / 100, created=SOON + number, takes=0.001)
+    story.ask(1.0 + distance / 100, created=SOON, takes=0.001)
 
-    assert repeated_after(999) == [CREATED]
-    assert repeated_after(1000) == []
+    assert story.broken() == broken
 
 
-def test_a_created_over_an_hour_ahead_or_behind_the_clock_breaks_a_promise():
-    for created in (NOW + 60 + 3610, NOW + 50 - 5):
-        story = good_story()
-        story.rows[59] = story.rows[59]._replace(created=created)
-        assert story.broken() == [CREATED]
+@pytest.mark.parametrize("created", [NOW + 60 + 3610, NOW + 50 - 5])
+def test_a_created_over_an_hour_ahead_or_behind_the_clock_breaks_a_promise(
+    story, created
+):
+    story.rows[59] = story.rows[59]._replace(created=created)
+
+    assert story.broken() == [CREATED]
 
 
-def test_one_request_less_breaks_a_promise():
-    missing = {
-        "uncounted": REQUESTS,
-        "unwritten": USAGE,
-        "uncounted_connections": CONNECTIONS,
-    }
-    for what, promise in missing.items():
-        story = good_story()
-        setattr(story, what, 1)
-        assert story.broken() == [promise]
-
-
-def test_a_kill_explains_only_what_the_worker_did_last():
-    story = good_story()
+def test_a_kill_explains_only_what_the_worker_did_last(story):
     story.uncounted = 3
     story.kills.append(Kill(60.1, [50_000]))
     assert story.broken() == [REQUESTS]
 
     story.uncounted = 2
     assert story.broken() == []
-
-
-def test_growing_memory_breaks_a_promise():
-    story = good_story()
-    story.worker_memory = [40 * MIB + at * MIB // 4 for at in range(100)]
-
-    assert story.broken() == ["Memory is flat."]
-
-
-def test_a_text_in_a_log_breaks_a_promise():
-    story = good_story()
-    story.leaks.append("a text in stderr")
-
-    assert story.broken() == ["No text and no"]
-
-
-def test_a_fault_that_did_not_happen_breaks_a_promise():
-    story = good_story()
-    story.replaced = False
-    assert story.broken() == ["The faults really happened."]
-
-    story = good_story()
-    story.outages.append(Outage("frozen", 20.0, 24.0, noticed=False))
-    assert story.broken() == ["The faults really happened."]
-
-
-def test_a_stop_with_an_error_breaks_a_promise():
-    story = good_story()
-    story.exit_error = "exit code 1"
-
-    assert story.broken() == ["The service stops cleanly"]
