@@ -16,9 +16,8 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.probe import name_server
 from tests.probe.relay import Relay, running, unchanged
-from tests.support import namespaces
+from tests.support import name_server, namespaces
 from tests.support.namespaces import Namespaces
 
 _MACHINE = "probe"

@@ -6,10 +6,10 @@ from contextlib import ExitStack
 
 import pytest
 
-from tests.probe.name_server import table
 from tests.probe.namespace import Namespace, missing, namespace
 from tests.probe.setups import Resources
 from tests.probe.socks_proxy import socks_proxy
+from tests.support.name_server import table
 
 SERVICE = "203.0.113.10"
 LOST = "203.0.113.11"

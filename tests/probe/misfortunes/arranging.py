@@ -20,11 +20,12 @@ from typing import Any
 import pytest
 
 from readback.probe.connection import stores
-from tests.probe import broken_servers, name_server
+from tests.probe import broken_servers
 from tests.probe.misfortunes import gateway as gateways
 from tests.probe.misfortunes.gateway import Behavior, gateway, pass_on, proxying
 from tests.probe.misfortunes.judging import Misfortune
 from tests.probe.setups import Arrange, ProbeInput, Resources
+from tests.support import name_server
 
 _NEW_MOUNTS, _NEW_NETWORK = 0x00020000, 0x40000000
 _libc = ctypes.CDLL(None, use_errno=True)
