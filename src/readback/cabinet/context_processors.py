@@ -33,6 +33,8 @@ def site(request: HttpRequest) -> dict[str, object]:
         "passkeys_work": partial(second_factor.passkeys_work, request),
         "passkeys_log_in": partial(second_factor.passkeys_log_in, request),
         "passkeys_at": partial(second_factor.local_address, request),
+        # Whom to ask for an account.
+        "contact": settings.CONFIG.contact,
         # The provider with which people can log in, if there is one.
         "provider": account_rules.provider_name(),
         "provider_is_only_way": is_only_way,

@@ -7,7 +7,6 @@ from readback.cabinet.account_rules import CALLBACK_PATH
 from readback.cabinet.accounts import (
     account_pages,
     download,
-    mail_pages,
     single_sign_on,
 )
 from readback.cabinet.keys import pages as keys
@@ -50,19 +49,12 @@ _login = [
     path("reauthenticate/login/", account_pages.log_in_again, name="log_in_again"),
     path("oidc/login/", single_sign_on.start, name="single_sign_on"),
     # These replace allauth's pages with the same path and name.
-    path("signup/", mail_pages.sign_up, name="account_signup"),
-    path("email/", mail_pages.change_email, name="account_email"),
-    path(
-        "confirm-email/",
-        mail_pages.confirmation_sent,
-        name="account_email_verification_sent",
-    ),
+    path("signup/", account_pages.SignUpView.as_view(), name="account_signup"),
     path(
         "confirm-email/<str:key>/",
-        mail_pages.confirm_email,
+        account_pages.ConfirmEmailView.as_view(),
         name="account_confirm_email",
     ),
-    path("password/reset/", mail_pages.reset_password, name="account_reset_password"),
     path("password/set/", account_pages.set_password, name="account_set_password"),
     path("", include("allauth.account.urls")),
 ]

@@ -3,15 +3,13 @@
 from typing import Any
 
 from allauth.account.models import EmailAddress, EmailConfirmationHMAC
-from django.core.cache import cache
 from django.test import override_settings
 
 from readback.cabinet.accounts import services as account_services
 from readback.cabinet.models import OutgoingMail, User
 from readback.config import Config
-from tests.cabinet.outgoing import wait_until_sent
 from tests.cabinet.owners import account, logged_in
-from tests.cabinet.visitor import PASSWORD, Visitor, text_of, words_of
+from tests.cabinet.visitor import PASSWORD, Visitor, words_of
 from tests.support.mailbox import html_of, link_in
 from tests.support.mailbox import text_of as mail_text_of
 
@@ -85,30 +83,10 @@ def test_an_address_taken_in_the_meantime_is_refused_with_a_sentence(alice, mail
     link = link_in(mails.wait_for(MALLORY, "Confirm"))
     account_services.account_create(MALLORY, PASSWORD)
 
-    sentence = f"{MALLORY} belongs to another account"
-    assert sentence in words_of(mallory.get(link))
-    response = mallory.send(link, page="/account/")
-    assert sentence in words_of(mallory.get(response.headers["Location"]))
+    response = mallory.send(link)
+    said = words_of(mallory.get(response.headers["Location"]))
+    assert f"{MALLORY} belongs to another account" in said
 
     alice.refresh_from_db()
     assert alice.email == ALICE
     assert (ALICE, True, True) in addresses_of(alice)
-
-
-def test_the_confirmation_can_be_sent_again_from_the_account_page(alice, mails):
-    mallory = mallory_with(mails)
-    page = text_of(mallory.get("/account/"))
-    assert 'name="action_send"' in page
-
-    again = {"email": MALLORY, "action_send": ""}
-    soon = mallory.send(EMAIL, again, page="/account/")
-    assert "three minutes" in words_of(mallory.get(soon.headers["Location"]))
-    wait_until_sent()
-    assert len(mails.to(MALLORY)) == 1
-
-    cache.clear()  # three minutes later
-    later = mallory.send(EMAIL, again, page="/account/")
-    assert later.headers["Location"] == "/account/"
-    assert "is on its way" in words_of(mallory.get("/account/"))
-    wait_until_sent()
-    assert len(mails.to(MALLORY)) == 2

@@ -8,8 +8,8 @@ from django.utils import timezone
 
 from readback.cabinet.accounts import services
 from readback.cabinet.models import OutgoingMail, User
-from tests.cabinet.outgoing import mail_server_at, wait_until_sent
-from tests.cabinet.visitor import PASSWORD, Visitor, text_of, words_of
+from tests.cabinet.outgoing import mail_server_at
+from tests.cabinet.visitor import PASSWORD, Visitor, words_of
 from tests.support.bad_mail_servers import server_that_is_down
 from tests.support.mailbox import Mailbox, link_in
 from tests.support.waiting import wait_until
@@ -112,20 +112,6 @@ def test_a_reset_request_does_not_reveal_whether_an_account_exists(alice, mails)
     # A mail is sent in every case, so the time reveals nothing either.
     assert mails.wait_for("nobody@example.org", "No Readback account")
     assert mails.wait_for("carol@example.org", "No Readback account")
-
-
-@pytest.mark.parametrize("email", [ALICE, "nobody@example.org"])
-def test_the_mail_can_be_sent_again(alice, mails, email):
-    visitor = Visitor()
-    done = visitor.send(RESET, {"email": email}).headers["Location"]
-    assert f'name="email" value="{email}"' in text_of(visitor.get(done))
-
-    response = visitor.send(RESET, {"email": email}, page=done)
-
-    assert response.headers["Location"] == done
-    assert "Another e-mail is on its way" in words_of(visitor.get(done))
-    wait_until_sent()
-    assert len(mails.to(email)) == 2
 
 
 def test_the_link_of_an_address_that_is_no_longer_the_accounts_is_dead(alice, mails):

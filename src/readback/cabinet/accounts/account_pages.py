@@ -1,7 +1,11 @@
-"""The account page, language and deletion, and the list of sessions.
+"""The account page, language and deletion, the list of sessions, and the sign-up.
 
-allauth's pages change the e-mail address and the password.
+allauth's pages change the e-mail address and the password. Opening a link of an e-mail
+changes nothing, because mail scanners open links; the button on its page does.
 """
+
+from http import HTTPStatus
+from typing import Any
 
 from allauth.account import views as allauth_views
 from allauth.account.adapter import get_adapter
@@ -11,6 +15,7 @@ from allauth.account.utils import get_next_redirect_url
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -28,6 +33,24 @@ from readback.cabinet.serving.visitors import (
     personal_form,
     personal_page,
 )
+
+
+class SignUpView(allauth_views.SignupView):
+    def form_valid(self, form: forms.SignupForm) -> HttpResponse:
+        """Create account, address and mail together, or nothing."""
+        form.hash_password()
+        with transaction.atomic():
+            response: HttpResponse = super().form_valid(form)
+            if response.status_code >= HTTPStatus.BAD_REQUEST:
+                transaction.set_rollback(True)
+        return response
+
+
+class ConfirmEmailView(allauth_views.ConfirmEmailView):
+    def logout_other_user(self, confirmation: Any) -> None:
+        """Log another account out when the button is pressed, not by the link."""
+        if self.request.method == "POST":
+            super().logout_other_user(confirmation)
 
 
 @require_safe

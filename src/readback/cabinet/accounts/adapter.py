@@ -90,12 +90,8 @@ class CabinetAdapter(DefaultAccountAdapter):
         return account_rules.form_is_open()
 
     def confirm_email(self, request: HttpRequest, email_address: EmailAddress) -> bool:
-        """Confirm an address, unless it is a change that is not allowed any more."""
-        is_change = email_address.email != email_address.user.email
-        if is_change and not account_rules.allows_address(email_address.email):
-            messages.error(request, account_rules.refusal_for_visitors())
-            return False
-        try:  # as one change, which fails if another account has the address
+        """Confirm it as one change, which fails if another account has the address."""
+        try:
             with transaction.atomic():
                 return bool(super().confirm_email(request, email_address))
         except IntegrityError:

@@ -61,13 +61,6 @@ def account_is_unused(account: User) -> bool:
     return not is_used
 
 
-def email_is_taken(email: str, account: User) -> bool:
-    """Return whether another account has the address, or has confirmed it."""
-    users = User.objects.filter(email=email).exclude(pk=account.pk)
-    confirmed = EmailAddress.objects.filter(email=email, verified=True)
-    return users.exists() or confirmed.exclude(user=account).exists()
-
-
 def confirmed() -> Q:
     """Return the rule of `account_is_confirmed` for SQL."""
     addresses = EmailAddress.objects.filter(user=OuterRef("pk"))
