@@ -34,8 +34,7 @@ STATEMENTS = {
     "/keys/{key}/numbers/": 5,
     "/keys/{key}/arrived/": 6,
     "/keys/{key}/unmatched/": 6,
-    "/account/": 6,
-    "/account/sessions/": 3,
+    "/account/": 5,
 }
 
 

@@ -40,9 +40,7 @@ _account = [
     path("data/", download.page, name="account_data"),
     path("data/download/", download.download, name="account_data_download"),
     path("delete/", account_pages.delete, name="account_delete"),
-    path("sessions/", account_pages.session_list, name="sessions"),
-    path("sessions/<int:pk>/end/", account_pages.session_end, name="session_end"),
-    path("sessions/end-others/", account_pages.sessions_end, name="sessions_end"),
+    path("sessions/", account_pages.SessionsView.as_view(), name="usersessions_list"),
     path("second-factor/", include("allauth.mfa.urls")),
 ]
 _login = [

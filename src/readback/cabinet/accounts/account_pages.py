@@ -12,6 +12,7 @@ from allauth.account.adapter import get_adapter
 from allauth.account.decorators import reauthentication_required
 from allauth.account.models import EmailAddress
 from allauth.account.utils import get_next_redirect_url
+from allauth.usersessions.views import ListUserSessionsView
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -27,12 +28,9 @@ from django.views.decorators.http import (
     require_safe,
 )
 
-from readback.cabinet.accounts import forms, selectors, services, sessions
-from readback.cabinet.serving.visitors import (
-    AccountRequest,
-    personal_form,
-    personal_page,
-)
+from readback.cabinet.accounts import forms, selectors, services
+from readback.cabinet.serving import security_log
+from readback.cabinet.serving.visitors import AccountRequest, personal_form
 
 
 class SignUpView(allauth_views.SignupView):
@@ -63,7 +61,6 @@ def overview(request: AccountRequest) -> HttpResponse:
             initial={"language": request.user.language}
         ),
         "factors": selectors.second_factors_of(request.user),
-        "session_count": len(sessions.sessions_of(request.user)),
     }
     return render(request, "accounts/account.html", context)
 
@@ -130,33 +127,11 @@ def language_switch(request: HttpRequest, code: str) -> HttpResponse:
     return response
 
 
-@personal_page
-def session_list(request: AccountRequest) -> HttpResponse:
-    current = request.session.session_key
-    rows = [
-        (row, sessions.shown_address(row), row.session_key == current)
-        for row in sessions.sessions_of(request.user)
-    ]
-    # This browser first; the others stay in their order.
-    rows.sort(key=lambda row: not row[2])
-    return render(request, "accounts/sessions.html", {"sessions": rows})
-
-
-@require_POST
-@login_required
-def session_end(request: AccountRequest, pk: int) -> HttpResponse:
-    """End one session; one that does not exist, or is another account's, stays."""
-    sessions.session_end(request.user, pk)
-    messages.success(request, _("The session has ended."))
-    return redirect("sessions")
-
-
-@require_POST
-@login_required
-def sessions_end(request: AccountRequest) -> HttpResponse:
-    sessions.sessions_end_others(request.user, request.session.session_key)
-    messages.success(request, _("All other sessions have ended."))
-    return redirect("sessions")
+class SessionsView(ListUserSessionsView):
+    def form_valid(self, form: Any) -> HttpResponse:
+        """End all other sessions."""
+        security_log.record("other_sessions_ended", account=self.request.user.pk)
+        return super().form_valid(form)
 
 
 @personal_form

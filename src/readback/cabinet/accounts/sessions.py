@@ -12,7 +12,7 @@ from allauth.usersessions.models import UserSession
 from django.conf import settings
 from django.contrib.sessions.models import Session
 from django.db import transaction
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import QuerySet
 from django.db.models.signals import pre_save
 from django.dispatch import receiver
 from django.utils import timezone
@@ -26,7 +26,6 @@ SESSION_STARTED = "began"
 # A login ends the oldest sessions beyond this number: allauth reads all others, so a
 # program that logs in again and again would make each login slower than the last.
 MAX_SESSIONS = 50
-_UNKNOWN_ADDRESS = "0.0.0.0"
 # The first match counts: most browsers also call themselves Chrome or Safari.
 _BROWSERS = (
     ("Edg", "Edge"),
@@ -55,32 +54,12 @@ _SYSTEMS = (
 @receiver(pre_save, sender=UserSession)
 def _shorten(instance: UserSession, **_: Any) -> None:
     """Keep the network alone, because the page shows no more of an address."""
-    instance.ip = shorten(instance.ip).replace(".x", ".0") or _UNKNOWN_ADDRESS
+    # The pages show this address of nobody as "unknown".
+    instance.ip = shorten(instance.ip).replace(".x", ".0") or "0.0.0.0"
     if agent := instance.user_agent:
         # A name that is not known is empty.
         names = {"name": _first(_BROWSERS, agent), "system": _first(_SYSTEMS, agent)}
         instance.data, instance.user_agent = names, ""
-
-
-def sessions_of(account: User) -> list[UserSession]:
-    """Return the sessions that have not ended, the last used one first."""
-    # `session_key__in` would read the sessions of all accounts first.
-    alive = Session.objects.filter(
-        session_key=OuterRef("session_key"), expire_date__gt=timezone.now()
-    )
-    rows = UserSession.objects.filter(Exists(alive), user=account)
-    return list(rows.order_by("-last_seen_at", "-pk"))
-
-
-def session_end(account: User, pk: int) -> None:
-    """End one session of the account; one that has ended already is no error."""
-    if sessions_end_rows(UserSession.objects.filter(user=account, pk=pk)):
-        notices.record("session_ended", account=account.pk)
-
-
-def sessions_end_others(account: User, kept_key: str | None) -> None:
-    if sessions_end(account, kept_key):
-        notices.record("other_sessions_ended", account=account.pk)
 
 
 def sessions_end_by_operator(account: User) -> None:
@@ -115,10 +94,6 @@ def sessions_end_rows(rows: QuerySet[UserSession]) -> int:
     Session.objects.filter(session_key__in=keys).delete()
     UserSession.objects.filter(session_key__in=keys).delete()
     return len(keys)
-
-
-def shown_address(row: UserSession) -> str:
-    return "" if row.ip == _UNKNOWN_ADDRESS else shorten(row.ip)
 
 
 def _first(names: tuple[tuple[str, str], ...], user_agent: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 from allauth.account.decorators import reauthentication_required
 from allauth.socialaccount.models import SocialAccount
+from allauth.usersessions.models import UserSession
 from django import forms
 from django.contrib import admin
 from django.contrib.admin.models import LogEntry
@@ -238,7 +239,7 @@ def _facts_about(account: User) -> dict[str, Any]:
     keys = key_selectors.keys_of(account)
     connections = SocialAccount.objects.filter(user=account)
     mails = OutgoingMail.objects.filter(Q(account=account) | Q(address=account.email))
-    sessions = account_sessions.sessions_of(account)[:_ROWS]
+    sessions = UserSession.objects.filter(user=account)
     audit_rows = account_selectors.audit_entries(account)
     return {
         "account": account,
@@ -246,7 +247,7 @@ def _facts_about(account: User) -> dict[str, Any]:
         "has_password": account.has_usable_password(),
         "connections": list(connections.order_by("pk")),
         "factors": account_selectors.second_factors_of(account),
-        "sessions": [(row, account_sessions.shown_address(row)) for row in sessions],
+        "sessions": sessions.order_by("-last_seen_at", "-pk")[:_ROWS],
         "keys": keys[:_ROWS],
         "key_count": keys.count(),
         "mails": mails.order_by("-pk")[:_ROWS],
