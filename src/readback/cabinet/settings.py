@@ -34,6 +34,7 @@ INSTALLED_APPS = [
     "django.contrib.admin.apps.SimpleAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
+    "django.contrib.humanize",
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.staticfiles",
@@ -73,7 +74,6 @@ TEMPLATES = [
         "DIRS": [_HERE / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
-            "libraries": {"operators": "readback.cabinet.operators.audit"},
             "context_processors": [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",

@@ -30,6 +30,7 @@ def entries(operator, alice) -> None:
 def test_the_list_is_filtered_by_time_and_searched_by_object(operator, entries):
     week = timezone.now() - timedelta(days=7)
     words = words_of(operator.get(LIST, data={"action_time__gte": week.isoformat()}))
-    assert "Deactivated" in words and "Revoked" not in words
+    assert "account alice@example.org Deactivated" in words
+    assert "Revoked" not in words
     words = words_of(operator.get(f"{LIST}?q=sk-echo"))
     assert "Revoked" in words and "Deactivated" not in words

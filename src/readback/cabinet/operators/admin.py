@@ -16,7 +16,7 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import transaction
-from django.db.models import Q, QuerySet, Sum
+from django.db.models import Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 from django.template.response import TemplateResponse
@@ -40,7 +40,6 @@ from readback.cabinet.keys import services as key_services
 from readback.cabinet.models import (
     Key,
     OutgoingMail,
-    Usage,
     User,
 )
 from readback.cabinet.operators import audit
@@ -262,14 +261,7 @@ class KeyAdmin(ReadOnlyAdmin):
     list_select_related = ("owner",)
     search_fields = ("owner__email", "label", "last_four")
     search_help_text = _("By e-mail address, name or last four characters of a key.")
-    fields = (
-        *list_display,
-        "expires_at",
-        "revoked_at",
-        "replaced_by",
-        "accepted",
-        "refused",
-    )
+    fields = (*list_display, "expires_at", "revoked_at", "replaced_by")
     operations = {
         "revoke": Operation(
             _("Revoke"),
@@ -292,20 +284,6 @@ class KeyAdmin(ReadOnlyAdmin):
     def state(self, key: Key) -> SafeString:
         # As the owner sees it: of a rotated pair, both are active.
         return render_to_string("keys/key_state.html", {"key": key})
-
-    @admin.display(description=_("requests accepted"))
-    def accepted(self, key: Key) -> str:
-        return _count_requests(key, Q(code=""))
-
-    @admin.display(description=_("requests refused"))
-    def refused(self, key: Key) -> str:
-        return _count_requests(key, ~Q(code=""))
-
-
-def _count_requests(key: Key, condition: Q) -> str:
-    usage = Usage.objects.filter(condition, key=key)
-    total = usage.aggregate(total=Sum("requests"))["total"] or 0
-    return number_format(total, force_grouping=True)
 
 
 @admin.register(LogEntry, site=operator_site)
@@ -332,4 +310,5 @@ class AuditAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_("change"))
     def change(self, entry: LogEntry) -> str:
-        return audit.change(entry)
+        """Return what the entry says, which is stored in English."""
+        return gettext(entry.get_change_message())

@@ -1,20 +1,14 @@
 """The audit trail: what operators did on their pages, for people and for programs.
 
 `readback audit` writes the fields of `row_of`, which docs/operations.md explains. None
-is secret: an object is named by its address or by the masked form of a key. The filters
-of the operators' templates are here, too.
+is secret: an object is named by its address or by the masked form of a key.
 """
 
 from datetime import UTC, datetime
 from typing import Any
 
-from django import template
 from django.contrib.admin.models import LogEntry
 from django.db.models import QuerySet
-from django.utils.formats import number_format
-from django.utils.translation import gettext, gettext_noop
-
-register = template.Library()
 
 
 def entries(since: datetime | None = None) -> QuerySet[LogEntry]:
@@ -31,7 +25,7 @@ def row_of(entry: LogEntry) -> dict[str, Any]:
         "object_type": type_of(entry),
         "object_id": entry.object_id,
         "object": entry.object_repr,
-        "change": _change_of(entry),
+        "change": entry.get_change_message(),
     }
 
 
@@ -39,19 +33,3 @@ def type_of(entry: LogEntry) -> str:
     """Return what people call the table."""
     kind = entry.content_type.model if entry.content_type else ""
     return "account" if kind == "user" else kind
-
-
-def _change_of(entry: LogEntry) -> str:
-    return str(entry.get_change_message()) or gettext_noop("Added")
-
-
-@register.filter
-def change(entry: LogEntry) -> str:
-    """Return what an entry of the audit trail says, which is stored in English."""
-    return gettext(_change_of(entry))
-
-
-@register.filter
-def grouped(number: int) -> str:
-    """Return a number with separators: 12,345 in English, 12 345 in Russian."""
-    return number_format(number, force_grouping=True)

@@ -1,4 +1,4 @@
-"""The operators' overview, which is the index of the admin: figures, health, versions.
+"""The operators' overview, which is the index of the admin: figures of the service.
 
 The admin site checks the access, as for all its pages. Nothing here writes. Each
 statement reads one table, and no figure shows an address, the name of a key or anything
@@ -7,14 +7,13 @@ figures together are kept in the cache for a minute.
 """
 
 from collections import Counter
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from allauth.account.models import EmailAddress
 from django.conf import settings
 from django.core.cache import cache
 from django.db.models import Count, Q, Sum
-from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
 
@@ -30,7 +29,6 @@ from readback.cabinet.models import (
     key_is_active,
 )
 from readback.cabinet.operators import status
-from readback.cabinet.serving.worker import LIFECYCLE
 from readback.contract import REFUSALS, UNMATCHED_SECONDS
 
 CACHE_SECONDS = 60
@@ -42,9 +40,8 @@ _MONTH = timedelta(days=30)
 _CHART_PERIOD = timedelta(days=31)
 
 
-def context(request: HttpRequest) -> dict[str, object]:
+def context() -> dict[str, object]:
     """Return the context of operators/overview.html."""
-    lifecycle = request.META.get(LIFECYCLE)  # None if not served by our worker
     return {
         "figures": figures(),
         "accounts_url": reverse("admin:cabinet_user_changelist"),
@@ -52,8 +49,7 @@ def context(request: HttpRequest) -> dict[str, object]:
         # An older release may have written a code that the page of errors lacks.
         "documented_codes": REFUSALS,
         "minutes": UNMATCHED_SECONDS // 60,
-        "versions": status.versions(),
-        "since": lifecycle and datetime.fromtimestamp(lifecycle.started_at, UTC),
+        "version": __version__,
     }
 
 
@@ -86,7 +82,7 @@ def _count(now: datetime) -> dict[str, Any]:
         "unmatched": _unmatched(now) if settings.CONFIG.unmatched_requests else None,
         "mails": {"waiting": waiting.mails, "failed": failed, **outbox.totals()},
         "mails_since": waiting.since,
-        "database": status.database_facts(),
+        "last_backup": status.last_backup(),
     }
 
 

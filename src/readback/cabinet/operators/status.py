@@ -1,32 +1,24 @@
-"""The state of the cabinet: versions, database, and metrics for Prometheus.
+"""The state of the cabinet: the last backup, and metrics for Prometheus.
 
 Any worker reports the metrics of all workers of its machine. Outbox and last backup are
 in the database, so every cabinet on it reports the same.
 `readback.processes.metrics` says what each metric means.
 """
 
-import platform
 import threading
 from collections.abc import Iterator
-from contextlib import suppress
 from datetime import datetime
-from pathlib import Path
-from typing import Any
 
-import allauth
-import django
 from django.conf import settings
-from django.db import DatabaseError, connection
+from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare
 from prometheus_client import Metric, generate_latest
 from prometheus_client.registry import Collector
 
-from readback import __version__
 from readback.cabinet.mail import outbox
 from readback.cabinet.models import LastBackup
-from readback.cabinet.serving import schema
 from readback.cabinet.serving.worker import LIFECYCLE, PAGES
 from readback.processes import metrics
 from readback.processes.lifecycle import Lifecycle
@@ -36,41 +28,8 @@ OTHER = "other"
 STATUSES = (200, 204, 301, 302, 304, 400, 403, 404, 405, 429, 500, 502, 503, OTHER)
 
 
-def versions() -> dict[str, str]:
-    return {
-        "Readback": __version__,
-        "Python": platform.python_version(),
-        "Django": django.__version__,
-        "django-allauth": allauth.__version__,
-    }
-
-
 def last_backup() -> datetime | None:
     return LastBackup.objects.values_list("at", flat=True).first()
-
-
-def database_facts() -> dict[str, Any]:
-    if connection.vendor == "sqlite":
-        version = connection.Database.sqlite_version  # type: ignore[attr-defined]
-        path: Path = settings.CONFIG.sqlite_path  # type: ignore[assignment]
-        kind, size = "SQLite", 0
-        for file in (path, path.with_name(f"{path.name}-wal")):
-            with suppress(FileNotFoundError):  # the log may end at any moment
-                size += file.stat().st_size
-    else:
-        kind = "PostgreSQL"
-        with connection.cursor() as cursor:
-            cursor.execute("SHOW server_version")
-            [version] = cursor.fetchone()
-            cursor.execute("SELECT pg_database_size(current_database())")
-            [size] = cursor.fetchone()
-    return {
-        # Distributions add their own words: "17.2 (Debian 17.2-1.pgdg120+1)".
-        "name": f"{kind} {version.split()[0]}",
-        "bytes": size,
-        "pending_migrations": schema.pending(),
-        "last_backup": last_backup(),
-    }
 
 
 class PageCounters(SharedCounters):
