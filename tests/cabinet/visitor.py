@@ -6,6 +6,7 @@ page. An exception in a view fails the test.
 """
 
 import re
+import time
 from collections.abc import Mapping
 from html import unescape
 from typing import Any
@@ -17,6 +18,7 @@ from django.http import HttpRequest
 from django.middleware.csrf import CSRF_SECRET_LENGTH
 from django.test import Client
 
+from readback.cabinet.accounts.sessions import SESSION_STARTED
 from readback.cabinet.serving.sealing import SessionKey, SessionStore
 
 PASSWORD = "a lamp in the harbour"
@@ -85,6 +87,12 @@ class Visitor:
     def log_in(self, email: str, password: str = PASSWORD, **extra: Any) -> Any:
         fields = {"login": email, "password": password}
         return self.post("/accounts/login/", fields, **extra)
+
+    def forget_login(self) -> None:
+        """Make the login too old to count as a proof."""
+        session = self.client.session
+        session[SESSION_STARTED] = time.time() - 3600
+        session.save()
 
     @property
     def is_logged_in(self) -> bool:

@@ -5,7 +5,6 @@ import re
 import pytest
 from playwright.sync_api import BrowserContext, expect
 
-from tests.journeys.person import PASSWORD
 from tests.journeys.test_passkey import AUTHENTICATOR, SECOND_FACTOR, Local, code_of
 from tests.support.waiting import wait_until
 
@@ -64,7 +63,7 @@ def test_from_the_landing_page_to_a_deleted_account(browser, server, mails, loca
 
     page.goto("/account/")
     page.locator("a[href='/account/delete/']").click()
-    alice.send_form(password=PASSWORD)
+    alice.send_form(email=alice.email)
     expect(page.locator(".messages")).to_be_visible()
     wait_until(lambda: alice.send_request()[0] == 401, "the key is refused")
     page.context.close()

@@ -19,7 +19,6 @@ from django.utils import timezone
 
 from readback.cabinet.accounts import download as account_download
 from readback.cabinet.accounts import services as account_services
-from readback.cabinet.accounts.sessions import SESSION_STARTED
 from readback.cabinet.keys import services as key_services
 from readback.cabinet.mail import outbox
 from readback.cabinet.models import Key, User
@@ -190,10 +189,7 @@ def test_it_needs_a_login_and_the_password_of_the_last_15_minutes(owner):
     for path in (PAGE, FILE):
         stranger = Visitor().get(path)
         assert stranger.headers["Location"] == f"/accounts/login/?next={path}"
-    owner.get("/account/")
-    session = owner.client.session
-    session[SESSION_STARTED] -= 3600
-    session.save()
+    owner.forget_login()
 
     for path in (PAGE, FILE):
         asked = owner.get(path)

@@ -1,13 +1,10 @@
 """Second factors: adding, using, losing and removing them."""
 
-from datetime import timedelta
-
 import pytest
 from allauth.mfa.models import Authenticator
 from django.test import override_settings
 
 from readback.cabinet.accounts import services as account_services
-from readback.cabinet.accounts.sessions import SESSION_STARTED
 from readback.cabinet.models import CacheEntry, User
 from tests.cabinet.accounts.factors import (
     APP,
@@ -46,14 +43,6 @@ def app(owner, clock) -> App:
     return added
 
 
-def forget_the_login(visitor: Visitor) -> None:
-    """Make the login too old to count as a proof."""
-    visitor.get("/account/")
-    session = visitor.client.session
-    session[SESSION_STARTED] -= timedelta(hours=1).total_seconds()
-    session.save()
-
-
 @ON_SQLITE
 def test_a_login_needs_the_code_of_the_app_once_it_is_added(alice, owner, clock, mails):
     app = add_app(owner)
@@ -74,7 +63,7 @@ def test_a_login_needs_the_code_of_the_app_once_it_is_added(alice, owner, clock,
 
 @ON_SQLITE
 def test_adding_and_removing_needs_a_proof_long_after_the_login(alice, owner, app):
-    forget_the_login(owner)
+    owner.forget_login()
 
     for page in (APP_REMOVE, PASSKEY, NEW_CODES):
         asked = owner.get(page)
@@ -254,7 +243,7 @@ def test_an_account_without_a_password_confirms_with_its_code(alice, owner, app)
     alice.refresh_from_db()
     visitor = Visitor()
     visitor.client.force_login(alice)
-    forget_the_login(visitor)
+    visitor.forget_login()
 
     asked = visitor.send("/keys/", {"label": "mine"})
     assert asked.headers["Location"].startswith(f"{CONFIRM}?next=")
@@ -272,7 +261,7 @@ def test_an_account_without_any_proof_logs_in_again():
     visitor = Visitor()
     visitor.client.force_login(bob)
     assert visitor.get(APP).status_code == 200
-    forget_the_login(visitor)
+    visitor.forget_login()
 
     for page in (APP, PASSKEY, "/account/delete/"):
         asked = visitor.get(page)

@@ -7,7 +7,6 @@ from django.contrib.sessions.models import Session
 from django.utils import timezone
 
 from readback.cabinet.accounts import services
-from readback.cabinet.accounts.sessions import SESSION_STARTED
 from tests.cabinet.accounts.test_security_log import _everything_stored
 from tests.cabinet.visitor import PASSWORD, Visitor, words_of
 
@@ -77,7 +76,7 @@ def test_a_session_in_use_is_extended_up_to_two_weeks(alice, clock):
 def test_a_key_needs_the_password_again_long_after_the_login(alice):
     visitor = Visitor()
     visitor.log_in(ALICE)
-    _backdate_the_login(visitor)
+    visitor.forget_login()
 
     asked = visitor.send("/keys/", {"label": "mine"})
     assert asked.headers["Location"] == "/accounts/reauthenticate/?next=%2Fkeys%2F"
@@ -102,7 +101,7 @@ def test_a_form_that_meets_an_old_login_is_kept_nowhere(alice, owner):
     alice.set_unusable_password()
     alice.save()
     owner.client.force_login(alice)
-    _backdate_the_login(owner)
+    owner.forget_login()
     name, header = "a name nobody else has", "a header nobody else sends"
     forms = (
         ("/accounts/password/set/", {"password1": NEW_PASSWORD}),
@@ -117,14 +116,6 @@ def test_a_form_that_meets_an_old_login_is_kept_nowhere(alice, owner):
         stored += str([each.get_decoded() for each in Session.objects.all()])
         for secret in (*fields.values(), header, owner.client.cookies["csrf"].value):
             assert not secret or secret not in stored, path
-
-
-def _backdate_the_login(visitor: Visitor) -> None:
-    """Set the time of the login in the session to an hour ago."""
-    visitor.get("/account/")
-    session = visitor.client.session
-    session[SESSION_STARTED] -= 3600
-    session.save()
 
 
 def test_expired_sessions_and_no_others_are_deleted(alice, clock):

@@ -18,11 +18,9 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.sessions.models import Session
 from django.db import connection
 from django.test import override_settings
-from django.utils import timezone
 
 from readback.cabinet import account_rules
 from readback.cabinet.accounts import services
-from readback.cabinet.accounts.sessions import SESSION_STARTED
 from readback.cabinet.accounts.single_sign_on import (
     LoginRefusedError,
     account_disconnect,
@@ -98,13 +96,6 @@ def leave(visitor: Visitor, path: str = "/accounts/oidc/login/", **fields: str) 
 def enter(visitor: Visitor, provider: Provider, name: str, **fields: str):
     """Log in with the provider as this person, and return to the cabinet."""
     return visitor.get(provider.log_in(name, leave(visitor, **fields)))
-
-
-def age_session(visitor: Visitor, seconds: int) -> None:
-    """Let the login be older than it is."""
-    session = visitor.client.session
-    session[SESSION_STARTED] = timezone.now().timestamp() - seconds
-    session.save()
 
 
 def stored() -> str:
@@ -566,7 +557,7 @@ def test_nothing_else_is_allowed_if_it_is_the_only_way(provider, unsent_mails):
         provider.add("alice", ALICE)
         enter(visitor, provider, "alice")
         assert visitor.is_logged_in
-        age_session(visitor, 3600)
+        visitor.forget_login()
         asked = visitor.send("/keys/", {"label": "x"})
         assert asked["Location"].startswith("/accounts/reauthenticate/login/")
         assert visitor.get("/accounts/reauthenticate/").status_code == 302

@@ -12,7 +12,6 @@ from readback.cabinet.accounts import services as account_services
 from readback.cabinet.keys import services as key_services
 from readback.cabinet.models import OutgoingMail, User
 from readback.cabinet.serving.sealing import seal
-from tests.cabinet.accounts.test_single_sign_on import age_session
 from tests.cabinet.operators.test_admin import OPERATOR, operator
 from tests.cabinet.owners import ALICE, BOB, account
 from tests.cabinet.visitor import PASSWORD, Visitor, text_of, words_of
@@ -116,7 +115,7 @@ def test_every_operation_asks_first_and_is_in_the_audit_trail(operator, alice):
 
 
 def test_an_old_login_has_to_be_proved_again(operator, alice):
-    age_session(operator, 3600)
+    operator.forget_login()
     path = f"/admin/cabinet/user/{alice.pk}/do/delete/"
     asked = operator.get(path)
     assert asked["Location"].startswith("/accounts/reauthenticate/")

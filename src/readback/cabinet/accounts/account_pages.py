@@ -22,11 +22,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import translation
 from django.utils.translation import gettext as _
-from django.views.decorators.http import (
-    require_http_methods,
-    require_POST,
-    require_safe,
-)
+from django.views.decorators.http import require_POST, require_safe
 
 from readback.cabinet.accounts import forms, selectors, services
 from readback.cabinet.serving import security_log
@@ -80,12 +76,8 @@ def language(request: AccountRequest) -> HttpResponse:
     return response
 
 
-# The form asks for the password. Where it cannot, another proof is needed.
-@require_http_methods(["GET", "HEAD", "POST"])
-@login_required
-@reauthentication_required(
-    enabled=lambda request: not forms.asks_for_password(request.user)
-)  # type: ignore[untyped-decorator]
+@personal_form
+@reauthentication_required
 def delete(request: AccountRequest) -> HttpResponse:
     account = request.user
     form = forms.DeleteAccountForm(account, request.POST or None)

@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from typing import Any
 
 from allauth.account import forms as allauth_forms
-from allauth.account.models import EmailAddress
 from allauth.core import ratelimit
 from django import forms
 from django.conf import settings
@@ -138,7 +137,6 @@ class SignupForm(RelabelledForm, allauth_forms.SignupForm):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.fields["email"] = NormalisedEmailField()
-        self.autofocus = _is_first(self)
 
     def clean_email(self) -> str:
         return _allowed(super().clean_email())
@@ -177,7 +175,6 @@ class LoginForm(RelabelledForm, allauth_forms.LoginForm):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.fields["login"] = NormalisedEmailField()
-        self.autofocus = _is_first(self)
 
 
 class ResetPasswordForm(NoLabelSuffixForm, allauth_forms.ResetPasswordForm):
@@ -191,11 +188,6 @@ class ResetPasswordForm(NoLabelSuffixForm, allauth_forms.ResetPasswordForm):
 
 class AddEmailForm(NoLabelSuffixForm, allauth_forms.AddEmailForm):
     email = NormalisedEmailField(label=_("New e-mail address"))  # type: ignore[assignment]
-
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        # Above the field may be a change that waits, with buttons of its own.
-        self.autofocus = not (self.user and EmailAddress.objects.get_new(self.user))
 
     def clean_email(self) -> str:
         return _allowed(super().clean_email())
@@ -225,34 +217,19 @@ class LanguageForm(forms.Form):
     )
 
 
-def asks_for_password(account: User) -> bool:
-    return account.has_usable_password() and not account_rules.provider_is_only_way()
-
-
-class DeleteAccountForm(ReauthenticateForm):
-    """Ask for the password, or for the address if the account has no password."""
+class DeleteAccountForm(NoLabelSuffixForm, forms.Form):
+    """Ask for the address of the account, so that nobody deletes one by accident."""
 
     autofocus = False  # on a phone, the keyboard would cover what is about to happen
-
     email = NormalisedEmailField()
 
     def __init__(self, account: User, *args: Any) -> None:
-        super().__init__(*args, user=account)
-        del self.fields["email" if asks_for_password(account) else "password"]
+        super().__init__(*args)
+        self.account = account
 
-    def clean_email(self) -> str:
-        email: str = self.cleaned_data["email"]
-        if email != self.user.get_username():
+    def clean_email(self) -> None:
+        if self.cleaned_data["email"] != self.account.email:
             raise ValidationError(_("This is not the address of this account."))
-        return email
-
-
-def _is_first(form: forms.Form) -> bool:
-    """Return whether nothing above the form is overlooked if the cursor is in it.
-
-    The button of a provider is above it. A form with an error has been chosen.
-    """
-    return form.is_bound or not account_rules.provider_name()
 
 
 def _allowed(email: str) -> str:
