@@ -72,7 +72,7 @@ def test_a_bad_file_of_the_brand_is_named_here_and_stops_a_start(program, tmp_pa
     (tmp_path / "brand.toml").write_text("x")
     program.settings["READBACK_BRAND_DIR"] = str(tmp_path)
     problem = (
-        "READBACK_BRAND_DIR: 'brand.toml' is not valid TOML: Expected '=' after a key "
+        "READBACK_BRAND_DIR: 'brand.toml': Expected '=' after a key "
         "in a key/value pair (at end of document)."
     )
 

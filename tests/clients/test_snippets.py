@@ -33,10 +33,10 @@ def installed(install: Callable[[], Any]) -> Any:
 
 def written(file: str, server: Server, api_key: str, folder: Path) -> Path:
     """Write the snippet to a file, as a user does."""
-    filled = {s.file: s.text for s in examples.filled(server.base_url, api_key)}
+    [filled] = examples.filled(server.base_url, api_key, [file])
     folder.mkdir(exist_ok=True)
     program = folder / file
-    program.write_text(filled[file], encoding="utf-8")
+    program.write_text(filled.text, encoding="utf-8")
     return program
 
 
@@ -77,7 +77,7 @@ def command(*words: str) -> Callable[[Path], Done]:
 def test_every_snippet_file_is_shown_on_the_page():
     files = {path.name for path in examples.FOLDER.iterdir() if path.is_file()}
 
-    assert files == {*examples.NAMES, examples.DIALOGUE}
+    assert files == {*examples.NAMES}
 
 
 def test_no_snippet_hides_a_package_if_it_is_saved_under_its_name():
@@ -132,17 +132,3 @@ def test_the_curl_snippet_prints_an_answer_with_the_text(server, tmp_path):
     printed = assert_works(command("sh"), "curl.sh", server, tmp_path)
 
     assert f'"content":"{TEXT}"' in printed
-
-
-def test_the_values_of_the_settings_dialogue_connect(server):
-    from openai import OpenAI
-
-    address, model = examples.dialogue(server.base_url)
-    client = OpenAI(base_url=address.value, api_key=server.api_key)
-
-    answer = client.chat.completions.create(
-        model=model.value, messages=[{"role": "user", "content": TEXT}]
-    )
-
-    assert [row.name for row in (address, model)] == ["Base URL", "Model"]
-    assert answer.choices[0].message.content == TEXT

@@ -68,7 +68,11 @@ urlpatterns = [
     path("probe.pyz", public.probe, name="probe"),
     path("probe.pyz.sha256", public.probe_checksum, name="probe_checksum"),
     path(".well-known/security.txt", public.security_txt, name="security_txt"),
-    path(".well-known/change-password", public.change_password),
+    # Here password managers look for the page.
+    path(
+        ".well-known/change-password",
+        RedirectView.as_view(pattern_name="account_change_password"),
+    ),
     path("about/<slug:name>", public.brand_page, name="brand_page"),
     path("privacy", public.privacy, name="privacy"),
     path("language/<slug:code>", account_pages.language_switch, name="set_language"),

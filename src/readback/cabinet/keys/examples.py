@@ -30,41 +30,27 @@ NAMES = {
     "fetch.mjs": "Node: fetch",
     "ai-sdk.mjs": "Node: Vercel AI SDK",
 }
-DIALOGUE = "settings.txt"
 # On the page of a new key; docs/connect has all of them.
 FIRST = ("curl.sh", "openai_example.py", "openai.mjs")
 
 
 class Snippet(NamedTuple):
     name: str
-    file: str
     text: str
-
-
-class Setting(NamedTuple):
-    name: str
-    value: str
 
 
 def filled(
     base_url: str, api_key: str, files: Iterable[str] = tuple(NAMES)
 ) -> list[Snippet]:
     """Return programs with the address and the key filled in."""
-    return [
-        Snippet(NAMES[file], file, _fill(file, base_url, api_key)) for file in files
-    ]
+    values = {"<MODEL>": MODEL, "<BASE_URL>": base_url, "<API_KEY>": api_key}
 
+    def fill(text: str) -> str:
+        for place, value in values.items():
+            text = text.replace(place, value)
+        return text
 
-def dialogue(base_url: str) -> list[Setting]:
-    """Return what a settings dialogue asks for beside the key."""
-    lines = _fill(DIALOGUE, base_url, "").splitlines()
-    settings = (Setting(*line.split(":", 1)) for line in lines)
-    return [Setting(name, value.strip()) for name, value in settings if value.strip()]
-
-
-def _fill(file: str, base_url: str, api_key: str) -> str:
-    text = _read(file).replace("<MODEL>", MODEL)
-    return text.replace("<BASE_URL>", base_url).replace("<API_KEY>", api_key)
+    return [Snippet(NAMES[file], fill(_read(file))) for file in files]
 
 
 @cache

@@ -47,6 +47,7 @@ from readback.cabinet.serving.visitors import (
 from readback.contract import (
     JOURNAL_ROWS,
     MAX_ACTIVE_KEYS,
+    MODEL,
     REFUSALS,
     REVOCATION_SECONDS,
     UNMATCHED_SECONDS,
@@ -291,7 +292,7 @@ def new_key(request: AccountRequest, key_id: int) -> HttpResponse:
         "unmatched_is_on": settings.CONFIG.unmatched_requests,
         "minutes": UNMATCHED_SECONDS // 60,
         "snippets": examples.filled(base_url, text, examples.FIRST),
-        "settings": examples.dialogue(base_url),
+        "settings": {"Base URL": base_url, "Model": MODEL},
         **examples.probe_offer(),
         **_latest_request(request, key),
     }

@@ -1,7 +1,9 @@
 """The documentation: docs/*.md as pages with a list of contents.
 
 The wheel contains docs/ inside the package; a clone has it at its root. `README.md` is
-the index, in the cabinet as in the repository.
+the index, in the cabinet as in the repository. Parts between two comments that name
+them, `findings` of the probe and `programs`, are rendered from a table in the reader's
+language. What the file has between them is for readers of the repository.
 
 The OpenAPI document gets the addresses of this installation; the file in docs/ has the
 default ones. Tools that import it do not remember where they got it, so every link in
@@ -10,6 +12,7 @@ it must be absolute.
 
 import re
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,14 +23,14 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.encoding import iri_to_uri
 from django.utils.safestring import SafeString, mark_safe
-from django.utils.translation import get_language
+from django.utils.translation import get_language, override
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import conditional_page, require_safe
 
-from readback import config, keys, setting_values
+from readback import config, keys, programs, setting_values
 from readback.cabinet.keys import examples
-from readback.cabinet.pages import reference
 from readback.contract import REFUSALS
+from readback.probe.common.catalogue import Template, catalogue
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -45,6 +48,11 @@ _MAX_STACKED = 4
 # A placeholder, not a valid key.
 _YOUR_KEY = f"{keys.PREFIX}YOUR-KEY"
 _IN_FILE = config.read({})
+_PART = re.compile(
+    r"(?<=\[//\]: # \((findings|programs): begin\)\n\n).*?(?=\n\[//\]: # \(\1: end\))",
+    re.S,
+)
+_PLACE_OR_MARKUP = re.compile(r"(\{\w+\})|[\\`*_\[\]<>|#]")
 SETTING = re.compile(rf"`({setting_values.VARIABLE_PREFIX}[A-Z_]+)`")
 
 
@@ -73,7 +81,37 @@ def source(name: str, language: str) -> tuple[str, str]:
     path = FOLDER / language / f"{name}.md"
     if not path.is_file():
         path, language = FOLDER / f"{name}.md", "en"
-    return reference.fill(path.read_text(encoding="utf-8"), language), language
+    return _fill_parts(path.read_text(encoding="utf-8"), language), language
+
+
+def _fill_parts(page: str, language: str) -> str:
+    """Return a page with its parts rendered from their tables."""
+
+    def part(found: re.Match[str]) -> str:
+        rows = sorted(programs.table(), key=lambda row: row.name.lower())
+        context = {"programs": rows, "topics": _findings(language)}
+        with override(language):
+            return render_to_string(f"pages/{found[1]}.txt", context)
+
+    return _PART.sub(part, page)
+
+
+def _findings(language: str) -> list[tuple[str, list[dict[str, object]]]]:
+    """Return the findings by topic: the first word of their ids."""
+
+    def shown(row: Template) -> dict[str, object]:
+        sentence, hint = (_shown(text) for text in row.texts[language])
+        fixer = catalogue().words[row.fixer][language] if hint else ""
+        return {"row": row, "sentence": sentence, "hint": hint, "fixer": fixer}
+
+    rows = catalogue().findings.values()
+    topics = groupby(rows, key=lambda row: row.id.partition(".")[0])
+    return [(topic, [*map(shown, rows)]) for topic, rows in topics]
+
+
+def _shown(text: str) -> str:
+    """Return a text as Markdown, with dots in place of what a report shows."""
+    return _PLACE_OR_MARKUP.sub(lambda at: "*…*" if at[1] else f"\\{at[0]}", text)
 
 
 def anchor(heading: str) -> str:

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.cache import cache_control
@@ -100,12 +100,6 @@ def security_txt(request: HttpRequest) -> HttpResponse:
     lines = [f"# {settings.BRAND.name}: {settings.CABINET_URL}\n"]
     lines += [f"{name}: {value}\n" for name, value in fields.items()]
     return HttpResponse("".join(lines), "text/plain; charset=utf-8")
-
-
-@require_safe
-def change_password(request: HttpRequest) -> HttpResponse:
-    """Lead password managers to the page where a password is changed."""
-    return redirect("account_change_password")
 
 
 # Caches ask each time whether it is still the same, so that it fits its checksum.

@@ -28,7 +28,12 @@ _PICTURES = ("logo", "logo-dark", "favicon", "card")
 _TYPES = {"svg": "image/svg+xml", "png": "image/png", "ico": "image/x-icon"}
 _PAGE = re.compile(rf"([a-z0-9][a-z0-9-]{{0,39}})\.({'|'.join(LANGUAGES)})\.md")
 _TITLE = re.compile(r"\s*# +(\S.*)")
-_COLOUR = re.compile("#[0-9a-fA-F]{6}")
+# What TEXTS may say.
+_FORMS: dict[str, type] = {
+    **dict.fromkeys(("accent", "accent_dark", "mail_sender"), str),
+    **dict.fromkeys(("notice", "sentence", "mail_footer"), dict),
+    "logo_has_name": bool,
+}
 # Styles inside of the picture are usual. Opened by itself, it can do nothing else.
 _PICTURE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 _STYLES = "/brand/colours.css"
@@ -107,31 +112,25 @@ class Brand:
 
 
 def read(config: Config) -> Brand:
-    """Return the brand; raise `ConfigError` with a line for each file that is wrong."""
+    """Return the brand; raise `ConfigError` with the name of a file that is wrong."""
     brand = Brand(config.site_name, config.home_url)
     if config.brand_dir is None:
         return brand
-    problems = []
-    changes: dict[str, Any] = {"pages": {}, "files": {}}
+    path, changes = config.brand_dir, dict[str, Any](pages={}, files={})
     try:
-        files = sorted(path for path in config.brand_dir.iterdir() if path.is_file())
+        for path in sorted(config.brand_dir.iterdir()):
+            if path.is_file():
+                _read_file(path, changes)
     except OSError as error:
-        files = []
-        problems.append(f"{config.brand_dir} cannot be read: {error.strerror}")
-    for path in files:
-        try:
-            _read_file(path, changes)
-        except OSError as error:
-            problems.append(f"{path.name!r} cannot be read: {error.strerror}")
-        except ValueError as error:
-            problems.append(f"{path.name!r} {error}")
-    if problems:
-        raise ConfigError(*(f"READBACK_BRAND_DIR: {one}." for one in problems))
+        problem = f"{path} cannot be read: {error.strerror}"
+        raise ConfigError(f"READBACK_BRAND_DIR: {problem}.") from None
+    except ValueError as error:
+        raise ConfigError(f"READBACK_BRAND_DIR: {path.name!r}: {error}.") from None
     return replace(brand, **changes)
 
 
 def _read_file(path: Path, changes: dict[str, Any]) -> None:
-    """Add what a file says to the fields of `Brand`; other files are ignored."""
+    """Add what a file says; files that we do not know are left alone."""
     kind = path.suffix.removeprefix(".")
     if path.stem in _PICTURES and kind in _TYPES:
         picture = BrandFile(f"/brand/{path.name}", _TYPES[kind], path.read_bytes())
@@ -143,50 +142,21 @@ def _read_file(path: Path, changes: dict[str, Any]) -> None:
         page, language = match.groups()
         text = path.read_text("utf-8-sig")
         if not (title := _TITLE.match(text)):
-            raise ValueError("must begin with its title: # Terms of use")
+            raise ValueError("a page must begin with its title: # Terms of use")
         read = changes["pages"].setdefault(page, BrandPage(Texts(), Texts()))
         read.title[language] = re.sub(r"[`*]", "", title[1]).rstrip("# ")
         read.markdown[language] = text
     elif path.name == TEXTS:
-        changes |= _read_texts(path.read_text("utf-8-sig"))
-        if "accent" in changes:
-            styles = _styles(changes["accent"], changes["accent_dark"])
+        for name, value in tomllib.loads(path.read_text("utf-8-sig")).items():
+            if not isinstance(value, _FORMS.get(name, ())):
+                raise ValueError(f"{name} is unknown, or has another form")
+            changes[name] = Texts(value) if isinstance(value, dict) else value
+        site_name(changes.get("mail_sender", ""))
+        if "accent" in changes or "accent_dark" in changes:
+            light = changes.get("accent", Brand.accent)
+            styles = _styles(light, changes.get("accent_dark", Brand.accent_dark))
             changes["stylesheet"] = _STYLES
             changes["files"][_STYLES] = BrandFile(_STYLES, "text/css", styles)
-
-
-def _read_texts(text: str) -> dict[str, Any]:
-    try:
-        values = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ValueError(f"is not valid TOML: {error}") from None
-    if ("accent" in values) != ("accent_dark" in values):
-        raise ValueError("needs accent and accent_dark together")
-    changes: dict[str, Any] = {}
-    for name, value in values.items():
-        match name, value:
-            case "accent" | "accent_dark", str() if _COLOUR.fullmatch(value):
-                changes[name] = value.lower()
-            case "mail_sender", str():
-                changes[name] = site_name(value)
-            case "logo_has_name", bool():
-                changes[name] = value
-            case "notice" | "sentence" | "mail_footer", dict() if _is_text(value):
-                changes[name] = Texts(value)
-            case _:
-                raise ValueError(
-                    'may have accent and accent_dark like "#0b6e63", mail_sender, '
-                    "logo_has_name, and [notice], [sentence] and [mail_footer] with en "
-                    f"or ru; {name!r} is none of them, or has another form"
-                )
-    return changes
-
-
-def _is_text(value: dict[str, Any]) -> bool:
-    return all(
-        language in LANGUAGES and isinstance(text, str)
-        for language, text in value.items()
-    )
 
 
 def _styles(light: str, dark: str) -> bytes:

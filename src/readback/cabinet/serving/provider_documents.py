@@ -3,7 +3,6 @@
 Nothing here depends on Django: `readback doctor` uses it, too.
 """
 
-import json
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -13,9 +12,6 @@ from readback.setting_values import is_loopback
 
 # For connecting, and for each part of an answer. The provider is the operator's own.
 TIMEOUT_SECONDS = 5.0
-# A configuration and a list of keys have some thousand.
-MAX_DOCUMENT_BYTES = 1 << 20
-_PART_BYTES = 1 << 16
 
 
 class ProviderError(Exception):
@@ -58,10 +54,10 @@ def keys(issuer: str) -> list[Any]:
 
 def _fetch_json(url: str) -> dict[str, Any]:
     try:
-        with ProviderSession() as session, session.get(url, stream=True) as response:
+        with ProviderSession() as session, session.get(url) as response:
             if response.status_code != requests.codes.ok:
                 raise ProviderError(f"{url} answers {response.status_code}")
-            document = json.loads(_content(url, response))
+            document = response.json()
     except (ValueError, RecursionError):  # too long a number, or too deep a nesting
         raise ProviderError(f"{url} is not JSON") from None
     except requests.RequestException as error:
@@ -69,15 +65,6 @@ def _fetch_json(url: str) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise ProviderError(f"{url} is not a JSON object")
     return document
-
-
-def _content(url: str, response: requests.Response) -> bytes:
-    content = bytearray()
-    for part in response.iter_content(_PART_BYTES):
-        content += part
-        if len(content) > MAX_DOCUMENT_BYTES:
-            raise ProviderError(f"{url} has more than {MAX_DOCUMENT_BYTES} bytes")
-    return bytes(content)
 
 
 def reason(error: requests.RequestException) -> str:
