@@ -1,6 +1,6 @@
 """HTTP requests of the cabinet and of the commands, bounded in time and in size.
 
-The timeout of a socket starts again with every byte, so a `BoundedConnection` has one
+The timeout of a socket starts again with every byte, so a `_BoundedSocket` has one
 deadline for all of them. Nothing bounds the look-up of a name; where a name may hang,
 `Slots` has a thread wait for it.
 """
@@ -19,6 +19,7 @@ from http.client import (
     HTTPS_PORT,
     HTTPConnection,
     HTTPException,
+    HTTPResponse,
     IncompleteRead,
 )
 from threading import BoundedSemaphore, Thread
@@ -58,135 +59,94 @@ def send(
 ) -> Answer:
     """Send a request and return the whole answer; use no proxy, follow no redirect.
 
-    Raise OSError, HTTPException or ValueError if there is no answer in HTTP in time.
+    It goes to the address, if there is one, whatever the host is. Raise OSError,
+    HTTPException or ValueError if there is no answer in HTTP in time.
     """
+    deadline = time.monotonic() + seconds
     parts = urlsplit(url)
-    connection = BoundedConnection(
-        parts.hostname or "",
-        parts.port,
-        timeout=seconds,
-        is_tls=parts.scheme == "https",
-        address=address,
-    )
-    with closing(connection):
-        connection.connect()
-        # The server may refuse a large request before it has read all of it.
-        with suppress(BrokenPipeError, ConnectionResetError):
-            fields = {"Connection": "close", **(headers or {})}
-            connection.request(method, parts.path, body, fields)
-        with connection.getresponse() as response:
-            # In parts: http.client makes room for as much as it is told to read.
-            content = b"".join(iter(partial(response.read, _PART_BYTES), b""))
-            if response.length:
-                raise IncompleteRead(content, response.length)
-            return Answer(response.status, response.headers, content)
-
-
-class BoundedConnection(HTTPConnection):
-    """A connection for one request, which has to end in time.
-
-    It goes to the address, if there is one, whatever the host is.
-    """
-
-    def __init__(
-        self,
-        host: str,
-        port: int | None = None,
-        *,
-        timeout: float,
-        is_tls: bool = False,
-        address: SocketAddress | None = None,
-    ) -> None:
-        self.default_port = HTTPS_PORT if is_tls else HTTP_PORT
-        super().__init__(host, port)
-        self._deadline = time.monotonic() + timeout
-        self._is_tls = is_tls
-        self._address = address
-
-    @property
-    def seconds_left(self) -> float:
-        # For a socket, 0 would mean not to wait.
-        return max(self._deadline - time.monotonic(), 0.001)
-
-    def connect(self) -> None:
-        connected = self._connected()
-        self.sock = _BoundedSocket(connected, self)
-        if self._is_tls:
+    default_port = HTTPS_PORT if parts.scheme == "https" else HTTP_PORT
+    http = HTTPConnection(parts.hostname or "", parts.port or default_port)
+    http.default_port = default_port  # the one that the Host field does not name
+    with closing(_connect(http.host, http.port, address, deadline)) as connected:
+        if parts.scheme == "https":
+            connected.settimeout(_seconds_left(deadline))
             # Made for each connection: the operator may renew the store.
             context = ssl.create_default_context()
-            connected.settimeout(self.seconds_left)
-            encrypted = context.wrap_socket(connected, server_hostname=self.host)
-            self.sock = _BoundedSocket(encrypted, self)
-
-    def _connected(self) -> socket.socket:
-        """Connect to the first address that accepts; each gets a share of the time."""
-        if self._address:
-            found = [self._address]
-        else:
-            looked_up = socket.getaddrinfo(
-                self.host, self.port, type=socket.SOCK_STREAM
-            )
-            found = [(family, address) for family, *_, address in looked_up]
-        for number, (family, address) in enumerate(found, 1):
-            connecting = socket.socket(family, socket.SOCK_STREAM)
-            connecting.settimeout(self.seconds_left / (len(found) + 1 - number))
-            try:
-                connecting.connect(address)
-                return connecting
-            except OSError:
-                connecting.close()
-                if number == len(found):
-                    raise
-        raise OSError("the name has no address")
+            connected = context.wrap_socket(connected, server_hostname=http.host)
+        with closing(connected):
+            http.sock = _BoundedSocket(connected, deadline)
+            # The server may refuse a large request before it has read all of it.
+            with suppress(BrokenPipeError, ConnectionResetError):
+                fields = {"Connection": "close", **(headers or {})}
+                http.request(method, parts.path, body, fields)
+            return _answer(http.getresponse())
 
 
-class _BoundedSocket:
-    """What http.client needs of a socket, until the deadline of its connection."""
+def _answer(response: HTTPResponse) -> Answer:
+    # In parts: http.client makes room for as much as it is told to read.
+    body = b"".join(iter(partial(response.read, _PART_BYTES), b""))
+    if response.length:
+        raise IncompleteRead(body, response.length)
+    return Answer(response.status, response.headers, body)
 
-    def __init__(self, connected: socket.socket, owner: BoundedConnection) -> None:
+
+def _seconds_left(deadline: float) -> float:
+    # For a socket, 0 would mean not to wait.
+    return max(deadline - time.monotonic(), 0.001)
+
+
+def _connect(
+    host: str, port: int, address: SocketAddress | None, deadline: float
+) -> socket.socket:
+    """Connect to the first address that accepts; each gets a share of the time."""
+    if address:
+        found = [address]
+    else:
+        looked_up = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        found = [(family, address) for family, *_, address in looked_up]
+    for others in reversed(range(len(found))):
+        family, address = found[-1 - others]
+        connecting = socket.socket(family, socket.SOCK_STREAM)
+        connecting.settimeout(_seconds_left(deadline) / (others + 1))
+        try:
+            connecting.connect(address)
+            return connecting
+        except OSError:
+            connecting.close()
+            if not others:
+                raise
+    raise OSError("the name has no address")
+
+
+class _BoundedSocket(io.RawIOBase):
+    """A socket, and the file of what it receives, as http.client uses them."""
+
+    def __init__(self, connected: socket.socket, deadline: float) -> None:
         self._socket = connected
-        self._owner = owner
+        self._deadline = deadline
         self._room = MAX_RECEIVED_BYTES
-        self._users = 1
 
     def sendall(self, data: bytes) -> None:
         while data:
-            self._socket.settimeout(self._owner.seconds_left)
+            self._socket.settimeout(_seconds_left(self._deadline))
             data = data[self._socket.send(data) :]
 
-    def receive_into(self, buffer: memoryview) -> int:
-        if not self._room:
-            raise AnswerTooLarge
-        self._socket.settimeout(self._owner.seconds_left)
-        count = self._socket.recv_into(buffer, min(len(buffer), self._room))
-        self._room -= count
-        return count
-
     def makefile(self, mode: str) -> io.BufferedReader:
-        self._users += 1
-        return io.BufferedReader(_ReceivedBytes(self))
-
-    def close(self) -> None:
-        """Close it when the file is closed, too: http.client closes before it reads."""
-        self._users -= 1
-        if not self._users:
-            self._socket.close()
-
-
-class _ReceivedBytes(io.RawIOBase):
-    def __init__(self, bounded: _BoundedSocket) -> None:
-        self._bounded = bounded
+        return io.BufferedReader(self)
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        return self._bounded.receive_into(buffer)
+        if not self._room:
+            raise AnswerTooLarge
+        self._socket.settimeout(_seconds_left(self._deadline))
+        count = self._socket.recv_into(buffer, min(len(buffer), self._room))
+        self._room -= count
+        return count
 
     def close(self) -> None:
-        if not self.closed:
-            self._bounded.close()
-        super().close()
+        """Do nothing: http.client closes a connection before it reads the answer."""
 
 
 class NoFreeSlot(Exception):
@@ -208,29 +168,23 @@ class Slots:
 
         Raise `TimeoutError` if that takes longer, and `NoFreeSlot` if it cannot begin.
         """
-        return self.start(work).result(seconds)
-
-    def start(self, work: Callable[[], T]) -> Future[T]:
-        """Begin the work, and return what will have its result."""
-        ended: Future[T] = Future()
         if not self._free.acquire(blocking=False):
-            ended.set_exception(NoFreeSlot())
-            return ended
+            raise NoFreeSlot
+        ended: Future[T] = Future()
+
+        def work_and_end() -> None:
+            try:
+                end = partial(ended.set_result, work())
+            except BaseException as error:  # raised in the caller's thread
+                end = partial(ended.set_exception, error)
+            # First: a caller that has the result may begin again.
+            self._free.release()
+            end()
+
         try:
             # A daemon, so that a process can stop while the look-up of a name hangs.
-            Thread(target=self._work, args=(work, ended), daemon=True).start()
+            Thread(target=work_and_end, daemon=True).start()
         except BaseException as error:
             self._free.release()
-            if not isinstance(error, RuntimeError):
-                raise
-            ended.set_exception(NoFreeSlot())  # no more threads
-        return ended
-
-    def _work(self, work: Callable[[], T], ended: Future[T]) -> None:
-        try:
-            end = partial(ended.set_result, work())
-        except BaseException as error:  # raised in the caller's thread
-            end = partial(ended.set_exception, error)
-        # First: a caller that has the result may begin again.
-        self._free.release()
-        end()
+            raise NoFreeSlot if isinstance(error, RuntimeError) else error from None
+        return ended.result(seconds)
