@@ -2,9 +2,9 @@
 
 The first few times, an outcome is written in the same round. While it goes on, it is
 written once in an interval: the rows of a key follow the number of its outcomes, not
-how long or how often it is used. A few callers with the same outcome have a tally each,
-and all further ones share one, so a client whose address changes with every request
-makes no more rows than any other.
+how long or how often it is used. A few addresses with the same outcome have a tally
+each, and all further ones share one, so a client whose address changes with every
+request makes no more rows than any other.
 
 Only the event loop's thread uses a journal. An event names a key by its digest: the id
 of its row may belong to another key after the database was restored. An event never
@@ -12,6 +12,7 @@ contains a text, a body or a key.
 """
 
 from collections.abc import Callable
+from copy import copy
 from math import ceil
 from random import uniform
 from typing import NamedTuple
@@ -24,13 +25,12 @@ from readback.processes.shared_counters import WorkerCounters
 ROUND_SECONDS = 0.5
 # How often an outcome is written at once before it has to wait for its interval.
 AT_ONCE = 3
-# Callers with the same outcome that have a tally each. A caller is an address and what
-# its program calls itself.
+# Addresses with the same outcome that have a tally each.
 CALLERS = 4
-# Tallies that go on or wait to be written. With more, all are written in every round,
-# and forgotten. With twice as many, details are left out so that outcomes merge, and
-# counts stay exact; with three times as many, new outcomes are dropped.
-MAX_TALLIES = 10_000
+# Tallies that go on or wait to be written. With more, details are left out so that
+# outcomes merge, and counts stay exact; with twice as many that wait, the next ones are
+# dropped.
+MAX_TALLIES = 15_000
 
 
 class Event(NamedTuple):
@@ -50,14 +50,14 @@ class Event(NamedTuple):
         return self.code == ACCEPTED
 
     @property
-    def of_any_caller(self) -> "Event":
-        """The outcome without what distinguishes one caller from another."""
-        return self._replace(user_agent="", address=SEVERAL_ADDRESSES)
+    def of_several(self) -> "Event":
+        """The outcome without the address of the caller."""
+        return self._replace(address=SEVERAL_ADDRESSES)
 
     @property
     def plain(self) -> "Event":
         """The outcome with nothing but its code."""
-        return self.of_any_caller._replace(detail="", differences="")
+        return self.of_several._replace(user_agent="", detail="", differences="")
 
 
 # The fields of an `Event`, which is equal to them and takes longer to make.
@@ -94,15 +94,11 @@ class Tally:
         self.request_bytes = request_bytes
         self.answer_bytes = answer_bytes
 
-    def take_counted(self) -> "Tally":
-        """Return what the metrics contain as a tally that counts no more."""
-        taken = Tally(self.event)
+    def take(self) -> "Tally":
+        """Return what was counted, as a tally that counts no more."""
+        taken = copy(self)
         taken.open = False
-        taken.requests, taken.at = self.counted, self.at
-        taken.request_bytes = self.request_bytes
-        taken.answer_bytes = self.answer_bytes
-        self.requests -= self.counted
-        self.counted = 0
+        self.requests = self.counted = 0
         return taken
 
 
@@ -124,7 +120,7 @@ class Journal:
         """Return the tally of an event; a caller may keep it while it is open."""
         own = self._keys.get(fields[0])
         if own is None:
-            return self._begin(Event(*fields), {})
+            own = self._keys[fields[0]] = {}
         tally = own.get(fields)
         if tally is None:
             # Most often the address is new.
@@ -144,8 +140,7 @@ class Journal:
 
         `is_urgent` returns whether what is known of a key must not wait.
         """
-        is_crowded = len(self) + self._open > MAX_TALLIES
-        interval = 0.0 if is_crowded else self._interval
+        interval = self._interval
         allowance = (AT_ONCE - 1) * interval
         for tallies in list(self._keys.values()):
             for tally in list(tallies.values()):
@@ -154,14 +149,14 @@ class Journal:
                     self._counters.add((event.endpoint, event.code), new)
                     tally.counted, tally.at = tally.requests, wall
                 if not tally.requests:
-                    if now >= tally.due or is_crowded:
+                    if now >= tally.due:
                         self._forget(tally)
                 elif (
                     not interval
                     or now >= tally.due - allowance
                     or is_urgent(event.digest)
                 ):
-                    self._keep(tally.take_counted())
+                    self._keep(tally.take())
                     # The first pause is shortened at random, so that what began
                     # together is not always written together.
                     share = uniform(0.5, 1) if tally.due <= now else 1.0
@@ -199,38 +194,16 @@ class Journal:
 
     def _begin(self, event: Event, own: dict[EventFields, Tally]) -> Tally:
         """Return a new tally, or the one that an event shares with similar ones."""
-        event = self._shared(event, own)
-        if event in own:
-            return own[event]
-        tally = Tally(event)
-        if len(self) + self._open >= 3 * MAX_TALLIES:
-            tally.open = False  # so that no caller keeps it
-            self._counters.add((event.endpoint, event.code))
-            self._counters.add("journal_dropped")
-            return tally
-        self._keys[event.digest] = own
-        own[event] = tally
-        self._open += 1
-        return tally
-
-    def _shared(self, event: Event, own: dict[EventFields, Tally]) -> Event:
-        """Return an event as it is, or as it is counted together with others."""
-        is_crowded = len(self) + self._open >= 2 * MAX_TALLIES
+        alike = event.of_several
+        is_crowded = len(self) + self._open >= MAX_TALLIES
         if is_crowded or len(own) >= JOURNAL_ROWS:  # more than are shown
-            return event.plain
-        alike = event.of_any_caller
-        if alike in own:
-            return alike
-        agents = [
-            each.event.user_agent
-            for each in own.values()
-            if each.event.of_any_caller == alike
-        ]
-        if len(agents) < CALLERS:
-            return event
-        if set(agents) == {event.user_agent}:
-            return event._replace(address=SEVERAL_ADDRESSES)
-        return alike
+            event = event.plain
+        elif sum(one.event.of_several == alike for one in own.values()) >= CALLERS:
+            event = alike
+        if event not in own:
+            own[event] = Tally(event)
+            self._open += 1
+        return own[event]
 
     def _forget(self, tally: Tally) -> None:
         tally.open = False
@@ -245,13 +218,13 @@ class Journal:
         """Keep a closed tally; equal events of one hour merge."""
         # Usage is counted by hours.
         hour = int(tally.at // 3600)
-        if len(self) >= 2 * MAX_TALLIES and (tally.event, hour) not in self._closed:
+        if len(self) >= MAX_TALLIES and (tally.event, hour) not in self._closed:
             tally.event = tally.event.plain
         held = self._closed.get((tally.event, hour))
         if held is not None:
             held.requests += tally.requests
             held.at = max(held.at, tally.at)
-        elif len(self) < 3 * MAX_TALLIES:
+        elif len(self) < 2 * MAX_TALLIES:
             self._closed[tally.event, hour] = tally
         else:
             self.drop([tally])
