@@ -27,7 +27,7 @@ from readback.cli import console, listeners, settings
 from readback.cli.database import set_up_django
 from readback.cli.exit_codes import CannotStart, Failure
 from readback.cli.listeners import Listeners, bind_of
-from readback.cli.streams import OutputError
+from readback.cli.streams import give_up_output
 from readback.cli.supervisor import ResultPipe, Supervisor, run_in_child
 from readback.config import Config
 from readback.contract import CHAT_PATH, MODEL
@@ -180,14 +180,15 @@ def _run(
             else:
                 _print_text(config, account, ephemeral=ephemeral)
             sys.stdout.flush()
-        except OutputError as error:
+        except OSError as error:
+            sentence = give_up_output(error)
             if "key" in account and not config.ephemeral_key:
                 # Nobody would ever learn the new key.
                 supervisor.stop()
                 supervisor.wait()
                 run_in_child(lambda: _startup().discard_key(account["key"]))
-                raise
-            click.echo(f"{error.sentence} Readback is running.", err=True)
+                raise Failure(sentence) from None
+            click.echo(f"{sentence} Readback is running.", err=True)
     return supervisor.wait()
 
 
