@@ -209,14 +209,6 @@ def test_checking_a_unix_socket_leaves_no_file(tmp_path):
     assert not path.exists()
 
 
-def test_the_same_address_twice_fails_unless_one_plane_runs_elsewhere():
-    same = Bind("127.0.0.1", 8000)
-    with pytest.raises(CannotStart, match="READBACK_OPS_BIND"):
-        checks.distinct(Config(api_bind=(same,), ops_bind=same))
-    with pytest.raises(Doubt, match="only one plane"):
-        checks.distinct(Config(api_bind=(same,), cabinet_bind=same))
-
-
 def test_a_public_bind_without_a_public_url_is_a_warning(program):
     for name in ("API", "CABINET"):
         program.settings[f"READBACK_{name}_BIND"] = f"0.0.0.0:{free_port()}"

@@ -91,18 +91,6 @@ def cabinet_address(config: Config) -> str:
     raise Doubt(f"users see {url}: set READBACK_CABINET_URL.")
 
 
-def distinct(config: Config) -> str:
-    of_api = listeners.binds_of_api(config)
-    listeners.check_distinct(of_api)
-    try:
-        cabinet = ("READBACK_CABINET_BIND", config.cabinet_bind)
-        listeners.check_distinct([*of_api, cabinet])
-    except CannotStart as error:
-        ignore = "Ignore this if only one plane runs here."
-        raise Doubt(f"{error.message} {ignore}") from None
-    return ""
-
-
 def can_listen(setting: str, bind: Bind) -> str:
     try:
         listeners.check_can_listen(bind)

@@ -56,7 +56,6 @@ def _results() -> Iterator[CheckResult]:
         ("certificate", checks.certificate),
         ("READBACK_PUBLIC_BASE_URL", checks.api_address),
         ("READBACK_CABINET_URL", checks.cabinet_address),
-        ("listeners", checks.distinct),
         ("mail", checks.mail),
         ("single sign-on", checks.provider),
     ):

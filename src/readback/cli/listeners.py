@@ -12,7 +12,6 @@ import stat
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import combinations
 from pathlib import Path
 
 from readback.api.shared.memory import place_count
@@ -22,7 +21,7 @@ from readback.processes.listening import BACKLOG
 from readback.setting_values import Bind
 
 _REASONS = {
-    errno.EADDRINUSE: "in use by another process",
+    errno.EADDRINUSE: "in use by another process, or by another setting",
     errno.EADDRNOTAVAIL: "not an address of this machine",
     errno.EACCES: "permission denied",
     errno.ENOENT: "no such directory",
@@ -42,16 +41,13 @@ class Listeners:
 
 
 def open_all(config: Config) -> Listeners:
-    of_cabinet = ("READBACK_CABINET_BIND", config.cabinet_bind)
-    check_distinct([*binds_of_api(config), of_cabinet])
     inherited = _inherited()
-    cabinet = _open(*of_cabinet, inherited)
+    cabinet = _open("READBACK_CABINET_BIND", config.cabinet_bind, inherited)
     return Listeners(*_api_and_ops(inherited, config), cabinet)
 
 
 def open_for_api(config: Config) -> tuple[list[socket.socket], socket.socket]:
     """Return the sockets of the API and the socket of the ops listener."""
-    check_distinct(binds_of_api(config))
     return _api_and_ops(_inherited(), config)
 
 
@@ -66,30 +62,6 @@ def binds_of_api(config: Config) -> list[tuple[str, Bind]]:
     """Return each address of the API's plane with its setting."""
     api = [("READBACK_API_BIND", bind) for bind in config.api_bind]
     return [*api, ("READBACK_OPS_BIND", config.ops_bind)]
-
-
-def check_distinct(binds: list[tuple[str, Bind]]) -> None:
-    """Raise `CannotStart` if two settings have the same address.
-
-    The second would be "in use by another process", which is this one.
-    """
-    for (one, first), (other, second) in combinations(binds, 2):
-        if _overlap(first, second):
-            both = f"{one} and {other}" if one != other else f"two parts of {one}"
-            raise CannotStart(
-                f"{both} have the same address, {second}; each needs its own."
-            )
-
-
-def _overlap(one: Bind, other: Bind) -> bool:
-    if one.path or other.path:
-        return one.path == other.path
-    if not one.port or one.port != other.port:
-        return False
-    hosts = {bind.host.replace("localhost", "127.0.0.1") for bind in (one, other)}
-    # 0.0.0.0 is every IPv4 address, and [::] every IPv6 address.
-    same_family = (":" in one.host) == (":" in other.host)
-    return len(hosts) == 1 or (same_family and bool(hosts & {"0.0.0.0", "::"}))
 
 
 def bind_of(listener: socket.socket) -> Bind:
