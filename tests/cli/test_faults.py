@@ -1,15 +1,11 @@
 """A command that cannot start prints one sentence and exits with code 3."""
 
-import re
 import socket
 import subprocess
-import tomllib
 from pathlib import Path
 
 import pytest
 
-from readback.cli import settings
-from readback.cli.exit_codes import CannotStart
 from tests.cli.program import Program
 
 EVERY_START = (["serve"], ["serve", "api"], ["serve", "cabinet"])
@@ -220,29 +216,3 @@ def test_a_data_directory_that_is_a_file_is_one_sentence(program, tmp_path):
         done = program.run("serve")
 
         assert_cannot_start(done, str(file), "must be a directory")
-
-
-def test_every_package_of_the_server_is_looked_for():
-    root = Path(__file__).parents[2]
-    project = tomllib.loads((root / "pyproject.toml").read_text())
-    wanted = {
-        re.split(r"[\[<>=;]", requirement)[0].lower()
-        for requirement in project["project"]["optional-dependencies"]["server"]
-    }
-    modules = {
-        "argon2-cffi": "argon2",
-        "django-allauth": "allauth",
-        "markdown-it-py": "markdown_it",
-        "prometheus-client": "prometheus_client",
-    }
-    optional = {"pysimdjson"}
-    assert {modules.get(name, name) for name in wanted - optional} <= set(
-        settings._SERVER_MODULES
-    )
-
-
-def test_a_missing_package_is_one_sentence(monkeypatch):
-    monkeypatch.setattr(settings, "_SERVER_MODULES", ("django", "not_installed"))
-
-    with pytest.raises(CannotStart, match=r"\(not_installed\).*\[server\].*wheel"):
-        settings.require_server_packages()

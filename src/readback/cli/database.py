@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from readback.cli.exit_codes import CannotStart, Failure
-from readback.cli.settings import load, require_server_packages
+from readback.cli.settings import load
 from readback.config import Config
 from readback.setting_values import ConfigError
 
@@ -28,7 +28,6 @@ def set_up_django(*, needs_secret_key: bool = True) -> Config:
     file that holds it.
     """
     config = load()
-    require_server_packages()
     if not needs_secret_key and not config.secret_key:
         os.environ.pop("READBACK_SECRET_KEY_FILE", None)
         os.environ["READBACK_SECRET_KEY"] = secrets.token_urlsafe(48)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import click
 
-from readback.cli import console, listeners, settings
+from readback.cli import console, listeners
 from readback.cli.database import report_database_errors
 from readback.cli.exit_codes import CannotStart, ExitCode
 from readback.config import read
@@ -27,7 +27,6 @@ def doctor(context: click.Context, as_json: bool) -> None:
 
     Changes nothing. The exit code is 1 if a check fails; warnings do not count.
     """
-    settings.require_server_packages()
     results = list(_results())
     if as_json:
         console.print_json([result._asdict() for result in results])

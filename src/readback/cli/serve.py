@@ -79,7 +79,6 @@ def serve(
         shows_secrets = show_key or sys.stdout.isatty()
         sockets = listeners.open_all(config)
         context.exit(_run(config, sockets, shows_secrets=shows_secrets))
-    settings.require_server_packages()
     with _temporary_server() as (config, sockets):
         context.exit(_run(config, sockets, ephemeral=True, as_json=as_json))
 

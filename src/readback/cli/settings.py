@@ -1,18 +1,8 @@
 """What a command checks before it starts; each check ends it with one sentence."""
 
-from importlib.util import find_spec
-
 from readback.cli.exit_codes import CannotStart
 from readback.config import Config, read
 from readback.setting_values import ConfigError
-
-# The modules of the extra "server" in pyproject.toml, and of the extras that it asks of
-# allauth: a damaged installation may lack any of them.
-_SERVER_MODULES = (
-    *("allauth", "argon2", "cryptography", "django", "fido2", "gunicorn", "httptools"),
-    *("jwt", "markdown_it", "msgspec", "prometheus_client", "psycopg", "rich"),
-    *("uvloop", "whitenoise"),
-)
 
 
 def load() -> Config:
@@ -22,20 +12,8 @@ def load() -> Config:
         raise CannotStart(str(error)) from None
 
 
-def require_server_packages() -> None:
-    missing = [name for name in _SERVER_MODULES if find_spec(name) is None]
-    if missing:
-        raise CannotStart(
-            f"This command needs packages that are not installed ({', '.join(missing)})"
-            ": add [server] to what you install, as in pip install '.[server]' in a "
-            "checkout of Readback, or pip install 'readback_api-….whl[server]' with a "
-            "wheel."
-        )
-
-
 def load_for_server() -> Config:
     """Return the settings of a server that is not temporary."""
-    require_server_packages()
     config = load()
     # Keep a key that is written in a file of a CI out of a lasting database.
     if config.ephemeral_key:

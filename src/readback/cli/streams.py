@@ -13,11 +13,25 @@ from typing import Any
 import click
 
 from readback import logs
-from readback.cli.exit_codes import ExitCode, Failure
+from readback.cli.exit_codes import CannotStart, ExitCode, Failure
 
 
 class CommandLine(click.Group):
-    """The whole program. Every error of standard output ends here."""
+    """The whole program. Errors of standard output and of an import end here."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except ModuleNotFoundError as error:
+            package = (error.name or "").partition(".")[0]
+            if package == "readback":
+                raise
+            raise CannotStart(
+                f"This command needs packages that are not installed ({package}): add "
+                "[server] to what you install, as in pip install '.[server]' in a "
+                "checkout of Readback, or pip install 'readback_api-….whl[server]' "
+                "with a wheel."
+            ) from None
 
     def main(self, *args: Any, **extra: Any) -> Any:
         _open_streams()
