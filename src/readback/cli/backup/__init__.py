@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING
 
 import click
 
@@ -24,6 +24,9 @@ from readback.cli import console
 from readback.cli import database as commands
 from readback.cli.exit_codes import Failure
 from readback.config import Config
+
+if TYPE_CHECKING:
+    from readback.cli.backup.archive import Manifest
 
 _STANDARD_STREAM = "-"
 
@@ -94,8 +97,8 @@ def restore(file: str, yes: bool) -> None:
             key_path = config.data_dir / private_files.SECRET_KEY_NAME
             private_files.write_secret_key(key_path, key)
         _restore_brand(config, folder / archive.BRAND)
-        click.echo(f"Restored {file}, made by Readback {manifest['readback']}.")
-        _remember(manifest["created_at"])
+        click.echo(f"Restored {file}, made by Readback {manifest.readback}.")
+        _remember(manifest.created_at)
 
 
 def _private(path: str, flags: int) -> int:
@@ -129,16 +132,15 @@ def _write(output: IO[bytes], config: Config, folder: Path, made_at: int) -> Non
     from readback.cabinet.serving import schema
     from readback.cli.backup import archive, database
 
-    facts = {
-        "readback": __version__,
-        "created_at": made_at,
-        "database": _kind(config),
-        "migrations": sorted(schema.applied()),
-    }
     files = {name: folder / name for name in (archive.DATABASE, archive.SECRET_KEY)}
     files[archive.SECRET_KEY].write_text(_secret_key(config))
     database.copy(config, files[archive.DATABASE])
-    archive.write(output, files | _brand_files(config), facts)
+    files |= {f"{archive.BRAND}/{path.name}": path for path in _brand_files(config)}
+    migrations = sorted(schema.applied())
+    manifest = archive.Manifest(
+        __version__, made_at, _kind(config), migrations, list(files)
+    )
+    archive.write(output, files, manifest)
 
 
 def _secret_key(config: Config) -> str:
@@ -157,19 +159,19 @@ def _secret_key(config: Config) -> str:
         ) from None
 
 
-def _check(config: Config, manifest: dict[str, Any], copied: Path, key: str) -> None:
+def _check(config: Config, manifest: "Manifest", copied: Path, key: str) -> None:
     """End the command if what the archive has cannot be used here."""
     import sqlite3
 
     from readback.cabinet.serving import schema
     from readback.cli.backup import database
 
-    if manifest["database"] != _kind(config):
+    if manifest.database != _kind(config):
         raise Failure(
-            f"The archive is of {manifest['database']}, and READBACK_DATABASE_URL "
+            f"The archive is of {manifest.database}, and READBACK_DATABASE_URL "
             f"means {_kind(config)}."
         )
-    names, version = manifest["migrations"], manifest["readback"]
+    names, version = manifest.migrations, manifest.readback
     if schema.missing(names) or schema.unknown(names):
         raise Failure(
             f"The archive was made by Readback {version}, whose tables differ from "
@@ -198,16 +200,14 @@ def _restore_brand(config: Config, saved: Path) -> None:
         click.echo(f"{note} empty folder that this user can write to.", err=True)
 
 
-def _brand_files(config: Config) -> dict[str, Path]:
-    """Return the files in READBACK_BRAND_DIR by their names in an archive.
-
-    Like the cabinet, this ignores files whose names cannot be ours.
-    """
-    from readback.cli.backup import archive
+def _brand_files(config: Config) -> list[Path]:
+    """Return the files in READBACK_BRAND_DIR, except those that the cabinet ignores."""
+    from readback.cli.backup.archive import BRAND_FILE
 
     listed = sorted(config.brand_dir.iterdir()) if config.brand_dir else []
-    named = {f"{archive.BRAND}/{path.name}": path for path in listed if path.is_file()}
-    return {name: path for name, path in named.items() if archive.NAME.fullmatch(name)}
+    return [
+        path for path in listed if path.is_file() and BRAND_FILE.fullmatch(path.name)
+    ]
 
 
 def _kind(config: Config) -> str:
