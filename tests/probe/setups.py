@@ -145,7 +145,7 @@ def refused_by_proxy(scheme: str, status: int) -> Arrange:
         ) as server:
             variable = f"{scheme}_proxy"
             proxy = {variable: f"http://{host_and_port(server)}", "no_proxy": ""}
-            url = f"{scheme}://localhost:1/v1"
+            url = f"{scheme}://echo.internal:1/v1"
             yield ProbeInput(url, resources.readback.api_key, environment=proxy)
 
     return arrange

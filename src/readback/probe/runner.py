@@ -234,8 +234,7 @@ class ProbeRun:
     def _in_the_end(self, result: StepResult, failure: Diagnosis | None) -> StepResult:
         one, final = result.diagnosis, self._context.shown_url
         # A warning that explains why the run failed is the failure.
-        is_cause = has_tag(one.id, "explains") and one.facts.get("is_local_server")
-        if failure and is_cause and _is_of_proxy(failure):
+        if failure and has_tag(one.id, "explains") and _is_of_proxy(failure):
             raised = replace(one, verdict=Verdict.FAIL, family=failure.family)
             return result._replace(diagnosis=raised)
         # The advice of an early step names the address that a later one found.
@@ -315,9 +314,9 @@ class ProbeRun:
 
 
 def _is_of_proxy(failure: Diagnosis) -> bool:
-    """Return whether a proxy says that it cannot reach the service."""
-    cannot_reach = re.match("50[234]", str(failure.facts.get("status", "")))
-    return failure.id.startswith(_OF_PROXIES) and cannot_reach is not None
+    """Return whether a proxy says that it cannot reach the service, or must not."""
+    is_refused = re.match("403|50[234]", str(failure.facts.get("status", "")))
+    return failure.id.startswith(_OF_PROXIES) and is_refused is not None
 
 
 def origin(error: Exception) -> str:

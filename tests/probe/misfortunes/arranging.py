@@ -27,6 +27,8 @@ from tests.probe.misfortunes.judging import Misfortune
 from tests.probe.setups import Arrange, ProbeInput, Resources
 from tests.support import name_server
 
+SERVICE = "echo.internal"
+"""The name of the service behind a proxy."""
 _NEW_MOUNTS, _NEW_NETWORK = 0x00020000, 0x40000000
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -100,15 +102,14 @@ def proxied(
     @contextmanager
     def arrange(resources: Resources) -> Iterator[ProbeInput]:
         upstream = resources.readback.base_url
-        tls = resources.authority.serves() if encrypted else None
+        # A name that only the proxy resolves: a proxy cannot reach this machine.
+        tls = resources.authority.serves(SERVICE) if encrypted else None
         with (
             gateway(upstream, tls=(lambda _: tls) if tls else None) as service,
             gateway(upstream, behave or proxying(service.port)) as proxy,
         ):
             name = "https_proxy" if encrypted else "http_proxy"
-            url = f"https://localhost:{service.port}/v1"
-            if not encrypted:
-                url = f"http://127.0.0.1:{service.port}/v1"
+            url = f"http{'s' * encrypted}://{SERVICE}:{service.port}/v1"
             address = f"{scheme}://{login}{host}:{proxy.port}"
             environment = {name: address, "no_proxy": "", **(variables or {})}
             if encrypted:

@@ -422,12 +422,11 @@ def forwarding(call: Call) -> Reply:
 
 
 def tunneling(port: int | None = None) -> Behavior:
-    """Do what a forward proxy does with CONNECT; with a port, always go there."""
+    """Do what a forward proxy does with CONNECT; every service is on this machine."""
 
     def behave(call: Call) -> Reply:
-        host, _, asked = call.target.rpartition(":")
-        goal = (host.strip("[]"), int(asked)) if port is None else ("127.0.0.1", port)
-        return Reply(200, tunnel_to=goal)
+        asked = call.target.rpartition(":")[2]
+        return Reply(200, tunnel_to=("127.0.0.1", port or int(asked)))
 
     return behave
 

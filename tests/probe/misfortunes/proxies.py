@@ -133,7 +133,7 @@ _BOTH = tuple(
             encrypted=encrypted,
             by="you network",
         ),
-        _row(f"the proxy works {how}", encrypted=encrypted, by="you", blame="store"),
+        _row(f"the proxy works {how}", encrypted=encrypted, by=""),
     )
 )
 _TUNNELS = (
@@ -237,11 +237,6 @@ _SETTINGS = (
         "SOCKS|scheme",
         scheme="socks5h",
         by="you network",
-    ),
-    _row(
-        "only HTTP_PROXY is set, in capitals",
-        variables={"http_proxy": "", "HTTP_PROXY": "http://127.0.0.1:1"},
-        by="you",
     ),
 )
 

@@ -4,7 +4,7 @@ import time
 from contextlib import contextmanager
 from dataclasses import replace
 
-from tests.probe.misfortunes.arranging import kind_of, proxied, through
+from tests.probe.misfortunes.arranging import SERVICE, kind_of, proxied, through
 from tests.probe.misfortunes.gateway import (
     Behavior,
     Call,
@@ -269,7 +269,7 @@ _RATE = (
 def _localhost(resources: Resources):
     """A proxy also gets the requests for localhost, and answers 502."""
     with proxied(page(502, "Bad Gateway"))(resources) as probe_input:
-        url = probe_input.base_url.replace("127.0.0.1", "localhost")
+        url = probe_input.base_url.replace(SERVICE, "localhost")
         yield replace(probe_input, base_url=url)
 
 

@@ -31,7 +31,8 @@ _DNS_NAME = 0x82
 
 # Issuer names used by common TLS-inspecting products.
 _INTERCEPTORS = re.compile(
-    r"zscaler|netskope|fortinet|fortigate|blue ?coat|symantec web|palo alto|forcepoint"
+    r"zscaler|netskope|goskope|securly|lightspeed|menlo security|fortinet|fortigate"
+    r"|blue ?coat|symantec web|palo alto|forcepoint"
     r"|websense|sophos|sonicwall|watchguard|check ?point|cisco umbrella|mcafee web"
     r"|skyhigh|iboss|barracuda|kaspersky|eset ssl|avast|avg web|bitdefender|adguard"
     r"|mitmproxy|fiddler|charles proxy|portswigger|squid|cloudflare for teams"
@@ -105,16 +106,6 @@ def read(der: bytes) -> Certificate:
 def read_chain(chain: list[bytes]) -> list[Certificate]:
     """Return what the server sent, or at least one certificate that says nothing."""
     return list(map(read, chain)) or [UNREADABLE]
-
-
-def is_out_of_order(chain: list[Certificate]) -> bool:
-    """Return whether an issuer was sent, but not after what it has issued."""
-    for place, (one, following) in enumerate(zip(chain, chain[1:])):
-        others = chain[:place] + chain[place + 2 :]
-        is_elsewhere = any(other.raw_name == one.raw_issuer for other in others)
-        if one.raw_issuer not in (following.raw_name, one.raw_name) and is_elsewhere:
-            return True
-    return False
 
 
 def _read(der: bytes) -> Certificate:

@@ -22,7 +22,7 @@ from urllib.request import getproxies, getproxies_environment, proxy_bypass
 
 from readback.probe.common.catalogue import diagnose, say
 from readback.probe.common.formatting import listed, sanitize
-from readback.probe.common.results import Diagnosis, Fact, ProbeError
+from readback.probe.common.results import Diagnosis, ProbeError
 from readback.probe.connection import stores
 from readback.probe.entered.base_url import PORTS, BaseUrl, is_ip_address, is_loopback
 from readback.probe.transport import opening
@@ -75,11 +75,7 @@ def check(base_url: BaseUrl) -> tuple[list[Diagnosis], Route]:
         names = {"entry": sanitize(entry), "host": base_url.host}
         warnings.append(diagnose("proxies.no_proxy_ignored", **names))
     elif is_loopback(base_url.host):
-        # Ollama and its like: a proxy answers their requests with 502 or 503.
-        is_local_server = base_url.host == "localhost" and not base_url.is_encrypted
-        extra: dict[str, Fact] = {"is_local_server": int(is_local_server)}
-        extra |= {"host": base_url.host, **facts}
-        warnings.append(diagnose("proxies.loopback", figure="", **extra))
+        warnings.append(diagnose("proxies.loopback", host=base_url.host, **facts))
     if proxy.is_socks and (missing := _without_socks()):
         warnings.append(diagnose("proxies.socks_package", missing=missing, **facts))
     used = diagnose("proxies.used", scheme=proxy.scheme, **facts)

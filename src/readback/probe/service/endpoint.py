@@ -170,6 +170,8 @@ def check_completion(context: ProbeContext) -> Diagnosis:
     response, _ = _ask(context, stream=False)
     if error := instead.error_in_success(response):
         raise error
+    if answers.is_html(response):
+        raise instead.unexpected_response(response)
     if not _is_completion(response.json):
         raise ProbeError("chat.form")
     return diagnose(

@@ -14,7 +14,7 @@ from http import HTTPStatus
 from urllib.parse import SplitResult, unquote, urljoin, urlsplit
 
 from readback.contract import REFUSALS
-from readback.probe.common.catalogue import say
+from readback.probe.common.catalogue import has_tag, say
 from readback.probe.common.formatting import page_title, sanitize
 from readback.probe.common.results import Fact, ProbeError
 from readback.probe.entered.base_url import PORTS, is_ip_address, is_local, shown_url
@@ -62,13 +62,14 @@ _FILTER_ADDRESS = re.compile(
     re.IGNORECASE,
 )
 _PORTAL = re.compile(
-    r"captive|hotspot|wi-?fi|wlan|portal|portail|/guest/|[?&]zone=|voucher"
+    r"captive|hotspot|wi-?fi|wlan|portal|portail|/guest/|voucher"
+    r"|[?&](zone|(client_?|ap_?|user_?)?mac|ssid|nasid|redirurl)="
     r"|\bguest (access|network|internet)|/splash|network-auth"
     r"|network ?(access|login|authentication)",
     re.IGNORECASE,
 )
 _LOGIN = re.compile(
-    r"\b(sign|log)[-_ ]?(in|on)\b|\bsso\b|saml|oauth2?\b|openid|authorize|/auth/"
+    r"\b(sign|log)[-_ ]?(in|on)\b|\bsso\b|saml|oauth2?\b|openid|authorize|auth[/?]|adfs"
     r"|single sign-on|cloudflareaccess\.com|okta\.com|auth0\.com|authentik|keycloak"
     r"|login\.|accounts\.google\.com|anmeld|вход\b|авториз",
     re.IGNORECASE,
@@ -112,8 +113,8 @@ _MEANINGS = {504: "behind_is_late", 524: "behind_is_late"} | dict.fromkeys(
 # Where the JSON of gateways and frameworks has its message.
 _MESSAGES = (
     *("error.message", "error.reason", "error_description", "message", "Message"),
-    *("detail", "detail.0.msg", "errors.0.message", "errors.0", "msg", "error_msg"),
-    *("error", "title"),
+    *("detail", "detail.0.msg", "errors.0.message", "errors.0", "error.0.message"),
+    *("msg", "error_msg", "error", "title"),
 )
 _XML_MESSAGE = re.compile("<Message>([^<]*)</Message>")
 _HEADING = re.compile("<h1[^<>]*>([^<]*)</h1>", re.IGNORECASE)
@@ -172,7 +173,7 @@ def unexpected_response(
         names = {"proxy": str(response.proxy), "variable": response.proxy.variable}
         return ProbeError("proxy.responded", **names, **facts)
     if is_page and (_LOGIN.search(said) or _PASSWORD_FIELD.search(text)):
-        return ProbeError("http.login_wall", where="", location="", **facts)
+        return _login_wall(response, where="", location="", **facts)
     if response.status == HTTPStatus.UNAUTHORIZED:
         return ProbeError("key.other_refusal", **facts)
     if response.status == HTTPStatus.TOO_MANY_REQUESTS:
@@ -252,8 +253,14 @@ def _refusal(response: ProbeResponse, refusal: answers.ParsedRefusal) -> ProbeEr
 def _wall(response: ProbeResponse, location: str) -> ProbeError | None:
     """Return the error for a page that leads to a login, a portal or a filter."""
     error = _redirect(response, location)
-    is_wall = error.id in ("http.captive_portal", "http.login_wall", "http.proxy_page")
-    return error if is_wall else None
+    return error if has_tag(error.id, "wall") else None
+
+
+def _login_wall(response: ProbeResponse, **facts: Fact) -> ProbeError:
+    """Return the error for a login page: the network's own, or one at the service."""
+    # Nothing between this machine and a certificate that is trusted can answer.
+    is_encrypted = response.url.startswith("https:")
+    return ProbeError("http.sign_in" if is_encrypted else "http.login_wall", **facts)
 
 
 def _redirect(response: ProbeResponse, location: str) -> ProbeError:
@@ -289,12 +296,13 @@ def _redirect(response: ProbeResponse, location: str) -> ProbeError:
     if is_moved and (_PORTAL.search(beyond) or is_inside):
         where = say("redirects_to", location=shown)
         return ProbeError("http.captive_portal", where=where)
-    # Whoever wants to send the visitor back later asks for something first.
-    # A service that has moved has the same path, and needs no parameters.
-    is_page = bool(new.query) and not new.path.endswith(MODELS)
-    is_way_back = not is_same_host and (is_page or "://" in unquote(new.path))
+    # Whoever wants to send the visitor back later passes on where that is.
+    passed_on = unquote(f"{new.path}?{new.query}")
+    is_way_back = not is_same_host and (
+        "://" in passed_on or MODELS in unquote(new.query)
+    )
     if _LOGIN.search(beyond) or is_way_back:
-        return ProbeError("http.login_wall", where=f" ({shown})", **facts)
+        return _login_wall(response, where=f" ({shown})", **facts)
     base = shown.removesuffix(MODELS)
     if is_same_host and (old.scheme, new.scheme) == ("http", "https"):
         return ProbeError("http.redirect_https", base=base)
