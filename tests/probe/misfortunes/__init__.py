@@ -24,6 +24,7 @@ from tests.probe.misfortunes.requests import REQUESTS
 from tests.probe.misfortunes.services import SERVICES
 from tests.probe.misfortunes.sites import SITES
 from tests.probe.misfortunes.slowness import SLOWNESS
+from tests.probe.misfortunes.strangers import STRANGERS
 from tests.probe.misfortunes.texts import TEXTS
 from tests.probe.scenarios import SCENARIOS
 
@@ -58,4 +59,5 @@ MISFORTUNES = (
     + TEXTS
     + INTERMITTENT
     + REPORTED
+    + STRANGERS
 )

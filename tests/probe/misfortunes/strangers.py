@@ -1,0 +1,650 @@
+"""What strangers report to public issue trackers and forums, as they met it."""
+
+from contextlib import contextmanager
+from dataclasses import replace
+
+from tests.probe.misfortunes.arranging import (
+    SERVICE,
+    in_own_network,
+    kind_of,
+    over_tls,
+    proxied,
+    through,
+)
+from tests.probe.misfortunes.gateway import (
+    Behavior,
+    Call,
+    Reply,
+    answering,
+    as_json,
+    first,
+    has_key,
+    is_chat,
+    page,
+    proxying,
+    when,
+)
+from tests.probe.misfortunes.judging import Misfortune
+from tests.probe.provider import completion
+from tests.probe.setups import Arrange, Resources
+from tests.support.authority import Authority
+
+_KEY = "sk-proj-" + "T3BlbkFJ" * 5
+_MODELS = as_json(200, {"object": "list", "data": [{"id": "m-1", "object": "model"}]})
+_NO_KEY = as_json(401, {"error": {"message": "No key", "type": "auth"}})
+_COMPLETED = answering(200, completion(), Content_Type="application/json")
+_TEXT = {"Content_Type": "text/plain"}
+_CLOUDFLARE = {"Server": "cloudflare", "CF_RAY": "8f2c-AMS", **_TEXT}
+
+
+def _row(name: str, behave: Behavior, *says: str, by: str, **more) -> Misfortune:
+    judged = {one: more.pop(one) for one in ("never", "shows", "blame") if one in more}
+    arrange = through(behave, more.pop("path", "/v1"), **{"key": _KEY, **more})
+    return Misfortune(name, arrange, says, by, **judged)
+
+
+def _chat(name: str, behave: Behavior, *says: str, by: str, **more) -> Misfortune:
+    """The list of models works, and a completion does not."""
+    wall = when(is_chat, behave, _endpoint)
+    return _row(name, wall, *says, by=by, chat="m-1", **more)
+
+
+def _error(status: int, message: str, **more: object) -> Behavior:
+    return as_json(status, {"error": {"message": message, **more}})
+
+
+def _endpoint(call: Call) -> Reply:
+    return (_MODELS if has_key(call) else _NO_KEY)(call)
+
+
+def _only_at(prefix: str, elsewhere: Behavior) -> Behavior:
+    match = f"{prefix}/"
+    return when(lambda call: call.target.startswith(match), _endpoint, elsewhere)
+
+
+def _lm_studio(call: Call):
+    if call.target == "/v1/models":
+        return _MODELS(call)
+    reason = f"Unexpected endpoint or method. ({call.method} {call.target})"
+    return as_json(200, {"error": reason})(call)
+
+
+_PATHS = (
+    _row(
+        "LM Studio without /v1 answers 200 to everything",
+        _lm_studio,
+        "/v1",
+        path="",
+        by="you",
+    ),
+    _row(
+        "OpenRouter without /api",
+        _only_at("/api/v1", page(404, "404: This page could not be found.")),
+        "/api/v1",
+        by="you",
+    ),
+    _row(
+        "Groq without /openai",
+        _only_at(
+            "/openai/v1",
+            _error(
+                404,
+                "Unknown request URL: GET /v1/models.",
+                type="invalid_request_error",
+            ),
+        ),
+        "/openai/v1|Unknown request URL",
+        by="you",
+    ),
+    _row(
+        "Zhipu's /v4 with a /v1 behind it",
+        _only_at("/api/paas/v4/m", as_json(404, {"status": 404, "path": "/v4/v1"})),
+        "404",
+        "path|address",
+        path="/api/paas/v4/v1",
+        by="you",
+    ),
+    _row(
+        "vLLM behind nginx at a path that was not entered",
+        page(404, "404 Not Found"),
+        "404",
+        "path|address",
+        by="you operator",
+    ),
+    _row(
+        "Cloudflare's AI gateway without the name of a provider",
+        as_json(
+            400,
+            {
+                "success": False,
+                "error": [{"code": 2008, "message": "Invalid provider"}],
+            },
+        ),
+        "400",
+        "Invalid provider",
+        by="you",
+    ),
+    _row(
+        "APISIX has no such route",
+        as_json(404, {"error_msg": "404 Route Not Found"}),
+        "404",
+        by="you operator",
+    ),
+    _row(
+        "Railway: the application was removed",
+        as_json(
+            404, {"status": "error", "code": 404, "message": "Application not found"}
+        ),
+        "Application not found",
+        by="you operator",
+    ),
+    _row(
+        "Vercel: the deployment was removed",
+        answering(
+            404,
+            b"The deployment could not be found on Vercel.\n\nDEPLOYMENT_NOT_FOUND",
+            Server="Vercel",
+            **_TEXT,
+        ),
+        "404|DEPLOYMENT_NOT_FOUND",
+        by="you operator",
+    ),
+)
+_KEYS = (
+    _row(
+        "LiteLLM does not know the key",
+        when(
+            has_key,
+            _error(
+                401,
+                "Authentication Error, Invalid proxy server token passed. "
+                "Unable to find token in cache or `LiteLLM_VerificationTokenTable`",
+                type="token_not_found_in_db",
+                code="401",
+            ),
+            _error(401, "No api key passed in.", type="auth_error", code="401"),
+        ),
+        "not accept|refus",
+        "Invalid proxy server token",
+        by="you",
+        blame="key",
+    ),
+    _row(
+        "one-api refuses the key in Chinese",
+        _error(401, "无效的令牌 (request id: 2025)", type="one_api_error"),
+        "无效的令牌",
+        by="you",
+        blame="key",
+    ),
+    _row(
+        "Anthropic wants x-api-key",
+        as_json(
+            401,
+            {
+                "type": "error",
+                "error": {
+                    "type": "authentication_error",
+                    "message": "x-api-key header is required",
+                },
+            },
+        ),
+        "Anthropic",
+        by="you",
+        blame="key",
+    ),
+    _row(
+        "Modal wants a key, and none is entered",
+        as_json(401, {"error": "Unauthorized"}),
+        "key|401",
+        by="you",
+        key="",
+    ),
+    _row(
+        "Cloudflare's AI gateway wants a header of its own",
+        as_json(
+            401,
+            {"success": False, "error": [{"code": 2009, "message": "Unauthorized"}]},
+        ),
+        "401",
+        by="you operator",
+        blame="key",
+    ),
+    _row(
+        "Portkey wants a header of its own",
+        as_json(
+            400,
+            {
+                "status": "failure",
+                "message": "Either x-portkey-config or x-portkey-provider header "
+                "is required",
+            },
+        ),
+        "x-portkey",
+        by="you",
+    ),
+    _row(
+        "Tyk does not allow the key here",
+        when(
+            has_key,
+            as_json(403, {"error": "Access to this API has been disallowed"}),
+            as_json(401, {"error": "Authorization field missing"}),
+        ),
+        "disallowed",
+        by="you operator",
+        blame="key",
+    ),
+    _row(
+        "an env file for Docker keeps the quotation marks",
+        when(lambda call: '"' in call["Authorization"], _NO_KEY, _endpoint),
+        "quotation mark",
+        by="you",
+        key=f'"{_KEY}"',
+        blame="key",
+    ),
+    _row(
+        "a key from a file with Windows line ends",
+        _endpoint,
+        "space|line",
+        by="you",
+        key=f"{_KEY}\r\n",
+        blame="key",
+    ),
+    _row(
+        "a variable that nobody expanded is the key",
+        when(has_key, _error(401, "Incorrect API key provided"), _NO_KEY),
+        "placeholder|variable",
+        by="you",
+        key="${OPENAI_API_KEY}",
+        blame="key",
+    ),
+    _row(
+        "JavaScript's undefined is the key",
+        when(has_key, _error(401, "Incorrect API key provided: undefined"), _NO_KEY),
+        "not accept|placeholder|not set|undefined",
+        by="you",
+        key="undefined",
+        blame="key",
+    ),
+)
+_MODELS_OF_OTHERS = (
+    _chat(
+        "one-api has no channel for the model",
+        _error(503, "当前分组 default 下对于模型 m-1 无可用渠道", type="one_api_error"),
+        "无可用渠道",
+        by="operator you",
+    ),
+    _chat(
+        "LM Studio has no model loaded",
+        _error(404, "No models loaded. Please load a model.", code="model_not_found"),
+        "No models loaded",
+        by="you operator",
+    ),
+    _chat(
+        "llama.cpp lists its models to everybody and refuses the key later",
+        _error(401, "Invalid API Key", type="authentication_error", code=401),
+        "Invalid API Key",
+        by="you",
+        blame="key",
+    ),
+    _chat(
+        "Ollama answers completions with an empty 403",
+        answering(403),
+        "403",
+        by="operator you network",
+    ),
+    _chat(
+        "OpenRouter: no endpoint fits the data policy",
+        _error(404, "No endpoints found matching your data policy", code=404),
+        "data policy",
+        by="you",
+    ),
+    _chat(
+        "OpenRouter: the provider behind it limits the rate",
+        _error(429, "Provider returned error: temporarily rate-limited", code=429),
+        "429|rate|limit",
+        by="you operator",
+    ),
+    _chat(
+        "Azure: the tokens of this minute are used up",
+        answering(
+            429,
+            b'{"error":{"code":"429","message":"Requests have exceeded token rate '
+            b'limit. Please retry after 55 seconds."}}',
+            Content_Type="application/json",
+            Retry_After="55",
+        ),
+        "429|rate|limit",
+        "55",
+        by="you operator",
+    ),
+    _chat(
+        "DeepSeek: insufficient balance",
+        _error(402, "Insufficient Balance", code="invalid_request_error"),
+        "balance",
+        by="you",
+    ),
+    _row(
+        "Hugging Face loads the model",
+        as_json(503, {"error": "Model m-1 is currently loading", "estimated_time": 20}),
+        "503|loading",
+        by="operator",
+    ),
+    _row(
+        "Azure: the resource is open to its own network only",
+        as_json(
+            403,
+            {
+                "error": {
+                    "code": "403",
+                    "message": "Access denied due to Virtual Network/Firewall rules.",
+                }
+            },
+        ),
+        "Virtual Network",
+        by="you operator network",
+    ),
+)
+_WALLS = (
+    _row(
+        "Ollama behind a tunnel answers an empty 403",
+        answering(403),
+        "403",
+        by="operator network",
+        key="ollama",
+    ),
+    _row(
+        "Cloudflare 1010 in JSON, for every program but a browser",
+        when(
+            lambda call: "Mozilla" not in call["User-Agent"],
+            answering(
+                403,
+                b'{"title":"Error 1010: Access denied","status":403,'
+                b'"detail":"blocked access based on your browser\'s signature"}',
+                **_CLOUDFLARE | {"Content_Type": "application/problem+json"},
+            ),
+            _endpoint,
+        ),
+        "block|User-Agent",
+        by="operator network",
+        blame="agent",
+    ),
+    _row(
+        "Cloudflare 1010 as a line of text, for every program",
+        answering(403, b"error code: 1010", **_CLOUDFLARE),
+        "Cloudflare",
+        "1010",
+        by="operator network",
+        blame="agent",
+    ),
+    _row(
+        "Cloudflare 1033 as a line of text: the tunnel is down",
+        answering(530, b"error code: 1033", **_CLOUDFLARE),
+        "530|1033",
+        by="operator",
+    ),
+    _row(
+        "F5 rejects completions with a page and 200",
+        when(
+            is_chat,
+            page(
+                200,
+                "Request Rejected",
+                "The requested URL was rejected. Your support ID is: 1843",
+            ),
+            _endpoint,
+        ),
+        "Request Rejected|rejected",
+        by="operator network",
+        chat="m-1",
+    ),
+    _row(
+        "Vercel protects the deployment with a login",
+        page(
+            401,
+            "Authentication Required",
+            Server="Vercel",
+            Set_Cookie="_vercel_sso_nonce=a",
+        ),
+        "401|log ?in",
+        by="operator you",
+        blame="key",
+    ),
+    Misfortune(
+        "a forwarded port of Codespaces is private",
+        over_tls(
+            lambda resources: lambda number: resources.authority.serves(),
+            answering(302, Location="https://github.com/codespaces/auth/x?port=80"),
+        ),
+        ("github.com",),
+        "operator you",
+    ),
+    _row(
+        "Aliyun blocks a domain that is not registered",
+        answering(
+            403,
+            b"<html><head><title>Non-compliance ICP Filing</title></head></html>",
+            Server="Beaver",
+            Content_Type="text/html",
+        ),
+        "403",
+        "ICP",
+        by="operator network",
+    ),
+)
+_NETWORKS = (
+    *(
+        _row(
+            f"{who} redirects to its own page",
+            answering(302, Location=location),
+            *says,
+            by="network",
+            never=("Use the final address",),
+        )
+        for who, location, *says in (
+            (
+                "pfSense's captive portal",
+                "http://10.1.0.1:8002/index.php?zone=guest&redirurl=http%3A%2F%2Fx",
+                "log in",
+            ),
+            (
+                "MikroTik's hotspot",
+                "http://hotspot.example/login?dst=http%3A%2F%2F127.0.0.1%2Fv1",
+                "log in",
+            ),
+            (
+                "an airline's portal",
+                "https://inflight.example/?mac=00aa&url=http%3A%2F%2F127.0.0.1%2Fv1",
+                "log in",
+            ),
+            (
+                "a Russian provider",
+                "http://blocked.mts.ru/?host=127.0.0.1&url=/v1/models&params=",
+                "filter|block",
+            ),
+            (
+                "a school's filter",
+                "https://www.securly.com/blocked?useremail=unknown&reason=policy",
+                "filter|block",
+            ),
+        )
+    ),
+    _row(
+        "the API's domain was sold, and redirects with a parameter",
+        answering(301, Location="https://www.acme.example/?utm_source=api"),
+        "redirect",
+        r"www\.acme\.example",
+        by="you operator",
+    ),
+    _row(
+        "Iran's filter answers with a frame",
+        answering(
+            403,
+            b'<html><iframe src="http://10.10.34.34?type=Invalid Site&policy=Main">'
+            b"</iframe></html>",
+            Content_Type="text/html",
+        ),
+        "403",
+        by="network operator",
+    ),
+    _row(
+        "SonicWall blocks the site with 200",
+        page(200, "SonicWall - Web Site Blocked", "This site is blocked."),
+        "SonicWall",
+        by="network",
+    ),
+)
+
+
+def _connect(behave: Behavior) -> Behavior:
+    return when(lambda call: call.method == "CONNECT", behave, proxying())
+
+
+def _to_this_machine(behave: Behavior) -> Arrange:
+    @contextmanager
+    def arrange(resources: Resources):
+        with proxied(behave)(resources) as made:
+            yield replace(made, base_url=made.base_url.replace(SERVICE, "127.0.0.1"))
+
+    return arrange
+
+
+@contextmanager
+def _without_scheme(resources: Resources):
+    """The variable has only host and port, as examples for Clash show it."""
+    with proxied(encrypted=True)(resources) as made:
+        proxy = made.environment["https_proxy"].removeprefix("http://")
+        yield replace(made, environment={**made.environment, "https_proxy": proxy})
+
+
+_PROXIES = (
+    Misfortune(
+        "Squid also gets requests for this machine, and denies them",
+        _to_this_machine(
+            page(
+                403,
+                "ERROR: The requested URL could not be retrieved",
+                Server="squid/5.2",
+                X_Squid_Error="ERR_ACCESS_DENIED 0",
+            )
+        ),
+        ("NO_PROXY",),
+        "you",
+    ),
+    Misfortune("the variable for Clash has no scheme", _without_scheme, (), ""),
+    Misfortune(
+        "Forefront TMG denies the address",
+        proxied(
+            _connect(
+                answering(
+                    502,
+                    reason="Proxy Error ( The Forefront TMG denied the URL. )",
+                )
+            ),
+            encrypted=True,
+        ),
+        ("proxy", "denied"),
+        "network",
+    ),
+    Misfortune(
+        "Blue Coat denies a tunnel by policy",
+        proxied(
+            _connect(
+                page(403, "Access Denied (policy_denied)", "Your request was denied.")
+            ),
+            encrypted=True,
+        ),
+        ("proxy", "policy_denied"),
+        "network",
+    ),
+    Misfortune(
+        "the first tunnel is refused until the proxy knows the user",
+        proxied(
+            first(
+                1,
+                _connect(page(503, "Please wait", "Authentication in progress.")),
+                proxying(),
+            ),
+            encrypted=True,
+        ),
+        ("proxy",),
+        "network nobody",
+    ),
+)
+
+
+def _issued_by(name: str, **certificate):
+    def contexts(resources: Resources):
+        issuer = Authority(resources.folder / "other", name)
+        context = issuer.serves(**certificate)
+        return lambda number: context
+
+    return contexts
+
+
+def _bundle(name: str):
+    """Only this variable names the company's certificates."""
+    return lambda resources: {name: str(resources.folder / "other" / "root.pem")}
+
+
+_TLS = (
+    *(
+        Misfortune(
+            f"{name} decrypts, and nothing trusts it",
+            over_tls(_issued_by(name), store=lambda resources: {}),
+            ("intercept|decrypt", name.split()[0]),
+            "network you",
+            blame="store",
+        )
+        for name in (
+            "ca.acme.goskope.com",
+            "Cisco Umbrella Root CA",
+            "DO_NOT_TRUST_FiddlerRoot",
+            "Cloudflare for Teams ECC Certificate Authority",
+        )
+    ),
+    Misfortune(
+        "only REQUESTS_CA_BUNDLE has the company's authority",
+        over_tls(_issued_by("Acme Root"), store=_bundle("REQUESTS_CA_BUNDLE")),
+        ("SSL_CERT_FILE",),
+        "network you operator",
+        blame="store",
+    ),
+    Misfortune(
+        "a hotspot presents the certificate of its login page",
+        over_tls(
+            _issued_by("DigiCert TLS", host="securelogin.arubanetworks.com"),
+            store=_bundle("SSL_CERT_FILE"),
+        ),
+        (r"securelogin\.arubanetworks\.com",),
+        "network operator you",
+        blame="store",
+    ),
+)
+_ADDRESSES = (
+    Misfortune(
+        "localhost is IPv6 first, and the service has only IPv4",
+        in_own_network(lambda network: None, host="localhost"),
+        ("IPv6|::1",),
+        "nobody you network operator",
+    ),
+    Misfortune(
+        "the service has only IPv6, and 127.0.0.1 is entered",
+        in_own_network(lambda network: None, listen="::1"),
+        ("refused",),
+        "you operator",
+    ),
+)
+
+STRANGERS = kind_of(
+    "strangers",
+    *(
+        _PATHS
+        + _KEYS
+        + _MODELS_OF_OTHERS
+        + _WALLS
+        + _NETWORKS
+        + _PROXIES
+        + _TLS
+        + _ADDRESSES
+    ),
+)
