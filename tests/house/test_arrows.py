@@ -43,6 +43,7 @@ PACKAGES = {
     "probe": {"certifi", "openai"},
     "pytest_plugin": {"pytest"},
 }
+SERVER_PACKAGES = {"django", "allauth", "gunicorn", "uvloop", "msgspec", "httptools"}
 # These may also import how a plane runs.
 PLANES = {"api", "cabinet"}
 # The texts of the probe, which the cabinet shows as a page.
@@ -210,13 +211,13 @@ def modules_among(modules: Iterable[str], imports: Iterable[str]) -> set[str]:
     return {one for one in modules if any(is_within(name, {one}) for name in imports)}
 
 
-def loaded_by(module: str) -> set[str]:
-    """Import a module in its own process, and return what was loaded with it."""
-    code = f"import {module}, sys; print(' '.join(sys.modules))"
+def loaded_by(*modules: str) -> set[str]:
+    """Import modules in their own process, and return what was loaded with them."""
+    code = f"import {', '.join(modules)}, sys; print(*sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
-    return {name.split(".")[0] for name in done.stdout.split()}
+    return set(done.stdout.split())
 
 
 def test_importing_the_api_does_not_load_django() -> None:
@@ -225,10 +226,25 @@ def test_importing_the_api_does_not_load_django() -> None:
     assert not loaded & {"django", "allauth"}
 
 
-def test_importing_the_command_line_does_not_load_the_server() -> None:
+def test_importing_the_command_line_loads_neither_the_server_nor_the_probe() -> None:
     loaded = loaded_by("readback.cli")
     assert "click" in loaded
-    assert not loaded & {"django", "allauth", "gunicorn", "uvloop", "msgspec"}
+    assert not loaded & {*SERVER_PACKAGES, "readback.probe"}
+
+
+def test_importing_the_probe_loads_nothing_else() -> None:
+    names = ("command", "runner", "output.text", "output.page")
+    loaded = loaded_by(*(f"readback.probe.{name}" for name in names))
+    assert not loaded & {*SERVER_PACKAGES, "readback.cli"}
+    # The file that the cabinet hands out contains neither.
+    assert not loaded & {"click", "httpx"}
+    # Other programs run in processes of their own.
+    assert "openai" not in loaded
+
+
+def test_the_options_of_the_probe_are_read_before_anything_large_is_loaded() -> None:
+    loaded = loaded_by("readback.probe.command")
+    assert not loaded & {"certifi", "rich", "ssl", "readback.probe.runner"}
 
 
 def test_a_start_of_the_cabinet_loads_nothing_that_few_visits_need(

@@ -1,4 +1,4 @@
-"""Helpers that several test folders use are in tests/support."""
+"""Tests and tools import only themselves and the helpers in tests/support."""
 
 from pathlib import Path
 
@@ -6,18 +6,21 @@ import pytest
 
 from tests.support.files import imports_of, python_files
 
-TESTS = Path(__file__).parents[1]
-FOLDERS = sorted(path.name for path in TESTS.iterdir() if any(path.glob("*.py")))
+ROOT = Path(__file__).parents[2]
+# Each has a folder of tests, and no other tests import it.
+TOOLS = {"bench": {"bench"}, "clients": {"clients", "bench"}, "soak": {"soak", "bench"}}
+FOLDERS = [path.name for path in (ROOT / "tests").iterdir() if any(path.glob("*.py"))]
+ALLOWED = TOOLS | {f"tests/{name}": {f"tests.{name}", name} for name in sorted(FOLDERS)}
 
 
-def imported_folders(path: Path) -> set[str]:
-    """Return the folders of tests/ from which a file imports."""
-    modules = imports_of(path)
-    return {module.split(".")[1] for module in modules if module.startswith("tests.")}
-
-
-@pytest.mark.parametrize("folder", FOLDERS)
-def test_a_folder_imports_only_from_itself_and_from_support(folder: str) -> None:
-    for path in python_files(TESTS / folder):
-        others = imported_folders(path) - {folder, "support"}
-        assert not others, f"{path.relative_to(TESTS)} imports from {sorted(others)}"
+@pytest.mark.parametrize("folder", ALLOWED)
+def test_a_folder_imports_only_itself_and_the_helpers(folder: str) -> None:
+    allowed = {f"{name}." for name in ALLOWED[folder] | {"tests.support"}}
+    wrong = {
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in python_files(ROOT / folder)
+        for name in imports_of(path)
+        if name.split(".")[0] in {"tests", *TOOLS}
+        if not f"{name}.".startswith(tuple(allowed))
+    }
+    assert not wrong
