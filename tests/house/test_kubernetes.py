@@ -112,23 +112,13 @@ def test_every_file_is_used_and_every_used_file_exists(folder):
 
 @pytest.mark.parametrize("patch", kustomization(PRODUCTION)["patches"])
 def test_every_patch_changes_what_exists(patch):
-    target = patch.get("target")
-    if not target:
+    if target := patch.get("target"):
+        kind, names = target["kind"], target.get("name", ".*").split("|")
+    else:
         [change] = documents(PRODUCTION / patch["path"])
-        assert named(change["kind"], change["metadata"]["name"])
-        return
-    [operations] = documents(PRODUCTION / patch["path"])
-    names = target.get("name", ".*")
-    for each in of_kind(target["kind"]):
-        if not re.fullmatch(names, each["metadata"]["name"]):
-            continue
-        for operation in operations:
-            place: Any = each
-            for part in operation["path"].split("/")[1:-1]:
-                place = place[int(part)] if isinstance(place, list) else place[part]
-            assert operation["op"] == "add" or operation["path"].split("/")[-1] in place
-    for name in names.split("|"):
-        assert name == ".*" or named(target["kind"], name)
+        kind, names = change["kind"], [change["metadata"]["name"]]
+    assert of_kind(kind)
+    assert all(name == ".*" or named(kind, name) for name in names)
 
 
 @pytest.mark.parametrize("folder", [BASE, PRODUCTION], ids=lambda folder: folder.name)
