@@ -4,8 +4,6 @@ The text is counted after its JSON escapes are decoded, the body as it is receiv
 a declared length and in chunks. All other rules of HTTP are in tests/wire.
 """
 
-import pytest
-
 from tests.support.api import (
     CHAT,
     MODELS,
@@ -80,16 +78,6 @@ def test_a_body_of_32769_bytes_is_refused(api: Api) -> None:
     assert "32768" in detail
     assert_refused(api.chat_in_chunks(padded(32769)), "request_too_large")
     assert_refused(api.chat_in_chunks(padded(32769), size=32769), "request_too_large")
-
-
-@pytest.mark.parametrize("length", [32769, 1_000_000, 10**12])
-def test_a_declared_length_is_refused_before_the_body_arrives(
-    api: Api, length: int
-) -> None:
-    media = ("Content-Type", "application/json")
-    fields = [*api.usual_fields, media, ("Content-Length", str(length))]
-    head_alone = request("POST", CHAT, fields)
-    assert_refused(api.send(head_alone), "request_too_large")
 
 
 def test_chunks_are_counted_before_the_last_one_arrives(api: Api) -> None:

@@ -3,39 +3,33 @@
 import time
 from email.utils import parsedate_to_datetime
 
-import pytest
-
 from tests.support.api import (
     CHAT,
     MODELS,
     Api,
-    assert_common_headers,
     draft,
 )
-from tests.support.raw_requests import ask, statuses
+from tests.support.raw_requests import ask
 from tests.support.server import Server
 from tests.support.wire import Endpoint, request
 
 
-def test_every_answer_has_the_common_headers_and_the_true_date(api: Api) -> None:
+def test_every_answer_has_the_true_date_and_its_length(api: Api) -> None:
+    """Its other headers are in tests/conformance."""
     too_large = [*api.usual_fields, ("Content-Length", "99999")]
-    for status, raw in (
-        (200, api.chat_bytes(draft("x"))),
-        (400, b"garbage\r\n\r\n"),
-        (401, request("GET", MODELS, [api.host])),
-        (413, request("POST", CHAT, too_large)),
+    for raw in (
+        api.chat_bytes(draft("x")),
+        b"garbage\r\n\r\n",
+        request("GET", MODELS, [api.host]),
+        request("POST", CHAT, too_large),
     ):
         before = time.time()
         [answer] = ask(api.endpoint, raw)
-        after = time.time()
-        assert answer.status == status
-        assert_common_headers(answer)
         date = parsedate_to_datetime(answer.header("Date") or "").timestamp()
         # The date is set twice a second, which is late in a busy process.
-        assert before - 10 < date < after + 1
+        assert before - 10 < date < time.time() + 1
         assert int(answer.header("Content-Length") or "-1") == len(answer.body) > 0
         assert answer.header("Transfer-Encoding") is None
-        assert answer.header("Server") is None
 
 
 def test_nothing_from_the_request_appears_in_a_header(api: Api) -> None:
@@ -73,11 +67,3 @@ def test_answers_of_the_ops_listener_have_a_date_and_a_length(server: Server) ->
     ):
         [answer] = ask(ops, raw)
         assert (answer.status, bool(answer.header("Date"))) == (status, True)
-
-
-@pytest.mark.parametrize("value", ["", "Basic KEY", "Bearer KEYx", "Bearer \xff"])
-def test_a_wrong_key_leaves_the_connection_open(api: Api, value: str) -> None:
-    field = ("Authorization", value.replace("KEY", api.key))
-    raw = request("GET", MODELS, [api.host, field])
-    answers = ask(api.endpoint, raw + request("GET", MODELS, api.usual_fields))
-    assert statuses(answers) == [401, 200]

@@ -13,7 +13,7 @@ import pytest
 
 from readback.api.http.flow_control import LINGER_SECONDS
 from tests.support.listener import Listener, limits, listening
-from tests.support.raw_requests import GOOD, post, post_body
+from tests.support.raw_requests import post, post_body
 from tests.support.waiting import PATIENCE, wait_until
 from tests.support.wire import Connection, Endpoint
 
@@ -76,15 +76,6 @@ def test_a_client_that_does_not_read_is_not_read_from(listener: Listener) -> Non
         connection = Connection(sock)
         for _ in range(whole):
             assert len(connection.read_answer().body) == 60_000
-
-
-def test_two_slow_readers_do_not_slow_a_third(listener: Listener) -> None:
-    with narrow(listener.endpoint) as one, narrow(listener.endpoint) as two:
-        fill(listener, one, LARGE)
-        fill(listener, two, GOOD)
-        with listener.endpoint.connect() as connection:
-            connection.send(GOOD)
-            assert connection.read_answer().status == 200
 
 
 @pytest.mark.parametrize("ending", ["", "half-close", "close", "garbage", "too large"])

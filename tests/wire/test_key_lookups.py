@@ -14,7 +14,7 @@ from readback.api.data.keyring import Keyring
 from readback.api.shared.created import Limiter
 from readback.api.shared.memory import Counters
 from tests.support.listener import Listener, api_without_database, listening
-from tests.support.raw_requests import assert_closing_refusal, code_of
+from tests.support.raw_requests import code_of
 from tests.support.waiting import wait_until
 from tests.support.wire import Connection
 
@@ -57,17 +57,6 @@ def test_a_look_up_beyond_the_limit_is_told_to_retry(
             assert (answer.status, code_of(answer)) == (503, "unavailable")
 
 
-def test_a_look_up_without_an_answer_times_out(
-    listener: Listener, keyring: Keyring, asked: list[bytes]
-) -> None:
-    with listener.endpoint.connect() as connection:
-        ask_with_a_new_key(connection)
-        wait_until(lambda: len(asked) == 1, "the key is looked up")
-        later = time.monotonic() + 60
-        listener.loop.call_soon_threadsafe(keyring.tick, later, time.time())
-        assert code_of(connection.read_answer()) == "unavailable"
-
-
 def test_a_client_that_leaves_during_a_look_up_is_forgotten(
     listener: Listener, keyring: Keyring, asked: list[bytes]
 ) -> None:
@@ -78,15 +67,3 @@ def test_a_client_that_leaves_during_a_look_up_is_forgotten(
     later = time.monotonic() + 60
     listener.loop.call_soon_threadsafe(keyring.tick, later, time.time())
     wait_until(lambda: not listener.registry.connections, "the connection is gone")
-
-
-def test_requests_after_a_waiting_one_are_read_after_it(
-    listener: Listener, keyring: Keyring, asked: list[bytes]
-) -> None:
-    with listener.endpoint.connect() as connection:
-        ask_with_a_new_key(connection)
-        connection.send(b"garbage\r\n\r\n")
-        wait_until(lambda: len(asked) == 1, "the key is looked up")
-        listener.loop.call_soon_threadsafe(keyring.learn, asked[:], {})
-        assert code_of(connection.read_answer()) == "invalid_key"
-        assert_closing_refusal([connection.read_answer()], "malformed_request")

@@ -76,22 +76,6 @@ def test_http_1_0_with_keep_alive_is_kept(echo: Endpoint, value: bytes) -> None:
         assert_in_sync(connection)
 
 
-def test_the_last_answer_arrives_while_the_client_is_still_sending(
-    echo: Endpoint,
-) -> None:
-    # Bytes that arrive after the last request must not make the kernel reset the
-    # connection before the answer has been read.
-    for _ in range(20):
-        with echo.connect() as connection:
-            connection.send(b"garbage\r\n\r\n")
-            for _ in range(20):
-                connection.send(b"x" * 65_536)
-            connection.wait_for_bytes()
-            answer = connection.read_answer()
-            assert (answer.status, answer.header("Connection")) == (400, "close")
-            assert connection.rest() == b""
-
-
 @pytest.mark.parametrize("version", LATER_VERSIONS)
 def test_a_later_minor_version_is_processed_as_1_1(
     echo: Endpoint, version: bytes

@@ -4,7 +4,13 @@ import pytest
 
 from tests.support.api import Api, assert_refused, assert_success
 from tests.support.database import Database
-from tests.support.raw_requests import GOOD, ask, assert_closing_refusal, statuses
+from tests.support.raw_requests import (
+    GOOD,
+    ask,
+    assert_closing_refusal,
+    post_body,
+    statuses,
+)
 from tests.support.server import Server
 from tests.support.tables import words
 from tests.support.waiting import wait_until
@@ -59,12 +65,17 @@ def test_an_absolute_target_is_routed_by_its_path(api: Api) -> None:
 
 
 @pytest.mark.parametrize("target", [b"x:80", b"x", b"*", b"/v1/models", b"[::1]:443"])
-@pytest.mark.parametrize("body", [b"", b"ab"])
-def test_connect_opens_no_tunnel(api: Api, target: bytes, body: bytes) -> None:
-    head = b"CONNECT %b HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n"
-    answers = ask(api.endpoint, head % (target, len(body)) + body + GOOD)
-    assert [answer.status in (400, 404) for answer in answers] == [True]
-    assert answers[0].header("Connection") == "close"
+@pytest.mark.parametrize(
+    "lines", [(), (b"Connection: Upgrade", b"Upgrade: h2c")], ids=["", "upgrade"]
+)
+def test_connect_opens_no_tunnel(
+    api: Api, target: bytes, lines: tuple[bytes, ...]
+) -> None:
+    for body in (b"", b"ab"):
+        raw = post_body(body, *lines).replace(b"POST /", b"CONNECT " + target, 1)
+        [answer] = ask(api.endpoint, raw + GOOD)
+        assert_refused(answer, "not_found")
+        assert answer.header("Connection") == "close"
 
 
 def test_the_difference_of_a_wrong_path_is_in_the_journal(

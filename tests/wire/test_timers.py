@@ -12,6 +12,7 @@ import pytest
 
 from readback.api.http.registry import MAX_AGE_SECONDS
 from readback.api.http.states import LINGER
+from tests.support.echo_server import Echo
 from tests.support.listener import Listener, limits, listening
 from tests.support.raw_requests import (
     GOOD,
@@ -147,24 +148,9 @@ def test_each_request_restarts_the_idle_timer(
 
 
 def test_the_rest_of_a_refused_body_has_a_deadline_too() -> None:
-    class Refusing:
-        answered = 0
-        read_fields = frozenset()
-
-        def describe(self, head):
-            return head
-
-        def contains_secret(self, data):
-            return False
-
-        def find(self, head, key, forwarded, origin):
-            return None
-
-        def begin(self, head, kind, key, forwarded, size, origin):
+    class Refusing(Echo):
+        def begin(self, *_):
             return self.refuse("not_found", "")
-
-        def refuse(self, code, detail, address=""):
-            return b"HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n"
 
     with (
         listening(Refusing(), LIMITS, own_time=True) as listener,

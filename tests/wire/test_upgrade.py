@@ -16,7 +16,6 @@ from tests.support.api import (
 from tests.support.raw_requests import (
     GOOD,
     ask,
-    assert_in_sync,
     pieces_of,
     post,
     post_body,
@@ -110,18 +109,6 @@ def test_a_refused_framing_is_refused_with_an_upgrade_too(
         assert answers[0].header("X-Error-Detail") == plain.header("X-Error-Detail")
 
 
-@each("lines", UPGRADES)
-@pytest.mark.parametrize("target", [b"x:443", b"/v1/models", b"*", b"http://x/"])
-def test_connect_with_an_upgrade_opens_no_tunnel(
-    api: Api, lines: bytes, target: bytes
-) -> None:
-    for body in (b"", b"ab"):
-        raw = post_body(body, lines).replace(b"POST /", b"CONNECT " + target, 1)
-        answers = ask(api.endpoint, raw + GOOD)
-        assert statuses(answers) == [404]
-        assert answers[0].header("Connection") == "close"
-
-
 def test_no_bad_request_writes_a_log_line(server: Server, api: Api) -> None:
     # CVE-2025-47287: each of them wrote a warning.
     before = (server.folder / "stderr").stat().st_size
@@ -135,11 +122,3 @@ def test_no_bad_request_writes_a_log_line(server: Server, api: Api) -> None:
         api.chat(draft("x", stream=True))
         api.ask("GET", "/\x5b31m")
     assert (server.folder / "stderr").stat().st_size == before
-
-
-def test_a_body_that_looks_like_http_2_is_a_body(echo: Endpoint) -> None:
-    preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-    with echo.connect() as connection:
-        connection.send(post_body(preface, UPGRADES["h2c"]))
-        assert connection.read_answer().body == preface
-        assert_in_sync(connection)
