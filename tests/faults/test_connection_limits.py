@@ -9,12 +9,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.faults.serving import api_server
 from tests.support.api import Api, assert_echo, draft
 from tests.support.metrics import metrics, readiness
 from tests.support.processes import api_workers
 from tests.support.raw_requests import code_of
-from tests.support.server import UNLIMITED, Server
+from tests.support.server import UNLIMITED, Server, api_server
 from tests.support.waiting import wait_until
 from tests.support.wire import Connection
 

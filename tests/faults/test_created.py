@@ -10,14 +10,13 @@ from pathlib import Path
 import pytest
 
 from readback import keys
-from tests.faults.serving import api_server
 from tests.support.api import Api, assert_success, draft
 from tests.support.created import assert_created_by_the_rule
 from tests.support.database import Database
 from tests.support.metrics import metrics
 from tests.support.postgres import Postgres
 from tests.support.processes import has_ended, one_connection_per_worker, worker_pids
-from tests.support.server import UNLIMITED, Server, ephemeral_server
+from tests.support.server import UNLIMITED, Server, api_server, ephemeral_server
 from tests.support.waiting import wait_until
 from tests.support.wire import Connection
 

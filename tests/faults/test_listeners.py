@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.serving import Running, running
 from tests.support.api import (
     CHAT,
     MODELS,
@@ -20,39 +19,39 @@ from tests.support.api import (
 )
 from tests.support.authority import Authority
 from tests.support.commands import free_port
-from tests.support.server import UNLIMITED
+from tests.support.server import UNLIMITED, Server, api_server
 from tests.support.waiting import PATIENCE
 from tests.support.wire import Connection, Endpoint, chunked, request
 
 
 @pytest.fixture(scope="module")
-def tls(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Running, Path]]:
+def tls(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, Path]]:
     folder = tmp_path_factory.mktemp("tls")
     authority = Authority(folder / "authority")
     certificate = str(authority.issue("localhost"))
     settings = UNLIMITED | {
-        "READBACK_API_BIND": f"127.0.0.1:{free_port()}",
         "READBACK_TLS_CERTIFICATE": certificate,
         "READBACK_TLS_KEY": certificate,
         "READBACK_HEAD_TIMEOUT": "2",
     }
-    with running(folder, settings) as server:
+    with api_server(folder, settings) as server:
         yield server, authority.root
 
 
-def connect_by_tls(server: Running, root: Path) -> Connection:
+def connect_by_tls(server: Server, root: Path) -> Connection:
     context = ssl.create_default_context(cafile=str(root))
-    host, port = server.api_address
-    raw = socket.create_connection((host, port), timeout=PATIENCE)
+    endpoint = Endpoint.of(server.base_url)
+    address = (endpoint.host, endpoint.port)
+    raw = socket.create_connection(address, timeout=PATIENCE)
     return Connection(context.wrap_socket(raw, server_hostname="localhost"))
 
 
-def api_for(server: Running) -> Api:
-    return Api(Endpoint("localhost", server.api_address[1]), server.key)
+def api_for(server: Server) -> Api:
+    return Api(Endpoint("localhost", Endpoint.of(server.base_url).port), server.api_key)
 
 
 def test_tls_carries_sequential_and_pipelined_requests(
-    tls: tuple[Running, Path],
+    tls: tuple[Server, Path],
 ) -> None:
     api = api_for(tls[0])
     with connect_by_tls(*tls) as connection:
@@ -71,7 +70,7 @@ def test_tls_carries_sequential_and_pipelined_requests(
 
 
 def test_a_refusal_over_tls_arrives_while_the_body_is_being_sent(
-    tls: tuple[Running, Path],
+    tls: tuple[Server, Path],
 ) -> None:
     api = api_for(tls[0])
     length = ("Content-Length", "3000000")
@@ -85,7 +84,7 @@ def test_a_refusal_over_tls_arrives_while_the_body_is_being_sent(
             assert answer.header("Connection") == "close"
 
 
-def test_the_server_closes_tls_connections_too(tls: tuple[Running, Path]) -> None:
+def test_the_server_closes_tls_connections_too(tls: tuple[Server, Path]) -> None:
     api = api_for(tls[0])
     for raw in (
         request("GET", MODELS, [*api.usual_fields, ("Connection", "close")]),
@@ -100,12 +99,12 @@ def test_the_server_closes_tls_connections_too(tls: tuple[Running, Path]) -> Non
 def test_ipv6_unix_sockets_and_ipv4_serve_the_same_api(tmp_path: Path) -> None:
     four, six, path = free_port(), free_port("::1"), tmp_path / "api.sock"
     binds = f"127.0.0.1:{four},[::1]:{six},unix:{path}"
-    with running(tmp_path, UNLIMITED | {"READBACK_API_BIND": binds}) as server:
+    with api_server(tmp_path, UNLIMITED | {"READBACK_API_BIND": binds}) as server:
         for endpoint in (Endpoint("127.0.0.1", four), Endpoint("::1", six)):
-            api = Api(endpoint, server.key)
+            api = Api(endpoint, server.api_key)
             assert_success(api.models())
             assert_echo(api.chat(draft("дом")), "дом")
-        api = Api(Endpoint("localhost", 80), server.key)
+        api = Api(Endpoint("localhost", 80), server.api_key)
         with socket.socket(socket.AF_UNIX) as sock:
             sock.settimeout(PATIENCE)
             sock.connect(str(path))

@@ -4,7 +4,7 @@ import re
 import signal
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing
 from pathlib import Path
@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.faults.serving import EMAIL, Running, running
+from tests.faults.serving import first_start
 from tests.support import migrated
 from tests.support.bad_mail_servers import (
     HangingServer,
@@ -21,9 +21,10 @@ from tests.support.bad_mail_servers import (
     silent_server,
 )
 from tests.support.cabinet_server import CabinetServer, cabinet_server
-from tests.support.commands import environment_with, free_port, run_readback
+from tests.support.commands import environment_with, run_readback
 from tests.support.mailbox import Mailbox, link_in, mailbox
 from tests.support.processes import has_ended
+from tests.support.server import EMAIL
 from tests.support.waiting import PATIENCE, wait_until
 
 PASSWORD = "a lamp in the harbour"
@@ -95,21 +96,19 @@ def test_pages_answer_at_once_while_sign_ups_wait_for_their_mail(
 
 def test_a_first_start_does_not_wait_for_the_mail_server(tmp_path: Path) -> None:
     with dripping_server() as mail_server:
-        settings = {
-            "READBACK_SMTP_URL": mail_server.url,
-            "READBACK_API_BIND": f"127.0.0.1:{free_port()}",
-        }
-        with running(tmp_path, settings, first_start=True) as service:
-            create_key(service)
+        settings = {"READBACK_SMTP_URL": mail_server.url}
+        with first_start(tmp_path, settings) as environment:
+            create_key(environment)
             # What the command has left in the outbox is sent by the cabinet.
             wait_until(lambda: mail_server.connections, "the cabinet tries to send")
 
 
-def create_key(service: Running) -> None:
-    """Create an account and a key by commands, which leave a mail about the key."""
-    run_readback(service.environment, "account", "create", EMAIL, "--confirmed")
-    created = run_readback(service.environment, "key", "create", EMAIL)
+def create_key(environment: Mapping[str, str]) -> str:
+    """Create an account and a key by commands; return what is said about the mail."""
+    run_readback(environment, "account", "create", EMAIL, "--confirmed")
+    created = run_readback(environment, "key", "create", EMAIL)
     assert created.stdout.startswith("sk-echo-")
+    return created.stderr
 
 
 def test_a_command_leaves_its_mail_to_a_running_cabinet(tmp_path: Path) -> None:
@@ -120,10 +119,7 @@ def test_a_command_leaves_its_mail_to_a_running_cabinet(tmp_path: Path) -> None:
         }
         environment = environment_with(settings)
         migrated.provide(environment)
-        run_readback(environment, "account", "create", EMAIL, "--confirmed")
-        created = run_readback(environment, "key", "create", EMAIL)
-        assert created.stdout.startswith("sk-echo-")
-        assert "as soon as a cabinet is running" in created.stderr
+        assert "as soon as a cabinet is running" in create_key(environment)
         assert mails.messages == []
 
         with cabinet_server(tmp_path, settings):
@@ -132,12 +128,9 @@ def test_a_command_leaves_its_mail_to_a_running_cabinet(tmp_path: Path) -> None:
 
 def test_the_first_start_mails_nothing_to_its_local_account(tmp_path: Path) -> None:
     with mailbox() as mails:
-        settings = {
-            "READBACK_SMTP_URL": mails.url,
-            "READBACK_API_BIND": f"127.0.0.1:{free_port()}",
-        }
-        with running(tmp_path, settings, first_start=True) as service:
-            create_key(service)
+        settings = {"READBACK_SMTP_URL": mails.url}
+        with first_start(tmp_path, settings) as environment:
+            create_key(environment)
             mails.wait_for(EMAIL, "New key")
     assert {mail["X-RcptTo"] for mail in mails.messages} == {EMAIL}
 

@@ -13,12 +13,11 @@ from urllib.error import URLError
 
 import pytest
 
-from tests.faults.serving import api_server
 from tests.support.api import Api, assert_echo, assert_refused, draft
 from tests.support.authority import Authority
 from tests.support.metrics import readiness
 from tests.support.processes import has_ended, worker_pids
-from tests.support.server import UNLIMITED, Server, ephemeral_server
+from tests.support.server import UNLIMITED, Server, api_server, ephemeral_server
 from tests.support.waiting import PATIENCE, wait_until
 from tests.support.wire import Connection
 

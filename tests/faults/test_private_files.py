@@ -9,13 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.serving import running
+from tests.faults.serving import first_start
 from tests.support import migrated
-from tests.support.commands import (
-    environment_with,
-    free_port,
-    run_command,
-)
+from tests.support.commands import environment_with, run_command
 from tests.support.database import Database
 
 NOBODY = 65534
@@ -93,8 +89,7 @@ def umask(value: int) -> Iterator[None]:
 def test_a_running_service_has_private_files_whatever_the_umask_is(
     tmp_path, data, value
 ):
-    settings = {"READBACK_API_BIND": f"127.0.0.1:{free_port()}"}
-    with umask(value), running(tmp_path, settings, first_start=True):
+    with umask(value), first_start(tmp_path, {}):
         found = modes(data)
     assert {"readback.sqlite3", "readback.sqlite3-wal", "secret-key"} <= set(found)
     assert set(found.values()) == {0o600}

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import psutil
 
-from tests.faults.serving import api_server
 from tests.support.api import Api, assert_echo, draft
 from tests.support.processes import api_workers, has_ended, worker_pids
-from tests.support.server import LASTING, Server
+from tests.support.server import LASTING, Server, api_server
 from tests.support.waiting import wait_until
 from tests.support.wire import Connection
 

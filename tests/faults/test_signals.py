@@ -10,11 +10,10 @@ from pathlib import Path
 
 import psutil
 
-from tests.faults.serving import api_server
 from tests.support.api import Api, assert_echo, draft
 from tests.support.metrics import metrics
 from tests.support.processes import api_workers, has_ended, reload, worker_pids
-from tests.support.server import LASTING, Server, ephemeral_server
+from tests.support.server import LASTING, Server, api_server, ephemeral_server
 from tests.support.traffic import CLIENTS, echoes, traffic
 from tests.support.waiting import wait_until
 from tests.support.wire import Endpoint

@@ -13,13 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.support import migrated
-from tests.support.commands import (
-    environment_with,
-    free_port,
-    run_readback,
-    start_server,
-)
-from tests.support.waiting import PATIENCE, wait_until
+from tests.support.commands import environment_with, free_port, run_readback
+from tests.support.server import started
+from tests.support.waiting import PATIENCE
 
 METRICS_TOKEN = "only-for-tests-of-metrics"
 
@@ -75,33 +71,21 @@ def cabinet_server(
         }
     )
     migrated.provide(environment)
-    process = start_server(
+    url = f"http://{environment['READBACK_CABINET_BIND']}"
+
+    def answers() -> bool:
+        # Not /healthz: before it stops, it gives notice to whoever asked for that.
+        urllib.request.urlopen(f"{url}/robots.txt", timeout=5).close()
+        return True
+
+    with started(
         ["cabinet"],
         environment,
-        stdout=folder / "stdout",
-        stderr=folder / "stderr",
+        folder,
+        answers,
         cold=cold,
-    )
-    url = f"http://{environment['READBACK_CABINET_BIND']}"
-    server = CabinetServer(url, environment, folder, process.pid)
-    try:
-        wait_until(
-            lambda: _answers(server) or process.poll() is not None,
-            lambda: f"the cabinet answers: {server.stderr}",
-            PATIENCE,
-        )
-        assert process.poll() is None, f"exit code {process.poll()}: {server.stderr}"
-        yield server
-    finally:
         # Like Ctrl-C: does not wait for clients that keep their connections open.
-        process.send_signal(signal.SIGINT)
-        process.wait(PATIENCE)
-
-
-def _answers(server: CabinetServer) -> bool:
-    try:
-        # Not /healthz: before it stops, it gives notice to whoever asked for that.
-        urllib.request.urlopen(f"{server.url}/robots.txt", timeout=5).close()
-    except OSError:  # includes a time-out while Django is imported
-        return False
-    return True
+        stop=signal.SIGINT,
+        expected_exit_code=None,
+    ) as process:
+        yield CabinetServer(url, environment, folder, process.pid)

@@ -8,8 +8,8 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,14 +18,15 @@ from tests.support import migrated
 from tests.support.commands import (
     Process,
     environment_with,
+    free_port,
     run_readback,
     start_server,
 )
 from tests.support.database import Database
-from tests.support.waiting import wait_until
+from tests.support.metrics import is_ready
+from tests.support.waiting import PATIENCE, wait_until
 
-START_SECONDS = 60.0
-STOP_SECONDS = 30.0
+EMAIL = "alice@example.org"
 
 UNLIMITED = {
     "READBACK_KEY_RATE": "1000000",
@@ -94,43 +95,113 @@ def ephemeral_server(
     data.mkdir(mode=0o700)
     environment = environment_with({"READBACK_DATA_DIR": str(data), **settings})
     migrated.provide(environment)
-    process = start_server(
+    stdout = folder / "stdout"
+    with started(
         ["--ephemeral", "--json"],
+        environment,
+        folder,
+        lambda: "\n" in stdout.read_text(),
+        cold=cold,
+        expected_exit_code=expected_exit_code,
+    ):
+        ready = json.loads(stdout.read_text().splitlines()[0])
+        yield Server(**ready, environment=environment, folder=folder)
+
+
+@contextmanager
+def api_server(
+    folder: Path, settings: Mapping[str, str], *, key: str = "", is_killed: bool = False
+) -> Iterator[Server]:
+    """Run `readback serve api`, with a new key of Alice unless one is given.
+
+    For tests of its workers. It takes half of the CPU time of a whole service.
+    """
+    folder.mkdir(exist_ok=True)
+    data = folder / "data"
+    environment = environment_with(
+        {
+            "READBACK_DATA_DIR": str(data),
+            "READBACK_DATABASE_URL": f"{migrated.SQLITE}{data}/readback.sqlite3",
+            "READBACK_API_BIND": f"127.0.0.1:{free_port()}",
+            "READBACK_OPS_BIND": f"127.0.0.1:{free_port()}",
+            "READBACK_STOP_NOTICE": "0.1",
+            "READBACK_WORKERS": "1",
+            **settings,
+        }
+    )
+    migrated.provide(environment)
+    key = key or _add_key(Database(environment["READBACK_DATABASE_URL"]))
+    ops = f"http://{environment['READBACK_OPS_BIND']}"
+    with started(
+        ["api"],
+        environment,
+        folder,
+        lambda: is_ready(ops),
+        expected_exit_code=-signal.SIGKILL if is_killed else 0,
+    ) as process:
+        yield Server(
+            base_url=f"http://{environment['READBACK_API_BIND']}/v1",
+            api_key=key,
+            cabinet_url="",
+            ops_url=ops,
+            account_email=EMAIL,
+            data_dir=str(data),
+            pid=process.pid,
+            environment=environment,
+            folder=folder,
+        )
+
+
+def _add_key(database: Database) -> str:
+    """Add a key of Alice to a database, and her account if there is none."""
+    key = keys.mint()
+    account = database.value("SELECT max(id) FROM cabinet_user WHERE email = ?", EMAIL)
+    database.add_keys(account or database.add_account(EMAIL), [key])
+    return key
+
+
+@contextmanager
+def started(
+    arguments: Sequence[str],
+    environment: Mapping[str, str],
+    folder: Path,
+    is_ready: Callable[[], bool],
+    *,
+    cold: bool = False,
+    stop: signal.Signals = signal.SIGTERM,
+    expected_exit_code: int | None = 0,
+) -> Iterator[Process]:
+    """Run `readback serve`, with its output in the folder; at the end stop it.
+
+    Wait until it is ready; an OSError means that it is not yet. The exit code may be
+    any if none is expected.
+    """
+
+    def has_started() -> bool:
+        with suppress(OSError):
+            return process.poll() is not None or is_ready()
+        return False
+
+    def errors() -> str:
+        return (folder / "stderr").read_text(errors="replace")[-4000:]
+
+    process = start_server(
+        arguments,
         environment,
         stdout=folder / "stdout",
         stderr=folder / "stderr",
         cold=cold,
     )
     try:
-        ready = _ready_line(process, folder)
-        yield Server(**ready, environment=environment, folder=folder)
+        wait_until(has_started, lambda: f"the server is ready: {errors()}")
+        assert process.poll() is None, f"exit code {process.poll()}: {errors()}"
+        yield process
     finally:
-        exit_code = _stop(process)
-    assert exit_code == expected_exit_code, f"{exit_code}: {_stderr(folder)}"
-
-
-def _ready_line(process: Process, folder: Path) -> dict[str, object]:
-    """Return the line of JSON that the server prints when it is ready."""
-    stdout = folder / "stdout"
-    wait_until(
-        lambda: "\n" in stdout.read_text() or process.poll() is not None,
-        lambda: f"the server is ready: {_stderr(folder)}",
-        START_SECONDS,
-    )
-    assert process.poll() is None, f"exit code {process.poll()}: {_stderr(folder)}"
-    ready: dict[str, object] = json.loads(stdout.read_text().splitlines()[0])
-    return ready
-
-
-def _stop(process: Process) -> int:
-    process.send_signal(signal.SIGTERM)
-    try:
-        return process.wait(STOP_SECONDS)
-    except subprocess.TimeoutExpired:
-        # The group contains only the server and its workers.
-        os.killpg(process.pid, signal.SIGKILL)
-        return process.wait(STOP_SECONDS)
-
-
-def _stderr(folder: Path) -> str:
-    return (folder / "stderr").read_text(errors="replace")[-4000:]
+        process.send_signal(stop)
+        try:
+            exit_code = process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            # The group contains only the server and its workers.
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+    assert expected_exit_code in (exit_code, None), f"{exit_code}: {errors()}"
