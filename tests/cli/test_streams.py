@@ -129,8 +129,9 @@ def test_a_reader_that_has_seen_enough_is_not_an_error(program):
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_notes_for_a_closed_stream_do_not_lose_the_key(program):
-    done = run_in_shell(program, "<&- 2>&-", "key", "create", ALICE)
+@pytest.mark.parametrize("redirection", ["2>/dev/full", "<&- 2>&-"])
+def test_notes_that_cannot_be_written_do_not_lose_the_key(program, redirection):
+    done = run_in_shell(program, redirection, "key", "create", ALICE)
 
     assert (done.returncode, done.stderr) == (0, "")
     [made] = keys_of_alice(program)

@@ -1,13 +1,16 @@
 """The standard streams: what happens if one is closed, or cannot be written.
 
 A command that cannot write its output ends with one sentence. If the output is a
-secret that is shown once, it is written before the change is committed.
+secret that is shown once, it is written before the change is committed. What cannot be
+written to standard error is lost, and nothing else: a server goes on when the disk of
+its log is full.
 """
 
+import io
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import click
@@ -87,6 +90,19 @@ def _output_fails() -> bool:
     return False
 
 
+class _Notes(io.TextIOWrapper):
+    """Standard error, which loses what it cannot write."""
+
+    def write(self, text: str, /) -> int:
+        with suppress(OSError):
+            super().write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with suppress(OSError):
+            super().flush()
+
+
 def _open_streams() -> None:
     """Open a descriptor for each stream that the caller has closed.
 
@@ -99,8 +115,10 @@ def _open_streams() -> None:
         except OSError:  # the lowest that is free, so it is this one
             os.open(os.devnull, os.O_RDWR if descriptor == 2 else os.O_RDONLY)
     sys.stdin = sys.stdin or open(0, closefd=False)  # noqa: SIM115
-    sys.stderr = sys.stderr or open(2, "w", closefd=False)  # noqa: SIM115
-    if sys.stdout is sys.__stdout__:  # a test may have replaced it
+    if sys.stderr is sys.__stderr__:  # a test may have replaced it
+        buffer = open(2, "wb", closefd=False)  # noqa: SIM115
+        sys.stderr = _Notes(buffer, errors="backslashreplace", line_buffering=True)
+    if sys.stdout is sys.__stdout__:
         # With a buffer, whatever PYTHONUNBUFFERED says. Not every terminal can show
         # every character of a key's name.
         encoding = getattr(sys.stdout, "encoding", None)

@@ -53,7 +53,14 @@ def read(source: IO[bytes], folder: Path) -> Manifest:
     try:
         with tarfile.open(fileobj=source, mode="r|") as tar:
             return _read(tar, folder)
-    except (tarfile.TarError, EOFError, RecursionError, TypeError, ValueError):
+    except (
+        tarfile.TarError,
+        EOFError,
+        LookupError,
+        RecursionError,
+        TypeError,
+        ValueError,
+    ):
         raise Failure(
             "This is not a complete archive of `readback backup`: it was cut off, "
             "altered, or is encrypted."
@@ -72,7 +79,9 @@ def _read(tar: tarfile.TarFile, folder: Path) -> Manifest:
         names.append(member.name)
     if not {_MANIFEST, DATABASE, SECRET_KEY} <= set(names):
         raise ValueError("not a backup")
-    manifest = Manifest(**json.loads((folder / _MANIFEST).read_bytes()))
+    facts = json.loads((folder / _MANIFEST).read_bytes())
+    # Another version may say more.
+    manifest = Manifest(*(facts[name] for name in Manifest._fields))
     if [_MANIFEST, *manifest.members] != names:
         raise ValueError("other members than it lists")
     return manifest

@@ -1,0 +1,145 @@
+"""A backup under load, restored on a new machine: what was acknowledged is there.
+
+A real server, real requests and a real login with an authenticator app, before and
+after. It takes long, so `make long` runs it.
+"""
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from readback import keys
+from tests.cli.program import Program, local_settings
+from tests.support.browser import CHALLENGE, Browser, code
+from tests.support.database import Database
+from tests.support.load import models
+from tests.support.postgres import Postgres
+from tests.support.server import UNLIMITED
+from tests.support.threads import running
+from tests.support.waiting import wait_until
+from tests.support.wire import Endpoint, exchange
+
+ALICE, PASSWORD = "alice@example.com", "a lamp in the harbour"
+
+
+class Load:
+    """Creates keys and uses them without end; remembers what was acknowledged."""
+
+    def __init__(
+        self, program: Program, endpoint: Endpoint, database: Database
+    ) -> None:
+        self._endpoint = endpoint
+        self._database = database
+        self._account = database.value("SELECT id FROM cabinet_user")
+        self.created: list[str] = []
+        self.revoked: list[str] = []
+        self.stop = threading.Event()
+        self.answers = 0
+
+    def run(self) -> None:
+        revoke = "UPDATE cabinet_key SET revoked_at = ? WHERE digest = ?"
+        while not self.stop.wait(0.005):
+            key, other = keys.mint(), keys.mint()
+            self._database.add_keys(self._account, [key, other])
+            digest = keys.digest(other.encode())
+            self._database.rows(revoke, self._database.moment(0), digest)
+            self.created.append(key)
+            self.revoked.append(other)
+            assert exchange(self._endpoint, models(self._endpoint, key)).status == 200
+            self.answers += 1
+
+
+@contextmanager
+def served(program: Program) -> Iterator[tuple[Endpoint, str]]:
+    with program.serving("--show-key", until="running"):
+        api = program.settings["READBACK_API_BIND"]
+        cabinet = program.settings["READBACK_CABINET_BIND"]
+        yield Endpoint.of(f"http://{api}/v1"), f"http://{cabinet}"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_what_was_acknowledged_before_a_backup_is_there_after_the_restore(
+    kind: str, tmp_path: Path, postgresql: Postgres
+) -> None:
+    old, new = (installation(tmp_path / name, kind, postgresql) for name in "ab")
+    old.output("migrate")
+    old.output(
+        *("account", "create", ALICE, "--confirmed", "--password-stdin"),
+        stdin=PASSWORD,
+    )
+    with served(old) as (endpoint, cabinet):
+        browser = Browser(cabinet)
+        browser.log_in(ALICE, PASSWORD)
+        secret = browser.add_app()
+        load = Load(old, endpoint, database_of(old))
+        with running([threading.Thread(target=load.run) for _ in range(4)], load.stop):
+            wait_until(lambda: load.answers > 100, "there is load")
+            before = list(load.created), list(load.revoked)
+            begun = time.monotonic()
+            old.output("backup", "saved")
+            took, during = time.monotonic() - begun, load.answers
+        assert during > len(before[0]), "the service went on"
+    begun = time.monotonic()
+    new.output("restore", str(old.folder / "saved"), "--yes")
+    print(
+        f"{kind}: {len(before[0])} keys, {took:.1f} s, {time.monotonic() - begun:.1f}"
+    )
+
+    with served(new) as (endpoint, cabinet):
+        with endpoint.connect() as connection:
+            for key in before[0]:
+                connection.send(models(endpoint, key))
+                assert connection.read_answer().status == 200
+            for key in before[1]:
+                connection.send(models(endpoint, key))
+                assert connection.read_answer().status == 401
+        browser = Browser(cabinet)
+        assert 'name="code"' in browser.log_in(ALICE, PASSWORD)
+        browser.post(CHALLENGE, code=code(secret, 1))
+        assert ALICE in browser.get("/account/")
+
+
+def installation(folder: Path, kind: str, postgresql: Postgres) -> Program:
+    folder.mkdir()
+    settings = {**local_settings(folder), **UNLIMITED}
+    settings["PATH"] = f"{postgresql.programs}:{os.environ['PATH']}"
+    if kind == "postgresql":
+        settings["READBACK_DATABASE_URL"] = postgresql.new_database()
+    return Program(folder, settings)
+
+
+def database_of(program: Program) -> Database:
+    default = f"sqlite:///{program.settings['READBACK_DATA_DIR']}/readback.sqlite3"
+    return Database(program.settings.get("READBACK_DATABASE_URL", default))
+
+
+@pytest.mark.long
+def test_without_the_secret_key_only_second_factors_and_sessions_are_lost(
+    tmp_path: Path, postgresql: Postgres
+) -> None:
+    program = installation(tmp_path / "a", "sqlite", postgresql)
+    program.output("migrate")
+    create = ("account", "create", ALICE, "--confirmed", "--password-stdin")
+    program.output(*create, stdin=PASSWORD)
+    key = program.output("key", "create", ALICE).strip()
+    with served(program) as (_, cabinet):
+        browser = Browser(cabinet)
+        browser.log_in(ALICE, PASSWORD)
+        secret = browser.add_app()
+    Path(program.settings["READBACK_DATA_DIR"], "secret-key").unlink()
+
+    with served(program) as (endpoint, cabinet):
+        assert exchange(endpoint, models(endpoint, key)).status == 200
+        assert 'name="password"' in browser.get("/account/"), "the session is over"
+        assert 'name="code"' in browser.log_in(ALICE, PASSWORD), "the password counts"
+        browser.post(CHALLENGE, code=code(secret, 1))
+        assert ALICE not in browser.get("/account/"), "the app does not"
+        program.output("account", "reset-second-factor", ALICE)
+        browser.log_in(ALICE, PASSWORD)
+        assert ALICE in browser.get("/account/")
