@@ -192,15 +192,3 @@ def test_the_two_lines_of_the_page_work_as_they_are(
     assert masked(key[-4:]) in done.stdout
     content = (tmp_path / "probe.pyz").read_bytes()
     assert sha256(content).hexdigest() == shown(new_key_page, "probe-checksum")
-
-
-def test_sha256sum_accepts_the_file(file: Path, readback: Server) -> None:
-    checksum = httpx.get(f"{readback.cabinet_url}/probe.pyz.sha256", timeout=60).text
-    done = subprocess.run(
-        ["sha256sum", "-c"],
-        cwd=file.parent,
-        input=checksum,
-        capture_output=True,
-        text=True,
-    )
-    assert done.stdout == "probe.pyz: OK\n"

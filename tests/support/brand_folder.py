@@ -11,7 +11,6 @@ LOGO = (
 TEXTS = """
 accent = "#7a1f5c"
 accent_dark = "#e0a3cb"
-mail_sender = "Aurora \\"IT\\""
 [notice]
 en = "Closed on <b>Monday</b>: https://status.example.org/"
 [sentence]

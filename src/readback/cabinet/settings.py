@@ -118,7 +118,7 @@ WHITENOISE_ROOT = _HERE / "root"
 
 for _name, _value in backends.settings(CONFIG.smtp_url).items():
     globals()[_name] = _value
-DEFAULT_FROM_EMAIL = SERVER_EMAIL = backends.sender(CONFIG.mail_from, BRAND.sender)
+DEFAULT_FROM_EMAIL = SERVER_EMAIL = backends.sender(CONFIG.mail_from, BRAND.name)
 
 # Hosts, proxies, cookies and security headers
 

@@ -29,8 +29,6 @@ _key = [
 _docs = [
     path("", search.docs_index, name="docs"),
     path("probe-report.schema.json", docs.report_schema, name="report_schema"),
-    # Pages in docs/ link to the file beside them.
-    path("openapi.yaml", RedirectView.as_view(pattern_name="openapi")),
     path("<slug:name>", docs.docs_page, name="docs_page"),
     path("<slug:name>/", RedirectView.as_view(pattern_name="docs_page")),
 ]
@@ -66,7 +64,6 @@ urlpatterns = [
     path("address.json", public.address_json, name="address"),
     path("openapi.yaml", docs.openapi, name="openapi"),
     path("probe.pyz", public.probe, name="probe"),
-    path("probe.pyz.sha256", public.probe_checksum, name="probe_checksum"),
     path(".well-known/security.txt", public.security_txt, name="security_txt"),
     # Here password managers look for the page.
     path(

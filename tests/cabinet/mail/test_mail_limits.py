@@ -124,7 +124,7 @@ def test_the_answer_above_a_limit_is_the_same_for_every_address(clock):
     assert {page.status_code for page in pages} == {429}
     assert {page.headers["Retry-After"] for page in pages} == {"3600"}
     [words] = {words_of(page) for page in pages}
-    assert "Too many e-mails" in words and "Try again in an hour" in words
+    assert "Too many attempts" in words and "Try again in 1 hour" in words
 
 
 def test_a_sign_up_above_a_limit_creates_nothing(clock):

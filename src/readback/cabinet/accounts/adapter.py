@@ -210,7 +210,8 @@ class CabinetAdapter(DefaultAccountAdapter):
         request = allauth_context.request
         if not outbox.allow_request(request, email):
             security_log.record("mail_limited", account=None)
-            raise ImmediateHttpResponse(errors.too_many_mails(request))
+            page = errors.too_many_requests(request, errors.MAIL_MINUTES)
+            raise ImmediateHttpResponse(page)
         recipient = account or selectors.account_find(email)
         language = recipient.language if recipient else ""
         outbox.add(

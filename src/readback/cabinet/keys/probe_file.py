@@ -28,17 +28,13 @@ _UNIX = 3
 
 
 @cache
-def content() -> bytes:
-    """Return the file; it is built once in each process."""
-    return build()
-
-
-@cache
 def checksum() -> str:
     return sha256(content()).hexdigest()
 
 
-def build() -> bytes:
+@cache
+def content() -> bytes:
+    """Return the file; it is built once in each process."""
     buffer = io.BytesIO(_INTERPRETER)
     buffer.seek(0, io.SEEK_END)
     with ZipFile(buffer, "w", ZIP_DEFLATED, compresslevel=9) as archive:

@@ -110,11 +110,3 @@ def probe(request: HttpRequest) -> HttpResponse:
     response = HttpResponse(probe_file.content(), "application/octet-stream")
     response["Content-Disposition"] = f'attachment; filename="{probe_file.NAME}"'
     return response
-
-
-@require_safe
-@cache_control(no_cache=True)
-def probe_checksum(request: HttpRequest) -> HttpResponse:
-    """Return the checksum in the form that `sha256sum -c` reads."""
-    line = f"{probe_file.checksum()}  {probe_file.NAME}\n"
-    return HttpResponse(line, "text/plain; charset=utf-8")

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from django.utils.translation import get_language
 
 from readback.config import Config
-from readback.setting_values import SOFTWARE, ConfigError, site_name
+from readback.setting_values import SOFTWARE, ConfigError
 
 # The pages of the documentation have the same ones.
 LANGUAGES = ("en", "ru")
@@ -30,7 +30,7 @@ _PAGE = re.compile(rf"([a-z0-9][a-z0-9-]{{0,39}})\.({'|'.join(LANGUAGES)})\.md")
 _TITLE = re.compile(r"\s*# +(\S.*)")
 # What TEXTS may say.
 _FORMS: dict[str, type] = {
-    **dict.fromkeys(("accent", "accent_dark", "mail_sender"), str),
+    **dict.fromkeys(("accent", "accent_dark"), str),
     **dict.fromkeys(("notice", "sentence", "mail_footer"), dict),
     "logo_has_name": bool,
 }
@@ -81,7 +81,6 @@ class Brand:
 
     name: str
     home_url: str = ""
-    mail_sender: str = ""
     # On light and on dark pages; cabinet.css has the same ones.
     accent: str = "#0b6e63"
     accent_dark: str = "#63cdbb"
@@ -105,10 +104,6 @@ class Brand:
     @property
     def home_name(self) -> str:
         return (urlsplit(self.home_url).hostname or "").removeprefix("www.")
-
-    @property
-    def sender(self) -> str:
-        return self.mail_sender or self.name
 
 
 def read(config: Config) -> Brand:
@@ -151,7 +146,6 @@ def _read_file(path: Path, changes: dict[str, Any]) -> None:
             if not isinstance(value, _FORMS.get(name, ())):
                 raise ValueError(f"{name} is unknown, or has another form")
             changes[name] = Texts(value) if isinstance(value, dict) else value
-        site_name(changes.get("mail_sender", ""))
         if "accent" in changes or "accent_dark" in changes:
             light = changes.get("accent", Brand.accent)
             styles = _styles(light, changes.get("accent_dark", Brand.accent_dark))

@@ -24,7 +24,7 @@ _log = logging.getLogger("readback.cabinet.errors")
 ALLAUTH_MINUTES = 1
 RETRY_AFTER_SECONDS = 60
 # The shorter window of the limits on mails; the longer one is a day.
-MAIL_RETRY_AFTER_SECONDS = 3600
+MAIL_MINUTES = 60
 # An outage is logged this often, however many requests fail.
 _LOG_SECONDS = 60.0
 
@@ -39,9 +39,12 @@ def too_many_requests(
 ) -> HttpResponse:
     """Say when to try again; allauth calls this with a request alone."""
     _require_storage()
-    hours = ceil(minutes / 60) if minutes > 60 else 0
+    hours = ceil(minutes / 60) if minutes >= 60 else 0
     context = {"minutes": minutes, "hours": hours}
-    return _limited(request, "429.html", minutes * 60, context)
+    status = HTTPStatus.TOO_MANY_REQUESTS
+    response = render(request, "429.html", context, status=status)
+    response["Retry-After"] = str(minutes * 60)
+    return response
 
 
 def _require_storage() -> None:
@@ -50,21 +53,6 @@ def _require_storage() -> None:
     Django's cache counts attempts, and reports every error as one attempt too many.
     """
     Session(session_key=_NOBODYS_SESSION, session_data="", expire_date=now()).save()
-
-
-def too_many_mails(request: HttpRequest) -> HttpResponse:
-    return _limited(request, "serving/too_many_mails.html", MAIL_RETRY_AFTER_SECONDS)
-
-
-def _limited(
-    request: HttpRequest,
-    template: str,
-    seconds: int,
-    context: dict[str, int] | None = None,
-) -> HttpResponse:
-    response = render(request, template, context, status=HTTPStatus.TOO_MANY_REQUESTS)
-    response["Retry-After"] = str(seconds)
-    return response
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
