@@ -8,9 +8,10 @@ database thread uses a store.
 """
 
 import shutil
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from random import random
 from typing import Any, NamedTuple
 
 from readback import contract
@@ -21,11 +22,9 @@ from readback.config import Config
 
 KEYS_PER_LOOK_UP = 500
 TALLIES_PER_TRANSACTION = 500
-# A key's journal is trimmed when this many rows have been added since the last time.
+# A key's journal is trimmed once for about this many rows that are added.
 TRIM_EVERY = 20
 ROWS_PER_CLEANING = 1000
-# Keys whose journal is not due to be trimmed; beyond this many they are forgotten.
-_MAX_UNTRIMMED = 10_000
 _DAY = 86_400
 # However many arrive, only the newest unmatched requests are kept. One address cannot
 # fill this in ten minutes on two workers.
@@ -142,7 +141,6 @@ class Store:
         self._journal_seconds = config.journal_days * _DAY
         self._connection: Any = None
         self._statements = 0
-        self._untrimmed: defaultdict[int, int] = defaultdict(int)
         self._network_key = b""
 
     def free_disk_bytes(self) -> int:
@@ -327,16 +325,15 @@ class Store:
         self._trim([key_id for key_id, *_ in entries])
 
     def _trim(self, written: list[int]) -> None:
-        for key_id in written:
-            self._untrimmed[key_id] += 1
-        due = [id_ for id_, rows in self._untrimmed.items() if rows >= TRIM_EVERY]
+        """Trim some of the journals that rows were added to.
+
+        They are chosen at random, so nothing has to be remembered of any key.
+        """
+        added = Counter(written)
+        due = [id_ for id_, rows in added.items() if random() * TRIM_EVERY < rows]
         if due:
             text = _TRIM.format(marks=marks(due))
             self._run(text, (*due, contract.JOURNAL_ROWS))
-        # Rarely used keys must not accumulate here.
-        full = len(self._untrimmed) >= _MAX_UNTRIMMED
-        for key_id in list(self._untrimmed) if full else due:
-            del self._untrimmed[key_id]
 
     def _journal_row(self, tally: Tally) -> tuple[Any, ...]:
         event = tally.event
