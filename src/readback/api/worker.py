@@ -95,11 +95,10 @@ class ApiWorker(PlaneWorker):
         gc.freeze()
         await self._tick_during(self._stopping.wait())
         await self._tick_during(self._stop(ops_server))
+        self._report()
         # From now on it refreshes no keys, which is no reason to distrust the others.
         self._counters.set("keys_confirmed", 0)
         await self._database.stop()
-        self._report()
-        self._counters.retire()
 
     def _build(self) -> None:
         config, shared = self._config, self._shared

@@ -55,7 +55,7 @@ class PlaneApplication(BaseApplication):
             # worker waits for requests.
             "graceful_timeout": int(config.stop_timeout) + margin_seconds,
             "pre_fork": assign_counters_row,
-            "child_exit": count_death,
+            "child_exit": retire_counters_row,
             "control_socket_disable": True,
             "logconfig_dict": logs.configuration(),
             **settings,
@@ -177,13 +177,14 @@ def assign_counters_row(server: Any, worker: Any) -> None:
     """Assign the first row of the counters that no running worker uses."""
     taken = {other.counters_row for other in server.WORKERS.values()}
     worker.counters_row = next(n for n in range(sys.maxsize) if n not in taken)
-    server.app.counters.retire_all_but(taken)
 
 
-def count_death(server: Any, worker: Any) -> None:
-    """Count a worker that has ended by itself; its row has no other writer now."""
+def retire_counters_row(server: Any, worker: Any) -> None:
+    """Clear the row of a worker that has ended; count one that ended by itself."""
+    row = server.app.counters.row(worker.counters_row)
+    row.retire()
     if not server.dismissed(worker.pid):
-        server.app.counters.row(worker.counters_row).add(WORKER_DEATHS)
+        row.add(WORKER_DEATHS)
 
 
 class PlaneWorker(Worker):
@@ -208,9 +209,8 @@ class PlaneWorker(Worker):
             super().init_process()
         finally:
             logs.flush()
-            counters = cast(Any, self.app).counters.row(self.counters_row)
-            counters.count_log_lines()
-            counters.retire()
+            counters = cast(Any, self.app).counters
+            counters.row(self.counters_row).count_log_lines()
 
     def load_wsgi(self) -> None:
         super().load_wsgi()

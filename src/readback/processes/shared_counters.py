@@ -6,7 +6,7 @@ decrease. Any worker can sum the rows. What else is counted is defined by each p
 """
 
 import mmap
-from collections.abc import Collection, Container, Hashable, Iterator
+from collections.abc import Collection, Hashable, Iterator
 
 from readback import logs
 
@@ -52,12 +52,6 @@ class SharedCounters:
 
     def row_of_master(self) -> "WorkerCounters":
         return self.row(self.rows)
-
-    def retire_all_but(self, rows: Container[int]) -> None:
-        """Clear what workers that have ended may have left behind."""
-        for number in range(self.rows):
-            if number not in rows:
-                self.row(number).retire()
 
     def total(self, column: Column) -> int:
         return sum(self._column(column))

@@ -20,7 +20,7 @@ def test_a_worker_that_ends_leaves_its_totals_and_not_its_gauges(counters):
     for number in (0, 1):
         counters.row(number).add("total")
         counters.row(number).set("gauge", 1)
-    counters.retire_all_but({0})
+    counters.row(1).retire()
     assert (counters.total("total"), counters.total("gauge")) == (2, 1)
     # The worker that replaces it continues its row.
     counters.row(1).add("total")
@@ -30,5 +30,4 @@ def test_a_worker_that_ends_leaves_its_totals_and_not_its_gauges(counters):
 def test_the_master_has_a_row_of_its_own(counters):
     counters.row_of_master().add("total", 5)
     counters.row(2).add("total")
-    counters.retire_all_but({0})
     assert counters.total("total") == 6
