@@ -7,6 +7,8 @@ import pytest
 from tests.cli.program import Program, local_settings
 from tests.support import migrated as migrated_databases
 
+ALICE = "alice@example.org"
+
 
 @pytest.fixture
 def program(tmp_path: Path) -> Program:
@@ -20,24 +22,29 @@ def migrated(program: Program) -> Program:
     return program
 
 
+@pytest.fixture
+def with_alice(migrated: Program) -> Program:
+    """The program with a migrated SQLite database, and an account in it."""
+    migrated.database.add_account(ALICE)
+    return migrated
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
-def on_each_database(request: pytest.FixtureRequest, tmp_path: Path) -> Program:
+def on_each_database(request: pytest.FixtureRequest, program: Program) -> Program:
     """Return the program with an empty database, once for each kind of database."""
-    settings = local_settings(tmp_path)
     if request.param == "postgresql":
         server = request.getfixturevalue("postgresql")
-        settings["READBACK_DATABASE_URL"] = server.new_database()
-    return Program(tmp_path, settings)
+        program.settings["READBACK_DATABASE_URL"] = server.new_database()
+    return program
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def migrated_on_each_database(
-    request: pytest.FixtureRequest, tmp_path: Path
+    request: pytest.FixtureRequest, program: Program
 ) -> Program:
     """Return the program with a migrated database, once for each kind of database."""
-    settings = local_settings(tmp_path)
     if request.param == "postgresql":
         server = request.getfixturevalue("postgresql")
-        settings["READBACK_DATABASE_URL"] = server.migrated_database()
-    migrated_databases.provide(settings)
-    return Program(tmp_path, settings)
+        program.settings["READBACK_DATABASE_URL"] = server.migrated_database()
+    migrated_databases.provide(program.settings)
+    return program

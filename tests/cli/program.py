@@ -6,13 +6,15 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.request import Request, urlopen
 
+from readback.config import DATABASE_NAME
 from tests.support.commands import Process, environment_with, free_port, start_server
+from tests.support.database import Database
 from tests.support.waiting import PATIENCE, wait_until
 from tests.support.warm_start import run_warm
 
@@ -38,7 +40,17 @@ class Program:
     """`readback` with some settings; a server's output goes to files in `folder`."""
 
     folder: Path
-    settings: Mapping[str, str]
+    settings: dict[str, str]
+
+    def with_settings(self, **settings: str) -> "Program":
+        """Return the same program with other settings."""
+        named = {f"READBACK_{name}": value for name, value in settings.items()}
+        return Program(self.folder, {**self.settings, **named})
+
+    @property
+    def database(self) -> Database:
+        default = f"sqlite:///{self.settings['READBACK_DATA_DIR']}/{DATABASE_NAME}"
+        return Database(self.settings.get("READBACK_DATABASE_URL", default))
 
     def run(self, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
         """Run a command to its end, without a terminal."""

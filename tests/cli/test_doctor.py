@@ -4,8 +4,6 @@ import json
 import re
 import secrets
 import socket
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -18,13 +16,13 @@ from readback import keys
 from readback.cli import checks
 from readback.cli.checks import Doubt
 from readback.cli.exit_codes import CannotStart
-from readback.config import DATABASE_NAME, Config
+from readback.config import Config
 from readback.setting_values import Bind
 from tests.cli.program import Program
 from tests.support.authority import DAY, Authority
 from tests.support.commands import free_port
-from tests.support.database import Database
 from tests.support.mailbox import mailbox
+from tests.support.oidc_provider import oidc_provider
 
 
 def diagnose(program: Program) -> tuple[int, dict[str, tuple[str, str]]]:
@@ -33,11 +31,6 @@ def diagnose(program: Program) -> tuple[int, dict[str, tuple[str, str]]]:
     assert "Traceback" not in done.stderr
     rows = [line.split("\t") for line in done.stdout.splitlines()]
     return done.returncode, {check: (status, found) for status, check, found in rows}
-
-
-def database_of(program: Program) -> Database:
-    file = Path(program.settings["READBACK_DATA_DIR"]) / DATABASE_NAME
-    return Database(f"sqlite:///{file}")
 
 
 def test_before_the_first_start_no_check_fails_and_no_file_is_created(program):
@@ -113,29 +106,8 @@ def test_an_unmigrated_database_is_a_warning_with_the_command_to_run(
     assert not Path(program.settings["READBACK_DATA_DIR"]).exists()
 
 
-def test_an_unreachable_database_fails_without_showing_its_password(program):
-    program.settings["READBACK_DATABASE_URL"] = "postgresql://a:hunter2@127.0.0.1:9/x"
-
-    code, results = diagnose(program)
-
-    assert code == 1
-    assert results["database"][0] == "fail"
-    assert "hunter2" not in str(results)
-
-
-def test_a_damaged_sqlite_file_fails(migrated):
-    file = Path(migrated.settings["READBACK_DATA_DIR"]) / DATABASE_NAME
-    with file.open("r+b") as opened:
-        opened.write(b"\xa5" * 100)
-
-    code, results = diagnose(migrated)
-
-    assert (code, results["database"][0]) == (1, "fail")
-    assert "not a database" in results["database"][1]
-
-
 def test_migrations_of_a_newer_version_are_a_warning(migrated):
-    database_of(migrated).rows(
+    migrated.database.rows(
         "INSERT INTO django_migrations (app, name, applied) "
         "VALUES ('cabinet', '9999_newer', '2030-01-01')"
     )
@@ -244,28 +216,24 @@ def test_the_end_of_the_certificate_is_read(authority):
 
 
 @pytest.mark.parametrize(
-    ("change", "reason"),
+    ("content", "reason"),
     [
-        (lambda key: key.unlink(), "READBACK_TLS_KEY: .*: No such file"),
-        (lambda key: key.write_text(""), "cannot be used with the key"),
-        (lambda key: key.write_bytes(b"\xff" * 64), "cannot be used with the key"),
+        (None, "READBACK_TLS_KEY: .*: No such file"),
+        (b"", "cannot be used with the key"),
+        (b"another", "key values mismatch"),
     ],
 )
 def test_a_certificate_that_cannot_be_used_stops_a_start(
-    authority, tmp_path, change: Callable[[Path], object], reason: str
+    authority, tmp_path, content: bytes | None, reason: str
 ):
-    issued, key = authority.issue(), tmp_path / "key.pem"
-    key.write_bytes(issued.read_bytes())
-    change(key)
+    key = tmp_path / "key.pem"
+    if content == b"another":
+        content = authority.issue("other.example.com").read_bytes()
+    if content is not None:
+        key.write_bytes(content)
     with pytest.raises(CannotStart, match=reason) as caught:
-        checks.certificate(Config(tls_certificate=issued, tls_key=key))
+        checks.certificate(Config(tls_certificate=authority.issue(), tls_key=key))
     assert str(key) in caught.value.message
-
-
-def test_a_key_of_another_certificate_is_refused(authority):
-    issued, other = authority.issue(), authority.issue("other.example.com")
-    with pytest.raises(CannotStart, match="key values mismatch"):
-        checks.certificate(Config(tls_certificate=issued, tls_key=other))
 
 
 def test_a_data_directory_that_is_a_file_fails(tmp_path):
@@ -284,7 +252,7 @@ def test_with_postgresql_and_a_secret_key_no_data_directory_is_needed():
 
 
 def test_a_clock_behind_the_newest_request_is_a_warning(migrated):
-    database = database_of(migrated)
+    database = migrated.database
     database.add_keys(database.add_account("alice@example.org"), [keys.mint()])
     database.rows(
         "INSERT INTO cabinet_journalentry (key_id, at, accepted, endpoint, status,"
@@ -327,56 +295,25 @@ def test_a_database_server_with_another_time_fails(program, postgresql):
 
 
 def test_a_provider_that_answers_is_ok_with_the_url_to_register():
-    port = free_port()
-    with provider_at(port, issuer=f"http://127.0.0.1:{port}"):
-        found = checks.provider(Config(oidc_issuer=f"http://127.0.0.1:{port}"))
+    with oidc_provider() as real:
+        found = checks.provider(Config(oidc_issuer=real.issuer))
     assert "/accounts/oidc/callback/" in found
 
 
 @pytest.mark.parametrize(
-    ("changes", "reason"),
-    [
-        ({"issuer": "https://mallory.example"}, "another issuer"),
-        ({"token_endpoint": "http://example.org/token"}, "token_endpoint"),
-    ],
+    ("port", "reason"),
+    [(None, "its token_endpoint is not a URL with https"), (9, "cannot be used")],
 )
-def test_a_provider_that_must_not_be_trusted_fails(changes, reason):
-    port = free_port()
-    issuer = f"http://127.0.0.1:{port}"
-    with (
-        provider_at(port, **{"issuer": issuer} | changes),
-        pytest.raises(CannotStart, match=f"READBACK_OIDC_ISSUER.*{reason}"),
-    ):
-        checks.provider(Config(oidc_issuer=issuer))
-
-
-def test_a_provider_that_is_down_fails():
-    with pytest.raises(CannotStart, match="the provider cannot be used"):
-        checks.provider(Config(oidc_issuer=f"http://127.0.0.1:{free_port()}"))
-
-
-@contextmanager
-def provider_at(port: int, **changes: str) -> Iterator[None]:
-    """Serve the documents of a provider, without anything behind them."""
-    origin = f"http://127.0.0.1:{port}"
-    document = {
-        "authorization_endpoint": f"{origin}/login",
-        "token_endpoint": f"{origin}/token",
-        "jwks_uri": f"{origin}/keys",
-        "keys": [],
-        **changes,
-    }
-
+def test_a_provider_that_is_down_or_not_to_be_trusted_fails(port, reason):
     class Documents(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(json.dumps(document).encode())
+            urls = dict.fromkeys(("authorization_endpoint", "jwks_uri"), origin)
+            document = {"issuer": origin, "token_endpoint": "http://x.org/", **urls}
+            self.wfile.write(b"HTTP/1.0 200 OK\r\n\r\n" + json.dumps(document).encode())
 
-        def log_message(self, *_: object) -> None:
-            """Write nothing."""
-
-    with HTTPServer(("127.0.0.1", port), Documents) as server:
+    with HTTPServer(("127.0.0.1", 0), Documents) as server:
         Thread(target=server.serve_forever, daemon=True).start()
-        yield
+        origin = f"http://127.0.0.1:{port or server.server_port}"
+        with pytest.raises(CannotStart, match=f"READBACK_OIDC_ISSUER.*{reason}"):
+            checks.provider(Config(oidc_issuer=origin))
         server.shutdown()

@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.conftest import ALICE
 from tests.cli.program import READBACK, Program, local_settings
 from tests.support.commands import COMMAND_SECONDS, environment_with
-from tests.support.database import Database
 from tests.support.waiting import wait_until
 from tests.support.warm_start import WarmProcess
 
-ALICE = "alice@example.org"
 FULL = Path("/dev/full")
 
 
@@ -45,37 +44,30 @@ def run_in_shell(
     )
 
 
-@pytest.fixture
-def program(migrated: Program) -> Program:
-    path = Path(migrated.settings["READBACK_DATA_DIR"], "readback.sqlite3")
-    Database(f"sqlite:///{path}").add_account(ALICE)
-    return migrated
-
-
 def keys_of_alice(program: Program) -> list[Mapping[str, object]]:
     return json.loads(program.output("key", "list", ALICE, "--json"))
 
 
 @pytest.mark.parametrize("form", [[], ["--json"]], ids=["text", "JSON"])
-def test_a_key_that_cannot_be_printed_is_not_made(program, form):
-    program.output("key", "create", ALICE, "--name", "old")
-    [old] = before = keys_of_alice(program)
+def test_a_key_that_cannot_be_printed_is_not_made(with_alice, form):
+    with_alice.output("key", "create", ALICE, "--name", "old")
+    [old] = before = keys_of_alice(with_alice)
     for command in (
         ["create", ALICE],
         ["create", ALICE, "--if-missing", "new"],
         ["rotate", str(old["id"]), "--overlap", "now", "--yes"],
     ):
-        done = run_full(program, "key", *command, *form)
+        done = run_full(with_alice, "key", *command, *form)
 
         assert_nothing_was_changed(done)
-        assert keys_of_alice(program) == before
+        assert keys_of_alice(with_alice) == before
 
 
-def test_a_key_that_would_be_printed_to_a_closed_stream_is_not_made(program):
-    done = run_in_shell(program, ">&-", "key", "create", ALICE)
+def test_a_key_that_would_be_printed_to_a_closed_stream_is_not_made(with_alice):
+    done = run_in_shell(with_alice, ">&-", "key", "create", ALICE)
 
     assert_nothing_was_changed(done)
-    assert keys_of_alice(program) == []
+    assert keys_of_alice(with_alice) == []
 
 
 def assert_nothing_was_changed(done: subprocess.CompletedProcess[str]) -> None:
@@ -86,11 +78,11 @@ def assert_nothing_was_changed(done: subprocess.CompletedProcess[str]) -> None:
     assert "Nothing was changed" in last
 
 
-def test_an_invitation_whose_link_cannot_be_printed_is_not_made(program):
-    done = run_full(program, "account", "invite", "bob@example.org", "--link")
+def test_an_invitation_whose_link_cannot_be_printed_is_not_made(with_alice):
+    done = run_full(with_alice, "account", "invite", "bob@example.org", "--link")
 
     assert_nothing_was_changed(done)
-    assert program.run("account", "show", "bob@example.org").returncode == 1
+    assert with_alice.run("account", "show", "bob@example.org").returncode == 1
 
 
 @pytest.mark.parametrize(
@@ -108,13 +100,13 @@ def test_an_invitation_whose_link_cannot_be_printed_is_not_made(program):
     ],
     ids=" ".join,
 )
-def test_a_command_that_cannot_print_ends_with_a_sentence(program, command):
-    assert_one_sentence(run_full(program, *command))
+def test_a_command_that_cannot_print_ends_with_a_sentence(with_alice, command):
+    assert_one_sentence(run_full(with_alice, *command))
 
 
 @pytest.mark.parametrize("command", [["--help"], ["key", "generate"]], ids=" ".join)
-def test_a_command_with_a_closed_stream_ends_with_a_sentence(program, command):
-    assert_one_sentence(run_in_shell(program, ">&-", *command))
+def test_a_command_with_a_closed_stream_ends_with_a_sentence(with_alice, command):
+    assert_one_sentence(run_in_shell(with_alice, ">&-", *command))
 
 
 def assert_one_sentence(done: subprocess.CompletedProcess[str]) -> None:
@@ -123,18 +115,18 @@ def assert_one_sentence(done: subprocess.CompletedProcess[str]) -> None:
     assert "cannot be written" in done.stderr
 
 
-def test_a_reader_that_has_seen_enough_is_not_an_error(program):
-    done = run_in_shell(program, "| true; exit 0", "key", "generate")
+def test_a_reader_that_has_seen_enough_is_not_an_error(with_alice):
+    done = run_in_shell(with_alice, "| true; exit 0", "key", "generate")
 
     assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("redirection", ["2>/dev/full", "<&- 2>&-"])
-def test_notes_that_cannot_be_written_do_not_lose_the_key(program, redirection):
-    done = run_in_shell(program, redirection, "key", "create", ALICE)
+def test_notes_that_cannot_be_written_do_not_lose_the_key(with_alice, redirection):
+    done = run_in_shell(with_alice, redirection, "key", "create", ALICE)
 
     assert (done.returncode, done.stderr) == (0, "")
-    [made] = keys_of_alice(program)
+    [made] = keys_of_alice(with_alice)
     assert made["masked"] == f"sk-echo-…{done.stdout.strip()[-4:]}"
 
 
@@ -150,10 +142,10 @@ def test_a_server_whose_first_key_cannot_be_printed_does_not_keep_it(tmp_path):
     assert program.output("key", "list", "local@localhost") == ""
 
 
-def test_a_server_that_has_no_key_to_print_runs_without_standard_output(program):
-    errors = program.folder / "errors"
+def test_a_server_that_has_no_key_to_print_runs_without_standard_output(with_alice):
+    errors = with_alice.folder / "errors"
     process = WarmProcess(
-        ["serve"], environment_with(program.settings), stdout=FULL, stderr=errors
+        ["serve"], environment_with(with_alice.settings), stdout=FULL, stderr=errors
     )
     try:
         wait_until(lambda: "Readback is running." in errors.read_text(), "it runs")
@@ -163,11 +155,11 @@ def test_a_server_that_has_no_key_to_print_runs_without_standard_output(program)
     assert "Traceback" not in errors.read_text()
 
 
-def test_characters_that_a_terminal_cannot_show_are_replaced(program):
-    program.settings["PYTHONIOENCODING"] = "latin-1"
-    program.output("key", "create", ALICE, "--name", "Ключ")
+def test_characters_that_a_terminal_cannot_show_are_replaced(with_alice):
+    with_alice.settings["PYTHONIOENCODING"] = "latin-1"
+    with_alice.output("key", "create", ALICE, "--name", "Ключ")
 
-    done = run_in_shell(program, "", "key", "list", ALICE)
+    done = run_in_shell(with_alice, "", "key", "list", ALICE)
 
     assert (done.returncode, done.stderr) == (0, "")
     assert "????" in done.stdout
