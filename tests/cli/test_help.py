@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
 import readback
 from readback.cli import main
@@ -92,3 +93,16 @@ def test_a_command_without_its_packages_says_how_to_install_them(bare, arguments
     assert done.returncode == 3
     assert "pip install '.[server]'" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [("se", "plain,serve"), ("key re", "plain,rename\nplain,revoke"), ("key x", "")],
+)
+def test_the_tab_key_completes_commands_and_reads_no_settings(typed, offered):
+    """The line in docs/cli.md makes bash ask with these variables."""
+    words = f"readback {typed}"
+    variables = {"COMP_WORDS": words, "COMP_CWORD": str(typed.count(" ") + 1)}
+    wrong = {"READBACK_TYPO": "1", "_READBACK_COMPLETE": "bash_complete"}
+    done = CliRunner(env=variables | wrong).invoke(main, prog_name="readback")
+    assert done.output.strip() == offered

@@ -1,10 +1,10 @@
 """`readback serve api` and `readback serve cabinet`, also under systemd."""
 
-import os
 import signal
 import socket
 import subprocess
 import sys
+from contextlib import contextmanager
 
 from tests.cli.program import READBACK, answers_200, key_in
 from tests.support.commands import environment_with
@@ -96,26 +96,19 @@ def port_of(listener: socket.socket) -> int:
     return listener.getsockname()[1]
 
 
-class activated:
+@contextmanager
+def activated(program, listeners: list[socket.socket], *arguments: str):
     """Run a command with sockets, as systemd's socket activation does."""
-
-    def __init__(self, program, listeners: list[socket.socket], *arguments: str):
-        numbers = [listener.fileno() for listener in listeners]
-        self.process = subprocess.Popen(
-            [
-                *(sys.executable, "-c", ACTIVATE, ",".join(map(str, numbers))),
-                *(*READBACK, *arguments),
-            ],
-            env=environment_with(program.settings),
-            cwd=program.folder,
-            pass_fds=numbers,
-            stderr=subprocess.DEVNULL,
-        )
-
-    def __enter__(self) -> "subprocess.Popen[bytes]":
-        return self.process
-
-    def __exit__(self, *_: object) -> None:
-        if self.process.poll() is None:
-            os.kill(self.process.pid, signal.SIGTERM)
-        self.process.wait(PATIENCE)
+    numbers = [listener.fileno() for listener in listeners]
+    activate = [sys.executable, "-c", ACTIVATE, ",".join(map(str, numbers))]
+    with subprocess.Popen(
+        [*activate, *READBACK, *arguments],
+        env=environment_with(program.settings),
+        cwd=program.folder,
+        pass_fds=numbers,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.terminate()

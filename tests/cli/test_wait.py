@@ -8,15 +8,12 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from urllib.parse import urlsplit
 
 import pytest
 from click.testing import CliRunner, Result
 
 from readback.cli import main
-from tests.support.authority import Authority
 from tests.support.commands import free_port
-from tests.support.peers import answer, peer
 
 REFUSED = (401, b'{"error":{"code":"invalid_key"}}')
 
@@ -62,16 +59,6 @@ def wait(url: str, timeout: str = "60s") -> Result:
 def test_a_ready_server_is_recognised_without_a_key(path, answers):
     with answering(*answers) as origin:
         done = wait(origin + path)
-
-    assert (done.exit_code, done.output) == (0, "")
-
-
-def test_a_server_with_tls_is_asked(tmp_path, monkeypatch):
-    authority = Authority(tmp_path / "authority")
-    monkeypatch.setenv("SSL_CERT_FILE", str(authority.root))
-    reply = answer(REFUSED[1], status=b"401 X")
-    with peer(reply, tls=authority.serves("localhost")) as server:
-        done = wait(f"https://localhost:{urlsplit(server.url).port}/v1")
 
     assert (done.exit_code, done.output) == (0, "")
 
