@@ -30,9 +30,7 @@ ALICE, PASSWORD = "alice@example.com", "a lamp in the harbour"
 class Load:
     """Creates keys and uses them without end; remembers what was acknowledged."""
 
-    def __init__(
-        self, program: Program, endpoint: Endpoint, database: Database
-    ) -> None:
+    def __init__(self, endpoint: Endpoint, database: Database) -> None:
         self._endpoint = endpoint
         self._database = database
         self._account = database.value("SELECT id FROM cabinet_user")
@@ -77,7 +75,7 @@ def test_what_was_acknowledged_before_a_backup_is_there_after_the_restore(
         browser = Browser(cabinet)
         browser.log_in(ALICE, PASSWORD)
         secret = browser.add_app()
-        load = Load(old, endpoint, database_of(old))
+        load = Load(endpoint, old.database)
         with running([threading.Thread(target=load.run) for _ in range(4)], load.stop):
             wait_until(lambda: load.answers > 100, "there is load")
             before = list(load.created), list(load.revoked)
@@ -112,11 +110,6 @@ def installation(folder: Path, kind: str, postgresql: Postgres) -> Program:
     if kind == "postgresql":
         settings["READBACK_DATABASE_URL"] = postgresql.new_database()
     return Program(folder, settings)
-
-
-def database_of(program: Program) -> Database:
-    default = f"sqlite:///{program.settings['READBACK_DATA_DIR']}/readback.sqlite3"
-    return Database(program.settings.get("READBACK_DATABASE_URL", default))
 
 
 @pytest.mark.long
