@@ -1,6 +1,5 @@
 """Changes that proxies, gateways and filters make to messages in transit."""
 
-import gzip
 import json
 import re
 from dataclasses import replace
@@ -24,10 +23,6 @@ def add_parameter(request: Request) -> Request:
 
 
 # Changes to a response.
-
-
-def compress_response(response: Response) -> Response:
-    return response.with_body(gzip.compress(response.body), Content_Encoding="gzip")
 
 
 def mark_as_compressed(response: Response) -> Response:
@@ -64,12 +59,6 @@ def require_login(response: Response) -> Response:
 def repeat_id(response: Response) -> Response:
     one = b"00000000-0000-4000-8000-000000000000"
     return response.with_body(re.sub(rb'(?<="id":")[0-9a-f-]{36}', one, response.body))
-
-
-def add_model(response: Response) -> Response:
-    return response.with_body(
-        response.body.replace(b'"data":[', b'"data":[{"id":"other"},')
-    )
 
 
 def fail_with_200(response: Response) -> Response:

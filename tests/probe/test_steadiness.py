@@ -42,7 +42,7 @@ from tests.support.authority import Authority
 from tests.support.commands import free_port
 
 # What these steps find comes from names and variables of the tests.
-_ABOUT_THE_SETTING = ("address", "dns", "clients", "between")
+_ABOUT_THE_SETTING = ("address", "dns", "clients")
 _WRONG = re.compile(
     "new key|intermediate|limits the number of connections|User-Agent|your store"
     "|another program|smaller"

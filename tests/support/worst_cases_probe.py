@@ -24,7 +24,6 @@ from readback.probe.entered.base_url import BaseUrl
 from readback.probe.entered.key import Secret
 from readback.probe.service import (
     answers,
-    between,
     echo,
     endpoint,
     instead,
@@ -107,8 +106,6 @@ def judge(answer: bytes) -> None:
             show(error)
     with suppress(ProbeError):
         echo._completion(response)
-    if isinstance(response.json, dict):
-        list(between._changes(response))
     endpoint._near_names("gpt-4o", answers.model_ids(response) or [])
     recognition._HELP.search(response.headers.get("Link", ""))
     response.date, response.retry_after  # noqa: B018

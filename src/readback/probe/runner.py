@@ -119,7 +119,6 @@ READBACK = (
     ),
     Step("cabinet", "cabinet", readback.check_cabinet, ("http",), repeats=0),
     Step("latency", "latency", readback.check_latency, ("echo",)),
-    Step("between", "in_between", between.check_changes, ("http",)),
 )
 ENDPOINT = (
     Step("access", "key_accepted", endpoint.check_access, ("http", "key")),

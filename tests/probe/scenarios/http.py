@@ -78,11 +78,6 @@ HTTP = (
         responding(301, b"", Location="https://127.0.0.1/v1/models"),
     ),
     Scenario(
-        "a proxy compresses responses",
-        "between.touched",
-        through_relay(on_response=corruptions.compress_response),
-    ),
-    Scenario(
         "a proxy marks responses as compressed but does not compress them",
         "http.spoiled",
         through_relay(on_response=corruptions.mark_as_compressed),
@@ -101,11 +96,6 @@ HTTP = (
         "a proxy adds a URL parameter",
         "http.refused",
         through_relay(corruptions.add_parameter),
-    ),
-    Scenario(
-        "a gateway adds models to the list",
-        "between.changed",
-        through_relay(on_response=corruptions.add_model),
     ),
     Scenario(
         "the service limits the rate",

@@ -7,24 +7,22 @@ told here. Nothing is sent from here, and no text leaves here unless it is safe 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
-from readback.contract import MODEL, MODEL_LIST, REFUSALS
+from readback.contract import MODEL, REFUSALS
 from readback.probe.common.catalogue import say
 from readback.probe.common.formatting import sanitize
 from readback.probe.transport.exchanges import ProbeResponse
 
 _MAX_MESSAGE = 2000
-_DEEPEST = 5
 NO_SUCH_PATH = (
     HTTPStatus.NOT_FOUND,
     HTTPStatus.METHOD_NOT_ALLOWED,
     HTTPStatus.NOT_IMPLEMENTED,
 )
-# The fields of each answer of a Readback, with their values or types.
+# The fields of a completion by a Readback, with their values or types.
 COMPLETION: dict[str, Any] = {
     "id": str,
     "object": "chat.completion",
@@ -38,8 +36,6 @@ COMPLETION: dict[str, Any] = {
     "usage.completion_tokens": int,
     "usage.total_tokens": int,
 }
-# An operator may have enabled `message`.
-REFUSAL = {"error.code": str, "error.message": str}
 
 
 @dataclass(frozen=True)
@@ -142,9 +138,11 @@ def parse_refusal(response: ProbeResponse) -> ParsedRefusal | None:
     detail = response.headers.get("X-Error-Detail", "")
     content = response.json
     error = inside(content, "error")
+    if not isinstance(error, dict):
+        return None
     # A gateway may have added fields, but then our own header must tell whose it is.
-    is_foreign = not detail and any(added_fields(content, REFUSAL))
-    if not isinstance(error, dict) or is_foreign:
+    # An operator may have enabled `message`.
+    if not detail and not (len(content) == 1 and set(error) <= {"code", "message"}):
         return None
     code, message = error.get("code"), error.get("message", "")
     if not isinstance(code, str) or not isinstance(message, str):
@@ -156,34 +154,11 @@ def parse_refusal(response: ProbeResponse) -> ParsedRefusal | None:
     return ParsedRefusal(code, shown, is_explained=bool(detail))
 
 
-def fields(content: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the path and the value of each field that has no fields of its own."""
-    # No answer of ours is so deep, and one of a stranger may be far deeper.
-    is_deep = path.count(".") > _DEEPEST
-    if isinstance(content, dict) and not is_deep:
-        parts = list(content.items())
-    elif isinstance(content, list) and not is_deep:
-        parts = list(enumerate(content))
-    else:
-        yield path, content
-        return
-    for name, value in parts:
-        yield from fields(value, f"{path}.{name}" if path else str(name))
-
-
-def added_fields(content: Any, known: Mapping[str, Any]) -> list[str]:
-    return [name for name, _ in fields(content) if name not in known]
-
-
-def changed_fields(content: Any, known: Mapping[str, Any]) -> list[str]:
-    """Return the known fields that are missing, or have other values."""
-    found = dict(fields(content))
+def changed_fields(content: Any) -> list[str]:
+    """Return the fields of a completion that are missing, or have other values."""
+    found = {name: inside(content, *name.split(".")) for name in COMPLETION}
     return [
         name
-        for name, value in known.items()
-        if (type(found.get(name)) if isinstance(value, type) else found.get(name))
-        != value
+        for name, value in COMPLETION.items()
+        if (type(found[name]) if isinstance(value, type) else found[name]) != value
     ]
-
-
-MODELS = dict(fields(MODEL_LIST))

@@ -1,27 +1,23 @@
-"""What is in between: which programs it lets through, and what it changes.
+"""What is in between: which programs it lets through.
 
 `asking_as_others` explains a failed step: if something else than the service responds,
 the request is repeated as other programs would send it. The step "User-Agent" is the
 other way round: the probe gets through, and others may not. It asks for an unknown
-path, which every service can refuse without a key. The step "in between" sends nothing:
-it looks at what surrounds the text in the responses of earlier steps.
+path, which every service can refuse without a key.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from http import HTTPStatus
 
-from readback.contract import MODEL
 from readback.probe.common.background import BackgroundCall
 from readback.probe.common.catalogue import diagnose, has_tag, say
-from readback.probe.common.formatting import listed, sanitize
+from readback.probe.common.formatting import listed
 from readback.probe.common.results import Diagnosis, ProbeError
 from readback.probe.service import answers
 from readback.probe.transport.context import UNKNOWN, Check, Explain, ProbeContext
-from readback.probe.transport.exchanges import ProbeResponse, outcome_of
+from readback.probe.transport.exchanges import outcome_of
 
 OWN, OPENAI = "this_program", "the_openai_package"
 # Other programs and the headers by which they are known.
@@ -124,68 +120,3 @@ def _foreign_answer(context: ProbeContext, headers: Mapping[str, str]) -> str:
         return outcome_of(error)
     is_own = answers.parse_refusal(response)
     return "" if is_own else say("with_status", status=response.status)
-
-
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-# The cookies by which common bot protections tell their visitors apart.
-_BOT_COOKIES = re.compile(
-    r"__cf_bm|cf_clearance|datadome|_abck|bm_s[vz]|ak_bmsc|incap_ses|visid_incap"
-    r"|aws-waf-token|reese84|_px",
-    re.IGNORECASE,
-)
-_HIT = re.compile(r"\bhit\b", re.IGNORECASE)
-_AGE = re.compile("0*[1-9][0-9]*")
-_HTTP_1_0 = 10
-_SHOWN = 5
-_CACHES = ("X-Cache", "CF-Cache-Status", "X-Cache-Status")
-
-
-def check_changes(context: ProbeContext) -> Diagnosis:
-    found: dict[str, bool] = {}
-    for response in context.responses:
-        content = response.json
-        is_completion = isinstance(content, dict) and "choices" in content
-        is_list = answers.model_ids(response) is not None
-        is_ours = is_completion or is_list or answers.parse_refusal(response)
-        # What something else refuses is a finding of the step that it refuses.
-        if is_ours and response.status < HTTPStatus.INTERNAL_SERVER_ERROR:
-            for change, is_serious in _changes(response):
-                found.setdefault(change, is_serious)
-    if not found:
-        return diagnose("between.unchanged")
-    id = "between.changed" if any(found.values()) else "between.touched"
-    return diagnose(id, changes="; ".join(list(found)[:_SHOWN]))
-
-
-def _changes(response: ProbeResponse) -> Iterator[tuple[str, bool]]:
-    """Yield how to tell each change in a response, and whether programs fail then."""
-    content, headers = response.json, response.headers
-    kind = headers.get("Content-Type", "").partition(";")[0].strip().lower()
-    if kind != "application/json" and not kind.endswith("+json"):
-        label = sanitize(kind) or say("missing")
-        yield say("other_content_type", type=label), True
-    if response.body.startswith(_BYTE_ORDER_MARK):
-        yield say("byte_order_mark"), False
-    if coding := headers.get("Content-Encoding", "").strip():
-        yield say("are_compressed", coding=sanitize(coding)), False
-    is_completion = "choices" in content
-    is_list = not is_completion and "error" not in content
-    known = answers.MODELS if is_list else answers.REFUSAL
-    known = answers.COMPLETION if is_completion else known
-    if names := answers.added_fields(content, known):
-        yield say("fields_added", names=sanitize(", ".join(names[:_SHOWN]))), False
-    is_bare = isinstance(content, list)
-    if is_list and (is_bare or answers.model_ids(response) != [MODEL]):
-        yield say("models_differ"), True
-    wrong = answers.changed_fields(content, known) if is_completion else []
-    if wrong:
-        yield say("fields_differ", names=sanitize(", ".join(wrong[:_SHOWN]))), True
-    values = map(str, headers.get_all("Set-Cookie", []))
-    cookies = [sanitize(value.partition("=")[0].strip()) for value in values]
-    if names := [name for name in cookies if _BOT_COOKIES.match(name)]:
-        yield say("bot_cookies", names=", ".join(names)), False
-    caches = " ".join(headers.get(one, "") for one in _CACHES)
-    if _AGE.fullmatch(headers.get("Age", "").strip()) or _HIT.search(caches):
-        yield say("cache_answers_requests"), True
-    if response.version == _HTTP_1_0:
-        yield say("http_1_0"), False

@@ -24,7 +24,7 @@ from unicodedata import category, normalize
 from readback.contract import MAX_CONTENT_BYTES, MODEL, ROLE
 from readback.probe.common.background import BackgroundCall
 from readback.probe.common.catalogue import diagnose, has_tag, say
-from readback.probe.common.formatting import code_points
+from readback.probe.common.formatting import code_points, sanitize
 from readback.probe.common.results import Diagnosis, Fact, ProbeError
 from readback.probe.service import answers, instead
 from readback.probe.transport.client import ProbeClient
@@ -118,7 +118,7 @@ def send_text(
 
 
 def _completion(response: ProbeResponse) -> dict[str, Any]:
-    """Parse a completion; the step “in between” compares its other fields."""
+    """Return the completion; raise `ProbeError` if clients could not read it."""
     if found := instead.spoiled(response) or instead.error_in_success(response):
         raise found
     try:
@@ -135,12 +135,12 @@ def _completion(response: ProbeResponse) -> dict[str, Any]:
         raise instead.unexpected_response(response)
     if isinstance(answers.inside(content, "data"), list):  # That of the models.
         raise ProbeError("echo.swapped")
-    text = answers.inside(content, "choices", 0, "message", "content")
-    missing = "choices[0].message.content" if not isinstance(text, str) else ""
-    if not isinstance(answers.inside(content, "id"), str):
-        missing = "id"
-    if missing:
-        how = say("no_completion", field=missing)
+    kind = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+    if kind != "application/json" and not kind.endswith("+json"):
+        how = say("other_content_type", type=sanitize(kind) or say("missing"))
+        raise ProbeError("http.spoiled", how=how)
+    if wrong := answers.changed_fields(content):
+        how = say("fields_differ", names=", ".join(wrong[:_MAX_SHOWN]))
         raise ProbeError("http.spoiled", how=how)
     completion: dict[str, Any] = content
     return completion

@@ -38,7 +38,6 @@ def check_access(context: ProbeContext) -> Diagnosis:
     without_key, response = context.models_without_key, context.ask(MODELS)
     if answers.inside(response.json, "choices"):
         raise ProbeError("echo.swapped")
-    # What was added to the list is a finding of the step "in between".
     is_list = isinstance(response.json, dict) or answers.model_ids(response) is not None
     if response.status == HTTPStatus.OK and is_list:
         if error := instead.error_in_success(response):
