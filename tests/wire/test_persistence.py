@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.support.listener import listening
 from tests.support.raw_requests import (
     GOOD,
     ask,
@@ -11,6 +12,7 @@ from tests.support.raw_requests import (
     post_chunks,
 )
 from tests.support.tables import each
+from tests.support.waiting import wait_until
 from tests.support.wire import Endpoint
 
 LATER_VERSIONS = [b"HTTP/1.%d" % minor for minor in range(2, 10)]
@@ -74,6 +76,20 @@ def test_http_1_0_with_keep_alive_is_kept(echo: Endpoint, value: bytes) -> None:
             connection.send(raw)
             assert connection.read_answer().header("Connection") == "keep-alive"
         assert_in_sync(connection)
+
+
+@pytest.mark.parametrize("last", [b"garbage\r\n\r\n", post(b"Connection: close")])
+def test_after_its_last_answer_the_server_reads_what_the_client_still_sends(
+    last: bytes,
+) -> None:
+    # RFC 9112 §9.6: else the kernel may discard the answer before it has been read.
+    with listening(own_time=True) as listener:
+        with listener.endpoint.connect() as connection:
+            listener.read_from(connection, last)
+            assert connection.read_answer().header("Connection") == "close"
+            assert connection.rest() == b""
+            listener.read_from(connection, GOOD * 1000)
+        wait_until(lambda: not listener.registry.connections, "it is closed")
 
 
 @pytest.mark.parametrize("version", LATER_VERSIONS)
