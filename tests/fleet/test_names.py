@@ -7,12 +7,11 @@ the replicas, which only say who they are: this is about where HAProxy sends a k
 import os
 import re
 import subprocess
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from socketserver import BaseRequestHandler, BaseServer, UDPServer
+from socketserver import BaseRequestHandler, UDPServer
 from typing import Any
 from urllib.request import Request, urlopen
 
@@ -22,6 +21,7 @@ from tests.fleet.balancer import PROGRAM, SHIPPED
 from tests.support.commands import free_port
 from tests.support.haproxy import on_loopback
 from tests.support.name_server import respond
+from tests.support.peers import serving
 from tests.support.waiting import wait_until
 
 # Loopback addresses that no other test uses.
@@ -77,20 +77,8 @@ def replicas() -> Iterator[None]:
         for address in ADDRESSES:
             for port in (8000, 8002):
                 server = ThreadingHTTPServer((address, port), Replica)
-                stack.enter_context(server)
-                stack.enter_context(running(server))
+                stack.enter_context(serving(server))
         yield
-
-
-@contextmanager
-def running(server: BaseServer) -> Iterator[None]:
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-    thread.start()
-    try:
-        yield
-    finally:
-        server.shutdown()
-        thread.join()
 
 
 @contextmanager
@@ -132,7 +120,8 @@ def balancer(folder: Path, names: NameServer) -> Iterator[str]:
 
 @contextmanager
 def name_server(addresses: Sequence[str]) -> Iterator[NameServer]:
-    with NameServer(addresses) as server, running(server):
+    server = NameServer(addresses)
+    with serving(server):
         yield server
 
 

@@ -1,6 +1,5 @@
 """A web page calls the API: the browser blocks it, as docs/connect.md shows."""
 
-import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
+from tests.support.peers import serving
 from tests.support.server import Server
 
 PAGE = Path(__file__).parents[2] / "docs" / "connect.md"
@@ -36,12 +36,9 @@ class _EmptyPage(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def other_origin() -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), _EmptyPage) as site:
-        thread = threading.Thread(target=site.serve_forever)
-        thread.start()
+    site = ThreadingHTTPServer(("127.0.0.1", 0), _EmptyPage)
+    with serving(site):
         yield f"http://127.0.0.1:{site.server_port}"
-        site.shutdown()
-        thread.join()
 
 
 def test_the_console_says_what_the_documentation_shows(

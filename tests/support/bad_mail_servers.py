@@ -7,83 +7,61 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from socketserver import BaseRequestHandler, ThreadingTCPServer
 
-from tests.support.mailbox import HOST, Mailbox
+from tests.support.mailbox import HOST, Mailbox, mailbox
+from tests.support.peers import serving
 
 DRIP_SECONDS = 3.0
 _GREETING = b"220-welcome " + b"." * 1000
 
 
-class HangingServer:
+class _NeverReady(BaseRequestHandler):
+    """Sends one byte of a greeting in each interval, or nothing if there is none."""
+
+    server: "HangingServer"
+
+    def handle(self) -> None:
+        self.server.connections += 1
+        with suppress(OSError):
+            for byte in _GREETING if self.server.interval else ():
+                self.request.sendall(bytes([byte]))
+                if self.server.stopped.wait(self.server.interval):
+                    return
+        self.server.stopped.wait()
+
+
+class HangingServer(ThreadingTCPServer):
     """Accepts connections and never finishes its greeting.
 
-    With `drip_seconds`, it sends one byte of the greeting in each interval, so that no
-    timeout between two bytes ever ends the wait; without, it sends nothing.
+    With an interval, no timeout between two bytes ever ends the wait.
     """
 
-    def __init__(self, drip_seconds: float | None) -> None:
-        self._drip_seconds = drip_seconds
-        self._listener = socket.create_server((HOST, 0), backlog=100)
-        self._stopped = threading.Event()
-        self._accepted: list[socket.socket] = []
-        self._accepting = threading.Thread(target=self._accept, daemon=True)
-        self.url = f"smtp://{HOST}:{self._listener.getsockname()[1]}"
+    request_queue_size = 100
 
-    @property
-    def connections(self) -> int:
+    def __init__(self, interval: float | None) -> None:
+        super().__init__((HOST, 0), _NeverReady)
+        self.url = f"smtp://{HOST}:{self.server_address[1]}"
+        self.interval = interval
+        self.stopped = threading.Event()
+        self.connections = 0
         """The number of connections that it has accepted so far."""
-        return len(self._accepted)
-
-    def start(self) -> None:
-        self._accepting.start()
-
-    def stop(self) -> None:
-        self._stopped.set()
-        # A shutdown ends the accept of another thread; a close alone would not.
-        self._listener.shutdown(socket.SHUT_RDWR)
-        self._accepting.join()
-        self._listener.close()
-        for each in self._accepted:
-            with suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
-            each.close()
-
-    def _accept(self) -> None:
-        with suppress(OSError):
-            while True:
-                client, _ = self._listener.accept()
-                self._accepted.append(client)
-                threading.Thread(target=self._drip, args=(client,), daemon=True).start()
-
-    def _drip(self, client: socket.socket) -> None:
-        if self._drip_seconds is None:
-            return
-        with suppress(OSError):
-            for byte in _GREETING:
-                client.sendall(bytes([byte]))
-                if self._stopped.wait(self._drip_seconds):
-                    return
 
 
 @contextmanager
-def silent_server() -> Iterator[HangingServer]:
-    with _running(HangingServer(None)) as server:
-        yield server
+def silent_server(interval: float | None = None) -> Iterator[HangingServer]:
+    server = HangingServer(interval)
+    with serving(server):
+        try:
+            yield server
+        finally:
+            server.stopped.set()
 
 
 @contextmanager
-def dripping_server(seconds: float = DRIP_SECONDS) -> Iterator[HangingServer]:
-    with _running(HangingServer(seconds)) as server:
+def dripping_server() -> Iterator[HangingServer]:
+    with silent_server(DRIP_SECONDS) as server:
         yield server
-
-
-@contextmanager
-def _running(server: HangingServer) -> Iterator[HangingServer]:
-    server.start()
-    try:
-        yield server
-    finally:
-        server.stop()
 
 
 @contextmanager
@@ -113,9 +91,5 @@ class RefusingMailbox(Mailbox):
 
 @contextmanager
 def refusing_mailbox() -> Iterator[RefusingMailbox]:
-    box = RefusingMailbox()
-    box.start()
-    try:
+    with mailbox(RefusingMailbox()) as box:
         yield box
-    finally:
-        box.stop()

@@ -98,8 +98,8 @@ class _Keeper:
 
 
 @contextmanager
-def mailbox() -> Iterator[Mailbox]:
-    box = Mailbox()
+def mailbox(box: Mailbox | None = None) -> Iterator[Mailbox]:
+    box = box or Mailbox()
     box.start()
     try:
         yield box

@@ -1,12 +1,18 @@
-"""Servers on this machine that answer every request with the same bytes, or never."""
+"""Servers on this machine that answer every request with the same bytes."""
 
 import socket
 import ssl
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from socketserver import (
+    BaseRequestHandler,
+    BaseServer,
+    ThreadingTCPServer,
+    ThreadingUnixStreamServer,
+)
 
 from tests.support.waiting import PATIENCE
 
@@ -19,11 +25,6 @@ class Peer:
 
     url: str
     requests: list[bytes] = field(default_factory=list)
-    _ended: threading.Event = field(default_factory=threading.Event)
-
-    def release(self) -> None:
-        """Close the connections that hang."""
-        self._ended.set()
 
 
 def answer(body: bytes, *fields: bytes, status: bytes = b"200 OK") -> bytes:
@@ -34,55 +35,42 @@ def answer(body: bytes, *fields: bytes, status: bytes = b"200 OK") -> bytes:
 
 @contextmanager
 def peer(
-    *parts: bytes,
-    hangs: bool = False,
-    host: str = "127.0.0.1",
-    path: Path | None = None,
-    tls: ssl.SSLContext | None = None,
+    *parts: bytes, path: Path | None = None, tls: ssl.SSLContext | None = None
 ) -> Iterator[Peer]:
-    """Answer with the parts; then close, or hang until the end of the context."""
-    with _listener(host, path) as listener:
+    """Answer with the parts, then close; listen on a unix socket if it has a path."""
+
+    class Handler(BaseRequestHandler):
+        def handle(self) -> None:
+            self.request.settimeout(PATIENCE)
+            with suppress(OSError):  # the client may close at any moment
+                raw = self.request
+                with tls.wrap_socket(raw, True) if tls else raw as connection:
+                    made.requests.append(_read_request(connection))
+                    for part in parts:
+                        connection.sendall(part)
+
+    if path:
+        server: BaseServer = ThreadingUnixStreamServer(str(path), Handler)
+        made = Peer("http://127.0.0.1:0/v1")
+    else:
+        server = ThreadingTCPServer(("127.0.0.1", 0), Handler)
         scheme = "https" if tls else "http"
-        name = f"[{host}]" if ":" in host else host
-        port = 0 if path else listener.getsockname()[1]
-        peer = Peer(f"{scheme}://{name}:{port}/v1")
-
-        def serve(connection: socket.socket) -> None:
-            # The client may close at any moment.
-            with suppress(OSError), connection:
-                connection.settimeout(PATIENCE)
-                with tls.wrap_socket(connection, True) if tls else connection as secure:
-                    peer.requests.append(_read_request(secure))
-                    _send(secure, parts)
-                    if hangs:
-                        peer._ended.wait(PATIENCE)
-
-        def accept() -> None:
-            while True:
-                try:
-                    connection, _ = listener.accept()
-                except OSError:
-                    return
-                threading.Thread(target=serve, args=(connection,), daemon=True).start()
-
-        thread = threading.Thread(target=accept, daemon=True)
-        thread.start()
-        try:
-            yield peer
-        finally:
-            peer.release()
-            listener.shutdown(socket.SHUT_RDWR)
-            thread.join(PATIENCE)
+        made = Peer(f"{scheme}://127.0.0.1:{server.server_address[1]}/v1")
+    with serving(server):
+        yield made
 
 
-def _listener(host: str, path: Path | None) -> socket.socket:
-    if path is None:
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        return socket.create_server((host, 0), family=family)
-    listener = socket.socket(socket.AF_UNIX)
-    listener.bind(str(path))
-    listener.listen()
-    return listener
+@contextmanager
+def serving(server: BaseServer) -> Iterator[None]:
+    """Serve in a thread; at the end stop and close the server."""
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+    thread.start()
+    try:
+        yield
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
 
 
 def _read_request(connection: socket.socket) -> bytes:
@@ -97,8 +85,3 @@ def _read_request(connection: socket.socket) -> bytes:
             if line.lower().startswith(b"content-length:"):
                 length = int(line.partition(b":")[2])
     return data
-
-
-def _send(connection: socket.socket, parts: Iterable[bytes]) -> None:
-    for part in parts:
-        connection.sendall(part)

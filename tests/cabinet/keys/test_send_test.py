@@ -337,7 +337,7 @@ def test_nothing_of_a_test_is_kept(alice, key, api, caplog, capfd):
     fields = {"text": TEXT, "key": api.api_key}
     page = visitor.send(f"{path}new/", fields, page=path)
     assert UNCHANGED in words_of(page)
-    with peer(b"\xff", hangs=False) as other, api_at(other.url):
+    with peer(b"\xff") as other, api_at(other.url):
         visitor.send(path, fields)
 
     places = {
