@@ -14,6 +14,7 @@ import psutil
 import pytest
 
 from tests.support.api import Api, assert_echo, draft
+from tests.support.browser import Browser
 from tests.support.cabinet_server import METRICS_TOKEN
 from tests.support.metrics import metrics
 from tests.support.processes import api_workers, has_ended
@@ -23,7 +24,6 @@ from tests.support.waiting import wait_until
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="only Linux can make a pipe as small as this"
 )
-LOGIN = "/accounts/login/"
 # Much for a busy machine. A log that blocks makes a page wait without end, and a stop
 # for 35 seconds.
 SECONDS = 20.0
@@ -128,14 +128,9 @@ def wait_until_replaced(server: Server, plane: str, gone: set[int]) -> None:
 
 def fail_to_log_in(server: Server) -> None:
     """Send a wrong password, about which the security log has a line."""
-    with httpx.Client(base_url=server.cabinet_url, timeout=SECONDS) as visitor:
-        token = re.search(
-            r'name="csrfmiddlewaretoken" value="(\w+)"', visitor.get(LOGIN).text
-        )
-        assert token
-        fields = {"login": "mallory@example.org", "password": "wrong"}
-        answer = visitor.post(LOGIN, data=fields | {"csrfmiddlewaretoken": token[1]})
-        assert answer.status_code == 200
+    browser = Browser(server.cabinet_url)
+    browser.log_in("mallory@example.org", "wrong")
+    assert browser.path == "/accounts/login/"
 
 
 def assert_serves(server: Server) -> None:

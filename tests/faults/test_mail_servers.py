@@ -1,6 +1,5 @@
 """A mail server that is down, silent or slow holds up no page, start or command."""
 
-import re
 import signal
 import sqlite3
 import time
@@ -8,6 +7,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -20,6 +20,7 @@ from tests.support.bad_mail_servers import (
     server_that_is_down,
     silent_server,
 )
+from tests.support.browser import Browser
 from tests.support.cabinet_server import CabinetServer, cabinet_server
 from tests.support.commands import environment_with, run_readback
 from tests.support.mailbox import Mailbox, link_in, mailbox
@@ -27,7 +28,7 @@ from tests.support.processes import has_ended
 from tests.support.server import EMAIL
 from tests.support.waiting import PATIENCE, wait_until
 
-PASSWORD = "a lamp in the harbour"
+SIGN_UP, PASSWORD = "/accounts/signup/", "a lamp in the harbour"
 AT_ONCE_SECONDS = 9.0
 """A page that waited for a silent mail server would take ten, and for one that drips
 almost an hour. It takes a fraction of one; the rest is for a machine that is busy."""
@@ -38,40 +39,22 @@ hanging = pytest.mark.parametrize(
 )
 
 
-def a_browser(cabinet: CabinetServer) -> httpx.Client:
-    # Without TLS, the certificates of the machine need not be loaded.
-    return httpx.Client(base_url=cabinet.url, timeout=PATIENCE, verify=False)
-
-
-def fill_in(browser: httpx.Client, path: str, **fields: str) -> httpx.Response:
-    """Load a page, fill in its form and send it."""
-    found = re.search(
-        r'name="csrfmiddlewaretoken" value="(\w+)"', browser.get(path).text
-    )
-    assert found
-    form = {"csrfmiddlewaretoken": found[1], **fields}
-    return browser.post(path, data=form)
-
-
 def sign_up(cabinet: CabinetServer, email: str) -> float:
     """Sign up and return how many seconds the answer took."""
-    with a_browser(cabinet) as browser:
-        browser.get("/accounts/signup/")
-        begun = time.monotonic()
-        response = fill_in(
-            browser, "/accounts/signup/", email=email, password1=PASSWORD
-        )
-        assert response.headers["location"] == "/accounts/confirm-email/"
-        return time.monotonic() - begun
+    browser = Browser(cabinet.url)
+    form = browser.get(SIGN_UP)
+    begun = time.monotonic()
+    browser.submit(SIGN_UP, form, email=email, password1=PASSWORD)
+    assert browser.path == "/accounts/confirm-email/"
+    return time.monotonic() - begun
 
 
 def confirm(cabinet: CabinetServer, mails: Mailbox, email: str) -> None:
     """Open the link of the mail and press the button, which works only once."""
     link = link_in(mails.wait_for(email, "Confirm"))
-    path = re.sub("^http://[^/]+", "", link)
-    with a_browser(cabinet) as browser:
-        response = fill_in(browser, path)
-        assert response.headers["location"] == "/accounts/login/"
+    browser = Browser(cabinet.url)
+    browser.post(urlsplit(link).path)
+    assert browser.path == "/accounts/login/"
 
 
 @hanging
@@ -179,15 +162,11 @@ def test_several_workers_send_each_mail_once(tmp_path: Path) -> None:
             for address in addresses:
                 mails.wait_for(address, "Confirm")
             wait_until(
-                lambda: "readback_mails_waiting 0.0" in metrics(cabinet),
+                lambda: "readback_mails_waiting 0.0" in cabinet.metrics(),
                 "the outbox is empty",
             )
-            assert 'readback_mails_total{outcome="sent"} 6.0' in metrics(cabinet)
+            assert 'readback_mails_total{outcome="sent"} 6.0' in cabinet.metrics()
     assert len(mails.messages) == 6
-
-
-def metrics(cabinet: CabinetServer) -> str:
-    return cabinet.metrics()
 
 
 def test_a_reload_leaves_one_sender_per_worker_and_loses_no_mail(

@@ -5,7 +5,7 @@ import hmac
 import re
 import time
 from http.cookiejar import CookieJar
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 from urllib.request import HTTPCookieProcessor, Request, build_opener
 
 from tests.support.waiting import PATIENCE
@@ -17,9 +17,12 @@ CHALLENGE = "/account/second-factor/authenticate/"
 class Browser:
     """A browser with cookies and without JavaScript."""
 
-    def __init__(self, origin: str) -> None:
+    def __init__(self, origin: str, language: str = "en") -> None:
         self._origin = origin
         self._opener = build_opener(HTTPCookieProcessor(CookieJar()))
+        self._opener.addheaders = [("Accept-Language", language)]
+        self.path = ""
+        """Where the last page was, to which others may have led."""
 
     def get(self, path: str) -> str:
         return self._fetch(Request(self._origin + path))
@@ -38,6 +41,7 @@ class Browser:
 
     def _fetch(self, request: Request) -> str:
         with self._opener.open(request, timeout=PATIENCE) as answer:
+            self.path = urlsplit(answer.url).path
             return str(answer.read().decode())
 
     def log_in(self, email: str, password: str) -> str:

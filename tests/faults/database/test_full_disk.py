@@ -1,25 +1,22 @@
 """The disk is full: the cabinet says so instead of blaming the visitor."""
 
-import re
 import resource
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from http.cookiejar import CookieJar
 from pathlib import Path
 from urllib.error import HTTPError
-from urllib.parse import urlencode
-from urllib.request import HTTPCookieProcessor, Request, build_opener
 
 import psutil
 import pytest
 
 from tests.faults.database.conftest import GatedPostgres
+from tests.support.browser import Browser
 from tests.support.cabinet_server import CabinetServer, cabinet_server
 from tests.support.commands import run_command
 from tests.support.database import Database
-from tests.support.waiting import PATIENCE, wait_until
+from tests.support.waiting import wait_until
 
 SIGNUP = "/accounts/signup/"
 SENTENCES = {
@@ -28,34 +25,21 @@ SENTENCES = {
 }
 
 
-class Visitor:
-    """A browser that fills in the form for a new account."""
+class Visitor(Browser):
+    """A person with the form for a new account."""
 
     def __init__(self, server: CabinetServer, language: str = "en") -> None:
-        self._url = server.url
-        self._opener = build_opener(HTTPCookieProcessor(CookieJar()))
-        self._opener.addheaders = [("Accept-Language", language)]
-        _, self._form = self._fetch(SIGNUP)
+        super().__init__(server.url, language)
+        self._form = self.get(SIGNUP)
 
     def sign_up(self, email: str) -> tuple[int, str]:
-        token = re.search(r'csrfmiddlewaretoken" value="(\w+)"', self._form)
-        assert token, self._form
-        return self._fetch(
-            SIGNUP,
-            csrfmiddlewaretoken=token[1],
-            email=email,
-            password1="a lamp in the harbour",
-        )
-
-    def _fetch(self, path: str, **fields: str) -> tuple[int, str]:
-        data = urlencode(fields).encode() if fields else None
-        request = Request(self._url + path, data, {"Referer": self._url + path})
+        password = "a lamp in the harbour"
         try:
-            with self._opener.open(request, timeout=PATIENCE) as answer:
-                return answer.status, answer.read().decode()
+            page = self.submit(SIGNUP, self._form, email=email, password1=password)
         except HTTPError as error:
             assert error.code != 503 or error.headers["Retry-After"]
             return error.code, error.read().decode()
+        return 200, page
 
 
 Prefix = Sequence[str]
