@@ -74,14 +74,13 @@ def domains() -> str:
     return ", ".join(sorted(settings.CONFIG.signup.domains))
 
 
-def refusal_for_visitors() -> str:
-    text = _("Use an address from one of these domains: %(domains)s.")
-    return text % {"domains": domains()}
-
-
-def refusal_for_operators() -> str:
-    text = _("READBACK_SIGNUP only allows addresses from %(domains)s.")
-    return text % {"domains": domains()}
+def validate_domain(email: str) -> None:
+    """Refuse an address that no account may have."""
+    if not allows_address(email):
+        raise ValidationError(
+            _("Use an address from one of these domains: %(domains)s."),
+            params={"domains": domains()},
+        )
 
 
 def provider_name() -> str:

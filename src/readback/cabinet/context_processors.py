@@ -28,11 +28,9 @@ def site(request: HttpRequest) -> dict[str, object]:
         # Whether there is a sign-up form, and the only domains that it accepts.
         "sign_up_is_open": account_rules.form_is_open() and not is_only_way,
         "sign_up_domains": account_rules.domains(),
-        # Whether passkeys work at this address and, if not, where they do. Templates
-        # call these.
+        # Whether passkeys work at this address. Templates call these.
         "passkeys_work": partial(second_factor.passkeys_work, request),
         "passkeys_log_in": partial(second_factor.passkeys_log_in, request),
-        "passkeys_at": partial(second_factor.local_address, request),
         # Whom to ask for an account.
         "contact": settings.CONFIG.contact,
         # The provider with which people can log in, if there is one.

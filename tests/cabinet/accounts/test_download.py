@@ -111,8 +111,8 @@ def test_the_file_has_rows_of_every_table_of_an_account(alice, owner):
 
     found = download(owner)
 
-    sections = account_download.SECTIONS
-    exported = {section.find(alice).model._meta.label for section in sections}
+    lists = account_download.lists_of(alice).values()
+    exported = {rows.model._meta.label for rows, _columns in lists}
     labels = {table._meta.label for table in tables}
     assert labels == exported | set(TABLES_LEFT_OUT)
     assert [name for name, rows in found.items() if not rows] == []
@@ -128,8 +128,8 @@ def test_the_file_has_rows_of_every_table_of_an_account(alice, owner):
 def test_every_column_is_exported_or_left_out_on_purpose(alice):
     columns = defaultdict(set)
     columns[User] = set(account_download.ACCOUNT_COLUMNS)
-    for section in account_download.SECTIONS:
-        columns[section.find(alice).model] |= set(section.columns.split())
+    for rows, names in account_download.lists_of(alice).values():
+        columns[rows.model] |= set(names.split())
     for model, exported in columns.items():
         existing = {field.name for field in model._meta.get_fields() if field.concrete}
         assert existing == exported | COLUMNS_LEFT_OUT[model._meta.label], model

@@ -9,8 +9,6 @@ from typing import Any
 from allauth.account import app_settings
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.account.auth_backends import AuthenticationBackend
-from allauth.account.authentication import get_authentication_records
-from allauth.account.internal.flows.reauthentication import get_reauthentication_flows
 from allauth.account.models import EmailAddress
 from allauth.core import context as allauth_context
 from allauth.core.exceptions import ImmediateHttpResponse, ReauthenticationRequired
@@ -138,12 +136,8 @@ class CabinetAdapter(DefaultAccountAdapter):
         now, timeout = timezone.now().timestamp(), app_settings.REAUTHENTICATION_TIMEOUT
         if now - request.session.get(sessions.SESSION_STARTED, 0) <= timeout:
             return False
-        user = request.user
-        if user.is_authenticated and not get_reauthentication_flows(user):
-            records = get_authentication_records(request, user)
-            proofs = (each["at"] for each in records if each.get("reauthenticated"))
-            if not any(now - at <= timeout for at in proofs):
-                raise ReauthenticationRequired
+        if not super().get_reauthentication_methods(request.user):
+            raise ReauthenticationRequired
         return True
 
     def get_reauthentication_methods(self, user: Any) -> list[dict[str, Any]]:

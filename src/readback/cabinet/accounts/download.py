@@ -2,13 +2,13 @@
 
 The names of the fields are those of the columns, documented in docs/cabinet.md. Left
 out is what could replace a secret (the hash of a password, the digest of a key, the key
-of a session) and what is about somebody else. A test compares `SECTIONS` with all
+of a session) and what is about somebody else. A test compares `lists_of` with all
 tables that lead to an account, so that none is forgotten.
 """
 
 import json
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any
 
 from allauth.account.decorators import reauthentication_required
 from allauth.account.models import EmailAddress
@@ -39,14 +39,6 @@ ACCOUNT_COLUMNS = [
 _LIMIT = "download_data"
 
 
-class Section(NamedTuple):
-    """A list in the document: the rows of a table that belong to an account."""
-
-    name: str
-    columns: str
-    find: Callable[[User], QuerySet[Any]]
-
-
 def as_json(account: User) -> Iterator[str]:
     values = {
         **{name: getattr(account, name) for name in ACCOUNT_COLUMNS},
@@ -54,10 +46,10 @@ def as_json(account: User) -> Iterator[str]:
     }
     yield f'{{"made_at": {_json(timezone.now())}'
     yield f',\n"account": {_json(values)}'
-    for section in SECTIONS:
-        yield f',\n"{section.name}": ['
+    for name, (found, columns) in lists_of(account).items():
+        yield f',\n"{name}": ['
         separator = "\n"
-        rows = section.find(account).order_by("pk").values(*section.columns.split())
+        rows = found.order_by("pk").values(*columns.split())
         # An account may have more counts than fit into memory.
         for row in rows.iterator():
             yield f"{separator}{_json(row)}"
@@ -70,63 +62,50 @@ def _json(value: object) -> str:
     return json.dumps(value, cls=DjangoJSONEncoder, ensure_ascii=False)
 
 
-def _mails(account: User) -> QuerySet[OutgoingMail]:
+def lists_of(account: User) -> dict[str, tuple[QuerySet[Any], str]]:
+    """Return the lists in the document: rows that belong to an account, and columns."""
+    addresses = EmailAddress.objects.filter(user=account)
     # An address that is not confirmed may be somebody else's.
-    confirmed = EmailAddress.objects.filter(user=account, verified=True)
-    to_account = Q(address__in=confirmed.values("email"))
-    return OutgoingMail.objects.filter(Q(account=account) | to_account)
-
-
-SECTIONS = (
-    Section(
-        "email_addresses",
-        "email verified primary",
-        lambda account: EmailAddress.objects.filter(user=account),
-    ),
-    Section(
-        "keys",
-        "id label last_four created_at expires_at revoked_at reminded_at last_used_at "
-        "explains_refusals replaced_by",
-        lambda account: Key.objects.filter(owner=account),
-    ),
-    Section(
-        "usage",
-        "key hour endpoint code requests",
-        lambda account: Usage.objects.filter(key__owner=account),
-    ),
-    Section(
-        "journal",
-        "key at accepted endpoint status code detail differences request_bytes "
-        "answer_bytes user_agent client_address requests",
-        lambda account: JournalEntry.objects.filter(key__owner=account),
-    ),
-    Section(
-        "sessions",
-        "created_at last_seen_at ip user_agent",
-        lambda account: UserSession.objects.filter(user=account),
-    ),
-    Section(
-        "second_factors",
-        "type created_at last_used_at",
-        lambda account: Authenticator.objects.filter(user=account),
-    ),
-    Section(
-        "providers",
-        "provider uid date_joined last_login extra_data",
-        lambda account: SocialAccount.objects.filter(user=account),
-    ),
-    Section("mails_waiting", "template address created_at expires_at attempts", _mails),
-    Section(
-        "actions_of_operators",
-        "action_time object_repr action_flag change_message",
-        selectors.audit_entries,
-    ),
-    Section(
-        "actions_as_operator",
-        "action_time object_id action_flag change_message",
-        lambda account: LogEntry.objects.filter(user=account),
-    ),
-)
+    to_account = Q(address__in=addresses.filter(verified=True).values("email"))
+    mails = OutgoingMail.objects.filter(Q(account=account) | to_account)
+    return {
+        "email_addresses": (addresses, "email verified primary"),
+        "keys": (
+            Key.objects.filter(owner=account),
+            "id label last_four created_at expires_at revoked_at reminded_at "
+            "last_used_at explains_refusals replaced_by",
+        ),
+        "usage": (
+            Usage.objects.filter(key__owner=account),
+            "key hour endpoint code requests",
+        ),
+        "journal": (
+            JournalEntry.objects.filter(key__owner=account),
+            "key at accepted endpoint status code detail differences request_bytes "
+            "answer_bytes user_agent client_address requests",
+        ),
+        "sessions": (
+            UserSession.objects.filter(user=account),
+            "created_at last_seen_at ip user_agent",
+        ),
+        "second_factors": (
+            Authenticator.objects.filter(user=account),
+            "type created_at last_used_at",
+        ),
+        "providers": (
+            SocialAccount.objects.filter(user=account),
+            "provider uid date_joined last_login extra_data",
+        ),
+        "mails_waiting": (mails, "template address created_at expires_at attempts"),
+        "actions_of_operators": (
+            selectors.audit_entries(account),
+            "action_time object_repr action_flag change_message",
+        ),
+        "actions_as_operator": (
+            LogEntry.objects.filter(user=account),
+            "action_time object_id action_flag change_message",
+        ),
+    }
 
 
 @personal_page

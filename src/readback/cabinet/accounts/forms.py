@@ -139,7 +139,9 @@ class SignupForm(RelabelledForm, allauth_forms.SignupForm):
         self.fields["email"] = NormalisedEmailField()
 
     def clean_email(self) -> str:
-        return _allowed(super().clean_email())
+        email: str = super().clean_email()
+        account_rules.validate_domain(email)
+        return email
 
     def validate_unique_email(self, value: str) -> str:
         self.account_already_exists = User.objects.filter(email=value).exists()
@@ -190,7 +192,9 @@ class AddEmailForm(NoLabelSuffixForm, allauth_forms.AddEmailForm):
     email = NormalisedEmailField(label=_("New e-mail address"))  # type: ignore[assignment]
 
     def clean_email(self) -> str:
-        return _allowed(super().clean_email())
+        email = super().clean_email()
+        account_rules.validate_domain(email)
+        return email
 
 
 class ChangePasswordForm(RelabelledForm, allauth_forms.ChangePasswordForm):
@@ -230,9 +234,3 @@ class DeleteAccountForm(NoLabelSuffixForm, forms.Form):
     def clean_email(self) -> None:
         if self.cleaned_data["email"] != self.account.email:
             raise ValidationError(_("This is not the address of this account."))
-
-
-def _allowed(email: str) -> str:
-    if not account_rules.allows_address(email):
-        raise ValidationError(account_rules.refusal_for_visitors())
-    return email

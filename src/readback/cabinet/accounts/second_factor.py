@@ -9,7 +9,6 @@ import logging
 import secrets
 from ipaddress import ip_address
 from typing import Any
-from urllib.parse import urlsplit
 
 from allauth.core import context
 from allauth.core.exceptions import ImmediateHttpResponse
@@ -192,7 +191,10 @@ def second_factor_reset(account: User) -> None:
 
 
 def passkeys_work(request: HttpRequest) -> bool:
-    """Return whether browsers offer passkeys at the address that the visitor uses."""
+    """Return whether browsers offer passkeys at the address that the visitor uses.
+
+    They refuse them for IP addresses, such as the default http://127.0.0.1.
+    """
     host = _host(request)
     if host == "localhost" or host.endswith(".localhost"):
         return True
@@ -202,17 +204,6 @@ def passkeys_work(request: HttpRequest) -> bool:
 def passkeys_log_in(request: HttpRequest) -> bool:
     """Return whether people may log in with a passkey instead of a password."""
     return passkeys_work(request) and not provider_is_only_way()
-
-
-def local_address(request: HttpRequest) -> str:
-    """Return the address of this machine at which passkeys work; empty if not local.
-
-    Browsers refuse passkeys for IP addresses, such as the default http://127.0.0.1.
-    """
-    host, port = _host(request), urlsplit(settings.CABINET_URL).port
-    is_loopback = _is_ip_address(host) and ip_address(host).is_loopback
-    is_known = "localhost" in settings.ALLOWED_HOSTS
-    return f"http://localhost:{port}" if is_loopback and is_known else ""
 
 
 def _host(request: HttpRequest) -> str:

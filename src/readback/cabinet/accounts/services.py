@@ -49,7 +49,7 @@ def account_create(
     try:
         email = normalise(email)
         if not any_domain:
-            check_domain(email)
+            account_rules.validate_domain(email)
         unsaved = User(email=email)
         unsaved.clean_fields(exclude={"password"})
         validate_deliverable(email)
@@ -97,13 +97,6 @@ def email_add(account: User, *, confirmed: bool = True) -> None:
     )
 
 
-def check_domain(email: str) -> None:
-    """Raise ServiceError if the settings allow no account with this address."""
-    if not account_rules.allows_address(email):
-        raise ServiceError(account_rules.refusal_for_operators())
-
-
-@transaction.atomic
 def account_confirm(account: User) -> None:
     """Confirm the account's address without the link in the e-mail."""
     account = account_lock(account)
