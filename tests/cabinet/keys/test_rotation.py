@@ -14,7 +14,6 @@ from readback.cabinet.keys import services as key_services
 from readback.cabinet.keys.services import AlreadyRotated
 from readback.cabinet.models import Key, KeyState
 from readback.contract import MAX_ACTIVE_KEYS
-from tests.cabinet.accounts.test_sessions import _backdate_the_login
 from tests.cabinet.keys.test_new_key_page import shown_key
 from tests.cabinet.outgoing import wait_until_sent
 from tests.cabinet.owners import ALICE, BOB, account, logged_in
@@ -228,7 +227,7 @@ def test_a_second_click_leads_to_the_same_new_key(alice, key):
 @ON_SQLITE
 def test_rotating_needs_the_password_again_long_after_the_login(alice, key):
     visitor = logged_in(alice)
-    _backdate_the_login(visitor)
+    visitor.forget_login()
 
     asked = rotate(visitor, key)
 
