@@ -1,8 +1,6 @@
 """Headers and cookies of a public cabinet behind an HTTPS proxy."""
 
-import http.client
 import re
-import socket
 from collections.abc import Iterator
 
 import httpx
@@ -141,29 +139,6 @@ def test_error_responses_have_security_headers(browser):
     large = browser.post("/accounts/login/", data={"login": "x" * 200_000})
     assert large.status_code in (400, 403)
     assert_protected(large)
-
-
-@pytest.mark.parametrize(
-    ("request_bytes", "status"),
-    [
-        (b"nonsense\r\n\r\n", 400),
-        (b"GET / HTTP/1.1\r\nHost : x\r\n\r\n", 400),
-        (b"GET /" + b"a" * 9000 + b" HTTP/1.1\r\nHost: x\r\n\r\n", 414),
-        (b"GET / HTTP/1.1\r\nA: " + b"a" * 70_000 + b"\r\n\r\n", 431),
-        (b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n", 411),
-        (b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 999999999\r\n\r\n", 413),
-    ],
-)
-def test_what_the_server_itself_refuses_has_security_headers(
-    server, request_bytes, status
-):
-    url = httpx.URL(server.url)
-    with socket.create_connection((url.host, url.port), timeout=30) as connection:
-        connection.sendall(request_bytes)
-        answer = http.client.HTTPResponse(connection)
-        answer.begin()
-        assert answer.status == status
-        assert_protected(httpx.Response(status, headers=answer.getheaders()))
 
 
 def test_no_page_has_a_script_or_a_style_inline(browser):

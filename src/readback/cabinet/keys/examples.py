@@ -5,7 +5,6 @@ Each file in snippets/ is one way to connect, with the placeholders <BASE_URL>,
 """
 
 from collections.abc import Iterable
-from functools import cache
 from pathlib import Path
 from shlex import quote
 from typing import NamedTuple
@@ -44,18 +43,13 @@ def filled(
 ) -> list[Snippet]:
     """Return programs with the address and the key filled in."""
     values = {"<MODEL>": MODEL, "<BASE_URL>": base_url, "<API_KEY>": api_key}
-
-    def fill(text: str) -> str:
+    snippets = []
+    for file in files:
+        text = (FOLDER / file).read_text(encoding="utf-8")
         for place, value in values.items():
             text = text.replace(place, value)
-        return text
-
-    return [Snippet(NAMES[file], fill(_read(file))) for file in files]
-
-
-@cache
-def _read(file: str) -> str:
-    return (FOLDER / file).read_text(encoding="utf-8")
+        snippets.append(Snippet(NAMES[file], text))
+    return snippets
 
 
 def probe_offer() -> dict[str, str]:

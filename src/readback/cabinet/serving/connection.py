@@ -13,13 +13,7 @@ from contextlib import suppress
 from http import HTTPStatus
 
 from gunicorn.config import Config as GunicornConfig
-from gunicorn.http.errors import (
-    ExpectationFailed,
-    LimitRequestHeaders,
-    LimitRequestLine,
-    ParseException,
-    UnsupportedTransferCoding,
-)
+from gunicorn.http.errors import ParseException
 from gunicorn.http.message import Request
 from gunicorn.http.unreader import IterUnreader
 
@@ -42,13 +36,6 @@ Address = tuple[str, int] | str
 # An answer, and whether another request may follow it.
 Answer = tuple[bytes, bool]
 Respond = Callable[[Request, Address], Awaitable[Answer]]
-
-_STATUSES: dict[type[ParseException], HTTPStatus] = {
-    LimitRequestLine: HTTPStatus.REQUEST_URI_TOO_LONG,
-    LimitRequestHeaders: HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
-    UnsupportedTransferCoding: HTTPStatus.NOT_IMPLEMENTED,
-    ExpectationFailed: HTTPStatus.EXPECTATION_FAILED,
-}
 
 
 class RequestRefused(Exception):
@@ -144,8 +131,8 @@ class BufferedConnection:
         except asyncio.LimitOverrunError:
             status = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
             raise RequestRefused(status) from None
-        except ParseException as error:
-            raise RequestRefused(status_of(error)) from None
+        except ParseException:
+            raise RequestRefused(HTTPStatus.BAD_REQUEST) from None
         await self._receive_body(request)
         return request
 
@@ -184,7 +171,3 @@ class BufferedConnection:
             asyncio.get_running_loop().call_later(LINGER_SECONDS, self.abort)
             with suppress(OSError):  # The client has reset the connection.
                 self._writer.write_eof()
-
-
-def status_of(error: ParseException) -> HTTPStatus:
-    return _STATUSES.get(type(error), HTTPStatus.BAD_REQUEST)

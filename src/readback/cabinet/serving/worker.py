@@ -24,7 +24,6 @@ from readback.cabinet.serving.connection import (
     Answer,
     BufferedConnection,
     refusal,
-    status_of,
 )
 from readback.processes.listening import BACKLOG, let_in, turn_away
 from readback.processes.plane import PlaneWorker
@@ -169,8 +168,8 @@ class CabinetWorker(PlaneWorker):
                     if request.method != "HEAD":
                         response.write(part)
                 response.close()
-        except ParseException as error:
-            return refusal(status_of(error), self._config), False
+        except ParseException:
+            return refusal(HTTPStatus.BAD_REQUEST, self._config), False
         except Exception as error:
             self.log.error("A request failed: %s", logs.describe_error(error))
             status = HTTPStatus.INTERNAL_SERVER_ERROR
