@@ -8,19 +8,12 @@ import pytest
 from readback.cabinet.keys import services
 from readback.cabinet.models import JournalEntry, Key
 from readback.contract import SEVERAL_ADDRESSES
-from tests.cabinet.owners import account, entry, logged_in, refused
+from tests.cabinet.owners import entry, logged_in, refused
 from tests.cabinet.visitor import text_of, words_of
 
 DATABASES = ["sqlite"]
 
-pytestmark = pytest.mark.usefixtures("database")
-
 CURL, LIBRARY = "curl/8.5.0", "OpenAI/Python 3.49.0"
-
-
-@pytest.fixture
-def alice():
-    return account()
 
 
 @pytest.fixture

@@ -211,24 +211,33 @@ def test_clearing_empties_the_journal_and_keeps_the_counts(alice, key):
     assert Usage.objects.count() == 1
 
 
-@pytest.mark.parametrize(
-    "page", ["", "numbers/", "revoke/", "rename/", "new/", "arrived/"]
+PAGES = (
+    *("", "numbers/", "revoke/", "rename/", "rotate/", "new/", "arrived/"),
+    *("unmatched/", "unmatched/recent/"),
 )
-def test_a_key_of_another_account_is_not_found(key, page):
-    bob = logged_in(account(BOB))
-
-    assert bob.get(f"/keys/{key.pk}/{page}").status_code == 404
-    assert Visitor().get(f"/keys/{key.pk}/{page}").status_code == 302
 
 
-@pytest.mark.parametrize("action", ["revoke", "clear", "explanations", "rename"])
-def test_mallory_cannot_change_the_key_of_alice(key, action):
+def test_a_key_of_another_account_is_not_found(key):
+    bob, stranger = logged_in(account(BOB)), Visitor()
+
+    for page in PAGES:
+        assert bob.get(f"/keys/{key.pk}/{page}").status_code == 404, page
+        assert bob.get(f"/keys/{10**30}/{page}").status_code == 404, page
+        login = stranger.get(f"/keys/{key.pk}/{page}").headers["Location"]
+        assert login.startswith("/accounts/login/"), page
+
+
+def test_mallory_cannot_change_the_key_of_alice(key):
     entry(key)
     mallory = logged_in(account("mallory@example.org"))
 
-    response = mallory.send(f"/keys/{key.pk}/{action}/", page="/keys/")
-
-    assert response.status_code == 404
+    for action in ("revoke", "clear", "explanations", "rename", "rotate"):
+        path, fields = f"/keys/{key.pk}/{action}/", {"overlap": "0"}
+        answer = mallory.send(path, fields, page="/keys/")
+        assert answer.status_code == 404, action
+        # Nor can another site in Alice's browser.
+        forged = logged_in(key.owner).client.post(path, fields)
+        assert forged.status_code == 403, action
     assert Key.objects.get().revoked_at is None
     assert Key.objects.get().label == "laptop"
     assert JournalEntry.objects.exists()

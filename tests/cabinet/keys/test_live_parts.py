@@ -7,18 +7,11 @@ import pytest
 from readback.cabinet.keys import services
 from readback.cabinet.models import Key
 from tests.cabinet.keys.test_unmatched import ELSEWHERE, sent
-from tests.cabinet.owners import BOB, account, entry, logged_in, refused
+from tests.cabinet.owners import entry, logged_in, refused
 from tests.cabinet.visitor import Visitor
 
 DATABASES = ["sqlite"]
-pytestmark = pytest.mark.usefixtures("database")
-
 PARTS = ("numbers", "arrived", "unmatched/recent")
-
-
-@pytest.fixture
-def key(database) -> Key:
-    return services.key_create(account(), "laptop").key
 
 
 def poll(visitor: Visitor, key: Key, part: str, seen: str = "") -> tuple[int, str]:
@@ -70,15 +63,3 @@ def test_only_unmatched_requests_of_the_own_network_are_new(key):
     sent()
     found = [poll(visitor, key, part, seen[part])[0] for part in PARTS]
     assert found == [204, 200, 200]
-
-
-def test_a_page_that_was_logged_out_and_other_accounts_learn_nothing(key):
-    visitor = logged_in(key.owner)
-    _, seen = poll(visitor, key, "arrived")
-    bob = logged_in(account(BOB))
-    visitor.client.logout()
-
-    for part in PARTS:
-        assert poll(visitor, key, part, seen)[0] == 302
-        assert poll(bob, key, part, seen)[0] == 404
-        assert poll(bob, Key(pk=10**30), part, seen)[0] == 404

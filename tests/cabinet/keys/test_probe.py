@@ -10,7 +10,7 @@ from django.conf import settings
 from django.test import override_settings
 
 from tests.cabinet.owners import account, logged_in
-from tests.cabinet.visitor import CABINET, Visitor, text_of
+from tests.cabinet.visitor import Visitor, text_of
 
 DATABASES = ["sqlite"]
 
@@ -48,13 +48,6 @@ def test_the_checksum_is_that_of_the_file():
     expected = sha256(Visitor().get(FILE).content).hexdigest()
 
     assert expected in text_of(new_key_page())
-
-
-def test_the_lines_contain_both_addresses_but_not_the_key():
-    assert lines_on(new_key_page()) == [
-        f"curl -fsSO {CABINET}/probe.pyz",
-        f"python3 probe.pyz {settings.CONFIG.base_url}",
-    ]
 
 
 def test_the_lines_contain_the_public_addresses():

@@ -15,7 +15,7 @@ from readback.api.data.store import Store, UnmatchedEvent
 from readback.cabinet.models import Key
 from readback.config import Config
 from readback.contract import UNMATCHED_ROWS
-from tests.cabinet.owners import BOB, account, logged_in
+from tests.cabinet.owners import logged_in
 from tests.cabinet.visitor import Visitor, text_of, words_of
 from tests.cabinet.which_database import ON_BOTH
 
@@ -106,13 +106,6 @@ def test_the_page_of_a_key_leads_to_the_same_lines(alice, key):
     assert MISSING in page
     assert "Everybody behind this address sees the same lines" in page
     assert MISSING in words_of(visitor.get(f"{path}recent/"))
-
-
-def test_only_the_owner_of_a_key_can_open_its_page(alice, key):
-    bob = account(BOB)
-    for path in (f"/keys/{key.pk}/unmatched/", f"/keys/{key.pk}/unmatched/recent/"):
-        assert logged_in(bob).get(path).status_code == 404
-        assert Visitor().get(path).status_code == 302
 
 
 def test_turned_off_nothing_is_shown_and_no_table_is_read(alice, key):
