@@ -22,43 +22,22 @@ def test_a_file_that_cannot_be_read_has_none(tmp_path: Path) -> None:
     assert expiry(path) == 0
 
 
-def lines_about(
-    caplog: pytest.LogCaptureFixture, left: timedelta, ticks: list[float]
-) -> list[str]:
-    """Return what is logged with this time left, at these monotonic times."""
+@pytest.mark.parametrize(
+    ("left", "lines"),
+    [
+        (-timedelta(seconds=1), ["expired on 2033-05-18 03:33:19Z"] * 3),
+        (timedelta(days=13, hours=1), ["expires in 13 days"] * 3),
+        (timedelta(days=15), []),
+        (-timedelta(seconds=2_000_000_000), []),  # there is no certificate
+    ],
+)
+def test_its_end_is_logged_at_the_start_and_daily(
+    caplog: pytest.LogCaptureFixture, left: timedelta, lines: list[str]
+) -> None:
     wall = 2_000_000_000.0
     log = ExpiryLog(int(wall + left.total_seconds()))
-    for now in ticks:
-        log.tick(now, wall)
-    return [record.getMessage() for record in caplog.records]
-
-
-HOURLY = [hour * 3600.0 for hour in range(49)]
-
-
-def test_a_certificate_that_has_expired_is_logged_at_the_start_and_daily(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    lines = lines_about(caplog, -timedelta(seconds=1), HOURLY)
-    assert len(lines) == 3
-    assert "expired on 2033-05-18 03:33:19Z" in lines[0] and "SIGHUP" in lines[0]
-
-
-def test_a_certificate_that_ends_soon_is_logged_daily(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    lines = lines_about(caplog, timedelta(days=13, hours=1), HOURLY)
-    assert len(lines) == 3 and "expires in 13 days" in lines[0]
-
-
-def test_a_certificate_that_ends_later_is_not_logged(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    assert lines_about(caplog, timedelta(days=15), HOURLY) == []
-
-
-def test_without_a_certificate_nothing_is_logged(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    ExpiryLog(0).tick(0.0, 2_000_000_000.0)
-    assert caplog.records == []
+    for hour in range(49):
+        log.tick(hour * 3600.0, wall)
+    assert len(caplog.messages) == len(lines)
+    for message, line in zip(caplog.messages, lines, strict=True):
+        assert line in message and "SIGHUP" in message
