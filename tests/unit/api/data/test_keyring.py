@@ -86,13 +86,6 @@ def test_a_row_that_is_the_same_changes_nothing(keyring, limiter):
         assert keyring.find(DIGEST) is record and record.accepted is accepted
 
 
-def test_a_key_that_does_not_exist_is_not_remembered(keyring):
-    answers = []
-    keyring.wait(DIGEST, answers.append)
-    keyring.learn([DIGEST], {})
-    assert answers == [None] and len(keyring) == 0
-
-
 def test_a_record_held_by_a_connection_is_refused_after_its_key_is_gone(keyring):
     record = add_key(keyring)
     keyring.learn([DIGEST], {})
@@ -133,12 +126,9 @@ def test_after_the_grace_period_no_key_is_trusted(keyring, now):
     assert keyring.find(DIGEST) is None and not record.accepted
 
 
-def test_nothing_is_trusted_before_the_database_has_answered():
-    assert not Keyring(Limiter(1, 1), lambda _: None, GRACE).is_trusted
-
-
 def test_a_key_that_was_just_looked_up_is_kept_before_the_first_refresh():
     starting = Keyring(Limiter(1, 1), lambda _: None, GRACE)
+    assert not starting.is_trusted
     now = time.monotonic()
     record = add_key(starting)
     starting.tick(now + 1, time.time())
@@ -148,7 +138,7 @@ def test_a_key_that_was_just_looked_up_is_kept_before_the_first_refresh():
     assert starting.find(DIGEST) is None and not record.accepted
 
 
-def test_each_look_up_is_timed_once_and_a_refresh_is_not(limiter, asked):
+def test_each_look_up_is_timed_once_and_a_refresh_is_not(limiter, asked, now):
     waits = []
     keyring = Keyring(limiter, asked.append, GRACE, waits.append)
     keyring.wait(DIGEST, lambda _: None)
@@ -159,13 +149,9 @@ def test_each_look_up_is_timed_once_and_a_refresh_is_not(limiter, asked):
     keyring.learn([DIGEST], {DIGEST: ROW})  # as twice a second from now on
     assert len(waits) == 1
 
-
-def test_a_look_up_that_is_given_up_is_timed_too(limiter, asked, now):
-    waits = []
-    keyring = Keyring(limiter, asked.append, GRACE, waits.append)
-    keyring.wait(DIGEST, lambda _: None)
-    keyring.tick(now + WAIT_SECONDS + 1, time.time())
-    assert len(waits) == 1
+    keyring.wait(OTHER, lambda _: None)
+    keyring.tick(now + WAIT_SECONDS + 1, time.time())  # it is given up
+    assert len(waits) == 2
 
 
 def test_every_key_is_looked_up_twice_within_the_promised_time():

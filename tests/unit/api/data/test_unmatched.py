@@ -41,13 +41,10 @@ def test_one_address_leaves_room_for_others():
     assert len(requests.fetch()) == UNMATCHED_ROWS + 1
 
 
-def test_a_client_without_an_address_is_not_counted():
-    requests = UnmatchedRequests()
-    count(requests, "")
-    assert requests.fetch() == {}
-
-
-def test_nothing_is_counted_without_capacity():
-    requests = UnmatchedRequests(0)
-    count(requests, "192.0.2.1")
-    assert requests.fetch() == {}
+def test_nothing_is_counted_without_an_address_or_without_capacity():
+    for requests, address in (
+        (UnmatchedRequests(), ""),
+        (UnmatchedRequests(0), "192.0.2.1"),
+    ):
+        count(requests, address)
+        assert requests.fetch() == {}
