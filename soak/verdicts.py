@@ -13,6 +13,10 @@ from soak.records import LOST, Observation, Sample, Scene, Seen
 # Growth beyond this is not flat: a tenth, and the noise of an allocator.
 MEMORY_GROWTH = 0.1
 MEMORY_NOISE = 2 * 2**20
+# How long a new worker grows, and how long it is watched after that. The calm at the
+# end of ten minutes is as long as both.
+SETTLING_SECONDS = 30.0
+SETTLED_SECONDS = 50.0
 
 
 @dataclass
@@ -132,8 +136,8 @@ class Memory:
         # The first samples are those of workers that have just been started.
         self._first = scene.samples[fifth // 2 : fifth // 2 + fifth]
         self._last = scene.samples[-fifth:]
-        calm = [each for each in scene.samples if each.at >= scene.calm_since]
-        self._settled = calm[len(calm) // 2 :]
+        settled_at = scene.calm_since + SETTLING_SECONDS
+        self._settled = [each for each in scene.samples if each.at >= settled_at]
 
     def verdict(self) -> Verdict:
         start, end = self._worker(self._first), self._worker(self._last)
@@ -159,9 +163,13 @@ class Memory:
         return median([each.master for each in samples] or [0])
 
     def _slope(self) -> float | None:
-        """Return the growth of a worker at the end, where none is replaced any more."""
+        """Return the growth of a worker at the end, where none is replaced any more.
+
+        None if that was too short: the allocator takes and returns a megabyte now and
+        then, which in twenty seconds looks like a growth of three in a minute.
+        """
         rows = [each for each in self._settled if each.workers]
-        if len(rows) < 10:
+        if not rows or rows[-1].at - rows[0].at < SETTLED_SECONDS:
             return None
         kib = [sum(each.workers) / len(each.workers) / 1024 for each in rows]
         return round(60 * linear_regression([each.at for each in rows], kib).slope, 1)
