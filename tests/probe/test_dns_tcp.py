@@ -45,7 +45,7 @@ def test_a_dns_server_that_does_not_respond_times_out(
     with pytest.raises(ProbeError) as caught:
         dns.check(NOWHERE, timeout=0.1)
     released.set()
-    assert caught.value.id == "dns.silent"
+    assert caught.value.id == "dns.failed"
 
 
 def test_a_host_name_resolves_to_its_addresses() -> None:

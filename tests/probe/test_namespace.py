@@ -33,7 +33,7 @@ NAMES = {
 }
 DIAGNOSES = {
     "one-dead.example": "tcp.partly",
-    "dead.example": "tcp.timeout",
+    "dead.example": "tcp.blocked",
     "no-v6-route.example": "tcp.no_family",
     "fake.example": "dns.ok",
     "lost-fake.example": "tcp.fake_ip",
@@ -43,7 +43,7 @@ DIAGNOSES = {
     "blocked.example": "dns.hosts_file",
     "this-machine.example": "dns.hosts_file",
     "prohibited.example": "tcp.forbidden",
-    "rejected.example": "tcp.rejected",
+    "rejected.example": "tcp.blocked",
     "unrouted.example": "tcp.no_route",
     "swallowed.example": "tcp.no_route",
     "missing.example": "dns.unknown",

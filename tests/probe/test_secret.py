@@ -78,15 +78,15 @@ def test_no_key_is_not_a_failure_until_a_service_needs_one(pasted: str) -> None:
         (KEY[:-1] + "-", "key.invalid"),
         (KEY[:-1] + "о", "key.invalid"),  # a Cyrillic letter
         (KEY.lower(), "key.invalid"),
-        (KEY.replace("-", "–"), "key.unsendable"),
+        (KEY.replace("-", "–"), "key.invalid"),
         (keys.masked(KEY[-4:]), "key.mask"),
         (f"sk-…••••{KEY[-4:]}", "key.mask"),
         ("$READBACK_API_KEY", "key.variable"),
         ("%READBACK_API_KEY%", "key.variable"),
-        ("sk-proj-a b", "key.unsendable"),
-        ("sk-proj-ключ", "key.unsendable"),
-        ("sk-proj-\udce9", "key.unsendable"),
-        ("x" * 9000, "key.unsendable"),
+        ("sk-proj-a b", "key.invalid"),
+        ("sk-proj-ключ", "key.invalid"),
+        ("sk-proj-\udce9", "key.invalid"),
+        ("x" * 9000, "key.invalid"),
     ],
 )
 def test_a_text_that_is_no_key_is_refused(pasted: str, id: str) -> None:

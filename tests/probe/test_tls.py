@@ -357,12 +357,12 @@ def test_openssl_refuses_http_1_1_in_the_handshake(resources: Resources) -> None
 @pytest.mark.parametrize(
     ("behave", "id"),
     [
-        (broken_servers.stay_silent, "tls.silent"),
+        (broken_servers.stay_silent, "tls.cut"),
         (broken_servers.greet, "tls.plain_http"),
         (tls_servers.reset, "tls.cut"),
         (tls_servers.cut_after_hello, "tls.cut"),
-        (tls_servers.stall_after_hello, "tls.silent"),
-        (tls_servers.trickle, "tls.silent"),
+        (tls_servers.stall_after_hello, "tls.cut"),
+        (tls_servers.trickle, "tls.cut"),
         (tls_servers.send_noise_in_records, "tls.refused"),
         (tls_servers.send_alert(tls_servers.UNRECOGNIZED_NAME), "tls.unknown_name"),
         (tls_servers.send_alert(200), "tls.refused"),
@@ -373,7 +373,7 @@ def test_a_hostile_peer_is_told_within_bounds(
     behave: broken_servers.Behavior, id: str
 ) -> None:
     # Only a peer that leaves the probe waiting costs the timeout, and then often.
-    timeout = 0.3 if id == "tls.silent" else 10
+    timeout = 0.3 if id == "tls.cut" else 10
     started = time.monotonic()
     with broken_servers.socket_server(behave) as port:
         assert ids(context_for(port, timeout=timeout)) == [id]
@@ -388,7 +388,7 @@ def test_noise_is_not_taken_for_tls() -> None:
         "tls.plain_http",
         "tls.refused",
         "tls.cut",
-        "tls.silent",
+        "tls.cut",
         "tls.refused",
     )
 

@@ -240,7 +240,7 @@ def openssl_version() -> str:
 EVIDENCE = (
     *("host", "port", "addresses", "attempts", "proxy", "variable", "status"),
     *("location", "reason", "detail", "subject", "issuer", "since", "until", "sent"),
-    *("received", "sent_to"),
+    *("received", "sent_to", "request_id"),
 )
 
 

@@ -27,11 +27,6 @@ CLIENTS = (
         with_variables(lambda _: {"OPENAI_BASE_URL": "http://other.test/v1"}),
     ),
     Scenario(
-        "the key is in `OPENAI_API_KEY`, but no address in `OPENAI_BASE_URL`",
-        "clients.base_url_missing",
-        with_variables(lambda one: {"OPENAI_API_KEY": one.readback.api_key}),
-    ),
-    Scenario(
         "`OPENAI_API_KEY` holds another key",
         "clients.key_variable",
         with_variables(

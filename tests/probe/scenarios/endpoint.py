@@ -56,18 +56,6 @@ ENDPOINT = (
         ),
     ),
     Scenario(
-        "another service limits the rate",
-        "endpoint.rate_limited",
-        at_provider(
-            models=Answer(429, error(message="Slow down"), {"Retry-After": "7"})
-        ),
-    ),
-    Scenario(
-        "another service is overloaded",
-        "endpoint.unavailable",
-        at_provider(models=Answer(503, error(message="Loading model"))),
-    ),
-    Scenario(
         "another service refuses the request",
         "endpoint.refused",
         at_provider(models=Answer(422, error(message="No api-version"))),

@@ -18,11 +18,6 @@ HTTP = (
         on_broken_server(broken_servers.close_after_request),
     ),
     Scenario(
-        "the connection is closed in the middle of the response",
-        "http.cut_short",
-        on_broken_server(broken_servers.send_half),
-    ),
-    Scenario(
         "the response stops in the middle",
         "http.stalled",
         on_broken_server(broken_servers.stall_half_way),
@@ -55,11 +50,6 @@ HTTP = (
         ),
     ),
     Scenario(
-        "the server has an error of its own",
-        "http.server_error",
-        responding(500, b"Internal Server Error", Content_Type="text/plain"),
-    ),
-    Scenario(
         "another API responds",
         "http.other_api",
         responding(404, b'{"detail":"Not Found"}', Content_Type="application/json"),
@@ -73,11 +63,6 @@ HTTP = (
         responding(307, b"", Location="http://127.0.0.1:1/v2/models"),
     ),
     Scenario(
-        "the response is a redirect to `https://`",
-        "http.redirect_https",
-        responding(301, b"", Location="https://127.0.0.1/v1/models"),
-    ),
-    Scenario(
         "a proxy marks responses as compressed but does not compress them",
         "http.spoiled",
         through_relay(on_response=corruptions.mark_as_compressed),
@@ -89,7 +74,7 @@ HTTP = (
     ),
     Scenario(
         "a proxy requires its own login",
-        "key.other_refusal",
+        "http.sign_in",
         through_relay(on_response=corruptions.require_login),
     ),
     Scenario(

@@ -72,11 +72,6 @@ TLS = (
         on_broken_server(broken_servers.close_after_request, "https"),
     ),
     Scenario(
-        "the TLS handshake gets no response",
-        "tls.silent",
-        on_broken_server(broken_servers.stay_silent, "https"),
-    ),
-    Scenario(
         "the certificate lacks what Python 3.13 requires, and an older one runs",
         "tls.strict_newer",
         before_3_13(behind_tls(changes=setups_tls.UNIDENTIFIED)),

@@ -74,15 +74,15 @@ def openai_differences(
     if not environment.base_url:
         url, where = file, say("in_env_file", variable=BASE_URL)
     if url.base_url and not url.names(target):
-        facts = {"url": url.shown_url(target), "target": str(target)}
-        yield diagnose("clients.base_url_variable", where=where, **facts)
+        what = say("names_another_url", where=where, url=url.shown_url(target))
+        yield diagnose("clients.base_url_variable", what=what, target=str(target))
     held, entered = environment.key.reveal(), key.reveal().strip()
     if environment.names(target) and held and entered and held not in entered:
         what = say("holds_another_key", variable=API_KEY)
         yield diagnose("clients.key_variable", what=what, key=key.mask)
     if environment.key.is_readback_key and not url.base_url:
-        facts = {"key": environment.key.mask, "target": str(target)}
-        yield diagnose("clients.base_url_missing", **facts)
+        what = say("url_missing", key=environment.key.mask)
+        yield diagnose("clients.base_url_variable", what=what, target=str(target))
     lines = variables.get(_HEADERS, "").splitlines()
     if "authorization" in (line.partition(":")[0].strip().lower() for line in lines):
         what = say("has_authorization", variable=_HEADERS)

@@ -52,7 +52,7 @@ def check(route: Route, timeout: float) -> tuple[Diagnosis, list[str]]:
         found = resolve_within(route.host, route.port, timeout)
         elapsed, addresses = time.monotonic() - started, found[:_MAX_ADDRESSES]
     except (socket.timeout, TimeoutError):
-        raise _error("dns.silent", route, timeout=f"{timeout:g}") from None
+        raise _error("dns.failed", route, reason=_late(timeout)) from None
     except OSError as error:
         reason = sanitize(error.strerror or str(error))
         if error.errno in (errno.EMFILE, errno.ENFILE):
@@ -60,7 +60,7 @@ def check(route: Route, timeout: float) -> tuple[Diagnosis, list[str]]:
         # A resolver that has asked several times, and got no answer.
         waited = time.monotonic() - started
         if error.errno == socket.EAI_AGAIN and waited > _SLOW_SECONDS:
-            raise _error("dns.silent", route, timeout=f"{waited:.1f}") from None
+            reason = _late(waited)
         id = "dns.failed"
         if error.errno in _UNKNOWN and route.proxy:
             id = "proxy.unknown_host"
@@ -97,6 +97,10 @@ def _error(id: str, route: Route, **facts: Fact) -> ProbeError:
     near = _meant(route.host)
     meant = say("you_probably_mean", near=near) if near else ""
     return ProbeError(id, host=route.host, near=meant, **facts)
+
+
+def _late(seconds: float) -> str:
+    return say("late", seconds=f"{seconds:.1f}")
 
 
 def _resolves(name: str, port: int) -> bool:

@@ -43,19 +43,12 @@ def check(base_url: BaseUrl) -> tuple[list[Diagnosis], Route]:
     configured = getproxies()
     name = base_url.scheme if base_url.scheme in configured else "all"
     value = configured.get(name, "")
-    variables = (f"{one}_proxy" for one in (base_url.scheme, name, "no"))
-    warnings = [
-        diagnose("proxies.case_differs", lower=lower, upper=lower.upper())
-        for lower in dict.fromkeys(variables)
-        if {lower, lower.upper()} <= os.environ.keys()
-        and os.environ[lower] != os.environ[lower.upper()]
-    ]
     if not value:
         setting = unused_system_proxy()
         if "http" in configured:  # And the address starts with https://.
             setting = say("only_http_proxy")
         shown = say("proxy_unused", setting=setting) if setting else ""
-        found = [diagnose("proxies.none", why=shown), *warnings]
+        found = [diagnose("proxies.none", why=shown)]
         return found, Route(base_url, unused_proxy=setting)
     # Python prefers the variable in lower case.
     lower = f"{name}_proxy"
@@ -67,9 +60,10 @@ def check(base_url: BaseUrl) -> tuple[list[Diagnosis], Route]:
     looked_up = base_url.host if is_usual else f"{base_url.host}:{base_url.port}"
     if proxy_bypass(looked_up):
         why = say("no_proxy_excludes", variable=variable)
-        return [diagnose("proxies.none", why=why), *warnings], Route(base_url)
+        return [diagnose("proxies.none", why=why)], Route(base_url)
     proxy = read_setting(value, variable, base_url.host)
     facts = {"variable": variable, "proxy": str(proxy)}
+    warnings = []
     entries = filter(None, _SEPARATORS.split(configured.get("no", "")))
     if entry := next((one for one in entries if _seems_to_mean(one, base_url)), ""):
         names = {"entry": sanitize(entry), "host": base_url.host}

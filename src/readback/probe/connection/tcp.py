@@ -138,10 +138,8 @@ def _no_connection_id(
         return "tcp.private"
     if route.unused_proxy:
         return "proxies.system_needed"
-    if reported.is_timeout:
-        return "tcp.timeout"
-    is_rejected = reported.errno == errno.EHOSTUNREACH
-    return "tcp.rejected" if is_rejected else "tcp.no_route"
+    is_blocked = reported.is_timeout or reported.errno == errno.EHOSTUNREACH
+    return "tcp.blocked" if is_blocked else "tcp.no_route"
 
 
 def in_container() -> bool:

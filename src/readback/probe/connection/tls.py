@@ -258,9 +258,10 @@ def explain_broken(context: ProbeContext, handshake: Handshake) -> ProbeError:
         if not handshake.is_answered and _depends_on_name(context):
             return ProbeError("tls.filtered_name", host=base_url.host)
         if handshake.is_late:
-            return ProbeError("tls.silent", timeout=f"{context.timeout:g}")
+            how = say("late", seconds=f"{context.timeout:g}")
+            return ProbeError("tls.cut", how=how)
         if handshake.is_answered or not _is_plain_http(context):
-            return ProbeError("tls.cut")
+            return ProbeError("tls.cut", how=say("a_closed_connection"))
         return ProbeError("tls.plain_http", what=say("but_plain_http"), **facts)
     if handshake.is_answered:
         return ProbeError("tls.refused", reason=reason)

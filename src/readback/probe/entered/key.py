@@ -50,8 +50,7 @@ def check(secret: Secret) -> tuple[list[Diagnosis], Secret]:
     found = find_readback_key(text)
     if not found:
         if len(text) > _MAX_KEY_LENGTH:
-            count = say("count_characters", count=len(text))
-            raise ProbeError("key.unsendable", problem=count)
+            raise ProbeError("key.invalid", reason=say("too_long", length=len(text)))
         if _VARIABLE.match(text.strip()):
             raise ProbeError("key.variable")
         found = unwrap(text)
@@ -80,7 +79,8 @@ def _refuse(text: str) -> None:
         raise _wrong_readback_key(text[begin.start() :])
     if not _SENDABLE.fullmatch(text):
         bad = next(one for one in text if not _SENDABLE.fullmatch(one))
-        raise ProbeError("key.unsendable", problem=_named(bad))
+        reason = say("contains_character", character=_named(bad))
+        raise ProbeError("key.invalid", reason=reason)
 
 
 def _wrong_readback_key(text: str) -> ProbeError:

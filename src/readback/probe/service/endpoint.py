@@ -42,7 +42,7 @@ _REFUSED: dict[int, str] = {
     HTTPStatus.UNAUTHORIZED: "key.refused",
     HTTPStatus.FORBIDDEN: "endpoint.forbidden",
     HTTPStatus.PAYMENT_REQUIRED: "endpoint.quota",
-    HTTPStatus.TOO_MANY_REQUESTS: "endpoint.rate_limited",
+    HTTPStatus.TOO_MANY_REQUESTS: "http.rate_limited",
 }
 # Long enough to see whether the parts of a stream arrive one after the other.
 _TEXT = "Count from 1 to 20, separated by spaces."
@@ -154,7 +154,7 @@ def refused(context: ProbeContext, response: ProbeResponse, id: str = "") -> Pro
     if response.status == HTTPStatus.UNAUTHORIZED and not context.usable_key:
         return ProbeError("key.none", detail=f": {detail}", status=response.status)
     elif response.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        id = "endpoint.unavailable"
+        id = "http.unavailable"
     elif error and any(word in error.code.lower() for word in _NO_MONEY):
         id = "endpoint.quota"
     return ProbeError(

@@ -13,7 +13,6 @@ import re
 from http import HTTPStatus
 from urllib.parse import SplitResult, unquote, urljoin, urlsplit
 
-from readback.contract import REFUSALS
 from readback.probe.common.catalogue import has_tag, say
 from readback.probe.common.formatting import page_title, sanitize
 from readback.probe.common.results import Fact, ProbeError
@@ -175,7 +174,7 @@ def unexpected_response(
     if is_page and (_LOGIN.search(said) or _PASSWORD_FIELD.search(text)):
         return _login_wall(response, where="", location="", **facts)
     if response.status == HTTPStatus.UNAUTHORIZED:
-        return ProbeError("key.other_refusal", **facts)
+        return ProbeError("http.sign_in", where="", **facts)
     if response.status == HTTPStatus.TOO_MANY_REQUESTS:
         wait = seconds or say("some")
         return ProbeError("between.rate_limited", tried="", wait=wait, **facts)
@@ -188,7 +187,8 @@ def unexpected_response(
     if response.status >= HTTPStatus.INTERNAL_SERVER_ERROR and (
         response.status != HTTPStatus.NOT_IMPLEMENTED
     ):
-        return ProbeError("http.server_error", **facts)
+        meaning = say("own_error")
+        return ProbeError("http.gateway", meaning=meaning, **facts)
     is_missing = response.status in (*answers.NO_SUCH_PATH, HTTPStatus.GONE)
     if is_page and (is_missing or response.status < HTTPStatus.BAD_REQUEST):
         return ProbeError("http.html", **facts)
@@ -239,15 +239,14 @@ def _of_gateway(
 
 def _refusal(response: ProbeResponse, refusal: answers.ParsedRefusal) -> ProbeError:
     """Return the error for a correct request that Readback has refused."""
-    row, detail = REFUSALS[refusal.code], refusal.detail
+    facts: dict[str, Fact] = {"status": response.status, "detail": refusal.detail}
     if refusal.code == "rate_limited":
         wait = response.retry_after or say("a_few")
-        return ProbeError("http.rate_limited", wait=wait, status=response.status)
-    facts = {"code": refusal.code, "detail": detail}
-    if row.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        return ProbeError("http.rate_limited", wait=wait, **facts)
+    if response.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         request_id = sanitize(response.headers.get("X-Request-Id", "?"))
         return ProbeError("http.unavailable", request_id=request_id, **facts)
-    return ProbeError("http.refused", **facts)
+    return ProbeError("http.refused", code=refusal.code, **facts)
 
 
 def _wall(response: ProbeResponse, location: str) -> ProbeError | None:
@@ -304,15 +303,15 @@ def _redirect(response: ProbeResponse, location: str) -> ProbeError:
     if _LOGIN.search(beyond) or is_way_back:
         return _login_wall(response, where=f" ({shown})", **facts)
     base = shown.removesuffix(MODELS)
-    if is_same_host and (old.scheme, new.scheme) == ("http", "https"):
-        return ProbeError("http.redirect_https", base=base)
     if is_same_host and (old.scheme, new.scheme) == ("https", "http"):
         return ProbeError("http.redirect_loop", kind=say("unencrypted"), **facts)
     if not is_moved and new.path == f"{old.path}/":
         kind = say("slash_at_end")
         return ProbeError("http.redirect_loop", kind=kind, **facts)
     use = final
-    if base != shown:
+    if is_same_host and (old.scheme, new.scheme) == ("http", "https"):
+        use = say("use_https", base=base)
+    elif base != shown:
         use = say("use_base", base=base)
     return ProbeError("http.redirect", location=shown, use=use)
 

@@ -225,11 +225,11 @@ class ProbeClient:
         except (socket.timeout, TimeoutError):
             raise self._incomplete("http.stalled", body, response.length) from None
         except (OSError, http.client.HTTPException, ValueError):
-            raise self._incomplete("http.cut_short", body, response.length) from None
+            raise self._incomplete("http.cut", body, response.length) from None
         if len(body) > _MAX_BODY_BYTES:
             self.close()
         elif response.length:
-            raise self._incomplete("http.cut_short", body, response.length)
+            raise self._incomplete("http.cut", body, response.length)
         return bytes(body)
 
     def _incomplete(self, id: str, body: bytearray, missing: int | None) -> ProbeError:
