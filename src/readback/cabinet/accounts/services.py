@@ -97,6 +97,7 @@ def email_add(account: User, *, confirmed: bool = True) -> None:
     )
 
 
+@transaction.atomic
 def account_confirm(account: User) -> None:
     """Confirm the account's address without the link in the e-mail."""
     account = account_lock(account)
