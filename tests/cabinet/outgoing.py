@@ -4,6 +4,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from unittest.mock import patch
 
 from tests.support.waiting import wait_until
 
@@ -14,9 +15,10 @@ def sending() -> Iterator[None]:
     from readback.cabinet.mail import notices, outbox
 
     sender = outbox.Sender(notices.add_due_reminders)
-    sender.start()
     try:
-        yield
+        with patch.object(outbox, "POLL_SECONDS", 0.01):
+            sender.start()
+            yield
     finally:
         sender.stop()
         # A stop waits for two seconds only. The next test changes the database.

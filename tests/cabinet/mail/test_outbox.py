@@ -51,13 +51,6 @@ def add(address: str = ALICE, lifetime: timedelta = DAY) -> None:
     outbox.add(NOTICE, address, lifetime, details={"ip": ""})
 
 
-def test_a_mail_of_another_process_is_found_without_a_wake_up(mails):
-    add()
-    outbox.added.clear()
-
-    mails.wait_for(ALICE, "deleted")
-
-
 def test_several_senders_send_each_mail_once(mail_server):
     mail_server.messages.clear()
     addresses = [f"alice{n}@example.org" for n in range(30)]

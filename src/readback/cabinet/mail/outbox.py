@@ -49,8 +49,8 @@ NOTICE_LIFETIME = timedelta(days=3)
 # Longer than a sender usually works on one mail.
 CLAIM_TIME = timedelta(seconds=60)
 
-# How often to look for mails that another process has added, or that are due again.
-_POLL_SECONDS = 1.0
+# How often to look for mails that are new, or due again.
+POLL_SECONDS = 0.5
 # How often to look for keys that expire soon, and for what has expired.
 _ROUND_SECONDS = 300.0
 # The longest time until one mail, and until a server that failed, is tried again.
@@ -60,8 +60,6 @@ _LONGEST_PAUSE_SECONDS = 60.0
 _STOP_SECONDS = 2.0
 
 _log = logging.getLogger("readback.cabinet.mail_sender")
-# Set when this process has added a mail, so that its sender need not poll for it.
-added = Event()
 
 # Does what is due.
 Round = Callable[[], None]
@@ -100,7 +98,6 @@ def add(
         sealed=seal(json.dumps(rendered)),
         expires_at=timezone.now() + lifetime,
     )
-    transaction.on_commit(added.set)
 
 
 def claim() -> OutgoingMail | None:
@@ -192,7 +189,6 @@ class Sender(Thread):
     def stop(self) -> None:
         """Stop sending; a mail that is cut off here is sent again later."""
         self._stopping.set()
-        added.set()
         self.join(_STOP_SECONDS)
 
     def run(self) -> None:
@@ -202,15 +198,13 @@ class Sender(Thread):
         connections.close_all()
 
     def _work(self) -> float:
-        """Send a mail that is due, or wait for one; return how long to pause then."""
+        """Send a mail if one is due; return how long to pause then."""
         try:
             close_old_connections()
             self._do_rounds()
             mail = claim()
             if mail is None:
-                added.wait(_POLL_SECONDS)
-                added.clear()
-                return 0.0
+                return POLL_SECONDS
             self._send(mail)
         except OSError as error:  # includes the exceptions of smtplib
             # The exception's text may contain an address or the server's reply to it.
