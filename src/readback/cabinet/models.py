@@ -183,20 +183,12 @@ class Usage(models.Model):
     requests = models.BigIntegerField(default=0)
 
     class Meta:
-        verbose_name_plural = "usage"
         constraints = [
             models.UniqueConstraint(
                 fields=["key", "hour", "endpoint", "code"], name="cabinet_usage_cell"
             )
         ]
         indexes = [models.Index(fields=["hour"], name="cabinet_usage_hour")]
-
-    def __str__(self) -> str:
-        return f"{self.hour:%Y-%m-%d %H:00} {self.endpoint} {self.outcome}"
-
-    @property
-    def outcome(self) -> str:
-        return self.code or "accepted"
 
 
 class JournalEntry(models.Model):
@@ -218,15 +210,11 @@ class JournalEntry(models.Model):
     requests = models.IntegerField(default=1)
 
     class Meta:
-        verbose_name_plural = "journal entries"
         indexes = [
             # To read the newest accepted (or refused) rows of a key, and to delete.
             models.Index(fields=["key", "accepted", "id"], name="cabinet_journal_last"),
             models.Index(fields=["at"], name="cabinet_journal_at"),
         ]
-
-    def __str__(self) -> str:
-        return f"{self.at:%Y-%m-%d %H:%M:%S} {self.endpoint} {self.status}"
 
     @property
     def is_model_list(self) -> bool:
@@ -280,12 +268,6 @@ class Address(models.Model):
     base_url = models.CharField(max_length=400)
     since = models.DateTimeField(default=timezone.now)
 
-    class Meta:
-        verbose_name_plural = "addresses"
-
-    def __str__(self) -> str:
-        return self.base_url
-
 
 class OutgoingMail(models.Model):
     """A mail that is not sent yet; its subject and texts are sealed."""
@@ -334,4 +316,3 @@ class CacheEntry(models.Model):
 
     class Meta:
         db_table = "cabinet_cache"
-        verbose_name_plural = "cache entries"

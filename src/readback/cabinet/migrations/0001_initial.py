@@ -38,9 +38,6 @@ class Migration(migrations.Migration):
                 ("base_url", models.CharField(max_length=400)),
                 ("since", models.DateTimeField(default=django.utils.timezone.now)),
             ],
-            options={
-                "verbose_name_plural": "addresses",
-            },
         ),
         migrations.CreateModel(
             name="CacheEntry",
@@ -53,7 +50,6 @@ class Migration(migrations.Migration):
                 ("expires", models.DateTimeField(db_index=True)),
             ],
             options={
-                "verbose_name_plural": "cache entries",
                 "db_table": "cabinet_cache",
             },
         ),
@@ -264,9 +260,6 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
-            options={
-                "verbose_name_plural": "journal entries",
-            },
         ),
         migrations.CreateModel(
             name="OutgoingMail",
@@ -375,9 +368,6 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
-            options={
-                "verbose_name_plural": "usage",
-            },
         ),
         migrations.AddConstraint(
             model_name="user",
