@@ -7,7 +7,6 @@ decides which account is theirs. How the provider is asked is in `openid_connect
 """
 
 import logging
-from enum import StrEnum
 from http import HTTPStatus
 from typing import Any
 
@@ -104,8 +103,8 @@ class CabinetSocialAdapter(DefaultSocialAccountAdapter):
             self._admit(request, sociallogin)
         except LoginRefusedError as refused:
             account = refused.account.pk if refused.account else None
-            security_log.record(refused.refusal, account=account)
-            context = {"refusal": refused.refusal.rpartition("_")[2]}
+            security_log.record(f"provider_refused_{refused.reason}", account=account)
+            context = {"refusal": refused.reason}
             page = render(
                 request, "accounts/provider_refused.html", context, status=403
             )
@@ -118,7 +117,7 @@ class CabinetSocialAdapter(DefaultSocialAccountAdapter):
             sociallogin.account = account_of_person(uid, email)
             sociallogin.user = sociallogin.account.user
         if not sociallogin.user.is_active:  # type: ignore[union-attr]
-            raise LoginRefusedError(LoginRefusal.INACTIVE, sociallogin.user)  # type: ignore[arg-type]
+            raise LoginRefusedError("inactive", sociallogin.user)  # type: ignore[arg-type]
 
     def on_authentication_error(
         self,
@@ -154,23 +153,19 @@ def _verified_address(sociallogin: SocialLogin) -> str:
                 return NormalisedEmailField().clean(address.email)
             except ValidationError:
                 break
-    raise LoginRefusedError(LoginRefusal.UNVERIFIED)
-
-
-class LoginRefusal(StrEnum):
-    """Why a person whom the provider knows is not let in; the event of the log."""
-
-    UNVERIFIED = "provider_refused_unverified"
-    CLOSED = "provider_refused_closed"
-    UNCONFIRMED = "provider_refused_unconfirmed"
-    INACTIVE = "provider_refused_inactive"
-    CONNECTED = "provider_refused_connected"
+    raise LoginRefusedError("unverified")
 
 
 class LoginRefusedError(Exception):
-    def __init__(self, refusal: LoginRefusal, account: User | None = None) -> None:
-        super().__init__(refusal)
-        self.refusal = refusal
+    """A person whom the provider knows is not let in.
+
+    The reason is `unverified`, `closed`, `unconfirmed`, `inactive` or `connected`, as
+    docs/logs.md explains.
+    """
+
+    def __init__(self, reason: str, account: User | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
         self.account = account
 
 
@@ -196,12 +191,12 @@ def _account_of_person(uid: str, email: str) -> SocialAccount:
     if account is None:
         return _create(uid, email)
     if not account.is_active:
-        raise LoginRefusedError(LoginRefusal.INACTIVE, account)
+        raise LoginRefusedError("inactive", account)
     if connected := at_issuer.filter(user=account).select_related("user").first():
         if connected.uid == uid:  # by another login, since the first question above
             return connected
         # Companies give the address of somebody who has left to somebody else.
-        raise LoginRefusedError(LoginRefusal.CONNECTED, account)
+        raise LoginRefusedError("connected", account)
     if selectors.account_is_confirmed(account):
         name = settings.CONFIG.oidc_name
         notices.notify("provider_connected", account, provider=name)
@@ -210,12 +205,12 @@ def _account_of_person(uid: str, email: str) -> SocialAccount:
     # account is replaced, as by a second sign-up; one that is in use never is.
     if may_sign_up(email) and services.account_discard_unused(email):
         return _create(uid, email)
-    raise LoginRefusedError(LoginRefusal.UNCONFIRMED, account)
+    raise LoginRefusedError("unconfirmed", account)
 
 
 def _create(uid: str, email: str) -> SocialAccount:
     if not may_sign_up(email):
-        raise LoginRefusedError(LoginRefusal.CLOSED)
+        raise LoginRefusedError("closed")
     language = translation.get_language() or ""
     account = User.objects.create_user(email, language=language)
     services.email_add(account)
