@@ -53,9 +53,6 @@ def overview(request: AccountRequest) -> HttpResponse:
     context = {
         "pending_email": EmailAddress.objects.get_new(request.user),
         "is_connected": selectors.account_is_connected(request.user),
-        "language_form": forms.LanguageForm(
-            initial={"language": request.user.language}
-        ),
         "factors": selectors.second_factors_of(request.user),
     }
     return render(request, "accounts/account.html", context)
@@ -66,12 +63,12 @@ def overview(request: AccountRequest) -> HttpResponse:
 def language(request: AccountRequest) -> HttpResponse:
     """Save the language for pages and e-mails; empty follows the browser."""
     response = redirect("account")
-    form = forms.LanguageForm(request.POST)
-    if form.is_valid():
-        services.account_set_language(request.user, form.cleaned_data["language"])
+    code = request.POST.get("language", "")
+    if code in ("", *dict(settings.LANGUAGES)):
+        services.account_set_language(request.user, code)
         # The language switch in the footer sets a cookie, which would take precedence.
         response.delete_cookie(settings.LANGUAGE_COOKIE_NAME, samesite="Lax")
-        with translation.override(form.cleaned_data["language"] or None):
+        with translation.override(code or None):
             messages.success(request, _("Language saved."))
     return response
 

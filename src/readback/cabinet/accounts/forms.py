@@ -213,14 +213,6 @@ class ReauthenticateForm(RelabelledForm, allauth_forms.ReauthenticateForm):
     pass
 
 
-class LanguageForm(forms.Form):
-    language = forms.ChoiceField(
-        label=_("Language"),
-        choices=[("", _("Same as the browser")), *settings.LANGUAGES],
-        required=False,
-    )
-
-
 class DeleteAccountForm(NoLabelSuffixForm, forms.Form):
     """Ask for the address of the account, so that nobody deletes one by accident."""
 
