@@ -130,14 +130,8 @@ class Keyring:
     def learn(self, asked: Sequence[bytes], rows: KeyRows) -> None:
         """Store what the database says of the keys that were asked about."""
         for digest in asked:
-            row, found = rows.get(digest), self._records.get(digest)
             try:
-                if found is None or not isinstance(row, KeyRow):
-                    found = self._learn(digest, row)
-                elif not self._is_up_to_date(found, row):
-                    self._update(row)
-                if digest in self._waiting:
-                    self._tell(digest, found)
+                self._tell(digest, self._learn(digest, rows.get(digest)))
             except Exception as error:
                 self._give_up(digest, error)
 
@@ -181,22 +175,40 @@ class Keyring:
         return len(self._waiting)
 
     def _learn(self, digest: bytes, row: KeyRow | Exception | None) -> Record | None:
+        record = self._records.get(digest)
+        if isinstance(row, Exception):
+            raise row
         if row is None:
             self._forget(digest)
             if len(self._absent) < MAX_ABSENT:
                 self._absent.add(digest)
             return None
-        if isinstance(row, Exception):
-            raise row
-        if digest not in self._records and digest not in self._waiting:
-            return None  # it was forgotten meanwhile, and nobody waits
-        if not self._records:
-            # The database has answered about the only record there will be. Otherwise a
-            # worker that starts during an outage would forget a key between its first
-            # look-up and the first answer about all records.
-            asked_at, _waiters = self._waiting[digest]
-            self.confirmed_at = max(self.confirmed_at, asked_at)
-        return self._update(row)
+        if record is None:
+            if digest not in self._waiting:
+                return None  # it was forgotten meanwhile, and nobody waits
+            if not self._records:
+                # The database has answered about the only record there will be.
+                # Otherwise a worker that starts during an outage would forget a key
+                # between its first look-up and the first answer about all records.
+                asked_at, _waiters = self._waiting[digest]
+                self.confirmed_at = max(self.confirmed_at, asked_at)
+        elif (
+            row == record.row
+            # The clock may have been set back.
+            and row.expires_at is None
+            and self._limiter.has_slot(digest, record.slot)
+        ):
+            return record  # like most of them
+        # Another key may have taken the slot, so it is looked up each time.
+        slot = self._limiter.slot(digest)
+        if record is None:
+            record = self._records[digest] = Record(row, slot, self.now)
+        record.row, record.slot = row, slot
+        # Another host may have answered since, or this slot may be a new one.
+        self._limiter.adopt(slot, row.last_created, self.now)
+        expired = row.expires_at is not None and row.expires_at <= time.time()
+        record.accepted = row.accepted and not expired
+        return record
 
     def _give_up(self, digest: bytes, error: Exception) -> None:
         """Forget what is known of a key; its next request looks it up again.
@@ -206,28 +218,6 @@ class Keyring:
         self._forget(digest)
         self._note_error(error)
         self._tell(digest, UNAVAILABLE)
-
-    def _is_up_to_date(self, record: Record, row: KeyRow) -> bool:
-        """Return whether a row would change nothing, like most of them."""
-        return (
-            row == record.row
-            # The clock may have been set back.
-            and row.expires_at is None
-            and self._limiter.has_slot(row.digest, record.slot)
-        )
-
-    def _update(self, row: KeyRow) -> Record:
-        record = self._records.get(row.digest)
-        # Another key may have taken the slot, so it is looked up each time.
-        slot = self._limiter.slot(row.digest)
-        if record is None:
-            record = self._records[row.digest] = Record(row, slot, self.now)
-        record.row, record.slot = row, slot
-        # Another host may have answered since, or this slot may be a new one.
-        self._limiter.adopt(slot, row.last_created, self.now)
-        expired = row.expires_at is not None and row.expires_at <= time.time()
-        record.accepted = row.accepted and not expired
-        return record
 
     def _forget(self, digest: bytes) -> None:
         record = self._records.pop(digest, None)
