@@ -4,4 +4,4 @@ Only the version lives here. Importing the package must stay cheap and free of s
 effects: the command line, the API and the cabinet each import what they need.
 """
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
