@@ -13,9 +13,12 @@ import pytest
 from tests.support.api import MARKER, Api
 from tests.support.server import UNLIMITED, Server, ephemeral_server
 from tests.support.waiting import wait_until
-from tests.support.wire import Endpoint
+from tests.support.wire import Endpoint, exchange, request
 
 KeyMaker = Callable[[], str]
+
+# Of a key that was never issued.
+UNKNOWN_SECRET = "Mallory0Mallory0Mallory0Mallory0"
 
 # Rates that a test can use up, and short time-outs.
 STRICT = UNLIMITED | {
@@ -42,6 +45,9 @@ def own_server(
     folder = tmp_path_factory.mktemp("server")
     with ephemeral_server(folder, UNLIMITED) as server:
         yield server
+        ops, scrape = Endpoint.of(server.ops_url), [("Host", "x")]
+        shown = exchange(ops, request("GET", "/metrics", scrape)).body
+        (folder / "metrics").write_bytes(shown)
     assert_no_text_or_key_was_written(folder, server.api_key)
 
 
@@ -102,16 +108,16 @@ def failure_limited_server(
 def assert_no_text_or_key_was_written(folder: Path, key: str) -> None:
     """Check that no text and no key is in the server's files, except the ready line.
 
-    The server has stopped, so everything that it ever writes is written.
+    The server has stopped, so everything that it ever writes is written: the log, the
+    metrics, and the database with its journal.
     """
-    for path in folder.rglob("*"):
-        if path.is_file() and path.name != "stdout":
-            written = path.read_bytes()
-            assert MARKER.encode() not in written, f"a message's text is in {path}"
-            assert key.encode() not in written, f"a key is in {path}"
-    _, after_ready_line = (folder / "stdout").read_text().split("\n", 1)
-    assert MARKER not in after_ready_line
-    assert key not in after_ready_line
+    written = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    stdout = folder / "stdout"
+    _, written[stdout] = written[stdout].split(b"\n", 1)
+    assert any(b"cabinet_journalentry" in content for content in written.values())
+    for path, content in written.items():
+        for secret in (MARKER, key, key[8:40], UNKNOWN_SECRET):
+            assert secret.encode() not in content, f"{secret} is in {path}"
 
 
 def _extra_server(

@@ -8,6 +8,7 @@ import base64
 
 import pytest
 
+from tests.conformance.conftest import UNKNOWN_SECRET
 from tests.support.api import (
     MODELS,
     Api,
@@ -21,7 +22,7 @@ from tests.support.tables import each
 from tests.support.waiting import wait_until
 from tests.support.wire import Answer
 
-UNKNOWN_KEY = key_with_checksum("Mallory0Mallory0Mallory0Mallory0")
+UNKNOWN_KEY = key_with_checksum(UNKNOWN_SECRET)
 
 # {key} is the accepted key. What people enter for it by mistake is in tests/unit.
 NOT_ACCEPTED = {

@@ -95,3 +95,25 @@ def test_a_refusal_has_the_exact_bytes(api: Api) -> None:
         received = connection.rest()
     assert received.startswith(b"HTTP/1.1 404 Not Found (not_found)\r\n")
     assert received.endswith(b'\r\n\r\n{"error":{"code":"not_found"}}')
+
+
+def test_neither_text_nor_key_is_repeated_wherever_they_are(api: Api) -> None:
+    # What the server has stored is searched when it has stopped: see conftest.py.
+    careless = [("User-Agent", f"careless/1 {api.key}")]
+    assert api.chat(draft(), extra=careless).status == 200
+    answers = [
+        api.chat(draft(), extra=[("Content-Encoding", MARKER)]),
+        *(api.chat(body) for body in (MARKER.encode(), draft(**{f"{MARKER}!": 1}))),
+        with_a_message_of(role=MARKER)(api),
+        with_a_message_of(**{f"{MARKER} ": 1})(api),
+        api.ask(MARKER, MODELS),
+        api.ask("GET", f"/v1/{MARKER}"),
+        api.ask("GET", f"{MODELS}?key={api.key}&{MARKER}"),
+        api.send(f"GET / HTTP/1.1\r\nHost: {MARKER}@{api.key}\r\n\r\n".encode()),
+        api.send(f"{MARKER}\r\n\r\n{api.key}\r\n\r\n".encode()),
+        api.with_key(f"sk-echo-{MARKER}").chat(draft()),
+    ]
+    for answer in answers:
+        assert answer.status in STATUS.values()
+        for secret in (MARKER, api.key):
+            assert secret.encode() not in answer.head + answer.body

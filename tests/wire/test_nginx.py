@@ -3,12 +3,10 @@
 import ssl
 import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 
 import httpx
 import pytest
 
-from readback import keys
 from tests.support.authority import Authority
 from tests.support.commands import free_port
 from tests.support.database import Database
@@ -78,18 +76,9 @@ def answers(client: httpx.Client) -> bool:
         return False
 
 
-def test_the_text_comes_back_and_the_address_is_the_one_that_nginx_saw(
-    server: Server, nginx: httpx.Client
-):
-    data = Path(server.environment["READBACK_DATA_DIR"])
-    database = Database(f"sqlite:///{data / 'readback.sqlite3'}")
-    key = keys.mint()
-    database.add_keys(database.add_account("nginx@example.com"), [key])
-    headers = {"Authorization": f"Bearer {key}", "X-Forwarded-For": "203.0.113.9"}
-
-    for _ in range(3):
-        answer = nginx.post("/v1/chat/completions", json=BODY, headers=headers)
-        assert answer.json()["choices"][0]["message"]["content"] == TEXT
+def journal_of(server: Server, key: str) -> list[tuple[str]]:
+    """Return the addresses in the journal of a key, as soon as there are any."""
+    database = Database(f"sqlite:///{server.folder}/data/readback.sqlite3")
 
     def stored() -> list[tuple[str]]:
         return database.rows(
@@ -99,8 +88,33 @@ def test_the_text_comes_back_and_the_address_is_the_one_that_nginx_saw(
         )
 
     wait_until(stored, "the requests are in the journal")
+    return stored()
+
+
+def test_the_text_comes_back_and_the_address_is_the_one_that_nginx_saw(
+    server: Server, nginx: httpx.Client
+):
+    key = server.new_key()
+    headers = {"Authorization": f"Bearer {key}", "X-Forwarded-For": "203.0.113.9"}
+
+    for _ in range(3):
+        answer = nginx.post("/v1/chat/completions", json=BODY, headers=headers)
+        assert answer.json()["choices"][0]["message"]["content"] == TEXT
+
     # What a client claims is not believed.
-    assert all("203.0.113" not in address for (address,) in stored())
+    assert set(journal_of(server, key)) == {("127.0.0.x",)}
+
+
+def test_the_address_of_a_client_is_what_the_nearest_proxy_has_added(server: Server):
+    """With the port that some proxies write, which differs on each connection."""
+    key = server.new_key()
+    forwarded = "203.0.113.77, 192.0.2.3:50000"
+    headers = {"Authorization": f"Bearer {key}", "X-Forwarded-For": forwarded}
+
+    answer = httpx.get(f"{server.base_url}/models", headers=headers)
+
+    assert answer.status_code == 200
+    assert journal_of(server, key) == [("192.0.2.x",)]
 
 
 def test_a_refusal_keeps_its_form_behind_nginx(nginx: httpx.Client):
