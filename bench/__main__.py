@@ -187,7 +187,7 @@ def work(dry_run: bool) -> None:
     A test fails if a request takes over a tenth more work than is recorded. Record new
     figures in the same commit as the change that is worth them.
     """
-    click.echo("Counting function calls, bytecode instructions and memory.")
+    click.echo("Counting bytecode instructions and the memory that is kept.")
     counted = work_per_request.count()
     for name, figures in counted.items():
         listed = ", ".join(f"{value:g} {unit}" for unit, value in figures.items())

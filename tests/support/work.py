@@ -1,9 +1,9 @@
 """The work per request, counted instead of timed: the same on every machine.
 
 Connects the real connection and the real API to a transport that only stores, sends
-each kind of request a fixed number of times, and counts function calls, bytecode
-instructions and the memory in use meanwhile. Each version of Python has its own
-record, because its bytecode differs.
+each kind of request a fixed number of times, and counts bytecode instructions and the
+memory that is kept. Each version of Python has its own record, because its bytecode
+differs.
 
 `python -m bench work` records the figures of the Python that runs it. The test
 tests/house/test_work_per_request.py fails if they grow by more than a tenth.
@@ -14,12 +14,10 @@ import gc
 import json
 import sys
 import time
-import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import cycle, islice
 from pathlib import Path
-from statistics import median
 from types import FrameType
 from typing import Any, cast
 
@@ -51,7 +49,7 @@ CHAT = "/v1/chat/completions"
 TEXT = "Radio check: how do you read me? Say again please."  # 50 bytes
 
 Work = dict[str, float]
-"""The figures of one kind of request: calls, instructions, bytes, blocks kept."""
+"""The figures of one kind of request: instructions and blocks kept."""
 
 
 class StoringTransport(asyncio.Transport):
@@ -221,10 +219,9 @@ def recorded() -> dict[str, dict[str, Work]]:
 
 def record(counted: dict[str, Work]) -> None:
     """Record figures for this version of Python."""
+    # A test requires `blocks_kept` to be 0, so it needs no record.
     kept = {
-        # A test requires `blocks_kept` to be 0, so it needs no record.
-        name: {unit: n for unit, n in figures.items() if unit != "blocks_kept"}
-        for name, figures in counted.items()
+        name: {"instructions": each["instructions"]} for name, each in counted.items()
     }
     text = json.dumps(dict(sorted((recorded() | {VERSION: kept}).items())), indent=2)
     RECORD.write_text(text + "\n", encoding="utf-8")
@@ -266,9 +263,7 @@ def _work_of(worker: Worker, case: Case) -> Work:
         pass  # fill caches, and let Python specialise the bytecode
     with _without_garbage_collector():
         return {
-            "calls": round(_count_calls(worker, case) / REQUESTS, 2),
             "instructions": round(_count_instructions(worker, case) / REQUESTS, 2),
-            "bytes": _peak_bytes(worker, case),
             "blocks_kept": _blocks_kept(worker, case) / REQUESTS,
         }
 
@@ -287,23 +282,6 @@ def _responses(worker: Worker, case: Case) -> Iterator[None]:
             raise AssertionError(f"expected {case.status!r}, got {start!r}")
         yield
     connection.connection_lost(None)
-
-
-def _count_calls(worker: Worker, case: Case) -> int:
-    count = 0
-
-    def observe(frame: FrameType, event: str, argument: object) -> None:
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    before = sys.getprofile()
-    sys.setprofile(observe)
-    try:
-        for _ in _responses(worker, case):
-            pass
-    finally:
-        sys.setprofile(before)
-    return count
 
 
 def _count_instructions(worker: Worker, case: Case) -> int:
@@ -325,20 +303,6 @@ def _count_instructions(worker: Worker, case: Case) -> int:
     finally:
         sys.settrace(before)
     return count
-
-
-def _peak_bytes(worker: Worker, case: Case) -> float:
-    """Return the median over all requests of the peak memory during one."""
-    tracemalloc.start()
-    peaks = []
-    base = tracemalloc.get_traced_memory()[0]
-    for _ in _responses(worker, case):
-        now, peak = tracemalloc.get_traced_memory()
-        peaks.append(peak - base)
-        tracemalloc.reset_peak()
-        base = now
-    tracemalloc.stop()
-    return median(peaks)
 
 
 def _blocks_kept(worker: Worker, case: Case) -> int:
