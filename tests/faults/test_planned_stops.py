@@ -16,7 +16,7 @@ import pytest
 from tests.support.api import Api, assert_echo, assert_refused, draft
 from tests.support.authority import Authority
 from tests.support.metrics import readiness
-from tests.support.processes import has_ended, worker_pids
+from tests.support.processes import has_ended, reload, worker_pids
 from tests.support.server import UNLIMITED, Server, api_server, ephemeral_server
 from tests.support.waiting import PATIENCE, wait_until
 from tests.support.wire import Connection
@@ -106,12 +106,7 @@ def serve_until_refused(api: Api, stop: threading.Event) -> float:
 def test_a_reload_is_not_announced_to_balancers(tmp_path: Path) -> None:
     with api_server(tmp_path, noticed(0.1)) as server:
         with balancing(server) as balancer:
-            before = worker_pids(server)
-            os.kill(server.pid, signal.SIGHUP)
-            wait_until(
-                lambda: worker_pids(server) and not worker_pids(server) & before,
-                "the worker is replaced",
-            )
+            reload(server)
         assert set(balancer.statuses) == {200}
 
 

@@ -70,7 +70,7 @@ def test_keys_that_take_the_ids_of_others_in_a_restore_are_not_mixed_up(
                     "a key that is not in the backup is refused",
                     seconds=10,
                 )
-        revoke(site.database, second)
+        site.server.revoke_key(second)
         for connection in connections:
             wait_until(
                 lambda c=connection: ask(site, c, second) == 401,
@@ -84,13 +84,6 @@ def test_keys_that_take_the_ids_of_others_in_a_restore_are_not_mixed_up(
             lambda k=key: f"its own usage is written, not {site.database.usage(k)}",
         )
     assert_whole(site)
-
-
-def revoke(database: Database, key: str) -> None:
-    database.rows(
-        "UPDATE cabinet_key SET revoked_at = ? WHERE digest = ?",
-        *(database.moment(0), digest(key)),
-    )
 
 
 def assert_whole(site: Site) -> None:

@@ -2,7 +2,6 @@
 
 import os
 import resource
-import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +11,7 @@ import pytest
 
 from tests.faults.database.conftest import Site, Start
 from tests.support.metrics import metrics, readiness
-from tests.support.processes import worker_pids
+from tests.support.processes import reload, worker_pids
 from tests.support.waiting import wait_until
 
 
@@ -47,11 +46,11 @@ def read_only(site: Site) -> Iterator[None]:
     """Make the file read-only and replace the workers, which have it open."""
     path = site.database.url.removeprefix("sqlite:///")
     if os.geteuid() == 0:  # permissions do not apply to root
-        mount(site, "--bind", path, path)
-        mount(site, "-o", "remount,bind,ro", path)
+        mount("--bind", path, path)
+        mount("-o", "remount,bind,ro", path)
     else:
         os.chmod(path, 0o444)
-    reload(site)
+    reload(site.server)
     yield
     if os.geteuid() == 0:
         subprocess.run(["umount", "--lazy", path], check=True)
@@ -59,19 +58,10 @@ def read_only(site: Site) -> Iterator[None]:
         os.chmod(path, 0o644)
 
 
-def mount(site: Site, *arguments: str) -> None:
+def mount(*arguments: str) -> None:
     done = subprocess.run(["mount", *arguments], capture_output=True)
     if done.returncode:
         pytest.skip("as root, this test needs the right to mount")
-
-
-def reload(site: Site) -> None:
-    before = worker_pids(site.server)
-    os.kill(site.server.pid, signal.SIGHUP)
-    wait_until(
-        lambda: (now := worker_pids(site.server)) and not now & before,
-        "new workers run",
-    )
 
 
 FAULTS = {
@@ -103,7 +93,7 @@ def test_requests_are_answered_and_operators_see_why_nothing_is_written(site, fa
 
     if fault is read_only:
         # A file that is already open stays read-only.
-        reload(site)
+        reload(site.server)
     wait_until(lambda: readiness(ops) == (200, []), "all problems are gone")
     wait_until(
         lambda: site.database.usage(key) == {("models", ""): 5}, "all are counted"
