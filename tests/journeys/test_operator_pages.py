@@ -38,7 +38,6 @@ LogEntry.objects.bulk_create(
 OURS = [
     "/admin/",
     "/admin/cabinet/user/1/change/",
-    "/admin/cabinet/user/1/do/end-sessions/",
     "/admin/cabinet/user/add/",
 ]
 KEYS = "/admin/cabinet/key/?q=alice&state=active"
@@ -68,6 +67,10 @@ def test_the_pages_for_operators_keep_the_rules_for_every_page(a_member):
     for path in OURS:
         page.goto(path)
         found += broken_rules(page, axe=True)
+    page.goto("/admin/cabinet/user/1/change/")
+    page.locator("[name=action]").first.click()
+    # The answer to a form is small: its styles are loaded already.
+    found += [each for each in broken_rules(page, axe=True) if "bytes" not in each]
     for path in (*DJANGOS, details, details.replace("/change/", "/history/")):
         page.goto(path)
         broken = broken_rules(page, axe=True, budget=DJANGOS_BUDGET)

@@ -192,17 +192,6 @@ def test_deactivating_and_activating_an_account_is_logged(operator, alice):
     assert changes == ["Deactivated", "Activated"]
 
 
-def test_operators_cannot_deactivate_themselves(operator):
-    operator_account = User.objects.get(email=OPERATOR)
-
-    fields = {"action": "deactivate", "_selected_action": str(operator_account.pk)}
-    asked = operator.send("/admin/cabinet/user/", fields)
-    operator.send("/admin/cabinet/user/", fields | {"confirmed": "yes"})
-
-    assert "There is nothing to do" in words_of(asked)
-    assert operator.is_logged_in
-
-
 def test_rows_cannot_be_added_changed_or_deleted(operator, alice, key):
     for model, row in (("user", alice.pk), ("key", key.pk)):
         base = f"/admin/cabinet/{model}"

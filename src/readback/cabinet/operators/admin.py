@@ -44,7 +44,6 @@ from readback.cabinet.models import (
 )
 from readback.cabinet.operators import audit
 from readback.cabinet.operators.admin_site import (
-    ConfirmedFilter,
     LastActiveFilter,
     Operation,
     OperatorSite,
@@ -104,7 +103,7 @@ class AccountAdmin(ReadOnlyAdmin):
     )
     list_filter = (
         "is_active",
-        ConfirmedFilter,
+        "emailaddress__verified",
         LastActiveFilter,
         "date_joined",
         "is_staff",
@@ -172,7 +171,6 @@ class AccountAdmin(ReadOnlyAdmin):
             gettext_noop("Deleted"),
             is_for_others=True,
             is_final=True,
-            is_in_list=False,
         ),
     }
 

@@ -14,17 +14,17 @@ from django.contrib import admin, messages
 from django.core.paginator import Paginator
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
-from django.urls import path, reverse
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.decorators import method_decorator
 from django.utils.functional import cached_property
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from readback.cabinet.accounts import second_factor, selectors
+from readback.cabinet.accounts import second_factor
 from readback.cabinet.accounts.services import ServiceError
 from readback.cabinet.models import Key, KeyState, key_is_active
 from readback.cabinet.operators import overview
@@ -76,8 +76,9 @@ class BoundedPaginator(Paginator):  # type: ignore[type-arg]
 
 
 class Operation(NamedTuple):
-    """What operators can do with a row: a button of its page, and mostly of the list.
+    """What operators can do with rows: an action of their list.
 
+    The page of an account has a button for each that there is something to do for.
     The service is the one that the command line calls.
     """
 
@@ -93,7 +94,6 @@ class Operation(NamedTuple):
     is_for_others: bool = False
     # It cannot be undone.
     is_final: bool = False
-    is_in_list: bool = True
 
 
 class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
@@ -119,11 +119,9 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     has_change_permission = has_delete_permission = has_add_permission
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
-        """Return the operations that a list offers for the selected rows."""
         return {
             name: (ReadOnlyAdmin._operate, name, operation.title)
             for name, operation in self.operations.items()
-            if operation.is_in_list
         }
 
     @method_decorator(reauthentication_required(allow_get=True))
@@ -131,10 +129,10 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         return super().changelist_view(request, *args, **options)
 
     def _operate(
-        self, request: HttpRequest, rows: QuerySet[Any], name: str = "", back: str = ""
+        self, request: HttpRequest, rows: QuerySet[Any]
     ) -> TemplateResponse | None:
-        """Ask, and then apply an operation to rows; Django calls this for a list."""
-        name = name or request.POST["action"]
+        """Ask, and then apply an operation to the rows that were selected."""
+        name = request.POST["action"]
         operation = self.operations[name]
         rows = self._rows_for(operation, request, rows)
         if "confirmed" in request.POST:
@@ -146,7 +144,6 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
             "operation": operation,
             "name": name,
             "rows": rows,
-            "back": back or request.get_full_path(),
         }
         return TemplateResponse(request, "operators/operate.html", context)
 
@@ -165,22 +162,6 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
             for name, operation in self.operations.items()
             if self._rows_for(operation, request, alone).exists()
         ]
-
-    def get_urls(self) -> list[Any]:
-        name = f"{self.opts.app_label}_{self.opts.model_name}_operate"
-        view = self.admin_site.admin_view(self.operate_view)
-        return [path("<int:pk>/do/<slug:name>/", view, name=name), *super().get_urls()]
-
-    @method_decorator(reauthentication_required)
-    def operate_view(self, request: HttpRequest, pk: int, name: str) -> HttpResponse:
-        rows = self.model._default_manager.filter(pk=pk)
-        if name not in self.operations or not rows.exists():
-            raise Http404
-        page = f"admin:{self.opts.app_label}_{self.opts.model_name}"
-        back = reverse(f"{page}_change", args=[pk])
-        if question := self._operate(request, rows, name, back):
-            return question
-        return redirect(back if rows.exists() else f"{page}_changelist")
 
     def _apply(
         self, request: HttpRequest, rows: QuerySet[Any], operation: Operation
@@ -220,14 +201,6 @@ class ChoiceFilter(admin.SimpleListFilter):
             if value == self.value():
                 return queryset.filter(condition())
         return queryset
-
-
-class ConfirmedFilter(ChoiceFilter):
-    title, parameter_name = _("confirmed"), "confirmed"
-    conditions = (
-        ("yes", _("yes"), selectors.confirmed),
-        ("no", _("no"), lambda: ~selectors.confirmed()),
-    )
 
 
 def _active_within(period: timedelta) -> Q:
