@@ -11,6 +11,12 @@ from readback import keys
 FORM = re.compile(r"sk-echo-[0-9A-Za-z]{38}")
 
 
+def test_a_digest_is_sha_256_of_the_whole_key_and_four_characters_are_shown() -> None:
+    key = keys.mint().encode()
+    assert keys.digest(key) == sha256(key).digest()
+    assert keys.masked("abcd") == "sk-echo-…abcd"
+
+
 def test_ten_thousand_keys_are_well_formed_and_all_different() -> None:
     minted = [keys.mint() for _ in range(10_000)]
     assert len(set(minted)) == len(minted)
@@ -55,12 +61,3 @@ def test_no_reason_repeats_the_key() -> None:
     for each in wrong:
         assert each not in str(keys.why_invalid(each.encode()))
         assert key[8:20] not in str(keys.why_invalid(each.encode()))
-
-
-def test_a_digest_is_sha_256_of_the_whole_key() -> None:
-    key = keys.mint().encode()
-    assert keys.digest(key) == sha256(key).digest()
-
-
-def test_a_masked_key_shows_the_prefix_and_four_characters() -> None:
-    assert keys.masked("abcd") == "sk-echo-…abcd"

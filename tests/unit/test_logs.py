@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import threading
-from logging.handlers import QueueHandler
 from textwrap import dedent
 from typing import Any
 
@@ -17,31 +16,19 @@ from readback import logs
 from readback.logs import JsonLine, LineQueue, PlainLine, describe_error
 
 
-def line_of(message: str, *args: object, failed: bool = False) -> str:
-    info = None
-    if failed:
-        try:
-            raise ValueError("two\nlines")
-        except ValueError:
-            info = sys.exc_info()
-    record = logging.LogRecord("readback.x", logging.ERROR, "", 1, message, args, info)
-    record.created = 0.25
-    return JsonLine().format(record)
-
-
 def test_an_event_is_one_line_with_the_time_in_utc() -> None:
-    line = line_of("it %s", "works\r\nnot")
+    error = error_with_a_cause()
+    info = (type(error), error, error.__traceback__)
+    text = ("it %s", ("works\r\nnot",), info)
+    record = logging.LogRecord("readback.x", logging.ERROR, "", 1, *text)
+    record.created = 0.25
+    line = JsonLine().format(record)
     assert "\n" not in line and "\r" not in line
     event = json.loads(line)
     assert event["time"] == "1970-01-01T00:00:00.250+00:00"
     assert event["level"] == "error"
     assert event["message"] == "it works\r\nnot"
-
-
-def test_a_traceback_is_part_of_the_line_of_its_event() -> None:
-    line = line_of("it fails", failed=True)
-    assert "\n" not in line
-    assert "ValueError" in json.loads(line)["trace"]
+    assert "ValueError" in event["trace"]
 
 
 def error_with_a_cause() -> Exception:
@@ -110,7 +97,7 @@ def test_lines_are_written_in_their_order(queue, reader) -> None:
     assert logs.take_dropped() == 0
 
 
-def test_a_queue_is_bounded_in_lines(queue, reader, monkeypatch) -> None:
+def test_a_queue_is_bounded_in_lines(queue, reader, monkeypatch, caplog) -> None:
     monkeypatch.setattr(logs, "MAX_LINES", 10)
     for number in range(13):
         queue.put_nowait(b"%d" % number)
@@ -119,6 +106,8 @@ def test_a_queue_is_bounded_in_lines(queue, reader, monkeypatch) -> None:
     reader.reads.set()
     reader.wait_for(10)
     wait_until(lambda: not logs.is_dropping(), "the reader has caught up")
+    wait_until(lambda: caplog.messages, "the log says how many are missing")
+    assert caplog.messages == ["log lines were dropped: 3 of the log"]
     queue.put_nowait(b"next")
     reader.wait_for(11)
     assert reader.lines == [*(b"%d" % number for number in range(10)), b"next"]
@@ -135,26 +124,6 @@ def test_a_queue_is_bounded_in_bytes(queue, reader, monkeypatch) -> None:
     wait_until(lambda: not logs.is_dropping(), "the reader has caught up")
     queue.put_nowait(b"x" * 100)
     reader.wait_for(3)
-
-
-def test_the_log_says_how_many_lines_are_missing(
-    queue, reader, monkeypatch, caplog
-) -> None:
-    monkeypatch.setattr(logs, "MAX_LINES", 1)
-    for _ in range(3):
-        queue.put_nowait(b"x")
-    reader.reads.set()
-    wait_until(lambda: caplog.messages, "the log says so")
-    assert caplog.messages == ["log lines were dropped: 2 of the log"]
-
-
-def test_a_handler_of_the_standard_library_can_use_the_queue(queue, reader) -> None:
-    reader.reads.set()
-    handler = QueueHandler(queue)
-    record = logging.LogRecord("x", logging.INFO, "", 1, "it %s", ("works",), None)
-    handler.emit(record)
-    reader.wait_for(1)
-    assert reader.lines[0].getMessage() == "it works"
 
 
 def test_a_line_that_cannot_be_written_is_counted(monkeypatch) -> None:

@@ -22,17 +22,11 @@ def test_a_burst_is_allowed_and_then_the_rate():
     limiter = Limiter(rate=10, burst=5)
     slot = limiter.slot(ALICE)
     assert [limiter.take(slot, 100.0) for _ in range(7)] == [True] * 5 + [False] * 2
+    assert limiter.take(limiter.slot(BOB), 100.0)
     # A tenth of a second later one more is allowed.
     assert [limiter.take(slot, 100.1) for _ in range(2)] == [True, False]
     # After a long time the whole burst is available, but not more.
     assert [limiter.take(slot, 999.0) for _ in range(6)] == [True] * 5 + [False]
-
-
-def test_two_keys_do_not_share_a_rate():
-    limiter = Limiter(rate=1, burst=1)
-    alice, bob = limiter.slot(ALICE), limiter.slot(BOB)
-    assert limiter.take(alice, 1.0) and limiter.take(bob, 1.0)
-    assert not limiter.take(alice, 1.0)
 
 
 @pytest.mark.parametrize(("rate", "burst"), [(1, 1), (2, 10), (20, 1000), (7, 3)])
