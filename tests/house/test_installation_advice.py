@@ -17,6 +17,18 @@ BY_NAME = re.compile(
     r"|/(project|simple)/readback",
     re.IGNORECASE,
 )
+ADVICE = [
+    "pip install readback",
+    "pip3 install -U 'readback-api[server]'",
+    "uvx readback probe",
+    "pipx install \\\n    readback_api==1.0.0",
+    "https://pypi.org/project/readback",
+]
+FROM_A_FILE = [
+    "pip install './readback_api-1.0.0-py3-none-any.whl[server]'",
+    "pip install '.[server]' && readback serve",
+    "/opt/readback/1.0.0/bin/pip install --no-deps .",
+]
 FOLDERS = (
     "docs",
     "src",
@@ -29,6 +41,11 @@ FOLDERS = (
     "requirements",
 )
 BINARY = {".ico", ".mo", ".png", ".pyc"}
+
+
+def test_the_pattern_finds_advice_to_install_by_name_and_no_other() -> None:
+    assert all(map(BY_NAME.search, ADVICE))
+    assert not any(map(BY_NAME.search, FROM_A_FILE))
 
 
 def test_no_file_installs_readback_by_its_name() -> None:
