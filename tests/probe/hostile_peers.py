@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from functools import cache
 from itertools import chain, repeat
 
-from tests.probe.relay import running
+from tests.probe.gateway import running
 
 OK = b"HTTP/1.1 200 OK\r\nConnection: close\r\n"
 CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"

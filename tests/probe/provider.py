@@ -5,13 +5,11 @@ so that a test can tell what arrived and with which key.
 """
 
 import json
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from tests.probe.relay import running
+from tests.probe.gateway import Call, Gateway, Reply, running
 
 KEY = "sk-proj-" + "T3BlbkFJ" * 5
 MODEL = "gpt-small"
@@ -79,11 +77,9 @@ class Recorded:
     body: bytes
 
 
-class Provider(ThreadingHTTPServer):
-    daemon_threads = True
-
+class Provider(Gateway):
     def __init__(self, behavior: Behavior) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__("", self._reply)
         self.behavior = behavior
         self.requests: list[Recorded] = []
 
@@ -95,8 +91,28 @@ class Provider(ThreadingHTTPServer):
     def authorizations(self) -> list[str]:
         return [one.authorization for one in self.requests if one.authorization]
 
-    def handle_error(self, request, client_address) -> None:
-        """Do not log: clients close connections on purpose."""
+    def _reply(self, call: Call) -> Reply:
+        key = call["Authorization"] or None
+        request = Recorded(call.method, call.target, key, call.body)
+        self.requests.append(request)
+        answer, pause = self.answer(request), self.behavior.pause
+        kind = "text/event-stream" if answer.parts else "application/json"
+        headers = {"Content-Type": kind} | self.behavior.headers | answer.headers
+        fields = tuple(headers.items())
+        if not answer.parts:
+            return Reply(answer.status, fields=fields, body=answer.body)
+        body, piece = b"".join(answer.parts), len(answer.parts[0])
+        if self.behavior.is_buffered:
+            pause, piece = pause * len(answer.parts), len(body)
+        # A stream ends with its connection.
+        return Reply(
+            answer.status,
+            fields=fields,
+            body=body,
+            pause=pause,
+            piece=piece,
+            is_framed=False,
+        )
 
     def answer(self, request: Recorded) -> Answer:
         behavior = self.behavior
@@ -139,49 +155,6 @@ class Provider(ThreadingHTTPServer):
             return Answer(400, error(message=message, param="max_tokens"))
         behavior = self.behavior
         return behavior.streamed if asked.get("stream") else behavior.completed
-
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
-    server: Provider
-
-    def _respond(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        request = Recorded(
-            self.command, self.path, self.headers.get("Authorization"), body
-        )
-        self.server.requests.append(request)
-        answer = self.server.answer(request)
-        self.send_response_only(answer.status)
-        kind = "text/event-stream" if answer.parts else "application/json"
-        headers = {"Content-Type": kind} | self.server.behavior.headers
-        for name, value in (headers | answer.headers).items():
-            self.send_header(name, value)
-        self._send_parts(answer) if answer.parts else self._send_body(answer)
-
-    do_GET = do_POST = _respond
-
-    def _send_body(self, answer: Answer) -> None:
-        self.send_header("Content-Length", str(len(answer.body)))
-        self.end_headers()
-        self.wfile.write(answer.body)
-
-    def _send_parts(self, answer: Answer) -> None:
-        self.send_header("Transfer-Encoding", "chunked")
-        self.end_headers()
-        held = b""
-        for part in answer.parts:
-            time.sleep(self.server.behavior.pause)
-            chunk = b"%x\r\n%b\r\n" % (len(part), part)
-            if self.server.behavior.is_buffered:
-                held += chunk
-            else:
-                self.wfile.write(chunk)
-        self.wfile.write(held + b"0\r\n\r\n")
-
-    def log_message(self, format: str, *args: object) -> None:
-        pass
 
 
 @contextmanager

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from socketserver import BaseRequestHandler, ThreadingTCPServer
 
-from tests.probe.forward_proxy import copy_both_ways
-from tests.probe.relay import running
+from tests.probe.gateway import copy_both_ways, running
 
 
 class SocksProxy(ThreadingTCPServer):

@@ -16,7 +16,7 @@ from readback.probe.runner import STEPS, run_probe
 from readback.probe.transport.context import ProbeContext
 from tests.probe import corruptions
 from tests.probe.displays import SilentDisplay
-from tests.probe.misfortunes.gateway import (
+from tests.probe.gateway import (
     Behavior,
     Call,
     Reply,

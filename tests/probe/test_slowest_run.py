@@ -51,7 +51,7 @@ def ran(monkeypatch, upstream: str, key: str, *, seconds: float, **more):
     """Run the probe against a service whose answers take this long."""
     clock, refusal = Clock(), more.pop("refusal", None)
     monkeypatch.setattr(time, "monotonic", clock.now)
-    monkeypatch.setattr(runner, "_TICK_SECONDS", 0.001)
+    monkeypatch.setattr(runner, "_TICK_SECONDS", 0.003)
 
     def answer_late(request: Request) -> Request | Response:
         clock.wait(seconds)

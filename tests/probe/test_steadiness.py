@@ -24,9 +24,9 @@ from readback.probe.service import steadiness
 from readback.probe.transport import connecting
 from readback.probe.transport.context import ProbeContext
 from readback.probe.transport.exchanges import MAX_REQUESTS, NotedRequest
-from tests.probe.balancer import balancer
 from tests.probe.corruptions import PAGE
 from tests.probe.forward_proxy import LOGIN, forward_proxy
+from tests.probe.gateway import gateway
 from tests.probe.probing import found, probed
 from tests.probe.relay import (
     Relay,
@@ -143,15 +143,11 @@ def test_a_server_with_a_bad_certificate_is_told_from_the_others(
         "other name": lambda: authority.serves("elsewhere.example"),
     }[fault]()
     monkeypatch.setenv("SSL_CERT_FILE", str(authority.root))
-    upstream = resources.readback.base_url
-    with (
-        relay(upstream, tls=authority.serves()) as good_server,
-        relay(upstream, tls=bad) as bad_server,
-    ):
-        ports = [good_server.server_port, bad_server.server_port]
-        with balancer(*(reversed(ports) if is_first else ports)) as port:
-            url = f"https://localhost:{port}/v1"
-            report = probed(ProbeInput(url, resources.readback.api_key))
+    upstream, good = resources.readback.base_url, authority.serves()
+    in_turn = (good, bad) if is_first else (bad, good)
+    with gateway(upstream, tls=lambda number: in_turn[number % 2]) as server:
+        url = f"https://localhost:{server.port}/v1"
+        report = probed(ProbeInput(url, resources.readback.api_key))
     assert_only(report, "sometimes.certificate")
     lines = found(report, "sometimes.certificate").details
     assert any(line.startswith("certificate: ") for line in lines)

@@ -4,8 +4,7 @@ import gzip
 import json
 from dataclasses import replace
 
-from tests.probe.misfortunes.arranging import kind_of, through
-from tests.probe.misfortunes.gateway import (
+from tests.probe.gateway import (
     Reply,
     cached,
     editing,
@@ -16,6 +15,7 @@ from tests.probe.misfortunes.gateway import (
     when,
     with_fields,
 )
+from tests.probe.misfortunes.arranging import kind_of, through
 from tests.probe.misfortunes.judging import Misfortune
 
 OTHERS = "network operator"

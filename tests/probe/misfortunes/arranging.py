@@ -21,8 +21,8 @@ import pytest
 
 from readback.probe.connection import stores
 from tests.probe import broken_servers
-from tests.probe.misfortunes import gateway as gateways
-from tests.probe.misfortunes.gateway import Behavior, gateway, pass_on, proxying
+from tests.probe import gateway as gateways
+from tests.probe.gateway import Behavior, gateway, pass_on, proxying
 from tests.probe.misfortunes.judging import Misfortune
 from tests.probe.setups import Arrange, ProbeInput, Resources
 from tests.support import name_server

@@ -3,14 +3,14 @@
 The person can fix none of these. What the gateway says of itself must be shown.
 """
 
-from tests.probe.misfortunes.arranging import kind_of, through
-from tests.probe.misfortunes.gateway import (
+from tests.probe.gateway import (
     answering,
     as_json,
     is_chat,
     page,
     when,
 )
+from tests.probe.misfortunes.arranging import kind_of, through
 from tests.probe.misfortunes.judging import Misfortune
 from tests.probe.setups import Arrange
 

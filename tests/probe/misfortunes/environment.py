@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from email.utils import formatdate
 
+from tests.probe.gateway import editing
 from tests.probe.misfortunes.arranging import in_own_network, kind_of, through
-from tests.probe.misfortunes.gateway import editing
 from tests.probe.misfortunes.judging import Misfortune
 from tests.probe.setups import Arrange, ProbeInput, Resources
 

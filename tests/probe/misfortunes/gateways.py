@@ -3,8 +3,7 @@
 The person can fix none of these. What the gateway says of itself must be shown.
 """
 
-from tests.probe.misfortunes.arranging import kind_of, through
-from tests.probe.misfortunes.gateway import (
+from tests.probe.gateway import (
     answering,
     as_json,
     has_key,
@@ -12,6 +11,7 @@ from tests.probe.misfortunes.gateway import (
     page,
     when,
 )
+from tests.probe.misfortunes.arranging import kind_of, through
 from tests.probe.misfortunes.judging import Misfortune
 
 OTHERS = "network operator"

@@ -3,8 +3,7 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from tests.probe.misfortunes.arranging import kind_of, over_tls, through
-from tests.probe.misfortunes.gateway import (
+from tests.probe.gateway import (
     Reply,
     answering,
     as_json,
@@ -24,6 +23,7 @@ from tests.probe.misfortunes.gateway import (
     when,
     with_fields,
 )
+from tests.probe.misfortunes.arranging import kind_of, over_tls, through
 from tests.probe.misfortunes.judging import Misfortune
 from tests.probe.setups import Arrange, Resources
 from tests.support.authority import DAY, Authority

@@ -1,7 +1,6 @@
 """Forward proxies, and the variables that name them."""
 
-from tests.probe.misfortunes.arranging import kind_of, proxied
-from tests.probe.misfortunes.gateway import (
+from tests.probe.gateway import (
     Reply,
     after,
     answering,
@@ -13,6 +12,7 @@ from tests.probe.misfortunes.gateway import (
     resetting,
     tunneling,
 )
+from tests.probe.misfortunes.arranging import kind_of, proxied
 from tests.probe.misfortunes.judging import Misfortune
 
 _SQUID = {"Server": "squid/5.7", "Via": "1.1 office (squid/5.7)"}

@@ -4,8 +4,7 @@ import time
 from contextlib import contextmanager
 from dataclasses import replace
 
-from tests.probe.misfortunes.arranging import SERVICE, kind_of, proxied, through
-from tests.probe.misfortunes.gateway import (
+from tests.probe.gateway import (
     Behavior,
     Call,
     Reply,
@@ -21,6 +20,7 @@ from tests.probe.misfortunes.gateway import (
     rewriting,
     when,
 )
+from tests.probe.misfortunes.arranging import SERVICE, kind_of, proxied, through
 from tests.probe.misfortunes.judging import Misfortune
 from tests.probe.provider import completion
 from tests.probe.setups import ProbeInput, Resources

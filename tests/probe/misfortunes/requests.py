@@ -6,8 +6,7 @@ import re
 from dataclasses import replace
 from urllib.parse import quote
 
-from tests.probe.misfortunes.arranging import kind_of, through
-from tests.probe.misfortunes.gateway import (
+from tests.probe.gateway import (
     Call,
     has_key,
     is_chat,
@@ -16,6 +15,7 @@ from tests.probe.misfortunes.gateway import (
     rewriting_json,
     when,
 )
+from tests.probe.misfortunes.arranging import kind_of, through
 from tests.probe.misfortunes.judging import Misfortune
 
 OTHERS = "network operator"

@@ -1,7 +1,6 @@
 """The address belongs to something else: another API, a web site, a login page."""
 
-from tests.probe.misfortunes.arranging import kind_of, through
-from tests.probe.misfortunes.gateway import (
+from tests.probe.gateway import (
     answering,
     as_json,
     has_key,
@@ -9,6 +8,7 @@ from tests.probe.misfortunes.gateway import (
     pass_on,
     when,
 )
+from tests.probe.misfortunes.arranging import kind_of, through
 from tests.probe.misfortunes.judging import Misfortune
 from tests.probe.provider import completion
 

@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-from tests.probe.misfortunes.arranging import kind_of, through
-from tests.probe.misfortunes.gateway import (
+from tests.probe.gateway import (
     answering,
     page,
 )
+from tests.probe.misfortunes.arranging import kind_of, through
 from tests.probe.misfortunes.judging import Misfortune
 
 _KEY = "sk-proj-" + "T3BlbkFJ" * 5

@@ -3,8 +3,7 @@
 import time
 from dataclasses import replace
 
-from tests.probe.misfortunes.arranging import kind_of, through
-from tests.probe.misfortunes.gateway import (
+from tests.probe.gateway import (
     Behavior,
     Call,
     Reply,
@@ -23,6 +22,7 @@ from tests.probe.misfortunes.gateway import (
     resetting,
     when,
 )
+from tests.probe.misfortunes.arranging import kind_of, through
 from tests.probe.misfortunes.judging import Misfortune
 
 OTHERS = "network operator"

@@ -3,15 +3,7 @@
 from contextlib import contextmanager
 from dataclasses import replace
 
-from tests.probe.misfortunes.arranging import (
-    SERVICE,
-    in_own_network,
-    kind_of,
-    over_tls,
-    proxied,
-    through,
-)
-from tests.probe.misfortunes.gateway import (
+from tests.probe.gateway import (
     Behavior,
     Call,
     Reply,
@@ -24,14 +16,31 @@ from tests.probe.misfortunes.gateway import (
     proxying,
     when,
 )
+from tests.probe.misfortunes.arranging import (
+    SERVICE,
+    in_own_network,
+    kind_of,
+    over_tls,
+    proxied,
+    through,
+)
 from tests.probe.misfortunes.judging import Misfortune
 from tests.probe.provider import completion
 from tests.probe.setups import Arrange, Resources
 from tests.support.authority import Authority
 
+
+def _json(code: int, /, **content: object) -> Behavior:
+    return as_json(code, content)
+
+
+def _error(status: int, message: str, /, **more: object) -> Behavior:
+    return as_json(status, {"error": {"message": message, **more}})
+
+
 _KEY = "sk-proj-" + "T3BlbkFJ" * 5
-_MODELS = as_json(200, {"object": "list", "data": [{"id": "m-1", "object": "model"}]})
-_NO_KEY = as_json(401, {"error": {"message": "No key", "type": "auth"}})
+_MODELS = _json(200, object="list", data=[{"id": "m-1", "object": "model"}])
+_NO_KEY = _error(401, "No key", type="auth")
 _COMPLETED = answering(200, completion(), Content_Type="application/json")
 _TEXT = {"Content_Type": "text/plain"}
 _CLOUDFLARE = {"Server": "cloudflare", "CF_RAY": "8f2c-AMS", **_TEXT}
@@ -49,10 +58,6 @@ def _chat(name: str, behave: Behavior, *says: str, by: str, **more) -> Misfortun
     return _row(name, wall, *says, by=by, chat="m-1", **more)
 
 
-def _error(status: int, message: str, **more: object) -> Behavior:
-    return as_json(status, {"error": {"message": message, **more}})
-
-
 def _endpoint(call: Call) -> Reply:
     return (_MODELS if has_key(call) else _NO_KEY)(call)
 
@@ -66,7 +71,7 @@ def _lm_studio(call: Call):
     if call.target == "/v1/models":
         return _MODELS(call)
     reason = f"Unexpected endpoint or method. ({call.method} {call.target})"
-    return as_json(200, {"error": reason})(call)
+    return _json(200, error=reason)(call)
 
 
 _PATHS = (
@@ -98,7 +103,7 @@ _PATHS = (
     ),
     _row(
         "Zhipu's /v4 with a /v1 behind it",
-        _only_at("/api/paas/v4/m", as_json(404, {"status": 404, "path": "/v4/v1"})),
+        _only_at("/api/paas/v4/m", _json(404, status=404, path="/v4/v1")),
         "404",
         "path|address",
         path="/api/paas/v4/v1",
@@ -113,12 +118,8 @@ _PATHS = (
     ),
     _row(
         "Cloudflare's AI gateway without the name of a provider",
-        as_json(
-            400,
-            {
-                "success": False,
-                "error": [{"code": 2008, "message": "Invalid provider"}],
-            },
+        _json(
+            400, success=False, error=[{"code": 2008, "message": "Invalid provider"}]
         ),
         "400",
         "Invalid provider",
@@ -126,15 +127,13 @@ _PATHS = (
     ),
     _row(
         "APISIX has no such route",
-        as_json(404, {"error_msg": "404 Route Not Found"}),
+        _json(404, error_msg="404 Route Not Found"),
         "404",
         by="you operator",
     ),
     _row(
         "Railway: the application was removed",
-        as_json(
-            404, {"status": "error", "code": 404, "message": "Application not found"}
-        ),
+        _json(404, status="error", code=404, message="Application not found"),
         "Application not found",
         by="you operator",
     ),
@@ -178,14 +177,12 @@ _KEYS = (
     ),
     _row(
         "Anthropic wants x-api-key",
-        as_json(
+        _json(
             401,
-            {
-                "type": "error",
-                "error": {
-                    "type": "authentication_error",
-                    "message": "x-api-key header is required",
-                },
+            type="error",
+            error={
+                "type": "authentication_error",
+                "message": "x-api-key header is required",
             },
         ),
         "Anthropic",
@@ -194,30 +191,24 @@ _KEYS = (
     ),
     _row(
         "Modal wants a key, and none is entered",
-        as_json(401, {"error": "Unauthorized"}),
+        _json(401, error="Unauthorized"),
         "key|401",
         by="you",
         key="",
     ),
     _row(
         "Cloudflare's AI gateway wants a header of its own",
-        as_json(
-            401,
-            {"success": False, "error": [{"code": 2009, "message": "Unauthorized"}]},
-        ),
+        _json(401, success=False, error=[{"code": 2009, "message": "Unauthorized"}]),
         "401",
         by="you operator",
         blame="key",
     ),
     _row(
         "Portkey wants a header of its own",
-        as_json(
+        _json(
             400,
-            {
-                "status": "failure",
-                "message": "Either x-portkey-config or x-portkey-provider header "
-                "is required",
-            },
+            status="failure",
+            message="Either x-portkey-config or x-portkey-provider header is required",
         ),
         "x-portkey",
         by="you",
@@ -226,8 +217,8 @@ _KEYS = (
         "Tyk does not allow the key here",
         when(
             has_key,
-            as_json(403, {"error": "Access to this API has been disallowed"}),
-            as_json(401, {"error": "Authorization field missing"}),
+            _json(403, error="Access to this API has been disallowed"),
+            _json(401, error="Authorization field missing"),
         ),
         "disallowed",
         by="you operator",
@@ -325,21 +316,13 @@ _MODELS_OF_OTHERS = (
     ),
     _row(
         "Hugging Face loads the model",
-        as_json(503, {"error": "Model m-1 is currently loading", "estimated_time": 20}),
+        _json(503, error="Model m-1 is currently loading", estimated_time=20),
         "503|loading",
         by="operator",
     ),
     _row(
         "Azure: the resource is open to its own network only",
-        as_json(
-            403,
-            {
-                "error": {
-                    "code": "403",
-                    "message": "Access denied due to Virtual Network/Firewall rules.",
-                }
-            },
-        ),
+        _error(403, "Access denied due to Virtual Network/Firewall rules.", code="403"),
         "Virtual Network",
         by="you operator network",
     ),

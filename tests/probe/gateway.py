@@ -8,20 +8,18 @@ whole URLs as targets, the same gateway is a forward proxy.
 import http.client
 import itertools
 import json
+import select
 import socket
 import ssl
 import struct
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
-from socketserver import BaseRequestHandler, ThreadingTCPServer
+from socketserver import BaseRequestHandler, BaseServer, ThreadingTCPServer
 from typing import Any
 from urllib.parse import urlsplit
-
-from tests.probe.forward_proxy import copy_both_ways
-from tests.probe.relay import running
 
 Fields = tuple[tuple[str, str], ...]
 _NEVER = threading.Event()
@@ -128,6 +126,8 @@ class Gateway(ThreadingTCPServer):
     def port(self) -> int:
         return self.server_address[1]
 
+    server_port = port
+
     def handle_error(self, request, client_address) -> None:
         """Do not log: connections end in unusual ways here."""
 
@@ -214,10 +214,10 @@ def _write(sock: socket.socket, reply: Reply) -> bool:
 # What can be done with a request.
 
 
-def pass_on(call: Call) -> Reply:
-    """Let the service answer."""
-    upstream = call.gateway.upstream
-    connection = http.client.HTTPConnection(upstream.netloc, timeout=60)
+def pass_on(call: Call, upstream: str = "") -> Reply:
+    """Let the service answer, or another one."""
+    netloc = upstream or call.gateway.upstream.netloc
+    connection = http.client.HTTPConnection(netloc, timeout=60)
     with at_home():
         connection.connect()
     connection.putrequest(
@@ -434,6 +434,30 @@ def tunneling(port: int | None = None) -> Behavior:
 def proxying(port: int | None = None) -> Behavior:
     """Be a forward proxy that works."""
     return when(lambda call: call.method == "CONNECT", tunneling(port), forwarding)
+
+
+def copy_both_ways(one: socket.socket, other: socket.socket) -> None:
+    """Copy bytes in both directions until one side closes."""
+    partner = {one: other, other: one}
+    while True:
+        for ready in select.select([one, other], [], [])[0]:
+            # A TLS socket reads whole records: nothing stays behind in its buffer.
+            if not (data := ready.recv(65536)):
+                return
+            partner[ready].sendall(data)
+
+
+@contextmanager
+def running(server: BaseServer) -> Iterator[None]:
+    """Serve in a thread of its own."""
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
 
 
 @contextmanager
