@@ -233,7 +233,7 @@ def test_importing_the_command_line_loads_neither_the_server_nor_the_probe() -> 
 
 
 def test_importing_the_probe_loads_nothing_else() -> None:
-    names = ("command", "runner", "output.text", "output.page")
+    names = ("command", "runner", "output.text")
     loaded = loaded_by(*(f"readback.probe.{name}" for name in names))
     assert not loaded & {*SERVER_PACKAGES, "readback.cli"}
     # The file that the cabinet hands out contains neither.

@@ -6,7 +6,7 @@ from pathlib import Path
 from jsonschema_rs import Draft202012Validator
 
 from readback.probe.output import text
-from readback.probe.output.page import as_page
+from readback.probe.output.text import as_page
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = json.loads((ROOT / "docs" / "probe-report.schema.json").read_text())

@@ -28,12 +28,11 @@ from readback.probe.transport.context import ProbeContext
 from readback.probe.entered.key import Secret
 from readback.probe.runner import run_probe
 from readback.probe.runner import STEPS
-from tests.probe.displays import SilentDisplay
 urls, key, timeout, steps, files = json.loads(sys.stdin.read())
 chosen = tuple(one for one in STEPS if one.id in steps)
 def probe(url):
     context = ProbeContext(url, Secret(key), timeout)
-    report = run_probe(context, chosen, SilentDisplay())
+    report = run_probe(context, chosen)
     results = [(one.diagnosis.id, one.diagnosis.sentence) for one in report.results]
     return results, report.seconds
 with ThreadPoolExecutor(len(urls)) as pool:

@@ -5,7 +5,6 @@ from readback.probe.entered.key import Secret
 from readback.probe.report import ProbeReport
 from readback.probe.runner import STEPS, run_probe
 from readback.probe.transport.context import ProbeContext
-from tests.probe.displays import SilentDisplay
 from tests.probe.setups import ProbeInput
 
 
@@ -19,7 +18,7 @@ def probed(probe_input: ProbeInput, left_out: str = "") -> ProbeReport:
         probe_input.chat,
     )
     steps = (step for step in STEPS if step.id != left_out)
-    return run_probe(context, steps, SilentDisplay())
+    return run_probe(context, steps)
 
 
 def found(report: ProbeReport, id: str) -> Diagnosis:

@@ -10,12 +10,14 @@ from unittest.mock import Mock
 import pytest
 
 from readback.probe.common.catalogue import from_error
-from readback.probe.common.results import ProbeError, Verdict
+from readback.probe.common.results import FailureFamily, ProbeError, Verdict
 from readback.probe.connection import dns, tcp
 from readback.probe.entered.base_url import BaseUrl
 from readback.probe.transport import opening
 from readback.probe.transport.connecting import ConnectAttempt, Route
 from tests.probe import broken_servers
+from tests.probe.probing import probed
+from tests.probe.setups import ProbeInput
 
 NOWHERE = Route(BaseUrl("https", "echo.invalid", 443, "/v1"))
 
@@ -126,12 +128,10 @@ def test_a_line_of_the_hosts_file_is_named(
     monkeypatch.setattr(dns, "HOSTS_FILE", file)
     monkeypatch.setattr(dns, "resolve_within", lambda *_: ["127.0.0.1"])
     port = broken_servers.closed_port()
-    route = Route(BaseUrl("http", "echo.example", port, "/v1"))
-    diagnosis, addresses = dns.check(route, timeout=5)
-    assert diagnosis.id == "dns.hosts_file"
-    with pytest.raises(ProbeError) as caught:
-        tcp.check(route, addresses, timeout=5)
-    assert caught.value.id == "tcp.hosts_file"
+    report = probed(ProbeInput(f"http://echo.example:{port}/v1", ""))
+    # It is the cause of the refused connection.
+    assert (report.id, report.verdict) == ("dns.hosts_file", Verdict.FAIL)
+    assert report.family == FailureFamily.NETWORK
     assert not dns.is_in_hosts_file("echo.test")
 
 

@@ -15,7 +15,6 @@ from readback.probe.entered.key import Secret
 from readback.probe.report import ProbeReport
 from readback.probe.runner import STEPS, run_probe
 from readback.probe.transport.context import ProbeContext
-from tests.probe.displays import SilentDisplay
 from tests.probe.forms import FORMS, REPORT_SCHEMA
 from tests.probe.hostile_peers import ESCAPES, HOSTILE_PEERS, JSON, answer, hostile_peer
 from tests.probe.setups import Resources
@@ -42,7 +41,7 @@ def _few_certificates(resources: Resources, monkeypatch: pytest.MonkeyPatch) -> 
 def probed(port: int, key: str, chat: str | None = None) -> ProbeReport:
     url = f"http://127.0.0.1:{port}/v1"
     context = ProbeContext(url, Secret(key), TIMEOUT, chat_model=chat)
-    return run_probe(context, STEPS, SilentDisplay())
+    return run_probe(context, STEPS)
 
 
 def assert_sound(report: ProbeReport, forms: Forms = FORMS) -> None:

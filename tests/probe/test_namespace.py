@@ -134,7 +134,7 @@ def test_a_name_that_resolves_to_nothing_is_blocked(
 ) -> None:
     key = resources.readback.api_key
     [found] = network.probe(["http://blocked.example:1/v1"], key)
-    assert "tcp.hosts_file" in found.sentences
+    assert "dns.hosts_file" in found.sentences
 
 
 def test_a_dns_server_that_answers_everything_is_reported(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from readback.probe.output import page, text
+from readback.probe.output import text
 from tests.probe.test_command import run
 from tests.probe.test_report import (
     REFUSED,
@@ -35,7 +35,7 @@ class Tags(HTMLParser):
 
 
 def test_the_page_loads_and_runs_nothing() -> None:
-    shown = page.as_page(report_of(WORKS, WARNING, REFUSED, SKIPPED))
+    shown = text.as_page(report_of(WORKS, WARNING, REFUSED, SKIPPED))
     tags = Tags(shown)
     assert not {"script", "link", "img", "iframe", "object"} & set(tags.names)
     assert not {"src", "href", "style", "onload"} & tags.attributes
@@ -45,14 +45,14 @@ def test_the_page_loads_and_runs_nothing() -> None:
 
 def test_what_a_server_said_cannot_become_markup() -> None:
     hostile = replace(REFUSED, sentence="<script>alert(1)</script>", figure="<b>")
-    shown = page.as_page(report_of(hostile))
+    shown = text.as_page(report_of(hostile))
     assert "<script" not in shown and "<b>&lt;" not in shown
     assert "&lt;script&gt;" in shown
 
 
 def test_the_page_says_what_the_long_text_says() -> None:
     report = report_of(WORKS, WARNING, REFUSED, SKIPPED)
-    shown = re.search("<pre>(.*)</pre>", page.as_page(report), re.DOTALL)
+    shown = re.search("<pre>(.*)</pre>", text.as_page(report), re.DOTALL)
     assert unescape(re.sub("<[^<>]*>", "", shown[1])) == text.as_long(report)
 
 

@@ -20,7 +20,6 @@ from readback.probe.transport.connecting import Proxy, Route
 from readback.probe.transport.context import ProbeContext
 from readback.probe.transport.opening import open_socket
 from tests.probe import broken_servers
-from tests.probe.displays import SilentDisplay
 from tests.probe.forward_proxy import LOGIN, ForwardProxy, forward_proxy
 from tests.probe.relay import relay
 from tests.probe.setups import Resources
@@ -40,9 +39,7 @@ def proxy(monkeypatch: pytest.MonkeyPatch) -> Iterator[ForwardProxy]:
 
 
 def probed(base_url: str, key: str) -> ProbeReport:
-    return run_probe(
-        ProbeContext(base_url, Secret(key), timeout=5), STEPS, SilentDisplay()
-    )
+    return run_probe(ProbeContext(base_url, Secret(key), timeout=5), STEPS)
 
 
 def ids(report: ProbeReport) -> dict[str, str]:
@@ -106,7 +103,7 @@ def test_a_proxy_is_reached_over_tls(
         encrypted = f"https://localhost:{server.server_port}/v1"
         url = encrypted if scheme == "https" else readback.base_url
         context = ProbeContext(url, Secret(readback.api_key), timeout=5)
-        report = run_probe(context, QUICK_STEPS, SilentDisplay())
+        report = run_probe(context, QUICK_STEPS)
     assert warnings(report) == ["proxies.loopback"]
     assert ("CONNECT" in proxy.forwarded) == (scheme == "https")
 
@@ -125,7 +122,7 @@ def test_a_proxy_that_sends_one_byte_now_and_then_is_not_waited_for(
         context = ProbeContext(
             str(REMOTE), Secret(resources.readback.api_key), timeout=0.5
         )
-        report = run_probe(context, STEPS, SilentDisplay())
+        report = run_probe(context, STEPS)
         stopped.set()
     assert report.id == "proxy.silent"
 

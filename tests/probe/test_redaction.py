@@ -11,10 +11,10 @@ import pytest
 
 from readback.probe.common.formatting import Redactor, secrets_in, without_credentials
 from readback.probe.entered.key import Secret
-from readback.probe.output import page
+from readback.probe.output import text
 from tests.probe.forms import FORMS
+from tests.probe.gateway import running
 from tests.probe.probing import probed
-from tests.probe.relay import running
 from tests.probe.setups import ProbeInput
 from tests.probe.test_command import run
 
@@ -120,7 +120,7 @@ def test_no_form_of_a_report_shows_a_secret(
             ProbeInput(address(host), SECRETS["key"], cabinet=cabinet(host), chat=chat)
         )
     outputs = {name: form(report) for name, form in FORMS.items()}
-    outputs["page"] = page.as_page(report)
+    outputs["page"] = text.as_page(report)
     assert {name: shown_secrets(text) for name, text in outputs.items()} == {
         name: [] for name in outputs
     }

@@ -11,7 +11,6 @@ from readback.probe.transport.connecting import Proxy, Route
 from readback.probe.transport.context import ProbeContext
 from readback.probe.transport.opening import open_socket
 from tests.probe import broken_servers
-from tests.probe.displays import SilentDisplay
 from tests.probe.relay import relay
 from tests.probe.setups import Resources
 from tests.probe.socks_proxy import socks_proxy
@@ -43,7 +42,7 @@ def test_a_whole_walk_goes_through_the_proxy(
         monkeypatch.setenv("all_proxy", value)
         url = resources.readback.base_url.replace("127.0.0.1", "localhost")
         context = ProbeContext(url, Secret(resources.readback.api_key), timeout=5)
-        report = run_probe(context, QUICK_STEPS, SilentDisplay())
+        report = run_probe(context, QUICK_STEPS)
     assert report.family == FailureFamily.NONE, report.id
     assert "proxies.used" in {one.diagnosis.id for one in report.results}
     assert set(server.targets) == {target}
@@ -62,7 +61,7 @@ def test_an_encrypted_walk_goes_through_the_proxy(
         monkeypatch.setenv("all_proxy", value)
         url = f"https://localhost:{server.server_port}/v1"
         context = ProbeContext(url, Secret(readback.api_key), timeout=5)
-        report = run_probe(context, QUICK_STEPS, SilentDisplay())
+        report = run_probe(context, QUICK_STEPS)
     assert report.family == FailureFamily.NONE, report.id
     assert "tls.ok" in {one.diagnosis.id for one in report.results}
     assert set(proxy.targets) == {"5 localhost"}
@@ -76,7 +75,7 @@ def test_the_proxy_gets_the_password_and_the_report_does_not(
         monkeypatch.setenv("all_proxy", value)
         key = Secret(resources.readback.api_key)
         context = ProbeContext(resources.readback.base_url, key, timeout=5)
-        report = run_probe(context, QUICK_STEPS, SilentDisplay())
+        report = run_probe(context, QUICK_STEPS)
     assert report.family == FailureFamily.NONE, report.id
     assert "sh@" not in as_json(report)
     assert "hu#sh" not in as_json(report)

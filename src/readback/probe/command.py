@@ -202,7 +202,7 @@ def _key(options: argparse.Namespace, parser: KeySafeParser) -> str:
 
 def _run(options: argparse.Namespace, key: str) -> int:
     from readback.probe.entered.key import Secret
-    from readback.probe.output import page
+    from readback.probe.output import text
     from readback.probe.output.console import ProgressLine, is_terminal
     from readback.probe.runner import RUN_PROGRAMS, STEPS, run_probe
     from readback.probe.transport.context import ProbeContext
@@ -214,7 +214,7 @@ def _run(options: argparse.Namespace, key: str) -> int:
     report = run_probe(context, steps, progress)
     print(_text(report, options), flush=True)
     if options.report:
-        _write(options.report, page.as_page(report))
+        _write(options.report, text.as_page(report))
     return report.family
 
 

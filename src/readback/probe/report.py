@@ -58,19 +58,6 @@ class ProbeReport:
         return self.failure or next(iter(self._with(Verdict.WARN)), None)
 
     @property
-    def findings(self) -> list[tuple[StepResult, list[str]]]:
-        """What was tried, each cause once, with the other steps that see the same."""
-        found: dict[object, tuple[StepResult, list[str]]] = {}
-        for place, one in enumerate(self.tried):
-            is_cause = one.diagnosis.verdict in (Verdict.FAIL, Verdict.WARN)
-            key = one.diagnosis.id if is_cause else place
-            if key in found:
-                found[key][1].append(one.title)
-            else:
-                found[key] = one, []
-        return list(found.values())
-
-    @property
     def interrupted(self) -> StepResult | None:
         """The step during which the run was interrupted."""
         found = (one for one in self.results if one.diagnosis.id == INTERRUPTED)

@@ -153,13 +153,11 @@ _OF_PROXIES = ("proxy.", "http.proxy_page", "http.gateway")
 
 
 class Progress(Protocol):
-    """Shows how far a run has come."""
+    """Shows how far a run has come: its step, and how many are done."""
 
-    def show(self, step: str, done: int) -> None:
-        """Show the running step and how many steps are done."""
+    def show(self, step: str, done: int) -> None: ...
 
-    def clear(self) -> None:
-        """Remove what is shown."""
+    def clear(self) -> None: ...
 
 
 class ProbeRun:
@@ -169,7 +167,7 @@ class ProbeRun:
     strikes in the middle of a step, and no step can outlast the run.
     """
 
-    def __init__(self, context: ProbeContext, progress: Progress) -> None:
+    def __init__(self, context: ProbeContext, progress: Progress | None) -> None:
         self._context = context
         self._progress = progress
         self._steps: list[Step] = []
@@ -196,7 +194,8 @@ class ProbeRun:
             self._steps += rest
             self._end(None)
         finally:
-            self._progress.clear()
+            if self._progress:
+                self._progress.clear()
         self._context.close()
         shown = self._context.redactor.text
         sent_to = self._context.key_sent_to
@@ -233,7 +232,7 @@ class ProbeRun:
     def _in_the_end(self, result: StepResult, failure: Diagnosis | None) -> StepResult:
         one, final = result.diagnosis, self._context.shown_url
         # A warning that explains why the run failed is the failure.
-        if failure and has_tag(one.id, "explains") and _is_of_proxy(failure):
+        if failure and has_tag(one.id, "explains") and _explains(result, failure):
             raised = replace(one, verdict=Verdict.FAIL, family=failure.family)
             return result._replace(diagnosis=raised)
         # The advice of an early step names the address that a later one found.
@@ -262,7 +261,8 @@ class ProbeRun:
         # On Windows, Ctrl-C is only noticed when a wait ends.
         while not call.wait(_TICK_SECONDS):
             with suppress(Exception):  # Progress is not worth the report.
-                self._progress.show(say(step.title), len(self._found))
+                if self._progress:
+                    self._progress.show(say(step.title), len(self._found))
             if time.monotonic() > deadline:
                 raise TimeoutError
         self._keep(step, call.result())
@@ -312,8 +312,11 @@ class ProbeRun:
             return [diagnose("probe.unexpected", reason=origin(error))]
 
 
-def _is_of_proxy(failure: Diagnosis) -> bool:
-    """Return whether a proxy says that it cannot reach the service, or must not."""
+def _explains(warning: StepResult, failure: Diagnosis) -> bool:
+    """Return whether what an early step warns of is the cause of a failure."""
+    if warning.step == "dns":
+        return failure.id.startswith("tcp.")
+    # A proxy says that it cannot reach the service, or must not.
     is_refused = re.match("403|50[234]", str(failure.facts.get("status", "")))
     return failure.id.startswith(_OF_PROXIES) and is_refused is not None
 
@@ -325,7 +328,7 @@ def origin(error: Exception) -> str:
 
 
 def run_probe(
-    context: ProbeContext, steps: Iterable[Step], progress: Progress
+    context: ProbeContext, steps: Iterable[Step], progress: Progress | None = None
 ) -> ProbeReport:
     """Run all steps, show the progress, and return the report."""
     return ProbeRun(context, progress).run(steps)

@@ -18,7 +18,6 @@ from readback.probe.runner import RUN_PROGRAMS, STEPS, Step, run_probe
 from readback.probe.transport.context import ProbeContext
 from readback.probe.transport.exchanges import MAX_REQUESTS, RequestBudget
 from tests.probe.broken_servers import closed_port
-from tests.probe.displays import SilentDisplay
 from tests.probe.relay import Request, relay
 from tests.support.programs import needed_program
 from tests.support.server import Server
@@ -38,7 +37,7 @@ def probed(
     context = ProbeContext(
         url, Secret(key), timeout=30, budget=budget or RequestBudget()
     )
-    return run_probe(context, (*steps, RUN_PROGRAMS), SilentDisplay())
+    return run_probe(context, (*steps, RUN_PROGRAMS))
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from tests.probe import broken_servers, setups_tls, tls_servers
 from tests.probe.setups import Scenario, behind_tls, entered_as, on_broken_server
 from tests.probe.setups_tls import (
-    before_3_13,
     behind_intermediate,
     since_3_13,
     through_proxy,
@@ -27,11 +26,6 @@ TLS = (
         "the certificate has expired",
         "tls.expired",
         behind_tls(since=-9 * DAY, until=-DAY),
-    ),
-    Scenario(
-        "the certificate is not valid until tomorrow",
-        "tls.not_yet_valid",
-        setups_tls.without_date,
     ),
     Scenario(
         "a private authority's intermediate certificate is missing",
@@ -72,11 +66,6 @@ TLS = (
         on_broken_server(broken_servers.close_after_request, "https"),
     ),
     Scenario(
-        "the certificate lacks what Python 3.13 requires, and an older one runs",
-        "tls.strict_newer",
-        before_3_13(behind_tls(changes=setups_tls.UNIDENTIFIED)),
-    ),
-    Scenario(
         "the certificate lacks what Python 3.13 requires, and Python 3.13 runs",
         "tls.strict",
         since_3_13(behind_tls(changes=setups_tls.UNIDENTIFIED)),
@@ -90,11 +79,6 @@ TLS = (
         "`SSL_CERT_FILE` names a file that does not exist",
         "tls.store",
         with_variable("SSL_CERT_FILE", setups_tls.missing),
-    ),
-    Scenario(
-        "an intermediate certificate has expired",
-        "tls.chain_dates",
-        behind_intermediate(until=-DAY),
     ),
     Scenario(
         "the clock of this machine is wrong, so that the certificate seems invalid",

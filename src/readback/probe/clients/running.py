@@ -18,12 +18,10 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import NamedTuple
 
 from readback.probe.common.background import BackgroundCall
@@ -74,7 +72,7 @@ def check(context: ProbeContext) -> Diagnosis:
     else:
         if is_key_sent:
             own = _outcome(context.models.status)
-            groups.setdefault(own, []).append(say("this_probe"))
+            groups.setdefault(own, []).append(say("this_program"))
         said = (f"{', '.join(names)}: {outcome}" for outcome, names in groups.items())
         facts |= {"outcome": next(iter(groups)), "outcomes": "; ".join(said)}
         id = "run.same" if len(groups) == 1 else "run.differs"
@@ -142,12 +140,9 @@ def _packages(python: str) -> dict[str, str]:
     }
 
 
-def _send_with_file(script: str, program: str, request: ClientRequest) -> ProgramAnswer:
-    """Let a program run a script from a temporary file, which contains no secret."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / script
-        path.write_text(_source(script), encoding="utf-8")
-        return _send_with_command([program, str(path)], request)
+def _send_with_node(node: str, request: ClientRequest) -> ProgramAnswer:
+    command = [node, "--input-type=module", "-e", _source("ask.mjs")]
+    return _send_with_command(command, request)
 
 
 def _send_with_curl(curl: str, request: ClientRequest) -> ProgramAnswer:
@@ -171,7 +166,7 @@ def _send_with_curl(curl: str, request: ClientRequest) -> ProgramAnswer:
 
 _BINARIES: dict[str, Callable[[str, ClientRequest], ProgramAnswer]] = {
     "curl": _send_with_curl,
-    "node": partial(_send_with_file, "ask.mjs"),
+    "node": _send_with_node,
 }
 
 

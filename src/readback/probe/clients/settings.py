@@ -11,7 +11,7 @@ import netrc
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from readback.probe.common.catalogue import diagnose, say
@@ -40,48 +40,31 @@ def check(context: ProbeContext) -> list[Diagnosis]:
     ]
 
 
-@dataclass(frozen=True)
-class OpenAISettings:
-    """The values of one source: the environment or a `.env` file."""
-
-    base_url: str
-    key: Secret
-
-    def names(self, target: BaseUrl) -> bool:
-        try:
-            url = split(self.base_url)
-            return replace(url, path=url.path.rstrip("/")) == target
-        except ProbeError:
-            return False
-
-    def shown_url(self, target: BaseUrl) -> str:
-        """Return the host; a path may contain something secret."""
-        try:
-            origin = split(self.base_url).origin
-        except ProbeError:
-            return say("not_an_address")
-        is_here = origin == target.origin
-        return say("another_path_host") if is_here else sanitize(origin)
-
-
 def openai_differences(
     target: BaseUrl, variables: Mapping[str, str], env_file: str, key: Secret
 ) -> Iterator[Diagnosis]:
     """Yield what the openai package would take from variables instead."""
-    environment, file = _settings(variables), _settings(_assignments(env_file))
-    url, where = environment, BASE_URL
+    url, where = variables.get(BASE_URL, "").strip(), BASE_URL
+    is_tested = _parsed(url) == target
     # A program that loads the file keeps the variables that are already set.
-    if not environment.base_url:
-        url, where = file, say("in_env_file", variable=BASE_URL)
-    if url.base_url and not url.names(target):
-        what = say("names_another_url", where=where, url=url.shown_url(target))
+    if not url:
+        url = _assignments(env_file).get(BASE_URL, "").strip()
+        where = say("in_env_file", variable=BASE_URL)
+    named = _parsed(url)
+    held = Secret(variables.get(API_KEY, "").strip())
+    if url and named != target:
+        shown = say("not_an_address")
+        if named:  # Only its host: a path may contain something secret.
+            is_here = named.origin == target.origin
+            shown = say("another_path_host") if is_here else sanitize(named.origin)
+        what = say("names_another_url", where=where, url=shown)
         yield diagnose("clients.base_url_variable", what=what, target=str(target))
-    held, entered = environment.key.reveal(), key.reveal().strip()
-    if environment.names(target) and held and entered and held not in entered:
+    entered = key.reveal().strip()
+    if is_tested and held and entered and held.reveal() not in entered:
         what = say("holds_another_key", variable=API_KEY)
         yield diagnose("clients.key_variable", what=what, key=key.mask)
-    if environment.key.is_readback_key and not url.base_url:
-        what = say("url_missing", key=environment.key.mask)
+    if held.is_readback_key and not url:
+        what = say("url_missing", key=held.mask)
         yield diagnose("clients.base_url_variable", what=what, target=str(target))
     lines = variables.get(_HEADERS, "").splitlines()
     if "authorization" in (line.partition(":")[0].strip().lower() for line in lines):
@@ -89,9 +72,12 @@ def openai_differences(
         yield diagnose("clients.key_variable", what=what, key=key.mask)
 
 
-def _settings(values: Mapping[str, str]) -> OpenAISettings:
-    url, key = values.get(BASE_URL, "").strip(), values.get(API_KEY, "").strip()
-    return OpenAISettings(url, Secret(key))
+def _parsed(url: str) -> BaseUrl | None:
+    try:
+        found = split(url)
+    except ProbeError:
+        return None
+    return replace(found, path=found.path.rstrip("/"))
 
 
 def _assignments(text: str) -> dict[str, str]:

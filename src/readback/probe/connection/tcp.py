@@ -12,7 +12,7 @@ from readback.probe.common.catalogue import diagnose, say
 from readback.probe.common.formatting import format_duration
 from readback.probe.common.results import Diagnosis, Fact, ProbeError
 from readback.probe.connection import dns
-from readback.probe.entered.base_url import is_ip_address, is_loopback, is_public_name
+from readback.probe.entered.base_url import is_loopback
 from readback.probe.transport.connecting import (
     LOCAL_ERRORS,
     ConnectAttempt,
@@ -89,7 +89,6 @@ def _no_connection(
         "attempts": _described(attempts),
         "family": "IPv6" if reported.is_v6 else "IPv4",
         "container": "",
-        "cause": say("hosts_file_or_dns"),
     }
     if route.host in dns.CONTAINER_HOSTS:
         facts["container"] = say("listen_on_all")
@@ -119,10 +118,6 @@ def _no_connection_id(
     is_refused = reported.errno == errno.ECONNREFUSED
     if route.proxy:
         return "proxy.unreachable"
-    is_public = not is_ip_address(route.host) and is_public_name(route.host)
-    is_named = is_public and dns.is_in_hosts_file(route.host)
-    if is_named or (is_public and kind == "here"):
-        return "tcp.hosts_file"
     if reported.errno == errno.EINVAL:  # A link-local address without an interface.
         return "tcp.no_route"
     if reported.lacks_family and (reported.is_v6 or has_ipv6()):

@@ -85,7 +85,7 @@ def _findings(
     by_machine = StoreKind.MACHINE in refusing and not stores.is_named()
     # The worst first.
     faults = {
-        "tls.strict" if IS_STRICT_HERE else "tls.strict_newer": best.strict_error,
+        "tls.strict": best.strict_error,
         "tls.intercepted_trusted": is_intercepted,
         "tls.private_authority": is_private
         and not is_intercepted
@@ -138,9 +138,9 @@ class Opinion:
 
 
 def ask(context: ProbeContext, store: CertificateStore) -> Opinion:
-    """Verify the certificate with a store, first as the newest Python does."""
-    strict = _shake(context, store, is_strict=True)
-    if strict.verification_error is None:
+    """Verify the certificate with a store, first as this Python does."""
+    strict = _shake(context, store, is_strict=IS_STRICT_HERE)
+    if strict.verification_error is None or not IS_STRICT_HERE:
         return Opinion(store, strict)
     lenient = _shake(context, store, is_strict=False)
     return Opinion(store, lenient, strict.verification_error)
@@ -218,22 +218,18 @@ def _explain_dates(
     now = datetime.now(timezone.utc)
     wrong = next((one for one in chain if not one.is_valid_at(now)), None)
     if wrong is None:  # Only the root is not sent, so it is the one in the store.
-        root, period = chain[-1].issuer, say("dates_unknown")
-        return ProbeError("tls.chain_dates", name=root, period=period, **facts)
+        root, problem = chain[-1].issuer, say("not_valid_now")
+        return ProbeError("tls.expired", name=root, problem=problem, **facts)
     there = None
     with context.new_client(trusted=unverified()) as client, suppress(ProbeError):
         there = client.request("/").date  # It is not verified, and only a hint.
     if there and abs(there - now) > _CLOCK_TOLERANCE and wrong.is_valid_at(there):
         here, served = f"{now:%Y-%m-%d %H:%M}", f"{there:%Y-%m-%d %H:%M}"
         return ProbeError("tls.clock", here=here, there=served, **facts)
-    if wrong is not chain[0]:
-        period = f"{wrong.facts['since']} – {wrong.facts['until']}"
-        return ProbeError("tls.chain_dates", name=wrong.name, period=period, **facts)
     is_early = wrong.since is not None and now < wrong.since
-    if is_early and there and abs(there - now) <= _CLOCK_TOLERANCE:
-        facts["reason"] = say("not_valid_until", since=facts["since"])
-        return ProbeError("tls.untrusted", **facts)
-    return ProbeError("tls.not_yet_valid" if is_early else "tls.expired", **facts)
+    problem = say("not_valid_until" if is_early else "expired_on", **wrong.facts)
+    name = wrong.subject if wrong is chain[0] else wrong.name
+    return ProbeError("tls.expired", name=name, problem=problem, **facts)
 
 
 def explain_broken(context: ProbeContext, handshake: Handshake) -> ProbeError:

@@ -99,19 +99,15 @@ def unreadable(why: str) -> ProbeError:
     return ProbeError("address.unreadable", why=say(why))
 
 
-def _no_host() -> ProbeError:
-    return unreadable("bad_host")
-
-
 def split(url: str) -> BaseUrl:
     """Return the parts of an http or https URL; raise `ProbeError` if it is not one."""
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
-        raise _no_host() from None
+        raise unreadable("bad_host") from None
     if parts.scheme not in PORTS or not parts.hostname or port == 0:
-        raise _no_host()
+        raise unreadable("bad_host")
     return BaseUrl(
         parts.scheme, parts.hostname, port or PORTS[parts.scheme], parts.path
     )
@@ -161,10 +157,10 @@ def split_authority(authority: str) -> tuple[str, int | None]:
     """Return host and port; raise `ProbeError` if they cannot be told apart."""
     match = _HOST_AND_PORT.fullmatch(authority)
     if match is None:
-        raise _no_host()
+        raise unreadable("bad_host")
     literal, name, port = match.groups()
     if literal is not None and not (":" in literal and is_ip_address(literal)):
-        raise _no_host()
+        raise unreadable("bad_host")
     if not port:
         return literal or name, None
     if not re.fullmatch("[0-9]{1,5}", port) or not 0 < int(port) < 65536:
@@ -176,19 +172,19 @@ def ascii_host(host: str) -> str:
     """Return the host in its IDNA form; raise `ProbeError` if it is not valid."""
     # The codec takes quadratic time, so it must not see a long text.
     if len(host) > _MAX_LENGTH:
-        raise _no_host()
+        raise unreadable("bad_host")
     try:
         name = host if host.isascii() else host.encode("idna").decode()
     except UnicodeError:
-        raise _no_host() from None
+        raise unreadable("bad_host") from None
     name = name.lower().replace("%25", "%").rstrip(".")
     if is_ip_address(name):
         if not _IP_LITERAL.fullmatch(name):
-            raise _no_host()
+            raise unreadable("bad_host")
         return name
     # A name that ends with a number would be taken for an IPv4 address.
     if not _HOST_NAME.fullmatch(name) or name.rpartition(".")[2].isdigit():
-        raise _no_host()
+        raise unreadable("bad_host")
     return name
 
 

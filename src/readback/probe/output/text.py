@@ -1,19 +1,23 @@
-"""The report as text, for a terminal or a file: what to do first, or every step.
+"""The report: what to do first, or every step, as text, as a page or as JSON.
 
 The short form has at most twenty lines of eighty columns: what fails, who can fix it,
 the next step, the other problems in a line each, what works, what was not tested, and a
-text to send. The long form has every step with its facts.
+text to send. The long form has every step with its facts. The page of `--report` is the
+long form in HTML; it loads nothing, runs nothing and forbids both.
 """
 
 from __future__ import annotations
 
+import base64
 import json
 import platform
 import textwrap
 from collections.abc import Iterator
+from hashlib import sha256
+from html import escape
 
 from readback import __version__
-from readback.probe.common.catalogue import say
+from readback.probe.common.catalogue import current, say
 from readback.probe.common.results import Fixer, StepResult, Verdict
 from readback.probe.report import (
     ProbeReport,
@@ -30,6 +34,13 @@ _INDENT = "  "
 _MAX_OTHERS = 3
 _MAX_STEP_LINES = 7
 _TITLE_WIDTH = 20
+_STYLE = """
+:root { color-scheme: light dark; }
+pre { font: 14px/1.5 ui-monospace, Consolas, monospace; white-space: pre-wrap; }
+.ok { color: light-dark(#1a7f4b, #5cc98f); } .skip { color: light-dark(#666, #999); }
+.warn { color: light-dark(#8a5a00, #e0b050); }
+.fail { color: light-dark(#c4302b, #ff8a80); font-weight: bold; }
+"""
 
 
 def as_short(report: ProbeReport, *, is_colored: bool = False) -> str:
@@ -83,14 +94,13 @@ def long_lines(report: ProbeReport) -> Iterator[tuple[str, Verdict | None]]:
     # Each hint is shown once; that of the verdict is above.
     hints = {report.hint, ""}
     indent = " " * (_TITLE_WIDTH + 1)
-    for result, also in report.findings:
+    for result in report.tried:
         one = result.diagnosis
         figure = f"{one.figure}: " if one.figure else ""
         title = f"{_MARKS[one.verdict]} {result.title}"
         yield f"{title:<{_TITLE_WIDTH}} {figure}{one.sentence}", one.verdict
         facts = [f"{name}: {fact}" for name, fact in evidence(one).items()]
-        seen = [say("seen_at", titles=", ".join(also))] if also else []
-        for line in (*one.details, *facts, *seen):
+        for line in (*one.details, *facts):
             yield f"{indent}{line}", None
         if one.hint:
             hint = "" if one.hint in hints else f" {one.hint}"
@@ -107,6 +117,28 @@ def long_lines(report: ProbeReport) -> Iterator[tuple[str, Verdict | None]]:
             yield line, None
     yield "", None
     yield environment_summary(), None
+
+
+def as_page(report: ProbeReport) -> str:
+    digest = base64.b64encode(sha256(_STYLE.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'sha256-{digest}'"
+    lines = "\n".join(
+        f'<span class="{verdict}">{escape(line)}</span>' if verdict else escape(line)
+        for line, verdict in long_lines(report)
+    )
+    return "\n".join(
+        (
+            "<!doctype html>",
+            f'<html lang="{current()}">',
+            '<meta charset="utf-8">',
+            f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            f"<title>{escape(say('probe_of', url=report.base_url))}</title>",
+            f"<style>{_STYLE}</style>",
+            f"<pre>{lines}</pre>",
+            "",
+        )
+    )
 
 
 def _who(report: ProbeReport) -> str:

@@ -26,12 +26,6 @@ OTHERS: dict[str, Mapping[str, str]] = {
         "User-Agent": "OpenAI/Python 3.49.0",
         "X-Stainless-Lang": "python",
         "X-Stainless-Package-Version": "3.49.0",
-        "X-Stainless-OS": "Linux",
-        "X-Stainless-Arch": "x64",
-        "X-Stainless-Runtime": "CPython",
-        "X-Stainless-Runtime-Version": "3.12.1",
-        "X-Stainless-Async": "false",
-        "X-Stainless-Retry-Count": "0",
     },
     "curl": {"User-Agent": "curl/8.14.1", "Accept": "*/*"},
     "a_browser": {

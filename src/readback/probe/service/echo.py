@@ -82,10 +82,8 @@ def request_body(text: str) -> bytes:
     return json.dumps(body, ensure_ascii=False).encode()
 
 
-def check(
-    context: ProbeContext, text: str, client: ProbeClient | None = None
-) -> Diagnosis:
-    response = send_text(context, text, client)
+def check(context: ProbeContext, text: str) -> Diagnosis:
+    response = send_text(context, text)
     return diagnose("echo.same", figure=response.figure, bytes=len(text.encode()))
 
 

@@ -272,11 +272,7 @@ def _decompress(coding: str | None, body: bytes) -> bytes:
     try:
         content = stream.decompress(body, _MAX_BODY_BYTES)
     except zlib.error:
-        raise ProbeError("http.spoiled", how=_garbled()) from None
+        raise ProbeError("http.spoiled", how=say("is_garbled")) from None
     if not stream.eof and len(content) < _MAX_BODY_BYTES and body:
-        raise ProbeError("http.spoiled", how=_garbled())
+        raise ProbeError("http.spoiled", how=say("is_garbled"))
     return content
-
-
-def _garbled() -> str:
-    return say("is_garbled")

@@ -10,7 +10,7 @@ import math
 import os
 import re
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import NamedTuple, Union
@@ -105,7 +105,6 @@ class ProbeContext:
         self,
         route: Route | None = None,
         trusted: ssl.SSLContext | None = None,
-        identity: Mapping[str, str] | None = None,
     ) -> ProbeClient:
         """Return a client without an open connection."""
         return ProbeClient(
@@ -114,7 +113,7 @@ class ProbeContext:
             self.timeout,
             self.budget,
             self.key_destinations,
-            self.identity if identity is None else identity,
+            self.identity,
         )
 
     def ask(

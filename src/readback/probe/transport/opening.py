@@ -17,7 +17,6 @@ import ssl
 import struct
 import threading
 import time
-from collections.abc import Sequence
 from contextlib import suppress
 from email import message_from_string
 from email.message import Message
@@ -59,9 +58,9 @@ _WEB_SERVER = {400, 404, 405, 501}
 def open_socket(route: Route, timeout: float) -> socket.socket:
     """Connect along the route, through the tunnel of a proxy if it needs one."""
     deadline = time.monotonic() + timeout
-    addresses: Sequence[str] = route.addresses
+    addresses = route.addresses
     if not addresses:
-        addresses = connecting.resolve_within(route.host, route.port, timeout)
+        addresses = tuple(resolve_within(route.host, route.port, timeout))
     sock = connecting.connect(addresses, route.port, timeout)
     if route.proxy is None:
         return sock
@@ -71,28 +70,17 @@ def open_socket(route: Route, timeout: float) -> socket.socket:
     except ProbeError as error:
         raise error.with_facts(facts) from None
     except (socket.timeout, TimeoutError):
-        if route.proxy.is_socks and _speaks_http(addresses, route.port, timeout):
+        # What speaks HTTP may wait for a line at SOCKS.
+        proxy = Route(BaseUrl("http", route.host, route.port, ""), None, addresses)
+        is_http = first_bytes(proxy, timeout).startswith(b"HTTP/")
+        if route.proxy.is_socks and is_http:
             why = say("not_socks")
             raise ProbeError("proxy.wrong_kind", why=why, **facts) from None
         raise ProbeError("proxy.silent", how=say("no_response"), **facts) from None
     except OSError:
-        raise ProbeError("proxy.silent", how=_closed(), **facts) from None
+        raise ProbeError("proxy.silent", how=say("it_closed"), **facts) from None
     sock.settimeout(timeout)
     return sock
-
-
-def _speaks_http(addresses: Sequence[str], port: int, timeout: float) -> bool:
-    """Return whether something answers HTTP, which may wait for a line at SOCKS."""
-    try:
-        with connecting.connect(addresses, port, timeout) as sock:
-            sock.sendall(b"GET / HTTP/1.0\r\n\r\n")
-            return sock.recv(5) == b"HTTP/"
-    except OSError:
-        return False
-
-
-def _closed() -> str:
-    return say("it_closed")
 
 
 def failed(route: Route, error: OSError) -> ProbeError:
@@ -213,7 +201,7 @@ def _read_head(wire: DeadlineSocket) -> tuple[str, int]:
     if match := _STATUS_LINE.match(head):
         return head, int(match[1])
     if not head:
-        raise ProbeError("proxy.silent", how=_closed())
+        raise ProbeError("proxy.silent", how=say("it_closed"))
     raise ProbeError("proxy.wrong_kind", why=say("not_http"))
 
 
