@@ -1,7 +1,8 @@
 """Requests that repeat most of an earlier one on the same connection.
 
 Programs repeat their head and most of their body with every request. Whatever a server
-caches, it must treat each request as if it were the first.
+caches, it must treat each request as if it were the first. Any mixture of requests is
+in tests/unit/api/test_many_clients.py.
 """
 
 from tests.conformance.test_echo import TEXTS
@@ -94,34 +95,6 @@ def test_a_text_cannot_break_out_of_a_repeated_frame(
     api: Api, text: bytes, code: str, before: str
 ) -> None:
     assert_refused(answer_in_repeated_frame(api, before.encode() + text), code)
-
-
-def test_repeated_requests_that_arrive_at_once_get_their_own_answers(
-    api: Api,
-) -> None:
-    texts = [b"first", b"\xffbad\xff", b"third", b"another length", b"fifth", b"sixth"]
-    batch = b"".join(api.chat_bytes(BEFORE + text + AFTER) for text in texts)
-    with api.endpoint.connect() as connection:
-        send_two_other_texts(api, connection, 5)
-        # The last one arrives in two pieces.
-        for piece in (batch[:-1], batch[-1:]):
-            connection.send(piece)
-        for text in texts:
-            answer = connection.read_answer()
-            if b"\xff" in text:
-                assert_refused(answer, "invalid_json")
-            else:
-                assert_echo(answer, text.decode())
-        send_two_other_texts(api, connection, 5)
-
-
-def test_an_empty_text_in_a_repeated_frame_is_refused(api: Api) -> None:
-    # As long as the previous text, because the white space is outside the string.
-    with api.endpoint.connect() as connection:
-        send_two_other_texts(api, connection, 1)
-        body = BEFORE[:-1] + b' ""' + AFTER[1:]
-        connection.send(api.chat_bytes(body))
-        assert_refused(connection.read_answer(), "empty_content")
 
 
 def test_a_text_too_large_in_a_repeated_frame_is_refused(api: Api) -> None:

