@@ -1,10 +1,9 @@
 """A running service, a mail server, and a Chromium whose errors fail the test.
 
-There is one of each for all journeys of a process. Each test has browser contexts of
+There is one of each for all journeys. Each test has browser contexts of
 its own; they share nothing but the clipboard.
 """
 
-import asyncio
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -52,13 +51,13 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     return report
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def mails() -> Iterator[Mailbox]:
     with mailbox() as box:
         yield box
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def server(
     mails: Mailbox, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Server]:
@@ -67,43 +66,15 @@ def server(
         yield running
 
 
-class _SharedBrowser:
-    """A browser that stays open while tests that run event loops come in between.
-
-    Playwright's event loop belongs to a greenlet that never leaves it, so for asyncio
-    it is always the one that runs in this thread, and no other can.
-    """
-
-    def __init__(self, browser: Browser) -> None:
-        self.browser = browser
-        self._loop = asyncio.get_running_loop()
-
-    def rest(self) -> None:
-        asyncio._set_running_loop(None)
-
-    def resume(self) -> None:
-        asyncio._set_running_loop(self._loop)
-
-
-@pytest.fixture(scope="session")
-def shared_browser() -> Iterator[_SharedBrowser]:
+@pytest.fixture(scope="package")
+def browser() -> Iterator[Browser]:
     chromium = os.environ.get("READBACK_TEST_CHROMIUM") or needed_program("chromium")
     with sync_playwright() as playwright:
         launched = playwright.chromium.launch(
             executable_path=chromium, args=_ARGUMENTS, timeout=TIMEOUT_MS
         )
-        shared = _SharedBrowser(launched)
-        shared.rest()
-        yield shared
-        shared.resume()
+        yield launched
         launched.close()
-
-
-@pytest.fixture(scope="module")
-def browser(shared_browser: _SharedBrowser) -> Iterator[Browser]:
-    shared_browser.resume()
-    yield shared_browser.browser
-    shared_browser.rest()
 
 
 @pytest.fixture
@@ -118,20 +89,19 @@ def open_page(
     """
     contexts, problems = [], []
 
-    def watch_request(request: Any) -> None:
-        if not request.url.startswith(server.cabinet_url):
-            problems.append(f"request to {request.url}")
-
     def watch_console(message: Any) -> None:
         if MISSING in message.location["url"]:
             return
         if message.type in ("error", "warning"):
             problems.append(message.text)
 
-    def open_page(**options: Any) -> Page:
+    def open_page(origin: str = server.cabinet_url, **options: Any) -> Page:
+        def watch_request(request: Any) -> None:
+            if not request.url.startswith(origin):
+                problems.append(f"request to {request.url}")
+
         context = browser.new_context(
-            **{"base_url": server.cabinet_url, "viewport": DESKTOP, "locale": "en-GB"}
-            | options
+            **{"base_url": origin, "viewport": DESKTOP, "locale": "en-GB"} | options
         )
         contexts.append(context)
         context.grant_permissions(["clipboard-read", "clipboard-write"])
@@ -180,7 +150,7 @@ for email in {emails}:
 """
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def sessions(server: Server) -> Iterator[list[str]]:
     """Accounts with a cookie that is logged in; one command makes many of them."""
 

@@ -5,7 +5,13 @@ import re
 import pytest
 from playwright.sync_api import BrowserContext, expect
 
-from tests.journeys.test_passkey import AUTHENTICATOR, SECOND_FACTOR, Local, code_of
+from tests.journeys.person import Person
+from tests.journeys.test_passkey import (
+    SECOND_FACTOR,
+    add_authenticator,
+    at_localhost,
+)
+from tests.support.browser import code
 from tests.support.waiting import wait_until
 
 CASES = {
@@ -19,12 +25,12 @@ CASES = {
 def test_from_the_landing_page_to_a_deleted_account(browser, server, mails, locale):
     width, unchanged, advice = CASES[locale]
     options = {
-        "base_url": server.cabinet_url.replace("127.0.0.1", "localhost"),
+        "base_url": at_localhost(server),
         "viewport": {"width": width, "height": 800},
         "locale": locale,
     }
     page = browser.new_context(java_script_enabled=False, **options).new_page()
-    alice = Local(page, server, mails, f"alice-{locale.lower()}@example.org")
+    alice = Person(page, server, mails, f"alice-{locale.lower()}@example.org")
 
     page.goto("/")
     page.locator(".hero .button").first.click()
@@ -46,7 +52,7 @@ def test_from_the_landing_page_to_a_deleted_account(browser, server, mails, loca
 
     page.goto(f"{SECOND_FACTOR}totp/activate/")
     secret = page.locator("#authenticator_secret").input_value()
-    alice.send_form(code=code_of(secret))
+    alice.send_form(code=code(secret, 0))
     page.wait_for_url("**/recovery-codes/")
     [recovery_code, *_others] = page.locator("#recovery_codes").input_value().split()
     alice.log_out()
@@ -71,9 +77,7 @@ def test_from_the_landing_page_to_a_deleted_account(browser, server, mails, loca
 
 def add_passkey(context: BrowserContext, name: str) -> None:
     page = context.new_page()
-    developer_tools = context.new_cdp_session(page)
-    developer_tools.send("WebAuthn.enable")
-    developer_tools.send("WebAuthn.addVirtualAuthenticator", {"options": AUTHENTICATOR})
+    add_authenticator(page)
     page.goto(f"{SECOND_FACTOR}webauthn/add/")
     page.fill("[name=name]", name)
     page.click("#mfa_webauthn_add")

@@ -1,20 +1,13 @@
 """Second factors in a real browser, with a virtual authenticator of Chromium."""
 
-import base64
-import hmac
-import struct
-import time
-from collections.abc import Iterator
-from pathlib import Path
-from secrets import token_hex
+from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Page
 
-from tests.journeys.conftest import DESKTOP, TIMEOUT_MS
 from tests.journeys.person import Person
 from tests.journeys.test_every_page import broken_rules, ignore_cache, violations
-from tests.support.mailbox import Mailbox, link_in
+from tests.support.browser import code
 from tests.support.server import Server
 
 AUTHENTICATOR = {
@@ -28,67 +21,26 @@ AUTHENTICATOR = {
 SECOND_FACTOR = "/account/second-factor/"
 
 
-class Local(Person):
-    """A person who opens the cabinet at localhost, where passkeys work."""
-
-    def sign_up(self) -> None:
-        self.page.goto("/accounts/signup/")
-        self.send_form(email=self.email, password1="a lamp in the harbour")
-        self.page.wait_for_url("**/accounts/confirm-email/")
-        link = link_in(self.mails.wait_for(self.email))
-        self.page.goto(link.replace("127.0.0.1", "localhost"))
-        self.send_form()
-        self.page.wait_for_url("**/keys/")
-
-    def log_out(self) -> None:
-        self.page.locator("header form button").click()
-        expect(self.page.locator(".messages")).to_be_visible()
+def at_localhost(server: Server) -> str:
+    """Return the address of the cabinet under the name for which passkeys work."""
+    return server.cabinet_url.replace("127.0.0.1", "localhost")
 
 
-@pytest.fixture
-def problems() -> list[str]:
-    return []
-
-
-@pytest.fixture
-def alice(
-    browser: Browser,
-    server: Server,
-    mails: Mailbox,
-    tmp_path: Path,
-    problems: list[str],
-) -> Iterator[Local]:
-    url = server.cabinet_url.replace("127.0.0.1", "localhost")
-    context = browser.new_context(base_url=url, viewport=DESKTOP, locale="en-GB")
-    context.set_default_timeout(TIMEOUT_MS)
-    context.on(
-        "console",
-        lambda message: (
-            problems.append(message.text)
-            if message.type in ("error", "warning")
-            else None
-        ),
-    )
-    page = context.new_page()
-    ignore_cache(page)
-    developer_tools = context.new_cdp_session(page)
+def add_authenticator(page: Page) -> None:
+    developer_tools = page.context.new_cdp_session(page)
     developer_tools.send("WebAuthn.enable")
     developer_tools.send("WebAuthn.addVirtualAuthenticator", {"options": AUTHENTICATOR})
-    email = f"alice-{token_hex(6)}@example.org"
-    yield Local(page, server, mails, email, tmp_path)
-    context.close()
-    assert not problems
 
 
-def code_of(secret: str) -> str:
-    """Return the code that an authenticator app shows now (RFC 6238)."""
-    key = base64.b32decode(secret.replace(" ", ""))
-    digest = hmac.digest(key, struct.pack(">Q", int(time.time()) // 30), "sha1")
-    [number] = struct.unpack_from(">I", digest, digest[-1] & 15)
-    return f"{(number & 0x7FFFFFFF) % 1_000_000:06}"
+@pytest.fixture
+def alice(a_person: Callable[..., Person], server: Server) -> Person:
+    alice = a_person(origin=at_localhost(server))
+    ignore_cache(alice.page)
+    add_authenticator(alice.page)
+    return alice
 
 
-def check_page(alice: Local, path: str) -> None:
+def check_page(alice: Person, path: str) -> None:
     """Check the rules for every page on one that only this journey opens."""
     alice.page.goto(path)
     assert not broken_rules(alice.page, axe=True)
@@ -116,7 +68,7 @@ def test_a_passkey_is_missed_added_and_logs_in(alice):
     alice.expect_to_see("laptop")
     page.goto(f"{SECOND_FACTOR}totp/activate/")
     secret = page.locator("#authenticator_secret").input_value()
-    alice.send_form(code=code_of(secret))
+    alice.send_form(code=code(secret, 0))
     page.wait_for_url(f"**{SECOND_FACTOR}")
     check_page(alice, SECOND_FACTOR)
 

@@ -2,16 +2,12 @@
 
 from secrets import token_hex
 
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import expect
 
 from tests.journeys.person import PASSWORD
 from tests.support.mailbox import link_in
 
 NARROW = {"width": 360, "height": 740}
-# In pixels. The page used to show the latest request at 1,720, below a header of 180.
-HEADER_BOUND = 105
-BUTTON_BOUND = 860
-LATEST_REQUEST_BOUND = 940
 
 
 def test_six_clicks_lead_to_the_first_answer_on_a_phone(a_person, server, mails):
@@ -26,15 +22,9 @@ def test_six_clicks_lead_to_the_first_answer_on_a_phone(a_person, server, mails)
     alice.send_form(label="phone")
     page.wait_for_url("**/keys/*/new/")
 
-    assert bottom(page.locator("header")) <= HEADER_BOUND
-    button = page.locator("#send-test form button")
-    assert bottom(page.locator(".secret")) < top(page.locator(".settings"))
-    assert bottom(page.locator(".settings")) < bottom(button) <= BUTTON_BOUND
-    assert top(page.locator(".latest-request")) <= LATEST_REQUEST_BOUND
-
     key, text = page.locator("#key").inner_text(), f"Приём {token_hex(8)}\nsecond ✓"
     page.locator("#test-text").fill(text)
-    button.click()
+    page.locator("#send-test form button").click()
 
     result = page.locator("#test-result")
     expect(result).to_contain_text("Your text came back unchanged")
@@ -49,17 +39,3 @@ def test_six_clicks_lead_to_the_first_answer_on_a_phone(a_person, server, mails)
     written = [path for path in server.folder.rglob("*") if path.is_file()]
     for secret in (text.split()[1].encode(), key.encode()):
         assert not [path for path in written if secret in path.read_bytes()]
-
-
-def top(element: Locator) -> float:
-    return box(element)["y"]
-
-
-def bottom(element: Locator) -> float:
-    return box(element)["y"] + box(element)["height"]
-
-
-def box(element: Locator) -> dict[str, float]:
-    found = element.bounding_box()
-    assert found
-    return found
