@@ -318,6 +318,8 @@ class Database:
                 await self._call(self._store.write_unmatched, counts, time.time())
         except Exception as error:
             self._note_error(self._health.unmatched, error)
+            if isinstance(error, StoreError) and error.busy:
+                self._unmatched.give_back(counts)  # somebody else was writing
         else:
             self._health.unmatched.succeeded()
 
