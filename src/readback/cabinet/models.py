@@ -6,7 +6,7 @@ a client's text.
 """
 
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
 from django.db import models
@@ -16,7 +16,6 @@ from django.utils.functional import cached_property
 from django.utils.translation import gettext_lazy as _
 
 from readback import contract, keys, programs
-from readback.cabinet import account_rules
 from readback.client_address import NETWORK_DIGEST_LENGTH
 
 LABEL_LENGTH = 60
@@ -38,17 +37,6 @@ class KeyState(models.TextChoices):
     REVOKED = "revoked", _("revoked")
 
 
-class UserManager(BaseUserManager["User"]):
-    def create_user(
-        self, email: str, password: str | None = None, **fields: Any
-    ) -> "User":
-        """Create an account; without a password it cannot log in until one is set."""
-        user = self.model(email=account_rules.normalise(email), **fields)
-        user.set_password(password)
-        user.save(using=self._db)
-        return user
-
-
 class User(AbstractBaseUser):
     """An account. allauth's EmailAddress stores whether its address is confirmed.
 
@@ -62,7 +50,7 @@ class User(AbstractBaseUser):
     # Empty means the browser's language.
     language = _text(2)
 
-    objects: ClassVar[UserManager] = UserManager()
+    objects: ClassVar[BaseUserManager[Self]] = BaseUserManager()
 
     EMAIL_FIELD = USERNAME_FIELD = "email"
 

@@ -41,26 +41,31 @@ def account_create(
     *,
     confirmed: bool = False,
     any_domain: bool = False,
+    language: str = "",
 ) -> User:
-    """Create an account as the operator; `confirmed` marks its address confirmed.
+    """Create an account; `confirmed` marks its address confirmed.
 
-    Only the server itself uses `any_domain`, for its account on the local machine.
+    Without a password it cannot log in until one is set. Only the server itself uses
+    `any_domain`, for its account on the local machine.
     """
     try:
         email = normalise(email)
         if not any_domain:
             account_rules.validate_domain(email)
-        unsaved = User(email=email)
-        unsaved.clean_fields(exclude={"password"})
+        account = User(email=email, language=language)
+        account.clean_fields(exclude={"password"})
         validate_deliverable(email)
         if password is not None:
-            validate_password(password, unsaved)
+            validate_password(password, account)
     except ValidationError as error:
         raise ServiceError(" ".join(error.messages)) from None
+    account.set_password(password)
     try:
         with transaction.atomic():
-            account = User.objects.create_user(email, password)
-            email_add(account, confirmed=confirmed)
+            account.save()
+            EmailAddress.objects.create(
+                user=account, email=email, primary=True, verified=confirmed
+            )
     except IntegrityError:
         raise AccountExistsError from None
     return account
@@ -88,13 +93,6 @@ def account_invite(email: str, *, mail: bool = True) -> User:
         to, lifetime = account.email, outbox.NOTICE_LIFETIME
         outbox.add(outbox.INVITATION, to, lifetime, account=account, link=link)
     return account
-
-
-def email_add(account: User, *, confirmed: bool = True) -> None:
-    """Add the row of allauth's table for the address of the account."""
-    EmailAddress.objects.create(
-        user=account, email=account.email, primary=True, verified=confirmed
-    )
 
 
 @transaction.atomic

@@ -177,7 +177,7 @@ def account_of_person(uid: str, email: str) -> SocialAccount:
     """
     try:
         return _account_of_person(uid, email)
-    except IntegrityError:
+    except (IntegrityError, services.AccountExistsError):
         # The same person has logged in twice at once.
         return _account_of_person(uid, email)
 
@@ -212,8 +212,7 @@ def _create(uid: str, email: str) -> SocialAccount:
     if not may_sign_up(email):
         raise LoginRefusedError("closed")
     language = translation.get_language() or ""
-    account = User.objects.create_user(email, language=language)
-    services.email_add(account)
+    account = services.account_create(email, confirmed=True, language=language)
     notices.record("account_created", account=account.pk)
     return _connect(uid, account)
 
