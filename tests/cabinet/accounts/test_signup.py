@@ -38,7 +38,9 @@ def test_a_visitor_signs_up_confirms_and_is_logged_in(mails):
     fields = {"email": ALICE, "password1": PASSWORD}
     response = alice.send("/accounts/signup/", fields)
     assert response.headers["Location"] == "/accounts/confirm-email/"
-    assert "Check your e-mail" in words_of(alice.get("/accounts/confirm-email/"))
+    assert "Check your e\N{NON-BREAKING HYPHEN}mail" in words_of(
+        alice.get("/accounts/confirm-email/")
+    )
 
     link = confirmation_link(mails)
     response = alice.send(link)
