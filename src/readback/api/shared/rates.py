@@ -24,7 +24,6 @@ SLOTS = 262_144
 # workers, it has fewer slots.
 TABLE_BYTES = 128 << 20
 _PROBES = 8
-_OWNERS = 1 << 64
 # A slot has its owner, the turn (see `created.py`), the start (on the machine's
 # monotonic clock) and the workers' entries; and what a subclass adds. They are
 # adjacent, so that a party touches one page.
@@ -54,8 +53,7 @@ class Rates:
         self.slots = min(slots, TABLE_BYTES // (8 * self._width))
         self._memory = memoryview(mmap.mmap(-1, self.slots * self._width * 8))
         # A slot is identified by its first index, which is valid in all these views.
-        self._owner = self._memory.cast("Q")
-        self._numbers = self._memory.cast("q")
+        self._owner = self._numbers = self._memory.cast("q")
         self._turn = self._memory[8:].cast("q")
         self._start = self._memory[16:].cast("d")
         self._taken = self._memory[8 * RATE_NUMBERS :].cast("d")
@@ -114,9 +112,9 @@ class Rates:
 
 
 def _owner(party: bytes) -> int:
-    """Return the number of a party: 64 bits, and never that of an empty slot.
+    """Return the number of a party, which is never that of an empty slot.
 
     The hash is keyed, so nobody can choose a name that displaces another party. Forked
     workers have the key of their master.
     """
-    return hash(party) % _OWNERS or 1
+    return hash(party) or 1
