@@ -276,6 +276,7 @@ def test_the_reserve_for_created_follows_the_requests_or_the_clock(journal):
 def test_above_the_limit_details_are_omitted_and_counts_stay_exact(
     journal, counters, small
 ):
+    assert len({journal.open(event(agent=f"{n}")) for n in range(30)}) <= 11
     journal.hurry()
     for round_ in range(5):
         for number in range(30):
