@@ -68,6 +68,9 @@ def test_every_code_has_a_trigger_here() -> None:
 
 @pytest.mark.parametrize("code", TRIGGERS)
 def test_a_refusal_has_the_exact_form(api: Api, code: str) -> None:
+    # A client that is known takes a shorter path, which has to keep the same rules.
+    for _ in range(6):
+        assert api.chat(draft()).status == 200
     answers = [TRIGGERS[code](api) for _ in range(3)]
     for answer in answers:
         assert_refused(answer, code)
