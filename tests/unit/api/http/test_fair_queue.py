@@ -1,12 +1,189 @@
-"""The queue in which new requests wait so that repeated ones are not delayed."""
+"""New requests wait in a queue, so that repeated ones are not delayed.
+
+The connections are real; the event loop makes one round when the test says so.
+"""
 
 import asyncio
+from collections.abc import Iterator
 from functools import partial
+from itertools import count
+from typing import cast
 
 import pytest
+from tests.support.echo_server import PATIENT, Echo, EchoExchange
+from tests.support.raw_requests import post_body
+from tests.support.streams import RecordingTransport
+from tests.support.work import ManualLoop
 
 from readback.api.http import fair_queue
-from readback.api.http.fair_queue import PER_ROUND, FairQueue
+from readback.api.http.connection import Connection
+from readback.api.http.fair_queue import MOST_EXTRA_REQUESTS, PER_ROUND, FairQueue
+from readback.api.http.registry import ConnectionRegistry
+
+CLIENT_COUNT = 5 * PER_ROUND
+ALICE = post_body(b"alice")
+
+
+class Ordered(Echo):
+    """Records the order in which bodies are answered; knows the head of one target."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.order: list[bytes] = []
+
+    def find(self, kind, key, forwarded, connection):  # type: ignore[no-untyped-def]
+        return OrderedExchange(self, kind) if kind.target == b"/known" else None
+
+    def begin(self, head, kind, key, forwarded, size, connection):  # type: ignore[no-untyped-def]
+        return OrderedExchange(self, head)
+
+
+class OrderedExchange(EchoExchange):
+    def answer(self, body: bytes) -> bytes:
+        cast(Ordered, self._echo).order.append(body)
+        return super().answer(body)
+
+
+class Server:
+    """Connections of one listener, and the rounds of its loop."""
+
+    def __init__(self, loop: ManualLoop) -> None:
+        self._loop, self._handler = loop, Ordered()
+        self.order = self._handler.order
+        self.registry = ConnectionRegistry(self._handler, PATIENT)
+
+    def connect(self) -> tuple[Connection, RecordingTransport]:
+        connection, transport = Connection(self.registry), RecordingTransport()
+        connection.connection_made(transport)
+        return connection, transport
+
+    def run_round(self) -> None:
+        callbacks, self._loop.callbacks = self._loop.callbacks, []
+        for callback, arguments in callbacks:
+            callback(*arguments)
+
+    def run(self) -> None:
+        while self._loop.callbacks:
+            self.run_round()
+
+
+@pytest.fixture
+def loop(monkeypatch: pytest.MonkeyPatch) -> Iterator[ManualLoop]:
+    """A loop that spends no time on other work."""
+    monkeypatch.setattr(fair_queue, "monotonic", lambda: 0.0)
+    loop = ManualLoop()
+    asyncio._set_running_loop(cast(asyncio.AbstractEventLoop, loop))
+    yield loop
+    asyncio._set_running_loop(None)
+
+
+@pytest.fixture
+def server(loop: ManualLoop) -> Server:
+    return Server(loop)
+
+
+def body(number: int) -> bytes:
+    return b"%04d" % number
+
+
+def send_all_at_once(server: Server) -> list[tuple[Connection, RecordingTransport]]:
+    clients = [server.connect() for _ in range(CLIENT_COUNT)]
+    for number, (connection, _) in enumerate(clients):
+        connection.data_received(post_body(body(number)))
+    return clients
+
+
+def test_a_repeated_request_overtakes_many_new_ones(server: Server) -> None:
+    known, transport = server.connect()
+    raw = ALICE.replace(b" / ", b" /known ", 1)
+    for _ in range(2):
+        known.data_received(raw)
+        server.run()
+    server.order.clear()
+    send_all_at_once(server)
+    known.data_received(raw)
+    assert server.order.index(b"alice") <= PER_ROUND
+    server.run()
+    assert transport.written.count(b"alice") == 3
+
+
+@pytest.mark.parametrize("is_long", [False, True])
+def test_a_client_that_pipelines_does_not_make_others_wait_for_all_its_requests(
+    server: Server, is_long: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if is_long:  # as if the loop had been held up for a minute before each round
+        clock = count(step=60)
+        monkeypatch.setattr(fair_queue, "monotonic", lambda: float(next(clock)))
+    mallory, transport = server.connect()
+    alice, _ = server.connect()
+    mallory.data_received(post_body(b"many") * 1000)
+    alice.data_received(ALICE)
+    while len(server.order) < 1001:
+        before = len(server.order)
+        server.run_round()
+        most = PER_ROUND + MOST_EXTRA_REQUESTS * is_long
+        assert 0 < len(server.order) - before <= most
+    assert server.order.index(b"alice") <= 2 * PER_ROUND
+    assert transport.written.count(b"\r\n\r\nmany") == 1000
+
+
+def test_many_clients_that_pipeline_make_others_wait_for_one_turn_of_each(
+    server: Server,
+) -> None:
+    for _ in range(CLIENT_COUNT):
+        connection, _ = server.connect()
+        connection.data_received(post_body(b"many") * 100)
+    alice, _ = server.connect()
+    alice.data_received(ALICE)
+    server.run()
+    assert server.order.index(b"alice") <= 2 * CLIENT_COUNT
+    assert len(server.order) == 100 * CLIENT_COUNT + 1
+
+
+def test_new_requests_are_answered_in_the_order_of_their_arrival(
+    server: Server,
+) -> None:
+    clients = send_all_at_once(server)
+    server.run()
+    assert server.order == [body(number) for number in range(CLIENT_COUNT)]
+    for number, (_, transport) in enumerate(clients):
+        assert transport.written.endswith(b"\r\n\r\n" + body(number))
+
+
+def test_bytes_received_while_a_request_is_queued_are_answered_after_it(
+    server: Server,
+) -> None:
+    clients = [server.connect() for _ in range(CLIENT_COUNT)]
+    for number, (connection, _) in enumerate(clients):
+        raw = post_body(body(number))
+        connection.data_received(raw + raw[:-2])
+    for number, (connection, _) in enumerate(clients):
+        connection.data_received(body(number)[-2:] + post_body(body(number)))
+        connection.eof_received()
+    server.run()
+    for number, (_, transport) in enumerate(clients):
+        assert transport.written.count(b"\r\n\r\n" + body(number)) == 3
+        assert transport.closing
+
+
+def test_a_client_that_leaves_while_queued_does_not_stop_the_others(
+    server: Server,
+) -> None:
+    clients = send_all_at_once(server)
+    for connection, _ in clients[PER_ROUND::2]:
+        connection.connection_lost(None)
+    server.run()
+    left = {body(number) for number in range(PER_ROUND, CLIENT_COUNT, 2)}
+    assert {*server.order} == {*map(body, range(CLIENT_COUNT))} - left
+
+
+def test_the_time_in_the_queue_is_not_counted_against_a_client(server: Server) -> None:
+    clients = send_all_at_once(server)
+    for minutes in (10, 20):
+        server.registry.sweep(server.registry.now + minutes * 60)
+    server.run()
+    assert len(server.order) == CLIENT_COUNT
+    assert all(b"HTTP/1.1 200 " in transport.written for _, transport in clients)
 
 
 def test_more_new_requests_are_handled_in_a_long_round(
@@ -26,52 +203,6 @@ def test_more_new_requests_are_handled_in_a_long_round(
         return sum(done)
 
     assert asyncio.run(work_done_in_a_busy_round()) == PER_ROUND + 500
-
-
-def test_the_requests_of_a_long_round_go_to_all_who_wait() -> None:
-    # Alice waits behind Mallory, who always has another request.
-    async def order_of_a_long_round() -> list[str]:
-        queue, order = FairQueue(), []
-        for _ in range(PER_ROUND):
-            assert queue.enter(lambda: None)
-
-        def mallory() -> None:
-            order.append("Mallory")
-            while len(order) < 100 and queue.enter(mallory):
-                order.append("Mallory")
-
-        assert not queue.enter(mallory)
-        assert not queue.enter(lambda: order.append("Alice"))
-        queue._round_ended_at -= 60
-        await asyncio.sleep(0)
-        return order
-
-    order = asyncio.run(order_of_a_long_round())
-    assert order == ["Mallory", "Alice", *["Mallory"] * 98]
-
-
-def test_work_that_enters_the_queue_again_gets_one_round_at_a_time(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(fair_queue, "SECONDS_PER_EXTRA_REQUEST", 1000.0)
-
-    async def most_in_one_iteration() -> int:
-        queue, done = FairQueue(), [0]
-
-        def work() -> None:
-            done[0] += 1
-            while queue.enter(work):
-                done[0] += 1
-
-        work()
-        steps = []
-        for _ in range(50):
-            before = done[0]
-            await asyncio.sleep(0)
-            steps.append(done[0] - before)
-        return max(steps)
-
-    assert asyncio.run(most_in_one_iteration()) == PER_ROUND
 
 
 def test_work_that_fails_does_not_stop_the_queue() -> None:
