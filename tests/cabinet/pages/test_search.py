@@ -21,7 +21,7 @@ PASTED = {
         "connect#"
     ),
     "openai.APIConnectionError: Connection error.": "connect#",
-    "openai.APITimeoutError: Request timed out.": "findings#tcptimeout",
+    "openai.APITimeoutError: Request timed out.": "findings#tcpblocked",
     "openai.RateLimitError: Error code: 429": "errors#rate_limited",
     "openai.OpenAIError: Missing credentials. Please pass an `api_key`, or set the "
     "`OPENAI_API_KEY` environment variable.": "connect",
@@ -30,7 +30,7 @@ PASTED = {
     "curl: (6) Could not resolve host: api.exmaple.com": "findings#dnsunknown",
     "curl: (7) Failed to connect to localhost port 8000 after 0 ms: Couldn't connect to "
     "server": "findings#tcprefused",
-    "curl: (28) Connection timed out after 10001 milliseconds": "findings#tcptimeout",
+    "curl: (28) Connection timed out after 10001 milliseconds": "findings#tcpblocked",
     "curl: (35) error:0A00010B:SSL routines::wrong version number": (
         "findings#tlsplain_http"
     ),
@@ -98,7 +98,7 @@ PASTED = {
     "valid certification path to requested target": "findings#tlsuntrusted",
     "java.net.ConnectException: Connection refused": "findings#tcprefused",
     "cURL error 28: Operation timed out after 30001 milliseconds with 0 bytes received": (
-        "findings#tcptimeout"
+        "findings#tcpblocked"
     ),
     "502 Bad Gateway nginx/1.22.1": "findings#httpgateway",
     "stream_unavailable": "errors#stream_unavailable",
