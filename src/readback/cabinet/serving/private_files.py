@@ -20,8 +20,6 @@ from readback.config import Config
 from readback.setting_values import MIN_SECRET_KEY_LENGTH, ConfigError
 
 SECRET_KEY_NAME = "secret-key"
-# What SQLite and `schema.py` add to the name of the database.
-_SUFFIXES = ("", "-wal", "-shm", "-journal", ".lock")
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 REPLACE_SECRET_KEY = (
     "Restore the file from a backup, or delete it: then a new secret key is generated, "
@@ -49,9 +47,8 @@ def exposed(config: Config) -> list[Path]:
     directory = config.data_dir.absolute()
     found = [directory / SECRET_KEY_NAME]
     if config.sqlite_path:
-        # SQLite follows a link and puts its other files next to the database itself.
-        database = config.sqlite_path.absolute().resolve()
-        found += [database.with_name(database.name + suffix) for suffix in _SUFFIXES]
+        # Its other files get the same mode from SQLite.
+        found.append(config.sqlite_path.absolute())
     existing = [path for path in found if path.exists()]
     # A database elsewhere may be in a directory that belongs to others, such as /srv.
     if any(path.parent == directory for path in existing):
