@@ -56,3 +56,10 @@ def test_the_exchange_shows_the_same_bytes_twice():
     sent, read = (re.findall(r"<i>(\w\w)</i>", row) for row in rows)
 
     assert sent == read == [f"{byte:02x}" for byte in "Ready to copy? Да ✓".encode()]
+
+
+def test_the_menu_marks_the_part_of_the_site():
+    owner = logged_in(account())
+    for path in ("/keys/", "/account/", "/accounts/email/"):
+        part = path.replace("accounts/email", "account")
+        assert f'href="{part}" aria-current="page"' in text_of(owner.get(path)), path

@@ -166,6 +166,10 @@ def test_a_name_leads_to_the_place_that_explains_it(query, place, language):
     assert found(query, language)[0].startswith(place)
 
 
+def test_a_certain_answer_stands_alone():
+    assert found("Connection refused") == ["findings#tcprefused"]
+
+
 def test_the_end_of_a_long_message_counts_too():
     traceback = '  File "/srv/app/main.py", line 12, in <module>\n' * 35
     message = f"{traceback}httpx.ConnectError: [Errno 111] Connection refused"

@@ -27,6 +27,8 @@ _MAX_QUERY = 2000
 _MAX_FOUND = 10
 # Of what the words of a query are worth together, what a section must have.
 _LEAST_SHARE = 0.34
+# Of the best result, what another one must have.
+_LEAST_RELATIVE = 0.4
 _IN_HEADING = 1.5
 _STEM_LENGTH = 7
 _SYMPTOMS, _FINDINGS, _HOSTING = "symptoms", "findings", "hosting"
@@ -97,7 +99,9 @@ def search(query: str, language: str) -> list[SearchHit]:
             # A longer name is a more precise one.
             certain = (1 + max(named) / len(phrase)) * whole
             scores[number] = scores.get(number, 0.0) + certain
-    found = [number for number in scores if scores[number] >= _LEAST_SHARE * whole]
+    best = max(scores.values(), default=0.0)
+    least = max(_LEAST_SHARE * whole, _LEAST_RELATIVE * best)
+    found = [number for number in scores if scores[number] >= least]
     ranked = sorted(found, key=lambda number: -scores[number])[:_MAX_FOUND]
     return [_hit(index.sections[number], worth) for number in ranked]
 
