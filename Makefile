@@ -89,7 +89,7 @@ lock: .venv/dev.stamp ## Lock the newest versions that pyproject.toml allows.
 
 clean: ## Remove .venv, caches and build artefacts; keep the data in var/.
 	@echo "Removing .venv, caches and build artefacts."
-	@rm -rf .venv .bench .clients .fuzz .misfortunes build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	@rm -rf .venv .bench .clients .fuzz .misfortunes screenshots build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	@find . -name __pycache__ -not -path './node_modules/*' -prune -exec rm -rf {} +
 
 .venv/%.stamp: requirements/pip.txt requirements/%.txt pyproject.toml scripts/install
