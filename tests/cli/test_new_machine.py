@@ -1,10 +1,11 @@
-"""A backup under load, restored on a new machine: what was acknowledged is there.
+"""A backup restored on a new machine, under load or on a new PostgreSQL server.
 
 A real server, real requests and a real login with an authenticator app, before and
 after. It takes long, so `make long` runs it.
 """
 
 import os
+import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -18,10 +19,11 @@ from tests.cli.program import Program, local_settings
 from tests.support.browser import CHALLENGE, Browser, code
 from tests.support.database import Database
 from tests.support.load import models
-from tests.support.postgres import Postgres
+from tests.support.pages import block
+from tests.support.postgres import Postgres, postgres
 from tests.support.server import UNLIMITED
 from tests.support.threads import running
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 from tests.support.wire import Endpoint, exchange
 
 ALICE, PASSWORD = "alice@example.com", "a lamp in the harbour"
@@ -136,3 +138,58 @@ def test_without_the_secret_key_only_second_factors_and_sessions_are_lost(
         program.output("account", "reset-second-factor", ALICE)
         browser.log_in(ALICE, PASSWORD)
         assert ALICE in browser.get("/account/")
+
+
+ROOT = Path(__file__).parents[2]
+GRANTED = (
+    "SELECT has_column_privilege('readback_api', 'cabinet_key', 'digest', 'SELECT')"
+)
+
+
+def prepare(server: Postgres) -> None:
+    """Create the roles and the database as the page says."""
+    folder = str(Path(server.socket).parent)
+    subprocess.run(
+        ["sh", "-e", "-c", block("createdb --owner=readback")],
+        cwd=ROOT,
+        env={
+            "PATH": f"{server.programs}:{os.environ['PATH']}",
+            "PGHOST": folder,
+            "PGUSER": "postgres",
+        },
+        # Without a terminal, psql reads the passwords here, each twice.
+        start_new_session=True,
+        input="harbour\nharbour\nlamp\nlamp\n",
+        text=True,
+        check=True,
+        timeout=PATIENCE,
+    )
+
+
+def on_new_server(folder: Path, server: Postgres) -> Program:
+    folder.mkdir()
+    prepare(server)
+    url = f"postgresql://readback:harbour@/readback?host={Path(server.socket).parent}"
+    path = f"{server.programs}:{os.environ['PATH']}"
+    settings = {**local_settings(folder), "READBACK_DATABASE_URL": url, "PATH": path}
+    return Program(folder, settings)
+
+
+@pytest.mark.long
+def test_a_restore_on_a_new_server_has_the_keys_and_the_privileges(tmp_path):
+    with postgres() as server:
+        old = on_new_server(tmp_path / "old", server)
+        old.output("migrate")
+        url = old.settings["READBACK_DATABASE_URL"]
+        grants = ROOT / "deploy" / "postgresql" / "grants.sql"
+        psql = [server.programs / "psql", "--quiet", f"--file={grants}", url]
+        subprocess.run(psql, check=True, timeout=PATIENCE)
+        old.output("account", "create", "alice@example.com", "--confirmed")
+        old.output("key", "create", "alice@example.com")
+        old.output("backup", "saved")
+    with postgres() as server:
+        new = on_new_server(tmp_path / "new", server)
+        new.output("restore", "--yes", str(tmp_path / "old" / "saved"))
+
+        assert new.database.value("SELECT count(*) FROM cabinet_key") == 1
+        assert new.database.value(GRANTED)
