@@ -4,9 +4,7 @@ The API is ready if it refuses a request without a key, because nothing else is 
 on its address; the ops listener and the cabinet answer their health checks.
 """
 
-import json
 import time
-from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -97,21 +95,13 @@ def _problem(url: str, deadline: float) -> str:
     for path in paths:  # until one belongs to this server
         seconds = max(0.1, min(_ANSWER_SECONDS, deadline - time.monotonic()))
         try:
-            status, _, body = send("GET", url + path, seconds)
+            status = send("GET", url + path, seconds).status
         except (OSError, HTTPException, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
             return reason.lower() or type(error).__name__
         seen = f"it answered {path} with status {status}"
         if status not in _ELSEWHERE:
             is_health = path in (_READY_PATH, _HEALTH_PATH)
-            is_ready = status == 200 if is_health else _is_our_refusal(status, body)
+            is_ready = status == (200 if is_health else _NO_KEY.status)
             return "" if is_ready else seen
     return seen
-
-
-def _is_our_refusal(status: int, body: bytes) -> bool:
-    """Return whether this is how our API refuses a request without a key."""
-    with suppress(ValueError, LookupError, TypeError):
-        code: object = json.loads(body)["error"]["code"]
-        return status == _NO_KEY.status and code == _NO_KEY.code
-    return False
