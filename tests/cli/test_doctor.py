@@ -12,7 +12,6 @@ from threading import Thread
 import psycopg
 import pytest
 
-from readback import keys
 from readback.cli import checks
 from readback.cli.checks import Doubt
 from readback.cli.exit_codes import CannotStart
@@ -80,7 +79,7 @@ def test_the_report_for_programs_is_a_list_of_objects(migrated):
     report = json.loads(migrated.output("doctor", "--json"))
 
     assert {tuple(line) for line in report} == {("status", "check", "found")}
-    assert ["ok", "clock"] in [[line["status"], line["check"]] for line in report]
+    assert ["ok", "database"] in [[line["status"], line["check"]] for line in report]
 
 
 def test_after_migrating_the_database_is_up_to_date(on_each_database):
@@ -249,23 +248,6 @@ def test_with_postgresql_and_a_secret_key_no_data_directory_is_needed():
         secret_key="x" * 60,
     )
     assert checks.secret_key(config) == "set in READBACK_SECRET_KEY"
-
-
-def test_a_clock_behind_the_newest_request_is_a_warning(migrated):
-    database = migrated.database
-    database.add_keys(database.add_account("alice@example.org"), [keys.mint()])
-    database.rows(
-        "INSERT INTO cabinet_journalentry (key_id, at, accepted, endpoint, status,"
-        " code, detail, request_bytes, answer_bytes, user_agent, client_address,"
-        " requests)"
-        " VALUES (1, ?, 1, 'chat', 200, '', '', 0, 0, '', '', 1)",
-        database.moment(3600),
-    )
-
-    code, results = diagnose(migrated)
-
-    assert (code, results["clock"][0]) == (0, "warn")
-    assert re.match(r"It is 3[56]\d\d s behind the newest", results["clock"][1])
 
 
 # A function of the same name that is found first, because no test can set the clock of
