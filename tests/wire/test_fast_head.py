@@ -1,7 +1,7 @@
 """A head with the same bytes as the previous one is not parsed again.
 
-That is safe only between messages, when the whole body has been received, and if the
-key is checked every time.
+That is safe only between messages, and when the whole body has been received. That any
+difference is noticed, and every key is checked, is in tests/unit/api.
 """
 
 import pytest
@@ -10,7 +10,6 @@ from tests.support.api import Api, assert_echo, assert_refused, draft
 from tests.support.raw_requests import (
     GOOD,
     ask,
-    assert_closing_refusal,
     assert_in_sync,
     post,
     post_body,
@@ -61,30 +60,6 @@ def test_a_repeated_request_may_lack_a_byte_or_be_followed_by_one(
 
 
 @pytest.mark.parametrize(
-    "change",
-    [
-        (b"Content-Length: 90", b"Content-Length: 9x"),
-        (b"Host: x", b"Host: /"),
-        (b"Host: x", b"Host :x"),
-        (b"HTTP/1.1", b"HTTP/2.1"),
-        (b"POST /", b"POST *"),
-        (b"Host: x", b"Hos\x00: x"),
-    ],
-)
-def test_one_differing_byte_is_noticed(
-    echo: Endpoint, change: tuple[bytes, bytes]
-) -> None:
-    raw = post_body(BODY)
-    other = raw.replace(*change)
-    assert len(other) == len(raw) and other != raw
-    with warmed(raw, echo) as connection:
-        connection.send(other)
-        assert_closing_refusal([connection.read_answer()], "malformed_request")
-        connection.send(raw)
-        assert connection.rest() == b""
-
-
-@pytest.mark.parametrize(
     "line",
     [b"Connection: close", b"Expect: 100-continue", b"Trailer: X", b"Upgrade: h2c"],
 )
@@ -102,20 +77,6 @@ def test_a_head_with_connection_options_is_parsed_again(
                 assert connection.read_answer().status == 100
             connection.send(BODY)
             assert connection.read_answer().body == BODY
-
-
-def test_a_head_repeated_on_another_connection_needs_its_own_key(api: Api) -> None:
-    raw = api.chat_bytes(draft("x"))
-    other = raw.replace(api.key.encode(), api.key[:-1].encode() + b"!")
-    assert len(other) == len(raw)
-    with api.endpoint.connect() as alice, api.endpoint.connect() as mallory:
-        for _ in range(3):
-            alice.send(raw)
-            assert_echo(alice.read_answer(), "x")
-            mallory.send(other)
-            assert_refused(mallory.read_answer(), "invalid_key")
-            alice.send(other)
-            assert_refused(alice.read_answer(), "invalid_key")
 
 
 def test_a_repeated_head_request_has_no_body_either(echo: Endpoint, api: Api) -> None:

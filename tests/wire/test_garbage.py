@@ -27,18 +27,14 @@ NOT_HTTP = {
     "a proxy's binary line": b"\r\n\r\n\x00\r\nQUIT\n\x21\x11\x00\x0c" + bytes(12),
     "SMTP": b"EHLO example.org\r\n\r\n",
     "SSH": b"SSH-2.0-OpenSSH_9.0\r\n\r\n",
-    "RTSP": b"OPTIONS * RTSP/1.0\r\nCSeq: 1\r\n\r\n",
     "JSON": b'{"model":"x"}\r\n\r\n',
     "zeros": bytes(1000),
     "high bytes": b"\xff" * 1000,
     "spaces": b" " * 100 + b"\r\n\r\n",
     "line feeds": b"\n" * 100,
     "carriage returns": b"\r" * 100,
-    "an answer": b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
     "a byte order mark": b"\xef\xbb\xbfGET / HTTP/1.1\r\nHost: x\r\n\r\n",
     "UTF-16": "GET / HTTP/1.1\r\nHost: x\r\n\r\n".encode("utf-16-le"),
-    "line feeds alone": b"GET / HTTP/1.1\nHost: x\n\n",
-    "CR alone": b"GET / HTTP/1.1\rHost: x\r\r",
     "the ends swapped": b"GET / HTTP/1.1\n\rHost: x\n\r\n\r",
 }
 # A proxy's line could still become a request line, so it is refused only after an
