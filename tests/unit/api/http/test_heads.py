@@ -32,13 +32,6 @@ HEAD = (
 )
 
 
-def read_head(data: bytes) -> tuple[Head, bytes]:
-    kind, key, _forwarded, _length, start = CACHE.read(data)
-    assert kind.info == kind.head.method
-    assert start == len(data)
-    return kind.head, key
-
-
 def accept(data: bytes, cache: Heads[bytes]) -> None:
     """Read a head that was sent with an accepted key, twice: it is known then."""
     for _ in range(2):
@@ -74,13 +67,6 @@ def assert_read_as_if_new(data: bytes, cache: Heads[bytes] = CACHE) -> None:
 
 
 KEYS = st.from_regex(rb"[0-9A-Za-z_-]{1,100}", fullmatch=True)
-
-
-def test_the_key_is_returned_beside_the_head_and_not_kept_in_it() -> None:
-    for key in (b"sk-echo-alice", b"sk-echo-bob"):
-        head, given = read_head(HEAD % key)
-        assert given == key
-        assert head.first(b"authorization") == b"Bearer"
 
 
 # Lines that are not what a program sends; some of them are refused.
@@ -230,13 +216,14 @@ def test_kinds_with_the_key_in_the_same_place_are_told_apart() -> None:
 
 
 def test_a_handler_gets_no_field_that_it_does_not_name() -> None:
-    head, _ = read_head(b"GET / HTTP/1.1\r\nHost: x\r\nX-New: 1\r\nX-Old: 2\r\n\r\n")
-    assert head.fields == [(b"host", b"x"), (b"x-old", b"2")]
+    data = b"GET / HTTP/1.1\r\nHost: x\r\nX-New: 1\r\nX-Old: 2\r\n\r\n"
+    kind, *_ = CACHE.read(data)
+    assert kind.head.fields == [(b"host", b"x"), (b"x-old", b"2")]
 
 
 def test_the_cache_is_bounded() -> None:
     cache = Heads(Methods(), MAX_FIELDS)
-    for number in range(3000):
+    for number in range(600):
         head = b"GET /%d HTTP/1.1\r\nHost: x\r\nX-Id: %d\r\n\r\n"
         accept(head % (number, number), cache)
         accept(HEAD % b"key%d" % number, cache)
@@ -252,7 +239,7 @@ def test_the_cache_is_bounded() -> None:
 
 def test_heads_made_to_be_different_fill_little_memory() -> None:
     # All are alike, and tracing the memory of 256 would take ten seconds.
-    cache, kinds = Heads(Methods(), MAX_FIELDS), 32
+    cache, kinds = Heads(Methods(), MAX_FIELDS), 8
     fields, width = 36, 1000 // 36 - 10
     many = b"".join(b"X-Old: %0*d\r\n" % (width, field) for field in range(fields))
     tracemalloc.start()
