@@ -8,6 +8,7 @@ from tests.support import instructions
 from tests.support.worst_cases_api import BODIES, MOST_PER_REQUEST, request
 
 
+@pytest.mark.long  # it starts valgrind, and only `make fuzz` counts so
 def test_a_request_with_an_accepted_key_is_counted_in_full() -> None:
     if reason := instructions.why_not():
         pytest.skip(reason)
