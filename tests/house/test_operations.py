@@ -1,7 +1,6 @@
 """docs/monitoring.md and the files in deploy/ match the program."""
 
 import re
-import subprocess
 from dataclasses import fields
 from pathlib import Path
 
@@ -9,7 +8,6 @@ import pytest
 
 from readback.config import Config, variable
 from readback.processes import metrics
-from tests.support.programs import needed_program
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "monitoring.md").read_text()
@@ -30,10 +28,3 @@ def test_every_setting_in_deploy_exists(path):
     }
     named = set(re.findall(r"READBACK_[A-Z_]+[A-Z]", path.read_text()))
     assert named <= known
-
-
-def test_haproxy_accepts_the_configuration():
-    program = needed_program("haproxy")
-    configuration = str(ROOT / "deploy" / "haproxy" / "haproxy.cfg")
-    done = subprocess.run([program, "-c", "-f", configuration], capture_output=True)
-    assert done.returncode == 0, done.stderr
