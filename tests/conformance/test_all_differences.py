@@ -1,27 +1,14 @@
-"""One refusal names every difference of a request, and nothing of its text."""
+"""One refusal names every difference of a request; in its body, too, on demand.
+
+All differences of a body are in tests/unit/api/endpoints/test_refusal.py.
+"""
 
 import json
 
 import pytest
 
-from tests.support.api import CHAT, MARKER, Api, assert_refused, compact, draft
+from tests.support.api import CHAT, Api, assert_refused, compact, draft
 from tests.support.wire import request
-
-SYSTEM = {"role": "system", "content": MARKER}
-
-
-def test_one_answer_names_every_difference(api: Api) -> None:
-    """An agent with a system prompt, tools and a text in parts."""
-    parts = [{"type": "text", "text": MARKER}]
-    messages = [SYSTEM, {"role": "user", "content": parts}]
-    sampling = {"temperature": 0.7, "top_p": 1, "seed": 1, "presence_penalty": 0}
-    tools = {"tools": [], "tool_choice": "auto", "stop": ["x"]}
-    body = draft(model="gpt-4o", messages=messages, stream=True, max_tokens=4096)
-    detail = assert_refused(api.chat(body | sampling | tools), "unknown_field")
-    expected = [*sampling, *tools, "model must be", "system prompt"]
-    expected += ["messages[1].content must be a string", "stream must be false"]
-    assert [words for words in expected if words not in detail] == []
-    assert "max_tokens must be the integer 2000" in detail
 
 
 def test_a_wrong_media_type_does_not_hide_the_other_differences(api: Api) -> None:

@@ -60,10 +60,6 @@ TEXTS = {
 @each("text", TEXTS)
 def test_the_text_is_returned_unchanged(api: Api, text: str) -> None:
     assert_echo(api.chat(compact(draft(text))), text)
-
-
-@each("text", TEXTS)
-def test_an_escaped_text_is_returned_unchanged(api: Api, text: str) -> None:
     assert_echo(api.chat(compact(draft(text), escaped=True)), text)
 
 

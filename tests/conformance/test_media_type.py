@@ -45,6 +45,7 @@ NOT_ACCEPTED = [
     "; charset=utf-8",
     '"application/json"',
     "",
+    *[b"application/json\xff", b"\xff", b"\xd0\xb4/json"],
 ]
 
 
@@ -58,7 +59,7 @@ def test_json_is_accepted_with_parameters_and_in_any_case(api: Api, media: str) 
 
 
 @pytest.mark.parametrize("media", NOT_ACCEPTED)
-def test_any_other_type_is_refused(api: Api, media: str) -> None:
+def test_any_other_type_is_refused(api: Api, media: str | bytes) -> None:
     answer = post(api, ("Content-Type", media))
     assert_refused(answer, "unsupported_media_type")
 
@@ -80,11 +81,6 @@ def test_a_missing_type_is_refused(api: Api) -> None:
 def test_two_types_are_refused(api: Api, types: tuple[str, str]) -> None:
     answer = post(api, *(("Content-Type", media) for media in types))
     assert_refused(answer, "unsupported_media_type")
-
-
-@pytest.mark.parametrize("value", [b"application/json\xff", b"\xff", b"\xd0\xb4/json"])
-def test_bytes_outside_ascii_in_the_type_are_refused(api: Api, value: bytes) -> None:
-    assert_refused(post(api, ("Content-Type", value)), "unsupported_media_type")
 
 
 @pytest.mark.parametrize("coding", ["gzip", "identity", "br", "deflate", "zstd", "x"])

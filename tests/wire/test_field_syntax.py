@@ -10,7 +10,7 @@ BAD_LINES = {
     "a fold": b"X-A: 1\r\n 2",
     "a fold by a tab": b"X-A: 1\r\n\t2",
     "a fold of nothing": b"X-A: 1\r\n \r\nX-B: 2",
-    "a fold of the first field": None,
+    "a fold of the first field": b" X-A: 1",
     "a space before the colon": b"X-A : 1",
     "a tab before the colon": b"X-A\t: 1",
     "a space in the name": b"X A: 1",
@@ -39,7 +39,6 @@ BAD_LINES = {
     "an LF before the CR": b"X-A: a\n\r\nX-B: b",
     "CVE-2025-23167: a CR alone for an empty line": b"X-A: a\r\n\rX: b",
 }
-BAD_LINES["a fold of the first field"] = b" X-A: 1"
 
 BAD_VERSIONS = (
     b"HTTP/0.9 HTTP/1.10 HTTP/1.12 HTTP/1.01 HTTP/01.1 HTTP/2.0 HTTP/2 HTTP/3.0 HTTP/1 "
@@ -69,13 +68,9 @@ BAD_LINE_FORMS = {
 
 @each("lines", BAD_LINES)
 def test_a_line_that_is_not_a_field_is_refused(echo: Endpoint, lines: bytes) -> None:
-    assert_closing_refusal(ask(echo, post(lines) + GOOD), "malformed_request")
-
-
-@each("lines", BAD_LINES)
-def test_a_bad_first_line_is_refused_too(echo: Endpoint, lines: bytes) -> None:
-    raw = b"GET / HTTP/1.1\r\n" + lines + b"\r\nHost: x\r\n\r\n"
-    assert_closing_refusal(ask(echo, raw + GOOD), "malformed_request")
+    first = b"GET / HTTP/1.1\r\n" + lines + b"\r\nHost: x\r\n\r\n"
+    for raw in (post(lines), first):
+        assert_closing_refusal(ask(echo, raw + GOOD), "malformed_request")
 
 
 @pytest.mark.parametrize("version", BAD_VERSIONS, ids=repr)
