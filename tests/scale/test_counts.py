@@ -9,42 +9,35 @@ import pytest
 
 from readback import keys
 from tests.scale.conftest import Site
-from tests.support.load import chat, models, pipeline, spread
+from tests.support.api import Api, draft
+from tests.support.load import models, pipeline, spread
 from tests.support.metrics import metrics, requests_by_outcome
 from tests.support.processes import worker_pids
 from tests.support.waiting import wait_until
 from tests.support.wire import request
 
-GOOD = (
-    b'{"model":"vendor-cabinet-preview-echo","messages":'
-    b'[{"role":"user","content":"over"}]}'
-)
-
 
 def with_key(site: Site, key: str) -> list[tuple[bytes, int, str, str]]:
     """Return kinds of requests: the bytes, the status, and where they are counted."""
-    endpoint = site.endpoint
-    host = [("Host", endpoint.authority)]
-    known = [*host, ("Authorization", f"Bearer {key}")]
+    api = Api(site.endpoint, key)
     return [
-        (chat(endpoint, key, GOOD), 200, "chat", ""),
-        (models(endpoint, key), 200, "models", ""),
-        (chat(endpoint, key, b"{}"), 400, "chat", "missing_field"),
-        (chat(endpoint, key, b"["), 400, "chat", "invalid_json"),
-        (chat(endpoint, key, b'{"n":1}'), 400, "chat", "unknown_field"),
-        (request("GET", "/v1/model", known), 404, "other", "not_found"),
+        (api.chat_bytes(draft("over")), 200, "chat", ""),
+        (models(site.endpoint, key), 200, "models", ""),
+        (api.chat_bytes(b"{}"), 400, "chat", "missing_field"),
+        (api.chat_bytes(b"["), 400, "chat", "invalid_json"),
+        (api.chat_bytes(b'{"n":1}'), 400, "chat", "unknown_field"),
+        (request("GET", "/v1/model", api.usual_fields), 404, "other", "not_found"),
     ]
 
 
 def without_known_key(site: Site) -> list[tuple[bytes, int, str, str]]:
     """Return kinds of requests that are not counted for any key."""
-    unknown_key = keys.mint()
-    endpoint = site.endpoint
-    host = [("Host", endpoint.authority)]
+    unknown = Api(site.endpoint, keys.mint())
+    damaged = unknown.with_key(unknown.key[:-1] + "!")
     return [
-        (models(endpoint, unknown_key), 401, "models", "invalid_key"),
-        (chat(endpoint, unknown_key[:-1] + "!", GOOD), 401, "chat", "invalid_key"),
-        (request("GET", "/", host), 404, "other", "not_found"),
+        (models(site.endpoint, unknown.key), 401, "models", "invalid_key"),
+        (damaged.chat_bytes(draft("over")), 401, "chat", "invalid_key"),
+        (request("GET", "/", [unknown.host]), 404, "other", "not_found"),
     ]
 
 

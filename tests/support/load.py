@@ -51,16 +51,6 @@ def models(endpoint: Endpoint, key: str) -> bytes:
     return request("GET", "/v1/models", fields)
 
 
-def chat(endpoint: Endpoint, key: str, body: bytes) -> bytes:
-    fields = [
-        ("Host", endpoint.authority),
-        ("Authorization", f"Bearer {key}"),
-        ("Content-Type", "application/json"),
-        ("Content-Length", str(len(body))),
-    ]
-    return request("POST", "/v1/chat/completions", fields, body)
-
-
 def _count(sock: socket.socket, expected: int) -> Counter[int]:
     counts: Counter[int] = Counter()
     tail = b""

@@ -10,9 +10,9 @@ from readback.api.data.keyring import Keyring
 from readback.api.data.store import KeyRow
 from readback.api.shared.created import Limiter
 from readback.api.shared.memory import Counters
-from tests.support.api import compact, draft
+from tests.support.api import Api, compact, draft
 from tests.support.listener import api_without_database, listening
-from tests.support.load import chat, models
+from tests.support.load import models
 from tests.support.raw_requests import (
     ask,
     assert_closing_refusal,
@@ -103,7 +103,7 @@ def test_an_error_is_counted_for_its_endpoint_and_its_key(
     journal = api._services.journal
     with listening(api) as listener, listener.endpoint.connect() as connection:
         for status in [200] * works + [500]:
-            connection.send(chat(listener.endpoint, key, body))
+            connection.send(Api(listener.endpoint, key).chat_bytes(body))
             answer = connection.read_answer()
             assert answer.status == status
         if works > 1:  # else its body has not been read, and is skipped
