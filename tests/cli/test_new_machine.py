@@ -9,7 +9,8 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,6 @@ from tests.support.load import models
 from tests.support.pages import block
 from tests.support.postgres import Postgres, postgres
 from tests.support.server import UNLIMITED
-from tests.support.threads import running
 from tests.support.waiting import PATIENCE, wait_until
 from tests.support.wire import Endpoint, exchange
 
@@ -53,6 +53,9 @@ class Load:
             assert exchange(self._endpoint, models(self._endpoint, key)).status == 200
             self.answers += 1
 
+    def close(self) -> None:
+        self.stop.set()
+
 
 @contextmanager
 def served(program: Program) -> Iterator[tuple[Endpoint, str]]:
@@ -78,12 +81,14 @@ def test_what_was_acknowledged_before_a_backup_is_there_after_the_restore(
         browser.log_in(ALICE, PASSWORD)
         secret = browser.add_app()
         load = Load(endpoint, old.database)
-        with running([threading.Thread(target=load.run) for _ in range(4)], load.stop):
+        with ThreadPoolExecutor(4) as pool, closing(load):
+            running = [pool.submit(load.run) for _ in range(4)]
             wait_until(lambda: load.answers > 100, "there is load")
             before = list(load.created), list(load.revoked)
             begun = time.monotonic()
             old.output("backup", "saved")
             took, during = time.monotonic() - begun, load.answers
+        assert [each.result() for each in running] == [None] * 4
         assert during > len(before[0]), "the service went on"
     begun = time.monotonic()
     new.output("restore", str(old.folder / "saved"), "--yes")
