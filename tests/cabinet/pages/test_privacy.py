@@ -50,7 +50,7 @@ def test_the_figures_are_those_of_the_settings():
     assert "endpoint and outcome. 400 days" in default
     assert "sees them. 10 minutes" in default
     assert "2 days after the last use, and at most 14 days after the login" in default
-    assert "at most 24 hours; they are deleted" in default
+    assert "at most 24 hours; then they are deleted within minutes" in default
 
     other = page(usage_days=17, journal_days=1, unmatched_requests=False)
     assert "endpoint and outcome. 17 days" in other
