@@ -3,6 +3,7 @@
 Nothing here depends on Django: `readback doctor` uses it, too.
 """
 
+import json
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -12,6 +13,9 @@ from readback.setting_values import is_loopback
 
 # For connecting, and for each part of an answer. The provider is the operator's own.
 TIMEOUT_SECONDS = 5.0
+# A configuration and a list of keys have some thousand.
+MAX_DOCUMENT_BYTES = 1 << 20
+_PART_BYTES = 1 << 16
 
 
 class ProviderError(Exception):
@@ -54,10 +58,10 @@ def keys(issuer: str) -> list[Any]:
 
 def _fetch_json(url: str) -> dict[str, Any]:
     try:
-        with ProviderSession() as session, session.get(url) as response:
+        with ProviderSession() as session, session.get(url, stream=True) as response:
             if response.status_code != requests.codes.ok:
                 raise ProviderError(f"{url} answers {response.status_code}")
-            document = response.json()
+            document = json.loads(_content(url, response))
     except (ValueError, RecursionError):  # too long a number, or too deep a nesting
         raise ProviderError(f"{url} is not JSON") from None
     except requests.RequestException as error:
@@ -65,6 +69,15 @@ def _fetch_json(url: str) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise ProviderError(f"{url} is not a JSON object")
     return document
+
+
+def _content(url: str, response: requests.Response) -> bytes:
+    content = bytearray()
+    for part in response.iter_content(_PART_BYTES):
+        content += part
+        if len(content) > MAX_DOCUMENT_BYTES:
+            raise ProviderError(f"{url} has more than {MAX_DOCUMENT_BYTES} bytes")
+    return bytes(content)
 
 
 def reason(error: requests.RequestException) -> str:

@@ -1,5 +1,7 @@
 """What a provider publishes is told from what is not JSON, whatever it is."""
 
+import gzip
+
 import pytest
 from tests.support.peers import answer, peer
 
@@ -14,3 +16,10 @@ def test_what_cannot_be_read_as_json_is_said_to_be_no_json(body):
         pytest.raises(ProviderError, match="is not JSON"),
     ):
         provider_documents.configuration(server.url)
+
+
+def test_a_document_is_read_up_to_a_mebibyte_however_well_it_is_compressed():
+    body = b'{"issuer": "%b"}' % (b"x" * provider_documents.MAX_DOCUMENT_BYTES)
+    for sent in (answer(body), answer(gzip.compress(body), b"Content-Encoding: gzip")):
+        with peer(sent) as server, pytest.raises(ProviderError, match="1048576 bytes"):
+            provider_documents.configuration(server.url)
