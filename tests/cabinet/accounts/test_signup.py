@@ -6,7 +6,6 @@ from itertools import count
 
 import pytest
 from allauth.account.models import EmailAddress
-from django.core.cache import cache
 from django.test import override_settings
 
 from readback.cabinet.accounts import selectors
@@ -325,19 +324,3 @@ def test_an_account_with_keys_is_not_replaced(mails):
 
     mails.wait_for(ALICE, "already have an account at Readback")
     assert kept.keys.count() == 1
-
-
-@pytest.mark.parametrize("confirmed", [None, False])
-def test_a_login_sends_the_mail_again_at_most_every_three_minutes(mails, confirmed):
-    """Whether there was a sign-up before makes no difference."""
-    if confirmed is not None:
-        account_services.account_create(ALICE, PASSWORD, confirmed=confirmed)
-    visitor = Visitor()
-    answer = visitor.sign_up(ALICE)
-    assert "To get another e-mail, log in" in words_of(visitor.get(answer["Location"]))
-    for mails_by_then in (1, 2):
-        visitor.log_in(ALICE)
-        visitor.log_in(ALICE)
-        wait_until_sent()
-        assert len(mails.to(ALICE)) == mails_by_then
-        cache.clear()  # three minutes later
