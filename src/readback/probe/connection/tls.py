@@ -140,10 +140,13 @@ class Opinion:
 def ask(context: ProbeContext, store: CertificateStore) -> Opinion:
     """Verify the certificate with a store, first as this Python does."""
     strict = _shake(context, store, is_strict=IS_STRICT_HERE)
-    if strict.verification_error is None or not IS_STRICT_HERE:
+    if strict.verification_error is None:
         return Opinion(store, strict)
+    # One of several servers may have another certificate, so this repeats it as well.
     lenient = _shake(context, store, is_strict=False)
-    return Opinion(store, lenient, strict.verification_error)
+    return Opinion(
+        store, lenient, strict.verification_error if IS_STRICT_HERE else None
+    )
 
 
 def _shake(
