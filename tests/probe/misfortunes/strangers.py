@@ -618,6 +618,168 @@ _ADDRESSES = (
     ),
 )
 
+_GOOGLE = {"Server": "Google Frontend"}
+_HOSTING = (
+    _row(
+        "Fly has no machine that answers",
+        answering(502, Server="Fly/1a2b", Fly_Request_Id="01J"),
+        "502",
+        by="operator",
+    ),
+    _row(
+        "Render has no such service",
+        answering(404, b"Not Found\n", X_Render_Routing="no-server", **_TEXT),
+        "404",
+        by="you operator",
+    ),
+    _row(
+        "Azure Container Apps: the app is stopped",
+        page(404, "Azure Container App - Unavailable"),
+        "Unavailable",
+        by="operator you",
+    ),
+    _row(
+        "Cloud Run lets nobody in",
+        page(403, "403 Forbidden", "Your client does not have permission.", **_GOOGLE),
+        "403",
+        by="operator network",
+    ),
+    _row(
+        "Google's identity-aware proxy wants its own token",
+        answering(401, b"Invalid IAP credentials: empty token", **_GOOGLE, **_TEXT),
+        "IAP",
+        by="operator",
+        blame="key",
+    ),
+    *(
+        _row(
+            f"{who} does not know the name of the host",
+            reply,
+            "400",
+            by="operator you network",
+            timeout=2.0,
+        )
+        for who, reply in (
+            ("FastAPI", answering(400, b"Invalid host header", **_TEXT)),
+            ("Django", page(400, "Bad Request (400)")),
+        )
+    ),
+    *(
+        _row(
+            f"nginx takes no header as long as the key: {status}",
+            when(has_key, page(status, title), _endpoint),
+            title,
+            by="operator network you",
+            key="eyJhbGciOiJIUzI1NiJ9." + "a" * 4000,
+        )
+        for status, title in (
+            (400, "400 Request Header Or Cookie Too Large"),
+            (431, "431 Request Header Fields Too Large"),
+        )
+    ),
+    _row(
+        "Caddy redirects to https",
+        lambda call: answering(308, Location=f"https://127.0.0.1{call.target}")(call),
+        "https://",
+        by="you",
+    ),
+    _row(
+        "the address names a model",
+        _endpoint,
+        "/v1",
+        path="/v1/models/m-1",
+        by="you",
+    ),
+    _row(
+        "Bearer is in front of the key of another API",
+        _endpoint,
+        "header",
+        by="you",
+        key=f"Bearer {_KEY}",
+        blame="key",
+    ),
+)
+_REFUSED = (
+    *(
+        _row(f"{who} refuses the key", reply, words, by="you", blame="key")
+        for who, reply, words in (
+            ("Mistral", _json(401, detail="Unauthorized"), "Unauthorized"),
+            (
+                "Hugging Face",
+                _json(401, error="Invalid username or password."),
+                "Invalid username",
+            ),
+            (
+                "Open WebUI",
+                when(
+                    has_key,
+                    _json(401, detail="Your session has expired"),
+                    _json(401, detail="Not authenticated"),
+                ),
+                "session has expired",
+            ),
+        )
+    ),
+    *(
+        _chat(f"{who}", reply, words, by=by)
+        for who, reply, words, by in (
+            (
+                "Hugging Face has no provider for the model",
+                _json(400, error="The requested model m-1 is not supported."),
+                "not supported",
+                "you",
+            ),
+            (
+                "Ollama has too little memory",
+                _error(500, "model requires more system memory", type="api_error"),
+                "system memory",
+                "operator you",
+            ),
+            (
+                "LocalAI cannot load the model",
+                _error(500, "could not load model", code=500),
+                "could not load model",
+                "operator you",
+            ),
+            (
+                "a firewall forbids completions alone",
+                page(403, "403 Forbidden"),
+                "403",
+                "operator network",
+            ),
+            (
+                "a gateway gives up a completion with 408",
+                page(408, "408 Request Time-out"),
+                "408",
+                "operator network",
+            ),
+        )
+    ),
+)
+_PORTALS = tuple(
+    _row(
+        f"{who} redirects to its portal",
+        answering(302, Location=location),
+        by="network",
+        never=("Use the final address",),
+    )
+    for who, location in (
+        ("Palo Alto", "https://gp.corp.example:6082/php/uid.php?url=http%3A%2F%2Fx"),
+        ("Sophos", "https://fw.corp.example:8090/httpclient.html?u=http%3A%2F%2Fx"),
+        ("a Russian filter", "http://zapret.example/?d=127.0.0.1&u=%2Fv1%2Fmodels"),
+    )
+)
+_OWN_AUTHORITIES = tuple(
+    Misfortune(
+        f"the authority is {name}",
+        over_tls(_issued_by(name), store=lambda resources: {}),
+        (name,),
+        "operator you",
+        blame="store",
+    )
+    for name in ("Caddy Local Authority - 2025 ECC Root", "mkcert alice at laptop")
+)
+
 STRANGERS = kind_of(
     "strangers",
     *(
@@ -629,5 +791,9 @@ STRANGERS = kind_of(
         + _PROXIES
         + _TLS
         + _ADDRESSES
+        + _HOSTING
+        + _REFUSED
+        + _PORTALS
+        + _OWN_AUTHORITIES
     ),
 )

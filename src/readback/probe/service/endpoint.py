@@ -81,7 +81,8 @@ def check_access(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
     if key and response.status == HTTPStatus.BAD_REQUEST:
         # Only the key is new in this request. Google, xAI and LiteLLM respond so.
         raise refused(context, response, "key.refused")
-    is_missing = response.status in answers.NO_SUCH_PATH or answers.is_html(response)
+    is_page = response.status == HTTPStatus.OK and answers.is_html(response)
+    is_missing = is_page or response.status in answers.NO_SUCH_PATH
     is_restricted = response.status == HTTPStatus.FORBIDDEN and context.chat_model
     if is_missing or (is_restricted and answers.error_in(response.json)):
         # The completion, if one is asked for, tells whether the key is accepted.
