@@ -250,9 +250,10 @@ _KEPT: list[object] = []
 def _few_files(resources: Resources) -> Iterator[ProbeInput]:
     """This program has opened as many files as it may."""
     gc.collect()  # Or a socket of an earlier run may be closed later.
-    used = len(os.listdir("/proc/self/fd"))
+    lowest = os.dup(0)  # Every number below it is in use.
+    os.close(lowest)
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (used, before[1]))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (lowest + 1, before[1]))
     yield ProbeInput(resources.readback.base_url, resources.readback.api_key)
     resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
