@@ -157,7 +157,6 @@ def reset_second_factor(email: str, as_json: bool) -> None:
         from readback.cabinet.accounts import second_factor
 
         second_factor.second_factor_reset(user)
-    console.print_mail_note()
 
 
 @account.command("end-sessions")
@@ -185,7 +184,6 @@ def disconnect(email: str, as_json: bool) -> None:
         from readback.cabinet.accounts import single_sign_on
 
         single_sign_on.account_disconnect(user)
-    console.print_mail_note()
 
 
 @account.command()
@@ -206,7 +204,6 @@ def delete(email: str, yes: bool, as_json: bool) -> None:
         account_services.account_delete(user)
     deleted = {"email": user.email, "deleted": True}
     console.print_result(f"Deleted {email}.", deleted, as_json)
-    console.print_mail_note()
 
 
 def find_account(email: str) -> "User":

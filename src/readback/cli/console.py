@@ -14,8 +14,6 @@ from typing import Any
 
 import click
 
-from readback.cli.settings import load
-
 flag = partial(click.option, is_flag=True)
 json_flag = partial(flag, "--json", "as_json")
 json_option = json_flag(help="Print JSON on standard output.")
@@ -88,14 +86,6 @@ def ask_for_password(from_stdin: bool) -> str | None:
         err=True,
     )
     return answer or None
-
-
-def print_mail_note() -> None:
-    """Say who sends the e-mail: not this command, which does not wait for it."""
-    if load().smtp_url:
-        click.echo(
-            "The owner is notified by e-mail as soon as a cabinet is running.", err=True
-        )
 
 
 def duration(value: str) -> timedelta:

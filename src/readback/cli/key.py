@@ -83,8 +83,6 @@ def create(
         else:
             note = f"Key {made.pk} of {made.owner} has this name; no key was created."
             click.echo(note, err=True)
-    if text:
-        console.print_mail_note()
 
 
 @key.command("list")
@@ -158,7 +156,6 @@ def rotate(id: int, overlap: timedelta, yes: bool, as_json: bool) -> None:
                     err=True,
                 )
                 click.echo(new.text)
-    console.print_mail_note()
 
 
 @key.command()
@@ -177,7 +174,6 @@ def revoke(id: int, yes: bool, as_json: bool) -> None:
         f"Revoked {found}; it is refused everywhere within {REVOCATION_SECONDS} second."
     )
     console.print_result(done, _fields(found), as_json)
-    console.print_mail_note()
 
 
 @key.command()
