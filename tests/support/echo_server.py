@@ -110,8 +110,8 @@ class EchoExchange:
         length = b"Content-Length: %d\r\n\r\n" % len(content)
         return head % (date, self._media_type) + length + content
 
-    def answer_known(self, data: bytes, start: int) -> bytes:
-        return self.answer(data[start:])
+    def answer_known(self, data: bytes, start: int, end: int) -> bytes:
+        return self.answer(data[start:end])
 
     def refuse(self, code: str, detail: str, size: int) -> bytes:
         return self._echo.refuse(code, detail)

@@ -97,36 +97,35 @@ class Chat(Exchange):
         answer = self._replies.completion(text, len(content.encode()), created)
         return self._count_success(answer, len(body))
 
-    def answer_known(self, data: bytes, start: int) -> bytes | None:
+    def answer_known(self, data: bytes, start: int, end: int) -> bytes | None:
         # The text is between what precedes and follows it in most bodies of the client.
-        length = len(data)
-        begin, end = start + self._opening_size, length - self._closing_size
-        if data[start:begin] != self._opening or data[end:] != self._closing:
-            return self._answer_again(data, start)
-        text, size = data[begin - 1 : end + 1], end - begin
+        begin, stop = start + self._opening_size, end - self._closing_size
+        if data[start:begin] != self._opening or data[stop:end] != self._closing:
+            return self._answer_again(data, start, end)
+        text, size = data[begin - 1 : stop + 1], stop - begin
         if size < MIN_BYTES or text.isascii() or not is_plain(text):
             try:
                 content = _decode_text(text)
             except _DECODING_ERRORS:
-                return self._answer_again(data, start)
+                return self._answer_again(data, start, end)
             if BACKSLASH in text:
                 size = len(content.encode())
         if size > MAX_CONTENT_BYTES:
-            return self._answer_again(data, start)
+            return self._answer_again(data, start, end)
         record = self._record
         if not record.accepted:
             return None
         record.used_at = now = monotonic()
         created = self._limiter.admit(record.slot, now)
         if not created:
-            return self.refuse_rate(length - start)
+            return self.refuse_rate(end - start)
         answer = self._replies.completion(text, size, created)
         # The code of `_count_success`, without the call.
         tally = self._succeeded
         if not tally.open:
             tally = self._open_success()
         tally.requests += 1
-        tally.request_bytes, tally.answer_bytes = length - start, len(answer)
+        tally.request_bytes, tally.answer_bytes = end - start, len(answer)
         return answer
 
     def _read(self, body: bytes) -> str | Explanation:

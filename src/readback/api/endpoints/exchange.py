@@ -75,16 +75,16 @@ class Exchange:
     def answer(self, body: bytes) -> bytes:
         raise NotImplementedError
 
-    def answer_known(self, data: bytes, start: int) -> bytes | None:
-        return self._answer_again(data, start)
+    def answer_known(self, data: bytes, start: int, end: int) -> bytes | None:
+        return self._answer_again(data, start, end)
 
-    def _answer_again(self, data: bytes, start: int) -> bytes | None:
+    def _answer_again(self, data: bytes, start: int, end: int) -> bytes | None:
         """Answer unless the key is no longer accepted."""
         if not self._record.accepted:
             return None
         if not self.admit():
-            return self.refuse_rate(len(data) - start)
-        return self.answer(data[start:])
+            return self.refuse_rate(end - start)
+        return self.answer(data[start:end])
 
     def move(self, address: str) -> None:
         """Count the next requests for a client at another address."""

@@ -95,8 +95,7 @@ class Api:
         self, info: RequestInfo, key: bytes, forwarded: bytes, origin: RequestOrigin
     ) -> "Exchange | RefusedClient | None":
         digest = keys.digest(key)
-        find = self._keyring.find
-        record = find(digest)
+        record = self._keyring.find(digest)
         if record is not None:
             exchange: Exchange | None = record.exchanges.get(info)
             # Most clients stay where they are.
@@ -334,9 +333,9 @@ class RefusedClient:
         assert answer is not None
         return answer
 
-    def answer_known(self, data: bytes, start: int) -> bytes | None:
+    def answer_known(self, data: bytes, start: int, end: int) -> bytes | None:
         info, address, _ = self._request
-        request = _Received(info, address, len(data) - start)
+        request = _Received(info, address, end - start)
         return self._api.refuse_request(request, self._presented)
 
     def refuse(self, code: str, detail: str, size: int) -> bytes:

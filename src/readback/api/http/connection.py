@@ -5,8 +5,8 @@ and meets the duties that RFC 9112 gives to a server. It asks a handler what to 
 Its states are explained in `states.py`.
 
 There are two ways to an answer. A whole message whose head is of a known kind
-(`heads.py`) and whose key is known is answered at once. All others go through `_work`,
-one message at a time.
+(`heads.py`) and whose key is known is answered at once. All others are parsed. What
+follows the first message, or is not known, waits for its turn (`fair_queue.py`).
 """
 
 import asyncio
@@ -15,10 +15,11 @@ from typing import Any, cast
 
 from readback.api.http.answer import CONTINUE, complete
 from readback.api.http.chunked_body import ChunkedBody
+from readback.api.http.fair_queue import KNOWN_PER_TURN
 from readback.api.http.flow_control import FlowControl, peer_address
 from readback.api.http.handler import Outcome, Responder
 from readback.api.http.head import Head
-from readback.api.http.heads import Kind, LastHead
+from readback.api.http.heads import Kind, LastHead, end_of_repeated
 from readback.api.http.receive_buffer import NOTHING_RECEIVED, ReceiveBuffer
 from readback.api.http.refused import REQUEST_TIMEOUT, UNAVAILABLE, Refused, oversized
 from readback.api.http.registry import ConnectionRegistry
@@ -32,7 +33,7 @@ class Connection(asyncio.Protocol):
     __slots__ = (
         "_address", "_buffer", "_chunks", "_deadline", "_flow", "_head", "_last",
         "_last_responder", "_may_answer", "_received_eof", "_registry", "_responder",
-        "_size", "_skip_bytes", "_state", "_transport", "_unchecked", "opened_at",
+        "_size", "_state", "_transport", "_unchecked", "opened_at",
     )
     # fmt: on
 
@@ -42,14 +43,14 @@ class Connection(asyncio.Protocol):
         self.opened_at = registry.now
         self._state, self._deadline = HEAD, registry.head_deadline
         self._buffer = NOTHING_RECEIVED
-        # The message being read: its head, the declared size of its body, and the kind
-        # and bytes of the head until its key is checked.
+        # The message being read: its head, how long its body is or what is left to skip
+        # of it, and the kind and bytes of the head until its key is checked.
         self._head: Head | None = None
         self._size = 0
         self._unchecked: tuple[Kind[Any], bytes] | None = None
         self._chunks: ChunkedBody | None = None
         self._responder: Responder | None = None
-        self._skip_bytes, self._received_eof = 0, False
+        self._received_eof = False
         # Whether a whole message may be answered without being buffered: exactly
         # between two messages, and only while the connection stays open and is read.
         self._may_answer = registry.retire_before <= registry.now
@@ -63,8 +64,7 @@ class Connection(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
         self._flow = FlowControl(self._transport)
         if not self._registry.connect(self):
-            detail = "There are too many open connections."
-            self._send(self._refusal(UNAVAILABLE, detail), last=True)
+            self._refuse(UNAVAILABLE, "There are too many open connections.")
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._registry.disconnect(self)
@@ -73,12 +73,11 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         try:
-            if self._may_answer:
-                again = self._last and self._answer_again(self._last, data)
-                if again or self._answer_known(data):
-                    return
+            length = len(data)
+            end = self._answer_known(data, 0, length, False) if self._may_answer else 0
+            if end < length:
                 self._may_answer = False
-            self._receive(data)
+                self._receive(data, end)
         except Exception as error:
             self._fail(error)
 
@@ -139,79 +138,81 @@ class Connection(asyncio.Protocol):
     def abort(self) -> None:
         self._transport.abort()
 
-    # Reading: one message at a time.
+    # Whole messages that are known.
 
-    def _answer_again(self, last: LastHead, data: bytes) -> bool:
-        """Answer a whole message whose head is the last one, but for its length."""
-        before, after, start, responder, address = last
-        registry, size = self._registry, len(data) - start
-        if data[:start] != b"%b%d%b" % (before, size, after):
-            self._last = None  # the connection has several clients
-            return False
-        if responder.address is not address or size > registry.max_body:
-            return False
+    def _answer_known(self, data: bytes, at: int, end: int, has_turn: bool) -> int:
+        """Answer a whole message if its kind of head and its key are known.
+
+        Return where it ends; 0 if it is not answered. If its head is the last one, but
+        for its length, it ends at `end`.
+        """
+        registry, last = self._registry, self._last
+        if last is not None:
+            around_length, head_size, responder, address = last
+            start = at + head_size
+            size = end - start
+            if data[at:start] != (b"%d" % size).join(around_length):
+                self._last = last = None  # the connection has several clients
+            elif responder.address is not address:
+                last = None
+        if last is None:
+            heads = registry.heads
+            found = heads.accepted.find(data, at) or heads.others.find(data, at)
+            if found is None:
+                return 0
+            kind, key, forwarded, size, start = found
+            end = start + size
+            if end > len(data) or not kind.is_plain or start - at > registry.max_head:
+                return 0
+            known = registry.handler.find(kind.info, key, forwarded, self)
+            if known is None:
+                return 0
+            # Many requests that are refused must not make others wait.
+            if known.is_refusal and not (has_turn or registry.queue.has_room()):
+                return 0
+            responder = known
+            keep_alive = kind.head.keep_alive
+            if keep_alive:
+                if responder is self._last_responder or responder.is_refusal:
+                    self._last = kind.last_head(data, at, responder)
+                self._last_responder = responder
+            elif end - at < len(data):
+                return 0
+        if size > registry.max_body:
+            return 0
         try:
-            answer = responder.answer_known(data, start)
+            answer = responder.answer_known(data, start, end)
         except Exception:
             self._responder, self._size = responder, size  # to count it
             raise
         if answer is None:
-            return False
-        self._deadline = registry.idle_deadline
-        self._transport.write(answer)
-        return True
-
-    def _answer_known(self, data: bytes) -> bool:
-        """Answer a whole message if its kind of head and its key are known."""
-        registry, heads = self._registry, self._registry.heads
-        found = heads.accepted.find(data) or heads.others.find(data)
-        if found is None:
-            return False
-        kind, key, forwarded, size, start = found
-        if len(data) != start + size or not kind.is_plain:
-            return False
-        if start > registry.max_head or size > registry.max_body:
-            return False
-        responder = registry.handler.find(kind.info, key, forwarded, self)
-        if responder is None:
-            return False
-        # Many requests that are refused must not make others wait.
-        if responder.is_refusal and not registry.queue.has_room():
-            return False
-        try:
-            answer = responder.answer_known(data, start)
-        except Exception:
-            self._responder, self._size = responder, size  # to count it
-            raise
-        if answer is None:
-            return False
-        if not kind.head.keep_alive:
+            return 0
+        if last is None and not keep_alive:
             self._head = kind.head
             self._send(answer)
-            return True
-        if responder is self._last_responder or responder.is_refusal:
-            self._last = kind.last_head(data, responder)
-        self._last_responder = responder
+            return end
         self._deadline = registry.idle_deadline
         self._transport.write(answer)
-        return True
+        return end
 
-    def _receive(self, data: bytes) -> None:
+    # All others: one message at a time.
+
+    def _receive(self, data: bytes, at: int) -> None:
         if self._state == LINGER:
             return
         if self._buffer is NOTHING_RECEIVED:
             self._buffer = ReceiveBuffer()
-        self._buffer.append(data)
+        self._buffer.append(data, at)
         if self._state in PAUSED:
             self._pace_reading()
-        elif self._state == BODY or self._registry.queue.enter(self._take_turn):
+        elif self._state != HEAD or self._registry.queue.enter(self._take_turn):
             self._work()
         else:
             self._state = QUEUED
 
     def _take_turn(self) -> None:
         if self._state == QUEUED and not self._transport.is_closing():
-            self._state = SKIP if self._skip_bytes else HEAD
+            self._state = HEAD
             self._work()
             self._pace_reading()
 
@@ -220,27 +221,29 @@ class Connection(asyncio.Protocol):
         try:
             if outcome is not None:
                 self._proceed(outcome)
-            self._read_messages()
+            # Others must not wait for all messages of a client that pipelines: a turn
+            # ends after one message that was parsed, or after several known ones.
+            progress, left = True, KNOWN_PER_TURN if self._state == HEAD else 0
+            while progress and self._flow.writable and self._buffer.unread:
+                if self._state == BODY:
+                    progress = self._read_body()
+                elif self._state == SKIP:
+                    self._size -= self._buffer.skip(self._size)
+                    if not self._size:
+                        self._state, self._deadline = HEAD, self._registry.idle_deadline
+                elif self._state != HEAD:
+                    break
+                elif not left and not self._registry.queue.enter(self._take_turn):
+                    self._state = QUEUED
+                elif self._answer_buffered():
+                    left = (left or KNOWN_PER_TURN) - 1
+                else:
+                    progress, left = self._read_head(), 0
         except Refused as refused:
-            self._send(self._refusal(refused.code, refused.detail), last=True)
+            self._refuse(refused.code, refused.detail)
         except Exception as error:
             self._fail(error)
         self._settle()
-
-    def _read_messages(self) -> None:
-        first = progress = True
-        while progress and self._flow.writable and self._buffer.unread:
-            if self._state == HEAD:
-                # Others must not wait for all messages of a client that pipelines.
-                if not first and not self._registry.queue.enter(self._take_turn):
-                    self._state = QUEUED
-                    return
-                progress = self._read_head()
-                first = False
-            elif self._state == BODY:
-                progress = self._read_body()
-            else:
-                progress = self._state == SKIP and self._skip_body()
 
     def _settle(self) -> None:
         """Drop what has been read, and go back to answering whole messages."""
@@ -256,51 +259,63 @@ class Connection(asyncio.Protocol):
         if self._received_eof and self._flow.writable and self._state not in PAUSED:
             self._close()
 
-    def _read_head(self) -> bool:
-        buffer = self._buffer
-        begun = buffer.head_checked
-        data = buffer.peek_head(self._registry.limits.head_bytes)
-        if data is not None:
-            self._begin(data)
-            return True
-        if not begun and buffer.head_checked:
-            # A client that sends its head in pieces has a deadline from the first one.
-            # Empty lines before it do not count, so they extend no deadline.
-            self._deadline = self._registry.head_deadline
-        return False
+    def _answer_buffered(self) -> bool:
+        """Answer a whole message in the buffer if it is known."""
+        buffer, last = self._buffer, self._last
+        is_retired = self.opened_at < self._registry.retire_before
+        if buffer.head_checked or buffer.empty_lines or is_retired:
+            return False
+        data, at = buffer.freeze()
+        end = end_of_repeated(last, data, at) if last else 0
+        end = self._answer_known(data, at, end, has_turn=True)
+        buffer.skip(max(0, end - at))
+        return end > at
 
-    def _begin(self, data: bytes) -> None:
-        registry = self._registry
+    def _read_head(self) -> bool:
+        buffer, registry = self._buffer, self._registry
+        begun = buffer.head_checked
+        data = buffer.peek_head(registry.max_head)
+        if data is None:
+            if not begun and buffer.head_checked:
+                # A client that sends its head in pieces has a deadline from the first.
+                # Empty lines before it do not count, so they extend no deadline.
+                self._deadline = registry.head_deadline
+            return False
         kind, key, forwarded, size, _ = registry.heads.read(data)
         head = kind.head
         self._head, self._size, self._unchecked = head, size, (kind, data)
-        self._buffer.drop_head()
+        buffer.drop_head()
         if head.chunked:
-            limits = registry.limits
-            self._chunks = ChunkedBody(limits.head_bytes, limits.head_fields)
+            self._chunks = ChunkedBody(registry.max_head, registry.limits.head_fields)
         outcome = registry.handler.begin(head, kind.info, key, forwarded, size, self)
         if outcome is None:
             self._state, self._deadline = WAITING, inf
         else:
             self._proceed(outcome)
+        return True
 
     def _proceed(self, outcome: Outcome) -> None:
         """Answer a request at once, or read its body."""
-        head, unchecked = self._head, self._unchecked
+        head, unchecked, size = self._head, self._unchecked, self._size
         assert head and unchecked
-        if isinstance(outcome, bytes):
-            return self._answer_early(head, outcome)
-        self._registry.heads.note_accepted(*unchecked)
-        self._unchecked = None
-        self._responder = outcome
-        max_body = self._registry.max_body
-        if self._size > max_body:
-            raise oversized(max_body, f"{self._size} are declared")
+        max_body, body_deadline = self._registry.max_body, self._registry.body_deadline
         # RFC 9112 §6: Content-Length or Transfer-Encoding signals a body.
-        if not head.chunked and not self._size:
+        has_body = head.chunked or size > 0
+        if isinstance(outcome, bytes):
+            # RFC 9112 §9.3: either read all of the body, or close the connection. It
+            # must never be parsed as a request.
+            last = has_body and (size > max_body or not head.may_skip_body())
+            if self._send(outcome, last) and size:
+                self._state, self._deadline = SKIP, body_deadline
+            return
+        self._registry.heads.note_accepted(*unchecked)
+        self._unchecked, self._responder = None, outcome
+        if size > max_body:
+            raise oversized(max_body, f"{size} are declared")
+        if not has_body:
             self._send(outcome.answer(b""))
             return
-        self._state, self._deadline = BODY, self._registry.body_deadline
+        self._state, self._deadline = BODY, body_deadline
         # RFC 9110 §10.1.1: not if part of the body is already here.
         if head.expects_continue and not self._buffer.unread:
             self._transport.write(CONTINUE)
@@ -316,25 +331,7 @@ class Connection(asyncio.Protocol):
             self._send(responder.answer(body))
         return body is not None
 
-    def _skip_body(self) -> bool:
-        self._skip_bytes -= self._buffer.skip(self._skip_bytes)
-        if not self._skip_bytes:
-            self._state, self._deadline = HEAD, self._registry.idle_deadline
-        return True
-
     # Answering.
-
-    def _answer_early(self, head: Head, answer: bytes) -> None:
-        """Answer before the body is read, which must never be parsed as a request.
-
-        RFC 9112 §9.3: either read all of the body, or close the connection.
-        """
-        size, max_body = self._size, self._registry.max_body
-        has_body = head.chunked or size > 0
-        last = has_body and (size > max_body or not head.may_skip_body())
-        if self._send(answer, last) and size:
-            self._state, self._deadline = SKIP, self._registry.body_deadline
-            self._skip_bytes = size
 
     def _send(self, answer: bytes, last: bool = False) -> bool:
         """Write one answer; return whether the connection stays open after it."""
@@ -360,10 +357,12 @@ class Connection(asyncio.Protocol):
             self._close()
         return False
 
-    def _refusal(self, code: str, detail: str) -> bytes:
+    def _refuse(self, code: str, detail: str) -> None:
         if self._responder:
-            return self._responder.refuse(code, detail, self._size)
-        return self._registry.handler.refuse(code, detail, self.address)
+            answer = self._responder.refuse(code, detail, self._size)
+        else:
+            answer = self._registry.handler.refuse(code, detail, self.address)
+        self._send(answer, last=True)
 
     def _fail(self, error: Exception) -> None:
         try:
@@ -387,7 +386,7 @@ class Connection(asyncio.Protocol):
             return self._close()
         part = "body" if self._state == BODY else "head"
         detail = f"The {part} of the request took too long to arrive."
-        self._send(self._refusal(REQUEST_TIMEOUT, detail), last=True)
+        self._refuse(REQUEST_TIMEOUT, detail)
         self._settle()
 
     def _pace_reading(self) -> None:

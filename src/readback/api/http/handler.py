@@ -21,8 +21,8 @@ class Responder(Protocol):
     def answer(self, body: bytes) -> bytes:
         """Return the answer to a request that `begin` has let in."""
 
-    def answer_known(self, data: bytes, start: int) -> bytes | None:
-        """Return the answer to a whole message whose body begins at `start`.
+    def answer_known(self, data: bytes, start: int, end: int) -> bytes | None:
+        """Return the answer to a whole message whose body is `data[start:end]`.
 
         Or None, without having counted it, if `begin` has to decide.
         """

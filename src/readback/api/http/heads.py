@@ -20,7 +20,7 @@ all others. Nobody without an accepted key can push out a kind that accepted key
 """
 
 import re
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from readback.api.http.handler import Handler, Responder
 from readback.api.http.head import Head, check_beginning, parse
@@ -50,6 +50,8 @@ _MAX_LINES = 40
 # Values before the key have different lengths, so it is in different places.
 _MAX_PLACES = 64
 _MAX_AT_PLACE = 8
+# So far a key is looked for: many messages at once must not be searched many times.
+_MAX_PLACE = 4096
 _LINE_END = b"\r\n"
 # How a line begins whose value differs, and what such a value is made of: nothing that
 # the parser would refuse, or see otherwise than we do.
@@ -66,9 +68,18 @@ _WITHOUT_KEY = (b"authorization", b"Bearer")
 _ABSENT = -1
 _NOTHING = re.compile(rb"(?!)")
 
+
 # The last head of a connection before and after the digits of its length, how long it
 # is, what answers it, and for which address.
-LastHead = tuple[bytes, bytes, int, Responder, str]
+LastHead = tuple[tuple[bytes, bytes], int, Responder, str]
+
+
+def end_of_repeated(last: LastHead, data: bytes, at: int) -> int:
+    """Return where a message ends if its head is the last one; 0 if it is not whole."""
+    (before, after), head_size, *_ = last
+    digits = data[at + len(before) : at + head_size - len(after)]
+    end = at + head_size + int(digits) if digits.isdigit() else 0
+    return end if end <= len(data) else 0
 
 
 class Cuts(NamedTuple):
@@ -121,17 +132,18 @@ class Kind(Generic[Info]):
     def unread(self) -> frozenset[int]:
         return self._cuts.unread
 
-    def last_head(self, data: bytes, responder: Responder) -> LastHead | None:
+    def last_head(self, data: bytes, at: int, responder: Responder) -> LastHead | None:
         """Return a head of this kind for a connection to compare the next one with.
 
         None if heads of this kind have no length.
         """
-        found = self.pattern.match(data)
+        found = self.pattern.match(data, at)
         assert found is not None
         start, (begin, end) = found.end(), found.span(self.length + 1)
         if begin == end:
             return None
-        return data[:begin], data[end:start], start, responder, responder.address
+        around_length = data[at:begin], data[end:start]
+        return around_length, start - at, responder, responder.address
 
     def make_pattern(self) -> None:
         """Make what recognises heads of this kind, when the second one is received.
@@ -153,6 +165,8 @@ class Kind(Generic[Info]):
         re.purge()  # `re` would keep it, too
 
 
+_NO_KIND: Kind[Any] = Kind(Head(b"", b"", [], is_http_10=False), None, [], (), _NO_CUTS)
+
 # The kind of a head, its key and addresses, the length of its body, and where the body
 # begins. A plain tuple is unpacked fastest.
 Match = tuple[Kind[Info], bytes, bytes, int, int]
@@ -167,17 +181,18 @@ class _Kinds(Generic[Info]):
         # By where the key is in a head, which few kinds have in common.
         self._by_place: dict[int, list[Kind[Info]]] = {}
         # The one that was found last: many clients have the same program.
-        self._last: Kind[Info] | None = None
+        self._last: Kind[Info] = _NO_KIND
         # The same places by kind, the oldest first.
         self._places: dict[Kind[Info], list[int]] = {}
 
-    def find(self, data: bytes) -> Match[Info] | None:
+    def find(self, data: bytes, at: int = 0) -> Match[Info] | None:
         """Return what a head says, with or without its body, if its kind is known."""
         kind = self._last
-        found = kind.pattern.match(data) if kind is not None else None
-        if kind is None or found is None:
-            for kind in self._by_place.get(data.find(_KEY_MARK), ()):
-                if (found := kind.pattern.match(data)) is not None:
+        found = kind.pattern.match(data, at)
+        if found is None:
+            place = data.find(_KEY_MARK, at, at + _MAX_PLACE)
+            for kind in self._by_place.get(max(place - at, _ABSENT), ()):
+                if (found := kind.pattern.match(data, at)) is not None:
                     self._last = kind
                     break
             else:
@@ -217,7 +232,7 @@ class _Kinds(Generic[Info]):
             self._remove_place(kind, place)
         del self.by_skeleton[kind.skeleton], self._places[kind]
         if self._last is kind:
-            self._last = None
+            self._last = _NO_KIND
         return places
 
     def _remove_place(self, kind: Kind[Info], place: int) -> None:
@@ -250,7 +265,7 @@ class Heads(Generic[Info]):
     def note_accepted(self, kind: Kind[Info], data: bytes) -> None:
         """Keep the kind of a head that was sent with an accepted key."""
         if kind.skeleton:
-            self.accepted.add(kind, data.find(_KEY_MARK))
+            self.accepted.add(kind, data.find(_KEY_MARK, 0, _MAX_PLACE))
 
     def _parse(self, data: bytes) -> Match[Info]:
         check_beginning(data)
@@ -266,7 +281,7 @@ class Heads(Generic[Info]):
         length = _find_line(lines, _LENGTH_LINES, _DIGITS)
         kind = self._kind(head, lines, key, addresses, length)
         if kind.skeleton:
-            self.others.add(kind, data.find(_KEY_MARK))
+            self.others.add(kind, data.find(_KEY_MARK, 0, _MAX_PLACE))
         key_value = _value(lines, key, _KEY_LINES)
         forwarded = _value(lines, addresses, _ADDRESS_LINES)
         return kind, key_value, forwarded, head.content_length, len(data)

@@ -35,14 +35,15 @@ class ReceiveBuffer:
         self.empty_lines = 0  # ignored before the head that is expected or unfinished
         self.head_checked = 0  # bytes of an unfinished head that have been checked
 
-    def append(self, data: bytes) -> None:
+    def append(self, data: bytes, start: int = 0) -> None:
+        """Keep what is received, without what precedes `start`."""
         if not self.unread:
-            self._data, self._offset = data, 0
+            self._data, self._offset = data, start
         else:
             if not isinstance(self._data, bytearray):
                 self._data = bytearray(self._data)
             self._data += data
-        self.unread += len(data)
+        self.unread += len(data) - start
 
     def drop_read(self) -> None:
         """Free the memory of what has been read."""
@@ -51,6 +52,12 @@ class ReceiveBuffer:
         elif self._offset > _DROP_BYTES:
             self._data = self._data[self._offset :]
             self._offset = 0
+
+    def freeze(self) -> tuple[bytes, int]:
+        """Return the bytes, and where the unread ones begin."""
+        if not isinstance(self._data, bytes):
+            self._data = bytes(self._data)
+        return self._data, self._offset
 
     def clear(self) -> None:
         self._data, self._offset, self.unread = b"", 0, 0

@@ -22,14 +22,13 @@
              nothing has arrived, and the
                service is stopping             LINGER       -
     QUEUED   bytes arrive                      QUEUED       - (they are buffered)
-             its turn comes                    HEAD, SKIP   -
+             its turn comes                    HEAD         -
     WAITING  bytes arrive                      WAITING      - (they are buffered)
              the handler calls `resume`        as for a complete head
     BODY     part of the body arrives          BODY         -
              the body is complete              HEAD         responder.answer
              it is malformed or too long       LINGER       responder.refuse
-    SKIP     its turn has not come yet         QUEUED       -
-             part of the body arrives          SKIP         - (it is dropped)
+    SKIP     part of the body arrives          SKIP         - (it is dropped)
              the body is complete              HEAD         -
     LINGER   bytes arrive                      LINGER       - (they are dropped)
 

@@ -1,7 +1,7 @@
 """What a connection keeps of an answered message."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from tests.support.echo_server import PATIENT, Echo
@@ -52,6 +52,46 @@ def test_an_idle_connection_has_no_part_of_the_last_body(
     ]
     found = [one for one in reachable_from(kept) if isinstance(one, bytes | bytearray)]
     assert not [one for one in found if SECRET in one]
+
+
+def test_a_client_that_stops_reading_gets_no_more_answers_until_it_reads(
+    connection: Connection, loop: ManualLoop
+) -> None:
+    answer_until_remembered(connection, loop, post_body(b"x"))
+    written = at_answer(connection, 5, connection.pause_writing)
+    connection.data_received(post_body(b"x") * 40)
+    loop.run_callbacks()
+    assert len(written) == 5
+    connection.resume_writing()
+    loop.run_callbacks()
+    assert len(written) == 40
+
+
+def test_a_stop_while_many_messages_are_answered_makes_the_next_answer_the_last(
+    connection: Connection, loop: ManualLoop
+) -> None:
+    answer_until_remembered(connection, loop, post_body(b"x"))
+    written = at_answer(connection, 5, connection._registry.retire)
+    connection.data_received(post_body(b"x") * 40)
+    loop.run_callbacks()
+    assert [b"Connection: close" in answer for answer in written] == [False] * 5 + [
+        True
+    ]
+
+
+def at_answer(
+    connection: Connection, number: int, act: Callable[[], None]
+) -> list[bytes]:
+    """Act while an answer is written; return the list of all that are written."""
+    written: list[bytes] = []
+
+    def write(data: bytes) -> None:
+        written.append(data)
+        if len(written) == number:
+            act()
+
+    transport_of(connection).write = write  # type: ignore[method-assign]
+    return written
 
 
 def answer_until_remembered(
