@@ -20,6 +20,13 @@ ROWS = {
     "text is escaped for HTML",
     "the certificate is for another machine of the company",
     "one of two servers names another server program",
+    # Of the strangers, those that were told wrongly at first.
+    "the API's domain was sold, and redirects with a parameter",
+    "a forwarded port of Codespaces is private",
+    "Squid also gets requests for this machine, and denies them",
+    "F5 rejects completions with a page and 200",
+    "nginx takes no header as long as the key: 431",
+    "ca.acme.goskope.com decrypts, and nothing trusts it",
 }
 
 
