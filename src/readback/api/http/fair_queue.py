@@ -20,8 +20,7 @@ PER_ROUND = 4
 SECONDS_PER_EXTRA_REQUEST = 0.0001
 # The limit of a round: while a long one runs, known requests wait, too.
 MOST_EXTRA_REQUESTS = 500
-# A turn is for one request, or for this many known ones that a client sends at once;
-# these take about as long as three that are parsed.
+# A turn is for one request, or for this many known ones that a client sends at once.
 KNOWN_PER_TURN = 16
 
 
