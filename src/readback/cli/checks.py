@@ -117,8 +117,8 @@ def database(config: Config) -> str:
 
     if pending := schema.pending():
         raise Doubt(
-            f"{name}: {len(pending)} migrations are pending. Run `readback migrate`, "
-            "or `readback serve`, which does so, too."
+            f"{name}: pending migrations: {len(pending)}. Run `readback migrate`, or "
+            "`readback serve`, which does so, too."
         )
     check_api_role(config)
     if newer := schema.unknown():
