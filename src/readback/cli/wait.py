@@ -22,8 +22,9 @@ _LOCAL_SECONDS = 1
 _POLL_SECONDS = 0.2
 # For one answer: a request that was lost must not use up all the time.
 _ANSWER_SECONDS = 5
-_READY_PATH, _HEALTH_PATH = "/readyz", "/healthz"
-_NO_KEY = REFUSALS["invalid_key"]
+_NO_KEY = REFUSALS["invalid_key"].status
+# The status with which each server is ready.
+_READY = {MODELS_PATH: _NO_KEY, "/readyz": 200, "/healthz": 200}
 # Of another server than the one that has the path. The cabinet answers 400 if its own
 # address has another name, except to health checks.
 _ELSEWHERE = (400, 404)
@@ -88,20 +89,20 @@ def _problem(url: str, deadline: float) -> str:
 
     from readback.http_client import send
 
-    paths: tuple[str, ...] = (MODELS_PATH, _READY_PATH, _HEALTH_PATH)
+    paths = _READY
     if url.endswith(VERSION_PREFIX):
-        paths = (MODELS_PATH.removeprefix(VERSION_PREFIX),)
+        paths = {MODELS_PATH.removeprefix(VERSION_PREFIX): _NO_KEY}
     seen = ""
-    for path in paths:  # until one belongs to this server
+    for path, ready in paths.items():  # until one belongs to this server
         seconds = max(0.1, min(_ANSWER_SECONDS, deadline - time.monotonic()))
         try:
             status = send("GET", url + path, seconds).status
         except (OSError, HTTPException, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
             return reason.lower() or type(error).__name__
+        if status == ready:
+            return ""
         seen = f"it answered {path} with status {status}"
         if status not in _ELSEWHERE:
-            is_health = path in (_READY_PATH, _HEALTH_PATH)
-            is_ready = status == (200 if is_health else _NO_KEY.status)
-            return "" if is_ready else seen
+            break
     return seen
