@@ -57,7 +57,8 @@ def backup(file: str, yes: bool) -> None:
             _write(sys.stdout.buffer, config, folder, made_at)
         else:
             written = folder / "archive"
-            with open(written, "xb", opener=_private) as output:
+            written.touch(0o600)
+            with written.open("wb") as output:
                 _write(output, config, folder, made_at)
                 os.fsync(output.fileno())
             # Not linked, which not every file system can.
@@ -99,10 +100,6 @@ def restore(file: str, yes: bool) -> None:
         _restore_brand(config, folder / archive.BRAND)
         click.echo(f"Restored {file}, made by Readback {manifest.readback}.")
         _remember(manifest.created_at)
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
 
 
 @contextmanager

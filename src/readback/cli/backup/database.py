@@ -68,7 +68,8 @@ def require_free(config: Config) -> None:
     is_used = _is_open(path) if path else rows(_RUNNING)[0][0] > 0
     if is_used:
         raise Failure("Readback uses this database: stop it first.")
-    if path is None and (newer := sorted(set(_tables()) - _own_tables())):
+    own = {*connection.introspection.django_table_names(), "django_migrations"}
+    if path is None and (newer := sorted(set(_tables()) - own)):
         raise Failure(
             f"The database has tables of another version ({', '.join(newer)}), which "
             "would be left: restore into an empty database."
@@ -110,12 +111,6 @@ def replace(config: Config, copied: Path) -> None:
     # Not with psql, which would also run the programs that a hostile dump names.
     options = ("--no-owner", "--clean", "--if-exists", "--single-transaction")
     _run(config, "pg_restore", *options, str(copied))
-
-
-def _own_tables() -> set[str]:
-    """Return the tables of this version."""
-    names = connection.introspection.django_table_names()
-    return {*names, "django_migrations"}
 
 
 def _tables() -> list[str]:
