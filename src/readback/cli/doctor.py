@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import click
 
-from readback.cli import console, listeners
+from readback.cli import console
 from readback.cli.database import report_database_errors
 from readback.cli.exit_codes import CannotStart, ExitCode
 from readback.config import read
@@ -63,8 +63,11 @@ def _results() -> Iterator[CheckResult]:
     yield database
     if database.status == "ok":
         yield from _try("clock", partial(checks.clock, config))
-    cabinet = ("READBACK_CABINET_BIND", config.cabinet_bind)
-    for setting, bind in (*listeners.binds_of_api(config), cabinet):
+    for setting, bind in (
+        *(("READBACK_API_BIND", bind) for bind in config.api_bind),
+        ("READBACK_OPS_BIND", config.ops_bind),
+        ("READBACK_CABINET_BIND", config.cabinet_bind),
+    ):
         yield from _try(setting, partial(checks.can_listen, setting, bind))
 
 

@@ -8,9 +8,7 @@ receive sockets that are already listening.
 import errno
 import os
 import socket
-import stat
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,9 +34,6 @@ class Listeners:
     ops: socket.socket
     cabinet: socket.socket
 
-    def __iter__(self) -> Iterator[socket.socket]:
-        yield from (*self.api, self.ops, self.cabinet)
-
 
 def open_all(config: Config) -> Listeners:
     inherited = _inherited()
@@ -56,12 +51,6 @@ def open_for_cabinet(config: Config) -> socket.socket:
     if len(inherited) == 1:
         return inherited[0]
     return _open("READBACK_CABINET_BIND", config.cabinet_bind, inherited)
-
-
-def binds_of_api(config: Config) -> list[tuple[str, Bind]]:
-    """Return each address of the API's plane with its setting."""
-    api = [("READBACK_API_BIND", bind) for bind in config.api_bind]
-    return [*api, ("READBACK_OPS_BIND", config.ops_bind)]
 
 
 def bind_of(listener: socket.socket) -> Bind:
@@ -162,15 +151,13 @@ def _listen_unix(path: str) -> socket.socket:
     remove the socket of the server that replaced it.
     """
     if Path(path).exists():
-        if not stat.S_ISSOCK(os.stat(path).st_mode):
+        if not Path(path).is_socket():
             raise FileExistsError(errno.EEXIST, "the file exists and is not a socket")
         with socket.socket(socket.AF_UNIX) as client:
             try:
                 client.connect(path)
             except ConnectionRefusedError:
                 Path(path).unlink()
-            else:
-                raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
     listener = socket.socket(socket.AF_UNIX)
     try:
         listener.bind(path)

@@ -15,7 +15,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import ModuleType
@@ -29,13 +28,13 @@ from readback.cli.exit_codes import CannotStart, Failure
 from readback.cli.listeners import Listeners, bind_of
 from readback.cli.streams import give_up_output
 from readback.cli.supervisor import ResultPipe, Supervisor, run_in_child
+from readback.cli.wait import has_started
 from readback.config import Config
 from readback.contract import CHAT_PATH, MODEL
 from readback.processes.lifecycle import SHORT_NOTICE_SECONDS
 
 READY_SECONDS = 60
 _POLL_SECONDS = 0.02
-_ANY_PORT = "127.0.0.1:0"
 
 
 @click.group(invoke_without_command=True)
@@ -119,21 +118,19 @@ def _run(
     as_json: bool = False,
 ) -> int:
     """Start both planes, print the message when they are ready, wait for their end."""
-    # Here, because no other command needs an HTTP client.
-    from readback.cli.wait import has_started
-
     settings.check_certificate(config)
     # The addresses are read now: the listeners are closed afterwards.
     ops, cabinet = (
         (listener.family, listener.getsockname())
         for listener in (sockets.ops, sockets.cabinet)
     )
-    # Not /readyz and /healthz: before it stops, a plane gives notice to whoever asked.
-    checks: list[Callable[[], bool]] = [
-        partial(has_started, ops, "/status", b'"status": "ready"'),
-        partial(has_started, cabinet, "/robots.txt"),
-    ]
     pipe = ResultPipe()
+
+    def has_everything_started() -> bool:
+        # Not /readyz and /healthz: before it stops, a plane gives notice to whoever
+        # asked.
+        has_api = has_started(ops, "/status", b'"status": "ready"')
+        return has_api and has_started(cabinet, "/robots.txt")
 
     def start_cabinet() -> int:
         # The database is prepared in this process because it needs Django anyway, and
@@ -169,9 +166,9 @@ def _run(
         supervisor.start("API", start_api)
     # A listener left open here would keep accepting connections that no process answers
     # while the planes stop.
-    for listener in sockets:
+    for listener in (*sockets.api, sockets.ops, sockets.cabinet):
         listener.close()
-    if _wait_until_ready(supervisor, checks):
+    if _wait_until_ready(supervisor, has_everything_started):
         try:
             if as_json:
                 _print_json(config, account)
@@ -198,11 +195,11 @@ def _startup(*, needs_secret_key: bool = True) -> ModuleType:
     return startup
 
 
-def _wait_until_ready(supervisor: Supervisor, checks: list[Callable[[], bool]]) -> bool:
-    """Return True when all checks pass, False if a process exits or is stopped."""
+def _wait_until_ready(supervisor: Supervisor, is_ready: Callable[[], bool]) -> bool:
+    """Return True when the planes are ready, False if one exits or is stopped."""
     deadline = time.monotonic() + READY_SECONDS
     while supervisor.is_running():
-        if all(check() for check in checks):
+        if is_ready():
             return True
         if time.monotonic() > deadline:
             supervisor.stop()
@@ -220,7 +217,7 @@ def _temporary_server() -> Iterator[tuple[Config, Listeners]]:
     """
     with TemporaryDirectory(prefix="readback-", ignore_cleanup_errors=True) as folder:
         for plane in ("API", "OPS", "CABINET"):
-            os.environ.setdefault(f"READBACK_{plane}_BIND", _ANY_PORT)
+            os.environ.setdefault(f"READBACK_{plane}_BIND", "127.0.0.1:0")
         os.environ.setdefault("READBACK_DATA_DIR", folder)
         os.environ.setdefault("READBACK_WORKERS", "1")
         # The test that started it has ended, and nobody else knows its address.
