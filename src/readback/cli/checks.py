@@ -68,10 +68,10 @@ def certificate(config: Config) -> str:
         return ""
     settings.check_certificate(config)
     end = datetime.fromtimestamp(expiry(config.tls_certificate), UTC)
-    found = f"{config.tls_certificate} is valid until {console.format_time(end)}"
+    at = console.format_time(end)
     if end < datetime.now(UTC):
-        at = console.format_time(end)
         raise CannotStart(f"{config.tls_certificate} expired on {at}: renew it.")
+    found = f"{config.tls_certificate} is valid until {at}"
     if end < datetime.now(UTC) + SOON:
         raise Doubt(f"{found}: renew it.")
     return found

@@ -69,12 +69,12 @@ def report_database_errors() -> Iterator[None]:
 
 
 def rows(statement: str, values: list[Any] | None = None) -> list[Any]:
-    """Run a statement of SQL; return what it selects."""
+    """Return what a statement of SQL selects."""
     from django.db import connection
 
     with connection.cursor() as cursor:
         cursor.execute(statement, values)
-        return list(cursor.fetchall()) if cursor.description else []
+        return list(cursor.fetchall())
 
 
 @contextmanager

@@ -23,8 +23,8 @@ from readback.cli.exit_codes import CannotStart, ExitCode, Failure
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _PR_SET_PDEATHSIG = 1  # from <linux/prctl.h>
 
-# What a child process runs; returns its exit code, or None for success.
-Target = Callable[[], int | None]
+# What a child process runs; returns its exit code.
+Target = Callable[[], int]
 
 
 class Supervisor:
@@ -193,7 +193,7 @@ def _run_child(target: Target, parent: int) -> NoReturn:
         stop_with_parent()
         if os.getppid() != parent:
             raise SystemExit(ExitCode.FAILURE)
-        code = target() or ExitCode.OK
+        code = target()
     except SystemExit as error:
         code = error.code or ExitCode.OK
     except BaseException:
