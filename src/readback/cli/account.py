@@ -188,7 +188,7 @@ def disconnect(email: str, as_json: bool) -> None:
 
 @account.command()
 @click.argument("email")
-@console.flag("--yes", help="Do not ask for confirmation.")
+@console.yes_option
 @console.json_option
 def delete(email: str, yes: bool, as_json: bool) -> None:
     """Delete an account.

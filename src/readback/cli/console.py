@@ -17,6 +17,7 @@ import click
 flag = partial(click.option, is_flag=True)
 json_flag = partial(flag, "--json", "as_json")
 json_option = json_flag(help="Print JSON on standard output.")
+yes_option = flag("--yes", help="Do not ask for confirmation.")
 _SECONDS = {"d": 86_400, "h": 3600, "m": 60, "s": 1, "ms": 0.001}
 
 

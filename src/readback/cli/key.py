@@ -17,9 +17,7 @@ from readback.contract import REVOCATION_SECONDS
 if TYPE_CHECKING:
     from readback.cabinet.models import Key
 
-
 _id_argument = click.argument("id", type=int)
-_yes_option = console.flag("--yes", help="Do not ask for confirmation.")
 
 
 def overlap(value: str) -> timedelta:
@@ -66,13 +64,11 @@ def create(
     with open_cabinet(), written_before_commit():
         from readback.cabinet.keys import services
 
-        made: Key
-        text: str | None
         owner = find_account(email)
-        if if_missing is None:
-            made, text = services.key_create(owner, name, expires_at)
-        else:
+        if if_missing is not None:
             made, text = services.key_create_if_missing(owner, if_missing, expires_at)
+        else:
+            made, text = services.key_create(owner, name, expires_at)
         if as_json:
             secret = {"key": text} if text else {}
             console.print_json({"created": bool(text), **secret, **_fields(made)})
@@ -129,7 +125,7 @@ def rename(id: int, name: str, as_json: bool) -> None:
     show_default=True,
     help="How long the old key goes on working: now, or such as 1h; at most 7d.",
 )
-@_yes_option
+@console.yes_option
 @console.json_option
 def rotate(id: int, overlap: timedelta, yes: bool, as_json: bool) -> None:
     """Replace the key with this id by a new one with the same name and settings.
@@ -160,7 +156,7 @@ def rotate(id: int, overlap: timedelta, yes: bool, as_json: bool) -> None:
 
 @key.command()
 @_id_argument
-@_yes_option
+@console.yes_option
 @console.json_option
 def revoke(id: int, yes: bool, as_json: bool) -> None:
     """Revoke the key with this id; this cannot be undone."""
