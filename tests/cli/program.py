@@ -16,7 +16,7 @@ from readback.config import DATABASE_NAME
 from tests.support.commands import Process, environment_with, free_port, start_server
 from tests.support.database import Database
 from tests.support.waiting import PATIENCE, wait_until
-from tests.support.warm_start import run_warm
+from tests.support.warm_start import WarmProcess, run_warm
 
 READBACK = [sys.executable, "-m", "readback"]
 
@@ -63,6 +63,21 @@ class Program:
         done = self.run(*arguments, stdin=stdin)
         assert done.returncode == 0, done.stderr
         return done.stdout
+
+    def start(self, *arguments: str, stdout: Path) -> WarmProcess:
+        """Start a command; its errors go to the file `errors`."""
+        return WarmProcess(
+            arguments,
+            environment_with(self.settings),
+            stdout=stdout,
+            stderr=self.folder / "errors",
+            folder=self.folder,
+        )
+
+    def is_listening(self) -> bool:
+        """Return whether a process listens on any of the addresses."""
+        names = ("READBACK_API_BIND", "READBACK_CABINET_BIND", "READBACK_OPS_BIND")
+        return any(is_listening(self.settings[name]) for name in names)
 
     @contextmanager
     def serving(

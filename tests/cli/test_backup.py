@@ -7,7 +7,6 @@ import signal
 import stat
 import subprocess
 import tarfile
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,6 @@ from readback.cli.exit_codes import Failure
 from tests.cli.program import READBACK, Program, local_settings
 from tests.support.commands import environment_with
 from tests.support.waiting import PATIENCE, wait_until
-from tests.support.warm_start import WarmProcess
 
 KEYS = "SELECT count(*) FROM cabinet_key"
 CONTENT = {"database": b"rows " * 500, "secret-key": b"k" * 64, "brand/a.md": b"# A"}
@@ -25,22 +23,34 @@ MANIFEST = archive.Manifest("1.0.0", 0, "SQLite", [], list(CONTENT))
 NOT_OURS = "This is not a complete archive of `readback backup`"
 
 
+def with_key(program):
+    program.output("account", "create", "alice@example.com", "--confirmed")
+    program.output("key", "create", "alice@example.com")
+    return program
+
+
 def with_programs(program, server):
     """Put the programs of the test's PostgreSQL on the PATH."""
     path = f"{server.programs}{os.pathsep}{os.environ['PATH']}"
-    return Program(program.folder, {**program.settings, "PATH": path})
-
-
-def with_key(program):
-    program.output("account", "create", "alice@example.com", "--confirmed")
-    return program.output("key", "create", "alice@example.com").strip()
+    program.settings["PATH"] = path
+    return program
 
 
 @pytest.fixture
 def installed(migrated):
     """The program with one account and one key in SQLite."""
-    with_key(migrated)
-    return migrated
+    return with_key(migrated)
+
+
+@pytest.fixture
+def installed_on_postgresql(program, postgresql):
+    program.settings["READBACK_DATABASE_URL"] = postgresql.migrated_database()
+    return with_key(with_programs(program, postgresql))
+
+
+@pytest.fixture
+def installed_on_each(migrated_on_each_database, postgresql):
+    return with_key(with_programs(migrated_on_each_database, postgresql))
 
 
 def refusal(done):
@@ -53,11 +63,8 @@ def left_over(folder):
     return [path for path in folder.rglob("*") if "partial" in path.name]
 
 
-def test_a_restore_brings_everything_back(
-    migrated_on_each_database, postgresql, tmp_path
-):
-    program = with_programs(migrated_on_each_database, postgresql)
-    with_key(program)
+def test_a_restore_brings_everything_back(installed_on_each, tmp_path):
+    program = installed_on_each
     key = Path(program.settings["READBACK_DATA_DIR"], "secret-key")
     secret = key.read_text()
     program.output("backup", "saved")
@@ -81,9 +88,8 @@ def test_a_restore_brings_everything_back(
     assert not left_over(tmp_path)
 
 
-def test_a_backup_contains_no_sessions(migrated_on_each_database, postgresql, tmp_path):
-    program = with_programs(migrated_on_each_database, postgresql)
-    program.output("account", "create", "alice@example.com", "--confirmed")
+def test_a_backup_contains_no_sessions(installed_on_each, tmp_path):
+    program = installed_on_each
     database = program.database
     database.rows(
         "INSERT INTO django_session VALUES ('stolen-key', 'stolen-data', '2100-01-01')"
@@ -105,12 +111,9 @@ def test_a_backup_contains_no_sessions(migrated_on_each_database, postgresql, tm
 
 
 def test_tables_of_another_version_are_refused_and_those_of_others_kept(
-    tmp_path, postgresql
+    installed_on_postgresql,
 ):
-    settings = local_settings(tmp_path)
-    settings["READBACK_DATABASE_URL"] = postgresql.migrated_database()
-    program = with_programs(Program(tmp_path, settings), postgresql)
-    with_key(program)
+    program = installed_on_postgresql
     program.output("backup", "saved")
     database = program.database
     database.rows("CREATE TABLE theirs (id int)")
@@ -124,10 +127,9 @@ def test_tables_of_another_version_are_refused_and_those_of_others_kept(
 
 
 def test_an_archive_moves_to_a_new_machine_through_pipes(
-    migrated_on_each_database, postgresql, tmp_path
+    installed_on_each, postgresql, tmp_path
 ):
-    program = with_programs(migrated_on_each_database, postgresql)
-    with_key(program)
+    program = installed_on_each
     environment = environment_with(program.settings)
     saved = subprocess.run(
         [*READBACK, "backup", "-"], env=environment, capture_output=True, check=True
@@ -175,12 +177,12 @@ def test_a_running_service_can_be_saved_and_not_restored(installed):
 
 def test_another_secret_key_is_refused(installed, tmp_path):
     installed.output("backup", "saved")
-    settings = {**installed.settings, "READBACK_SECRET_KEY": "x" * 50}
-    found = refusal(Program(tmp_path, settings).run("restore", "saved", "--yes"))
+    other = installed.with_settings(SECRET_KEY="x" * 50)
+    found = refusal(other.run("restore", "saved", "--yes"))
     assert "not the secret key of the archive" in found
     with tarfile.open(tmp_path / "saved") as tar:
-        settings["READBACK_SECRET_KEY"] = tar.extractfile("secret-key").read().decode()
-    Program(tmp_path, settings).output("restore", "saved", "--yes")
+        key = tar.extractfile("secret-key").read().decode()
+    installed.with_settings(SECRET_KEY=key).output("restore", "saved", "--yes")
 
 
 def test_an_archive_that_does_not_exist_leaves_no_directory(program):
@@ -194,10 +196,9 @@ def test_a_backup_without_the_secret_key_is_refused(installed, tmp_path):
     assert not (tmp_path / "saved").exists()
 
 
-def test_an_archive_of_the_other_database_is_refused(installed, tmp_path, postgresql):
+def test_an_archive_of_the_other_database_is_refused(installed, postgresql):
     installed.output("backup", "saved")
-    url = postgresql.new_database()
-    other = Program(tmp_path, {**installed.settings, "READBACK_DATABASE_URL": url})
+    other = installed.with_settings(DATABASE_URL=postgresql.new_database())
     assert "The archive is of SQLite" in refusal(other.run("restore", "saved", "--yes"))
 
 
@@ -234,7 +235,7 @@ def test_a_restore_that_is_killed_while_it_reads_changes_nothing(installed, tmp_
     installed.output("key", "create", "alice@example.com")
     content = (tmp_path / "saved").read_bytes()
     os.mkfifo(tmp_path / "slow")
-    process = started(installed, "restore", "slow", "--yes")
+    process = installed.start("restore", "slow", "--yes", stdout=tmp_path / "out")
     with (tmp_path / "slow").open("wb", buffering=0) as pipe:
         pipe.write(content[: len(content) // 2])
         wait_until(lambda: left_over(tmp_path), "the archive is being read")
@@ -245,62 +246,34 @@ def test_a_restore_that_is_killed_while_it_reads_changes_nothing(installed, tmp_
     assert installed.database.value(KEYS) == 1
 
 
-def started(program, *arguments):
-    return WarmProcess(
-        arguments,
-        environment_with(program.settings),
-        stdout=program.folder / "out",
-        stderr=program.folder / "err",
-        folder=program.folder,
-    )
+def stop_while_it_waits(program, mode, name, *arguments):
+    """Stop a command whose program of PostgreSQL waits for a lock."""
 
+    def waits():
+        return program.database.rows(
+            "SELECT wait_event_type = 'Lock' FROM pg_stat_activity"
+            " WHERE datname = current_database() AND application_name = ?",
+            name,
+        )
 
-@contextmanager
-def postgresql_waits(program, statement):
-    """Hold a lock that a program of PostgreSQL waits for."""
     with program.database.connected() as other, other.transaction():
-        other.execute(statement)
-        yield
-
-
-def waiting(program, name):
-    return program.database.rows(
-        "SELECT 1 FROM pg_stat_activity WHERE datname = current_database()"
-        " AND application_name = ? AND wait_event_type = 'Lock'",
-        name,
-    )
-
-
-def sessions(program, name):
-    return program.database.rows(
-        "SELECT 1 FROM pg_stat_activity WHERE datname = current_database()"
-        " AND application_name = ?",
-        name,
-    )
-
-
-def test_stopped_commands_leave_postgresql_as_it_was(tmp_path, postgresql):
-    settings = local_settings(tmp_path)
-    settings["READBACK_DATABASE_URL"] = postgresql.migrated_database()
-    program = with_programs(Program(tmp_path, settings), postgresql)
-    with_key(program)
-    lock = "LOCK TABLE cabinet_key IN ACCESS EXCLUSIVE MODE"
-    with postgresql_waits(program, lock):
-        process = started(program, "backup", "saved")
-        wait_until(lambda: waiting(program, "pg_dump"), "pg_dump waits")
+        other.execute(f"LOCK TABLE cabinet_key IN {mode} MODE")
+        process = program.start(*arguments, stdout=program.folder / "out")
+        wait_until(lambda: (True,) in waits(), f"{name} waits")
         process.send_signal(signal.SIGTERM)
         process.wait(PATIENCE)
-    wait_until(lambda: not sessions(program, "pg_dump"), "its session has ended")
+    wait_until(lambda: not waits(), "its session has ended")
+
+
+def test_stopped_commands_leave_postgresql_as_it_was(installed_on_postgresql, tmp_path):
+    program = installed_on_postgresql
+    stop_while_it_waits(program, "ACCESS EXCLUSIVE", "pg_dump", "backup", "saved")
     assert not (tmp_path / "saved").exists()
 
     program.output("backup", "saved")
     program.output("key", "create", "alice@example.com")
-    with postgresql_waits(program, "LOCK TABLE cabinet_key IN ROW EXCLUSIVE MODE"):
-        process = started(program, "restore", "saved", "--yes")
-        wait_until(lambda: waiting(program, "pg_restore"), "pg_restore waits")
-        process.send_signal(signal.SIGTERM)
-        process.wait(PATIENCE)
-    wait_until(lambda: not sessions(program, "pg_restore"), "its session has ended")
+    restore = ("restore", "saved", "--yes")
+    stop_while_it_waits(program, "ROW EXCLUSIVE", "pg_restore", *restore)
     assert program.database.value(KEYS) == 2
     assert not left_over(tmp_path)
     program.output("restore", "saved", "--yes")
@@ -318,18 +291,16 @@ def test_a_full_disk_leaves_no_archive_and_no_half_restore(installed, tmp_path):
         assert "full" in found or "No space left on device" in found
         assert not list(small.iterdir())
         installed.output("backup", "saved")
-        settings = {**installed.settings, "READBACK_DATA_DIR": str(small / "data")}
-        found = refusal(Program(tmp_path, settings).run("restore", "saved"))
+        other = installed.with_settings(DATA_DIR=str(small / "data"))
+        found = refusal(other.run("restore", "saved"))
         assert "No space left on device" in found
         assert not list((small / "data").iterdir())
     finally:
         subprocess.run(["umount", "--lazy", str(small)], check=True)
 
 
-def test_the_data_directory_may_have_any_name(tmp_path):
-    settings = local_settings(tmp_path)
-    settings["READBACK_DATA_DIR"] = str(tmp_path / "50%25 #1?")
-    program = Program(tmp_path, settings)
+def test_the_data_directory_may_have_any_name(program, tmp_path):
+    program.settings["READBACK_DATA_DIR"] = str(tmp_path / "50%25 #1?")
     program.output("migrate")
     with_key(program)
 

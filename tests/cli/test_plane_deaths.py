@@ -2,14 +2,10 @@
 
 import os
 import signal
-import subprocess
-from pathlib import Path
 
 import psutil
 import pytest
 
-from tests.cli.program import READBACK, Service, is_listening
-from tests.support.commands import environment_with
 from tests.support.processes import has_ended
 from tests.support.waiting import PATIENCE, wait_until
 
@@ -34,23 +30,13 @@ def test_a_plane_that_dies_ends_the_command_and_leaves_no_process(
         assert service.stderr == f"The {plane} {reason}; stopping Readback.\n"
     left = [process.pid for process in processes if not has_ended(process.pid)]
     wait_until(lambda: all(map(has_ended, left)), "the kernel has ended them")
-    for name in ("API", "CABINET", "OPS"):
-        assert not is_listening(migrated.settings[f"READBACK_{name}_BIND"])
+    assert not migrated.is_listening()
 
 
 def test_a_plane_that_dies_before_it_has_been_ready_ends_the_command(migrated):
-    process = subprocess.Popen(
-        [*READBACK, "serve"],
-        env=environment_with(migrated.settings),
-        cwd=migrated.folder,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    with process:
-        service = Service(process, Path(os.devnull), Path(os.devnull))
+    with migrated.serving(until="") as service:
         wait_until(service.children, "the cabinet is starting")
         os.kill(service.children()[0], signal.SIGKILL)
-        _, stderr = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 128 + signal.SIGKILL
-    assert stderr == "The cabinet got signal 9; stopping Readback.\n"
+        assert service.process.wait(PATIENCE) == 128 + signal.SIGKILL
+        assert service.stderr == "The cabinet got signal 9; stopping Readback.\n"
+        assert service.stdout == ""

@@ -106,8 +106,7 @@ def _status_as(host: str) -> int:
 
 
 def test_no_key_is_created_on_postgresql(program, postgresql):
-    database = {"READBACK_DATABASE_URL": postgresql.new_database()}
-    program.settings = program.settings | database
+    program.settings["READBACK_DATABASE_URL"] = postgresql.new_database()
     with program.serving("--show-key") as service:
         assert "sk-echo-" not in service.stdout + service.stderr
         assert service.stop() == 0
@@ -118,8 +117,7 @@ def test_a_signal_stops_both_planes_and_the_exit_code_is_0(migrated, number):
     with migrated.serving() as service:
         assert service.stop(number) == 0
         assert service.stderr == ""
-    for name in ("API", "CABINET", "OPS"):
-        assert not is_listening(migrated.settings[f"READBACK_{name}_BIND"])
+    assert not migrated.is_listening()
 
 
 def test_ctrl_c_in_a_terminal_lets_running_requests_finish(migrated):
@@ -127,16 +125,15 @@ def test_ctrl_c_in_a_terminal_lets_running_requests_finish(migrated):
         with unfinished_request(migrated) as client:
             # A terminal sends the signal to its whole process group.
             os.killpg(service.process.pid, signal.SIGINT)
-            finish(client)
+            client.sendall(b"\r\n")
             assert b" 401 " in client.recv(4096)
         assert service.process.wait(PATIENCE) == 0
 
 
 def test_the_first_signal_waits_for_a_running_request_and_the_second_does_not(migrated):
     # Neither may end the request while a busy machine stops the cabinet.
-    patient = {"READBACK_HEAD_TIMEOUT": "100", "READBACK_STOP_TIMEOUT": "100"}
-    migrated.settings = migrated.settings | patient
-    with migrated.serving() as service, unfinished_request(migrated):
+    patient = migrated.with_settings(HEAD_TIMEOUT="100", STOP_TIMEOUT="100")
+    with patient.serving() as service, unfinished_request(patient):
         service.process.send_signal(signal.SIGTERM)
         wait_until(
             lambda: not is_listening(migrated.settings["READBACK_CABINET_BIND"]),
@@ -150,24 +147,16 @@ def test_when_the_program_is_killed_both_planes_stop(migrated):
     with migrated.serving() as service:
         service.process.kill()
         service.process.wait(PATIENCE)
-    names = ("READBACK_API_BIND", "READBACK_CABINET_BIND", "READBACK_OPS_BIND")
-    addresses = [migrated.settings[name] for name in names]
-    wait_until(
-        lambda: not any(is_listening(address) for address in addresses),
-        "all ports are closed",
+    wait_until(lambda: not migrated.is_listening(), "all ports are closed")
+
+
+def test_two_first_starts_at_the_same_time_create_one_account(program):
+    other = program.with_settings(
+        API_BIND="127.0.0.7:0", CABINET_BIND="127.0.0.8:0", OPS_BIND="127.0.0.9:0"
     )
-
-
-def test_two_first_starts_at_the_same_time_create_one_account(program, tmp_path):
-    other = Program(tmp_path, dict(program.settings))
-    ports = iter(["7", "8", "9"])
-    for name in ("API", "CABINET", "OPS"):
-        other.settings[f"READBACK_{name}_BIND"] = f"127.0.0.{next(ports)}:0"
-
-    command = ("--show-key",)
     with (
-        program.serving(*command, until="") as first,
-        other.serving(*command, until="") as second,
+        program.serving("--show-key", until="") as first,
+        other.serving("--show-key", until="") as second,
     ):
         for service in (first, second):
             service.wait_for(" key create ")
@@ -193,7 +182,3 @@ def unfinished_request(program: Program) -> socket.socket:
     client = socket.create_connection((host, int(port)), timeout=PATIENCE)
     client.sendall(b"GET /v1/models HTTP/1.1\r\nHost: localhost\r\n")
     return client
-
-
-def finish(client: socket.socket) -> None:
-    client.sendall(b"\r\n")

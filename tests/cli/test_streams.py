@@ -8,26 +8,18 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import ALICE
-from tests.cli.program import READBACK, Program, local_settings
+from tests.cli.program import READBACK, Program
 from tests.support.commands import COMMAND_SECONDS, environment_with
 from tests.support.waiting import wait_until
-from tests.support.warm_start import WarmProcess
 
 FULL = Path("/dev/full")
 
 
 def run_full(program: Program, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run a command whose standard output is on a full disk."""
-    errors = program.folder / "errors"
-    process = WarmProcess(
-        arguments,
-        environment_with(program.settings),
-        stdout=FULL,
-        stderr=errors,
-        folder=program.folder,
-    )
-    code = process.wait(COMMAND_SECONDS)
-    return subprocess.CompletedProcess(arguments, code, "", errors.read_text())
+    code = program.start(*arguments, stdout=FULL).wait(COMMAND_SECONDS)
+    errors = (program.folder / "errors").read_text()
+    return subprocess.CompletedProcess(arguments, code, "", errors)
 
 
 def run_in_shell(
@@ -130,10 +122,8 @@ def test_notes_that_cannot_be_written_do_not_lose_the_key(with_alice, redirectio
     assert made["masked"] == f"sk-echo-…{done.stdout.strip()[-4:]}"
 
 
-def test_a_server_whose_first_key_cannot_be_printed_does_not_keep_it(tmp_path):
+def test_a_server_whose_first_key_cannot_be_printed_does_not_keep_it(program):
     # It makes the local account only in a new database.
-    program = Program(tmp_path, local_settings(tmp_path))
-
     done = run_full(program, "serve", "--show-key")
 
     assert done.returncode == 1
@@ -144,9 +134,7 @@ def test_a_server_whose_first_key_cannot_be_printed_does_not_keep_it(tmp_path):
 
 def test_a_server_that_has_no_key_to_print_runs_without_standard_output(with_alice):
     errors = with_alice.folder / "errors"
-    process = WarmProcess(
-        ["serve"], environment_with(with_alice.settings), stdout=FULL, stderr=errors
-    )
+    process = with_alice.start("serve", stdout=FULL)
     try:
         wait_until(lambda: "Readback is running." in errors.read_text(), "it runs")
     finally:
