@@ -6,6 +6,7 @@ import subprocess
 import sys
 from contextlib import contextmanager
 
+from tests.cli.conftest import ALICE
 from tests.cli.program import READBACK, answers_200, key_in
 from tests.support.commands import environment_with
 from tests.support.waiting import PATIENCE, wait_until
@@ -29,8 +30,8 @@ def test_both_planes_can_run_as_separate_commands_on_one_database(
 ):
     program = migrated_on_each_database
     api, cabinet = (program.settings[f"READBACK_{n}_BIND"] for n in ("API", "CABINET"))
-    program.output("account", "create", "alice@example.org", "--confirmed")
-    key = program.output("key", "create", "alice@example.org").strip()
+    program.database.add_account(ALICE)
+    key = program.output("key", "create", ALICE).strip()
 
     with (
         program.serving("api", until="Serving the API") as api_service,
@@ -54,10 +55,9 @@ def test_the_api_alone_creates_no_secret_key_and_no_file(program, postgresql, tm
     assert not empty.exists()
 
 
-def test_the_api_uses_sockets_of_systemd_and_finds_the_ops_socket(migrated):
-    program = migrated
-    program.output("account", "create", "alice@example.org", "--confirmed")
-    key = key_in(program.output("key", "create", "alice@example.org"))
+def test_the_api_uses_sockets_of_systemd_and_finds_the_ops_socket(with_alice):
+    program = with_alice
+    key = key_in(program.output("key", "create", ALICE))
     with listening() as ops, listening() as public:
         program.settings["READBACK_OPS_BIND"] = f"127.0.0.1:{port_of(ops)}"
         # Opening this address would fail.
@@ -72,12 +72,11 @@ def test_the_api_uses_sockets_of_systemd_and_finds_the_ops_socket(migrated):
 
 
 def test_the_cabinet_does_not_remove_a_unix_socket_of_systemd(migrated, tmp_path):
-    program = migrated
     path = tmp_path / "activated"
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(path))
         listener.listen()
-        with activated(program, [listener], "serve", "cabinet") as process:
+        with activated(migrated, [listener], "serve", "cabinet") as process:
             with socket.socket(socket.AF_UNIX) as client:
                 client.settimeout(PATIENCE)
                 client.connect(str(path))
