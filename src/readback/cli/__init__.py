@@ -18,8 +18,14 @@ from readback.cli.serve import serve
 from readback.cli.streams import CommandLine
 from readback.cli.wait import wait
 
+_COMMANDS = [serve, wait, account, key, audit, migrate, backup, restore, doctor, manage]
 
-@click.group(cls=CommandLine, context_settings={"help_option_names": ["-h", "--help"]})
+
+@click.group(
+    cls=CommandLine,
+    commands=_COMMANDS,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(__version__, prog_name="readback")
 def main() -> None:
     """Readback: a connection-test API that returns one message unchanged.
@@ -28,7 +34,7 @@ def main() -> None:
     """
 
 
-@click.command(
+@main.command(
     add_help_option=False,
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
 )
@@ -41,19 +47,3 @@ def probe(context: click.Context, arguments: tuple[str, ...]) -> None:
     from readback.probe.command import main
 
     context.exit(main(list(arguments)))
-
-
-for command in (
-    serve,
-    wait,
-    probe,
-    account,
-    key,
-    audit,
-    migrate,
-    backup,
-    restore,
-    doctor,
-    manage,
-):
-    main.add_command(command)
