@@ -156,8 +156,7 @@ def test_the_brand_folder_is_restored_into_an_empty_one(installed, tmp_path):
     (brand / "drafts").mkdir(parents=True)
     (brand / "terms.en.md").write_text("# Terms")
     (brand / "terms (copy).md").write_text("the cabinet ignores this file")
-    installed.settings["READBACK_BRAND_DIR"] = str(brand)
-    program = installed
+    program = installed.with_settings(BRAND_DIR=str(brand))
     program.output("backup", "saved")
     (brand / "terms.en.md").write_text("# Other terms")
     assert "stays in the archive" in program.run("restore", "saved", "--yes").stderr

@@ -7,6 +7,12 @@ from pathlib import Path
 import pytest
 
 EVERY_START = (["serve"], ["serve", "api"], ["serve", "cabinet"])
+OTHERS = (
+    ["migrate"],
+    ["manage", "check"],
+    ["account", "show", "alice@example.org"],
+    ["key", "list", "alice@example.org"],
+)
 
 
 def assert_cannot_start(done: subprocess.CompletedProcess[str], *texts: str) -> None:
@@ -19,16 +25,7 @@ def assert_cannot_start(done: subprocess.CompletedProcess[str], *texts: str) -> 
 
 @pytest.mark.parametrize(
     "command",
-    [
-        ["serve"],
-        ["serve", "api"],
-        ["serve", "cabinet"],
-        ["serve", "--ephemeral", "--json"],
-        ["migrate"],
-        ["manage", "check"],
-        ["account", "show", "alice@example.org"],
-        ["key", "list", "alice@example.org"],
-    ],
+    [*EVERY_START, ["serve", "--ephemeral", "--json"], *OTHERS],
     ids=" ".join,
 )
 @pytest.mark.parametrize(
@@ -140,16 +137,7 @@ def test_a_command_without_a_database_does_not_create_one(program, command):
 
 @pytest.mark.parametrize("content", [b"", b"x", b"\xff" * 64], ids=repr)
 @pytest.mark.parametrize(
-    "command",
-    [
-        ["serve"],
-        ["serve", "cabinet"],
-        ["migrate"],
-        ["manage", "check"],
-        ["account", "show", "alice@example.org"],
-        ["key", "list", "alice@example.org"],
-    ],
-    ids=" ".join,
+    "command", [["serve"], ["serve", "cabinet"], *OTHERS], ids=" ".join
 )
 def test_a_damaged_secret_key_is_one_sentence(migrated, command, content):
     path = Path(migrated.settings["READBACK_DATA_DIR"], "secret-key")
