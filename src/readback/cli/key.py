@@ -8,7 +8,6 @@ import click
 from readback import keys
 from readback.cli import console
 from readback.cli.account import find_account
-from readback.cli.console import duration
 from readback.cli.database import open_cabinet
 from readback.cli.exit_codes import Failure
 from readback.cli.streams import written_before_commit
@@ -22,7 +21,7 @@ _id_argument = click.argument("id", type=int)
 
 def overlap(value: str) -> timedelta:
     """Parse `now` or a duration; click shows this function's name in the help."""
-    return timedelta() if value == "now" else duration(value)
+    return timedelta() if value == "now" else console.duration(value)
 
 
 @click.group()
@@ -40,7 +39,7 @@ def key() -> None:
 )
 @click.option(
     "--expires-in",
-    type=duration,
+    type=console.duration,
     help="Lifetime of the key, such as 30d, 12h, 15m or 1s. Default: no expiry.",
 )
 @console.json_option

@@ -48,12 +48,11 @@ def prepare_database(
     return account
 
 
-def check_database(config: Config) -> dict[str, str]:
+def check_database(config: Config) -> None:
     """Raise `CannotStart` unless the API can use the database; change nothing in it."""
     with database.report_database_errors():
         database.require_migrated(config)
     check_api_role(config)
-    return {}
 
 
 def check_api_role(config: Config) -> None:
@@ -133,12 +132,11 @@ def _first_key(account: User) -> dict[str, str]:
     return {"key": key.text}
 
 
-def discard_key(text: str) -> dict[str, str]:
+def discard_key(text: str) -> None:
     """Delete a key of the local account that could not be shown."""
     with database.report_database_errors():
         if key := key_selectors.key_find(text):
             key.delete()
-    return {}
 
 
 def _login(account: User) -> dict[str, str]:

@@ -121,11 +121,11 @@ class ResultPipe:
     def __init__(self) -> None:
         self._read, self._write = os.pipe()
 
-    def send_result_of(self, function: Callable[[], dict[str, str]]) -> int:
+    def send_result_of(self, function: Callable[[], dict[str, str] | None]) -> int:
         """Call a function, once and in the child; return the child's exit code."""
         code = ExitCode.OK
         try:
-            result = function()
+            result = function() or {}
         except CannotStart as error:
             result, code = {"error": error.message}, ExitCode.CANNOT_START
         os.close(self._read)
@@ -143,20 +143,19 @@ class ResultPipe:
         return result
 
 
-def run_in_child(function: Callable[[], dict[str, str]]) -> dict[str, str]:
-    """Run a function in a child process and return its result.
+def run_in_child(function: Callable[[], None]) -> None:
+    """Run a function in a child process; raise `CannotStart` if it does.
 
     For functions that need Django, called from a process that must not import it.
     """
     pipe = ResultPipe()
     child = fork(lambda: pipe.send_result_of(function))
     try:
-        result = pipe.receive()
+        pipe.receive()
     finally:
         _, status = os.waitpid(child, 0)
     if status:
         raise Failure("Readback did not start because a child process failed.")
-    return result
 
 
 def fork(target: Target) -> int:
@@ -191,9 +190,8 @@ def _run_child(target: Target, parent: int) -> NoReturn:
         os.dup2(2, 1)
         sys.stdout = sys.stderr
         stop_with_parent()
-        if os.getppid() != parent:
-            raise SystemExit(ExitCode.FAILURE)
-        code = target()
+        if os.getppid() == parent:
+            code = target()
     except SystemExit as error:
         code = error.code or ExitCode.OK
     except BaseException:
