@@ -6,7 +6,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -146,6 +146,20 @@ class Service:
             self.process.kill()
             self.process.wait(PATIENCE)
             raise
+
+
+def run_cold(
+    command: Sequence[str], settings: Mapping[str, str], folder: Path
+) -> subprocess.CompletedProcess[str]:
+    """Run any program to its end, with these settings of Readback."""
+    return subprocess.run(
+        command,
+        env=environment_with(settings),
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
 
 
 def is_listening(address: str) -> bool:

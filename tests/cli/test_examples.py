@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 import pytest
 import yaml
 
-from tests.cli.program import Program
+from tests.cli.program import Program, run_cold
 from tests.support import migrated
-from tests.support.commands import environment_with, free_port
+from tests.support.commands import free_port
 from tests.support.pages import block
 from tests.support.waiting import PATIENCE
 
@@ -115,11 +115,12 @@ def test_the_lines_for_a_private_registry_work(tmp_path):
 def test_the_commands_of_an_example_work(base_url, tmp_path, job):
     assert job.environment["OPENAI_API_KEY"] == job.settings["READBACK_EPHEMERAL_KEY"]
     variables = {k: ADDRESS.sub(base_url, v) for k, v in job.environment.items()}
-    done = run_in_bash(job.script, variables, tmp_path)
+    script = ["bash", "-eo", "pipefail", "-c", job.script]
+    done = run_cold(script, variables, tmp_path)
     assert done.returncode == 0, done.stderr
     # The command notices a key that is not accepted.
     wrong = variables | {"OPENAI_API_KEY": "sk-echo-wrong"}
-    assert run_in_bash(job.script, wrong, tmp_path).returncode != 0
+    assert run_cold(script, wrong, tmp_path).returncode != 0
 
 
 def test_the_health_check_of_an_example_works(base_url, tmp_path):
@@ -128,14 +129,3 @@ def test_the_health_check_of_an_example_works(base_url, tmp_path):
 
     assert command[0] == "readback"
     assert program.run(*command[1:]).returncode == 0
-
-
-def run_in_bash(script: str, variables: dict[str, str], folder: Path):
-    return subprocess.run(
-        ["bash", "-eo", "pipefail", "-c", script],
-        env=environment_with(variables),
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-    )

@@ -11,8 +11,7 @@ from click.testing import CliRunner
 
 import readback
 from readback.cli import main
-from tests.support.commands import environment_with
-from tests.support.waiting import PATIENCE
+from tests.cli.program import run_cold
 
 
 def commands(group: click.Group, path: tuple[str, ...] = ()):
@@ -57,19 +56,10 @@ def bare(tmp_path: Path) -> list[str]:
     return [sys.executable, "-I", "-S", "-c", start]
 
 
-def run(command: list[str], *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*command, *arguments],
-        env=environment_with({}),
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-    )
-
-
-def test_help_and_version_work_without_the_server_packages(bare):
-    assert "serve" in run(bare, "--help").stdout
-    assert run(bare, "--version").stdout.split()[-1] == readback.__version__
+def test_help_and_version_work_without_the_server_packages(bare, tmp_path):
+    assert "serve" in run_cold([*bare, "--help"], {}, tmp_path).stdout
+    shown = run_cold([*bare, "--version"], {}, tmp_path).stdout
+    assert shown.split()[-1] == readback.__version__
 
 
 @pytest.mark.parametrize(
@@ -87,8 +77,10 @@ def test_help_and_version_work_without_the_server_packages(bare):
     ],
     ids=" ".join,
 )
-def test_a_command_without_its_packages_says_how_to_install_them(bare, arguments):
-    done = run(bare, *arguments)
+def test_a_command_without_its_packages_says_how_to_install_them(
+    bare, tmp_path, arguments
+):
+    done = run_cold([*bare, *arguments], {}, tmp_path)
 
     assert done.returncode == 3
     assert "pip install '.[server]'" in done.stderr

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import ALICE
-from tests.cli.program import READBACK, Program
-from tests.support.commands import COMMAND_SECONDS, environment_with
+from tests.cli.program import READBACK, Program, run_cold
+from tests.support.commands import COMMAND_SECONDS
 from tests.support.waiting import wait_until
 
 FULL = Path("/dev/full")
@@ -26,14 +26,8 @@ def run_in_shell(
     program: Program, redirection: str, *arguments: str
 ) -> subprocess.CompletedProcess[str]:
     """Run a command with streams as a shell opens or closes them."""
-    return subprocess.run(
-        ["sh", "-c", f'exec "$@" {redirection}', "sh", *READBACK, *arguments],
-        env=environment_with(program.settings),
-        cwd=program.folder,
-        capture_output=True,
-        text=True,
-        timeout=COMMAND_SECONDS,
-    )
+    command = ["sh", "-c", f'exec "$@" {redirection}', "sh", *READBACK, *arguments]
+    return run_cold(command, program.settings, program.folder)
 
 
 def keys_of_alice(program: Program) -> list[Mapping[str, object]]:
