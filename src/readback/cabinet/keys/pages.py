@@ -6,7 +6,6 @@ waits, and on a page of their own, for whoever asks why nothing arrives.
 """
 
 import time
-from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import partial
 from hashlib import blake2s
@@ -182,8 +181,8 @@ def detail(request: AccountRequest, key_id: int) -> HttpResponse:
 @personal_page
 def activity(request: AccountRequest, key_id: int) -> HttpResponse:
     """Return the live part of the page: charts, totals and journal."""
-    read = partial(_activity, request, owned_key(request, key_id))
-    return _live_part(request, "keys/key_activity.html", read)
+    context = _activity(request, owned_key(request, key_id))
+    return _live_part(request, "keys/key_activity.html", context)
 
 
 @personal_form
@@ -217,10 +216,9 @@ def clear_journal(request: AccountRequest, key_id: int) -> HttpResponse:
 
 
 def _live_part(
-    request: HttpRequest, template: str, read: Callable[[], dict[str, Any]]
+    request: HttpRequest, template: str, context: dict[str, Any]
 ) -> HttpResponse:
     """Return the part of a page that the browser polls; 204 if it has this version."""
-    context = read()
     if request.GET.get("seen") == context["version"]:
         return HttpResponse(status=204)
     response = render(request, template, context)
@@ -301,8 +299,8 @@ def new_key(request: AccountRequest, key_id: int) -> HttpResponse:
 
 @personal_page
 def latest_request(request: AccountRequest, key_id: int) -> HttpResponse:
-    read = partial(_latest_request, request, owned_key(request, key_id))
-    return _live_part(request, "keys/latest_request.html", read)
+    context = _latest_request(request, owned_key(request, key_id))
+    return _live_part(request, "keys/latest_request.html", context)
 
 
 def _text_of(request: AccountRequest, key: Key) -> str | None:
@@ -338,8 +336,7 @@ def unmatched_page(request: AccountRequest, key_id: int) -> HttpResponse:
 @personal_page
 def unmatched_part(request: AccountRequest, key_id: int) -> HttpResponse:
     _asked_for(request, key_id)
-    read = partial(unmatched, request)
-    return _live_part(request, "keys/unmatched.html", read)
+    return _live_part(request, "keys/unmatched.html", unmatched(request))
 
 
 def unmatched(request: HttpRequest) -> dict[str, object]:
