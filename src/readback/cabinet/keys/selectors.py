@@ -128,12 +128,11 @@ def address_history() -> QuerySet[Address]:
 def address_current() -> CurrentAddress:
     """Return the address in the settings, with its dates from the history."""
     base_url = settings.CONFIG.base_url
-    latest = list(address_history()[:2])
-    if not latest or latest[0].base_url != base_url:
-        # Not in the history yet: `readback serve` records it when it starts.
-        return CurrentAddress(base_url, None, latest[0].base_url if latest else None)
-    previous = latest[1].base_url if len(latest) > 1 else None
-    return CurrentAddress(base_url, latest[0].since, previous)
+    since, earlier = None, list(address_history()[:2])
+    # Otherwise not in the history yet: `readback serve` records it when it starts.
+    if earlier and earlier[0].base_url == base_url:
+        since = earlier.pop(0).since
+    return CurrentAddress(base_url, since, earlier[0].base_url if earlier else None)
 
 
 def owned_key(request: AccountRequest, key_id: int) -> Key:
