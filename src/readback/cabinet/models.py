@@ -146,14 +146,11 @@ class Key(models.Model):
             return self.expires_at
 
     @property
-    def is_expired(self) -> bool:
-        return self.expires_at is not None and self.expires_at <= timezone.now()
-
-    @property
     def state(self) -> KeyState:
         if self.revoked_at is not None:
             return KeyState.REVOKED
-        return KeyState.EXPIRED if self.is_expired else KeyState.ACTIVE
+        is_expired = self.expires_at is not None and self.expires_at <= timezone.now()
+        return KeyState.EXPIRED if is_expired else KeyState.ACTIVE
 
     @property
     def is_active(self) -> bool:

@@ -4,11 +4,7 @@ from django.urls import include, path
 from django.views.generic import RedirectView
 
 from readback.cabinet.account_rules import CALLBACK_PATH
-from readback.cabinet.accounts import (
-    account_pages,
-    download,
-    single_sign_on,
-)
+from readback.cabinet.accounts import account_pages, download, single_sign_on
 from readback.cabinet.keys import pages as keys
 from readback.cabinet.operators.admin import operator_site
 from readback.cabinet.pages import docs, public, search

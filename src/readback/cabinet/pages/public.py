@@ -92,9 +92,7 @@ def security_txt(request: HttpRequest) -> HttpResponse:
     fields = {
         "Contact": settings.CONFIG.contact,
         "Expires": expires.strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "Preferred-Languages": ", ".join(
-            code for code, _language in settings.LANGUAGES
-        ),
+        "Preferred-Languages": ", ".join(dict(settings.LANGUAGES)),
         "Canonical": settings.CABINET_URL + reverse("security_txt"),
     }
     lines = [f"# {settings.BRAND.name}: {settings.CABINET_URL}\n"]

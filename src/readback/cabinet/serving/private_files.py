@@ -14,7 +14,7 @@ import stat
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from readback.config import Config
 from readback.setting_values import MIN_SECRET_KEY_LENGTH, ConfigError
@@ -102,16 +102,12 @@ def write_secret_key(
     try:
         with create(temporary) as file:
             file.write(key)
-            sync(file)
+            file.flush()
+            os.fsync(file.fileno())
         put(temporary, path)
         sync_directory(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
-
-
-def sync(file: IO[Any]) -> None:
-    file.flush()
-    os.fsync(file.fileno())
 
 
 def sync_directory(path: Path) -> None:

@@ -35,12 +35,7 @@ _command = ""
 _PRIORITY = SysLogHandler.LOG_AUTHPRIV << 3 | SysLogHandler.LOG_INFO
 
 
-def record(
-    event: str,
-    *,
-    account: int | None = None,
-    key: int | None = None,
-) -> None:
+def record(event: str, *, account: int | None = None, key: int | None = None) -> None:
     """Write one line; the actor and the network address come from the request."""
     request: HttpRequest | None = context.request
     # The account that is logged in; none is in a command.
