@@ -15,6 +15,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils import timezone, translation
 from django.utils.cache import get_conditional_response
+from django.utils.deprecation import MiddlewareMixin
 from django.utils.translation import gettext as _
 
 from readback.cabinet import account_rules
@@ -105,17 +106,16 @@ def brand_files(request: HttpRequest) -> HttpResponse | None:
     return get_conditional_response(request, file.etag, response=response)
 
 
-def count_pages(get_response: Handler) -> Handler:
+class CountPages(MiddlewareMixin):
     """Count how pages end."""
 
-    def handle(request: HttpRequest) -> HttpResponse:
-        response = get_response(request)
+    def process_response(
+        self, request: HttpRequest, response: HttpResponse
+    ) -> HttpResponse:
         pages: WorkerPages | None = request.META.get(PAGES)
         if pages:
             pages.count(response.status_code)
         return response
-
-    return handle
 
 
 class Sessions(SessionMiddleware):
@@ -168,17 +168,14 @@ def account_language(request: HttpRequest) -> None:
         request.LANGUAGE_CODE = language
 
 
-def old_logins(get_response: Handler) -> Handler:
+class OldLogins(MiddlewareMixin):
     """Ask for a proof before a form if the login is too old, and keep nothing of it.
 
     allauth would store the form, with its password and its cookies, in the session.
     """
 
-    def handle(request: HttpRequest) -> HttpResponse:
-        return get_response(request)
-
     def process_exception(
-        request: HttpRequest, exception: Exception
+        self, request: HttpRequest, exception: Exception
     ) -> HttpResponse | None:
         if not isinstance(exception, ReauthenticationRequired):
             return None
@@ -190,9 +187,6 @@ def old_logins(get_response: Handler) -> Handler:
         [method, *_others] = get_adapter().get_reauthentication_methods(request.user)
         query = urlencode({"next": request.get_full_path()})
         return redirect(f"{method['url']}?{query}")
-
-    handle.process_exception = process_exception  # type: ignore[attr-defined]
-    return handle
 
 
 @_answering

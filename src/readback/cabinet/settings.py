@@ -54,7 +54,7 @@ MIDDLEWARE = [
     # Before the files of the packages, because it replaces favicon.ico.
     "readback.cabinet.middleware.brand_files",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "readback.cabinet.middleware.count_pages",
+    "readback.cabinet.middleware.CountPages",
     "readback.cabinet.middleware.Sessions",
     "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -64,7 +64,7 @@ MIDDLEWARE = [
     "readback.cabinet.middleware.account_language",
     "django.contrib.messages.middleware.MessageMiddleware",
     "allauth.account.middleware.AccountMiddleware",
-    "readback.cabinet.middleware.old_logins",
+    "readback.cabinet.middleware.OldLogins",
     "readback.cabinet.middleware.only_single_sign_on",
 ]
 TEMPLATES = [
