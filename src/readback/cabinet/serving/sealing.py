@@ -24,12 +24,12 @@ _KEY_LENGTH = 40
 
 
 def seal(text: str) -> str:
-    return _cipher().encrypt(text.encode()).decode("ascii")
+    return _cipher(settings.SECRET_KEY).encrypt(text.encode()).decode("ascii")
 
 
 def unseal(sealed: str) -> str:
     """Return the text; raise `InvalidToken` if the secret key is another one."""
-    return _cipher().decrypt(sealed).decode()
+    return _cipher(settings.SECRET_KEY).decrypt(sealed).decode()
 
 
 class SealedSerializer(JSONSerializer):
@@ -58,11 +58,7 @@ class SessionStore(db.SessionStore):
         return SessionKey(super()._get_new_session_key())  # type: ignore[misc]
 
 
-def _cipher() -> Fernet:
-    return _cipher_of(settings.SECRET_KEY)
-
-
 @lru_cache(maxsize=2)
-def _cipher_of(secret_key: str) -> Fernet:
+def _cipher(secret_key: str) -> Fernet:
     derivation = HKDF(algorithm=SHA256(), length=32, salt=None, info=_PURPOSE)
     return Fernet(base64.urlsafe_b64encode(derivation.derive(secret_key.encode())))
