@@ -121,7 +121,7 @@ def database(config: Config) -> str:
             "`readback serve`, which does so, too."
         )
     check_api_role(config)
-    if newer := schema.unknown():
+    if newer := schema.unknown(schema.applied()):
         raise Doubt(f"{name}: a newer version has applied {', '.join(newer)}.")
     return f"{name} is reachable and up to date"
 

@@ -49,17 +49,14 @@ def pending() -> list[str]:
     return [f"{migration.app_label}.{migration.name}" for migration, _ in plan]
 
 
-def unknown(names: Iterable[str] | None = None) -> list[str]:
-    """Return the applied migrations that only a newer version has.
-
-    Without names, those that are applied to the database.
-    """
+def unknown(names: Iterable[str]) -> list[str]:
+    """Return those of the applied migrations that only a newer version has."""
     on_disk = MigrationLoader(None).disk_migrations
     replaced = {name for each in on_disk.values() for name in each.replaces}
     known = {".".join(name) for name in {*on_disk, *replaced}}
     migrated_apps = tuple({f"{app}." for app, _name in on_disk})
-    found = applied() if names is None else set(names)
-    return sorted(name for name in found - known if name.startswith(migrated_apps))
+    newer = set(names) - known
+    return sorted(name for name in newer if name.startswith(migrated_apps))
 
 
 def missing(names: Iterable[str]) -> bool:
