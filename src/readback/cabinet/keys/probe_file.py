@@ -1,7 +1,7 @@
 """The probe as one file that runs on any machine with Python: a zipapp.
 
 It is built from what is installed here: the probe, the shared facts that it needs, the
-two packages that it uses, and everybody's licence. Two builds of the same versions are
+package that it uses, and everybody's licence. Two builds of the same versions are
 identical, so that the checksum says something. Nothing here knows Django.
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, distribution
-from importlib.util import find_spec
+from importlib.resources import files
 from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
@@ -19,7 +19,7 @@ NAME = "probe.pyz"
 _INTERPRETER = b"#!/usr/bin/env python3\n"
 _PACKAGE = Path(__file__).parents[2]
 _OWN_FILES = ("__init__.py", "contract.py", "keys.py")
-_PACKAGES = ("certifi",)
+_CERTIFI = "certifi"
 _OWN = "readback-api"
 _SUFFIXES = {".py", ".pem", ".mjs", ".txt"}
 _OMITTED_FOLDERS = {"tests", "__pycache__"}
@@ -55,12 +55,8 @@ def _files() -> Iterator[tuple[str, Path]]:
     for name in _OWN_FILES:
         yield f"readback/{name}", _PACKAGE / name
     yield from _modules("readback/probe", _PACKAGE / "probe")
-    for name in _PACKAGES:
-        spec = find_spec(name)
-        if spec is None or spec.origin is None:
-            raise ModuleNotFoundError(f"{name} is not installed")
-        yield from _modules(name, Path(spec.origin).parent)
-        yield from _licences(name)
+    yield from _modules(_CERTIFI, Path(str(files(_CERTIFI))))
+    yield from _licences(_CERTIFI)
     try:
         yield from _licences(_OWN)
     except PackageNotFoundError:  # A checkout that was never installed.
