@@ -42,21 +42,19 @@ _PASSWORD_FORMS = ("/accounts/login/", "/accounts/reauthenticate/")
 Handler = Callable[[HttpRequest], HttpResponse]
 
 
-def security_headers(get_response: Handler) -> Handler:
+class SecurityHeaders(MiddlewareMixin):
     """Add security headers; outermost, so that error responses get them, too."""
-    headers = headers_of(settings.CONFIG)
 
-    def handle(request: HttpRequest) -> HttpResponse:
-        response = get_response(request)
-        for name, value in headers.items():
+    def process_response(
+        self, request: HttpRequest, response: HttpResponse
+    ) -> HttpResponse:
+        for name, value in headers_of(settings.CONFIG).items():
             response.headers.setdefault(name, value)
         # A page that depends on cookies is personal or contains a form's token, unless
         # its view says something else about caches.
         if "Cookie" in response.get("Vary", ""):
             response.headers.setdefault("Cache-Control", "no-store, private")
         return response
-
-    return handle
 
 
 def _answering(

@@ -46,7 +46,7 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     # These add headers to every response, including errors and static files.
-    "readback.cabinet.middleware.security_headers",
+    "readback.cabinet.middleware.SecurityHeaders",
     "django.middleware.security.SecurityMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "readback.cabinet.middleware.simple_cookies",
