@@ -45,10 +45,6 @@ class Chart(NamedTuple):
     top: int
     """The number of requests in the highest bar."""
 
-    @property
-    def total(self) -> int:
-        return self.accepted + self.refused
-
 
 def last_day(counts: Iterable[Count], now: datetime) -> Chart:
     """Return the chart of the last 24 hours, including the current one."""

@@ -63,7 +63,6 @@ class DocHeading(NamedTuple):
 
 
 class DocPage(NamedTuple):
-    name: str
     title: str
     html: SafeString
     language: str
@@ -121,10 +120,10 @@ def anchor(heading: str) -> str:
 
 @cache
 def load(name: str, language: str) -> DocPage:
-    return render_markdown(name, *source(name, language))
+    return render_markdown(*source(name, language))
 
 
-def render_markdown(name: str, text: str, language: str) -> DocPage:
+def render_markdown(text: str, language: str) -> DocPage:
     # Importing it takes 0.03 s, for which no start should wait.
     from markdown_it import MarkdownIt
 
@@ -154,7 +153,7 @@ def render_markdown(name: str, text: str, language: str) -> DocPage:
         listed = [one for one in listed if one.level == 2]
     contents = listed if len(listed) > 2 else []  # a short page needs none
     # Safe: rendered with HTML disabled, and without links that run scripts.
-    return DocPage(name, title, mark_safe(html), language, contents)
+    return DocPage(title, mark_safe(html), language, contents)
 
 
 def _name_rows(tokens: "list[Token]") -> None:

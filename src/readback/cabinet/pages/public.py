@@ -68,7 +68,7 @@ def brand_page(request: HttpRequest, name: str) -> HttpResponse:
     if name not in settings.BRAND.pages:
         raise Http404
     markdown = settings.BRAND.pages[name].markdown
-    document = docs.render_markdown(name, str(markdown), markdown.language)
+    document = docs.render_markdown(str(markdown), markdown.language)
     return render(request, "pages/document.html", {"document": document})
 
 

@@ -22,7 +22,7 @@ def test_the_current_hour_is_the_last_bar_and_the_first_is_23_hours_older():
 def test_requests_older_than_the_chart_are_not_counted():
     drawn = chart.last_day([(HOUR - timedelta(hours=24), True, 7)], NOW)
 
-    assert drawn.total == 0
+    assert (drawn.accepted, drawn.refused) == (0, 0)
 
 
 def test_a_month_has_thirty_utc_days_and_ends_today():
@@ -63,5 +63,5 @@ def test_bars_are_side_by_side_inside_the_chart():
 def test_without_requests_nothing_is_drawn():
     drawn = chart.last_day([], NOW)
 
-    assert (drawn.total, drawn.top) == (0, 0)
+    assert (drawn.accepted, drawn.refused, drawn.top) == (0, 0, 0)
     assert {bar.accepted_height + bar.refused_height for bar in drawn.bars} == {0.0}
