@@ -35,11 +35,10 @@ from readback.cabinet.keys import (
     services,
 )
 from readback.cabinet.keys.selectors import owned_key
-from readback.cabinet.keys.send_test import PROGRAM
 from readback.cabinet.models import Key
-from readback.cabinet.serving import visitors
 from readback.cabinet.serving.visitors import (
     AccountRequest,
+    client_address,
     personal_form,
     personal_page,
 )
@@ -314,8 +313,8 @@ def _text_of(request: AccountRequest, key: Key) -> str | None:
 
 def _latest_request(request: AccountRequest, key: Key) -> dict[str, object]:
     """Return the latest request of a program, or what else has arrived so far."""
-    latest = selectors.latest_request(key, but_rather_not_of=PROGRAM)
-    if latest is None or latest.user_agent.startswith(PROGRAM):
+    latest = selectors.latest_request(key, but_rather_not_of=send_test.PROGRAM)
+    if latest is None or latest.user_agent.startswith(send_test.PROGRAM):
         waiting = unmatched(request)
         version = _version_of(waiting["version"], latest and latest.pk)
         return {**waiting, "key": key, "test_entry": latest, "version": version}
@@ -343,7 +342,7 @@ def unmatched(request: HttpRequest) -> dict[str, object]:
     """Return the context of keys/unmatched.html; without a query if it is off."""
     if not settings.CONFIG.unmatched_requests:
         return {"unmatched": None, "version": _version_of()}
-    rows = selectors.unmatched_requests(visitors.client_address(request))
+    rows = selectors.unmatched_requests(client_address(request))
     # During an upgrade, a newer API may write a code that this cabinet does not know.
     known = [row for row in rows if row.code in REFUSALS]
     return {
