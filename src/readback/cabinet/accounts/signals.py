@@ -3,7 +3,6 @@
 `mail/notices.py` records the others.
 """
 
-from functools import partial
 from typing import Any
 
 from allauth.account import signals
@@ -18,7 +17,6 @@ from allauth.mfa.signals import (
 )
 from allauth.usersessions.models import UserSession
 from django.contrib.auth.signals import user_logged_out, user_login_failed
-from django.db import transaction
 from django.dispatch import receiver
 from django.http import HttpRequest
 
@@ -31,9 +29,7 @@ from readback.cabinet.serving import security_log
 @receiver(signals.user_signed_up)
 def _signed_up(user: User, **_: Any) -> None:
     # A sign-up is one transaction, which can still fail.
-    transaction.on_commit(
-        partial(security_log.record, "account_created", account=user.pk)
-    )
+    notices.record("account_created", account=user.pk)
 
 
 @receiver(signals.user_logged_in)
