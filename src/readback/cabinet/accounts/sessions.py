@@ -5,17 +5,14 @@ what a browser sends, only its name, that of its system and its network are stor
 session ends when its row in Django's table is deleted.
 """
 
-from datetime import timedelta
 from typing import Any
 
 from allauth.usersessions.models import UserSession
-from django.conf import settings
 from django.contrib.sessions.models import Session
 from django.db import transaction
 from django.db.models import QuerySet
 from django.db.models.signals import pre_save
 from django.dispatch import receiver
-from django.utils import timezone
 
 from readback.cabinet.mail import notices
 from readback.cabinet.models import User
@@ -67,10 +64,10 @@ def sessions_end_by_operator(account: User) -> None:
     notices.record("sessions_ended_by_operator", account=account.pk)
 
 
-def sessions_end(account: User, kept_key: str | None = None) -> int:
-    """End all sessions of the account but the one with this key; return how many."""
+def sessions_end(account: User, kept_key: str | None = None) -> None:
+    """End all sessions of the account but the one with this key."""
     rows = UserSession.objects.filter(user=account)
-    return sessions_end_rows(rows.exclude(session_key=kept_key))
+    _end(rows.exclude(session_key=kept_key))
 
 
 def sessions_end_surplus(account: User) -> None:
@@ -78,22 +75,14 @@ def sessions_end_surplus(account: User) -> None:
     rows = UserSession.objects.filter(user=account).order_by("-last_seen_at", "-pk")
     surplus = list(rows.values_list("pk", flat=True)[MAX_SESSIONS - 1 :])
     if surplus:
-        sessions_end_rows(UserSession.objects.filter(pk__in=surplus))
-
-
-def expired_rows() -> QuerySet[UserSession]:
-    # The hour is longer than a session in use can go without being written.
-    lifetime = timedelta(seconds=settings.SESSION_COOKIE_AGE, hours=1)
-    return UserSession.objects.filter(last_seen_at__lt=timezone.now() - lifetime)
+        _end(UserSession.objects.filter(pk__in=surplus))
 
 
 @transaction.atomic
-def sessions_end_rows(rows: QuerySet[UserSession]) -> int:
-    """End the sessions at once; return how many there were."""
+def _end(rows: QuerySet[UserSession]) -> None:
     keys = list(rows.values_list("session_key", flat=True))
     Session.objects.filter(session_key__in=keys).delete()
     UserSession.objects.filter(session_key__in=keys).delete()
-    return len(keys)
 
 
 def _first(names: tuple[tuple[str, str], ...], user_agent: str) -> str:
