@@ -7,7 +7,6 @@ Where passkeys work, and who must have a second factor, is decided here, too.
 import base64
 import logging
 import secrets
-from ipaddress import ip_address
 from typing import Any
 
 from allauth.core import context
@@ -38,6 +37,7 @@ from readback.cabinet.mail import notices
 from readback.cabinet.models import User
 from readback.cabinet.serving import errors, security_log
 from readback.cabinet.serving.sealing import InvalidToken, seal, unseal
+from readback.client_address import network
 
 _log = logging.getLogger("readback.cabinet.second_factor")
 MAX_PASSKEYS = 20
@@ -198,7 +198,8 @@ def passkeys_work(request: HttpRequest) -> bool:
     host = _host(request)
     if host == "localhost" or host.endswith(".localhost"):
         return True
-    return settings.CABINET_URL.startswith("https:") and not _is_ip_address(host)
+    is_ip_address = bool(network(host))
+    return settings.CABINET_URL.startswith("https:") and not is_ip_address
 
 
 def passkeys_log_in(request: HttpRequest) -> bool:
@@ -209,14 +210,6 @@ def passkeys_log_in(request: HttpRequest) -> bool:
 def _host(request: HttpRequest) -> str:
     host, _port = split_domain_port(request.get_host())
     return host.strip("[]")
-
-
-def _is_ip_address(host: str) -> bool:
-    try:
-        ip_address(host)
-    except ValueError:
-        return False
-    return True
 
 
 # Operators
