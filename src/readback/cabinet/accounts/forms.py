@@ -16,11 +16,10 @@ from allauth.account import forms as allauth_forms
 from allauth.core import ratelimit
 from django import forms
 from django.conf import settings
-from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.auth.hashers import make_password
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
@@ -127,10 +126,6 @@ class RelabelledForm(NoLabelSuffixForm):
                 field.widget.attrs.pop("placeholder", None)
 
 
-# The new account, or the response if the address already has an account.
-SaveResult = tuple[AbstractBaseUser | None, HttpResponse | None]
-
-
 class SignupForm(RelabelledForm, allauth_forms.SignupForm):
     _LABELS = {"password1": _("Password")}
 
@@ -155,7 +150,7 @@ class SignupForm(RelabelledForm, allauth_forms.SignupForm):
         """
         self.password_hash = make_password(self.cleaned_data.pop("password1"))
 
-    def try_save(self, request: HttpRequest) -> SaveResult:
+    def try_save(self, request: HttpRequest) -> Any:
         """Save the account; for a known address, answer the same."""
         email = self.cleaned_data["email"]
         if self.account_already_exists and services.account_discard_unused(email):
@@ -169,8 +164,7 @@ class SignupForm(RelabelledForm, allauth_forms.SignupForm):
             except IntegrityError:
                 # Another request created the account after our check.
                 self.account_already_exists = True
-        result: SaveResult = super().try_save(request)
-        return result
+        return super().try_save(request)
 
 
 class LoginForm(RelabelledForm, allauth_forms.LoginForm):
