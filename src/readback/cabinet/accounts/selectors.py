@@ -16,9 +16,9 @@ from django.core.exceptions import ValidationError
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce, Lower
 from django.http import HttpRequest
-from django.urls import reverse
 
 from readback.cabinet.account_rules import normalise
+from readback.cabinet.mail import rendering
 from readback.cabinet.models import Key, User, key_is_active
 
 # Recovery codes alone are no second factor: they exist only beside one of these.
@@ -132,6 +132,5 @@ def used_second_factor(request: HttpRequest) -> bool:
 def password_reset_link(account: User) -> str:
     """Return a link to set a password, which works once, within an hour."""
     token = app_settings.PASSWORD_RESET_TOKEN_GENERATOR().make_token(account)
-    pk = user_pk_to_url_str(account)
-    path = reverse("account_reset_password_from_key", args=[pk, token])
-    return f"{settings.CABINET_URL}{path}"
+    view, pk = "account_reset_password_from_key", user_pk_to_url_str(account)
+    return rendering.absolute_url(view, uidb36=pk, key=token)
