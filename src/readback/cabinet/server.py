@@ -13,7 +13,7 @@ from typing import Any
 from readback.cabinet.serving.worker import CabinetWorker
 from readback.config import Config
 from readback.processes.plane import Arbiter, PlaneApplication
-from readback.processes.shared_counters import rows_for
+from readback.processes.shared_counters import SharedCounters, rows_for
 
 THREADS = 8
 _MARGIN_SECONDS = 5
@@ -41,11 +41,11 @@ class CabinetApplication(PlaneApplication):
 
     def load(self) -> Callable[..., Any]:
         application = load_application()
-        from readback.cabinet.operators.status import PageCounters, WorkerPages
+        from readback.cabinet.operators.status import STATUSES, WorkerPages
 
         # In the master process, because the application is preloaded.
-        self.counters = counters = PageCounters(rows_for(self.cfg.workers))
-        self.pages = partial(WorkerPages, counters)
+        self.counters = SharedCounters(STATUSES, rows_for(self.cfg.workers))
+        self.pages = partial(WorkerPages, self.counters)
         return application
 
 

@@ -32,15 +32,10 @@ def last_backup() -> datetime | None:
     return LastBackup.objects.values_list("at", flat=True).first()
 
 
-class PageCounters(SharedCounters):
-    def __init__(self, rows: int) -> None:
-        super().__init__(STATUSES, rows)
-
-
 class WorkerPages:
     """Counts the pages of one worker, from all its threads."""
 
-    def __init__(self, counters: PageCounters, row: int) -> None:
+    def __init__(self, counters: SharedCounters, row: int) -> None:
         self.counters = counters
         self._row = counters.row(row)
         self._lock = threading.Lock()
