@@ -221,35 +221,30 @@ class AccountAdmin(ReadOnlyAdmin):
             raise Http404
         if request.method == "POST":
             raise PermissionDenied
+        keys = key_selectors.keys_of(account)
+        connections = SocialAccount.objects.filter(user=account)
+        own_mails = Q(account=account) | Q(address=account.email)
+        mails = OutgoingMail.objects.filter(own_mails)
+        sessions = UserSession.objects.filter(user=account)
+        audit_rows = account_selectors.audit_entries(account)
         context = {
             **self.admin_site.each_context(request),
-            **_facts_about(account),
             "opts": self.opts,
             "title": account.email,
             "operations": self.operations_for(request, account),
+            "account": account,
+            "is_confirmed": account_selectors.account_is_confirmed(account),
+            "has_password": account.has_usable_password(),
+            "connections": list(connections.order_by("pk")),
+            "factors": account_selectors.second_factors_of(account),
+            # Of a session, what its owner sees.
+            "sessions": sessions.order_by("-last_seen_at", "-pk")[:_ROWS],
+            "keys": keys[:_ROWS],
+            "key_count": keys.count(),
+            "mails": mails.order_by("-pk")[:_ROWS],
+            "audit": audit_rows.select_related("user").order_by("-pk")[:_ROWS],
         }
         return TemplateResponse(request, "operators/account.html", context)
-
-
-def _facts_about(account: User) -> dict[str, Any]:
-    """Return what operators/account.html shows: of a session, what its owner sees."""
-    keys = key_selectors.keys_of(account)
-    connections = SocialAccount.objects.filter(user=account)
-    mails = OutgoingMail.objects.filter(Q(account=account) | Q(address=account.email))
-    sessions = UserSession.objects.filter(user=account)
-    audit_rows = account_selectors.audit_entries(account)
-    return {
-        "account": account,
-        "is_confirmed": account_selectors.account_is_confirmed(account),
-        "has_password": account.has_usable_password(),
-        "connections": list(connections.order_by("pk")),
-        "factors": account_selectors.second_factors_of(account),
-        "sessions": sessions.order_by("-last_seen_at", "-pk")[:_ROWS],
-        "keys": keys[:_ROWS],
-        "key_count": keys.count(),
-        "mails": mails.order_by("-pk")[:_ROWS],
-        "audit": audit_rows.select_related("user").order_by("-pk")[:_ROWS],
-    }
 
 
 @admin.register(Key, site=operator_site)
