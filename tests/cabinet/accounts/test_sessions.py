@@ -1,6 +1,7 @@
 """How a session starts, how long it lasts, and what ends it."""
 
 from datetime import timedelta
+from importlib import import_module
 
 import pytest
 from django.contrib.sessions.models import Session
@@ -31,6 +32,8 @@ class Clock:
 
 @pytest.fixture
 def clock(monkeypatch) -> Clock:
+    # Django's cache keeps the clock of the moment in which it is imported.
+    import_module("django.core.cache.backends.db")
     moved = Clock()
     monkeypatch.setattr("django.utils.timezone.now", moved)
     return moved
