@@ -201,12 +201,15 @@ def _write(sock: socket.socket, reply: Reply) -> bool:
     lines = [f"{reply.version} {reply.status} {reply.reason}"]
     lines += [f"{name}: {value}" for name, value in reply.fields]
     head = "\r\n".join([*lines, "", ""]).encode("utf-8", "surrogateescape")
-    sock.sendall(reply.before + head)
+    head = reply.before + head
     body = reply.body if reply.keep is None else reply.body[: reply.keep]
-    for start in range(0, len(body), reply.piece):
-        if reply.pause:
+    if not reply.pause and len(body) <= reply.piece:
+        sock.sendall(head + body)  # at once, as servers do
+    else:
+        sock.sendall(head)
+        for start in range(0, len(body), reply.piece):
             time.sleep(reply.pause)
-        sock.sendall(body[start : start + reply.piece])
+            sock.sendall(body[start : start + reply.piece])
     is_open = reply.is_framed and reply.keep is None
     return is_open and reply["Connection"].lower() != "close"
 

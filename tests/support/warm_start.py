@@ -12,6 +12,7 @@ Tests about the start itself run `python -m readback` as an operator does.
 
 import gc
 import multiprocessing
+import multiprocessing.util
 import os
 import resource
 import runpy
@@ -47,6 +48,8 @@ _IMPORTED = [
     "whitenoise.middleware",
 ]
 _forks = multiprocessing.get_context("forkserver")
+# Its socket is here. A test may set TMPDIR to a folder whose path is too long for one.
+multiprocessing.util.get_temp_dir()
 _forks.set_forkserver_preload(_IMPORTED)
 
 
