@@ -19,11 +19,11 @@ import runpy
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 # What can be imported before the settings are read, unlike models and pages.
 _IMPORTED = [
@@ -154,7 +154,7 @@ def run_warm(
     seconds: float,
 ) -> subprocess.CompletedProcess[str]:
     """Run `python -m readback` with these arguments to its end, without a terminal."""
-    with TemporaryDirectory(prefix="command-") as place:
+    with tempfile.TemporaryDirectory(prefix="command-") as place:
         entered, out, err = (Path(place, name) for name in ("in", "out", "err"))
         entered.write_text(stdin, encoding="utf-8")
         process = WarmProcess(
@@ -184,6 +184,7 @@ def _become_readback(arguments: list[str], surroundings: _Surroundings) -> None:
 
     stop_with_parent()
     surroundings.enter()
+    tempfile.tempdir = None  # TMPDIR may differ from that of the process that forks
     _hash_quickly()
     sys.argv = ["readback", *arguments]
     try:
