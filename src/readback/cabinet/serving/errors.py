@@ -52,7 +52,14 @@ def _require_storage() -> None:
 
     Django's cache counts attempts, and reports every error as one attempt too many.
     """
-    Session(session_key=_NOBODYS_SESSION, session_data="", expire_date=now()).save()
+    row = Session(session_key=_NOBODYS_SESSION, session_data="", expire_date=now())
+    # In one statement, because several workers may do so at once.
+    Session.objects.bulk_create(
+        [row],
+        update_conflicts=True,
+        update_fields=["expire_date"],
+        unique_fields=["session_key"],
+    )
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
