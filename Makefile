@@ -33,7 +33,7 @@ PYTEST = READBACK_TEST_CHROMIUM=$$(scripts/chromium 2> /dev/null) PYTHONDONTWRIT
 	$(BIN)/python -m pytest
 
 test: chromium .venv/dev.stamp ## Run the tests, including a real browser; pytest options in ARGS=.
-	@echo "Running the tests in random order. All of them take about five minutes on two cores."
+	@echo "Running the tests in random order. All of them take five to seven minutes on two cores."
 	@$(PYTEST) $(XDIST) $(ARGS)
 
 quick: .venv/dev.stamp ## Run the tests of single modules and of the house's rules.
