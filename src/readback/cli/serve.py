@@ -32,9 +32,11 @@ from readback.cli.wait import has_started
 from readback.config import Config
 from readback.contract import CHAT_PATH, MODEL
 from readback.processes.lifecycle import SHORT_NOTICE_SECONDS
+from readback.setting_values import Bind
 
 READY_SECONDS = 60
 _POLL_SECONDS = 0.02
+_ANY_PORT = Bind("127.0.0.1", 0), Bind("::1", 0)
 
 
 @click.group(invoke_without_command=True)
@@ -217,7 +219,7 @@ def _temporary_server() -> Iterator[tuple[Config, Listeners]]:
     """
     with TemporaryDirectory(prefix="readback-", ignore_cleanup_errors=True) as folder:
         for plane in ("API", "OPS", "CABINET"):
-            os.environ.setdefault(f"READBACK_{plane}_BIND", "127.0.0.1:0")
+            os.environ.setdefault(f"READBACK_{plane}_BIND", _any_port())
         os.environ.setdefault("READBACK_DATA_DIR", folder)
         os.environ.setdefault("READBACK_WORKERS", "1")
         # The test that started it has ended, and nobody else knows its address.
@@ -230,6 +232,16 @@ def _temporary_server() -> Iterator[tuple[Config, Listeners]]:
         os.environ["READBACK_OPS_BIND"] = str(bind_of(sockets.ops))
         os.environ["READBACK_CABINET_BIND"] = str(bind_of(sockets.cabinet))
         yield settings.load(), sockets
+
+
+def _any_port() -> str:
+    """Return an address of this machine with any free port; not every one has IPv4."""
+    ipv4, ipv6 = _ANY_PORT
+    try:
+        listeners.check_can_listen(ipv4)
+    except OSError:
+        return str(ipv6)
+    return str(ipv4)
 
 
 def _print_text(config: Config, account: dict[str, str], *, ephemeral: bool) -> None:
