@@ -221,20 +221,22 @@ def pass_on(call: Call, upstream: str = "") -> Reply:
     """Let the service answer, or another one."""
     netloc = upstream or call.gateway.upstream.netloc
     connection = http.client.HTTPConnection(netloc, timeout=60)
-    with at_home():
-        connection.connect()
-    connection.putrequest(
-        call.method, call.target, skip_host=True, skip_accept_encoding=True
-    )
-    for name, value in call.fields:
-        if name.lower() not in _FRAMING:
-            connection.putheader(name, value)
-    if call.body or call.method == "POST":
-        connection.putheader("Content-Length", str(len(call.body)))
-    connection.endheaders(call.body)
-    response = connection.getresponse()
-    body = response.read()
-    connection.close()
+    try:
+        with at_home():
+            connection.connect()
+        connection.putrequest(
+            call.method, call.target, skip_host=True, skip_accept_encoding=True
+        )
+        for name, value in call.fields:
+            if name.lower() not in _FRAMING:
+                connection.putheader(name, value)
+        if call.body or call.method == "POST":
+            connection.putheader("Content-Length", str(len(call.body)))
+        connection.endheaders(call.body)
+        response = connection.getresponse()
+        body = response.read()
+    finally:
+        connection.close()
     # Without Link the probe does not look for a cabinet, which would not know the
     # address of this gateway.
     fields = tuple(
