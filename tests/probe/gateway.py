@@ -165,7 +165,8 @@ class _Handler(BaseRequestHandler):
     def _answer_one(self, stream: Any, connection: int, place: int) -> bool:
         """Answer a request; return whether another one may follow."""
         first = stream.readline().decode("latin-1").split()
-        if len(first) != 3:
+        # Bytes of TLS often look like three words, but never like these three.
+        if len(first) != 3 or not first[2].startswith("HTTP/"):
             return False
         fields = []
         while line := stream.readline().strip(b"\r\n"):
