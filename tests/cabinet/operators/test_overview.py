@@ -1,15 +1,12 @@
-"""The operators' overview: its figures, who may see it, and an API that misbehaves."""
+"""The operators' overview: its figures and how often they are counted."""
 
 import html
 import re
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from django.conf import settings
 from django.core.cache import cache
 from django.db import connection
-from django.test import override_settings
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
@@ -20,7 +17,6 @@ from readback.cabinet.models import (
     Key,
     MailOutcome,
     OutgoingMail,
-    UnmatchedRequest,
     User,
 )
 from tests.cabinet.owners import account, logged_in, used
@@ -121,24 +117,6 @@ def test_requests_of_all_keys_are_added_up(operator):
     assert "Last 24 hours 2,000 accepted 6 refused" in page
     assert "Last 30 days 3,000 accepted 10 refused" in page
     assert "unknown_field 6 10" in page
-
-
-@ON_BOTH
-def test_requests_without_a_key_are_counted_by_code(operator):
-    for code, minutes in (
-        *(("invalid_key", 1), ("invalid_key", 2)),
-        *(("not_found", 3), ("not_found", 11)),
-    ):
-        at = timezone.now() - timedelta(minutes=minutes)
-        fields = {"network": b"n", "endpoint": "chat", "requests": 40}
-        UnmatchedRequest.objects.create(at=at, code=code, **fields)
-
-    page = overview(operator)
-
-    assert "invalid_key 80 not_found 40 In the last 10 minutes." in page
-    config = replace(settings.CONFIG, unmatched_requests=False)
-    with override_settings(CONFIG=config):
-        assert "READBACK_UNMATCHED_REQUESTS is off" in overview(operator)
 
 
 @ON_BOTH

@@ -11,7 +11,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from allauth.account.models import EmailAddress
-from django.conf import settings
 from django.core.cache import cache
 from django.db.models import Count, Q, Sum
 from django.urls import reverse
@@ -23,13 +22,12 @@ from readback.cabinet.mail import outbox
 from readback.cabinet.models import (
     Key,
     OutgoingMail,
-    UnmatchedRequest,
     Usage,
     User,
     key_is_active,
 )
 from readback.cabinet.operators import status
-from readback.contract import REFUSALS, UNMATCHED_SECONDS
+from readback.contract import REFUSALS
 
 CACHE_SECONDS = 60
 
@@ -48,7 +46,6 @@ def context() -> dict[str, object]:
         "keys_url": reverse("admin:cabinet_key_changelist"),
         # An older release may have written a code that the page of errors lacks.
         "documented_codes": REFUSALS,
-        "minutes": UNMATCHED_SECONDS // 60,
         "version": __version__,
     }
 
@@ -79,7 +76,6 @@ def _count(now: datetime) -> dict[str, Any]:
         "day": day,
         "month": month,
         "refusals": _refusals(usage, day.bars[0].start, month.bars[0].start),
-        "unmatched": _unmatched(now) if settings.CONFIG.unmatched_requests else None,
         "mails": {"waiting": waiting.mails, "failed": failed, **outbox.totals()},
         "mails_since": waiting.since,
         "last_backup": status.last_backup(),
@@ -124,9 +120,3 @@ def _refusals(
         {"code": code, "day": in_day[code], "month": requests}
         for code, requests in in_month.most_common()
     ]
-
-
-def _unmatched(now: datetime) -> dict[str, int]:
-    start = now - timedelta(seconds=UNMATCHED_SECONDS)
-    rows = UnmatchedRequest.objects.filter(at__gte=start).values_list("code")
-    return dict(rows.annotate(total=Sum("requests")).order_by("-total"))
