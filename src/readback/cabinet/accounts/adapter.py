@@ -20,7 +20,6 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone, translation
 from django.utils.http import url_has_allowed_host_and_scheme
-from django.utils.translation import gettext_lazy as _
 
 from readback.cabinet import account_rules
 from readback.cabinet.account_rules import provider_is_only_way
@@ -62,13 +61,6 @@ class OwnAddressBackend(AuthenticationBackend):
 
 
 class CabinetAdapter(DefaultAccountAdapter):
-    error_messages = DefaultAccountAdapter.error_messages | {
-        "email_password_mismatch": _("The e-mail address or password is incorrect."),
-        "enter_current_password": _("The current password is incorrect."),
-        "incorrect_password": _("The password is incorrect."),
-        "duplicate_email": _("This is already your address."),
-    }
-
     def get_client_ip(self, request: HttpRequest) -> str:
         return visitors.client_address(request)
 

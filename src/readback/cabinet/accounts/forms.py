@@ -103,32 +103,23 @@ class NoLabelSuffixForm:
         return super().render(*args, **options)  # type: ignore[misc]
 
 
-class RelabelledForm(NoLabelSuffixForm):
-    """Replace the labels of allauth's password fields and remove the placeholders.
+class PasswordForm(NoLabelSuffixForm):
+    """Describe new passwords in one sentence, and remove allauth's placeholders.
 
     A new password is entered once, everywhere: browsers can show and store it.
     """
 
-    _LABELS = {
-        "password": _("Password"),
-        "oldpassword": _("Current password"),
-        "password1": _("New password"),
-    }
     fields: dict[str, forms.Field]
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.fields.pop("password2", None)
-        for name, label in self._LABELS.items():
-            if field := self.fields.get(name):
-                field.label = label
-                field.help_text = PASSWORD_HELP if name == "password1" else ""
-                field.widget.attrs.pop("placeholder", None)
+        for name, field in self.fields.items():
+            field.help_text = PASSWORD_HELP if name == "password1" else ""
+            field.widget.attrs.pop("placeholder", None)
 
 
-class SignupForm(RelabelledForm, allauth_forms.SignupForm):
-    _LABELS = {"password1": _("Password")}
-
+class SignupForm(PasswordForm, allauth_forms.SignupForm):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.fields["email"] = NormalisedEmailField()
@@ -167,7 +158,7 @@ class SignupForm(RelabelledForm, allauth_forms.SignupForm):
         return super().try_save(request)
 
 
-class LoginForm(RelabelledForm, allauth_forms.LoginForm):
+class LoginForm(PasswordForm, allauth_forms.LoginForm):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.fields["login"] = NormalisedEmailField()
@@ -191,19 +182,19 @@ class AddEmailForm(NoLabelSuffixForm, allauth_forms.AddEmailForm):
         return email
 
 
-class ChangePasswordForm(RelabelledForm, allauth_forms.ChangePasswordForm):
+class ChangePasswordForm(PasswordForm, allauth_forms.ChangePasswordForm):
     pass
 
 
-class SetPasswordForm(RelabelledForm, allauth_forms.SetPasswordForm):
+class SetPasswordForm(PasswordForm, allauth_forms.SetPasswordForm):
     pass
 
 
-class ResetPasswordKeyForm(RelabelledForm, allauth_forms.ResetPasswordKeyForm):
+class ResetPasswordKeyForm(PasswordForm, allauth_forms.ResetPasswordKeyForm):
     pass
 
 
-class ReauthenticateForm(RelabelledForm, allauth_forms.ReauthenticateForm):
+class ReauthenticateForm(PasswordForm, allauth_forms.ReauthenticateForm):
     pass
 
 

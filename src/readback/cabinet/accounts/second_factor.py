@@ -27,7 +27,6 @@ from django.http.request import split_domain_port
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from readback.cabinet.account_rules import provider_is_only_way
 from readback.cabinet.accounts import selectors, sessions
@@ -48,12 +47,6 @@ _LIMIT_MINUTES = 5
 
 
 class CabinetMFAAdapter(DefaultMFAAdapter):
-    error_messages = DefaultMFAAdapter.error_messages | {
-        "incorrect_code": gettext_lazy(
-            "This code is not correct, or it has already been used."
-        ),
-    }
-
     def encrypt(self, text: str) -> str:
         return seal(text)
 
