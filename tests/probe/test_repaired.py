@@ -16,6 +16,7 @@ from readback.probe.transport.connecting import ConnectAttempt, Proxy, Route
 from readback.probe.transport.context import ProbeContext
 from readback.probe.transport.exchanges import outcome_of
 from readback.probe.transport.handshake import Handshake
+from tests.probe.broken_servers import socket_server
 from tests.probe.probing import probed
 from tests.probe.setups import ProbeInput, Resources
 from tests.probe.setups_tls import serving
@@ -152,3 +153,18 @@ def test_a_variable_that_hides_the_store_of_the_machine_is_the_cause(
         report = probed(ProbeInput(probe_input.base_url, probe_input.key))
     assert report.id == "tls.only_other_store"
     assert "SSL_CERT_FILE" in report.sentence
+
+
+def test_a_port_that_waits_for_more_of_a_handshake_costs_no_time_out(
+    resources: Resources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(client: socket.socket) -> None:
+        if client.recv(65536).startswith(b"GET "):
+            client.sendall(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
+            client.close()
+
+    monkeypatch.setattr(tls, "_TLS_PATIENCE_SECONDS", 0.1)
+    with socket_server(refuse) as port:
+        url = f"http://127.0.0.1:{port}/v1"
+        report = probed(ProbeInput(url, resources.readback.api_key, timeout=10.0))
+    assert report.seconds < 10.0

@@ -31,6 +31,8 @@ _EXPIRES_SOON_DAYS = 14
 IS_STRICT_HERE = sys.version_info >= (3, 13)
 _STRICT = int(ssl.VERIFY_X509_STRICT)
 _CLOCK_TOLERANCE = timedelta(hours=1)
+# Some servers wait for the rest of what they take for a request.
+_TLS_PATIENCE_SECONDS = 2.0
 # The X509_V_ERR_… codes of OpenSSL, from x509_vfy.h.
 _DATES = {9, 10}
 _SELF_SIGNED = 18
@@ -64,9 +66,11 @@ def check(context: ProbeContext) -> list[Diagnosis]:
 
 
 def speaks_tls(context: ProbeContext) -> bool:
+    """Return whether a port that has just responded to plain HTTP expects TLS."""
+    patience = min(context.timeout, _TLS_PATIENCE_SECONDS)
     try:
         host = context.base_url.host
-        return shake(context.route, unverified(), context.timeout, host).is_answered
+        return shake(context.route, unverified(), patience, host).is_answered
     except ProbeError:
         return False
 
