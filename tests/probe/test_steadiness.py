@@ -261,7 +261,7 @@ def test_a_proxy_that_refuses_some_tunnels_is_told_with_how_often(
     diagnosis = found(report, "sometimes.proxy")
     assert report.id == "sometimes.proxy"
     assert diagnosis.fixer == Fixer.NETWORK
-    assert re.search(r"\b[1-9]\d* of \d+ connections", report.sentence)
+    assert re.search(r"\b[1-9]\d* of \d+ connections;", report.sentence)
 
 
 _FAST = 0.02

@@ -277,7 +277,7 @@ def _kind(one: NotedRequest) -> tuple[str, str]:
     if one.is_untrusted:
         return "sometimes.certificate", say("an_untrusted_certificate")
     if one.error.startswith("proxy."):
-        return "sometimes.proxy", one.error
+        return "sometimes.proxy", ""
     if one.error == "http.no_connection":
         return "sometimes.fails", say("not_connected_in_time")
     if has_tag(one.error, "late"):
