@@ -1,4 +1,4 @@
-"""A working SOCKS proxy on loopback: versions 5, 4 and 4a, with or without a login."""
+"""A working SOCKS proxy on loopback: version 5, with or without a login."""
 
 import ipaddress
 import socket
@@ -19,7 +19,7 @@ class SocksProxy(ThreadingTCPServer):
         self.reply = reply
         """The code that refuses every connection; 0 connects to the target."""
         self.targets: list[str] = []
-        """The hosts as the clients have named them, with the version before them."""
+        """The hosts as the clients have named them."""
 
     def handle_error(self, request, client_address) -> None:
         """Do not log: in these tests, clients close connections on purpose."""
@@ -30,19 +30,19 @@ class _Handler(BaseRequestHandler):
     server: SocksProxy
 
     def handle(self) -> None:
-        version = self._read(1)[0]
-        target = self._greet_5() if version == 5 else self._greet_4()
+        self._read(1)  # the version
+        target = self._greet()
         if target is None:
             return
-        self.server.targets.append(f"{version} {target[0]}")
+        self.server.targets.append(target[0])
         if self.server.reply:
-            self._answer(version, self.server.reply)
+            self._answer(self.server.reply)
             return
         with socket.create_connection(target) as upstream:
-            self._answer(version, 0)
+            self._answer(0)
             copy_both_ways(self.request, upstream)
 
-    def _greet_5(self) -> tuple[str, int] | None:
+    def _greet(self) -> tuple[str, int] | None:
         methods = self._read(self._read(1)[0])
         wanted = 2 if self.server.login else 0
         if wanted not in methods:
@@ -64,31 +64,14 @@ class _Handler(BaseRequestHandler):
         self.request.sendall(bytes([1, given != login]))
         return given == login
 
-    def _greet_4(self) -> tuple[str, int]:
-        _, port, number = struct.unpack("!BHI", self._read(7))
-        self._read_text()
-        host = (
-            self._read_text() if 0 < number < 256 else str(ipaddress.ip_address(number))
-        )
-        return host, port
-
-    def _answer(self, version: int, reply: int) -> None:
-        if version == 5:
-            self.request.sendall(bytes([5, reply, 0, 3, 4]) + b"here" + b"\0\0")
-        else:
-            self.request.sendall(bytes([0, reply or 0x5A]) + bytes(6))
+    def _answer(self, reply: int) -> None:
+        self.request.sendall(bytes([5, reply, 0, 3, 4]) + b"here" + b"\0\0")
 
     def _read(self, size: int) -> bytes:
         data = self.request.recv(size, socket.MSG_WAITALL)
         if len(data) < size:
             raise ConnectionResetError
         return data
-
-    def _read_text(self) -> str:
-        text = b""
-        while (byte := self._read(1)) != b"\0":
-            text += byte
-        return text.decode()
 
 
 def _text(address: bytes | int) -> str:

@@ -143,7 +143,7 @@ def test_an_error_page_is_quoted_without_control_characters(
     assert "0123456789abcdef" not in sentence
 
 
-@given(st.binary(max_size=40), st.sampled_from(["http", "socks5h", "socks4a"]))
+@given(st.binary(max_size=40), st.sampled_from(["http", "socks5h"]))
 @settings(max_examples=60)
 def test_no_response_of_a_proxy_breaks_the_probe(response: bytes, scheme: str) -> None:
     head = b"HTTP/1.1 407 No\r\nProxy-Authenticate: " if scheme == "http" else b"\x05"

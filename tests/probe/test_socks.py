@@ -25,10 +25,8 @@ REMOTE = BaseUrl("https", "echo.example", 443, "/v1")
 @pytest.mark.parametrize(
     ("scheme", "target"),
     [
-        ("socks5h", "5 localhost"),
-        ("socks5", "5 127.0.0.1"),
-        ("socks4a", "4 localhost"),
-        ("socks4", "4 127.0.0.1"),
+        ("socks5h", "localhost"),
+        ("socks5", "127.0.0.1"),
     ],
 )
 def test_a_whole_walk_goes_through_the_proxy(
@@ -64,7 +62,7 @@ def test_an_encrypted_walk_goes_through_the_proxy(
         report = run_probe(context, QUICK_STEPS)
     assert report.family == FailureFamily.NONE, report.id
     assert "tls.ok" in {one.diagnosis.id for one in report.results}
-    assert set(proxy.targets) == {"5 localhost"}
+    assert set(proxy.targets) == {"localhost"}
 
 
 def test_the_proxy_gets_the_password_and_the_report_does_not(
@@ -82,34 +80,33 @@ def test_the_proxy_gets_the_password_and_the_report_does_not(
 
 
 @pytest.mark.parametrize(
-    ("scheme", "reply", "id"),
+    ("reply", "id"),
     [
-        ("socks5h", 1, "proxy.cannot_connect"),
-        ("socks5h", 2, "proxy.refuses"),
-        ("socks5h", 3, "proxy.cannot_connect"),
-        ("socks5h", 4, "proxy.cannot_resolve"),
-        ("socks5h", 5, "proxy.cannot_connect"),
-        ("socks5h", 6, "proxy.cannot_connect"),
-        ("socks5h", 7, "proxy.refuses"),
-        ("socks5h", 8, "proxy.refuses"),
-        ("socks5h", 99, "proxy.cannot_connect"),
-        ("socks4a", 0x5B, "proxy.refuses"),
+        (1, "proxy.cannot_connect"),
+        (2, "proxy.refuses"),
+        (3, "proxy.cannot_connect"),
+        (4, "proxy.cannot_resolve"),
+        (5, "proxy.cannot_connect"),
+        (6, "proxy.cannot_connect"),
+        (7, "proxy.refuses"),
+        (8, "proxy.refuses"),
+        (99, "proxy.cannot_connect"),
     ],
 )
-def test_each_reply_has_its_diagnosis(scheme: str, reply: int, id: str) -> None:
+def test_each_reply_has_its_diagnosis(reply: int, id: str) -> None:
     with socks_proxy(reply=reply) as server:
-        assert failure(scheme, server.server_address[1]).id == id
+        assert failure(server.server_address[1]).id == id
 
 
 def test_a_proxy_that_requires_a_login_says_so() -> None:
     with socks_proxy(login=ALICE) as server:
-        assert failure("socks5h", server.server_address[1]).id == "proxy.login"
+        assert failure(server.server_address[1]).id == "proxy.login"
 
 
 def test_a_password_that_is_too_long_for_socks_is_reported() -> None:
     with socks_proxy(login=ALICE) as server:
         port = server.server_address[1]
-        error = failure("socks5h", port, login=("alice", "x" * 256))
+        error = failure(port, login=("alice", "x" * 256))
     assert error.id == "proxy.login_refused"
 
 
@@ -123,32 +120,18 @@ def test_a_password_that_is_too_long_for_socks_is_reported() -> None:
         (b"\x05\x00\x05\x00\x00\x03\xff", "proxy.silent"),
     ],
 )
-@pytest.mark.parametrize("scheme", ["socks5h", "socks4a"])
-def test_a_broken_proxy_is_reported(scheme: str, response: bytes, id: str) -> None:
+def test_a_broken_proxy_is_reported(response: bytes, id: str) -> None:
     def behave(client) -> None:
         client.recv(65536)
         client.sendall(response)
         client.close()
 
     with broken_servers.socket_server(behave) as port:
-        found = failure(scheme, port).id
-    assert found == id or (scheme == "socks4a" and found == "proxy.wrong_kind")
+        assert failure(port).id == id
 
 
-def test_socks_4_cannot_carry_ipv6() -> None:
-    target = BaseUrl("https", "::1", 443, "/v1")
-    with socks_proxy() as server:
-        error = failure("socks4a", server.server_address[1], target)
-    assert error.id == "proxy.refuses"
-
-
-def failure(
-    scheme: str,
-    port: int,
-    target: BaseUrl = REMOTE,
-    login: tuple[str, str] | None = None,
-) -> ProbeError:
-    proxy = Proxy(scheme, "127.0.0.1", port, "all_proxy", login)
+def failure(port: int, login: tuple[str, str] | None = None) -> ProbeError:
+    proxy = Proxy("socks5h", "127.0.0.1", port, "all_proxy", login)
     with pytest.raises(ProbeError) as caught:
-        open_socket(Route(target, proxy), timeout=5)
+        open_socket(Route(REMOTE, proxy), timeout=5)
     return caught.value

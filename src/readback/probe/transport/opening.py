@@ -3,8 +3,8 @@
 Every step connects in this way, so that the report always describes the connections
 that were really made. What an HTTP proxy responds instead of opening a tunnel is shown
 with its status, the title of its page and its name, so that its administrator can find
-it. SOCKS proxies are 5 (RFC 1928 and 1929), 4 and 4a: with `socks5h` and `socks4a`, the
-proxy resolves the host name; with `socks5` and `socks4`, this machine does.
+it. SOCKS is version 5 (RFC 1928 and 1929): with `socks5h`, the proxy resolves the host
+name; with `socks5`, this machine does.
 """
 
 from __future__ import annotations
@@ -260,7 +260,7 @@ def login_error(headers: Message, proxy: Proxy) -> ProbeError:
 
 
 SOCKS_PORT = 1080
-SOCKS_SCHEMES = ("socks5h", "socks5", "socks4a", "socks4")
+SOCKS_SCHEMES = ("socks5h", "socks5")
 _NO_LOGIN, _PASSWORD, _NO_METHOD = 0, 2, 0xFF
 _IPV4, _NAME, _IPV6 = 1, 3, 4
 _ADDRESS_BYTES = {_IPV4: 4, _IPV6: 16}
@@ -276,7 +276,6 @@ _FAILURES = {
     8: ("proxy.refuses", "address type not supported"),
 }
 _HOST_UNREACHABLE = 4
-_GRANTED_4 = 0x5A
 
 
 def open_socks_tunnel(
@@ -284,7 +283,7 @@ def open_socks_tunnel(
 ) -> None:
     """Ask the proxy to pass the connection on."""
     host = target.host
-    if proxy.scheme in ("socks5", "socks4") and not is_ip_address(host):
+    if proxy.scheme == "socks5" and not is_ip_address(host):
         try:
             left = max(0.0, deadline - time.monotonic())
             addresses = resolve_within(host, target.port, left)
@@ -293,11 +292,7 @@ def open_socks_tunnel(
             raise ProbeError("proxy.cannot_resolve", here=here) from None
         # IPv4 if there is one: more proxies have it.
         host = min(addresses, key=lambda address: ":" in address)
-    talk = _talk_4 if proxy.scheme.startswith("socks4") else _talk_5
-    talk(DeadlineSocket(sock, deadline), proxy, (host, target.port))
-
-
-def _talk_5(peer: DeadlineSocket, proxy: Proxy, target: tuple[str, int]) -> None:
+    peer = DeadlineSocket(sock, deadline)
     methods = bytes([_NO_LOGIN, _PASSWORD] if proxy.login else [_NO_LOGIN])
     peer.sendall(bytes([5, len(methods)]) + methods)
     version, method = peer.recv_exactly(2)
@@ -309,14 +304,13 @@ def _talk_5(peer: DeadlineSocket, proxy: Proxy, target: tuple[str, int]) -> None
         raise ProbeError("proxy.login_scheme", schemes=say("another_method"))
     if method == _PASSWORD:
         _log_in(peer, proxy)
-    host, port = target
     if is_ip_address(host):
         address = ipaddress.ip_address(host)
         kind = _IPV4 if address.version == 4 else _IPV6
         encoded = bytes([kind]) + address.packed
     else:
         encoded = bytes([_NAME, len(host)]) + host.encode()
-    peer.sendall(b"\x05\x01\x00" + encoded + struct.pack("!H", port))
+    peer.sendall(b"\x05\x01\x00" + encoded + struct.pack("!H", target.port))
     _, reply, _, kind = peer.recv_exactly(4)
     if reply == _HOST_UNREACHABLE and not is_ip_address(host):
         raise ProbeError("proxy.cannot_resolve", here="")
@@ -339,21 +333,3 @@ def _log_in(peer: DeadlineSocket, proxy: Proxy) -> None:
     peer.sendall(message)
     if peer.recv_exactly(2)[1]:
         raise ProbeError("proxy.login_refused")
-
-
-def _talk_4(peer: DeadlineSocket, proxy: Proxy, target: tuple[str, int]) -> None:
-    host, port = target
-    if ":" in host:
-        raise ProbeError("proxy.refuses", reason=_FAILURES[8][1])
-    user = proxy.login[0].encode("utf-8", "surrogateescape") if proxy.login else b""
-    by_name = not is_ip_address(host)
-    # SOCKS 4a: an address of the form 0.0.0.x announces a host name at the end.
-    address = b"\0\0\0\1" if by_name else ipaddress.ip_address(host).packed
-    name = host.encode() + b"\0" if by_name else b""
-    peer.sendall(b"\x04\x01" + struct.pack("!H", port) + address + user + b"\0" + name)
-    version, reply = peer.recv_exactly(2)
-    if version:
-        raise ProbeError("proxy.wrong_kind", why=say("not_socks"))
-    peer.recv_exactly(6)
-    if reply != _GRANTED_4:
-        raise ProbeError("proxy.refuses", reason=f"SOCKS 4 reply {reply}")
