@@ -191,6 +191,21 @@ def owner(alice):
 
 
 @pytest.fixture
+def operator(unsent_mails):
+    """A browser in which an operator is logged in."""
+    from readback.cabinet.accounts import services
+    from readback.cabinet.models import User
+    from tests.cabinet.owners import OPERATOR
+    from tests.cabinet.visitor import PASSWORD, Visitor
+
+    services.account_create(OPERATOR, PASSWORD, confirmed=True)
+    User.objects.filter(email=OPERATOR).update(is_staff=True)
+    visitor = Visitor()
+    visitor.log_in(OPERATOR)
+    return visitor
+
+
+@pytest.fixture
 def mails(unsent_mails: None, mail_server: Mailbox) -> Iterator[Mailbox]:
     """A real mail server, empty at the start of every test, and a running sender."""
     mail_server.messages.clear()

@@ -10,6 +10,7 @@ from readback.cabinet.models import JournalEntry, Key, Usage, User
 from tests.cabinet.visitor import Visitor
 
 ALICE, BOB = "alice@example.org", "bob@example.org"
+OPERATOR = "operator@example.org"
 
 
 def account(email: str = ALICE) -> User:

@@ -8,7 +8,7 @@ from readback.cabinet.accounts.services import account_invite
 from readback.cabinet.models import OutgoingMail, User
 from readback.cabinet.operators.admin import MAX_INVITED, addresses_in
 from tests.cabinet.accounts.test_password_reset import choose
-from tests.cabinet.owners import ALICE, BOB, account, logged_in
+from tests.cabinet.owners import ALICE, BOB, account
 from tests.cabinet.sign_up_setting import sign_up_for
 from tests.cabinet.visitor import PASSWORD, Visitor, words_of
 from tests.support.mailbox import link_in
@@ -20,13 +20,6 @@ CAROL = "carol@example.org"
 NEW = "another lamp, another harbour"
 
 pytestmark = pytest.mark.usefixtures("unsent_mails")
-
-
-@pytest.fixture
-def operator() -> Visitor:
-    made = account("operator@example.org")
-    User.objects.filter(pk=made.pk).update(is_staff=True)
-    return logged_in(made)
 
 
 @pytest.mark.parametrize("mode", ["open", "closed", "example.org"])

@@ -17,27 +17,16 @@ from tests.cabinet.accounts.factors import (
     add_app,
     log_in,
 )
-from tests.cabinet.accounts.test_security_log import LogLines, log
+from tests.cabinet.owners import ALICE, OPERATOR
 from tests.cabinet.visitor import PASSWORD, Visitor, words_of
 from tests.support.mailbox import text_of as body_of
 
-ALICE, OPERATOR = "alice@example.org", "operator@example.org"
 ADMIN, USERS = "/admin/", "/admin/cabinet/user/"
 CONFIRM = f"{PAGE}reauthenticate/?next="
 
 DATABASES = ["sqlite"]
 
 pytestmark = pytest.mark.usefixtures("unsent_mails")
-__all__ = ["LogLines", "log"]
-
-
-@pytest.fixture
-def operator(unsent_mails) -> Visitor:
-    account = account_services.account_create(OPERATOR, PASSWORD, confirmed=True)
-    User.objects.filter(pk=account.pk).update(is_staff=True)
-    visitor = Visitor()
-    visitor.log_in(OPERATOR)
-    return visitor
 
 
 @pytest.fixture

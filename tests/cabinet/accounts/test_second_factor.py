@@ -20,7 +20,7 @@ from tests.cabinet.accounts.factors import (
     recovery_codes_in,
 )
 from tests.cabinet.accounts.test_password_reset import choose
-from tests.cabinet.accounts.test_security_log import LogLines, _everything_stored, log
+from tests.cabinet.accounts.test_security_log import _everything_stored
 from tests.cabinet.parallel import in_parallel
 from tests.cabinet.visitor import Visitor, text_of, words_of
 from tests.cabinet.which_database import ON_SQLITE
@@ -32,7 +32,6 @@ NEW = "another lamp, another harbour"
 PERIOD = 30
 
 pytestmark = pytest.mark.usefixtures("unsent_mails")
-__all__ = ["LogLines", "log"]
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """The security log: its events, and what it must never contain."""
 
 import json
-import logging
 import re
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -23,31 +22,6 @@ ALICE = "alice@example.org"
 NEW = "another lamp, another harbour"
 
 pytestmark = pytest.mark.usefixtures("unsent_mails")
-
-
-class LogLines(logging.Handler):
-    def __init__(self) -> None:
-        super().__init__()
-        self.texts: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.texts.append(self.format(record))
-
-    @property
-    def events(self) -> list[dict[str, object]]:
-        return [json.loads(text) for text in self.texts]
-
-    def last(self, event: str) -> dict[str, object]:
-        return [line for line in self.events if line["event"] == event][-1]
-
-
-@pytest.fixture
-def log():
-    lines = LogLines()
-    logger = logging.getLogger("readback.security")
-    logger.addHandler(lines)
-    yield lines
-    logger.removeHandler(lines)
 
 
 def test_the_events_of_an_account_are_logged_without_its_secrets(log, mails):
@@ -95,7 +69,7 @@ def test_the_events_of_an_account_are_logged_without_its_secrets(log, mails):
         assert not any(secret in text for text in log.texts), secret
 
 
-def _assert_lines_are_complete(log: LogLines, account: int) -> None:
+def _assert_lines_are_complete(log, account: int) -> None:
     for line in log.events:
         assert set(line) == {"time", "event", "account", "key", "by", "ip"}
         assert datetime.fromisoformat(line["time"]).utcoffset() == timedelta()

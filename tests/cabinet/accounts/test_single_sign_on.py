@@ -29,7 +29,6 @@ from readback.cabinet.models import User
 from readback.cabinet.serving import provider_documents
 from readback.setting_values import SignUp
 from tests.cabinet.accounts.factors import APP, CHALLENGE, App, recovery_codes_in
-from tests.cabinet.accounts.test_security_log import LogLines, log
 from tests.cabinet.outgoing import wait_until_sent
 from tests.cabinet.parallel import in_parallel
 from tests.cabinet.visitor import (
@@ -46,7 +45,6 @@ from tests.support.oidc_provider_process import DEFECTS
 
 ALICE, BOB, MALLORY = "alice@example.org", "bob@example.org", "mallory@example.org"
 CALLBACK = "/accounts/oidc/callback/"
-__all__ = ["LogLines", "log"]
 
 
 @pytest.fixture(scope="session")
@@ -78,7 +76,7 @@ def provider(
         yield running_provider
 
 
-def names_of(log: LogLines) -> list[object]:
+def names_of(log) -> list[object]:
     return [line["event"] for line in log.events]
 
 

@@ -11,7 +11,6 @@ from django.test.utils import CaptureQueriesContext
 
 from readback.cabinet.accounts import services, sessions
 from readback.cabinet.models import Key
-from tests.cabinet.accounts.test_security_log import LogLines, log
 from tests.cabinet.accounts.test_sessions import Clock, clock
 from tests.cabinet.visitor import PASSWORD, Visitor, text_of, words_of
 from tests.cabinet.which_database import ON_SQLITE
@@ -25,7 +24,7 @@ IPHONE = (
 )
 
 pytestmark = pytest.mark.usefixtures("unsent_mails")
-__all__ = ["Clock", "LogLines", "clock", "log"]
+__all__ = ["Clock", "clock"]
 
 
 def log_in(email: str = ALICE, user_agent: str = FIREFOX, **options) -> Visitor:

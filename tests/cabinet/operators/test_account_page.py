@@ -12,11 +12,10 @@ from readback.cabinet.accounts import services as account_services
 from readback.cabinet.keys import services as key_services
 from readback.cabinet.models import OutgoingMail, User
 from readback.cabinet.serving.sealing import seal
-from tests.cabinet.operators.test_admin import OPERATOR, act, operator
-from tests.cabinet.owners import ALICE, BOB, account
+from tests.cabinet.operators.test_admin import act
+from tests.cabinet.owners import ALICE, BOB, OPERATOR, account
 from tests.cabinet.visitor import PASSWORD, Visitor, text_of, words_of
 
-__all__ = ["operator"]
 DATABASES = ["sqlite"]
 LIST = "/admin/cabinet/user/"
 pytestmark = pytest.mark.usefixtures("unsent_mails")

@@ -11,7 +11,7 @@ from django.utils import timezone
 from readback.cabinet.accounts import services as account_services
 from readback.cabinet.keys import services as key_services
 from readback.cabinet.models import Key, OutgoingMail, User
-from tests.cabinet.owners import entry, used
+from tests.cabinet.owners import ALICE, OPERATOR, entry, used
 from tests.cabinet.visitor import PASSWORD, Visitor, text_of, words_of
 from tests.cabinet.which_database import ON_BOTH
 from tests.support.mailbox import link_in
@@ -22,7 +22,6 @@ LISTS = (
     *(f"/admin/cabinet/{name}/" for name in ("user", "key")),
     "/admin/admin/logentry/",
 )
-ALICE, OPERATOR = "alice@example.org", "operator@example.org"
 
 pytestmark = pytest.mark.usefixtures("unsent_mails")
 
@@ -34,17 +33,6 @@ def key(alice) -> Key:
     used(created, 2, code="unknown_field")
     entry(created)
     return created
-
-
-@pytest.fixture
-def operator(unsent_mails) -> Visitor:
-    operator_account = account_services.account_create(
-        OPERATOR, PASSWORD, confirmed=True
-    )
-    User.objects.filter(pk=operator_account.pk).update(is_staff=True)
-    visitor = Visitor()
-    visitor.log_in(OPERATOR)
-    return visitor
 
 
 def act(operator: Visitor, model: str, action: str, row: int) -> object:

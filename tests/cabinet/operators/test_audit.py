@@ -7,10 +7,9 @@ from django.contrib.admin.models import LogEntry
 from django.utils import timezone
 
 from readback.cabinet.keys import services as key_services
-from tests.cabinet.operators.test_admin import act, operator
+from tests.cabinet.operators.test_admin import act
 from tests.cabinet.visitor import words_of
 
-__all__ = ["operator"]
 DATABASES = ["sqlite"]
 LIST = "/admin/admin/logentry/"
 

@@ -19,26 +19,13 @@ from readback.cabinet.models import (
     OutgoingMail,
     User,
 )
-from tests.cabinet.owners import account, logged_in, used
+from tests.cabinet.owners import account, used
 from tests.cabinet.visitor import Visitor, text_of, words_of
 from tests.cabinet.which_database import ON_BOTH
 
 DATABASES = ["sqlite"]
 
-OPERATOR = "operator@example.org"
 pytestmark = pytest.mark.usefixtures("database")
-
-
-@pytest.fixture
-def operator() -> Visitor:
-    return logged_in(operator_account())
-
-
-def operator_account() -> User:
-    created = account(OPERATOR)
-    created.is_staff = True
-    created.save()
-    return created
 
 
 def overview(visitor: Visitor) -> str:

@@ -1,0 +1,31 @@
+"""What the security log says, for the tests of accounts."""
+
+import json
+import logging
+
+import pytest
+
+
+class LogLines(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__()
+        self.texts: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.texts.append(self.format(record))
+
+    @property
+    def events(self) -> list[dict[str, object]]:
+        return [json.loads(text) for text in self.texts]
+
+    def last(self, event: str) -> dict[str, object]:
+        return [line for line in self.events if line["event"] == event][-1]
+
+
+@pytest.fixture
+def log():
+    lines = LogLines()
+    logger = logging.getLogger("readback.security")
+    logger.addHandler(lines)
+    yield lines
+    logger.removeHandler(lines)
