@@ -1,4 +1,4 @@
-"""What the security log says, for the tests of accounts."""
+"""What the security log says, and which passwords are hashed."""
 
 import json
 import logging
@@ -29,3 +29,20 @@ def log():
     logger.addHandler(lines)
     yield lines
     logger.removeHandler(lines)
+
+
+@pytest.fixture
+def hashed(monkeypatch) -> list[str]:
+    """The passwords that have been hashed, to store or to compare them."""
+    from readback.cabinet.accounts.passwords import Argon2Hasher
+
+    found: list[str] = []
+    for name in ("encode", "verify"):
+        real = getattr(Argon2Hasher, name)
+
+        def counted(self, password, given, real=real):
+            found.append(password)
+            return real(self, password, given)
+
+        monkeypatch.setattr(Argon2Hasher, name, counted)
+    return found

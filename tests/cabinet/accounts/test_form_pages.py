@@ -30,7 +30,7 @@ def reset_form(alice: User) -> str:
     return text_of(visitor.get(hidden))
 
 
-def test_the_cursor_is_in_the_first_field(alice, owner):
+def test_the_cursor_is_in_the_first_field_or_in_the_one_with_the_error(alice, owner):
     visitor = Visitor()
     pages = {
         text_of(visitor.get("/accounts/login/")): "login",
@@ -40,20 +40,10 @@ def test_the_cursor_is_in_the_first_field(alice, owner):
         text_of(owner.get("/accounts/reauthenticate/")): "password",
         text_of(owner.get("/accounts/password/change/")): "oldpassword",
         text_of(owner.get("/accounts/email/")): "email",
+        text_of(visitor.sign_up(NEW, "short")): "password1",
+        text_of(visitor.log_in(alice.email, "not the password")): "password",
     }
     assert [focused(page) for page in pages] == [[name] for name in pages.values()]
-
-
-def test_the_cursor_is_in_the_field_with_the_error(database):
-    page = text_of(Visitor().sign_up(NEW, "short"))
-
-    assert focused(page) == ["password1"]
-
-
-def test_the_cursor_is_in_the_password_after_a_wrong_one(alice):
-    page = text_of(Visitor().log_in(alice.email, "not the password"))
-
-    assert focused(page) == ["password"]
 
 
 def test_no_keyboard_covers_a_page_that_has_more_to_read(owner):

@@ -51,8 +51,12 @@ def challenged() -> Visitor:
     return visitor
 
 
-def test_a_passkey_logs_in_without_a_password(passkey, mails):
+def test_a_passkey_logs_in_without_a_password_or_beside_it(passkey, mails):
     assert log_in_with(passkey).is_logged_in
+    visitor = challenged()
+    assert not visitor.is_logged_in
+    answer(visitor, CHALLENGE, passkey.get(ask(visitor, CHALLENGE)))
+    assert visitor.is_logged_in
     assert "A passkey was added" in body_of(mails.wait_for(ALICE, "New second factor"))
 
 
@@ -62,15 +66,6 @@ def test_a_passkey_does_not_log_in_if_only_single_sign_on_may(passkey):
     with override_settings(CONFIG=config):
         answer(visitor, PASSKEY_LOGIN, passkey.get(ask(visitor, PASSKEY_LOGIN)))
         assert not visitor.is_logged_in
-
-
-def test_a_passkey_is_a_second_factor_beside_the_password(passkey):
-    visitor = challenged()
-    assert not visitor.is_logged_in
-
-    answer(visitor, CHALLENGE, passkey.get(ask(visitor, CHALLENGE)))
-
-    assert visitor.is_logged_in
 
 
 def test_a_security_key_that_verifies_nobody_is_refused(passkey):
@@ -138,15 +133,6 @@ def test_a_deactivated_account_cannot_log_in_with_its_passkey(alice, passkey):
     account_services.account_deactivate(alice)
 
     assert not log_in_with(passkey).is_logged_in
-
-
-def test_a_passkey_confirms_who_it_is(owner, passkey):
-    given = passkey.get(ask(owner, PASSKEY_CONFIRM))
-    fields = {"credential": given, "next": PAGE}
-
-    response = owner.post(PASSKEY_CONFIRM, fields, headers=LOCALHOST)
-
-    assert response.headers["Location"] == PAGE
 
 
 def test_names_can_be_changed_and_passkeys_removed(owner, passkey, mails):

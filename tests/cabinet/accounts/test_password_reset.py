@@ -4,15 +4,11 @@ from datetime import datetime, timedelta
 
 import pytest
 from allauth.account.models import EmailAddress
-from django.utils import timezone
 
 from readback.cabinet.accounts import services
-from readback.cabinet.models import OutgoingMail, User
-from tests.cabinet.outgoing import mail_server_at
+from readback.cabinet.models import User
 from tests.cabinet.visitor import PASSWORD, Visitor, words_of
-from tests.support.bad_mail_servers import server_that_is_down
 from tests.support.mailbox import Mailbox, link_in
-from tests.support.waiting import wait_until
 
 DATABASES = ["sqlite"]
 
@@ -40,26 +36,19 @@ def choose(visitor: Visitor, url: str, password: str = NEW) -> object:
     return visitor.send(form, {"password1": password})
 
 
-def test_a_forgotten_password_is_reset_with_the_link(alice, mails):
+def test_the_link_resets_the_password_once_and_ends_all_sessions(owner, mails):
     ask()
-
-    response = choose(Visitor(), link(mails))
+    url = link(mails)
+    response = choose(Visitor(), url)
 
     assert response.headers["Location"] == "/accounts/password/reset/key/done/"
+    assert not owner.is_logged_in
     old, new = Visitor(), Visitor()
     old.log_in(ALICE, PASSWORD)
     new.log_in(ALICE, NEW)
     assert (old.is_logged_in, new.is_logged_in) == (False, True)
     assert mails.wait_for(ALICE, "has been reset")
-
-
-def test_the_link_works_once(alice, mails):
-    ask()
-    url = link(mails)
-    choose(Visitor(), url)
-
     again = choose(Visitor(), url, "yet another long password")
-
     assert "no longer works" in words_of(again)
 
 
@@ -82,17 +71,6 @@ def test_the_link_is_invalid_after_an_hour(alice, mails, monkeypatch):
     assert "no longer works" in words_of(choose(Visitor(), url))
 
 
-def test_every_other_session_ends(alice, mails):
-    other_browser = Visitor()
-    other_browser.log_in(ALICE)
-    assert other_browser.is_logged_in
-    ask()
-
-    choose(Visitor(), link(mails))
-
-    assert not other_browser.is_logged_in
-
-
 def test_a_reset_request_does_not_reveal_whether_an_account_exists(alice, mails):
     services.account_create("bob@example.org", PASSWORD)
     carol = services.account_create("carol@example.org", PASSWORD, confirmed=True)
@@ -112,20 +90,6 @@ def test_a_reset_request_does_not_reveal_whether_an_account_exists(alice, mails)
     # A mail is sent in every case, so the time reveals nothing either.
     assert mails.wait_for("nobody@example.org", "No Readback account")
     assert mails.wait_for("carol@example.org", "No Readback account")
-
-
-def test_the_link_of_an_address_that_is_no_longer_the_accounts_is_dead(alice, mails):
-    with server_that_is_down() as url, mail_server_at(url):
-        ask()
-        wait_until(lambda: OutgoingMail.objects.get().attempts, "a first attempt")
-    User.objects.update(email="new@example.org")
-
-    OutgoingMail.objects.update(due_at=timezone.now())
-    dead = Visitor().get(link(mails))
-
-    assert "Request a new link" in words_of(dead)
-    alice.refresh_from_db()
-    assert alice.check_password(PASSWORD)
 
 
 def test_a_lookalike_address_gets_no_link(mails):

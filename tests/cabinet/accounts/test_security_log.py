@@ -10,7 +10,6 @@ from django.db import connection
 
 import readback.cabinet
 from readback.cabinet.accounts import services as account_services
-from readback.cabinet.keys import services as key_services
 from readback.cabinet.models import User
 from tests.cabinet.accounts.test_password_reset import choose
 from tests.cabinet.visitor import PASSWORD, Visitor
@@ -96,42 +95,6 @@ def test_too_many_attempts_are_logged(log):
         Visitor(address="203.0.113.5").log_in(ALICE, "not the password")
 
     assert log.last("login_limited")["ip"] == "203.0.113.5"
-
-
-def test_the_operator_who_acted_is_logged(log):
-    alice = account_services.account_create(ALICE, PASSWORD, confirmed=True)
-    key = key_services.key_create(alice).key
-    admin = account_services.account_create(
-        "operator@example.org", PASSWORD, confirmed=True
-    )
-    User.objects.filter(pk=admin.pk).update(is_staff=True)
-    operator = Visitor()
-    operator.log_in("operator@example.org")
-
-    fields = {"action": "revoke", "_selected_action": str(key.pk), "confirmed": "yes"}
-    operator.send("/admin/cabinet/key/", fields)
-
-    line = log.last("key_revoked")
-    assert (line["account"], line["by"], line["key"]) == (
-        alice.pk,
-        admin.pk,
-        key.pk,
-    )
-
-
-def test_no_table_and_no_mail_contains_a_key_or_a_password(mails):
-    visitor = Visitor()
-    visitor.sign_up(ALICE)
-    link = link_in(mails.wait_for(ALICE, "Confirm"))
-    visitor.send(link)
-    text = key_services.key_create(User.objects.get(), "mine").text
-
-    found = _everything_stored()
-
-    assert ALICE in found
-    for secret in (text, text[8:40], PASSWORD):
-        assert secret not in found
-        assert not any(secret in mail.as_string() for mail in mails.messages)
 
 
 def _everything_stored() -> str:

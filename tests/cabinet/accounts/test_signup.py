@@ -49,30 +49,25 @@ def test_a_visitor_signs_up_confirms_and_is_logged_in(mails):
     assert selectors.account_is_confirmed(User.objects.get(email=ALICE))
 
 
-def test_only_the_button_confirms_not_opening_the_link(mails):
-    alice = Visitor()
-    alice.sign_up(ALICE)
+def test_only_the_button_confirms_once_and_logs_no_other_browser_in(mails):
+    Visitor().sign_up(ALICE)
     link = confirmation_link(mails)
-
+    late, other = Visitor(), Visitor()
     for _ in range(3):
-        page = Visitor().get(link)
+        page = late.get(link)
         assert page.status_code == 200
         assert ALICE in text_of(page)
-    Visitor().client.head(link.removeprefix(CABINET))
-
+    late.client.head(link.removeprefix(CABINET))
     assert not EmailAddress.objects.get(email=ALICE).verified
-    Visitor().send(link)
+
+    response = other.send(link)
+
     assert EmailAddress.objects.get(email=ALICE).verified
-
-
-def test_confirming_in_another_browser_does_not_log_it_in(mails):
-    Visitor().sign_up(ALICE)
-    other_browser = Visitor()
-
-    response = other_browser.send(confirmation_link(mails))
-
     assert response.headers["Location"] == "/accounts/login/"
-    assert not other_browser.is_logged_in
+    assert not other.is_logged_in
+    assert "no longer works" in words_of(late.get(link))
+    # The button on a page that was opened before.
+    assert late.post(link).status_code == 404
 
 
 def test_an_unconfirmed_account_cannot_log_in_or_have_a_key():
@@ -87,21 +82,6 @@ def test_an_unconfirmed_account_cannot_log_in_or_have_a_key():
     assert not alice.is_logged_in
     with pytest.raises(ServiceError, match="not confirmed"):
         key_services.key_create(User.objects.get(email=ALICE))
-
-
-def test_a_link_works_once(mails):
-    Visitor().sign_up(ALICE)
-    link = confirmation_link(mails)
-    late = Visitor()
-    token_page = late.get(link)
-    assert token_page.status_code == 200
-
-    Visitor().send(link)
-
-    assert "no longer works" in words_of(late.get(link))
-    # The button on a page that was opened before.
-    stale = late.post(link)
-    assert stale.status_code == 404
 
 
 def test_a_link_is_refused_after_a_day(mails, monkeypatch):
@@ -146,17 +126,11 @@ def test_signing_up_with_a_known_address_looks_the_same(mails):
     assert User.objects.count() == 3
 
 
-def test_a_known_address_computes_a_password_hash_like_a_new_one(monkeypatch):
-    account_services.account_create(ALICE, PASSWORD, confirmed=True)
-    hashed = []
-    encode = "readback.cabinet.accounts.passwords.Argon2Hasher.encode"
-    monkeypatch.setattr(encode, lambda self, password, salt: hashed.append(1) or "x$")
-
+def test_a_known_address_computes_a_password_hash_like_a_new_one(alice, hashed):
     Visitor().sign_up(ALICE)
-    for_known = len(hashed)
-    Visitor().sign_up("carol@example.org")
+    assert len(hashed) == 1
 
-    assert for_known == 1
+    Visitor().sign_up("carol@example.org")
     assert len(hashed) == 2
 
 
@@ -301,26 +275,19 @@ def test_a_link_confirms_only_the_password_of_its_own_sign_up(mails):
         {"is_active": False},
         {"is_staff": True},
         {"last_login": datetime(2026, 1, 1, tzinfo=UTC)},
+        {},
     ],
-    ids=lambda state: next(iter(state)),
+    ids=["inactive", "operator", "was logged in", "has keys"],
 )
 def test_only_an_unused_account_is_replaced(mails, state):
-    kept = account_services.account_create(ALICE, PASSWORD)
+    kept = account_services.account_create(ALICE, PASSWORD, confirmed=True)
+    if not state:
+        key_services.key_create(kept)
     User.objects.update(**state)
+    EmailAddress.objects.update(verified=False)
 
     Visitor().sign_up(ALICE, "the password of mallory")
 
     mails.wait_for(ALICE, "already have an account at Readback")
     assert User.objects.get().pk == kept.pk
     assert User.objects.get().check_password(PASSWORD)
-
-
-def test_an_account_with_keys_is_not_replaced(mails):
-    kept = account_services.account_create(ALICE, PASSWORD, confirmed=True)
-    key_services.key_create(kept)
-    EmailAddress.objects.update(verified=False)
-
-    Visitor().sign_up(ALICE, "the password of mallory")
-
-    mails.wait_for(ALICE, "already have an account at Readback")
-    assert kept.keys.count() == 1

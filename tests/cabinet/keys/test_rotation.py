@@ -160,14 +160,6 @@ def test_rotated_keys_that_still_work_are_limited_in_parallel_too(alice):
     assert selectors.keys_active(alice).count() == 2 * MAX_ACTIVE_KEYS
 
 
-def test_an_account_with_rotated_keys_can_be_deleted(alice, key):
-    key_services.key_rotate(key_services.key_rotate(key, DAY).key, DAY)
-
-    account_services.account_delete(alice)
-
-    assert not Key.objects.exists()
-
-
 @ON_SQLITE
 def test_the_owner_gets_one_mail_and_the_log_two_lines(alice, key, mails, caplog):
     wait_until_sent()
