@@ -166,5 +166,5 @@ def test_a_port_that_waits_for_more_of_a_handshake_costs_no_time_out(
     monkeypatch.setattr(tls, "_TLS_PATIENCE_SECONDS", 0.1)
     with socket_server(refuse) as port:
         url = f"http://127.0.0.1:{port}/v1"
-        report = probed(ProbeInput(url, resources.readback.api_key, timeout=10.0))
-    assert report.seconds < 10.0
+        report = probed(ProbeInput(url, resources.readback.api_key, timeout=60.0))
+    assert report.seconds < 60.0
