@@ -10,6 +10,7 @@ from django.db import connection
 
 import readback.cabinet
 from readback.cabinet.accounts import services as account_services
+from readback.cabinet.keys import services as key_services
 from readback.cabinet.models import User
 from tests.cabinet.accounts.test_password_reset import choose
 from tests.cabinet.visitor import PASSWORD, Visitor
@@ -95,6 +96,19 @@ def test_too_many_attempts_are_logged(log):
         Visitor(address="203.0.113.5").log_in(ALICE, "not the password")
 
     assert log.last("login_limited")["ip"] == "203.0.113.5"
+
+
+def test_no_table_and_no_mail_contains_a_key_or_a_password(mails):
+    visitor = Visitor()
+    visitor.sign_up(ALICE)
+    link = link_in(mails.wait_for(ALICE, "Confirm"))
+    visitor.send(link)
+    text = key_services.key_create(User.objects.get(), "mine").text
+    found = _everything_stored()
+    assert ALICE in found
+    for secret in (text, text[8:40], PASSWORD):
+        assert secret not in found
+        assert not any(secret in mail.as_string() for mail in mails.messages)
 
 
 def _everything_stored() -> str:
