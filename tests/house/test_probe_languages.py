@@ -9,7 +9,6 @@ from string import Formatter
 
 from readback.probe.command import _OPTIONS
 from readback.probe.common import catalogue
-from readback.probe.common.formatting import _UNITS
 from readback.probe.common.results import Fixer
 from readback.probe.report import EVIDENCE
 from readback.probe.runner import RUN_PROGRAMS, STEPS
@@ -38,7 +37,7 @@ def literals() -> Iterator[tuple[str, bool]]:
 
 def said() -> set[str]:
     """Return the texts beside the findings that must be in the catalogue."""
-    tables = {*_OPTIONS, *_UNITS, *EVIDENCE, *between.OTHERS}
+    tables = {*_OPTIONS, *EVIDENCE, *between.OTHERS}
     tables |= {between.OWN, *instead._MEANINGS.values(), "cannot_reach_or_overloaded"}
     titles = {step.title for step in (*STEPS, RUN_PROGRAMS)}
     people = {str(one) for one in Fixer if one}

@@ -2,12 +2,10 @@
 
 import re
 import threading
-import time
 from collections.abc import Callable
-from email.utils import formatdate
 
 from tests.probe import corruptions
-from tests.probe.relay import Request, RequestFilter, Response, ResponseFilter
+from tests.probe.relay import Request, RequestFilter, Response
 
 _NEVER = threading.Event()
 _HANG_SECONDS = 30.0
@@ -51,18 +49,5 @@ def hanging(match: Match) -> RequestFilter:
         if match(request):
             _NEVER.wait(_HANG_SECONDS)
         return request
-
-    return change
-
-
-# Filters of responses.
-
-
-def dated(seconds: int) -> ResponseFilter:
-    """A clock that is ahead by this many seconds writes the date."""
-
-    def change(response: Response) -> Response:
-        date = formatdate(time.time() + seconds, usegmt=True)
-        return response.with_body(response.body, Date=date)
 
     return change

@@ -129,7 +129,6 @@ CHAT = (
     Step("stream", "streamed_completion", endpoint.check_stream, ("chat",), repeats=1),
 )
 LAST = (
-    Step("clock", "clock", readback.check_clock, ("http",)),
     Step("steady", "steadiness", steadiness.check, ("proxies",), repeats=0),
     Step("clients", "other_programs", settings.check, ("address",)),
 )

@@ -1,16 +1,11 @@
-"""The client's own environment: variables, files, clocks."""
+"""The client's own environment: variables and files."""
 
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from email.utils import formatdate
 
-from tests.probe.gateway import editing
-from tests.probe.misfortunes.arranging import in_own_network, kind_of, through
+from tests.probe.misfortunes.arranging import in_own_network, kind_of
 from tests.probe.misfortunes.judging import Misfortune
 from tests.probe.setups import Arrange, ProbeInput, Resources
-
-MINUTE, HOUR, DAY = 60, 3600, 86400
 
 
 def _with(variables: Mapping[str, str], **changes) -> Arrange:
@@ -26,17 +21,6 @@ def _with(variables: Mapping[str, str], **changes) -> Arrange:
 
 def _row(name, variables, *says, by="you", **more):
     return Misfortune(name, _with(variables), says, by, **more)
-
-
-def _dated(seconds: float):
-    def change(reply):
-        return reply.with_field("Date", formatdate(time.time() + seconds, usegmt=True))
-
-    return through(editing(change))
-
-
-def _clock(name, seconds, *says, by="you operator"):
-    return Misfortune(name, _dated(seconds), ("clock", *says), by)
 
 
 ENVIRONMENT = kind_of(
@@ -97,27 +81,6 @@ ENVIRONMENT = kind_of(
     _row("LANG is C", {"LANG": "C", "LC_ALL": "C"}, by=""),
     _row("TERM is unset", {"TERM": ""}, by=""),
     _row("HOME does not exist", {"HOME": "/no/such/home"}, by=""),
-    _clock("the service's clock is an hour ahead", HOUR),
-    _clock("the service's clock is an hour behind", -HOUR),
-    _clock("the service's clock is a day ahead", DAY),
-    _clock("the service's clock is a year behind", -365 * DAY),
-    _clock("the clocks differ by ten minutes", 10 * MINUTE),
-    Misfortune("the clocks differ by two seconds", _dated(2.0), by=""),
-    Misfortune(
-        "the Date of answers is not a date",
-        through(editing(lambda reply: reply.with_field("Date", "yesterday"))),
-        by="",
-    ),
-    Misfortune(
-        "the Date of answers is cached",
-        through(
-            editing(
-                lambda reply: reply.with_field("Date", "Tue, 03 Mar 2020 10:00:00 GMT")
-            )
-        ),
-        ("clock|cache",),
-        "you operator network",
-    ),
     Misfortune(
         "there is no /etc/hosts entry, and the address is an IP address",
         in_own_network(lambda network: network.has_file("/etc/hosts", "")),

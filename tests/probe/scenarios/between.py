@@ -5,14 +5,11 @@ from tests.probe.relay import Response
 from tests.probe.setups import Scenario, responding, through_relay
 from tests.probe.setups_between import (
     cutting,
-    dated,
     hanging,
     larger_than,
     of,
     refusing,
 )
-
-HOUR = 3600
 
 BETWEEN = (
     Scenario(
@@ -57,10 +54,5 @@ BETWEEN = (
         "a gateway limits the size of requests",
         "between.size_limit",
         through_relay(refusing(larger_than(4000), 413, b"Too large")),
-    ),
-    Scenario(
-        "the clocks of this machine and the service differ",
-        "clock.differs",
-        through_relay(on_response=dated(-HOUR)),
     ),
 )

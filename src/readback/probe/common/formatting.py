@@ -43,7 +43,6 @@ _AFTER_NAME = re.compile(
 )
 _URL = re.compile("https?://", re.IGNORECASE)
 _FRAGMENT = re.compile("#.+")
-_UNITS = {"days": 86_400, "hours": 3_600, "minutes": 60}
 _PATTERNS = (
     # The login of a URL, then the values of its parameters and its fragment.
     (re.compile(r"(?<=://)[^\s/?#\"'<>]*@"), ""),
@@ -70,14 +69,6 @@ def format_duration(seconds: float) -> str:
         return say("seconds", number=f"{seconds:.1f}")
     digits = 0 if milliseconds >= 10 else 1
     return say("milliseconds", number=f"{milliseconds:.{digits}f}")
-
-
-def format_offset(seconds: float) -> str:
-    """Return a difference between two clocks in the largest unit that fits."""
-    for unit, size in _UNITS.items():
-        if seconds >= size:
-            return say(unit, number=round(seconds / size))
-    return say("seconds", number=f"{seconds:.0f}")
 
 
 def sanitize(text: str) -> str:

@@ -1,21 +1,19 @@
-"""Steps for a Readback: its key, its cabinet, its latency and its clock."""
+"""Steps for a Readback: its key, its cabinet and its latency."""
 
 from __future__ import annotations
 
 import re
 import statistics
-from collections.abc import Iterable
 from http import HTTPStatus
 
-from readback.probe.common.catalogue import diagnose, say
-from readback.probe.common.formatting import format_duration, format_offset, sanitize
+from readback.probe.common.catalogue import diagnose
+from readback.probe.common.formatting import format_duration, sanitize
 from readback.probe.common.results import Diagnosis, ProbeError
 from readback.probe.connection import proxies, stores
 from readback.probe.entered import address, base_url
 from readback.probe.service import answers, instead
 from readback.probe.service.echo import send_text
 from readback.probe.transport.context import MODELS, ProbeContext
-from readback.probe.transport.exchanges import ProbeResponse
 
 # What the service says about a header or a key that is not well-formed.
 _OF_FORM = re.compile(
@@ -24,10 +22,6 @@ _OF_FORM = re.compile(
 _HELP_PAGE = "/docs/errors"
 _SHORT_TEXT, _SHORT_TEXTS = "Ready to copy?", 3
 _SLOW_SECONDS, _VERY_SLOW_SECONDS = 0.25, 2.0
-# Certificates and tokens are often refused from a difference of one minute on.
-_MAX_OFFSET_SECONDS = 60
-# `Date` has whole seconds, so it is half a second late on average.
-_ROUNDING_SECONDS = 0.5
 
 
 def check_access(context: ProbeContext) -> Diagnosis:
@@ -131,26 +125,3 @@ def check_latency(context: ProbeContext) -> Diagnosis:
         median_ms=round(median * 1000, 3),
         slowest_ms=round(max(times) * 1000, 3),
     )
-
-
-def check_clock(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
-    ahead = _seconds_ahead(context.responses)
-    if ahead is None or abs(ahead) <= _MAX_OFFSET_SECONDS:
-        return []
-    return diagnose(
-        "clock.differs",
-        offset=format_offset(abs(ahead)),
-        direction=say("ahead_of") if ahead > 0 else say("behind"),
-        seconds=round(ahead),
-    )
-
-
-def _seconds_ahead(responses: Iterable[ProbeResponse]) -> float | None:
-    """Return how far the other clock is ahead of ours: the median of all responses."""
-    found = []
-    for one in responses:
-        # A cache may have kept it, with the date of that time.
-        if one.date and "Age" not in one.headers:
-            then = one.date.timestamp() + _ROUNDING_SECONDS
-            found.append(then - (one.received_at - one.seconds / 2))
-    return statistics.median(found) if found else None

@@ -138,7 +138,6 @@ class ProbeClient:
             ended - started,
             ended - begun,
             response.version,
-            time.time(),
             proxy,
         )
         noted.answered(received)

@@ -60,8 +60,6 @@ class ProbeContext:
     help_link: str = ""  # http
     identity: dict[str, str] = field(default_factory=dict)
     """The headers of another program, if only requests with them get through."""
-    responses: list[ProbeResponse] = field(default_factory=list)
-    """What has been received, for the steps that judge all of it."""
     models: ProbeResponse = field(init=False)  # access
     token_limit: str = "max_tokens"  # chat
     seen_ids: set[str] = field(default_factory=set)  # echo
@@ -124,11 +122,9 @@ class ProbeContext:
         *,
         with_key: bool = True,
     ) -> ProbeResponse:
-        """Get a path of the API, or post a body there, and keep the response."""
+        """Get a path of the API, or post a body there."""
         whole, key = f"{self.base_url.path}{path}", self.key if with_key else None
-        response = (client or self.client).request(whole, key=key, body=body)
-        self.responses.append(response)
-        return response
+        return (client or self.client).request(whole, key=key, body=body)
 
     def ask_unknown(self, client: ProbeClient) -> ProbeResponse:
         """Ask for a path that every service refuses; that needs no key."""

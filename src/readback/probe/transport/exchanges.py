@@ -53,8 +53,6 @@ class ProbeResponse:
     """The same with the time to connect, if it was a new connection."""
     version: int
     """10 for HTTP/1.0, 11 for HTTP/1.1."""
-    received_at: float
-    """When the response was complete, by the clock of this machine."""
     proxy: Proxy | None = None
     """The proxy that forwarded the request, or answered it itself."""
 
