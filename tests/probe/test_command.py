@@ -65,10 +65,7 @@ def test_json_is_one_line_with_every_step(readback: Server) -> None:
     assert report["key"] == masked(readback.api_key[-4:])
     fields = {"step", "id", "verdict", "figure", "sentence", "hint", "fixer"}
     assert all(fields <= set(step) for step in report["findings"])
-    latency = next(step for step in report["findings"] if step["step"] == "latency")
-    assert latency["facts"]["samples"] == 3
     assert report["requests"] <= 25
-    assert latency["facts"]["median_ms"] <= latency["facts"]["slowest_ms"]
     assert readback.api_key not in done.stdout
 
 

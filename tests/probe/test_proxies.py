@@ -25,7 +25,7 @@ from tests.probe.relay import relay
 from tests.probe.setups import Resources
 from tests.probe.setups_network import responding
 
-QUICK_STEPS = tuple(one for one in STEPS if one.id not in ("cabinet", "latency"))
+QUICK_STEPS = tuple(one for one in STEPS if one.id != "cabinet")
 REMOTE = BaseUrl("https", "echo.example", 443, "/v1")
 
 

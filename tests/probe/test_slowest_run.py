@@ -70,7 +70,7 @@ def test_a_service_that_takes_six_seconds_for_each_answer_is_tested_to_the_end(
 ) -> None:
     readback = resources.readback
     report = ran(monkeypatch, readback.base_url, readback.api_key, seconds=6.0)
-    assert report.id == "latency.slow"
+    assert report.id == "steady.slow"
     assert "6." in report.sentence
     assert report.not_tried == ["TLS"]
 
@@ -90,7 +90,7 @@ def test_a_run_that_would_take_longer_says_what_it_could_not_test(
     readback = resources.readback
     report = ran(monkeypatch, readback.base_url, readback.api_key, seconds=9.5)
     assert report.id == "probe.time_limit"
-    assert "latency" in report.not_tried
+    assert "largest echo" in report.not_tried
     assert report.family == FailureFamily.NONE
 
 

@@ -17,7 +17,7 @@ from tests.probe.socks_proxy import socks_proxy
 
 ALICE = ("alice", "hu#sh")
 # Without what takes time, and without the advice for other programs.
-LEFT_OUT = {"cabinet", "latency", "clients"}
+LEFT_OUT = {"cabinet", "clients"}
 QUICK_STEPS = tuple(one for one in STEPS if one.id not in LEFT_OUT)
 REMOTE = BaseUrl("https", "echo.example", 443, "/v1")
 

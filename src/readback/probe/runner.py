@@ -118,7 +118,6 @@ READBACK = (
         explain=echo.find_limit,
     ),
     Step("cabinet", "cabinet", readback.check_cabinet, ("http",), repeats=0),
-    Step("latency", "latency", readback.check_latency, ("echo",)),
 )
 ENDPOINT = (
     Step("access", "key_accepted", endpoint.check_access, ("http", "key")),

@@ -1,18 +1,16 @@
-"""Steps for a Readback: its key, its cabinet and its latency."""
+"""Steps for a Readback: its key and its cabinet."""
 
 from __future__ import annotations
 
 import re
-import statistics
 from http import HTTPStatus
 
 from readback.probe.common.catalogue import diagnose
-from readback.probe.common.formatting import format_duration, sanitize
+from readback.probe.common.formatting import sanitize
 from readback.probe.common.results import Diagnosis, ProbeError
 from readback.probe.connection import proxies, stores
 from readback.probe.entered import address, base_url
 from readback.probe.service import answers, instead
-from readback.probe.service.echo import send_text
 from readback.probe.transport.context import MODELS, ProbeContext
 
 # What the service says about a header or a key that is not well-formed.
@@ -20,8 +18,6 @@ _OF_FORM = re.compile(
     "not a valid key|Authorization|Bearer|^The key |key of another service"
 )
 _HELP_PAGE = "/docs/errors"
-_SHORT_TEXT, _SHORT_TEXTS = "Ready to copy?", 3
-_SLOW_SECONDS, _VERY_SLOW_SECONDS = 0.25, 2.0
 
 
 def check_access(context: ProbeContext) -> Diagnosis:
@@ -97,31 +93,3 @@ def _normalize(url: object) -> str:
         return str(address.parse(str(url or ""))[0])
     except ProbeError:
         return str(url)
-
-
-def check_latency(context: ProbeContext) -> Diagnosis:
-    """Send a short text a few times; say how long the completions have taken."""
-    log = context.budget.exchanges
-    # The same text each time, because a cache would answer it. If the echoes have taken
-    # seconds, there is nothing more to learn, and other steps need the time.
-    for _ in range(_SHORT_TEXTS):
-        if any(one.seconds > _VERY_SLOW_SECONDS for one in log if one.body):
-            break
-        with context.new_client() as client:
-            send_text(context, _SHORT_TEXT, client)
-    # A proxy may take its time for each new connection.
-    texts = [one for one in log if one.status and one.body]
-    fresh = [one for one in texts if not one.is_reused]
-    times = [one.seconds for one in fresh or texts]
-    median = statistics.median(times)
-    # The fastest answer says most about the connection; this machine may have held up
-    # the others.
-    return diagnose(
-        "latency.slow" if min(times) > _SLOW_SECONDS else "latency.ok",
-        figure=format_duration(median),
-        samples=len(times),
-        median=format_duration(median),
-        slowest=format_duration(max(times)),
-        median_ms=round(median * 1000, 3),
-        slowest_ms=round(max(times) * 1000, 3),
-    )

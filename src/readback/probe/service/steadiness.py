@@ -27,7 +27,7 @@ from typing import NamedTuple
 from readback.probe.common.background import BackgroundCall
 from readback.probe.common.catalogue import diagnose, has_tag, say
 from readback.probe.common.formatting import format_duration, listed
-from readback.probe.common.results import Diagnosis, ProbeError, Verdict
+from readback.probe.common.results import Diagnosis, ProbeError, Service, Verdict
 from readback.probe.connection import certificates
 from readback.probe.transport.context import Check, ProbeContext, Step
 from readback.probe.transport.exchanges import NotedRequest, mixed_requests
@@ -45,6 +45,8 @@ _SHOWN_VALUES = 4
 # Two groups differ clearly if their shares of failures are this far apart.
 _CLEAR = 0.6
 _FEWEST_ANSWERS = 3
+# What makes a person wait, with the time to connect.
+_SLOW_SECONDS = 0.25
 # A busy machine may hold up an answer, but not often for so long.
 _LATE_SECONDS = 1.0
 _LATE_FACTOR = 10
@@ -192,8 +194,8 @@ def check(context: ProbeContext) -> list[Diagnosis]:
         return [_mixture(log, bad)]
     asked = list(filter(_is_request, log))
     answered = [one for one in asked if one.status and not one.is_failure]
-    if late := _late(answered):
-        return [late]
+    if _is_slow(context, answered):
+        return [_slow(answered)]
     if len(answered) == len(asked) >= _FEWEST_ANSWERS:
         return [diagnose("steady.ok", total=len(asked))]
     return []
@@ -232,26 +234,30 @@ def _is_slow_enough(context: ProbeContext, bad: list[NotedRequest]) -> bool:
     return True
 
 
-def _late(answered: list[NotedRequest]) -> Diagnosis | None:
-    """Return what is said if some answers took much longer than to equal requests."""
-    if not answered:
-        return None
-    median = statistics.median(one.seconds for one in answered)
+def _is_slow(context: ProbeContext, answered: list[NotedRequest]) -> bool:
+    """Return whether all texts or new connections are slow, or some equal requests."""
+    # Only a Readback answers at once. The fastest answer says most about the path: this
+    # machine may have held up the others.
+    of_readback = answered if context.service == Service.READBACK else []
+    texts = [one.seconds for one in of_readback if one.body]
+    fresh = [one.seconds for one in of_readback if not one.is_reused]
+    if min(texts, default=0.0) > _SLOW_SECONDS or min(fresh, default=0) > _SLOW_SECONDS:
+        return True
+    median = statistics.median([one.seconds for one in answered] or [0.0])
     limit = max(_LATE_SECONDS, _LATE_FACTOR * median)
-    late = [one for one in answered if one.seconds > limit]
-    others = [one for one in answered if one.seconds <= limit]
-    if len(late) < _FEWEST_LATE or not (
-        {one.request for one in late} & {one.request for one in others}
-    ):
-        return None
-    diagnosis = diagnose(
-        "sometimes.slow",
-        bad=len(late),
-        total=len(answered),
-        slowest=format_duration(max(one.seconds for one in late)),
-        median=format_duration(median),
+    late = [one.request for one in answered if one.seconds > limit]
+    others = {one.request for one in answered if one.seconds <= limit}
+    return len(late) >= _FEWEST_LATE and not others.isdisjoint(late)
+
+
+def _slow(answered: list[NotedRequest]) -> Diagnosis:
+    times = [one.seconds for one in answered]
+    return diagnose(
+        "steady.slow",
+        total=len(times),
+        slowest=format_duration(max(times)),
+        median=format_duration(statistics.median(times)),
     )
-    return _with_evidence(diagnosis, others, late)
 
 
 def _failures(log: list[NotedRequest]) -> list[NotedRequest]:
