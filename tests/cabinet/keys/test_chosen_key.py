@@ -33,9 +33,3 @@ def test_a_chosen_key_that_was_revoked_is_refused_in_a_sentence_without_it():
     with pytest.raises(CannotStart, match="no longer accepted") as refused:
         ephemeral_account(config)
     assert config.ephemeral_key not in refused.value.message
-
-
-def test_without_a_chosen_key_every_start_has_its_own():
-    first, second = ephemeral_account(Config()), ephemeral_account(Config())
-
-    assert first["key"] != second["key"] and first["email"] != second["email"]

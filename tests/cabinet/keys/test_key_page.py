@@ -43,6 +43,8 @@ def test_the_journal_says_what_happened_and_how_to_fix_it(alice, key):
         request_bytes=140,
         answer_bytes=300,
     )
+    entry(key, requests=41)
+    entry(key)
 
     page = logged_in(alice).get(f"/keys/{key.pk}/")
 
@@ -51,6 +53,8 @@ def test_the_journal_says_what_happened_and_how_to_fix_it(alice, key):
     assert "refused other 404 not_found What to change" in words
     assert "OpenAI/Python 3.49.0 192.0.2.0/24" in words
     assert 'href="/docs/errors#not_found"' in text_of(page)
+    # Equal requests are in one row.
+    assert "accepted ×41" in words and "×1 " not in words
 
 
 def test_a_russian_page_shows_the_russian_text_and_the_original_detail(alice, key):
@@ -110,19 +114,13 @@ def test_a_change_names_the_setting_of_the_program(alice, key):
     curl, library = "curl/8.5.0", "OpenAI/Python 3.49.0"
     refused(key, "unsupported_media_type", 415, "x", **sent_by(curl, "content-type"))
     refused(key, "invalid_content", 400, "x", **sent_by(library, "message.content"))
+    refused(key, "unknown_field", 400, "x", **sent_by("Zed/1.0", "temperature"))
 
     words = words_of(logged_in(alice).get(f"/keys/{key.pk}/"))
 
     assert "curl: -H 'Content-Type: application/json'" in words
     assert "openai for Python: pass content as a string" in words
     assert "openai for Python OpenAI/Python 3.49.0" in words
-
-
-def test_a_program_that_cannot_comply_is_told_that_this_is_fine(alice, key):
-    refused(key, "unknown_field", 400, "x", **sent_by("Zed/1.0", "temperature"))
-
-    words = words_of(logged_in(alice).get(f"/keys/{key.pk}/"))
-
     assert "Zed cannot be made to comply. That is fine" in words
 
 
@@ -141,16 +139,6 @@ def test_explanations_in_the_body_are_off_until_the_owner_turns_them_on(alice, k
 
     visitor.send(f"{path}explanations/", {}, page=path)
     assert not Key.objects.get().explains_refusals
-
-
-def test_equal_requests_in_one_row_are_counted(alice, key):
-    entry(key, requests=41)
-    entry(key)
-
-    words = words_of(logged_in(alice).get(f"/keys/{key.pk}/"))
-
-    assert "accepted ×41" in words
-    assert "×1 " not in words
 
 
 def test_a_long_journal_is_split_into_small_pages(alice, key):

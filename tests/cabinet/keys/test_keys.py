@@ -15,15 +15,6 @@ from readback.contract import MAX_ACTIVE_KEYS
 from tests.cabinet.parallel import in_parallel
 
 
-def test_a_new_key_is_well_formed_and_only_its_digest_is_stored(alice):
-    key, text = key_services.key_create(alice, "laptop")
-
-    assert keys.why_invalid(text.encode()) is None
-    stored = Key.objects.get()
-    assert bytes(stored.digest) == keys.digest(text.encode())
-    assert (stored.last_four, stored.label) == (text[-4:], "laptop")
-
-
 @pytest.mark.parametrize(
     ("change", "why"),
     [
@@ -124,8 +115,5 @@ def test_a_key_is_missing_if_it_was_revoked_or_rotated(alice):
     assert key_services.key_create_if_missing(alice, "ci") == (third, None)
     key_services.key_rename(third, "else")
     assert key_services.key_create_if_missing(alice, "ci")[1]
-
-
-def test_a_missing_key_needs_a_name(alice):
     with pytest.raises(ServiceError, match="name"):
         key_services.key_create_if_missing(alice, " ")

@@ -8,7 +8,6 @@ import pytest
 from django.conf import settings
 
 from readback import keys
-from readback.cabinet.keys import services
 from readback.cabinet.models import Key
 from tests.cabinet.accounts.test_security_log import _everything_stored
 from tests.cabinet.owners import entry, logged_in, refused
@@ -30,36 +29,30 @@ def shown_key(page) -> str:
     return found[1]
 
 
-def test_the_page_shows_the_key_that_was_created(alice):
-    visitor = logged_in(alice)
-    page = visitor.get(create(visitor))
-
-    text = shown_key(page)
-    assert bytes(Key.objects.get().digest) == keys.digest(text.encode())
-    assert "no-store" in page.headers["Cache-Control"]
-
-
-def test_a_reload_does_not_show_it_again_or_create_another(alice):
+def test_the_page_shows_the_key_once_and_fills_it_into_the_examples(alice):
     visitor = logged_in(alice)
     path = create(visitor)
-    text = shown_key(visitor.get(path))
+    assert visitor.client.head(path).status_code == 405  # this does not count
+    page = visitor.get(path)
+    key, text = shown_key(page), text_of(page)
+
+    assert keys.why_invalid(key.encode()) is None
+    stored = Key.objects.get()
+    assert bytes(stored.digest) == keys.digest(key.encode())
+    assert (stored.last_four, stored.label) == (key[-4:], "laptop")
+    assert "no-store" in page.headers["Cache-Control"]
+    for placeholder in ("BASE_URL", "API_KEY", "MODEL"):
+        assert f"&lt;{placeholder}&gt;" not in text
+    # The key itself, the form of the test, and three programs.
+    assert text.count(key) == 1 + 1 + 3
+    assert f">{settings.CONFIG.base_url}</code>" in text
 
     again = visitor.get(path, follow=True)
-
-    assert again.redirect_chain == [(f"/keys/{Key.objects.get().pk}/", 302)]
-    assert text not in text_of(again)
-    assert "This key has already been shown and cannot be shown again." in words_of(
-        again
-    )
+    assert again.redirect_chain == [(f"/keys/{stored.pk}/", 302)]
+    assert key not in text_of(again)
+    said = "This key has already been shown and cannot be shown again."
+    assert said in words_of(again)
     assert Key.objects.count() == 1
-
-
-def test_a_head_request_does_not_count_as_showing_the_key(alice):
-    visitor = logged_in(alice)
-    path = create(visitor)
-
-    assert visitor.client.head(path).status_code == 405
-    assert keys.why_invalid(shown_key(visitor.get(path)).encode()) is None
 
 
 def test_between_form_and_page_no_table_contains_the_key(alice):
@@ -85,28 +78,17 @@ def test_after_five_minutes_the_page_says_to_create_another_key(alice, monkeypat
     assert "revoke it and create a new one" in words_of(page)
 
 
-def test_every_snippet_has_the_address_and_the_key_filled_in(alice):
-    visitor = logged_in(alice)
-    page = visitor.get(create(visitor))
-
-    text = text_of(page)
-    assert "&lt;BASE_URL&gt;" not in text
-    assert "&lt;API_KEY&gt;" not in text
-    assert "&lt;MODEL&gt;" not in text
-    # The key itself, the form of the test, and three programs.
-    assert text.count(shown_key(page)) == 1 + 1 + 3
-    assert f">{settings.CONFIG.base_url}</code>" in text
-
-
-def test_the_page_waits_for_the_first_request(alice):
-    key = services.key_create(alice).key
-    visitor = logged_in(alice)
+def test_the_page_waits_for_the_first_request(key):
+    visitor = logged_in(key.owner)
 
     waiting = visitor.get(f"/keys/{key.pk}/arrived/")
     assert "Waiting for your first request…" in words_of(waiting)
     seen = waiting.headers["X-Version"]
     same = visitor.get(f"/keys/{key.pk}/arrived/?seen={seen}")
     assert (same.status_code, same.content) == (204, b"")
+    refused(key, "invalid_key", 401, "This key is revoked.")
+    ended = words_of(visitor.get(f"/keys/{key.pk}/arrived/"))
+    assert "Connected" not in ended and "This key is revoked." in ended
 
     entry(key)
     arrived = visitor.get(f"/keys/{key.pk}/arrived/?seen={seen}")
@@ -115,21 +97,10 @@ def test_the_page_waits_for_the_first_request(alice):
     assert "Your text came back unchanged." in words_of(arrived)
 
 
-def test_a_refused_request_is_explained(alice):
-    key = services.key_create(alice).key
+def test_a_refused_request_is_explained(key):
     refused(key, "unknown_field", 400, "Field temperature is not accepted.")
 
-    words = words_of(logged_in(alice).get(f"/keys/{key.pk}/arrived/"))
+    words = words_of(logged_in(key.owner).get(f"/keys/{key.pk}/arrived/"))
 
     assert words.startswith("Connected, but the request was refused 400 unknown_field")
     assert "What to change Field temperature is not accepted. Send only model" in words
-
-
-def test_a_request_with_a_key_that_has_ended_does_not_mean_connected(alice):
-    key = services.key_create(alice).key
-    refused(key, "invalid_key", 401, "This key is revoked.")
-
-    words = words_of(logged_in(alice).get(f"/keys/{key.pk}/arrived/"))
-
-    assert "Connected" not in words
-    assert "This key is revoked." in words

@@ -19,18 +19,6 @@ pytestmark = pytest.mark.usefixtures("unsent_mails")
 FILE = "/probe.pyz"
 
 
-def lines_on(page) -> list[str]:
-    found = re.search(r'<code id="probe">([^<]+)</code>', text_of(page))
-    assert found
-    return unescape(found[1]).splitlines()
-
-
-def new_key_page():
-    visitor = logged_in(account())
-    path = visitor.send("/keys/", {"label": "laptop"}).headers["Location"]
-    return visitor.get(path)
-
-
 def test_anybody_can_fetch_the_file_without_a_cookie():
     response = Visitor().get(FILE)
 
@@ -44,19 +32,17 @@ def test_anybody_can_fetch_the_file_without_a_cookie():
     assert not response.cookies
 
 
-def test_the_checksum_is_that_of_the_file():
-    expected = sha256(Visitor().get(FILE).content).hexdigest()
-
-    assert expected in text_of(new_key_page())
-
-
-def test_the_lines_contain_the_public_addresses():
+def test_the_page_of_a_new_key_has_the_checksum_and_the_public_addresses():
     public = replace(settings.CONFIG, public_base_url="http://[2001:db8::7]/v1")
+    visitor = logged_in(account())
     with override_settings(CONFIG=public, CABINET_URL="https://cabinet.example.org"):
-        lines = lines_on(new_key_page())
+        created = visitor.send("/keys/", {"label": "laptop"})
+        page = text_of(visitor.get(created.headers["Location"]))
 
+    assert sha256(Visitor().get(FILE).content).hexdigest() in page
+    lines = re.search(r'<code id="probe">([^<]+)</code>', page)
     # A shell would read unquoted brackets as a pattern.
-    assert lines == [
+    assert unescape(lines[1]).splitlines() == [
         "curl -fsSO https://cabinet.example.org/probe.pyz",
         "python3 probe.pyz 'http://[2001:db8::7]/v1'",
     ]

@@ -10,7 +10,6 @@ import socket
 from contextlib import contextmanager
 from dataclasses import replace
 from html import unescape
-from pathlib import Path
 from threading import Event
 
 import pytest
@@ -38,10 +37,6 @@ UNCHANGED = "Your text came back unchanged"
 NOT_THE_KEY = "Your key is not the reason."
 OTHER_KEY = "The key that you entered is not the key of this page"
 SETTING = "READBACK_PUBLIC_BASE_URL"
-
-# What every page loads.
-FILES = Path(send_test.__file__).parents[1] / "static" / "cabinet"
-LOADED = {"cabinet.css", "cabinet.js", "mark.svg"}
 
 # What does not depend on the database runs on one.
 
@@ -147,18 +142,6 @@ def test_odd_texts_come_back_unchanged_and_are_shown_as_text(alice, key, api, te
     assert "<script>alert" not in source
     [area] = re.findall(r"<textarea[^>]*>\n(.*?)</textarea>", source, re.S)
     assert unescape(area) == text
-
-
-@ON_SQLITE
-def test_the_page_stays_below_60_kilobytes_with_a_full_journal(alice, key, api):
-    for number in range(60):
-        refused(key, "unknown_field", 400, "x" * 400, user_agent=f"client {number:02}")
-    page = send(alice, key, key=api.api_key)
-
-    files = FILES.iterdir()
-    loaded = sum(path.stat().st_size for path in files if path.name in LOADED)
-    assert UNCHANGED in words_of(page)
-    assert len(page.content) + loaded < 60_000
 
 
 @ON_SQLITE
