@@ -3,6 +3,7 @@
 import smtplib
 import ssl
 from collections.abc import Iterator
+from contextlib import contextmanager
 from urllib.parse import quote
 
 import pytest
@@ -57,25 +58,24 @@ def post() -> Post:
     return Post()
 
 
-@pytest.fixture
-def starttls_port(post, authority, free_port) -> Iterator[int]:
-    server = Controller(
-        post,
-        hostname=HOST,
-        port=free_port,
-        tls_context=authority.serves(HOST),
-        require_starttls=True,
-        authenticator=post.authenticate,
-        auth_required=True,
-    )
+@contextmanager
+def listening(post: Post, **options) -> Iterator[str]:
+    """Run a server that asks for the password; yield its address with both."""
+    port = commands.free_port(HOST)
+    check = {"authenticator": post.authenticate, **options}
+    server = Controller(post, hostname=HOST, port=port, **check)
     server.start()
-    yield free_port
-    server.stop()
+    try:
+        yield f"{ENCODED}@{HOST}:{port}"
+    finally:
+        server.stop()
 
 
 @pytest.fixture
-def free_port() -> int:
-    return commands.free_port(HOST)
+def starttls(post, authority) -> Iterator[str]:
+    asked = {"require_starttls": True, "auth_required": True}
+    with listening(post, tls_context=authority.serves(HOST), **asked) as address:
+        yield f"smtp://{address}"
 
 
 def deliver(url: str, **changed: object) -> None:
@@ -95,17 +95,17 @@ def test_a_plain_server_accepts_mail():
 
 
 def test_a_password_with_special_characters_is_sent_over_starttls(
-    post, starttls_port, trusted
+    post, starttls, trusted
 ):
-    deliver(f"smtp://{ENCODED}@{HOST}:{starttls_port}")
+    deliver(starttls)
 
     assert [login.password for login in post.logins] == [PASSWORD.encode()]
     assert len(post.subjects) == 1
 
 
-def test_a_server_with_an_untrusted_certificate_gets_no_password(post, starttls_port):
+def test_a_server_with_an_untrusted_certificate_gets_no_password(post, starttls):
     with pytest.raises(ssl.SSLCertVerificationError):
-        deliver(f"smtp://{ENCODED}@{HOST}:{starttls_port}")
+        deliver(starttls)
 
     assert (post.logins, post.subjects) == ([], [])
 
@@ -118,20 +118,10 @@ def test_a_server_without_starttls_gets_no_password():
         assert box.messages == []
 
 
-def test_smtps_uses_tls_from_the_first_byte(post, authority, free_port, trusted):
-    server = Controller(
-        post,
-        hostname=HOST,
-        port=free_port,
-        ssl_context=authority.serves(HOST),
-        authenticator=post.authenticate,
-        auth_require_tls=False,
-    )
-    server.start()
-    try:
-        deliver(f"smtps://{ENCODED}@{HOST}:{free_port}")
-    finally:
-        server.stop()
+def test_smtps_uses_tls_from_the_first_byte(post, authority, trusted):
+    from_the_start = {"ssl_context": authority.serves(HOST), "auth_require_tls": False}
+    with listening(post, **from_the_start) as address:
+        deliver(f"smtps://{address}")
 
     assert [login.login for login in post.logins] == [USER.encode()]
     assert len(post.subjects) == 1

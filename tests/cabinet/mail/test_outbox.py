@@ -69,19 +69,6 @@ def test_several_senders_send_each_mail_once(mail_server):
     assert outbox.claim() is None
 
 
-def test_the_mail_of_a_sender_that_was_killed_is_sent_by_another(mail_server):
-    mail_server.messages.clear()
-    add()
-    killed = outbox.claim()
-    assert killed and outbox.claim() is None
-    OutgoingMail.objects.update(due_at=timezone.now())  # the claim has ended
-
-    with mail_server_at(mail_server.url), sending():
-        wait_until_sent()
-
-    assert len(mail_server.to(ALICE)) == 1
-
-
 def test_a_late_sender_does_not_postpone_the_mail_of_another(mail_server):
     add()
     late = outbox.claim()

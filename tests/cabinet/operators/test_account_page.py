@@ -8,7 +8,6 @@ from django.contrib.admin.models import LogEntry
 from django.utils import timezone
 
 from readback.cabinet.accounts import selectors
-from readback.cabinet.accounts import services as account_services
 from readback.cabinet.keys import services as key_services
 from readback.cabinet.models import OutgoingMail, User
 from readback.cabinet.serving.sealing import seal
@@ -124,19 +123,6 @@ def test_an_old_login_has_to_be_proved_again(operator, alice):
     alice.refresh_from_db()
     assert alice.is_active
     assert operator.get(page_of(alice)).status_code == 200
-
-
-def test_somebody_else_learns_nothing(alice):
-    bob = account_services.account_create(BOB, PASSWORD, confirmed=True)
-    visitor = Visitor()
-    visitor.log_in(BOB)
-    for pk in (alice.pk, 999):
-        fields = {"action": "delete", "_selected_action": str(pk), "confirmed": "yes"}
-        for who in (visitor, Visitor()):
-            for path in (f"/admin/cabinet/user/{pk}/change/", LIST):
-                assert who.get(path).status_code == 302
-            assert who.post(LIST, fields).status_code == 302
-    assert User.objects.count() == 2 and bob.is_active
 
 
 def test_operators_cannot_lock_themselves_out(operator):

@@ -128,9 +128,7 @@ def test_mails_are_counted(operator):
 def test_the_figures_are_counted_once_a_minute_with_few_statements(operator):
     overview(operator)
     cache.clear()
-    with CaptureQueriesContext(
-        connection,
-    ) as first:
+    with CaptureQueriesContext(connection) as first:
         operator.get("/admin/")
     with CaptureQueriesContext(connection) as second:
         operator.get("/admin/")

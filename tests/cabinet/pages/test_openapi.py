@@ -14,27 +14,14 @@ DATABASES = ["sqlite"]
 pytestmark = pytest.mark.usefixtures("database")
 
 
-@pytest.fixture
-def installed_at():
-    """Return a function that fetches the document of a cabinet with these URLs."""
+def test_it_contains_the_addresses_of_the_installation_and_no_others():
+    config = replace(settings.CONFIG, public_base_url="https://api.example.org/v1")
+    with override_settings(CONFIG=config, CABINET_URL="https://example.org"):
+        document = yaml.safe_load(Visitor().get("/openapi.yaml").content)
 
-    def fetch(base_url: str, cabinet_url: str) -> dict:
-        config = replace(settings.CONFIG, public_base_url=base_url)
-        with override_settings(CONFIG=config, CABINET_URL=cabinet_url):
-            return yaml.safe_load(Visitor().get("/openapi.yaml").content)
-
-    return fetch
-
-
-def base_url_of(document: dict) -> str:
     [server] = document["servers"]
-    return server["url"].format(base_url=server["variables"]["base_url"]["default"])
-
-
-def test_it_contains_the_addresses_of_the_installation_and_no_others(installed_at):
-    document = installed_at("https://api.example.org/v1", "https://example.org")
-
-    assert base_url_of(document) == "https://api.example.org/v1"
+    shown = server["url"].format(base_url=server["variables"]["base_url"]["default"])
+    assert shown == config.public_base_url
     assert document["externalDocs"]["url"] == "https://example.org/docs/contract"
     assert "127.0.0.1" not in str(document)
 

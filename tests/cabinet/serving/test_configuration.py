@@ -41,13 +41,6 @@ def test_a_configured_secret_is_used_without_a_file(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_an_unusable_data_directory_is_named_in_the_error(tmp_path):
-    (tmp_path / "file").write_text("")
-
-    with pytest.raises(ConfigError, match="READBACK_DATA_DIR"):
-        private_files.load_secret_key(Config(data_dir=tmp_path / "file"))
-
-
 def test_every_part_of_a_postgresql_url_reaches_django():
     url = "postgresql://alice:p%40ss%2Fword@db.example:6432/readback?sslmode=require"
 
