@@ -43,49 +43,41 @@ class Sample(NamedTuple):
 
 
 MAILS = {
-    "account/email/account_already_exists": Sample(
-        "/accounts/login/", "ignore this e-mail"
-    ),
-    "account/email/account_deleted": Sample(
+    "account_already_exists": Sample("/accounts/login/", "ignore this e-mail"),
+    "account_deleted": Sample(
         "/accounts/signup/", "someone else had access to your account"
     ),
-    "account/email/email_changed": Sample(
+    "email_changed": Sample(
         None, "contact the operator", {"from_email": ALICE, "to_email": MALLORY}
     ),
-    "account/email/email_confirmation": Sample(
+    "email_confirmation": Sample("/accounts/confirm-email/", "ignore this e-mail"),
+    "email_confirmation_signup": Sample(
         "/accounts/confirm-email/", "ignore this e-mail"
     ),
-    "account/email/email_confirmation_signup": Sample(
-        "/accounts/confirm-email/", "ignore this e-mail"
-    ),
-    "account/email/email_deleted": Sample(
+    "email_deleted": Sample(
         "/account/", "Change your password", {"deleted_email": MALLORY}
     ),
-    "account/email/invitation": Sample(RESET, "ignore this e-mail", address=BOB),
-    "account/email/key_created": Sample("/keys/1/", "Revoke the key", KEY),
-    "account/email/key_expires": Sample(
-        "/keys/1/", "you do not have to do anything", KEY | EXPIRY
-    ),
-    "account/email/key_rotated": Sample("/keys/1/", "revoke the new key", KEY | EXPIRY),
-    "account/email/key_revoked": Sample("/keys/", "create a new key", KEY),
-    "account/email/password_changed": Sample(RESET, "set a new password now"),
-    "account/email/password_reset": Sample(RESET, "Secure your mailbox first"),
-    "account/email/password_reset_key": Sample(
-        f"{RESET}key/", "your password does not change"
-    ),
-    "account/email/password_set": Sample(RESET, "set a new password now"),
-    "account/email/provider_connected": Sample(
+    "invitation": Sample(RESET, "ignore this e-mail", address=BOB),
+    "key_created": Sample("/keys/1/", "Revoke the key", KEY),
+    "key_expires": Sample("/keys/1/", "you do not have to do anything", KEY | EXPIRY),
+    "key_rotated": Sample("/keys/1/", "revoke the new key", KEY | EXPIRY),
+    "key_revoked": Sample("/keys/", "create a new key", KEY),
+    "password_changed": Sample(RESET, "set a new password now"),
+    "password_reset": Sample(RESET, "Secure your mailbox first"),
+    "password_reset_key": Sample(f"{RESET}key/", "your password does not change"),
+    "password_set": Sample(RESET, "set a new password now"),
+    "provider_connected": Sample(
         "/account/", "contact the operator", {"provider": "SSO"}
     ),
-    "account/email/provider_disconnected": Sample(
+    "provider_disconnected": Sample(
         "/accounts/login/", "tell the operator", {"provider": "SSO"}
     ),
-    "account/email/recovery_code_used": Sample(FACTORS, SECURE, {"left": "9"}),
-    "account/email/recovery_codes_created": Sample(FACTORS, SECURE),
-    "account/email/second_factor_added": Sample(FACTORS, SECURE, FACTOR),
-    "account/email/second_factor_removed": Sample(FACTORS, SECURE, FACTOR),
-    "account/email/second_factor_reset": Sample(RESET, "set a new password now"),
-    "account/email/unknown_account": Sample("/accounts/signup/", "ignore this e-mail"),
+    "recovery_code_used": Sample(FACTORS, SECURE, {"left": "9"}),
+    "recovery_codes_created": Sample(FACTORS, SECURE),
+    "second_factor_added": Sample(FACTORS, SECURE, FACTOR),
+    "second_factor_removed": Sample(FACTORS, SECURE, FACTOR),
+    "second_factor_reset": Sample(RESET, "set a new password now"),
+    "unknown_account": Sample("/accounts/signup/", "ignore this e-mail"),
 }
 # Those that report a change, which the operator can make, too.
 NOTICES = [
@@ -113,8 +105,9 @@ def rendered(
         link = rendering.absolute_url("account_confirm_email", key=key)
     elif name.endswith("reset_key"):
         link = selectors.password_reset_link(account)
-    details = {"ip": ip, **MAILS[name].details}
-    return rendering.render(name, MAILS[name].address, language, details, link)
+    sample, template = MAILS[name], f"account/email/{name}"
+    details = {"ip": ip, **sample.details}
+    return rendering.render(template, sample.address, language, details, link)
 
 
 class Markup(HTMLParser):
@@ -145,8 +138,8 @@ def test_every_template_is_in_the_list():
     prefix = re.compile(r"_(message|subject)\.txt$")
     found = {prefix.sub("", str(path.relative_to(TEMPLATES))) for path in paths}
 
-    assert found == set(MAILS)
-    assert {f"account/email/{name}" for name in rendering.ACTIONS} <= set(MAILS)
+    assert found == {f"account/email/{name}" for name in MAILS}
+    assert set(rendering.ACTIONS) <= set(MAILS)
 
 
 @pytest.mark.parametrize("language", ["en", "ru"])
@@ -184,9 +177,8 @@ def test_each_says_what_to_do_if_it_was_someone_else(alice):
     for name, sample in MAILS.items():
         assert sample.advice in rendered(name, alice).text, name
     for name in NOTICES:
-        full = f"account/email/{name}"
-        assert NOT_YOU in rendered(full, alice).text, name
-        by_operator = rendered(full, alice, ip="").text
+        assert NOT_YOU in rendered(name, alice).text, name
+        by_operator = rendered(name, alice, ip="").text
         assert "The operator of the service did this" in by_operator
         assert NOT_YOU not in by_operator
 
@@ -212,5 +204,5 @@ def test_the_operators_contact_is_named_where_only_the_operator_can_help(alice):
     config = Config(contact="mailto:operator@example.org")
     with override_settings(CONFIG=config):
         for name in ("account_deleted", "email_changed"):
-            body = rendered(f"account/email/{name}", alice, ip="").text
+            body = rendered(name, alice, ip="").text
             assert "contact the operator: operator@example.org" in body

@@ -3,10 +3,8 @@
 import html
 import json
 import re
-import socket
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from urllib.parse import parse_qs, urlencode, urlsplit
 
@@ -39,9 +37,12 @@ from tests.cabinet.visitor import (
     words_of,
 )
 from tests.cabinet.which_database import ON_SQLITE
+from tests.support.bad_mail_servers import silent_server
 from tests.support.mailbox import text_of as mail_text
 from tests.support.oidc_provider import Provider, oidc_provider
 from tests.support.oidc_provider_process import DEFECTS
+from tests.support.peers import answer as http_answer
+from tests.support.peers import peer
 
 ALICE, BOB, MALLORY = "alice@example.org", "bob@example.org", "mallory@example.org"
 CALLBACK = "/accounts/oidc/callback/"
@@ -431,42 +432,12 @@ def test_a_login_that_this_browser_did_not_start_is_refused(provider, caplog):
 # A provider that fails
 
 
-@contextmanager
-def tcp_server(answer: bytes = b"") -> Iterator[str]:
-    """Accept connections and send this answer, or stay silent."""
-    listener, done = socket.create_server(("127.0.0.1", 0)), threading.Event()
-
-    def serve() -> None:
-        with suppress(OSError):
-            while True:
-                client, _ = listener.accept()
-                threading.Thread(target=speak, args=(client,), daemon=True).start()
-
-    def speak(client: socket.socket) -> None:
-        with client, suppress(OSError):
-            client.recv(65_536)
-            client.sendall(answer)
-            if not answer:
-                done.wait(60)
-
-    threading.Thread(target=serve, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-    finally:
-        done.set()
-        listener.close()
-
-
-def answer_with(body: bytes, status: str = "200 OK", fields: str = "") -> bytes:
-    return f"HTTP/1.0 {status}\r\n{fields}\r\n".encode() + body
-
-
 BAD_ANSWERS = {
-    "not JSON": answer_with(b"<html>"),
-    "a list": answer_with(b"[]"),
-    "another issuer": answer_with(b'{"issuer": "https://mallory.example"}'),
-    "an error": answer_with(b"", "500 No"),
-    "a redirect": answer_with(b"", "302 No", "Location: http://127.0.0.1:9/\r\n"),
+    "not JSON": http_answer(b"<html>"),
+    "a list": http_answer(b"[]"),
+    "another issuer": http_answer(b'{"issuer": "https://mallory.example"}'),
+    "an error": http_answer(b"", status=b"500 No"),
+    "a redirect": http_answer(b"", b"Location: http://127.0.0.1:9/", status=b"302 No"),
     "not HTTP": b"hello\r\n",
 }
 
@@ -476,19 +447,21 @@ def test_a_provider_with_a_bad_configuration_gets_our_page(provider, caplog):
     visitor = Visitor()
     for name, bad in BAD_ANSWERS.items():
         caplog.clear()
-        with tcp_server(bad) as issuer, configured(oidc_issuer=issuer):
+        with peer(bad) as other, configured(oidc_issuer=other.url):
             answer = visitor.post("/accounts/oidc/login/")
 
         assert answer.status_code == 502, name
         assert "Example Staff did not answer" in words_of(answer)
-        assert f"{issuer}/" in caplog.text or "another issuer" in caplog.text, name
+        assert f"{other.url}/" in caplog.text or "another issuer" in caplog.text, name
 
 
 @ON_SQLITE
 def test_a_provider_that_is_silent_gets_our_page(provider, monkeypatch, caplog):
     monkeypatch.setattr(provider_documents, "TIMEOUT_SECONDS", 0.2)
-    with tcp_server() as issuer, configured(oidc_issuer=issuer):
-        answer = Visitor().post("/accounts/oidc/login/")
+    with silent_server() as silent:
+        issuer = silent.url.replace("smtp:", "http:")
+        with configured(oidc_issuer=issuer):
+            answer = Visitor().post("/accounts/oidc/login/")
 
     assert answer.status_code == 502
     assert "no answer within 0.2 seconds" in caplog.text
