@@ -201,15 +201,3 @@ def test_a_copy_button_copies_confirms_and_resets_its_label(a_member):
     assert alice.clipboard() == MODEL
     alice.page.clock.run_for(2000)
     expect(button).to_have_text("Copy Model")
-
-
-@pytest.mark.long
-def test_the_language_switch_stays_on_the_page(a_person):
-    alice = a_person()
-    alice.page.goto("/docs/errors")
-    alice.page.locator("footer a[lang=ru]").click()
-
-    alice.expect_to_see("Ошибки")
-    assert alice.page.url.endswith("/docs/errors")
-    alice.page.goto("/")
-    assert alice.page.locator("html").get_attribute("lang") == "ru"

@@ -1,24 +1,11 @@
 """A person who waits for an e-mail has it sent again."""
 
-import pytest
-
-from tests.journeys.conftest import DESKTOP, PHONE
+from tests.journeys.conftest import PHONE
 from tests.journeys.person import PASSWORD
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"viewport": DESKTOP, "color_scheme": "light"},
-        pytest.param(
-            {"viewport": PHONE, "color_scheme": "dark", "locale": "ru-RU"},
-            marks=pytest.mark.long,
-        ),
-    ],
-    ids=["desktop-light", "phone-dark-ru"],
-)
-def test_a_mail_is_sent_again(a_person, options):
-    alice = a_person(**options)
+def test_a_mail_is_sent_again(a_person):
+    alice = a_person(viewport=PHONE, color_scheme="dark", locale="ru-RU")
     alice.page.goto("/accounts/signup/")
     alice.send_form(email=alice.email, password1=PASSWORD)
     alice.page.wait_for_url("**/accounts/confirm-email/")

@@ -13,19 +13,6 @@ def alice(a_member):
 
 
 @pytest.mark.long
-def test_an_unknown_field_is_named_on_the_page_of_the_new_key(alice):
-    status, body = alice.send_request(temperature=0.7)
-    assert (status, body) == (400, {"error": {"code": "unknown_field"}})
-
-    alice.expect_to_see("Connected")
-    alice.expect_to_see("refused")
-    alice.expect_to_see("Leave temperature unset.")
-
-    alice.page.locator("main a[href$='#unknown_field']").click()
-    alice.page.wait_for_url("**/docs/errors#unknown_field")
-
-
-@pytest.mark.long
 def test_the_body_explains_refusals_once_the_owner_wants_it(alice):
     alice.page.goto(alice.key_path)
     alice.page.locator("summary", has_text="Explain refusals in the body").click()
@@ -58,17 +45,3 @@ def test_a_wrong_path_appears_live_in_the_journal_and_is_explained(alice):
     alice.expect_to_see("not_found")
     alice.expect_to_see("/v1")
     alice.expect_to_see("journey/1.0")
-
-
-@pytest.mark.long
-def test_the_filter_stays_while_new_rows_arrive(alice):
-    alice.page.goto(alice.key_path)
-    alice.send_request(stream=True)
-    alice.expect_to_see("stream_unavailable")
-    alice.page.goto(f"{alice.key_path}?outcome=refused")
-
-    alice.send_request()
-    alice.send_request(temperature=1)
-
-    alice.expect_to_see("unknown_field")
-    assert alice.page.locator("text=chat 200").count() == 0

@@ -5,9 +5,8 @@ from secrets import token_hex
 from playwright.sync_api import expect
 
 from tests.journeys.person import PASSWORD
+from tests.journeys.test_every_page import NARROW
 from tests.support.mailbox import link_in
-
-NARROW = {"width": 360, "height": 740}
 
 
 def test_six_clicks_lead_to_the_first_answer_on_a_phone(a_person, server, mails):
