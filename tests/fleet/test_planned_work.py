@@ -61,43 +61,12 @@ def test_a_replica_can_be_stopped_at_any_moment_after_its_first_check(
     assert seen.longest < SLOW_SECONDS
 
 
-def test_a_rolling_restart_delays_no_request(site: Fleet) -> None:
-    with site.under_load(site.new_keys(24)) as seen:
-        seen.wait_for(800)
-        began = time.monotonic()
-        for replica in site.replicas.values():
-            restart(site, replica)
-        ended = time.monotonic()
-    before = seen.percentile(0.99, since=0, until=began)
-    during = seen.percentile(0.99, since=began, until=ended)
-    print(f"p99 before {before * 1000:.1f} ms, during {during * 1000:.1f} ms")
-
-    assert not seen.problems
-    assert seen.retried == 0
-    assert seen.longest < SLOW_SECONDS
-    # A quarter of a second, because the machines of this fleet share their processors.
-    assert during <= max(2 * before, 0.25)
-
-
 def test_a_rolling_restart_of_the_cabinets_loses_no_page(site: Fleet) -> None:
     with site.visited() as seen:
         for cabinet in site.cabinets.values():
             restart(site, cabinet)
 
     assert not seen.problems
-
-
-def test_a_migration_loses_no_request(site: Fleet) -> None:
-    # A table that the API does not need, in place of one of the next version.
-    site.run("manage", "migrate", "sessions", "zero")
-    with site.under_load(site.new_keys(24)) as seen:
-        output = site.run("migrate")
-        [key] = site.new_keys(1)
-        assert site.ask(key) == 200
-
-    assert "applied sessions.0001_initial" in output
-    assert not seen.problems
-    assert seen.retried == 0
 
 
 def test_a_restart_of_the_database_loses_no_request(site: Fleet) -> None:

@@ -81,13 +81,6 @@ class Traffic:
     def longest(self) -> float:
         return max(outcome.seconds for outcome in self.outcomes)
 
-    def percentile(self, share: float, since: float, until: float) -> float:
-        """Return how long a request took that started between two moments."""
-        times = sorted(
-            each.seconds for each in self.outcomes if since <= each.started_at < until
-        )
-        return times[int(share * len(times))]
-
     def wait_for(self, requests: int) -> None:
         """Wait until this many more requests are answered."""
         goal = self.answered + requests
