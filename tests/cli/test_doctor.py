@@ -2,7 +2,6 @@
 
 import json
 import re
-import secrets
 import socket
 from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -117,27 +116,6 @@ def test_migrations_of_a_newer_version_are_a_warning(migrated):
     assert "newer version has applied cabinet.9999_newer" in results["database"][1]
 
 
-def test_a_role_without_any_privilege_is_told_which_file_gives_them(
-    program, postgresql
-):
-    url = postgresql.migrated_database()
-    role = f"nobody_{secrets.token_hex(4)}"  # roles belong to the whole server
-    postgresql.execute(f"CREATE ROLE {role} LOGIN")
-    parts = psycopg.conninfo.conninfo_to_dict(url)
-    program.settings["READBACK_DATABASE_URL"] = (
-        f"postgresql:///{parts['dbname']}?host={parts['host']}"
-        f"&port={parts.get('port', 5432)}&user={role}"
-    )
-
-    code, results = diagnose(program)
-    done = program.run("serve", "api")
-
-    assert (code, results["database"][0]) == (1, "fail")
-    assert "deploy/postgresql/grants.sql" in results["database"][1]
-    assert done.returncode == 3
-    assert "deploy/postgresql/grants.sql" in done.stderr
-
-
 def test_the_mail_server_is_contacted(program):
     with mailbox() as box:
         program.settings["READBACK_SMTP_URL"] = box.url
@@ -233,12 +211,6 @@ def test_a_certificate_that_cannot_be_used_stops_a_start(
     with pytest.raises(CannotStart, match=reason) as caught:
         checks.certificate(Config(tls_certificate=authority.issue(), tls_key=key))
     assert str(key) in caught.value.message
-
-
-def test_a_data_directory_that_is_a_file_fails(tmp_path):
-    (tmp_path / "file").touch()
-    with pytest.raises(CannotStart, match=f"{tmp_path}/file must be a directory"):
-        checks.secret_key(Config(data_dir=tmp_path / "file"))
 
 
 def test_with_postgresql_and_a_secret_key_no_data_directory_is_needed():

@@ -181,31 +181,25 @@ def test_the_api_does_all_of_its_work_with_its_own_role(installation, tmp_path):
         assert is_whole(server)
 
 
-def test_the_role_can_delete_expired_rows(installation):
+def test_the_role_can_delete_old_rows_and_unmatched_requests(installation):
     owner = installation.owner
     owner.add_keys(owner.add_account(EMAIL), [keys.mint()])
-    old = owner.moment(-1000 * DAY)
     owner.rows(
         "INSERT INTO cabinet_usage (key_id, hour, endpoint, code, requests)"
         " SELECT id, ?, 'chat', '', 1 FROM cabinet_key",
-        old,
+        owner.moment(-1000 * DAY),
     )
+    made_up = UnmatchedEvent("192.0.2.1", "chat", "invalid_key", "No.", "curl/8")
+    unmatched = "SELECT sum(requests) FROM cabinet_unmatchedrequest"
     store = Store(Config(database_url=installation.api_url))
     assert store.clean(time.time())
-    store.close()
-    assert owner.value("SELECT count(*) FROM cabinet_usage") == 0
-
-
-def test_the_role_can_write_and_delete_unmatched_requests(installation):
-    store = Store(Config(database_url=installation.api_url))
-    count = "SELECT sum(requests) FROM cabinet_unmatchedrequest"
-    made_up = UnmatchedEvent("192.0.2.1", "chat", "invalid_key", "No.", "curl/8")
     for _ in range(2):
         store.write_unmatched({made_up: 1}, time.time())
-    assert installation.owner.value(count) == 2
+    assert owner.value(unmatched) == 2
     store.delete_unmatched(time.time() + DAY)
     store.close()
-    assert installation.owner.value(count) is None
+    assert owner.value(unmatched) is None
+    assert owner.value("SELECT count(*) FROM cabinet_usage") == 0
 
 
 EVERYTHING = "SELECT * FROM {}"
@@ -277,14 +271,18 @@ def test_an_api_without_a_privilege_that_it_needs_does_not_start(
     done = run_command(environment, "doctor")
     assert (done.returncode, done.stdout.count("fail\t")) == (0, 0), done.stdout
 
-    installation.owner.rows(
-        f"REVOKE SELECT (expires_at) ON cabinet_key FROM {API_ROLE}"
-    )
-    done = run_command(environment, "serve", "api")
-    assert done.returncode == 3, done.stderr
-    [sentence] = done.stderr.splitlines()
-    assert "InsufficientPrivilege" in sentence and "grants.sql" in sentence
-    done = run_command(environment, "doctor")
-    [line] = [line for line in done.stdout.splitlines() if line.startswith("fail\t")]
-    assert done.returncode == 1
-    assert "InsufficientPrivilege" in line and "deploy/postgresql/grants.sql" in line
+    privileges = {
+        "SELECT (expires_at) ON cabinet_key": "InsufficientPrivilege",
+        "ALL ON ALL TABLES IN SCHEMA public": "permission denied",
+    }
+    for privilege, reason in privileges.items():
+        installation.owner.rows(f"REVOKE {privilege} FROM {API_ROLE}")
+        start = run_command(environment, "serve", "api")
+        assert start.returncode == 3, start.stderr
+        [sentence] = start.stderr.splitlines()
+        done = run_command(environment, "doctor")
+        lines = done.stdout.splitlines()
+        [line] = [line for line in lines if line.startswith("fail\t")]
+        assert done.returncode == 1
+        for said in (sentence, line):
+            assert reason in said and "deploy/postgresql/grants.sql" in said
