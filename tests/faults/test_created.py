@@ -29,6 +29,14 @@ TWO_WORKERS = UNLIMITED | {"READBACK_WORKERS": "2"}
 ONE_WORKER = UNLIMITED | {"READBACK_WORKERS": "1"}
 
 
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The URL of a new database of each kind."""
+    if request.param == "postgresql":
+        return request.getfixturevalue("postgresql").migrated_database()
+    return f"sqlite:///{tmp_path}/readback.sqlite3"
+
+
 def ask(api: Api, connection: Connection, times: int) -> list[int]:
     """Return the values of `created`, fewer if the connection is closed before."""
     given = []
@@ -98,13 +106,7 @@ def test_a_reload_in_the_middle_of_a_burst_repeats_no_value(tmp_path: Path) -> N
     assert len(set(given)) == len(given) == 1800
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
-def test_a_restart_repeats_no_value(
-    kind: str, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
-    url = f"sqlite:///{tmp_path}/readback.sqlite3"
-    if kind == "postgresql":
-        url = request.getfixturevalue("postgresql").migrated_database()
+def test_a_restart_repeats_no_value(url: str, tmp_path: Path) -> None:
     chosen = ONE_WORKER | {"READBACK_DATABASE_URL": url}
     for start in ("first", "second"):
         (tmp_path / start).mkdir()
@@ -189,13 +191,9 @@ SECONDS = 2
 LONG_INTERVAL = ONE_WORKER | {"READBACK_JOURNAL_INTERVAL": str(SECONDS)}
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_a_kill_in_a_long_interval_repeats_no_value_and_loses_no_more_than_that(
-    kind: str, tmp_path: Path, request: pytest.FixtureRequest
+    url: str, tmp_path: Path
 ) -> None:
-    url = f"sqlite:///{tmp_path}/readback.sqlite3"
-    if kind == "postgresql":
-        url = request.getfixturevalue("postgresql").migrated_database()
     chosen = LONG_INTERVAL | {"READBACK_DATABASE_URL": url}
     with api_server(tmp_path / "first", chosen, is_killed=True) as server:
         key = LongInterval(server, url)

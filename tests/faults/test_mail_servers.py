@@ -4,7 +4,6 @@ import signal
 import sqlite3
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -13,7 +12,6 @@ import httpx
 import pytest
 
 from tests.faults.serving import first_start
-from tests.support import migrated
 from tests.support.bad_mail_servers import (
     HangingServer,
     dripping_server,
@@ -22,7 +20,7 @@ from tests.support.bad_mail_servers import (
 )
 from tests.support.browser import Browser
 from tests.support.cabinet_server import CabinetServer, cabinet_server
-from tests.support.commands import environment_with, run_readback
+from tests.support.commands import run_readback
 from tests.support.mailbox import Mailbox, link_in, mailbox
 from tests.support.processes import has_ended
 from tests.support.server import EMAIL
@@ -93,21 +91,6 @@ def create_key(environment: Mapping[str, str]) -> None:
     assert created.stdout.startswith("sk-echo-")
 
 
-def test_a_command_leaves_its_mail_to_a_running_cabinet(tmp_path: Path) -> None:
-    with mailbox() as mails:
-        settings = {
-            "READBACK_DATA_DIR": str(tmp_path / "data"),
-            "READBACK_SMTP_URL": mails.url,
-        }
-        environment = environment_with(settings)
-        migrated.provide(environment)
-        create_key(environment)
-        assert mails.messages == []
-
-        with cabinet_server(tmp_path, settings):
-            mails.wait_for(EMAIL, "New key")
-
-
 def test_the_first_start_mails_nothing_to_its_local_account(tmp_path: Path) -> None:
     with mailbox() as mails:
         settings = {"READBACK_SMTP_URL": mails.url}
@@ -147,25 +130,6 @@ def end_the_claim(folder: Path) -> None:
             "UPDATE cabinet_outgoingmail SET due_at = datetime(due_at, '-60 seconds')"
         )
         assert database.execute(update).rowcount == 1
-
-
-def test_several_workers_send_each_mail_once(tmp_path: Path) -> None:
-    with mailbox() as mails:
-        settings = {"READBACK_SMTP_URL": mails.url, "READBACK_CABINET_WORKERS": "3"}
-        with (
-            cabinet_server(tmp_path, settings) as cabinet,
-            ThreadPoolExecutor(4) as pool,
-        ):
-            addresses = [f"alice{n}@example.org" for n in range(6)]
-            list(pool.map(lambda email: sign_up(cabinet, email), addresses))
-            for address in addresses:
-                mails.wait_for(address, "Confirm")
-            wait_until(
-                lambda: "readback_mails_waiting 0.0" in cabinet.metrics(),
-                "the outbox is empty",
-            )
-            assert 'readback_mails_total{outcome="sent"} 6.0' in cabinet.metrics()
-    assert len(mails.messages) == 6
 
 
 def test_a_reload_leaves_one_sender_per_worker_and_loses_no_mail(

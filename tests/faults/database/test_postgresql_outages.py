@@ -3,7 +3,7 @@
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
@@ -21,30 +21,18 @@ ANSWER_SECONDS = 30.0
 
 
 @contextmanager
-def killed(gated: GatedPostgres) -> Iterator[None]:
-    gated.server.kill()
+def outage(gated: GatedPostgres, kind: str) -> Iterator[None]:
+    server, gate = gated.server, gated.gate
+    begin, end = {
+        "killed": (server.kill, server.start_again),
+        "frozen": (server.freeze, server.thaw),
+        "unreachable": (gate.shut, gate.open),
+    }[kind]
+    begin()
     try:
         yield
     finally:
-        gated.server.start_again()
-
-
-@contextmanager
-def frozen(gated: GatedPostgres) -> Iterator[None]:
-    gated.server.freeze()
-    try:
-        yield
-    finally:
-        gated.server.thaw()
-
-
-@contextmanager
-def unreachable(gated: GatedPostgres) -> Iterator[None]:
-    gated.gate.shut()
-    try:
-        yield
-    finally:
-        gated.gate.open()
+        end()
 
 
 class SteadyClient(threading.Thread):
@@ -75,14 +63,14 @@ class SteadyClient(threading.Thread):
         self.join()
 
 
-@pytest.mark.parametrize("outage", [killed, frozen, unreachable])
+@pytest.mark.parametrize("kind", ["killed", "frozen", "unreachable"])
 def test_known_keys_work_during_an_outage_and_unknown_ones_get_a_503(
-    gated: GatedPostgres, site_behind_gate: Site, outage: Callable
+    gated: GatedPostgres, site_behind_gate: Site, kind: str
 ) -> None:
     site = site_behind_gate
     ops, key = site.server.ops_url, site.unused_keys.pop()
     with SteadyClient(site, key) as client:
-        with outage(gated):
+        with outage(gated, kind):
             for _ in range(3):
                 assert_told_to_retry(site, site.unused_keys.pop())
             # Even a key that was never issued is not called wrong.
@@ -142,7 +130,7 @@ def test_after_the_grace_period_known_keys_get_a_503_too(
         connection.send(raw)
         assert connection.read_answer().status == 200
         began = time.monotonic()
-        with killed(gated):
+        with outage(gated, "killed"):
 
             def ask() -> Answer:
                 connection.send(raw)
@@ -166,7 +154,7 @@ def test_only_the_strict_check_fails_during_an_outage_whichever_worker_answers(
         "both run",
     )
     assert answers_of(site, "/readyz/strict") == {200}
-    with unreachable(gated):
+    with outage(gated, "unreachable"):
         wait_until(
             lambda: 503 in answers_of(site, "/readyz/strict", times=1),
             "the strict check fails",

@@ -100,32 +100,3 @@ def test_requests_are_answered_and_operators_see_why_nothing_is_written(site, fa
     )
     wait_until(lambda: metrics(ops)["pending_rows"] == 0, "nothing waits any more")
     assert metrics(ops)["journal_dropped_total"] == 0
-
-
-def test_many_failed_writes_behind_another_writer_lose_no_usage(site):
-    ops, known, asked = site.server.ops_url, site.unused_keys.pop(), 0
-    assert site.ask(known).status == 200
-    failed_before = metrics(ops)["database_errors_total"]
-
-    def failed() -> int:
-        return metrics(ops)["database_errors_total"] - failed_before
-
-    def ask_until_a_dozen_writes_have_failed() -> bool:
-        nonlocal asked
-        assert site.ask(known).status == 200
-        asked += 1
-        return failed() >= 12
-
-    with locked(site):
-        wait_until(ask_until_a_dozen_writes_have_failed, "a dozen writes have failed")
-        assert asked > failed(), "requests wait for the writes"
-        assert site.ask(site.unused_keys.pop()).status == 200
-        wait_until(
-            lambda: metrics(ops)["database_writable_workers"] == 0,
-            "the lock has lasted so long that it is an error",
-        )
-    wait_until(
-        lambda: site.database.usage(known) == {("models", ""): asked + 1},
-        "all are counted",
-    )
-    assert metrics(ops)["journal_dropped_total"] == 0
