@@ -2,27 +2,68 @@
 
 import html
 import re
+import unicodedata
 
-from tests.probe.gateway import editing_text
+from tests.probe.gateway import (
+    editing_text,
+)
 from tests.probe.misfortunes.arranging import kind_of, through
 from tests.probe.misfortunes.judging import Misfortune
 
-_CHANGES = {
-    "text is escaped for HTML": html.escape,
-    "LF becomes CR LF": lambda t: re.sub("\r?\n", "\r\n", t),
-    "control characters are removed": lambda t: re.sub("[\0-\x08\x0e-\x1f]", "", t),
-    "NUL ends the text": lambda t: t.partition("\0")[0],
-    "emoji become question marks": lambda t: re.sub("[\U00010000-\U0010ffff]", "?", t),
-    "texts are cut at 1000 characters": lambda t: t[:1000],
-    "UTF-8 is read as Latin-1": lambda t: t.encode().decode("latin-1"),
-    "the text becomes empty": lambda t: "",
-    "only long texts are changed": lambda t: t if len(t) < 2000 else t[:-5] + "[...]",
-}
+OTHERS = "network operator"
+_CHANGED = r"chang|replac|remov|adds?|alter|differ|transit|not a completion|contract"
 
-TEXTS = kind_of(
-    "texts",
-    *(
-        Misfortune(name, through(editing_text(change)), ("chang",), "network operator")
-        for name, change in _CHANGES.items()
+
+def _row(name, behave, *says, by=OTHERS, **more) -> Misfortune:
+    expected = says or ((_CHANGED,) if by else ())
+    return Misfortune(name, through(behave), expected, by, **more)
+
+
+_TEXTS = (
+    _row("text is escaped for HTML", editing_text(html.escape), "HTML|escap"),
+    _row(
+        "LF becomes CR LF",
+        editing_text(lambda t: re.sub("\r?\n", "\r\n", t)),
+        "line end|CR",
+    ),
+    _row(
+        "control characters are removed",
+        editing_text(
+            lambda t: "".join(
+                c for c in t if c in "\n\r\t" or unicodedata.category(c) != "Cc"
+            )
+        ),
+        "control|invisible",
+    ),
+    _row(
+        "NUL ends the text",
+        editing_text(lambda t: t.partition("\0")[0]),
+        "cut|NUL|control|chang",
+    ),
+    _row(
+        "emoji become question marks",
+        editing_text(lambda t: re.sub("[\U00010000-\U0010ffff]", "?", t)),
+        "emoji|chang|plane|encod|U\\+FFFF",
+        blame="charset",
+    ),
+    _row("texts are cut at 1000 characters", editing_text(lambda t: t[:1000]), "cut"),
+    _row(
+        "UTF-8 is read as Latin-1",
+        editing_text(lambda t: t.encode().decode("latin-1")),
+        "encoding|Latin",
+        blame="charset",
+    ),
+    _row(
+        "a translation changes the text",
+        editing_text(lambda t: "Bonjour le monde" if t.isascii() else t),
+        "chang",
+    ),
+    _row("the text becomes empty", editing_text(lambda t: ""), "empty|cut|chang"),
+    _row(
+        "only long texts are changed",
+        editing_text(lambda t: t if len(t) < 2000 else t[:-5] + "[...]"),
+        "chang|cut",
     ),
 )
+
+TEXTS = kind_of("texts", *_TEXTS)

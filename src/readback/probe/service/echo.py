@@ -1,7 +1,7 @@
 """The steps "echo": two texts are sent and compared byte by byte.
 
-If a text comes back changed, the first difference is shown with its code points, which
-also show a wrong character set or what normalization made of a character.
+If a text comes back changed, each likely cause predicts what it would have made of the
+text; only an exact match with the returned text counts.
 
 If the largest text is lost, texts of several sizes are sent side by side. Small
 requests pass and large ones hang where a link takes smaller packets than the rest of
@@ -11,12 +11,15 @@ something in between has a limit; the size tells which it is.
 
 from __future__ import annotations
 
+import html
 import json
+import re
 from collections.abc import Sequence
 from functools import lru_cache, partial
 from http import HTTPStatus
-from itertools import product
+from itertools import compress, product
 from typing import Any
+from unicodedata import category, normalize
 
 from readback.contract import MAX_CONTENT_BYTES, MODEL, ROLE
 from readback.probe.common.background import BackgroundCall
@@ -49,6 +52,13 @@ CONTROLS = (
     "line\nline\r\nline\ttab\0nul\x01\x1b[0m\x7f\x85 \ufeffmark \u200e\u2028\u2029end\n"
 )
 TEXT = f"{ASCII}\n{CYRILLIC}\n{MARKS}\n{CONTROLS}"
+_FORMS = ("NFC", "NFD", "NFKC", "NFKD")
+# Encodings in which UTF-8 is commonly misread.
+_CHARSETS = ("cp1252", "latin-1", "cp1251", "koi8-r", "cp437", "cp866", "mac-roman")
+_SMART = str.maketrans(
+    dict.fromkeys('"“”„«»', '"') | dict.fromkeys("'‘’‚", "'") | {"–": "-", "—": "-"}
+)
+_LINE_END = re.compile("\r\n|\r|\n")
 _MAX_SHOWN = 4
 _EQUAL = 2
 # Texts of these sizes are sent if the largest one is lost.
@@ -94,8 +104,10 @@ def send_text(
     if received != text and received in context.sent_texts:
         raise ProbeError("echo.swapped")
     if received.encode("utf-8", "surrogatepass") != text.encode():
+        cause = likely_cause(text, received)
         raise ProbeError(
             "echo.changed",
+            cause=f" ({cause})" if cause else "",
             difference=first_difference(text, received),
             sent=len(text.encode()),
             received=len(received.encode("utf-8", "surrogatepass")),
@@ -111,8 +123,11 @@ def _completion(response: ProbeResponse) -> dict[str, Any]:
         response.body.decode()
     except UnicodeDecodeError as error:
         facts = {"place": error.start + 1, "byte": f"{response.body[error.start]:02X}"}
-        bad = say("bad_byte", **facts)
-        raise ProbeError("echo.changed", difference=bad) from None
+        raise ProbeError(
+            "echo.changed",
+            cause=say("not_utf_8"),
+            difference=say("bad_byte", **facts),
+        ) from None
     content = response.json
     if content is None:
         raise instead.unexpected_response(response)
@@ -127,6 +142,30 @@ def _completion(response: ProbeResponse) -> dict[str, Any]:
         raise ProbeError("http.spoiled", how=how)
     completion: dict[str, Any] = content
     return completion
+
+
+def likely_cause(sent: str, received: str) -> str:
+    """Return how to tell what was done to a text, or "" if nothing explains it."""
+    spaces = "\0\ufeff \t\r\n\v\f"
+    if received in (sent.strip(), sent.strip(spaces), sent.rstrip(), sent.lstrip()):
+        return say("trimmed")
+    if received and sent.startswith(received):
+        count = len(received.encode("utf-8", "surrogatepass"))
+        return say("cut_off", count=count)
+    for form in _FORMS:
+        if received == normalize(form, sent):  # type: ignore[arg-type]
+            return say("normalized", form=form)
+    if charset := _charset(sent, received):
+        return charset
+    if _LINE_END.sub("\n", received) == _LINE_END.sub("\n", sent):
+        return say("line_endings")
+    if len(received) < len(sent) and _visible(received) == _visible(sent):
+        return say("controls_removed")
+    if sent == html.unescape(received) or received == html.unescape(sent):
+        return say("html_escaped")
+    if _straighten_quotes(received) == _straighten_quotes(sent):
+        return say("quotes_changed")
+    return ""
 
 
 def first_difference(sent: str, received: str) -> str:
@@ -147,6 +186,31 @@ def first_difference(sent: str, received: str) -> str:
         sent=code_points(rest[:m]),
         received=code_points(other[:n]),
     )
+
+
+def _visible(text: str) -> str:
+    kept = (one in "\t\n\r" or category(one) not in ("Cc", "Cf") for one in text)
+    return "".join(compress(text, kept))
+
+
+def _charset(sent: str, received: str) -> str:
+    raw = sent.encode("utf-8", "surrogatepass")
+    for charset in _CHARSETS:
+        if received in {raw.decode(charset, how) for how in ("replace", "ignore")}:
+            return say("misread", charset=charset)
+    # "?" and U+FFFD are usual replacements for characters that cannot be encoded.
+    for replacement in ("?", "\ufffd", ""):
+        if received == "".join(c if c.isascii() else replacement for c in sent):
+            return say("only_ascii")
+        if received == "".join(c if ord(c) <= 0xFFFF else replacement for c in sent):
+            return say("astral_lost")
+    if "\ufffd" in received and "\ufffd" not in sent:
+        return say("bytes_replaced")
+    return ""
+
+
+def _straighten_quotes(text: str) -> str:
+    return text.replace("…", "...").replace("--", "—").translate(_SMART)
 
 
 def find_limit(context: ProbeContext, lost: ProbeError) -> list[Diagnosis]:
