@@ -136,7 +136,7 @@ class Worker:
         heads = self.registry.heads
         kinds = [*heads.accepted.by_skeleton.values()]
         kinds += heads.others.by_skeleton.values()
-        return [line for kind in kinds for line in (*kind.lines, *kind.skeleton)]
+        return [line for kind in kinds for line in kind.skeleton]
 
     def settle(self) -> None:
         """Run scheduled callbacks, and answer key lookups with "not found"."""

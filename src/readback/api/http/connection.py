@@ -44,10 +44,10 @@ class Connection(asyncio.Protocol):
         self._state, self._deadline = HEAD, registry.head_deadline
         self._buffer = NOTHING_RECEIVED
         # The message being read: its head, how long its body is or what is left to skip
-        # of it, and the kind and bytes of the head until its key is checked.
+        # of it, and the kind of the head until its key is checked.
         self._head: Head | None = None
         self._size = 0
-        self._unchecked: tuple[Kind[Any], bytes] | None = None
+        self._unchecked: Kind[Any] | None = None
         self._chunks: ChunkedBody | None = None
         self._responder: Responder | None = None
         self._received_eof = False
@@ -283,7 +283,7 @@ class Connection(asyncio.Protocol):
             return False
         kind, key, forwarded, size, _ = registry.heads.read(data)
         head = kind.head
-        self._head, self._size, self._unchecked = head, size, (kind, data)
+        self._head, self._size, self._unchecked = head, size, kind
         buffer.drop_head()
         if head.chunked:
             self._chunks = ChunkedBody(registry.max_head, registry.limits.head_fields)
@@ -308,7 +308,7 @@ class Connection(asyncio.Protocol):
             if self._send(outcome, last) and size:
                 self._state, self._deadline = SKIP, body_deadline
             return
-        self._registry.heads.note_accepted(*unchecked)
+        self._registry.heads.note_accepted(unchecked)
         self._unchecked, self._responder = None, outcome
         if size > max_body:
             raise oversized(max_body, f"{size} are declared")

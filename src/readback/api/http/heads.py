@@ -34,11 +34,11 @@ CREDENTIAL_FIELDS = frozenset(
 )
 _FORWARDED = b"x-forwarded-for"
 _LENGTH = b"content-length"
-# Fields that are read whatever the handler is: those above, and those of the framing
-# and of the connection.
+# Fields that are read whatever the handler is: those above, those of the framing and of
+# the connection, and the one that kinds are found by.
 _READ_FIELDS = CREDENTIAL_FIELDS.union(
     b"host connection proxy-connection keep-alive te trailer transfer-encoding upgrade "
-    b"expect".split(),
+    b"expect user-agent".split(),
     [_FORWARDED, _LENGTH],
 )
 # All kinds together fill at most 8 MiB.
@@ -47,22 +47,21 @@ _MAX_OTHERS = 64
 # Making a pattern takes 1 ms per kilobyte of a head, and it has 16 bytes per byte.
 _MAX_HEAD_BYTES = 1024
 _MAX_LINES = 40
-# Values before the key have different lengths, so it is in different places.
-_MAX_PLACES = 64
-_MAX_AT_PLACE = 8
-# So far a key is looked for: many messages at once must not be searched many times.
-_MAX_PLACE = 4096
+# Kinds of one program, which are tried one after the other.
+_MAX_ALIKE = 16
+# So far a program is looked for: many messages at once must not be searched many times.
+_MAX_SEARCHED = 4096
 _LINE_END = b"\r\n"
 # How a line begins whose value differs, and what such a value is made of: nothing that
 # the parser would refuse, or see otherwise than we do.
 _KEY_LINES = (b"Authorization: Bearer ", b"authorization: Bearer ")
-_KEY_MARK = b"orization: Bearer "
 _PLAIN_KEY = re.compile(rb"[-_0-9A-Za-z]*")
 _ADDRESS_LINES = (b"X-Forwarded-For: ", b"x-forwarded-for: ")
 _PLAIN_ADDRESSES = re.compile(rb"[0-9A-Fa-f.:\[\], ]{0,256}")
 _LENGTH_LINES = (b"Content-Length: ", b"content-length: ")
 _DIGITS = re.compile(rb"[0-9]{1,10}")
 _PLAIN_VALUE = re.compile(rb"[\x20-\x7e]*")
+_PROGRAM = re.compile(rb"\r\n[Uu]ser-[Aa]gent: ([^\r]*)")
 # How the handler sees the field whose key is cut out.
 _WITHOUT_KEY = (b"authorization", b"Bearer")
 _ABSENT = -1
@@ -88,7 +87,7 @@ class Cuts(NamedTuple):
     key: int
     addresses: int
     length: int
-    # Fields that nobody reads, which have been seen with other values.
+    # Fields that nobody reads.
     unread: frozenset[int]
 
 
@@ -100,8 +99,8 @@ class Kind(Generic[Info]):
 
     # fmt: off
     __slots__ = (
-        "_cuts", "addresses", "head", "info", "is_plain", "key", "length", "lines",
-        "pattern", "skeleton",
+        "_cuts", "addresses", "head", "info", "is_plain", "key", "length", "pattern",
+        "skeleton",
     )
     # fmt: on
 
@@ -109,15 +108,13 @@ class Kind(Generic[Info]):
         self,
         head: Head,
         info: Info,
-        lines: list[bytes],
-        skeleton: tuple[bytes, ...],
-        cuts: Cuts,
+        skeleton: tuple[bytes, ...] = (),
+        cuts: Cuts = _NO_CUTS,
     ) -> None:
         # Without the values that differ, and what the handler has made of that.
         self.head, self.info, self.is_plain = head, info, head.plain
-        # Each line, and how it begins if nobody reads it or its value is never kept.
-        # Both are empty if the kind may not be kept.
-        self.lines, self.skeleton = lines, skeleton
+        # The lines without these values; empty if the kind may not be kept.
+        self.skeleton = skeleton
         self._cuts = cuts
         # Matches a head, with or without a body; nothing until `make_pattern`. These
         # groups have the values; the last one is empty, for a value that heads of this
@@ -127,10 +124,6 @@ class Kind(Generic[Info]):
         self.key, self.addresses, self.length = (
             numbers.index(number) for number in cuts[:3]
         )
-
-    @property
-    def unread(self) -> frozenset[int]:
-        return self._cuts.unread
 
     def last_head(self, data: bytes, at: int, responder: Responder) -> LastHead | None:
         """Return a head of this kind for a connection to compare the next one with.
@@ -158,14 +151,13 @@ class Kind(Generic[Info]):
             length: b"(%b)" % _DIGITS.pattern,
         }
         lines = [
-            re.escape(self.skeleton[n]) + values[n] if n in values else re.escape(line)
-            for n, line in enumerate(self.lines)
+            re.escape(line) + values.get(n, b"") for n, line in enumerate(self.skeleton)
         ]
         self.pattern = re.compile(_LINE_END.join(lines) + b"()")
         re.purge()  # `re` would keep it, too
 
 
-_NO_KIND: Kind[Any] = Kind(Head(b"", b"", [], is_http_10=False), None, [], (), _NO_CUTS)
+_NO_KIND: Kind[Any] = Kind(Head(b"", b"", [], is_http_10=False), None)
 
 # The kind of a head, its key and addresses, the length of its body, and where the body
 # begins. A plain tuple is unpacked fastest.
@@ -178,20 +170,18 @@ class _Kinds(Generic[Info]):
     def __init__(self, most: int) -> None:
         self._most = most
         self.by_skeleton: dict[tuple[bytes, ...], Kind[Info]] = {}
-        # By where the key is in a head, which few kinds have in common.
-        self._by_place: dict[int, list[Kind[Info]]] = {}
+        # By the User-Agent, which few kinds have in common; None if there is none.
+        self._by_program: dict[bytes | None, list[Kind[Info]]] = {}
         # The one that was found last: many clients have the same program.
         self._last: Kind[Info] = _NO_KIND
-        # The same places by kind, the oldest first.
-        self._places: dict[Kind[Info], list[int]] = {}
 
     def find(self, data: bytes, at: int = 0) -> Match[Info] | None:
         """Return what a head says, with or without its body, if its kind is known."""
         kind = self._last
         found = kind.pattern.match(data, at)
         if found is None:
-            place = data.find(_KEY_MARK, at, at + _MAX_PLACE)
-            for kind in self._by_place.get(max(place - at, _ABSENT), ()):
+            program = _PROGRAM.search(data, at, at + _MAX_SEARCHED)
+            for kind in self._by_program.get(program and program[1], ()):
                 if (found := kind.pattern.match(data, at)) is not None:
                     self._last = kind
                     break
@@ -202,44 +192,30 @@ class _Kinds(Generic[Info]):
         size = int(digits) if digits else kind.head.content_length
         return kind, values[kind.key], values[kind.addresses], size, found.end()
 
-    def add(self, kind: Kind[Info], place: int) -> None:
-        known = self.by_skeleton.get(kind.skeleton)
-        places = self._places.get(kind, [])
-        if known is not kind:
-            if known is not None:  # more lines differ than was known
-                places = self._remove(known)
-            elif len(self.by_skeleton) >= self._most:
-                self._remove(next(iter(self.by_skeleton.values())))
-            self.by_skeleton[kind.skeleton] = kind
-            self._places[kind] = []
-            for known_place in places:
-                self._add_place(kind, known_place)
-        if place not in places:
-            self._add_place(kind, place)
+    def add(self, kind: Kind[Info]) -> None:
+        if kind.skeleton in self.by_skeleton:
+            return
+        alike = self._by_program.get(_program(kind), [])
+        if len(alike) >= _MAX_ALIKE:
+            self._remove(alike[0])
+        elif len(self.by_skeleton) >= self._most:
+            self._remove(next(iter(self.by_skeleton.values())))
+        self.by_skeleton[kind.skeleton] = kind
+        self._by_program.setdefault(_program(kind), []).append(kind)
 
-    def _add_place(self, kind: Kind[Info], place: int) -> None:
-        places, at_place = self._places[kind], self._by_place.setdefault(place, [])
-        if len(at_place) >= _MAX_AT_PLACE:
-            self._remove_place(at_place[0], place)
-        self._by_place.setdefault(place, []).append(kind)
-        places.append(place)
-        if len(places) > _MAX_PLACES:
-            self._remove_place(kind, places[0])
-
-    def _remove(self, kind: Kind[Info]) -> list[int]:
-        places = self._places[kind].copy()
-        for place in places:
-            self._remove_place(kind, place)
-        del self.by_skeleton[kind.skeleton], self._places[kind]
+    def _remove(self, kind: Kind[Info]) -> None:
+        del self.by_skeleton[kind.skeleton]
+        alike = self._by_program[_program(kind)]
+        alike.remove(kind)
+        if not alike:
+            del self._by_program[_program(kind)]
         if self._last is kind:
             self._last = _NO_KIND
-        return places
 
-    def _remove_place(self, kind: Kind[Info], place: int) -> None:
-        self._places[kind].remove(place)
-        self._by_place[place].remove(kind)
-        if not self._by_place[place]:
-            del self._by_place[place]
+
+def _program(kind: Kind[Any]) -> bytes | None:
+    found = _PROGRAM.search(_LINE_END.join(kind.skeleton))
+    return found and found[1]
 
 
 class Heads(Generic[Info]):
@@ -262,10 +238,10 @@ class Heads(Generic[Info]):
         known = self.accepted.find(data) or self.others.find(data)
         return known or self._parse(data)
 
-    def note_accepted(self, kind: Kind[Info], data: bytes) -> None:
+    def note_accepted(self, kind: Kind[Info]) -> None:
         """Keep the kind of a head that was sent with an accepted key."""
         if kind.skeleton:
-            self.accepted.add(kind, data.find(_KEY_MARK, 0, _MAX_PLACE))
+            self.accepted.add(kind)
 
     def _parse(self, data: bytes) -> Match[Info]:
         check_beginning(data)
@@ -277,17 +253,15 @@ class Heads(Generic[Info]):
         if credentials != (key != _ABSENT) or (
             len(head.all(_FORWARDED)) != (addresses != _ABSENT)
         ):  # more than can be cut out
-            return self._unkept(head), b"", b"", head.content_length, len(data)
+            unkept = Kind(head, self._handler.describe(head))
+            return unkept, b"", b"", head.content_length, len(data)
         length = _find_line(lines, _LENGTH_LINES, _DIGITS)
         kind = self._kind(head, lines, key, addresses, length)
         if kind.skeleton:
-            self.others.add(kind, data.find(_KEY_MARK, 0, _MAX_PLACE))
+            self.others.add(kind)
         key_value = _value(lines, key, _KEY_LINES)
         forwarded = _value(lines, addresses, _ADDRESS_LINES)
         return kind, key_value, forwarded, head.content_length, len(data)
-
-    def _unkept(self, head: Head) -> Kind[Info]:
-        return Kind(head, self._handler.describe(head), [], (), _NO_CUTS)
 
     def _kind(
         self, head: Head, lines: list[bytes], key: int, addresses: int, length: int
@@ -304,36 +278,20 @@ class Heads(Generic[Info]):
                 skeleton[number] = lines[number][: len(beginnings[0])]
         for number in unread:
             skeleton[number] = lines[number].partition(b":")[0] + b":"
-        known = self._known(tuple(skeleton))
-        differing = {n for n in unread if not self._may_keep([lines[n]])}
+        form = tuple(skeleton)
+        known = self.accepted.by_skeleton.get(form) or self.others.by_skeleton.get(form)
         if known:
-            differing |= known.unread
-            differing |= {n for n in unread if lines[n] != known.lines[n]}
-            if differing == known.unread:
-                if known.pattern is _NOTHING:
-                    known.make_pattern()
-                return known
-            seen, info = known.head, known.info
-        else:
-            seen = self._without_values(head, key, length)
-            info = self._handler.describe(seen)
-        cuts = Cuts(key, addresses, length, frozenset(differing))
-        kept = [
-            skeleton[n] if n in {*cuts[:3], *differing} else line
-            for n, line in enumerate(lines)
-        ]
+            if known.pattern is _NOTHING:
+                known.make_pattern()
+            return known
+        seen = self._without_values(head, key, length)
+        info = self._handler.describe(seen)
         # The values of URL parameters may be anything; we serve no such URL.
-        others = kept[:key] + kept[key + 1 :] if key != _ABSENT else kept
+        others = skeleton[:key] + skeleton[key + 1 :] if key != _ABSENT else skeleton
         if b"?" in seen.target or not self._may_keep(others):
-            return Kind(seen, info, [], (), _NO_CUTS)
-        kind = Kind(seen, info, kept, tuple(skeleton), cuts)
-        if known:
-            kind.make_pattern()
-        return kind
-
-    def _known(self, skeleton: tuple[bytes, ...]) -> Kind[Info] | None:
-        accepted = self.accepted.by_skeleton.get(skeleton)
-        return accepted or self.others.by_skeleton.get(skeleton)
+            return Kind(seen, info)
+        cuts = Cuts(key, addresses, length, frozenset(unread))
+        return Kind(seen, info, form, cuts)
 
     def _without_values(self, head: Head, key: int, length: int) -> Head:
         """Return a head without the values that differ among heads of its kind."""

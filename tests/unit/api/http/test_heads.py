@@ -35,7 +35,7 @@ HEAD = (
 def accept(data: bytes, cache: Heads[bytes]) -> None:
     """Read a head that was sent with an accepted key, twice: it is known then."""
     for _ in range(2):
-        cache.note_accepted(cache.read(data)[0], data)
+        cache.note_accepted(cache.read(data)[0])
 
 
 def meaning(
@@ -188,7 +188,6 @@ def test_the_key_may_be_anywhere() -> None:
         accept(another, cache)  # so that the last kind is another one
         assert cache.accepted.find(data % (b"1" * size))
     assert len(cache.accepted.by_skeleton) == 2
-    assert len(cache.accepted._by_place) <= 64 + 1
 
 
 def test_nobody_without_an_accepted_key_pushes_out_what_accepted_keys_need() -> None:
@@ -205,7 +204,7 @@ def test_nobody_without_an_accepted_key_pushes_out_what_accepted_keys_need() -> 
     assert len(cache.others.by_skeleton) <= 64
 
 
-def test_kinds_with_the_key_in_the_same_place_are_told_apart() -> None:
+def test_kinds_of_one_program_are_told_apart() -> None:
     cache = Heads(Methods(), MAX_FIELDS)
     data = b"GET /%d HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer alice\r\n\r\n"
     for number in range(10, 16):
@@ -223,18 +222,20 @@ def test_a_handler_gets_no_field_that_it_does_not_name() -> None:
 
 def test_the_cache_is_bounded() -> None:
     cache = Heads(Methods(), MAX_FIELDS)
+    head = b"GET /%d HTTP/1.1\r\nHost: x\r\nX-Id: %d\r\nUser-Agent: %d\r\n\r\n"
     for number in range(600):
-        head = b"GET /%d HTTP/1.1\r\nHost: x\r\nX-Id: %d\r\n\r\n"
-        accept(head % (number, number), cache)
+        accept(head % (number, number, number), cache)
+        accept(head % (number, number, 0), cache)
         accept(HEAD % b"key%d" % number, cache)
-        cache.read(b"PUT" + head % (number, number))
-    assert len(cache.accepted.by_skeleton) <= 256
-    assert len(cache.others.by_skeleton) <= 64
+        cache.read(b"PUT" + head % (number, number, number))
+    assert len(cache.accepted.by_skeleton) == 256
+    assert len(cache.others.by_skeleton) == 64
     for kinds in (cache.accepted, cache.others):
-        places = [place for places in kinds._places.values() for place in places]
-        assert len(places) == sum(map(len, kinds._by_place.values()))
-        assert max(map(len, kinds._by_place.values())) <= 8
-    assert cache.accepted.find(head % (number, number))
+        found = [kind for alike in kinds._by_program.values() for kind in alike]
+        assert set(found) == set(kinds.by_skeleton.values())
+        assert max(map(len, kinds._by_program.values())) <= 16
+    assert cache.accepted.find(head % (number, number, number))
+    assert cache.accepted.find(head % (number, number, 0))
 
 
 def test_heads_made_to_be_different_fill_little_memory() -> None:
