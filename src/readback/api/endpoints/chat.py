@@ -53,11 +53,6 @@ _decode_text = msgspec.json.Decoder(_Content).decode
 # msgspec raises RecursionError on deep nesting, and UnicodeDecodeError is not its own.
 _DECODING_ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 _REQUIRED_NAMES = len(REQUIRED_FIELDS) + len(MESSAGE_FIELDS)
-# Cannot be in the middle of a string, where quotes are escaped.
-_CONTENT_NAME = b'"content":'
-# A text that no client sends by chance; put in place of the real one by `split_body`.
-_SAMPLE_TEXT = "readback \u2194 sample"
-_SAMPLE = msgspec.json.encode(_SAMPLE_TEXT)
 # What is kept of a body for each key: everything but the text.
 _MAX_FRAME_BYTES = 1024
 
@@ -90,7 +85,7 @@ class Chat(Exchange):
             self._refused_body = hash(body), content
             return self._refuse_body(body, content)
         opening, text, closing = split_body(body)
-        if len(opening) + len(closing) <= _MAX_FRAME_BYTES:
+        if 0 < len(opening) + len(closing) <= _MAX_FRAME_BYTES:
             self._opening, self._opening_size = opening, len(opening)
             self._closing, self._closing_size = closing, len(closing)
         created = self._limiter.number(self._record.slot, self._record.used_at)
@@ -155,24 +150,14 @@ class Chat(Exchange):
 def split_body(body: bytes) -> tuple[bytes, bytes, bytes]:
     """Return an accepted body before its text, the text as it is written, and the rest.
 
-    The text has quotes, which also belong to what is before and after it.
+    The text has quotes, which also belong to what is before and after it. If the same
+    bytes appear elsewhere (the text may be "user"), only the text is returned.
     """
     text = bytes(_decode_raw(body).messages[0].content)
-    # The same bytes may also appear elsewhere (the text may be "user"): a place is the
-    # right one if a sample put there is decoded as the text.
     at = body.find(text)
-    while True:
-        before, after = body[:at], body[at + len(text) :]
-        if before.rstrip().endswith(_CONTENT_NAME) or _surrounds_text(before, after):
-            return before + b'"', text, b'"' + after
-        at = body.index(text, at + 1)
-
-
-def _surrounds_text(before: bytes, after: bytes) -> bool:
-    try:
-        return _decode(before + _SAMPLE + after).messages[0].content == _SAMPLE_TEXT
-    except _DECODING_ERRORS:
-        return False
+    if body.find(text, at + 1) >= 0:
+        return b"", text, b""
+    return body[: at + 1], text, body[at + len(text) - 1 :]
 
 
 def read_content(body: bytes) -> str | list[Finding]:

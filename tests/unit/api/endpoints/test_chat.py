@@ -22,7 +22,7 @@ def refused(body: bytes) -> Explanation:
 
 
 @pytest.mark.parametrize(
-    "text", ["user", "content", MODEL, "role", "x", '"', "\\", ":"]
+    "text", ["use", "contents", "\u0443ser", "x", '"', "\\", ":", ",", "}"]
 )
 def test_a_frame_is_the_bytes_around_the_text(text: str) -> None:
     body = body_of(text, stream=False)
@@ -30,6 +30,16 @@ def test_a_frame_is_the_bytes_around_the_text(text: str) -> None:
     assert written == json.dumps(text).encode()
     assert before.endswith(b'"content": "')
     assert after == b'"}], "stream": false}'
+
+
+@pytest.mark.parametrize("text", ["user", "content", MODEL, "role"])
+def test_a_text_that_is_also_elsewhere_has_no_frame(text: str) -> None:
+    assert split_body(body_of(text)) == (b"", json.dumps(text).encode(), b"")
+
+
+def test_a_text_that_overlaps_its_like_has_no_frame() -> None:
+    body = body_of(":").replace(b" ", b"")
+    assert split_body(body) == (b"", b'":"', b"")
 
 
 def test_a_text_keeps_the_escapes_that_it_was_sent_with() -> None:
