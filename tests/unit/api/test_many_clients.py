@@ -7,6 +7,7 @@ a new connection to a worker that has read nothing yet.
 
 import asyncio
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -20,6 +21,8 @@ from tests.support.keys import mistyped
 from tests.support.streams import Row, answers_of, rows_of
 from tests.support.wire import request
 from tests.support.work import Worker
+
+from readback.api.shared.created import Limiter
 
 
 @pytest.fixture(scope="module")
@@ -105,6 +108,34 @@ def test_every_request_is_answered_as_on_a_new_connection(
     assert _on_new_connections(worker, [*raw, *raw]) == (alone + alone, rows + rows)
     assert _on_one_connection(worker, [stream]) == (alone, rows)
     assert _on_one_connection(worker, split) == (alone, rows)
+
+
+@pytest.mark.parametrize("batch", [1, 7, 48], ids="{} at once".format)
+def test_a_rate_that_ends_within_a_batch_refuses_the_rest_in_order(
+    worker: Worker, batch: int
+) -> None:
+    # An hour per request: nothing is refilled on a slow machine.
+    limited = Worker(Limiter(1 / 3600, 24))  # type: ignore[arg-type]
+    limited.loop = worker.loop
+    key, other = (key.encode() for key in limited.keys[:2])
+    usual = [_chat(limited, b'"usual"')] * 4
+    raw = [_chat(limited, b'"text %d"' % n) for n in range(48)]
+    # One request in three has a key with a rate of its own.
+    raw = [each if n % 3 else each.replace(key, other) for n, each in enumerate(raw)]
+    packets = [b"".join(raw[at : at + batch]) for at in range(0, len(raw), batch)]
+    answers = answers_of(limited, [*usual, *packets])
+
+    found = re.findall(rb'HTTP/1.1 (\d+)|"content":"([^"]+)"', answers)
+    told = iter(status or text.decode() for status, text in found)
+    assert [next(told) for _ in range(8)] == [b"200", "usual"] * 4
+    left = 24 - len(usual)
+    for number in range(48):
+        left -= number % 3 > 0
+        if left < 0 and number % 3:
+            assert next(told) == b"429", number
+        else:
+            assert (next(told), next(told)) == (b"200", f"text {number}")
+    assert next(told, None) is None
 
 
 # Texts as they are written in a body, valid or not: a beginning, how often it is
