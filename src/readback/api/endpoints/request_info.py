@@ -20,9 +20,6 @@ from readback.programs import recognise
 
 # The same in every program that is built on a browser; its name comes after this.
 _BROWSER_ENGINE = re.compile(r" AppleWebKit/[0-9.]+ \(KHTML, like Gecko\)")
-# RFC 9110 §5.6.4: a quoted string. One that does not end takes the rest with it. It is
-# possessive, because a client chooses the text: no part of it is read twice.
-_QUOTED = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)', re.DOTALL)
 _ENDPOINTS = {
     (b"GET", contract.MODELS_PATH.encode()): contract.MODELS,
     (b"POST", contract.CHAT_PATH.encode()): contract.CHAT,
@@ -117,20 +114,11 @@ def _user_agent(head: Head) -> str:
 def _prefers(head: Head, preference: bytes) -> bool:
     """Return whether the client states this preference, which has no value.
 
-    RFC 7240 §2: a list of preferences in any case, each perhaps with a value and with
-    parameters. An empty value is none, and of equal preferences only the first counts.
+    RFC 7240 §2: a list of preferences in any case, each perhaps with parameters.
     """
-    values = head.all(b"prefer")
-    if not values:
-        return False
-    # What is quoted may contain commas, but nothing that matters here.
-    joined = b",".join(values)[:_EXAMINED_BYTES]
-    unquoted = _QUOTED.sub(lambda text: b"" if text[0] == b'""' else b'"', joined)
-    for member in unquoted.lower().split(b","):
-        name, _, value = member.partition(b";")[0].partition(b"=")
-        if name.strip(b" \t") == preference:
-            return not value.strip(b" \t")
-    return False
+    preferences = b",".join(head.all(b"prefer"))[:_EXAMINED_BYTES].lower().split(b",")
+    names = (each.partition(b";")[0].strip(b" \t") for each in preferences)
+    return preference in names
 
 
 def read_forwarded(value: bytes, trusted_proxies: int) -> str | None:
