@@ -172,10 +172,6 @@ def _explain(verb: str, target: str) -> NearMiss:
         return _BASE_URL_ALONE if verb != "POST" else _POST_TO_BASE_URL
     if miss := _WRONG_BASE_URL.get(path) or _wrong_form(path) or _elsewhere(path):
         return miss
-    if verb == "OPTIONS":
-        return NearMiss(
-            f"OPTIONS is not available, so browsers cannot use CORS. {_AVAILABLE}."
-        )
     return NearMiss(f"Nothing is served at this path. {_AVAILABLE}.")
 
 

@@ -39,7 +39,7 @@ MISTAKES = [
     ("OPTIONS /v1/models", "only accepts GET", ""),
     ("GET /v1/models?limit=1", "no URL parameters", ""),
     ("GET /v1/models?", "no URL parameters", ""),
-    ("OPTIONS *", "cannot use CORS", ""),
+    ("OPTIONS *", "Nothing is served at this path", ""),
     ("GET /v1/probe", "The probe asks", ""),
     ("GET /", "it has no page", ""),
     ("HEAD /v1", "it has no page", ""),
