@@ -13,7 +13,6 @@ from readback.api.http.heads import CREDENTIAL_FIELDS
 
 _SEND_KEY = "Send the header 'Authorization: Bearer <key>' with a key from the cabinet."
 _PREFIX = keys.PREFIX.encode()
-_IS_PLACEHOLDER = "This is a placeholder. Put a key from the cabinet in its place."
 
 # How the keys of other services begin.
 _OTHER_SERVICES = {
@@ -41,12 +40,10 @@ _BRACKETS = b"<>[](){}"
 _SEPARATORS = _BRACKETS + b"-_. *:"
 _UNSET = frozenset(b"none null nil undefined false nan empty objectobject".split())
 _PLACEHOLDER = re.compile(
-    rb"(?:sk|skecho)?(?:x*|changeme|dummy|fake|notneeded|placeholder|test"
+    rb"(?:sk|skecho)?(?:x*|changeme|dummy(?:key)?|fake|notneeded|placeholder|test"
     rb"|(?:add|enter|insert|my|paste|put|the|your)?(?:openai|readback|real|secret)?"
     rb"(?:api)?(?:key|token)(?:here|goeshere)?)"
 )
-# What `llm` sends for a model with an address of its own, but without a key.
-_DUMMY_OF_LLM = b"dummykey"
 _VARIABLE = re.compile(rb"\$[\w({]|%\w+%|\{\{|process\.env|environ")
 # White space, an escaped line end or tab, and spaces that nobody sees.
 _SPACE = re.compile(rb"\s|\\[nrt]|\xa0|\xe2\x80[\x80-\x8f\xa8-\xaf]|\xef\xbb\xbf")
@@ -143,14 +140,9 @@ def _name_mistake(key: bytes) -> str:
             "The name of a variable was sent instead of its value. In a shell, put the "
             "header in double quotes, not in single ones."
         )
-    if word == _DUMMY_OF_LLM:
-        return (
-            f"{_IS_PLACEHOLDER} If you use llm: store the key with llm keys set, and "
-            "add its name to the model as api_key_name in extra-openai-models.yaml."
-        )
     in_brackets = bare != unquoted
     if _PLACEHOLDER.fullmatch(word) or (in_brackets and not bare.startswith(_PREFIX)):
-        return _IS_PLACEHOLDER
+        return "This is a placeholder. Put a key from the cabinet in its place."
     if _SPACE.search(key):
         return (
             "The key contains a space, a line break or an invisible character; copy it "
