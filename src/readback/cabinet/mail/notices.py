@@ -10,7 +10,6 @@ number of senders add it once, and a killed one adds all or nothing.
 
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import NamedTuple
 
 from allauth.account.adapter import get_adapter
 from allauth.account.models import EmailAddress
@@ -30,6 +29,8 @@ _FIRST_VISIT = timedelta(minutes=15)
 IN_USE = timedelta(days=30)
 # The same for a rotated key: its programs should have the new key by now.
 _ROTATED_IN_USE = timedelta(days=1)
+# How long before the end of a key its owner is reminded, the last reminder first.
+REMINDERS = (timedelta(days=1), timedelta(days=7))
 
 
 def record(event: str, **ids: int) -> None:
@@ -86,30 +87,20 @@ def _mail(name: str, owner: User, details: dict[str, str]) -> None:
     )
 
 
-class ReminderStep(NamedTuple):
-    """A reminder that is sent when `notice` is left, or later, until `ends` is left."""
-
-    notice: timedelta
-    ends: timedelta
-
-
-# The most urgent first. After a downtime, only the last reminder that is due is sent.
-STEPS = (
-    ReminderStep(timedelta(days=1), timedelta()),
-    ReminderStep(timedelta(days=7), timedelta(days=1)),
-)
-
-
 def add_due_reminders() -> None:
-    """Add reminders that are due to the outbox, each in a transaction of its own."""
-    now = timezone.now()
-    for step in STEPS:
-        for key in _due(step, now):
-            _remind(key, step, now)
+    """Add reminders that are due to the outbox, each in a transaction of its own.
+
+    The last one goes first: after a downtime, the earlier one is of no use.
+    """
+    now, ends = timezone.now(), timedelta()
+    for notice in REMINDERS:
+        for key in _due(notice, ends, now):
+            _remind(key, ends, now)
+        ends = notice
 
 
 @transaction.atomic
-def _remind(key: Key, step: ReminderStep, now: datetime) -> None:
+def _remind(key: Key, ends: timedelta, now: datetime) -> None:
     """Tell the owner that a key in use expires, once; the log is not told."""
     unchanged = Key.objects.filter(
         pk=key.pk,
@@ -119,7 +110,7 @@ def _remind(key: Key, step: ReminderStep, now: datetime) -> None:
     )
     if unchanged.update(reminded_at=now):
         assert key.expires_at
-        lifetime, owner = key.expires_at - step.ends - now, key.owner
+        lifetime, owner = key.expires_at - ends - now, key.owner
         details = {
             "key_id": str(key.pk),
             "key": _describe(key),
@@ -131,13 +122,14 @@ def _remind(key: Key, step: ReminderStep, now: datetime) -> None:
         outbox.add(template, to, lifetime, account=owner, details=details)
 
 
-def _due(step: ReminderStep, now: datetime) -> QuerySet[Key]:
-    """Return the keys that expire soon and whose owner does not know it yet.
+def _due(notice: timedelta, ends: timedelta, now: datetime) -> QuerySet[Key]:
+    """Return the keys that expire within `notice`, but not within `ends`.
 
-    A reminder before the step began was for an earlier expiry or an earlier step. A key
-    with a short life gets no reminder soon after it was made.
+    Left out are those whose owner knows it. A reminder before the notice began was for
+    an earlier expiry, or was the earlier one. A key with a short life gets no reminder
+    soon after it was made.
     """
-    begins = F("expires_at") - step.notice
+    begins = F("expires_at") - notice
     current = Q(replaced_by=None, last_used_at__gt=now - IN_USE)
     rotated = Q(replaced_by__isnull=False, last_used_at__gt=now - _ROTATED_IN_USE)
     confirmed = EmailAddress.objects.filter(
@@ -148,10 +140,10 @@ def _due(step: ReminderStep, now: datetime) -> QuerySet[Key]:
             current | rotated,
             Q(reminded_at=None) | Q(reminded_at__lt=begins),
             Exists(confirmed),
-            expires_at__gt=now + step.ends,
-            expires_at__lte=now + step.notice,
+            expires_at__gt=now + ends,
+            expires_at__lte=now + notice,
             revoked_at=None,
-            created_at__lte=begins - step.notice,
+            created_at__lte=begins - notice,
             owner__is_active=True,
         )
         .select_related("owner", "replaced_by")
