@@ -75,7 +75,7 @@ def test_a_late_sender_does_not_postpone_the_mail_of_another(mail_server):
     OutgoingMail.objects.update(due_at=timezone.now())
     current = outbox.claim()
 
-    outbox.postpone(late, timedelta(0))
+    outbox.postpone(late)
 
     assert OutgoingMail.objects.get().due_at == current.due_at
 

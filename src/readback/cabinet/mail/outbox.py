@@ -113,8 +113,9 @@ def claim() -> OutgoingMail | None:
     return mail
 
 
-def postpone(mail: OutgoingMail, delay: timedelta) -> None:
-    """Release a claimed mail, to be tried again after the delay."""
+def postpone(mail: OutgoingMail) -> None:
+    """Release a claimed mail, to be tried again later."""
+    delay = timedelta(seconds=_delay(mail.attempts + 1, _LONGEST_DELAY_SECONDS))
     # If the claim has ended, the row may belong to another sender.
     claimed = OutgoingMail.objects.filter(pk=mail.pk, due_at=mail.due_at)
     claimed.update(due_at=timezone.now() + delay, attempts=F("attempts") + 1)
@@ -241,9 +242,9 @@ class Sender(Thread):
             if code >= 500:
                 _drop(mail, MailOutcome.REFUSED, f"the mail server refused it: {code}")
             else:
-                _postpone(mail)
+                postpone(mail)
         except Exception:
-            _postpone(mail)
+            postpone(mail)
             raise
         else:
             finish(mail, MailOutcome.SENT)
@@ -269,11 +270,6 @@ def _drop(mail: OutgoingMail, outcome: MailOutcome, reason: str) -> None:
     # By its id, operators find the account; some addresses have none.
     account = mail.account_id or "none"
     _log.error("Dropped mail %s of account %s: %s.", mail, account, reason)
-
-
-def _postpone(mail: OutgoingMail) -> None:
-    delay = _delay(mail.attempts + 1, _LONGEST_DELAY_SECONDS)
-    postpone(mail, timedelta(seconds=delay))
 
 
 def _delay(failures: int, longest: float) -> float:
