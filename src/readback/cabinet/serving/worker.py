@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from functools import partial
 from http import HTTPStatus
+from types import SimpleNamespace
 from typing import Any, cast
 
 from gunicorn.http import wsgi
@@ -152,9 +153,10 @@ class CabinetWorker(PlaneWorker):
 
     def _run_application(self, request: Request, client: Address) -> Answer:
         """Return the answer of the WSGI application; runs in a thread."""
-        output = _Output()
-        sock, address = cast(socket.socket, output), self._server_address
-        application: Any = self.wsgi
+        answer = bytearray()
+        # gunicorn's response writes to a socket.
+        sock: Any = SimpleNamespace(sendall=answer.extend)
+        address, application = self._server_address, cast(Any, self.wsgi)
         try:
             response, environ = wsgi.create(request, sock, client, address, self.cfg)
             environ["wsgi.multithread"] = True
@@ -174,12 +176,4 @@ class CabinetWorker(PlaneWorker):
             self.log.error("A request failed: %s", logs.describe_error(error))
             status = HTTPStatus.INTERNAL_SERVER_ERROR
             return refusal(status, self._config), False
-        return bytes(output.data), not response.should_close()
-
-
-class _Output:
-    """Collects an answer where gunicorn's response expects a socket."""
-
-    def __init__(self) -> None:
-        self.data = bytearray()
-        self.sendall = self.data.extend
+        return bytes(answer), not response.should_close()
