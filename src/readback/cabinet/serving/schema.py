@@ -52,8 +52,7 @@ def pending() -> list[str]:
 def unknown(names: Iterable[str]) -> list[str]:
     """Return those of the applied migrations that only a newer version has."""
     on_disk = MigrationLoader(None).disk_migrations
-    replaced = {name for each in on_disk.values() for name in each.replaces}
-    known = {".".join(name) for name in {*on_disk, *replaced}}
+    known = {".".join(name) for name in on_disk}
     migrated_apps = tuple({f"{app}." for app, _name in on_disk})
     newer = set(names) - known
     return sorted(name for name in newer if name.startswith(migrated_apps))
