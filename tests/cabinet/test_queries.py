@@ -29,7 +29,7 @@ pytestmark = pytest.mark.usefixtures("database")
 # The page, and the statements that it needs with any number of rows.
 STATEMENTS = {
     "/": 1,
-    "/keys/": 5,
+    "/keys/": 6,
     "/keys/{key}/": 6,
     "/keys/{key}/numbers/": 5,
     "/keys/{key}/arrived/": 6,

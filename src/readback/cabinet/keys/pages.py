@@ -35,7 +35,7 @@ from readback.cabinet.keys import (
     services,
 )
 from readback.cabinet.keys.selectors import owned_key
-from readback.cabinet.models import Key
+from readback.cabinet.models import Key, key_is_active
 from readback.cabinet.serving.visitors import (
     AccountRequest,
     client_address,
@@ -99,16 +99,13 @@ class RenameForm(forms.Form):
 class RotationForm(forms.Form):
     """When a key ends that is replaced by a new one."""
 
-    overlap = forms.ChoiceField(
+    overlap = forms.TypedChoiceField(
         label=gettext_lazy("The old key ends"),
         choices=OVERLAPS,
+        coerce=lambda hours: timedelta(hours=int(hours)),
         initial="24",
         widget=forms.RadioSelect,
     )
-
-    @property
-    def chosen(self) -> timedelta:
-        return timedelta(hours=int(self.cleaned_data["overlap"]))
 
 
 @personal_form
@@ -122,12 +119,12 @@ def key_list(request: AccountRequest) -> HttpResponse:
             return _show_once(request, new)
     active = list(selectors.keys_with_requests_today(request.user))
     current = [key for key in active if not key.replaced_by_id]
-    inactive, inactive_count = selectors.keys_inactive(request.user, _INACTIVE_SHOWN)
+    inactive = selectors.keys_of(request.user).exclude(key_is_active())
     context = {
         "form": form,
         "active": active,
-        "inactive": inactive,
-        "inactive_count": inactive_count,
+        "inactive": inactive[:_INACTIVE_SHOWN],
+        "inactive_count": inactive.count(),
         "limit": MAX_ACTIVE_KEYS,
         "limit_reached": len(current) >= MAX_ACTIVE_KEYS,
     }
@@ -154,7 +151,8 @@ def rotate(request: AccountRequest, key_id: int) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         with service_errors(form):
             try:
-                return _show_once(request, services.key_rotate(key, form.chosen))
+                new = services.key_rotate(key, form.cleaned_data["overlap"])
+                return _show_once(request, new)
             except services.AlreadyRotated:
                 # Of two clicks, the browser shows the second response. The session
                 # has the new key since the first one.

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from django.conf import settings
-from django.db.models import Count, Max, OuterRef, Q, QuerySet, Subquery, Sum, Window
+from django.db.models import Max, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
@@ -20,7 +20,6 @@ from readback.cabinet.models import (
     UnmatchedRequest,
     Usage,
     User,
-    key_is_active,
 )
 from readback.cabinet.serving.visitors import AccountRequest
 from readback.client_address import network_digest
@@ -41,14 +40,6 @@ def keys_of(account: User) -> KeyQuerySet:
 
 def keys_active(account: User) -> KeyQuerySet:
     return keys_of(account).active()
-
-
-def keys_inactive(account: User, limit: int) -> tuple[list[Key], int]:
-    """Return the newest keys that have ended, and how many there are altogether."""
-    ended = keys_of(account).exclude(key_is_active())
-    newest = list(ended.annotate(total=Window(Count("pk")))[:limit])
-    total: int = newest[0].total if newest else 0  # type: ignore[attr-defined]
-    return newest, total
 
 
 def key_find(text: str) -> Key | None:
