@@ -140,10 +140,7 @@ class Key(models.Model):
         """When a key expires that is made now and lives as long as this one."""
         if self.expires_at is None:
             return None
-        try:
-            return timezone.now() + (self.expires_at - self.created_at)
-        except OverflowError:  # beyond the year 9999
-            return self.expires_at
+        return timezone.now() + (self.expires_at - self.created_at)
 
     @property
     def state(self) -> KeyState:

@@ -92,8 +92,10 @@ def ask_for_password(from_stdin: bool) -> str | None:
 def duration(value: str) -> timedelta:
     """Parse a time such as 30d; click shows this function's name in the help."""
     match = re.fullmatch(r"([1-9][0-9]{0,8})(ms|[dhms])", value)
-    if not match:
+    seconds = int(match[1]) * _SECONDS[match[2]] if match else 0
+    # A century, so that no time that is counted from it leaves the calendar.
+    if not 0 < seconds <= 36_500 * 86_400:
         raise click.BadParameter(
-            "must be a number with a unit, such as 30d, 12h, 15m or 1s."
+            "must be a number with a unit, such as 30d, 12h, 15m or 1s; at most 36500d."
         )
-    return timedelta(seconds=int(match[1]) * _SECONDS[match[2]])
+    return timedelta(seconds=seconds)
