@@ -7,7 +7,7 @@ start ends. It changes nothing.
 import os
 import shlex
 from datetime import UTC, datetime, timedelta
-from errno import EACCES, EADDRINUSE, EADDRNOTAVAIL
+from errno import EACCES, EADDRINUSE
 
 from readback.api.certificate import SOON, expiry
 from readback.cabinet.account_rules import CALLBACK_PATH
@@ -100,9 +100,6 @@ def can_listen(setting: str, bind: Bind) -> str:
             raise Doubt(f"{found} Ignore this if Readback is running.") from None
         if error.errno == EACCES and bind.port:
             raise Doubt(f"{found} Ignore this if systemd opens it.") from None
-        if error.errno == EADDRNOTAVAIL and setting == "READBACK_OPS_BIND":
-            # A cabinet asks there for the overview, and does not listen.
-            raise Doubt(f"{found} Ignore this if the API runs there.") from None
         raise CannotStart(f"{setting}: {found}") from None
     return f"{bind} is free"
 
