@@ -69,10 +69,9 @@ def serve(
         raise click.UsageError("--json requires --ephemeral.")
     if context.invoked_subcommand:
         if is_ephemeral or show_key:
-            option = "--ephemeral" if is_ephemeral else "--show-key"
+            plane = context.invoked_subcommand
             raise click.UsageError(
-                f"{option} always serves both planes: omit "
-                f"{context.invoked_subcommand}."
+                f"The options always serve both planes: omit {plane}."
             )
         return
     if not is_ephemeral:
