@@ -14,7 +14,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from readback.probe.clients import settings
 from readback.probe.common.catalogue import from_error
 from readback.probe.common.formatting import Redactor, page_title, redacted, sanitize
 from readback.probe.common.results import ProbeError
@@ -247,11 +246,6 @@ def in_file(read: Callable[[Path], object]) -> Callable[[str], None]:
     return function
 
 
-def env_file(path: Path) -> None:
-    text, key = settings.read_file(path), Secret("")
-    list(settings.openai_differences(_ROUTE.target, {}, text, key))
-
-
 def hosts_file(path: Path) -> None:
     before, dns.HOSTS_FILE = dns.HOSTS_FILE, path
     try:
@@ -412,7 +406,6 @@ _TYPED = tuple(
         ),
         ("a proxy", proxy_variable, ("a", ":", "@", "//", "%20")),
         ("a list of hosts without a proxy", no_proxy, ("a", ",", ".", " ", "*")),
-        ("a file with settings", in_file(env_file), ("a", "\n", "=", '"', "export ")),
         ("a hosts file", in_file(hosts_file), ("a ", "\n", " ")),
         ("a text", sanitize, ("http://", " ", "\u200b")),
     )

@@ -1,15 +1,13 @@
 """The step "other programs": settings on this machine that replace address or key.
 
-The openai package reads the environment and never a `.env` file; other programs load
-that file into the environment first. A value is never shown: only where it is, which
-host it names, and the mask of a Readback key. Nothing is sent; `--run` runs programs.
+A value is never shown: only where it is, which host it names, and the mask of a
+Readback key. Nothing is sent; `--run` runs programs.
 """
 
 from __future__ import annotations
 
 import netrc
 import os
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +24,6 @@ BASE_URL = "OPENAI_BASE_URL"
 API_KEY = "OPENAI_API_KEY"
 _HEADERS = "OPENAI_CUSTOM_HEADERS"
 _NETRC_NAMES = (".netrc", "_netrc")
-_ASSIGNMENT = re.compile(r"""\s*(?:export\s+)?(\w+)\s*=\s*("[^"]*"|'[^']*'|[^\s#]*)""")
 # SSL_CERT_FILE and SSL_CERT_DIR are those of the step "TLS".
 _CERTIFICATES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS")
 
@@ -34,22 +31,17 @@ _CERTIFICATES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS")
 def check(context: ProbeContext) -> list[Diagnosis]:
     target, key = context.base_url, context.secret
     return [
-        *openai_differences(target, os.environ, read_file(Path(".env")), key),
+        *openai_differences(target, os.environ, key),
         *_netrc(target.host),
         *(_certificates() if target.is_encrypted else ()),
     ]
 
 
 def openai_differences(
-    target: BaseUrl, variables: Mapping[str, str], env_file: str, key: Secret
+    target: BaseUrl, variables: Mapping[str, str], key: Secret
 ) -> Iterator[Diagnosis]:
     """Yield what the openai package would take from variables instead."""
-    url, where = variables.get(BASE_URL, "").strip(), BASE_URL
-    is_tested = _parsed(url) == target
-    # A program that loads the file keeps the variables that are already set.
-    if not url:
-        url = _assignments(env_file).get(BASE_URL, "").strip()
-        where = say("in_env_file", variable=BASE_URL)
+    url = variables.get(BASE_URL, "").strip()
     named = _parsed(url)
     held = Secret(variables.get(API_KEY, "").strip())
     if url and named != target:
@@ -57,10 +49,10 @@ def openai_differences(
         if named:  # Only its host: a path may contain something secret.
             is_here = named.origin == target.origin
             shown = say("another_path_host") if is_here else sanitize(named.origin)
-        what = say("names_another_url", where=where, url=shown)
+        what = say("names_another_url", where=BASE_URL, url=shown)
         yield diagnose("clients.base_url_variable", what=what, target=str(target))
     entered = key.reveal().strip()
-    if is_tested and held and entered and held.reveal() not in entered:
+    if named == target and held and entered and held.reveal() not in entered:
         what = say("holds_another_key", variable=API_KEY)
         yield diagnose("clients.key_variable", what=what, key=key.mask)
     if held.is_readback_key and not url:
@@ -78,11 +70,6 @@ def _parsed(url: str) -> BaseUrl | None:
     except ProbeError:
         return None
     return replace(found, path=found.path.rstrip("/"))
-
-
-def _assignments(text: str) -> dict[str, str]:
-    found = filter(None, map(_ASSIGNMENT.match, text.splitlines()))
-    return {match[1]: match[2].strip("\"'") for match in found}
 
 
 def _netrc(host: str) -> Iterator[Diagnosis]:
