@@ -222,22 +222,14 @@ class ProbeClient:
                 if on_part:
                     on_part(part, wire.silent_until)
         except (socket.timeout, TimeoutError):
-            raise self._incomplete("http.stalled", body, response.length) from None
+            raise self._failed("http.stalled") from None
         except (OSError, http.client.HTTPException, ValueError):
-            raise self._incomplete("http.cut", body, response.length) from None
+            raise self._failed("http.cut") from None
         if len(body) > _MAX_BODY_BYTES:
             self.close()
         elif response.length:
-            raise self._incomplete("http.cut", body, response.length)
+            raise self._failed("http.cut")
         return bytes(body)
-
-    def _incomplete(self, id: str, body: bytearray, missing: int | None) -> ProbeError:
-        """Return the error for a body that is too short, or for a wrong length."""
-        error = self._failed(id)
-        if not missing or exchanges.parse_json(body) is None:
-            return error
-        facts = {"length": len(body) + missing, "received": len(body)}
-        return ProbeError("http.spoiled", how=say("wrong_length", **facts))
 
     def _failed(self, id: str) -> ProbeError:
         """Close the connection and return the error for a response that is late."""
