@@ -36,7 +36,6 @@ def _set(**values):
 
 
 _FIELDS = (
-    _row("the model is renamed", _set(model="gpt-4o"), "model"),
     _row("id is removed", editing_json(lambda c: c.pop("id")), r"\bid\b"),
     _row("choices is empty", _set(choices=[]), "choice|not a completion"),
     _row(

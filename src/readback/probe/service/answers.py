@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
-from readback.contract import MODEL, REFUSALS
+from readback.contract import REFUSALS
 from readback.probe.common.catalogue import say
 from readback.probe.common.formatting import sanitize
 from readback.probe.transport.exchanges import ProbeResponse
@@ -22,20 +22,6 @@ NO_SUCH_PATH = (
     HTTPStatus.METHOD_NOT_ALLOWED,
     HTTPStatus.NOT_IMPLEMENTED,
 )
-# The fields of a completion by a Readback, with their values or types.
-COMPLETION: dict[str, Any] = {
-    "id": str,
-    "object": "chat.completion",
-    "created": int,
-    "model": MODEL,
-    "choices.0.index": 0,
-    "choices.0.message.role": "assistant",
-    "choices.0.message.content": str,
-    "choices.0.finish_reason": "stop",
-    "usage.prompt_tokens": int,
-    "usage.completion_tokens": int,
-    "usage.total_tokens": int,
-}
 
 
 @dataclass(frozen=True)
@@ -152,13 +138,3 @@ def parse_refusal(response: ProbeResponse) -> ParsedRefusal | None:
         return None
     shown = sanitize(detail or message or row.sentence)
     return ParsedRefusal(code, shown, is_explained=bool(detail))
-
-
-def changed_fields(content: Any) -> list[str]:
-    """Return the fields of a completion that are missing, or have other values."""
-    found = {name: inside(content, *name.split(".")) for name in COMPLETION}
-    return [
-        name
-        for name, value in COMPLETION.items()
-        if (type(found[name]) if isinstance(value, type) else found[name]) != value
-    ]
