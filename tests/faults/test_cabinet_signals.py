@@ -31,7 +31,7 @@ def test_a_reload_loses_no_visit(tmp_path: Path) -> None:
         endpoint = Endpoint.of(server.url)
         with (
             traffic(endpoint, pages(endpoint), **VISITS) as visits,
-            traffic(endpoint, pages(endpoint, "/healthz"), **VISITS) as checks,
+            traffic(endpoint, pages(endpoint, "/healthz", "HEAD"), **VISITS) as checks,
         ):
             for _ in range(2):
                 _reload(server)

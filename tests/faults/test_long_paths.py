@@ -17,7 +17,7 @@ KEEPING = 30  # of them keep their connections
 RELOADS = 2
 # After a long pause, a client sends its next request on a connection that looks idle.
 # After a short one it is mostly waiting for an answer, and does not fill a core.
-PAUSES = (0.1, 0.4)
+PAUSES = (0.1, 1.0)
 
 
 def test_reloads_and_a_stop_lose_no_request(tmp_path: Path) -> None:

@@ -3,22 +3,20 @@
 A request is *lost* if its client sent it on a connection that the server had not
 announced to close, as far as the client could know, and got no answer. A connection
 that is refused carries no request. Most clients keep their connections; every fourth
-opens a new one for each request. With a round trip, each direction takes half of it,
-for the bytes and for the end of the stream.
+opens a new one for each request. With a round trip, each direction takes half of it.
 """
 
-import asyncio
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import cast
+from itertools import count
 
 from tests.support.api import Api, assert_echo, draft
-from tests.support.waiting import PATIENCE, wait_until
-from tests.support.wire import Answer, Endpoint, content_length, parse_head, request
+from tests.support.waiting import wait_until
+from tests.support.wire import Answer, Connection, Endpoint, request
 
 CLIENTS = 8
 # Between an answer and the next request, so that clients leave the cores to the server.
@@ -39,9 +37,9 @@ def echoes(endpoint: Endpoint, keys: Sequence[str]) -> Prepare:
     return prepare
 
 
-def pages(endpoint: Endpoint, path: str = "/") -> Prepare:
+def pages(endpoint: Endpoint, path: str = "/", method: str = "GET") -> Prepare:
     """Open a page of the cabinet."""
-    raw = request("GET", path, [("Host", endpoint.authority)])
+    raw = request(method, path, [("Host", endpoint.authority)])
     return lambda number: (raw, lambda answer: None)
 
 
@@ -51,8 +49,9 @@ class Outcome:
 
     started_at: float
     seconds: float
-    problem: str
-    """Empty if the request was answered."""
+    error: Exception | None
+    is_announced: bool
+    """Whether its answer has announced the end of the connection."""
 
 
 @dataclass
@@ -61,10 +60,8 @@ class Traffic:
 
     outcomes: list[Outcome] = field(default_factory=list)
     failed: list[Outcome] = field(default_factory=list)
-    announced: int = 0
-    """How many answers have announced the end of their connection."""
-    refused: int = 0
-    """How many connections were refused."""
+    refusals: list[Outcome] = field(default_factory=list)
+    """Requests that were not sent, because their connection was refused."""
     retried: int = 0
     """How often a balancer has sent a request again; set by whoever knows it."""
     stopped: threading.Event = field(default_factory=threading.Event)
@@ -74,8 +71,16 @@ class Traffic:
         return len(self.outcomes) - len(self.failed)
 
     @property
+    def announced(self) -> int:
+        return sum(outcome.is_announced for outcome in self.outcomes)
+
+    @property
+    def refused(self) -> int:
+        return len(self.refusals)
+
+    @property
     def problems(self) -> Counter[str]:
-        return Counter(outcome.problem for outcome in self.failed)
+        return Counter(repr(outcome.error) for outcome in self.failed)
 
     @property
     def longest(self) -> float:
@@ -91,7 +96,7 @@ class Traffic:
 
     def note(self, outcome: Outcome) -> None:
         # In this order: `answered` may be too small for a moment, never too large.
-        if outcome.problem:
+        if outcome.error:
             self.failed.append(outcome)
         self.outcomes.append(outcome)
 
@@ -119,148 +124,63 @@ def traffic(
     """
     seen = Traffic()
 
-    async def run() -> None:
-        asking = (
-            _Client(endpoint, prepare, seen, number, round_trip, until_refused)
-            for number in range(clients)
-        )
-        await asyncio.gather(
-            *(
-                each.run(pauses[n % len(pauses)], clients)
-                for n, each in enumerate(asking)
-            )
-        )
+    def run(first: int) -> None:
+        client = _Client(endpoint, prepare, round_trip / 2, first % 4 != 0)
+        for number in count(first, clients):
+            outcome = client.ask(number)
+            if isinstance(outcome.error, ConnectionRefusedError):
+                seen.refusals.append(outcome)
+                if until_refused:
+                    return
+            seen.note(outcome)
+            if seen.stopped.wait(pauses[first % len(pauses)]):
+                return client.hang_up()
 
-    thread = threading.Thread(target=asyncio.run, args=(run(),))
-    thread.start()
+    threads = [threading.Thread(target=run, args=(first,)) for first in range(clients)]
+    for thread in threads:
+        thread.start()
     try:
         yield seen
     finally:
         seen.stopped.set()
-        thread.join()
+        for thread in threads:
+            thread.join()
 
 
 @dataclass
 class _Client:
     endpoint: Endpoint
     prepare: Prepare
-    seen: Traffic
-    number: int
-    round_trip: float
-    until_refused: bool
-    connection: "_Connection | None" = None
+    delay: float
+    """How many seconds a request is under way, and its answer again."""
+    keeps_connections: bool
+    connection: Connection | None = None
 
-    async def run(self, pause: float, step: int) -> None:
-        keeps_connections = self.number % 4 != 0
-        while not self.seen.stopped.is_set():
-            began = time.monotonic()
-            try:
-                problem = await self._ask()
-            except ConnectionRefusedError as error:
-                self.seen.refused += 1
-                if self.until_refused:
-                    return
-                problem = repr(error)
-            self.seen.note(Outcome(began, time.monotonic() - began, problem))
-            if problem or not keeps_connections:
-                self._hang_up()
-            self.number += step
-            await asyncio.sleep(pause)
-        self._hang_up()
-
-    async def _ask(self) -> str:
-        """Send the next request; return what is wrong with its answer, if anything."""
-        raw, check = self.prepare(self.number)
+    def ask(self, number: int) -> Outcome:
+        """Send a request; return what became of it."""
+        raw, check = self.prepare(number)
+        began, error, is_announced = time.monotonic(), None, False
         try:
-            async with asyncio.timeout(PATIENCE):
-                if self.connection is None:
-                    self.connection = await self._connect()
-                self.connection.send(raw)
-                answer = await self.connection.read_answer()
-            if answer.header("Connection") == "close":
-                self.seen.announced += 1
-                self._hang_up()
+            answer = self._exchange(raw)
+            is_announced = answer.header("Connection") == "close"
             assert answer.status == 200, f"status {answer.status}"
             check(answer)
-        except ConnectionRefusedError:
-            raise
-        except (AssertionError, EOFError, OSError) as error:
-            return repr(error)
-        return ""
+        except (AssertionError, OSError) as caught:
+            error = caught
+        if error or is_announced or not self.keeps_connections:
+            self.hang_up()
+        return Outcome(began, time.monotonic() - began, error, is_announced)
 
-    async def _connect(self) -> "_Connection":
-        _, connection = await asyncio.get_running_loop().create_connection(
-            lambda: _Connection(self.round_trip / 2),
-            self.endpoint.host,
-            self.endpoint.port,
-        )
-        return connection
+    def _exchange(self, raw: bytes) -> Answer:
+        if self.connection is None:
+            self.connection = self.endpoint.connect()
+        time.sleep(self.delay)
+        self.connection.send(raw)
+        answer = self.connection.read_answer(bodiless=raw.startswith(b"HEAD "))
+        time.sleep(self.delay)
+        return answer
 
-    def _hang_up(self) -> None:
+    def hang_up(self) -> None:
         if self.connection is not None:
-            self.connection.transport.abort()
+            self.connection.close()
         self.connection = None
-
-
-class _Connection(asyncio.Protocol):
-    """The client's end of one connection, whose bytes arrive late."""
-
-    def __init__(self, delay: float) -> None:
-        self._delay = delay
-        self._unread = b""
-        self._ended = ""
-        self._arrived = asyncio.Event()
-        self._loop = asyncio.get_running_loop()
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = cast(asyncio.Transport, transport)
-
-    def data_received(self, data: bytes) -> None:
-        self._later(self._receive, data, "")
-
-    def eof_received(self) -> bool:
-        self._later(self._receive, b"", "closed")
-        return True
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        if exc is not None:
-            self._later(self._receive, b"", repr(exc))
-
-    def send(self, data: bytes) -> None:
-        self._later(self.transport.write, data)
-
-    async def read_answer(self) -> Answer:
-        """Return the next answer; raise EOFError if the connection ends before it."""
-        while (end := self._unread.find(b"\r\n\r\n")) < 0:
-            await self._more()
-        head = self._unread[:end]
-        status, reason, headers = parse_head(head)
-        if ("Transfer-Encoding", "chunked") in headers:
-            # A line of text, as the health check of the cabinet has.
-            while (last := self._unread.find(b"\r\n0\r\n\r\n", end)) < 0:
-                await self._more()
-            length = last + 7 - (end + 4)
-        else:
-            length = content_length(headers)
-        while len(self._unread) < end + 4 + length:
-            await self._more()
-        body = self._unread[end + 4 : end + 4 + length]
-        self._unread = self._unread[end + 4 + length :]
-        return Answer(status, reason, headers, body, head)
-
-    async def _more(self) -> None:
-        if self._ended:
-            raise EOFError(f"{self._ended} after {self._unread!r}")
-        self._arrived.clear()
-        await self._arrived.wait()
-
-    def _receive(self, data: bytes, ended: str) -> None:
-        self._unread += data
-        self._ended = self._ended or ended
-        self._arrived.set()
-
-    def _later(self, call: Callable[..., object], *arguments: object) -> None:
-        if self._delay:
-            self._loop.call_later(self._delay, call, *arguments)
-        else:
-            call(*arguments)

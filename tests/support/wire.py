@@ -6,14 +6,12 @@ this file depends on the contract of the service.
 """
 
 import re
-import select
 import socket
 import ssl
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Self
 from urllib.parse import urlsplit
 
@@ -92,12 +90,10 @@ class Connection:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
         self._sock.close()
 
     @property
@@ -120,15 +116,6 @@ class Connection:
             if number:
                 time.sleep(gap)
             self.send(piece)
-
-    def wait_for_bytes(self) -> None:
-        """Wait until there is something to read, without reading it."""
-        assert self.has_bytes(PATIENCE), "nothing to read"
-
-    def has_bytes(self, patience: float = 0) -> bool:
-        """Return whether there is something to read, or the end."""
-        readable, _, _ = select.select([self._sock], [], [], patience)
-        return bool(readable)
 
     def finish_sending(self) -> None:
         """Close the sending half; TLS has no half-close that every server supports."""
