@@ -170,10 +170,6 @@ def _remove(body: dict[str, Any], difference: str) -> None:
             raise AssertionError(f"nobody knows how to remove {difference}")
 
 
-def test_every_button_belongs_to_a_program_of_the_table():
-    assert {button.program for button in BUTTONS} <= PROGRAMS.keys()
-
-
 @each([button for button in BUTTONS if not button.body])
 def test_a_check_that_lists_the_models_complies(button: Button, site: Site):
     assert site.press(button, site.new_key()).status_code == 200

@@ -1,4 +1,7 @@
-"""OpenAI's Python package, configured only with the address and the key."""
+"""OpenAI's Python package, configured only with the address and the key.
+
+Its other client, which blocks, is run as a snippet and as a driver.
+"""
 
 import asyncio
 from typing import Any
@@ -30,22 +33,6 @@ def openai() -> Any:
 
 def message(text: str) -> list:
     return [{"role": "user", "content": text}]
-
-
-def test_the_client_lists_the_model(server: Server, openai: Any) -> None:
-    with openai.OpenAI(base_url=server.base_url, api_key=server.api_key) as client:
-        [model] = client.models.list()
-    assert (model.id, model.object, model.owned_by) == (MODEL, "model", "vendor")
-
-
-def test_the_client_gets_every_text_back(server: Server, openai: Any) -> None:
-    with openai.OpenAI(base_url=server.base_url, api_key=server.api_key) as client:
-        for text in TEXTS:
-            answer = client.chat.completions.create(model=MODEL, messages=message(text))
-            assert answer.choices[0].message.content == text
-            assert answer.choices[0].finish_reason == "stop"
-            assert answer.model == MODEL
-            assert answer.usage and answer.usage.total_tokens > 0
 
 
 def test_the_async_client_gets_every_text_back_concurrently(
