@@ -1,6 +1,5 @@
 """Tests and tools import only themselves and the helpers in tests/support."""
 
-import re
 from pathlib import Path
 
 import pytest
@@ -25,10 +24,3 @@ def test_a_folder_imports_only_itself_and_the_helpers(folder: str) -> None:
         if not f"{name}.".startswith(tuple(allowed))
     }
     assert not wrong
-
-
-def test_what_runs_first_or_waits_exists() -> None:
-    text = (ROOT / "tests" / "conftest.py").read_text()
-    places = re.findall(r'^    "([a-z_]+/[\w/.]*)",$', text, re.MULTILINE)
-    assert len(places) > 10
-    assert [each for each in places if not (ROOT / "tests" / each).exists()] == []
