@@ -6,11 +6,9 @@ answered; no key in an answer's headers, in a cache or in the journal. `KEY` in 
 input is replaced by a key that exists.
 """
 
-import asyncio
 import random
 import re
 from functools import cache
-from typing import cast
 from zlib import crc32
 
 from readback.keys import KEY_LIKE
@@ -38,13 +36,9 @@ def _worker() -> Worker:
 
 def check(data: bytes) -> None:
     worker = _worker()
-    # The API asks `get_running_loop` for its loop, which now returns this one.
-    asyncio._set_running_loop(cast(asyncio.AbstractEventLoop, worker.loop))
-    try:
+    with worker.loop:
         worker.forget()
         _check(worker, data[:MAX_BYTES].replace(b"KEY", worker.key.encode()))
-    finally:
-        asyncio._set_running_loop(None)
 
 
 def _check(worker: Worker, data: bytes) -> None:

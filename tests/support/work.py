@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from itertools import cycle, islice
 from pathlib import Path
 from types import FrameType
-from typing import Any, cast
+from typing import Any, Self, cast
 
 from readback import config, keys
 from readback.api.data.journal import Journal
@@ -86,10 +86,20 @@ class StoringTransport(asyncio.Transport):
 
 
 class ManualLoop:
-    """The part of an event loop that the API uses; callbacks run on request."""
+    """The part of an event loop that the API uses; callbacks run on request.
+
+    Inside of a `with` block it is the one that `get_running_loop` returns.
+    """
 
     def __init__(self) -> None:
         self.callbacks: list[tuple[Callable[..., object], tuple[object, ...]]] = []
+
+    def __enter__(self) -> Self:
+        asyncio._set_running_loop(cast(asyncio.AbstractEventLoop, self))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        asyncio._set_running_loop(None)
 
     def call_soon(self, callback: Any, *args: Any, **_: Any) -> Any:
         self.callbacks.append((callback, args))
@@ -199,14 +209,10 @@ def count() -> dict[str, Work]:
     worker = Worker()
     *known, used_up = worker.keys
     worker.use_up_rate(used_up)
-    # The API asks `get_running_loop` for its loop, which now returns this one.
-    asyncio._set_running_loop(cast(asyncio.AbstractEventLoop, worker.loop))
-    try:
+    with worker.loop:
         return {
             name: _work_of(worker, case) for name, case in cases(known, used_up).items()
         }
-    finally:
-        asyncio._set_running_loop(None)
 
 
 def recorded() -> dict[str, dict[str, Work]]:

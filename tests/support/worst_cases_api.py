@@ -4,14 +4,12 @@ Each shape is a whole request, or one that is refused half-way, on a new connect
 the real API with a transport that stores. `test_worst_case_work.py` counts the work.
 """
 
-import asyncio
 from collections.abc import Callable
 from functools import cache
-from typing import cast
 
 from readback.contract import MAX_BODY_BYTES
 from tests.support.instructions import WorstCase
-from tests.support.work import StoringTransport, Worker
+from tests.support.work import Worker
 
 # A request costs a worker at most 5 ms. One machine on which we measure, while it does
 # nothing else, executes 0.6 million blocks of such work per millisecond with Python
@@ -39,24 +37,16 @@ def key() -> bytes:
 def send(pieces: list[bytes]) -> None:
     """Send one request in packets, and let the API do everything that it causes."""
     worker = _worker()
-    # The API asks `get_running_loop` for its loop, which now returns this one.
-    asyncio._set_running_loop(cast(asyncio.AbstractEventLoop, worker.loop))
-    try:
-        _send(worker, pieces)
-    finally:
-        asyncio._set_running_loop(None)
-
-
-def _send(worker: Worker, pieces: list[bytes]) -> None:
-    worker.forget()
-    connection, transport = worker.connect()
-    for piece in pieces:
-        connection.data_received(piece)
-        worker.settle()
-    if not cast(StoringTransport, transport).response:
-        connection.check(1e12)  # the rest does not arrive in time
-    connection.connection_lost(None)
-    assert transport.response, "no answer"
+    with worker.loop:
+        worker.forget()
+        connection, transport = worker.connect()
+        for piece in pieces:
+            connection.data_received(piece)
+            worker.settle()
+        if not transport.response:
+            connection.check(1e12)  # the rest does not arrive in time
+        connection.connection_lost(None)
+        assert transport.response, "no answer"
 
 
 def request(

@@ -5,13 +5,11 @@ from one request for the next, every answer and every row of a journal is the sa
 a new connection to a worker that has read nothing yet.
 """
 
-import asyncio
 import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import cast
 
 import pytest
 from hypothesis import given, settings
@@ -28,10 +26,8 @@ from readback.api.shared.created import Limiter
 @pytest.fixture(scope="module")
 def worker() -> Iterator[Worker]:
     worker = Worker()
-    # The API asks `get_running_loop` for its loop, which now returns this one.
-    asyncio._set_running_loop(cast(asyncio.AbstractEventLoop, worker.loop))
-    yield worker
-    asyncio._set_running_loop(None)
+    with worker.loop:
+        yield worker
 
 
 # What differs between the requests of one stream: few values, so that most of them are

@@ -1,6 +1,5 @@
 """Whose failures are counted together, and what is kept of an address."""
 
-import asyncio
 import tracemalloc
 from collections.abc import Iterator
 
@@ -17,9 +16,8 @@ BURST = 3
 @pytest.fixture
 def worker() -> Iterator[Worker]:
     worker = Worker()
-    asyncio._set_running_loop(worker.loop)  # type: ignore[arg-type]
-    yield worker
-    asyncio._set_running_loop(None)
+    with worker.loop:
+        yield worker
 
 
 def status(worker: Worker, key: str, forwarded: bytes) -> int:

@@ -5,13 +5,11 @@ collector knows of, so that no cache is forgotten: in a process that has importe
 the worker needs, because that of the tests has imported all tests and their packages.
 """
 
-import asyncio
 import gc
 import re
 import secrets
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
 from multiprocessing import get_context
 
 import pytest
@@ -76,14 +74,6 @@ def in_a_new_process() -> Iterator[Search]:
         yield lambda search, *arguments: pool.submit(search, *arguments).result()
 
 
-@contextmanager
-def running_worker() -> Iterator[Worker]:
-    worker = Worker()
-    asyncio._set_running_loop(worker.loop)
-    yield worker
-    asyncio._set_running_loop(None)
-
-
 def send(worker: Worker, head: tuple[bytes, bytes], reversed_secret: bytes) -> None:
     raw = b"%b HTTP/1.1\r\nHost: x\r\n%b\r\n\r\n" % head
     connection, _ = worker.connect()
@@ -108,7 +98,8 @@ def reversed_in_memory(pattern: re.Pattern[bytes]) -> set[bytes]:
 def places_of_kept_keys(exist: bool) -> list[str]:
     # Reversed, so that the test itself does not hold them.
     sent = {keys.mint().encode()[::-1]: place for place in HEADS}
-    with running_worker() as worker:
+    worker = Worker()
+    with worker.loop:
         for reversed_key, place in sent.items():
             if exist:
                 worker._add_key(keys.digest(reversed_key[::-1]))
@@ -129,7 +120,8 @@ def places_of_kept_secrets() -> list[str]:
         for place in OTHER_SECRETS
     }
     no_secret = (b"zebra" + b"0" * 32)[::-1]
-    with running_worker() as worker:
+    worker = Worker()
+    with worker.loop:
         for reversed_secret, place in sent.items():
             send(worker, OTHER_SECRETS[place], reversed_secret)
         send(worker, (b"GET /SECRET", b"Accept: */*"), no_secret)

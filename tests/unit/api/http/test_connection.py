@@ -1,6 +1,5 @@
 """What a connection keeps of an answered message."""
 
-import asyncio
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -19,10 +18,8 @@ SECRET = b"zyzzyva-in-the-body"
 
 @pytest.fixture
 def loop() -> Iterator[ManualLoop]:
-    loop = ManualLoop()
-    asyncio._set_running_loop(loop)
-    yield loop
-    asyncio._set_running_loop(None)
+    with ManualLoop() as loop:
+        yield loop
 
 
 @pytest.fixture

@@ -71,10 +71,8 @@ class Server:
 def loop(monkeypatch: pytest.MonkeyPatch) -> Iterator[ManualLoop]:
     """A loop that spends no time on other work."""
     monkeypatch.setattr(fair_queue, "monotonic", lambda: 0.0)
-    loop = ManualLoop()
-    asyncio._set_running_loop(cast(asyncio.AbstractEventLoop, loop))
-    yield loop
-    asyncio._set_running_loop(None)
+    with ManualLoop() as loop:
+        yield loop
 
 
 @pytest.fixture
