@@ -19,6 +19,7 @@ from contextlib import suppress
 from functools import cache, partial
 from io import BytesIO
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 from readback import client_address, keys, programs, setting_values
@@ -40,7 +41,7 @@ def repeat(unit: str, before: str = "", after: str = "") -> Callable[[int], str]
 
 def _rows(
     name: str,
-    run: Callable[[Any], object],
+    run: Callable[[Any], object] | str,
     limit: int,
     *units: str,
     before: str = "",
@@ -52,10 +53,16 @@ def _rows(
         yield WorstCase(shape, partial(_attempt, run), make, limit)
 
 
-def _attempt(run: Callable[[Any], object], text: Any) -> None:
+def _attempt(run: Callable[[Any], object] | str, text: Any) -> None:
+    """Call a function, by its name if it needs Django, which is set up only now."""
     _set_up_django()
-    with suppress(*_REFUSALS):
-        run(text)
+    from django.core.exceptions import SuspiciousOperation, ValidationError
+
+    from readback.cabinet.accounts.services import ServiceError
+
+    function = resolve_name(run) if isinstance(run, str) else run
+    with suppress(*_REFUSALS, ValidationError, SuspiciousOperation, ServiceError):
+        function(text)
 
 
 def _settings() -> Iterator[WorstCase]:
@@ -112,44 +119,25 @@ def _read_brand(name: str, text: str) -> None:
 def _forms() -> Iterator[WorstCase]:
     """Yield what people type into a form, as large as a form can be."""
     units = ("a", "@", "a@", ",", "\n", '"', "'", "a@b,", "<a@b>; ")
-    yield from _rows("invitations", _find_invited, _FORM, *units)
+    invited = "readback.cabinet.operators.admin:addresses_in"
+    yield from _rows("invitations", invited, _FORM, *units)
     csv = {"before": "email,name\n"}
-    yield from _rows("invitations", _find_invited, _FORM, "a", '"a,', "@,\n", **csv)
+    yield from _rows("invitations", invited, _FORM, "a", '"a,', "@,\n", **csv)
     yield from _rows("e-mail", _clean_email, _FORM, "a", "a.", "ü", "@", before="a@")
-    yield from _rows("search of an address", _stored, _FORM, "ü", "ü.", before="a@")
-    yield from _rows("name", _clean_name, _FORM, "a", " ", "\u200d", "\u202e")
+    stored = "readback.cabinet.accounts.selectors:stored_form"
+    yield from _rows("search of an address", stored, _FORM, "ü", "ü.", before="a@")
+    name = "readback.cabinet.accounts.services:checked_name"
+    yield from _rows("name", name, _FORM, "a", " ", "\u200d", "\u202e")
     yield from _rows("answer to a test", _shown, _FORM, "a", "\u202e", "\x00")
     yield from _rows("search of an operator", _split, 4_094, "'", '"', "\\", "a ", "'a")
     words = ("1", "a.", "key ", "ж", "_", "`")
     yield from _rows("search", _search, 2000, *words, before="key ")
 
 
-def _find_invited(text: str) -> object:
-    from readback.cabinet.operators.admin import addresses_in
-
-    return addresses_in(text)
-
-
 def _clean_email(text: str) -> object:
-    from django.core.exceptions import ValidationError
-
     from readback.cabinet.accounts.forms import NormalisedEmailField
 
-    with suppress(ValidationError):
-        return NormalisedEmailField().clean(text)
-
-
-def _stored(text: str) -> object:
-    from readback.cabinet.accounts import selectors
-
-    return selectors.stored_form(text)
-
-
-def _clean_name(text: str) -> object:
-    from readback.cabinet.accounts import services
-
-    with suppress(services.ServiceError):
-        return services.checked_name(text)
+    return NormalisedEmailField().clean(text)
 
 
 def _shown(text: str) -> object:
@@ -181,7 +169,8 @@ def _requests() -> Iterator[WorstCase]:
     yield from _rows("form", _post, _FORM, *urlencoded)
     part = '--b\r\nContent-Disposition: form-data; name="a"\r\n\r\n\r\n'
     multipart = ("--b\r\n", part, "-", "\r\n", "\r\n--", "a")
-    yield from _rows("multipart form", _post_parts, _FORM, *multipart)
+    post_parts = partial(_post, kind="multipart/form-data; boundary=b")
+    yield from _rows("multipart form", post_parts, _FORM, *multipart)
     head = {"before": "GET / HTTP/1.1\r\na: ", "after": "\r\n\r\n"}
     lines = ("a", " ", "\r\na: b", "\r\n ", ":", ",")
     yield from _rows("head", _parse_head, _HEAD, *lines, **head)
@@ -222,15 +211,10 @@ def _post(text: str, kind: str = "application/x-www-form-urlencoded") -> object:
     fields = {"REQUEST_METHOD": "POST", "CONTENT_TYPE": kind}
     request = _request(**fields, CONTENT_LENGTH=str(len(body)))
     request._stream = BytesIO(body)
-    from django.core.exceptions import SuspiciousOperation
     from django.http.multipartparser import MultiPartParserError
 
-    with suppress(SuspiciousOperation, MultiPartParserError):
+    with suppress(MultiPartParserError):
         return request.POST
-
-
-def _post_parts(text: str) -> object:
-    return _post(text, "multipart/form-data; boundary=b")
 
 
 def _parse_head(text: str) -> object:
