@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.conformance.test_order import IN_ORDER, broken
 from tests.support.api import (
     CHAT,
     MARKER,
@@ -21,44 +22,22 @@ from tests.support.wire import Answer, request
 Trigger = Callable[[Api], Answer]
 
 
-def chat_with(**members: object) -> Trigger:
-    return lambda api: api.chat(draft(**members))
-
-
-def without_a_field(api: Api) -> Answer:
-    return api.chat({"model": "vendor-cabinet-preview-echo"})
-
-
 def with_a_message_of(**members: object) -> Trigger:
     message = {"role": "user", "content": MARKER, **members}
     return lambda api: api.chat(draft(messages=[message]))
 
 
+def breaking(rule: str) -> Trigger:
+    return lambda api: api.send(broken(api, rule))
+
+
 # One request for every code; rates and time-outs are in test_rates.py.
 TRIGGERS: dict[str, Trigger] = {
-    "malformed_request": lambda api: api.send(b"GET /v1/models HTTP/1.1\r\n\r\n"),
+    **{violation.code: breaking(rule) for rule, violation in IN_ORDER.items()},
     "unsupported_transfer_coding": lambda api: api.ask(
         "POST", CHAT, [*api.usual_fields, ("Transfer-Encoding", "gzip, chunked")]
     ),
     "target_too_long": lambda api: api.ask("GET", "/" + "a" * 17_000),
-    "headers_too_large": lambda api: api.ask(
-        "GET", MODELS, [*api.usual_fields, ("X-Padding", "a" * 17_000)]
-    ),
-    "not_found": lambda api: api.ask("GET", "/v1/nothing"),
-    "invalid_key": lambda api: api.ask("GET", MODELS, [api.host]),
-    "request_too_large": lambda api: api.chat(b" " * 32_769),
-    "unsupported_media_type": lambda api: api.ask("POST", CHAT, body=b"{}"),
-    "invalid_json": lambda api: api.chat(b'{"zyzzyva-47"'),
-    "unknown_field": chat_with(temperature=0),
-    "missing_field": without_a_field,
-    "invalid_model": chat_with(model="gpt-4o"),
-    "invalid_messages": chat_with(messages=[]),
-    "invalid_role": with_a_message_of(role="system"),
-    "invalid_content": with_a_message_of(content=[MARKER]),
-    "empty_content": with_a_message_of(content=""),
-    "content_too_large": with_a_message_of(content=MARKER * 1000),
-    "stream_unavailable": chat_with(stream=True),
-    "invalid_max_tokens": chat_with(max_tokens=1),
 }
 
 
