@@ -119,32 +119,6 @@ def installation(folder: Path, kind: str, postgresql: Postgres) -> Program:
     return Program(folder, settings)
 
 
-@pytest.mark.long
-def test_without_the_secret_key_only_second_factors_and_sessions_are_lost(
-    tmp_path: Path, postgresql: Postgres
-) -> None:
-    program = installation(tmp_path / "a", "sqlite", postgresql)
-    program.output("migrate")
-    create = ("account", "create", ALICE, "--confirmed", "--password-stdin")
-    program.output(*create, stdin=PASSWORD)
-    key = program.output("key", "create", ALICE).strip()
-    with served(program) as (_, cabinet):
-        browser = Browser(cabinet)
-        browser.log_in(ALICE, PASSWORD)
-        secret = browser.add_app()
-    Path(program.settings["READBACK_DATA_DIR"], "secret-key").unlink()
-
-    with served(program) as (endpoint, cabinet):
-        assert exchange(endpoint, models(endpoint, key)).status == 200
-        assert 'name="password"' in browser.get("/account/"), "the session is over"
-        assert 'name="code"' in browser.log_in(ALICE, PASSWORD), "the password counts"
-        browser.post(CHALLENGE, code=code(secret, 1))
-        assert ALICE not in browser.get("/account/"), "the app does not"
-        program.output("account", "reset-second-factor", ALICE)
-        browser.log_in(ALICE, PASSWORD)
-        assert ALICE in browser.get("/account/")
-
-
 ROOT = Path(__file__).parents[2]
 GRANTED = (
     "SELECT has_column_privilege('readback_api', 'cabinet_key', 'digest', 'SELECT')"

@@ -1,9 +1,6 @@
 """Forms that wait, such as many sign-ups at once, leave threads for all other pages."""
 
-import http.client
 import re
-import select
-import socket
 from collections.abc import Iterator
 from contextlib import ExitStack
 
@@ -14,7 +11,7 @@ import pytest
 from tests.support.cabinet_server import CabinetServer, cabinet_server
 from tests.support.postgres import Postgres
 from tests.support.waiting import PATIENCE, wait_until
-from tests.support.wire import Endpoint
+from tests.support.wire import Connection, Endpoint
 
 PAGES = ("/", "/accounts/login/", "/accounts/signup/", "/docs/", "/healthz")
 # Of each worker: the threads that forms may take, and more forms that wait for them.
@@ -55,8 +52,8 @@ def test_other_pages_are_answered_while_passwords_wait(
         assert not _answered(waiting)
 
         locked.rollback()
-        wait_until(lambda: len(_answered(waiting)) == len(waiting), "all are served")
-        assert [_read(each).status for each in others] == [403] * WAITING
+        wait_until(lambda: _answered(waiting) == len(waiting), "all are served")
+        assert [each.read_answer().status for each in others] == [403] * WAITING
 
 
 def test_a_client_cannot_move_the_pages_to_other_paths(server: CabinetServer) -> None:
@@ -85,21 +82,14 @@ def _form(body: bytes, cookie: bytes = b"") -> bytes:
     return head.encode() + cookie + b"\r\n" + body
 
 
-def _send(stack: ExitStack, server: CabinetServer, request: bytes) -> socket.socket:
-    endpoint = Endpoint.of(server.url)
-    client = socket.create_connection((endpoint.host, endpoint.port), PATIENCE)
-    client.sendall(request)
-    return stack.enter_context(client)
+def _send(stack: ExitStack, server: CabinetServer, request: bytes) -> Connection:
+    client = stack.enter_context(Endpoint.of(server.url).connect())
+    client.send(request)
+    return client
 
 
-def _answered(clients: list[socket.socket]) -> list[socket.socket]:
-    return select.select(clients, [], [], 0)[0]
-
-
-def _read(client: socket.socket) -> http.client.HTTPResponse:
-    response = http.client.HTTPResponse(client)
-    response.begin()
-    return response
+def _answered(clients: list[Connection]) -> int:
+    return sum(client.has_bytes() for client in clients)
 
 
 def _blocked(database: str) -> int:

@@ -5,47 +5,17 @@ What a stop and reloads do to many clients is in `test_long_paths.py`.
 
 import os
 import signal
-from contextlib import ExitStack
 from pathlib import Path
 
 import psutil
 
-from tests.support.api import Api, assert_echo, draft
+from tests.support.api import Api, draft
 from tests.support.metrics import metrics
 from tests.support.processes import api_workers, has_ended, reload, worker_pids
 from tests.support.server import LASTING, Server, api_server, ephemeral_server
 from tests.support.traffic import CLIENTS, echoes, traffic
 from tests.support.waiting import wait_until
 from tests.support.wire import Endpoint
-
-
-def test_a_started_request_is_answered_with_close_during_a_stop(
-    tmp_path: Path,
-) -> None:
-    with ephemeral_server(tmp_path, LASTING) as server, ExitStack() as stack:
-        api = Api.of(server)
-        raw = api.chat_bytes(draft("begun"))
-        halves = {
-            place: stack.enter_context(api.endpoint.connect())
-            for place in (1, 50, len(raw) - 1)
-        }
-        for place, connection in halves.items():
-            connection.send(raw[:place])
-        wait_until(
-            lambda: _open_connections(server) >= 3,
-            "three connections are open",
-        )
-        os.kill(server.pid, signal.SIGTERM)
-        wait_until(
-            lambda: not _listens(api.endpoint),
-            "the server no longer listens",
-        )
-        for place, connection in halves.items():
-            connection.send(raw[place:])
-            answer = connection.read_answer()
-            assert_echo(answer, "begun")
-            assert answer.header("Connection") == "close"
-        wait_until(lambda: has_ended(server.pid), "the server has ended")
 
 
 def test_an_unfinished_request_delays_a_stop_only_until_its_time_out(
@@ -97,11 +67,3 @@ def _open_connections(server: Server) -> int:
         connection.status == psutil.CONN_ESTABLISHED and connection.laddr.port == port
         for connection in worker.net_connections("tcp")
     )
-
-
-def _listens(endpoint: Endpoint) -> bool:
-    try:
-        with endpoint.connect():
-            return True
-    except OSError:
-        return False

@@ -75,26 +75,14 @@ def test_a_mailbox_gets_sixty_mails_a_day(clock):
     assert reset(clock, ALICE) == 302
 
 
-def test_a_sender_gets_sixty_mails_an_hour_to_any_mailboxes(clock, monkeypatch):
-    # Sixty-one requests with 61 s between them would take longer than the hour.
-    monkeypatch.setattr("allauth.account.app_settings.RATE_LIMITS", dict(limits()))
-    visitor = Visitor()
-    seen = [
-        visitor.post(RESET, {"email": f"alice{n}@example.org"}).status_code
-        for n in range(61)
-    ]
+def test_a_sender_gets_sixty_mails_an_hour_to_any_mailboxes(clock):
+    seen = []
+    for n in range(61):
+        clock[0] += 4  # twenty in a minute are allowed
+        answer = Visitor().post(RESET, {"email": f"alice{n}@example.org"})
+        seen.append(answer.status_code)
 
     assert seen == [302] * 60 + [429]
-
-
-def limits() -> dict[str, str]:
-    from django.conf import settings
-
-    return {
-        name: rates
-        for name, rates in settings.ACCOUNT_RATE_LIMITS.items()
-        if name.startswith("mail_")
-    }
 
 
 def test_a_logged_in_sender_is_counted_by_account(clock):

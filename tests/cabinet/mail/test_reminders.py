@@ -8,11 +8,11 @@ from django.utils import timezone
 
 from readback.cabinet.accounts import services as account_services
 from readback.cabinet.keys import services as key_services
-from readback.cabinet.mail import notices, outbox
+from readback.cabinet.mail import notices
 from readback.cabinet.models import Key, OutgoingMail, User
 from readback.cabinet.serving.sealing import unseal
 from tests.cabinet.accounts.test_sessions import clock
-from tests.cabinet.outgoing import mail_server_at, wait_until_sent
+from tests.cabinet.outgoing import mail_server_at, sending, wait_until_sent
 from tests.cabinet.owners import ALICE, account
 from tests.cabinet.parallel import in_parallel
 from tests.cabinet.visitor import CABINET
@@ -148,15 +148,9 @@ def test_a_sender_reminds_and_the_mail_says_what_to_do(alice, mail_server):
     mail_server.messages.clear()
     key = a_key(alice, 5 * DAY)
 
-    reminders = notices.add_due_reminders
-    senders = [outbox.Sender(reminders) for _ in range(2)]
-    with mail_server_at(mail_server.url):
-        for sender in senders:
-            sender.start()
+    with mail_server_at(mail_server.url), sending():
         mail = mail_server.wait_for(ALICE, "expires on")
         wait_until_sent()
-        for sender in senders:
-            sender.stop()
 
     assert len([m for m in mail_server.to(ALICE) if "expires" in m["Subject"]]) == 1
     assert mail["Subject"].endswith(f"{key.expires_at:%Y-%m-%d}")
