@@ -49,10 +49,15 @@ class App:
 
 
 def add_app(visitor: Visitor) -> App:
+    return add_app_with_codes(visitor)[0]
+
+
+def add_app_with_codes(visitor: Visitor) -> tuple[App, list[str]]:
+    """Return the app, and the recovery codes that the next page shows."""
     app = App(visitor.get(APP))
     response = visitor.post(APP, {"code": app.code})
     assert response.status_code == 302, text_of(response)
-    return app
+    return app, recovery_codes_in(visitor.get(response.headers["Location"]))
 
 
 def recovery_codes_in(page: Any) -> list[str]:

@@ -21,17 +21,6 @@ pytestmark = pytest.mark.usefixtures("database")
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 
 
-def test_an_account_is_confirmed_only_explicitly():
-    alice = account_services.account_create("alice@example.org")
-    bob = account_services.account_create("bob@example.org", confirmed=True)
-
-    assert not selectors.account_is_confirmed(alice)
-    assert selectors.account_is_confirmed(bob)
-    account_services.account_confirm(alice)
-    account_services.account_confirm(alice)
-    assert selectors.account_is_confirmed(alice)
-
-
 def test_an_address_that_another_account_has_confirmed_stays_with_it():
     bob = account_services.account_create("bob@example.org", confirmed=True)
     EmailAddress.objects.create(user=bob, email="alice@example.org", verified=True)

@@ -22,14 +22,13 @@ DATABASES = ["sqlite"]
 ALICE = "alice@example.org"
 WRONG = "not the password at all"
 
-in_process = pytest.mark.usefixtures("unsent_mails")
+pytestmark = pytest.mark.usefixtures("unsent_mails")
 
 
 def statuses(visitor: Visitor, email: str, times: int) -> list[int]:
     return [visitor.log_in(email, WRONG).status_code for _ in range(times)]
 
 
-@in_process
 def test_a_stranger_has_five_wrong_passwords_for_an_account_in_five_minutes(
     alice, clock
 ):
@@ -45,7 +44,6 @@ def test_a_stranger_has_five_wrong_passwords_for_an_account_in_five_minutes(
     assert mallory.is_logged_in
 
 
-@in_process
 def test_the_right_password_for_an_unconfirmed_address_counts_as_wrong(alice):
     new = "new@example.org"
     EmailAddress.objects.create(user=alice, email=new)
@@ -57,7 +55,6 @@ def test_the_right_password_for_an_unconfirmed_address_counts_as_wrong(alice):
     assert not visitor.is_logged_in
 
 
-@in_process
 def test_strangers_do_not_lock_the_owner_out(alice):
     for network in range(40):
         statuses(Visitor(address=f"203.0.113.{network}"), ALICE, 2)
@@ -68,7 +65,6 @@ def test_strangers_do_not_lock_the_owner_out(alice):
     assert owner.is_logged_in
 
 
-@in_process
 def test_the_addresses_of_an_ipv6_network_count_together(alice):
     seen = [
         Visitor(address=f"2001:db8::{n}").log_in(ALICE, WRONG).status_code
@@ -78,7 +74,6 @@ def test_the_addresses_of_an_ipv6_network_count_together(alice):
     assert Visitor(address="2001:db8:1::1").log_in(ALICE).status_code == 302
 
 
-@in_process
 def test_a_client_address_allows_ten_wrong_passwords_a_minute(alice, clock):
     mallory = Visitor()
     seen = [
@@ -90,7 +85,6 @@ def test_a_client_address_allows_ten_wrong_passwords_a_minute(alice, clock):
     assert mallory.log_in("nobody@example.org", WRONG).status_code == 200
 
 
-@in_process
 def test_sign_ups_and_logins_are_limited_per_client_address():
     limits = {
         "/accounts/signup/": ({"email": "", "password1": ""}, 20),
@@ -102,7 +96,6 @@ def test_sign_ups_and_logins_are_limited_per_client_address():
         assert seen == [200] * limit + [429], path
 
 
-@in_process
 def test_resets_are_limited_per_client_address_and_per_account(mails):
     path = "/accounts/password/reset/"
     one = [Visitor().post(path, {"email": ALICE}).status_code for _ in range(6)]
@@ -117,7 +110,6 @@ def test_resets_are_limited_per_client_address_and_per_account(mails):
     assert rest[-1] == 429
 
 
-@in_process
 def test_a_confirmation_mail_is_sent_once_in_three_minutes(mails, clock):
     visitor = Visitor()
     answer = visitor.sign_up(ALICE)
@@ -132,7 +124,6 @@ def test_a_confirmation_mail_is_sent_once_in_three_minutes(mails, clock):
     assert len(mails.to(ALICE)) == 2
 
 
-@in_process
 def test_a_password_reset_lifts_the_limit_of_its_account(alice, mails):
     from tests.cabinet.accounts.test_password_reset import NEW, ask, choose, link
 
@@ -145,7 +136,6 @@ def test_a_password_reset_lifts_the_limit_of_its_account(alice, mails):
     assert owner.is_logged_in
 
 
-@in_process
 def test_counts_are_in_the_database_and_survive_a_flood_of_entries(alice):
     statuses(Visitor(), ALICE, 5)
     for n in range(400):
@@ -165,7 +155,6 @@ def test_the_address_that_counts_is_what_the_proxies_of_the_setting_wrote():
             assert visitors.client_address(request) == address
 
 
-@in_process
 def test_a_forged_forwarded_address_does_not_reset_the_count(alice):
     seen = []
     for n in range(11):

@@ -77,21 +77,6 @@ def test_a_security_key_that_verifies_nobody_is_refused(passkey):
     assert not visitor.is_logged_in
 
 
-def test_an_answer_works_once_and_only_in_its_browser(passkey):
-    visitor = Visitor()
-    given = passkey.get(ask(visitor, PASSKEY_LOGIN))
-    other = Visitor()
-    ask(other, PASSKEY_LOGIN)
-
-    answer(other, PASSKEY_LOGIN, given)
-    assert not other.is_logged_in
-    answer(visitor, PASSKEY_LOGIN, given)
-    assert visitor.is_logged_in
-    visitor.send("/accounts/logout/")
-    answer(visitor, PASSKEY_LOGIN, given)
-    assert not visitor.is_logged_in
-
-
 def test_a_passkey_of_another_account_or_site_is_no_second_factor(passkey):
     account_services.account_create(BOB, PASSWORD, confirmed=True)
     bob, foreign = Visitor(), Passkey(b"the key of bob")

@@ -16,16 +16,17 @@ from tests.cabinet.accounts.factors import (
     PASSKEY,
     App,
     add_app,
+    add_app_with_codes,
     log_in,
     recovery_codes_in,
 )
-from tests.cabinet.accounts.test_password_reset import choose
 from tests.cabinet.accounts.test_security_log import _everything_stored
 from tests.cabinet.parallel import in_parallel
 from tests.cabinet.visitor import Visitor, text_of, words_of
-from tests.cabinet.which_database import ON_SQLITE
-from tests.support.mailbox import link_in
+from tests.cabinet.which_database import ON_BOTH
 from tests.support.mailbox import text_of as body_of
+
+DATABASES = ["sqlite"]
 
 ALICE = "alice@example.org"
 NEW = "another lamp, another harbour"
@@ -42,7 +43,6 @@ def app(owner, clock) -> App:
     return added
 
 
-@ON_SQLITE
 def test_a_login_needs_the_code_of_the_app_once_it_is_added(alice, owner, clock, mails):
     app = add_app(owner)
     assert "authenticator app" in body_of(mails.wait_for(ALICE, "New second factor"))
@@ -60,7 +60,6 @@ def test_a_login_needs_the_code_of_the_app_once_it_is_added(alice, owner, clock,
     assert visitor.is_logged_in
 
 
-@ON_SQLITE
 def test_adding_and_removing_needs_a_proof_long_after_the_login(alice, owner, app):
     owner.forget_login()
 
@@ -76,7 +75,6 @@ def test_adding_and_removing_needs_a_proof_long_after_the_login(alice, owner, ap
     assert owner.get(NEW_CODES).status_code == 200
 
 
-@ON_SQLITE
 def test_a_code_works_once_within_its_whole_tolerance(alice, app, monkeypatch):
     """allauth accepts it for 90 seconds, and remembers it for 30."""
     used = app.code
@@ -86,6 +84,7 @@ def test_a_code_works_once_within_its_whole_tolerance(alice, app, monkeypatch):
     assert not log_in(ALICE, used).is_logged_in
 
 
+@ON_BOTH
 def test_one_of_many_parallel_uses_of_a_code_succeeds(alice, app):
     code = app.code
 
@@ -94,6 +93,7 @@ def test_one_of_many_parallel_uses_of_a_code_succeeds(alice, app):
     assert sorted(results) == [False, False, False, True]
 
 
+@ON_BOTH
 def test_wrong_codes_are_limited_for_the_account_from_all_addresses(
     alice, app, clock, log
 ):
@@ -112,7 +112,6 @@ def test_wrong_codes_are_limited_for_the_account_from_all_addresses(
     assert there.is_logged_in
 
 
-@ON_SQLITE
 def test_wrong_codes_are_limited_by_the_day(alice, app, clock):
     refused = 0
     for minutes in range(0, 24 * 60, 10):
@@ -126,11 +125,8 @@ def test_wrong_codes_are_limited_by_the_day(alice, app, clock):
     assert refused and minutes >= 190  # after a hundred of them
 
 
-@ON_SQLITE
 def test_wrong_codes_of_the_app_do_not_block_recovery_codes(alice, owner):
-    app = App(owner.get(APP))
-    shown = owner.post(APP, {"code": app.code}).headers["Location"]
-    [code, *_] = recovery_codes_in(owner.get(shown))
+    app, [code, *_] = add_app_with_codes(owner)
     visitor = challenged("203.0.113.9")
     for _ in range(6):
         last = visitor.post(CHALLENGE, {"code": app.wrong_code})
@@ -148,6 +144,7 @@ def challenged(address: str) -> Visitor:
     return visitor
 
 
+@ON_BOTH
 def test_recovery_codes_are_shown_once_and_work_once(alice, owner, mails):
     app = App(owner.get(APP))
     shown = owner.post(APP, {"code": app.code}).headers["Location"]
@@ -165,7 +162,6 @@ def test_recovery_codes_are_shown_once_and_work_once(alice, owner, mails):
     assert "9 codes are left" in words_of(owner.get(PAGE))
 
 
-@ON_SQLITE
 def test_no_table_mail_or_log_line_contains_a_secret_or_a_code(
     alice, owner, mails, log
 ):
@@ -186,26 +182,8 @@ def test_no_table_mail_or_log_line_contains_a_secret_or_a_code(
         assert not any(secret in text for text in written)
 
 
-@ON_SQLITE
-def test_a_password_reset_does_not_replace_the_second_factor(alice, app, mails):
-    Visitor().send("/accounts/password/reset/", {"email": ALICE})
-    link = link_in(mails.wait_for(ALICE, "Set a new password"))
-    visitor = Visitor()
-    choose(visitor, link)
-
-    response = visitor.log_in(ALICE, NEW)
-
-    assert response.headers["Location"] == CHALLENGE
-    assert not visitor.is_logged_in
-    visitor.send(CHALLENGE, {"code": app.code})
-    assert visitor.is_logged_in
-
-
-@ON_SQLITE
 def test_the_events_are_logged(alice, owner, clock, log):
-    app = App(owner.get(APP))
-    shown = owner.post(APP, {"code": app.code}).headers["Location"]
-    [code, *_] = recovery_codes_in(owner.get(shown))
+    app, [code, *_] = add_app_with_codes(owner)
     log_in(ALICE, app.wrong_code)
     log_in(ALICE, code)
     owner.send(NEW_CODES)
@@ -223,7 +201,6 @@ def test_the_events_are_logged(alice, owner, clock, log):
     assert {line["account"] for line in log.events} == {alice.pk}
 
 
-@ON_SQLITE
 def test_another_secret_key_refuses_the_code_and_says_why_in_the_log(
     alice, app, capsys, caplog
 ):
@@ -236,7 +213,6 @@ def test_another_secret_key_refuses_the_code_and_says_why_in_the_log(
     assert "another READBACK_SECRET_KEY" in capsys.readouterr().err + caplog.text
 
 
-@ON_SQLITE
 def test_an_account_without_a_password_confirms_with_its_code(alice, owner, app):
     User.objects.filter(pk=alice.pk).update(password="!")
     alice.refresh_from_db()
@@ -254,7 +230,6 @@ def test_an_account_without_a_password_confirms_with_its_code(alice, owner, app)
     assert alice.keys.count() == 1
 
 
-@ON_SQLITE
 def test_an_account_without_any_proof_logs_in_again():
     bob = account_services.account_create("bob@example.org", confirmed=True)
     visitor = Visitor()

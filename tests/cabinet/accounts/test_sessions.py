@@ -7,7 +7,7 @@ import pytest
 from django.contrib.sessions.models import Session
 from django.utils import timezone
 
-from readback.cabinet.accounts import services
+from readback.cabinet.keys.services import key_create
 from tests.cabinet.accounts.test_security_log import _everything_stored
 from tests.cabinet.visitor import PASSWORD, Visitor, words_of
 
@@ -39,13 +39,10 @@ def clock(monkeypatch) -> Clock:
     return moved
 
 
-def test_a_copy_of_the_database_opens_no_session(alice):
-    visitor = Visitor()
-    visitor.log_in(ALICE)
-    visitor.get("/account/")
-    cookie = visitor.client.cookies["session"].value
+def test_a_copy_of_the_database_opens_no_session(owner):
+    cookie = owner.client.cookies["session"].value
 
-    assert visitor.is_logged_in
+    assert owner.is_logged_in
     assert cookie not in _everything_stored()
     for stored in Session.objects.values_list("session_key", flat=True):
         thief = Visitor()
@@ -53,51 +50,48 @@ def test_a_copy_of_the_database_opens_no_session(alice):
         assert not thief.is_logged_in
 
 
-def test_an_unused_session_ends_after_two_days(alice, clock):
-    visitor = Visitor()
-    visitor.log_in(ALICE)
-    assert visitor.is_logged_in
+def test_an_unused_session_ends_after_two_days(owner, clock):
+    assert owner.is_logged_in
 
     clock.ahead += timedelta(days=2, minutes=1)
 
-    assert not visitor.is_logged_in
+    assert not owner.is_logged_in
 
 
-def test_a_session_in_use_is_extended_up_to_two_weeks(alice, clock):
-    visitor = Visitor()
-    visitor.log_in(ALICE)
+def test_a_session_in_use_is_extended_up_to_two_weeks(owner, clock):
     for _ in range(13):
-        assert visitor.is_logged_in
+        assert owner.is_logged_in
         clock.ahead += timedelta(days=1)
-    assert visitor.is_logged_in
+    assert owner.is_logged_in
 
     clock.ahead += timedelta(days=1, minutes=1)
 
-    assert not visitor.is_logged_in
+    assert not owner.is_logged_in
 
 
-def test_a_key_needs_the_password_again_long_after_the_login(alice):
-    visitor = Visitor()
-    visitor.log_in(ALICE)
-    visitor.forget_login()
+def test_a_key_needs_the_password_again_long_after_the_login(alice, owner):
+    old = key_create(alice, "old").key
+    owner.forget_login()
 
-    asked = visitor.send("/keys/", {"label": "mine"})
+    rotated = owner.send(f"/keys/{old.pk}/rotate/", {"overlap": "24"})
+    assert rotated.headers["Location"].startswith("/accounts/reauthenticate/")
+    asked = owner.send("/keys/", {"label": "mine"})
     assert asked.headers["Location"] == "/accounts/reauthenticate/?next=%2Fkeys%2F"
-    assert alice.keys.count() == 0
+    assert alice.keys.count() == 1
 
     page = asked.headers["Location"]
-    assert "send the form again" in words_of(visitor.get(page))
+    assert "send the form again" in words_of(owner.get(page))
     wrong = {"password": "not the password", "next": "/keys/"}
-    visitor.send("/accounts/reauthenticate/", wrong, page=page)
-    assert visitor.send("/keys/", {"label": "mine"}).headers["Location"] == page
+    owner.send("/accounts/reauthenticate/", wrong, page=page)
+    assert owner.send("/keys/", {"label": "mine"}).headers["Location"] == page
     right = {"password": PASSWORD, "next": "/keys/"}
-    response = visitor.send("/accounts/reauthenticate/", right, page=page)
+    response = owner.send("/accounts/reauthenticate/", right, page=page)
 
     # Nothing has kept the form, so it is sent again.
     assert response.headers["Location"] == "/keys/"
-    assert alice.keys.count() == 0
-    visitor.send("/keys/", {"label": "mine"})
-    assert [key.label for key in alice.keys.all()] == ["mine"]
+    assert alice.keys.count() == 1
+    owner.send("/keys/", {"label": "mine"})
+    assert {key.label for key in alice.keys.all()} == {"old", "mine"}
 
 
 def test_a_form_that_meets_an_old_login_is_kept_nowhere(alice, owner):
@@ -119,22 +113,6 @@ def test_a_form_that_meets_an_old_login_is_kept_nowhere(alice, owner):
         stored += str([each.get_decoded() for each in Session.objects.all()])
         for secret in (*fields.values(), header, owner.client.cookies["csrf"].value):
             assert not secret or secret not in stored, path
-
-
-def test_expired_sessions_and_no_others_are_deleted(alice, clock):
-    for _ in range(3):
-        Visitor().log_in(ALICE)
-    clock.ahead += timedelta(days=1)
-    still_on = Visitor()
-    still_on.log_in(ALICE)
-    assert Session.objects.count() == 4
-
-    clock.ahead += timedelta(days=1, minutes=1)
-    Visitor().log_in(ALICE)
-    services.expired_delete()
-
-    assert Session.objects.count() == 2
-    assert still_on.is_logged_in
 
 
 def test_cookies_of_other_sites_are_read_without_their_escapes(owner):

@@ -31,12 +31,6 @@ def journal_in(page) -> str:
     return words_of(page).partition(" Client ")[2]
 
 
-def fill_pages(key: Key) -> None:
-    """Add rows until the journal has filters."""
-    for _ in range(15):
-        entry(key, user_agent="my program/1.0")
-
-
 def options_in(page, name: str) -> list[str]:
     menu = re.search(rf'<select name="{name}".*?</select>', text_of(page), re.DOTALL)
     assert menu
@@ -58,7 +52,8 @@ def test_a_row_of_several_callers_says_so(alice, key):
 def test_the_filters_offer_what_occurs(alice, key):
     visitor = logged_in(alice)
     assert "<select" not in text_of(visitor.get(f"/keys/{key.pk}/"))
-    fill_pages(key)
+    for _ in range(15):  # now it is long enough for filters
+        entry(key, user_agent="my program/1.0")
 
     page = visitor.get(f"/keys/{key.pk}/?program=curl")
 

@@ -188,14 +188,3 @@ def test_the_new_key_is_shown_once_also_after_a_second_click(alice, key):
     assert visitor.get(path).status_code == 302
     again = words_of(visitor.get(f"/keys/{key.pk}/rotate/"))
     assert "This key has already been rotated" in again
-
-
-@ON_SQLITE
-def test_rotating_needs_the_password_again_long_after_the_login(alice, key):
-    visitor = logged_in(alice)
-    visitor.forget_login()
-
-    asked = rotate(visitor, key)
-
-    assert asked.headers["Location"].startswith("/accounts/reauthenticate/")
-    assert Key.objects.count() == 1

@@ -25,20 +25,20 @@ from readback.cabinet.models import Key
 from tests.cabinet.accounts.test_security_log import _everything_stored
 from tests.cabinet.owners import BOB, account, entry, logged_in, refused
 from tests.cabinet.visitor import Visitor, text_of, words_of
-from tests.cabinet.which_database import ON_SQLITE
+from tests.cabinet.which_database import ON_BOTH
 from tests.support.api import Api
 from tests.support.keys import mistyped
 from tests.support.peers import OK, answer, peer
 from tests.support.server import UNLIMITED, ephemeral_server
 from tests.support.waiting import wait_until
 
+DATABASES = ["sqlite"]
+
 TEXT = "zyzzyva-47 Приём ✓"
 UNCHANGED = "Your text came back unchanged"
 NOT_THE_KEY = "Your key is not the reason."
 OTHER_KEY = "The key that you entered is not the key of this page"
 SETTING = "READBACK_PUBLIC_BASE_URL"
-
-# What does not depend on the database runs on one.
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +82,7 @@ def send(owner, of: Key, page: str = "", text: str = TEXT, *, key: str):
     return logged_in(owner).post(f"{path}{page}", fields)
 
 
+@ON_BOTH
 def test_the_page_of_a_new_key_sends_a_test_and_still_shows_the_key(alice, key, api):
     page = send(alice, key, "new/", key=api.api_key)
 
@@ -95,7 +96,6 @@ def test_the_page_of_a_new_key_sends_a_test_and_still_shows_the_key(alice, key, 
     assert text_of(page).count(api.api_key) == 1 + 1 + 3
 
 
-@ON_SQLITE
 @pytest.mark.parametrize(
     "text, code",
     [
@@ -120,7 +120,6 @@ def test_a_text_that_the_contract_forbids_is_refused_by_the_api(
     assert len(page.content) < 40_000 + len(text.encode())
 
 
-@ON_SQLITE
 @pytest.mark.parametrize(
     "text",
     [
@@ -144,7 +143,6 @@ def test_odd_texts_come_back_unchanged_and_are_shown_as_text(alice, key, api, te
     assert unescape(area) == text
 
 
-@ON_SQLITE
 @pytest.mark.parametrize(
     "entered",
     ["", "e", "two words", "ключ", "sk-proj-" + "a" * 40, "x" * 9_000, "a\r\nB: c"],
@@ -159,7 +157,6 @@ def test_whatever_is_entered_as_a_key_gets_an_answer_and_is_not_shown(
         assert entered not in text_of(page)
 
 
-@ON_SQLITE
 def test_a_revoked_key_and_a_key_of_another_account_are_told_apart(alice, key, api):
     other = api.new_key()
     accepted = words_of(send(alice, key, key=other))
@@ -173,7 +170,6 @@ def test_a_revoked_key_and_a_key_of_another_account_are_told_apart(alice, key, a
     assert OTHER_KEY not in words_of(send(alice, key, key=f" {api.api_key}\n"))
 
 
-@ON_SQLITE
 def test_the_page_of_a_new_key_accepts_only_its_own_key(alice, key, api):
     for entered in (mistyped(api.api_key), "", "ключ"):
         page = send(alice, key, "new/", key=entered)
@@ -200,7 +196,6 @@ def _foreign_answers() -> dict[str, tuple[list[bytes], str]]:
     }
 
 
-@ON_SQLITE
 @pytest.mark.parametrize("name", _foreign_answers())
 def test_something_else_than_the_api_is_not_blamed_on_the_key(alice, key, server, name):
     parts, sentence = _foreign_answers()[name]
@@ -217,7 +212,6 @@ def test_something_else_than_the_api_is_not_blamed_on_the_key(alice, key, server
     assert len(other.requests) == 1
 
 
-@ON_SQLITE
 def test_an_answer_that_repeats_the_key_is_shown_without_it(alice, key, server):
     repeated = answer(f"you sent {server.api_key}".encode())
     with peer(repeated) as other, api_at(other.url):
@@ -227,7 +221,6 @@ def test_an_answer_that_repeats_the_key_is_shown_without_it(alice, key, server):
     assert server.api_key not in text_of(page)
 
 
-@ON_SQLITE
 def test_a_text_that_comes_back_changed_is_shown(alice, key, server):
     content = json.dumps({"choices": [{"message": {"content": "é\ud800"}}]})
     with peer(answer(content.encode())) as other, api_at(other.url):
@@ -236,7 +229,6 @@ def test_a_text_that_comes_back_changed_is_shown(alice, key, server):
     assert "Your text came back changed é\\ud800 Something between" in words_of(page)
 
 
-@ON_SQLITE
 def test_an_address_that_cannot_be_reached_is_explained_to_operators(
     alice, key, server
 ):
@@ -254,7 +246,6 @@ def test_an_address_that_cannot_be_reached_is_explained_to_operators(
     assert f"http://127.0.0.1:{port}/v1" in operators and SETTING in operators
 
 
-@ON_SQLITE
 def test_while_others_hang_the_next_test_is_not_sent(alice, key, server, monkeypatch):
     """Not even the look-up of the name is waited for, which has no deadline."""
     monkeypatch.setattr(send_test, "SECONDS", 0.3)
@@ -280,7 +271,6 @@ def test_while_others_hang_the_next_test_is_not_sent(alice, key, server, monkeyp
     assert len(looked_up) == MAX_AT_ONCE
 
 
-@ON_SQLITE
 def test_an_account_may_send_ten_tests_a_minute(alice, key, server, clock):
     with peer(answer(b"x")) as other, api_at(other.url):
         pages = [send(alice, key, "new/", key=server.api_key) for _ in range(11)]
@@ -296,7 +286,6 @@ def test_an_account_may_send_ten_tests_a_minute(alice, key, server, clock):
     assert TEXT in words
 
 
-@ON_SQLITE
 def test_only_a_form_of_the_owner_sends_anything(alice, key, server):
     path = f"/keys/{key.pk}/"
     fields = {"text": TEXT, "key": server.api_key}
@@ -315,6 +304,7 @@ def test_only_a_form_of_the_owner_sends_anything(alice, key, server):
     assert other.requests == []
 
 
+@ON_BOTH
 def test_nothing_of_a_test_is_kept(alice, key, api, caplog, capfd):
     visitor, path = logged_in(alice), f"/keys/{key.pk}/"
     fields = {"text": TEXT, "key": api.api_key}
@@ -342,7 +332,6 @@ def test_nothing_of_a_test_is_kept(alice, key, api, caplog, capfd):
         assert secret not in kept, place
 
 
-@ON_SQLITE
 def test_the_test_is_not_taken_for_the_first_request_of_a_program(alice, key):
     visitor, path = logged_in(alice), f"/keys/{key.pk}/arrived/"
     waiting = visitor.get(path)

@@ -1,8 +1,6 @@
 """What the reader's network has sent without an accepted key; written by the API."""
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
@@ -37,12 +35,6 @@ def sent(
     counts = {request._replace(**fields): requests}
     store.write_unmatched(counts, time.time() - seconds_ago)
     store.close()
-
-
-@contextmanager
-def config(**changed: object) -> Iterator[None]:
-    with override_settings(CONFIG=replace(settings.CONFIG, **changed)):
-        yield
 
 
 def waiting(visitor: Visitor, key: Key, **extra: object) -> str:
@@ -107,7 +99,11 @@ def test_the_page_of_a_key_leads_to_the_same_lines(alice, key):
 def test_turned_off_nothing_is_shown_and_no_table_is_read(alice, key):
     sent()
     visitor = logged_in(alice)
-    with config(unmatched_requests=False), CaptureQueriesContext(connection) as queries:
+    off = replace(settings.CONFIG, unmatched_requests=False)
+    with (
+        override_settings(CONFIG=off),
+        CaptureQueriesContext(connection) as queries,
+    ):
         words = waiting(visitor, key)
         page = text_of(visitor.get(f"/keys/{key.pk}/"))
         missing = visitor.get(f"/keys/{key.pk}/unmatched/")

@@ -9,7 +9,6 @@ from django.test import override_settings
 
 from readback.cabinet.mail import rendering
 from readback.cabinet.serving import brand, errors
-from tests.cabinet.owners import account, logged_in
 from tests.cabinet.visitor import Visitor, text_of
 from tests.support.brand_folder import fill, png
 
@@ -66,14 +65,11 @@ def test_every_page_has_the_notice_also_if_the_database_is_away(branded):
         assert f"Closed on &lt;b&gt;Monday&lt;/b&gt;: {link}" in text
 
 
-def test_errors_and_the_pages_for_operators_have_the_name(branded):
+def test_errors_and_the_pages_for_operators_have_the_name(branded, operator):
     for page in (errors.bad_request(None, None), errors.server_error(None)):
         assert f"<title>{ESCAPED}</title>" in page.content.decode()
-    operator = account()
-    operator.is_staff = True
-    operator.save()
     for path in ("/admin/", "/admin/cabinet/key/"):
-        assert f" · {ESCAPED}</title>" in text_of(logged_in(operator).get(path))
+        assert f" · {ESCAPED}</title>" in text_of(operator.get(path))
 
 
 def test_a_page_of_the_operator_is_rendered_without_scripts(branded):

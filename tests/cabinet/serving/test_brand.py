@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from django.core.mail import EmailMessage
-from django.utils import translation
 
 import readback.cabinet
 from readback.cabinet.mail import backends
@@ -37,15 +36,6 @@ def test_every_file_is_read_once_at_the_start(tmp_path):
 def test_without_a_folder_it_is_the_software(tmp_path):
     assert brand.read(Config()) == brand.Brand("Readback")
     assert read(tmp_path) == brand.Brand("Aurora")
-
-
-def test_a_text_is_in_the_language_of_its_reader_if_it_exists(tmp_path):
-    found = read(fill(tmp_path))
-    with translation.override("ru"):
-        terms, imprint = (found.pages[name].title for name in ("terms", "imprint"))
-        assert (str(terms), terms.language) == ("Условия", "ru")
-        assert (str(imprint), imprint.language) == ("Imprint", "en")
-    assert str(found.pages["terms"].title) == "Terms of use"
 
 
 @pytest.mark.parametrize(
