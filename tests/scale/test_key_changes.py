@@ -14,8 +14,10 @@ from hashlib import sha256
 import psycopg
 import pytest
 
+from readback import keys
 from tests.scale.conftest import Site
 from tests.support.load import models
+from tests.support.metrics import metrics
 from tests.support.processes import one_connection_per_worker
 from tests.support.waiting import wait_until
 from tests.support.wire import Connection, exchange
@@ -105,8 +107,7 @@ def test_an_ended_key_is_refused_by_every_worker_within_one_second(site, ending)
 @pytest.mark.parametrize("overlap", ["now", "1s"])
 def test_a_rotated_key_is_refused_within_one_second_of_its_end(site, overlap):
     [old] = site.new_keys(1)
-    digest = sha256(old.encode()).digest()
-    number = site.database.value(f"SELECT id FROM cabinet_key {OF_KEY}", digest)
+    digest, number = sha256(old.encode()).digest(), id_of(site, old)
     with one_connection_per_worker(site.server) as connections:
         raw = models(site.endpoint, old)
         assert [ask(each, raw) for each in connections] == [200, 200]
@@ -152,9 +153,55 @@ def test_a_new_key_is_accepted_on_its_first_use_by_every_worker(site):
             assert ask(connection, models(site.endpoint, key)) == 200
 
 
-def test_a_key_from_the_command_line_is_accepted_on_its_first_use(site):
-    key = site.server.new_key()
-    assert exchange(site.endpoint, models(site.endpoint, key)).status == 200
+def test_keys_that_take_the_ids_of_others_in_a_restore_are_not_mixed_up(site):
+    lost, first, second = site.new_keys(3)
+    restored = keys.mint()
+    new_owners = {id_of(site, lost): restored}
+    new_owners |= {id_of(site, first): second, id_of(site, second): first}
+
+    with one_connection_per_worker(site.server) as connections:
+        asked = {key: models(site.endpoint, key) for key in (lost, first, second)}
+        for connection in connections:
+            assert [ask(connection, raw) for raw in asked.values()] == [200] * 3
+        restore(site, new_owners)
+        # Before the workers have asked about their keys again.
+        for connection in connections:
+            assert ask(connection, models(site.endpoint, restored)) == 200
+            assert ask(connection, asked[first]) == 200
+        site.server.revoke_key(second)
+        for raw in (asked[lost], asked[second]):
+            for each in connections:
+                wait_until(
+                    lambda c=each, r=raw: ask(c, r) == 401, "refused", ALLOWED_SECONDS
+                )
+
+    wait_until(
+        lambda: site.database.usage(restored) == {("models", ""): 2},
+        lambda: f"its own usage is written, not {site.database.usage(restored)}",
+    )
+    found = metrics(site.server.ops_url)
+    assert (found["worker_deaths_total"], found["round_errors_total"]) == (0, 0)
+
+
+def id_of(site: Site, key: str) -> int:
+    digest = sha256(key.encode()).digest()
+    return int(site.database.value(f"SELECT id FROM cabinet_key {OF_KEY}", digest))
+
+
+def restore(site: Site, new_owners: dict[int, str]) -> None:
+    """Give ids to other keys at once, as a restore does."""
+    statement = "UPDATE cabinet_key SET digest = ? WHERE id = ?"
+    if not site.database.is_sqlite:
+        statement = statement.replace("?", "%s")
+    free = [(number.to_bytes(32), number) for number in new_owners]
+    taken = [(keys.digest(key.encode()), number) for number, key in new_owners.items()]
+    with site.database.connected() as connection:
+        connection.execute("BEGIN")
+        for row in (*free, *taken):
+            connection.execute(statement, row)
+        # Last: until their keys are changed, workers may be writing it.
+        connection.execute("DELETE FROM cabinet_usage")
+        connection.execute("COMMIT")
 
 
 def ask(connection: Connection, raw: bytes) -> int:
