@@ -27,13 +27,20 @@ def served(folder: Path, **settings: str) -> Iterator[tuple[Server, Api]]:
         yield server, Api.of(server)
 
 
-@pytest.fixture(autouse=True)
-def enough_descriptors() -> Iterator[None]:
+@contextmanager
+def descriptors(number: int) -> Iterator[None]:
+    """Let this process, and what it starts, open so many files, as `ulimit -n` does."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = 4096 if hard == resource.RLIM_INFINITY else min(4096, hard)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
+    most = number if hard == resource.RLIM_INFINITY else min(number, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
     yield
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.fixture(autouse=True)
+def enough_descriptors() -> Iterator[None]:
+    with descriptors(max(4096, resource.getrlimit(resource.RLIMIT_NOFILE)[0])):
+        yield
 
 
 def open_many(stack: ExitStack, api: Api, number: int) -> list[Connection]:
@@ -89,20 +96,11 @@ def test_all_addresses_together_have_a_limit(tmp_path: Path) -> None:
             assert_serves(connection, api)
 
 
-@contextmanager
-def few_descriptors(number: int) -> Iterator[None]:
-    """Let what is started meanwhile open few files, as `ulimit -n` does."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (number, hard))
-    yield
-    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-
-
 def test_when_descriptors_run_out_the_ops_listener_works_and_nothing_spins(
     tmp_path: Path,
 ) -> None:
     with ExitStack() as server_stack, ExitStack() as stack:
-        with few_descriptors(256):
+        with descriptors(256):
             server, api = server_stack.enter_context(served(tmp_path))
         [worker] = api_workers(server)
         connection = stack.enter_context(api.endpoint.connect())

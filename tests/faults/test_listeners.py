@@ -9,7 +9,6 @@ import pytest
 
 from tests.support.api import (
     CHAT,
-    MODELS,
     Api,
     assert_echo,
     assert_refused,
@@ -82,17 +81,6 @@ def test_a_refusal_over_tls_arrives_while_the_body_is_being_sent(
             answer = connection.read_answer()
             assert_refused(answer, "not_found")
             assert answer.header("Connection") == "close"
-
-
-def test_the_server_closes_tls_connections_too(tls: tuple[Server, Path]) -> None:
-    api = api_for(tls[0])
-    for raw in (
-        request("GET", MODELS, [*api.usual_fields, ("Connection", "close")]),
-        b"garbage\r\n\r\n",
-    ):
-        with connect_by_tls(*tls) as connection:
-            connection.send(raw)
-            assert connection.read_answer().header("Connection") == "close"
             assert connection.rest() == b""
 
 

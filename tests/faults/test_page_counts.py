@@ -22,12 +22,8 @@ def get(server: CabinetServer, path: str) -> str:
         return page.read().decode("utf-8", "replace")
 
 
-def read(server: CabinetServer) -> str:
-    return server.metrics()
-
-
 def values(server: CabinetServer) -> dict[str, float]:
-    found = re.findall(r"^readback_(\S+) (\S+)$", read(server), re.MULTILINE)
+    found = re.findall(r"^readback_(\S+) (\S+)$", server.metrics(), re.MULTILINE)
     return {name: float(value) for name, value in found}
 
 
@@ -49,7 +45,7 @@ def test_any_worker_answers_for_all_and_a_killed_one_loses_nothing(tmp_path: Pat
         found = values(server)
         assert found['pages_total{status="200"}'] == PAGES + 1
         assert found['pages_total{status="404"}'] == 1
-        assert "123" not in read(server) and "secret" not in read(server)
+        assert "123" not in server.metrics() and "secret" not in server.metrics()
 
         psutil.Process(min(before)).kill()
         wait_until(lambda: values(server)["worker_deaths_total"] == 1, "it is counted")
@@ -58,8 +54,8 @@ def test_any_worker_answers_for_all_and_a_killed_one_loses_nothing(tmp_path: Pat
         # Of the favicon, too.
         assert values(server)['pages_total{status="200"}'] == PAGES + 2
 
-        described = re.findall(r"^# HELP readback_(\w+) (.+)$", read(server), re.M)
+        described = re.findall(r"^# HELP readback_(\w+) (.+)$", server.metrics(), re.M)
         listed = metrics.BOTH_PLANES | metrics.CABINET
         del listed["last_backup_timestamp_seconds"]  # there was none
         assert dict(described) == listed
-        run_promtool("check", "metrics", text=read(server))
+        run_promtool("check", "metrics", text=server.metrics())
