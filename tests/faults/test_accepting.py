@@ -10,11 +10,13 @@ import psutil
 import pytest
 
 from tests.support.api import Api, assert_echo, draft
+from tests.support.metrics import metrics
 from tests.support.processes import (
     api_workers,
     has_ended,
     listening_descriptors,
     one_connection_per_worker,
+    reload,
 )
 from tests.support.server import UNLIMITED, Server, ephemeral_server
 from tests.support.waiting import wait_until
@@ -94,6 +96,10 @@ def test_the_queue_of_a_killed_worker_is_not_lost(server: Server, workers) -> No
             victim.kill()
         assert_all_answered(asked)
     wait_until(lambda: len(api_workers(server)) == 2, "it is replaced")
+    # Workers that a reload replaces are told to end, and are no deaths.
+    reload(server)
+    wait_until(lambda: metrics(server.ops_url)["workers"] == 2, "two are alive")
+    assert metrics(server.ops_url)["worker_deaths_total"] == 1
 
 
 def test_a_stop_empties_the_queue_of_a_worker_that_hangs(tmp_path) -> None:

@@ -17,7 +17,13 @@ from tests.support.api import Api, assert_echo, assert_refused, draft
 from tests.support.authority import Authority
 from tests.support.metrics import readiness
 from tests.support.processes import has_ended, reload, worker_pids
-from tests.support.server import UNLIMITED, Server, api_server, ephemeral_server
+from tests.support.server import (
+    LASTING,
+    UNLIMITED,
+    Server,
+    api_server,
+    ephemeral_server,
+)
 from tests.support.waiting import PATIENCE, wait_until
 from tests.support.wire import Connection
 
@@ -212,6 +218,19 @@ def test_a_stop_loses_no_request_over_tls_and_does_not_wait_for_clients(
         # None of the clients closes its end.
         wait_until_ended(server)
         assert silent.recv(1) == b""
+
+
+def test_an_unfinished_request_delays_a_stop_only_until_its_time_out(
+    tmp_path: Path,
+) -> None:
+    # The only time-out that can end the request.
+    settings = LASTING | {"READBACK_STOP_TIMEOUT": "1", "READBACK_BODY_TIMEOUT": "300"}
+    with ephemeral_server(tmp_path, settings) as server:
+        api = Api.of(server)
+        with idle_connections(api, 1) as [connection]:
+            connection.send(api.chat_bytes(draft("x"))[:-1])
+            os.kill(server.pid, signal.SIGTERM)
+            wait_until_ended(server)
 
 
 def test_a_key_revoked_during_the_notice_is_refused(tmp_path: Path) -> None:
