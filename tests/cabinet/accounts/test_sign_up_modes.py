@@ -8,7 +8,7 @@ from readback.cabinet.accounts.services import ServiceError
 from readback.cabinet.models import OutgoingMail, User
 from tests.cabinet.owners import account, logged_in
 from tests.cabinet.sign_up_setting import sign_up_for
-from tests.cabinet.visitor import PASSWORD, Visitor, text_of, token_in, words_of
+from tests.cabinet.visitor import PASSWORD, Visitor, text_of, words_of
 from tests.support.mailbox import text_of as text_of_mail
 
 ALICE, BOB = "alice@example.org", "bob@example.com"
@@ -38,15 +38,9 @@ def test_without_a_form_the_pages_say_how_to_get_an_account():
 
 def test_a_form_that_was_already_open_is_refused():
     account(ALICE)
-    mallory = Visitor()
-    token = token_in(text_of(mallory.get("/accounts/signup/")))
-
     with sign_up_for("closed"):
         for email in (ALICE, BOB):
-            fields = {"email": email, "password1": PASSWORD}
-            form = {"csrfmiddlewaretoken": token, **fields}
-            answer = mallory.client.post("/accounts/signup/", form)
-            assert CLOSED in words_of(answer)
+            assert CLOSED in words_of(Visitor().sign_up(email))
 
     assert User.objects.count() == 1
     assert not OutgoingMail.objects.exists()

@@ -38,18 +38,16 @@ def test_the_json_contains_the_address_its_date_and_the_previous_one(moved):
     assert data["since"][:19] == moved.since.isoformat()[:19]
 
 
-@pytest.mark.parametrize("path", ["/", "/docs/", "/docs/errors", "/keys/"])
-def test_pages_about_connecting_show_the_address_and_the_previous_one(moved, path):
-    words = words_of(logged_in(account()).get(path))
-
-    assert f"API address {NEW}" in words
-    assert f"unchanged since {moved.since:%Y-%m-%d} ; previously {OLD}" in words
-
-
-@pytest.mark.parametrize("path", ["/accounts/login/", "/account/", "/privacy"])
-def test_other_pages_do_not(moved, path):
-    reader = Visitor() if path == "/accounts/login/" else logged_in(account())
-    assert "API address" not in words_of(reader.get(path))
+def test_only_pages_about_connecting_show_the_address_and_the_previous_one(moved):
+    reader = logged_in(account())
+    shown = f"API address {NEW}"
+    for path in ("/", "/docs/", "/docs/errors", "/keys/"):
+        words = words_of(reader.get(path))
+        assert shown in words, path
+        assert f"unchanged since {moved.since:%Y-%m-%d} ; previously {OLD}" in words
+    for path in ("/account/", "/privacy"):
+        assert shown not in words_of(reader.get(path)), path
+    assert shown not in words_of(Visitor().get("/accounts/login/"))
 
 
 def test_the_first_address_has_no_previous_one():
