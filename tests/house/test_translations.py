@@ -33,12 +33,16 @@ def compiled() -> dict[str, str]:
 def source() -> dict[str, str]:
     text = CATALOGUE.with_suffix(".po").read_text(encoding="utf-8")
     entries = re.findall(
-        r'^msgid ((?:".*"\n)+)(?:msgid_plural (?:".*"\n)+)?msgstr(?:\[0\])? '
+        r'^(?:msgctxt "(.*)"\n)?'
+        r'msgid ((?:".*"\n)+)(?:msgid_plural (?:".*"\n)+)?msgstr(?:\[0\])? '
         r'((?:".*"\n?)+)',
         text,
         re.MULTILINE,
     )
-    joined = {_joined(key): _joined(text) for key, text in entries}
+    joined = {
+        f"{context}\x04{_joined(key)}" if context else _joined(key): _joined(text)
+        for context, key, text in entries
+    }
     return {key: text for key, text in joined.items() if key}
 
 
