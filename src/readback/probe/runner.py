@@ -70,14 +70,6 @@ def _tcp(context: ProbeContext) -> list[Diagnosis]:
     return found
 
 
-def _echo(context: ProbeContext) -> Diagnosis:
-    return echo.check(context, echo.TEXT)
-
-
-def _largest_echo(context: ProbeContext) -> Diagnosis:
-    return echo.check(context, echo.largest_text())
-
-
 def _is_other_service(context: ProbeContext) -> bool:
     """Return what responds or, if nothing does, what the person probably meant."""
     if context.service:
@@ -109,11 +101,11 @@ READBACK = (
     _asking_as_others(
         Step("access", "key_accepted", readback.check_access, ("http", "key"))
     ),
-    _asking_as_others(Step("echo", "echo", _echo, ("access",))),
+    _asking_as_others(Step("echo", "echo", echo.check, ("access",))),
     Step(
         "echo.full",
         "largest_echo",
-        _largest_echo,
+        echo.check_largest,
         ("access",),
         explain=echo.find_limit,
     ),
