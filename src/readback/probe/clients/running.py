@@ -3,10 +3,11 @@
 The key is sent only if the probe's own request with it was accepted; otherwise the
 programs are asked with a word that is not a key, to see whether they get a response.
 
-Each runs in a process of its own with a deadline. Most run a small program in scripts/,
-which reads three lines from standard input (the base URL, the key, a timeout in
-seconds) and prints lines that begin with `version`, `status` or `error`. A key is never
-on a command line, because other users of a machine can see those.
+Each runs in a process of its own with a deadline. curl reads its options from standard
+input; the others run a small program in scripts/, which reads three lines (the base
+URL, the key, a timeout in seconds). They print lines that begin with `version`,
+`status` or `error`. A key is never on a command line, because other users of a machine
+can see those.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def check(context: ProbeContext) -> Diagnosis:
         for name, answer in answers.items()
     }
     lines = (
-        f"{name} {answer.version}: {_outcome(answer.status)}"
+        f"{f'{name} {answer.version}'.rstrip()}: {_outcome(answer.status)}"
         + (f": {answer.error}" if answer.error else "")
         for name, answer in answers.items()
     )
@@ -103,16 +104,36 @@ class ProgramAnswer:
 
 class InstalledProgram(NamedTuple):
     name: str
-    send: Callable[[ClientRequest], ProgramAnswer]
+    command: list[str]
+    given: Callable[[ClientRequest], str]
+    """What it reads from standard input."""
+
+    def send(self, request: ClientRequest) -> ProgramAnswer:
+        limit = request.timeout + request.start_seconds
+        printed, complaint = (
+            text.replace(request.key, "[key]")
+            for text in _run(self.command, self.given(request), limit)
+        )
+        lines = (line.partition(" ") for line in printed.splitlines())
+        found = {name: rest for name, _, rest in lines}
+        status, error = found.get("status", ""), found.get("error", "")
+        number = int(status) if re.fullmatch("[1-5][0-9]{2}", status) else 0
+        if not number and not error:
+            error = complaint.strip().rpartition("\n")[2] or say("it_printed_nothing")
+        return ProgramAnswer(
+            sanitize(found.get("version", "")), number, sanitize(error)
+        )
 
 
 def find_programs() -> list[InstalledProgram]:
     """Return the programs that are installed, each once."""
-    programs = {
-        name: InstalledProgram(name, partial(send, path))
-        for name, send in _BINARIES.items()
-        if (path := shutil.which(name))
-    }
+    programs = {}
+    if curl := shutil.which("curl"):
+        command = [curl, "--config", "-"]
+        programs["curl"] = InstalledProgram("curl", command, _for_curl)
+    if node := shutil.which("node"):
+        command = [node, "--input-type=module", "-e", _source("ask.mjs")]
+        programs["node"] = InstalledProgram("node", command, _for_script)
     # One for each package, with the first Python that has it.
     names = ("python3", "python", sys.executable or "")
     found = filter(None, map(shutil.which, names))
@@ -122,86 +143,39 @@ def find_programs() -> list[InstalledProgram]:
         (path, BackgroundCall(partial(_packages, path))) for path in paths.values()
     ]
     for path, call in calls:
-        for package, version in call.result().items():
+        for package in call.result():
             command = [path, "-c", _source("ask.py"), package]
-            send = partial(_send_with_command, command, version=version)
-            programs.setdefault(package, InstalledProgram(f"Python {package}", send))
+            program = InstalledProgram(f"Python {package}", command, _for_script)
+            programs.setdefault(package, program)
     return list(programs.values())
 
 
-def _packages(python: str) -> dict[str, str]:
-    """Return the versions of the packages that this Python has."""
+def _packages(python: str) -> list[str]:
+    """Return those of the packages that this Python has."""
     printed, _ = _run([python, "-c", _source("ask.py")], "", _START_SECONDS)
-    found = (line.split() for line in printed.splitlines())
-    return {
-        words[1]: words[2]
-        for words in found
-        if len(words) == 3 and words[0] == "has" and words[1] in _PACKAGES
-    }
+    found = printed.split()
+    return [package for package in _PACKAGES if package in found]
 
 
-def _send_with_node(node: str, request: ClientRequest) -> ProgramAnswer:
-    command = [node, "--input-type=module", "-e", _source("ask.mjs")]
-    return _send_with_command(command, request)
+def _for_script(request: ClientRequest) -> str:
+    return "\n".join((request.base_url, request.key, f"{request.timeout:g}", ""))
 
 
-def _send_with_curl(curl: str, request: ClientRequest) -> ProgramAnswer:
-    version, _ = _run([curl, "--version"], "", _START_SECONDS)
+def _for_curl(request: ClientRequest) -> str:
     # curl reads its options from standard input as if it were a file.
     options = (
         f'url = "{_quoted(request.base_url)}/models"',
         f'header = "Authorization: Bearer {_quoted(request.key)}"',
         f'output = "{_quoted(os.devnull)}"',
-        'write-out = "%{http_code}"',
+        'write-out = "status %{http_code}"',
         f"max-time = {request.timeout:g}",
         *("silent", "globoff", "show-error", ""),
     )
-    command = [curl, "--config", "-"]
-    printed, complaint = _communicate(command, request, "\n".join(options))
-    status = _status(printed.strip())
-    error = "" if status else complaint.removeprefix("curl: ")
-    number = (version.split() + ["", ""])[1]
-    return ProgramAnswer(sanitize(number), status, sanitize(error))
-
-
-_BINARIES: dict[str, Callable[[str, ClientRequest], ProgramAnswer]] = {
-    "curl": _send_with_curl,
-    "node": _send_with_node,
-}
+    return "\n".join(options)
 
 
 def _quoted(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"')
-
-
-def _send_with_command(
-    command: list[str], request: ClientRequest, version: str = ""
-) -> ProgramAnswer:
-    lines = (request.base_url, request.key, f"{request.timeout:g}", "")
-    printed, complaint = _communicate(command, request, "\n".join(lines))
-    found: dict[str, str] = {}
-    for line in printed.splitlines():
-        name, _, rest = line.partition(" ")
-        found[name] = rest
-    status, error = _status(found.get("status", "")), found.get("error", "")
-    if not status and not error:
-        error = complaint.strip().rpartition("\n")[2] or say("it_printed_nothing")
-    number = version or found.get("version", "")
-    return ProgramAnswer(sanitize(number), status, sanitize(error))
-
-
-def _status(text: str) -> int:
-    return int(text) if re.fullmatch("[1-5][0-9]{2}", text) else 0
-
-
-def _communicate(
-    command: list[str], request: ClientRequest, given: str
-) -> tuple[str, str]:
-    """Let a program send the request; return what it printed, without the key."""
-    limit = request.timeout + request.start_seconds
-    printed, complaint = _run(command, given, limit)
-    key, mask = request.key, "[key]"
-    return printed.replace(key, mask), complaint.replace(key, mask)
 
 
 def _run(command: list[str], given: str, limit: float) -> tuple[str, str]:

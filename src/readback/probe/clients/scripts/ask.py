@@ -16,7 +16,8 @@ PACKAGES = ("requests", "httpx", "openai")
 def find() -> None:
     for package in PACKAGES:
         with contextlib.suppress(Exception):
-            print("has", package, metadata.version(package))
+            metadata.version(package)
+            print(package)
 
 
 def ask_openai(url: str, key: str, timeout: float) -> int:
@@ -41,6 +42,7 @@ def ask_plainly(package: Any, url: str, key: str, timeout: float) -> int:
 def ask(name: str) -> None:
     url, key, timeout = sys.stdin.buffer.read().decode().split("\n")[:3]
     try:
+        print("version", metadata.version(name))
         if name == "openai":
             print("status", ask_openai(url, key, float(timeout)))
         else:
