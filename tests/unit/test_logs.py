@@ -87,16 +87,6 @@ def queue(reader, monkeypatch):
     return LineQueue("log", reader.write)
 
 
-def test_lines_are_written_in_their_order(queue, reader) -> None:
-    reader.reads.set()
-    lines = [b"%d" % number for number in range(5000)]
-    for line in lines:
-        queue.put_nowait(line)
-    reader.wait_for(5000)
-    assert reader.lines == lines
-    assert logs.take_dropped() == 0
-
-
 def test_a_queue_is_bounded_in_lines(queue, reader, monkeypatch, caplog) -> None:
     monkeypatch.setattr(logs, "MAX_LINES", 10)
     for number in range(13):

@@ -9,10 +9,6 @@ from readback.processes import lifecycle
 from readback.processes.lifecycle import Lifecycle
 
 
-def test_a_service_that_nobody_asked_is_not_watched():
-    assert not Lifecycle().is_watched
-
-
 @pytest.mark.parametrize(
     ("seconds", "is_watched"), [(0, True), (100, True), (130, False)]
 )
@@ -35,9 +31,3 @@ def test_a_check_hears_of_the_stop_or_the_stop_of_the_check():
     seen_by_the_stop: list[bool] = []
     assert Stopping().answer_check()
     assert seen_by_the_stop == [True]
-
-
-def test_a_check_during_the_stop_is_not_told_that_the_service_is_ready():
-    shared = Lifecycle()
-    shared.stop()
-    assert not shared.answer_check()

@@ -59,16 +59,6 @@ def reload(master: Recorder) -> None:
     master.manage_workers()
 
 
-def test_the_old_worker_is_told_to_stop_when_the_new_one_serves(master: Recorder):
-    master.report(1)
-    reload(master)
-    assert master.WORKERS.keys() == {1, 2}
-    assert master.told_to_stop == []
-    master.report(2)
-    master.manage_workers()
-    assert master.told_to_stop == [1]
-
-
 def test_a_worker_that_is_replaced_while_it_starts_is_told_once_it_serves(
     master: Recorder,
 ):

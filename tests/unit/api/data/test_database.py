@@ -167,26 +167,6 @@ def test_usage_whose_writing_fails_during_a_stop_is_written_after_all(data):
     assert data.store.written == 10
 
 
-def test_a_failing_waiter_does_not_stop_other_look_ups(data):
-    answers = []
-
-    def fail(found: object) -> None:
-        raise ZeroDivisionError(VALUE)
-
-    async def work() -> None:
-        errors = []
-        asyncio.get_running_loop().set_exception_handler(
-            lambda _, context: errors.append(context["exception"])
-        )
-        for number in range(40):
-            digest = bytes([number]) * 32
-            data.keyring.wait(digest, answers.append if number else fail)
-        await data.until(lambda: len(answers) == 36, "the others are answered")
-        assert [type(error) for error in errors] == [ZeroDivisionError]
-
-    run(data, work)
-
-
 def note_unmatched(data: DataLayer, requests: int = 1) -> None:
     for _ in range(requests):
         data.unmatched.count("192.0.2.1", "chat", "invalid_key", "No.", "curl")
