@@ -207,9 +207,12 @@ def test_a_key_in_basic_authentication_is_ignored(api: Api) -> None:
 def test_a_key_in_the_url_is_ignored_and_must_be_revoked(api: Api) -> None:
     # assert_refused also checks that the head of the answer contains no key.
     targets = [f"{MODELS}?{name}=" for name in ("api_key", "key", "access_token")]
-    for target in [*targets, "/", "/v1/", "/models?key="]:
-        answer = api.ask("GET", target + api.key, [api.host])
-        detail = assert_refused(answer, "not_found")
+    own = [target + api.key for target in [*targets, "/", "/v1/", "/models?key="]]
+    names = ("access_token", "limit=1&apikey", "API-KEY", "token")
+    others = [f"{MODELS}?{name}=abc" for name in names]
+    google = f"{MODELS}?key=AIzaSy0123456789abcdefghijABCDEFGHIJ012"
+    for target in [*own, *others, google, f"/v1/{api.key}/chat/completions"]:
+        detail = assert_refused(api.ask("GET", target, [api.host]), "not_found")
         assert detail.endswith(
             "The URL contains what looks like a key. URLs are written to logs, so "
             "revoke that key, and send a new one in the Authorization header."

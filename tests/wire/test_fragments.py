@@ -3,12 +3,9 @@
 TCP has no messages: a head may arrive in many segments, and three requests in one.
 """
 
-import pytest
-
 from tests.support.raw_requests import (
     GOOD,
     ask,
-    pieces_of,
     post,
     post_body,
     post_chunks,
@@ -68,9 +65,3 @@ def test_one_split_anywhere_changes_nothing(echo: Endpoint, raw: bytes) -> None:
     assert whole
     for place in range(1, len(raw)):
         assert essence(ask(echo, raw[:place], raw[place:])) == whole, place
-
-
-@each("raw", STREAMS)
-@pytest.mark.parametrize("size", [1, 2, 3, 7])
-def test_many_splits_change_nothing(echo: Endpoint, raw: bytes, size: int) -> None:
-    assert essence(ask(echo, *pieces_of(raw, size))) == essence(ask(echo, raw))
