@@ -7,15 +7,13 @@ presses again. One answer must be enough to make the request comply.
 import json
 import tomllib
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import httpx
 import pytest
 
-from readback import keys, programs
-from tests.support.database import Database
+from readback import programs
 from tests.support.server import Server
 from tests.support.waiting import PATIENCE, wait_until
 
@@ -63,17 +61,10 @@ def each(buttons: list[Button]) -> pytest.MarkDecorator:
 
 
 class Site(NamedTuple):
-    """A running server, its database and an account for the keys."""
+    """A running server, and a client for all requests."""
 
     server: Server
-    database: Database
-    account: int
     client: httpx.Client
-
-    def new_key(self) -> str:
-        key = keys.mint()
-        self.database.add_keys(self.account, [key])
-        return key
 
     def press(self, button: Button, key: str) -> httpx.Response:
         headers = {"Authorization": f"Bearer {key}", "User-Agent": button.user_agent}
@@ -83,37 +74,26 @@ class Site(NamedTuple):
         body = json.loads(button.body)
         return self.client.post(url, headers=headers, json=body)
 
-    def refused_row(self, key: str) -> Row:
-        """Return the only refused row in the journal of a key."""
-        statement = (
-            "SELECT detail, user_agent, differences FROM cabinet_journalentry AS entry"
-            " JOIN cabinet_key AS key ON key.id = entry.key_id"
-            " WHERE key.digest = ? AND NOT entry.accepted"
-        )
-        rows: list[tuple[str, str, str]] = []
 
-        def written() -> bool:
-            rows[:] = self.database.rows(statement, keys.digest(key.encode()))
-            return bool(rows)
+def refused_row(server: Server, key: str) -> Row:
+    """Return the only refused row in the journal of a key."""
+    rows: list[tuple[str, str, str]] = []
 
-        wait_until(written, "the journal has the request")
-        [[detail, user_agent, differences]] = rows
-        return Row(detail, user_agent, differences.split())
+    def written() -> bool:
+        columns = "detail, user_agent, differences, code"
+        found = server.database.journal(key, columns)
+        rows[:] = [row[:3] for row in found if row[3]]
+        return bool(rows)
 
-
-@contextmanager
-def site_with_account(server: Server, address: str) -> Iterator[Site]:
-    path = Path(server.environment["READBACK_DATA_DIR"]) / "readback.sqlite3"
-    database = Database(f"sqlite:///{path}")
-    account = database.add_account(address)
-    with httpx.Client(timeout=PATIENCE) as client:
-        yield Site(server, database, account, client)
+    wait_until(written, "the journal has the request")
+    [[detail, user_agent, differences]] = rows
+    return Row(detail, user_agent, differences.split())
 
 
 @pytest.fixture(scope="module")
 def site(server: Server) -> Iterator[Site]:
-    with site_with_account(server, "buttons@example.com") as site:
-        yield site
+    with httpx.Client(timeout=PATIENCE) as client:
+        yield Site(server, client)
 
 
 class Pressed(NamedTuple):
@@ -130,10 +110,10 @@ def pressed(site: Site) -> dict[Button, Pressed]:
 
     The journal is written twice a second, so all of them together wait for it once.
     """
-    chats = {button: site.new_key() for button in BUTTONS if button.body}
+    chats = {button: site.server.new_key() for button in BUTTONS if button.body}
     refused = {button: site.press(button, key) for button, key in chats.items()}
     return {
-        button: Pressed(key, refused[button], site.refused_row(key))
+        button: Pressed(key, refused[button], refused_row(site.server, key))
         for button, key in chats.items()
     }
 
@@ -172,7 +152,7 @@ def _remove(body: dict[str, Any], difference: str) -> None:
 
 @each([button for button in BUTTONS if not button.body])
 def test_a_check_that_lists_the_models_complies(button: Button, site: Site):
-    assert site.press(button, site.new_key()).status_code == 200
+    assert site.press(button, site.server.new_key()).status_code == 200
 
 
 @each([button for button in BUTTONS if button.body])

@@ -84,6 +84,14 @@ class Database:
                 *values,
             )
 
+    def journal(self, key: str, columns: str) -> list[tuple[Any, ...]]:
+        """Return these columns of the rows in the journal of a key."""
+        return self.rows(
+            f"SELECT {columns} FROM cabinet_journalentry WHERE key_id ="
+            " (SELECT id FROM cabinet_key WHERE digest = ?)",
+            sha256(key.encode()).digest(),
+        )
+
     def usage(self, key: str) -> dict[tuple[str, str], int]:
         """Return the counted requests of a key by endpoint and code."""
         rows = self.rows(

@@ -9,7 +9,6 @@ import pytest
 
 from tests.support.authority import Authority
 from tests.support.commands import free_port
-from tests.support.database import Database
 from tests.support.pages import block
 from tests.support.programs import needed_program
 from tests.support.server import UNLIMITED, Server, ephemeral_server
@@ -78,14 +77,9 @@ def answers(client: httpx.Client) -> bool:
 
 def journal_of(server: Server, key: str) -> list[tuple[str]]:
     """Return the addresses in the journal of a key, as soon as there are any."""
-    database = Database(f"sqlite:///{server.folder}/data/readback.sqlite3")
 
     def stored() -> list[tuple[str]]:
-        return database.rows(
-            "SELECT client_address FROM cabinet_journalentry JOIN cabinet_key"
-            " ON cabinet_key.id = key_id WHERE last_four = ?",
-            key[-4:],
-        )
+        return server.database.journal(key, "client_address")
 
     wait_until(stored, "the requests are in the journal")
     return stored()

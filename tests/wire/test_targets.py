@@ -3,7 +3,6 @@
 import pytest
 
 from tests.support.api import Api, assert_refused, assert_success
-from tests.support.database import Database
 from tests.support.raw_requests import (
     GOOD,
     ask,
@@ -85,14 +84,9 @@ def test_the_difference_of_a_wrong_path_is_in_the_journal(
     wrong = {"/v1/responses": "/responses", "/models/models": "base_url", "/zebra": ""}
     for path in wrong:
         assert_refused(api.ask("POST", path), "not_found")
-    database = Database(f"sqlite:///{server.folder}/data/readback.sqlite3")
 
     def stored() -> set[str]:
-        rows = database.rows(
-            "SELECT differences FROM cabinet_journalentry JOIN cabinet_key"
-            " ON cabinet_key.id = key_id WHERE last_four = ?",
-            new_key[-4:],
-        )
+        rows = server.database.journal(new_key, "differences")
         return {differences for (differences,) in rows}
 
     wait_until(lambda: stored() == set(wrong.values()), lambda: f"stored: {stored()}")
