@@ -1,11 +1,10 @@
 """The pages of the benchmark show what was measured, and keep earlier runs."""
 
 import re
-import shutil
 
 import pytest
 from bench import fleets, instructions, render, results, runs
-from bench.__main__ import main, write_comparison
+from bench.__main__ import main
 from bench.goals import Measurements
 from click.testing import CliRunner
 
@@ -71,19 +70,6 @@ def test_a_run_is_added_replaces_none_and_is_published_only_if_it_is_whole(folde
     ]
     assert [each["others_share"] for each in found] == [0.25, 0.25]
     assert len(results.read("runs", published=False)["runs"]) == 1
-
-
-def test_the_page_is_written_from_whatever_results_exist(folders, monkeypatch):
-    for name in ("PAGE", "README"):
-        copy = folders / getattr(render, name).name
-        shutil.copy(getattr(render, name), copy)
-        monkeypatch.setattr(render, name, copy)
-
-    write_comparison()
-
-    page = render.PAGE.read_text(encoding="utf-8")
-    for part in ("environment", "throughput", "instructions", "runs"):
-        assert f"[//]: # (bench: {part})\n\n{render.NO_RESULTS}" in page
 
 
 def test_counts_of_another_machine_are_not_shown_beside_measurements():
