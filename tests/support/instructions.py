@@ -98,7 +98,7 @@ def main(modules: Sequence[str]) -> None:
     write_total = _total_writer()
     cases = [case for name in modules for case in import_module(name).CASES]
     for case in cases:  # Python specialises its bytecode while it runs
-        for _ in range(3):
+        for _ in range(2):
             case.run(case.make(case.limit // 64))
     gc.disable()
     for case, part in _measurements(cases):

@@ -153,8 +153,9 @@ def _split(text: str) -> object:
 
 
 def _search(text: str) -> object:
-    from readback.cabinet.pages import search
+    from readback.cabinet.pages import docs, search
 
+    docs.names = lambda: {"connect"}  # to make the index of all pages takes seconds
     return search.search(text[: search._MAX_QUERY], "en")
 
 
