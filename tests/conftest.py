@@ -23,7 +23,7 @@ _HERE = Path(__file__).parent
 _LONG = (
     "journeys/",
     "unit/test_worst_case_work.py",
-    "probe/test_scenarios.py",
+    "probe/test_misfortunes.py",
     "probe/test_hostile_peers.py",
     "cli/test_serve.py",
     "cabinet/accounts/test_single_sign_on.py",

@@ -14,9 +14,10 @@ import ssl
 import struct
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
+from email.utils import formatdate
 from socketserver import BaseRequestHandler, BaseServer, ThreadingTCPServer
 from typing import Any
 from urllib.parse import urlsplit
@@ -106,16 +107,15 @@ class Gateway(ThreadingTCPServer):
         upstream: str,
         behave: Behavior,
         address: tuple[str, int] = ("127.0.0.1", 0),
-        tls: Callable[[int], ssl.SSLContext] | None = None,
-        on_connection: Callable[[int, socket.socket], None] | None = None,
+        tls: Sequence[ssl.SSLContext] = (),
     ) -> None:
+        """Several contexts of TLS are used in turn, one for each connection."""
         if ":" in address[0]:
             self.address_family = socket.AF_INET6
         super().__init__(address, _Handler)
         self.upstream = urlsplit(upstream)
         self.behave = behave
         self.tls = tls
-        self.on_connection = on_connection
         self.calls = itertools.count(1)
         self.connections = itertools.count(1)
         self.lock = threading.Lock()
@@ -126,7 +126,10 @@ class Gateway(ThreadingTCPServer):
     def port(self) -> int:
         return self.server_address[1]
 
-    server_port = port
+    @property
+    def base_url(self) -> str:
+        origin = "https://localhost" if self.tls else "http://127.0.0.1"
+        return f"{origin}:{self.port}/v1"
 
     def handle_error(self, request, client_address) -> None:
         """Do not log: connections end in unusual ways here."""
@@ -141,10 +144,8 @@ class _Handler(BaseRequestHandler):
         # A behavior may reset a connection that http.client would hold open.
         self.request.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
-            if self.server.on_connection:
-                self.server.on_connection(number, self.request)
-            if self.server.tls:
-                context = self.server.tls(number)
+            if contexts := self.server.tls:
+                context = contexts[number % len(contexts)]
                 self.request = context.wrap_socket(self.request, server_side=True)
             with self.request.makefile("rb") as stream:
                 place = 1
@@ -369,6 +370,15 @@ def with_fields(**fields: str) -> Behavior:
         return reply
 
     return editing(add)
+
+
+def dated(seconds: float) -> Behavior:
+    """Write dates by a clock that is ahead by this many seconds."""
+
+    def change(reply: Reply) -> Reply:
+        return reply.with_field("Date", formatdate(time.time() + seconds, usegmt=True))
+
+    return editing(change)
 
 
 def after(seconds: float, then: Behavior = pass_on) -> Behavior:

@@ -16,19 +16,19 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.probe.relay import Relay, running, unchanged
+from tests.probe.gateway import Gateway, pass_on, running
 from tests.support import name_server, namespaces
 from tests.support.namespaces import Namespaces
 
 _MACHINE = "probe"
 _PROBE = """
-import ctypes, json, resource, sys
+import json, sys
 from concurrent.futures import ThreadPoolExecutor
 from readback.probe.transport.context import ProbeContext
 from readback.probe.entered.key import Secret
 from readback.probe.runner import run_probe
 from readback.probe.runner import STEPS
-urls, key, timeout, steps, files = json.loads(sys.stdin.read())
+urls, key, timeout, steps = json.loads(sys.stdin.read())
 chosen = tuple(one for one in STEPS if one.id in steps)
 def probe(url):
     context = ProbeContext(url, Secret(key), timeout)
@@ -36,10 +36,6 @@ def probe(url):
     results = [(one.diagnosis.id, one.diagnosis.sentence) for one in report.results]
     return results, report.seconds
 with ThreadPoolExecutor(len(urls)) as pool:
-    if files:
-        # Opened when a thread is ended at exit, if it is not loaded by then.
-        ctypes.CDLL("libgcc_s.so.1")
-        resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
     print(json.dumps(list(pool.map(probe, urls))))
 """
 
@@ -76,12 +72,12 @@ class Namespace:
         return self.machines.on(_MACHINE)
 
     @contextmanager
-    def relay(self, upstream: str, host: str, port: int = 0) -> Iterator[int]:
-        """Run a relay here to a service outside; yield its port."""
+    def gateway(self, upstream: str, host: str, port: int = 0) -> Iterator[int]:
+        """Run a gateway here to a service outside; yield its port."""
         with self.entered():
-            server = Relay(upstream, host, unchanged, unchanged, port)
+            server = Gateway(upstream, pass_on, (host, port))
         with running(server):
-            yield server.server_port
+            yield server.port
 
     @contextmanager
     def resolving(self, answer: name_server.Answer) -> Iterator[None]:
@@ -106,7 +102,6 @@ class Namespace:
         steps: tuple[str, ...] = ("address", "key", "proxies", "dns", "tcp"),
         *,
         timeout: float = 5.0,
-        files: int = 0,
         environment: Mapping[str, str] | None = None,
     ) -> list[Findings]:
         """Run steps of the probe here, for all addresses at once, in a new process."""
@@ -115,7 +110,7 @@ class Namespace:
         command = ["ip", "netns", "exec", name, sys.executable, "-c", _PROBE]
         done = subprocess.run(
             command,
-            input=json.dumps([urls, key, timeout, steps, files]),
+            input=json.dumps([urls, key, timeout, steps]),
             env={**os.environ, **(environment or {})},
             cwd=Path(__file__).parents[2],
             stdout=subprocess.PIPE,

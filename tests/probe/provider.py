@@ -85,7 +85,7 @@ class Provider(Gateway):
 
     @property
     def base_url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}{self.behavior.path}"
+        return f"http://127.0.0.1:{self.port}{self.behavior.path}"
 
     @property
     def authorizations(self) -> list[str]:

@@ -1,27 +1,28 @@
-"""Sets up scenarios: unusual input, or something between the probe and the service.
+"""Sets connections up: what is entered, what is in between, what is at the other end.
 
-Each function returns a context manager that yields the input for the probe. The
-changes that a proxy makes to messages are in `corruptions`.
+Each function returns what makes a context manager that yields the input for the probe.
 """
 
-import json
+import ssl
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from tests.probe import broken_servers
-from tests.probe.relay import Relay, RequestFilter, Response, ResponseFilter, relay
+from tests.probe.gateway import Behavior, as_json, gateway, pass_on, proxying
 from tests.support.authority import Authority
 from tests.support.server import Server
 
-SHORT = 1.0
-"""The timeout where nothing responds. Anything else has more time than it needs."""
+SERVICE = "echo.internal"
+"""The name of the service behind a proxy."""
 
 
 @dataclass(frozen=True)
 class Resources:
-    """What scenarios are built from: a working Readback server, keys, certificates."""
+    """What set-ups are built from: a working Readback server, keys, certificates."""
 
     readback: Server
     revoked_key: str
@@ -42,148 +43,181 @@ class ProbeInput:
 
 
 Arrange = Callable[[Resources], AbstractContextManager[ProbeInput]]
+Context = Callable[[Resources], ssl.SSLContext]
+Variables = Callable[[Resources], Mapping[str, str]]
 
 
-@dataclass(frozen=True)
-class Scenario:
-    description: str
-    id: str
-    arrange: Arrange
-
-
-def entered_as(change: Callable[[str], str]) -> Arrange:
-    """The user enters the address with this change."""
+def working(make: Callable[[Resources], ProbeInput]) -> Arrange:
+    """Nothing has to run beside the service itself."""
 
     @contextmanager
     def arrange(resources: Resources) -> Iterator[ProbeInput]:
-        yield ProbeInput(
-            change(resources.readback.base_url), resources.readback.api_key
-        )
+        yield make(resources)
 
     return arrange
+
+
+def entered_as(change: Callable[[str], str], **changes: Any) -> Arrange:
+    """The user enters the address with this change."""
+    return working(
+        lambda one: replace(
+            ProbeInput(change(one.readback.base_url), one.readback.api_key), **changes
+        )
+    )
+
+
+def elsewhere(url: str, **changes: Any) -> Arrange:
+    """The address is this one, whatever is there."""
+    return entered_as(lambda _: url, **{"timeout": 3.0, **changes})
 
 
 def with_key(change: Callable[[str], str]) -> Arrange:
     """The user enters the key with this change."""
+    return working(
+        lambda one: ProbeInput(one.readback.base_url, change(one.readback.api_key))
+    )
+
+
+def with_variables(variables: Variables) -> Arrange:
+    """The service works, and these variables are set."""
+    return working(
+        lambda one: ProbeInput(
+            one.readback.base_url, one.readback.api_key, environment=variables(one)
+        )
+    )
+
+
+def through(behave: Behavior = pass_on, path: str = "/v1", **changes: Any) -> Arrange:
+    """A gateway with this behavior is in front of the service."""
 
     @contextmanager
     def arrange(resources: Resources) -> Iterator[ProbeInput]:
-        yield ProbeInput(
-            resources.readback.base_url, change(resources.readback.api_key)
-        )
+        with gateway(resources.readback.base_url, behave) as server:
+            url = f"http://127.0.0.1:{server.port}{path}"
+            yield replace(ProbeInput(url, resources.readback.api_key), **changes)
 
     return arrange
 
 
-@contextmanager
-def revoked_key(resources: Resources) -> Iterator[ProbeInput]:
-    yield ProbeInput(resources.readback.base_url, resources.revoked_key)
+def on_socket(
+    behave: broken_servers.Behavior, scheme: str = "http", timeout: float = 3.0
+) -> Arrange:
+    """A server that speaks no HTTP, or broken HTTP, is at the address."""
 
-
-def on_broken_server(behave: broken_servers.Behavior, scheme: str = "http") -> Arrange:
     @contextmanager
     def arrange(resources: Resources) -> Iterator[ProbeInput]:
         with broken_servers.socket_server(behave) as port:
             url = f"{scheme}://127.0.0.1:{port}/v1"
-            timeout = SHORT if behave in broken_servers.SILENT else 10.0
             yield ProbeInput(url, resources.readback.api_key, timeout)
 
     return arrange
 
 
-def through_relay(
-    on_request: RequestFilter = lambda request: request,
-    on_response: ResponseFilter = lambda response: response,
-    host: str = "127.0.0.1",
-    timeout: float = 10.0,
+def over_tls(
+    *contexts: Context,
+    behave: Behavior = pass_on,
+    scheme: str = "https",
+    host: str = "localhost",
+    store: Variables | None = None,
+    **changes: Any,
 ) -> Arrange:
-    """A proxy between probe and service changes messages."""
+    """A gateway uses TLS, with several contexts in turn; its authority is trusted.
+
+    The variables of a store replace that of the authority.
+    """
+
+    @contextmanager
+    def arrange(resources: Resources) -> Iterator[ProbeInput]:
+        made = [one(resources) for one in contexts]
+        with gateway(resources.readback.base_url, behave, tls=made) as server:
+            url = f"{scheme}://{host}:{server.port}/v1"
+            trust = {"SSL_CERT_FILE": str(resources.authority.root)}
+            environment = store(resources) if store else trust
+            key = resources.readback.api_key
+            yield replace(ProbeInput(url, key, 5.0, environment=environment), **changes)
+
+    return arrange
+
+
+def serving(**certificate: Any) -> Context:
+    """The tests' authority has issued this certificate."""
+    return lambda resources: resources.authority.serves(**certificate)
+
+
+def issued_by(name: str, **certificate: Any) -> Context:
+    """Another authority has issued this certificate."""
+    return lambda resources: Authority(resources.folder / "other", name).serves(
+        **certificate
+    )
+
+
+def below(name: str, **certificate: Any) -> Context:
+    """An intermediate authority with this name has issued this certificate."""
+    return lambda resources: Authority(
+        resources.folder / "middle", name, parent=resources.authority
+    ).serves(**certificate)
+
+
+def with_settings(
+    change: Callable[[ssl.SSLContext], None], **certificate: Any
+) -> Context:
+    """The server changes its settings of TLS."""
+
+    def make(resources: Resources) -> ssl.SSLContext:
+        context = resources.authority.serves(**certificate)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            change(context)
+        return context
+
+    return make
+
+
+def untrusted(resources: Resources) -> Mapping[str, str]:
+    """No variable names an authority."""
+    return {}
+
+
+def other_in(variable: str) -> Variables:
+    """This variable names the authority of `issued_by`."""
+    return lambda resources: {variable: str(resources.folder / "other" / "root.pem")}
+
+
+def proxied(
+    behave: Behavior | None = None,
+    *,
+    encrypted: bool = False,
+    service: str = SERVICE,
+    login: str = "",
+    variables: Mapping[str, str] | None = None,
+    scheme: str = "http",
+    **changes: Any,
+) -> Arrange:
+    """The environment names a proxy with this behavior; without one, it works."""
 
     @contextmanager
     def arrange(resources: Resources) -> Iterator[ProbeInput]:
         upstream = resources.readback.base_url
-        with relay(upstream, on_request, on_response, host=host) as server:
-            url = f"http://{host_and_port(server)}/v1"
-            yield ProbeInput(url, resources.readback.api_key, timeout)
+        # A name that only the proxy resolves: a proxy cannot reach this machine.
+        tls = [resources.authority.serves(service)] if encrypted else []
+        with (
+            gateway(upstream, tls=tls) as origin,
+            gateway(upstream, behave or proxying(origin.port)) as proxy,
+        ):
+            name = "https_proxy" if encrypted else "http_proxy"
+            url = f"http{'s' * encrypted}://{service}:{origin.port}/v1"
+            address = f"{scheme}://{login}127.0.0.1:{proxy.port}"
+            environment = {name: address, "no_proxy": "", **(variables or {})}
+            if encrypted:
+                environment["SSL_CERT_FILE"] = str(resources.authority.root)
+            key = resources.readback.api_key
+            made = ProbeInput(url, key, 5.0, environment=environment)
+            yield replace(made, **changes)
 
     return arrange
 
 
-def responding(status: int, body: bytes, **headers: str) -> Arrange:
-    """Something else sends the same response to every request."""
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return through_relay(on_response=lambda _: Response(status, "OK", named, body))
-
-
-def behind_tls(
-    trusted: bool = True, scheme: str = "https", issuer: str = "", **certificate: object
-) -> Arrange:
-    """The service uses TLS with the given certificate."""
-
-    @contextmanager
-    def arrange(resources: Resources) -> Iterator[ProbeInput]:
-        authority = resources.authority
-        if issuer:
-            authority = Authority(resources.folder / issuer, issuer)
-        context = authority.serves(**certificate)
-        with relay(resources.readback.base_url, tls=context) as server:
-            url = f"{scheme}://localhost:{server.server_port}/v1"
-            trust = {"SSL_CERT_FILE": str(authority.root)} if trusted else {}
-            yield ProbeInput(url, resources.readback.api_key, 5.0, environment=trust)
-
-    return arrange
-
-
-def refused_by_proxy(scheme: str, status: int) -> Arrange:
-    """The environment sets a forward proxy, which refuses every request."""
-
-    @contextmanager
-    def arrange(resources: Resources) -> Iterator[ProbeInput]:
-        refusal = Response(status, "Refused", {"Connection": "close"}, b"no")
-        with relay(
-            resources.readback.base_url, on_response=lambda _: refusal
-        ) as server:
-            variable = f"{scheme}_proxy"
-            proxy = {variable: f"http://{host_and_port(server)}", "no_proxy": ""}
-            url = f"{scheme}://echo.internal:1/v1"
-            yield ProbeInput(url, resources.readback.api_key, environment=proxy)
-
-    return arrange
-
-
-def host_and_port(server: Relay) -> str:
-    host = server.server_address[0]
-    return (
-        f"[{host}]:{server.server_port}"
-        if ":" in host
-        else f"{host}:{server.server_port}"
-    )
-
-
-@contextmanager
-def closed_port(resources: Resources) -> Iterator[ProbeInput]:
-    url = f"http://127.0.0.1:{broken_servers.closed_port()}/v1"
-    yield ProbeInput(url, resources.readback.api_key)
-
-
-@contextmanager
-def packets_dropped(resources: Resources) -> Iterator[ProbeInput]:
-    with broken_servers.black_hole() as port:
-        url = f"http://127.0.0.1:{port}/v1"
-        yield ProbeInput(url, resources.readback.api_key, timeout=SHORT)
-
-
-@contextmanager
-def closed_proxy(resources: Resources) -> Iterator[ProbeInput]:
-    proxy = {
-        "http_proxy": f"http://127.0.0.1:{broken_servers.closed_port()}",
-        "no_proxy": "",
-    }
-    key = resources.readback.api_key
-    yield ProbeInput(resources.readback.base_url, key, environment=proxy)
-
-
-def cabinet_showing(status: int = 200, **fields: str | None) -> Arrange:
+def cabinet_showing(**fields: str | None) -> Arrange:
     """The cabinet returns these fields instead of the tested address.
 
     The value "this" means the tested address.
@@ -193,21 +227,8 @@ def cabinet_showing(status: int = 200, **fields: str | None) -> Arrange:
     def arrange(resources: Resources) -> Iterator[ProbeInput]:
         base_url = resources.readback.base_url
         shown = {k: base_url if v == "this" else v for k, v in fields.items()}
-        body = json.dumps(shown).encode()
-        response = Response(status, "OK", {"Content-Type": "application/json"}, body)
-        with relay(base_url, on_response=lambda _: response) as cabinet:
-            url = f"http://{host_and_port(cabinet)}"
+        with gateway(base_url, as_json(200, shown)) as cabinet:
+            url = f"http://127.0.0.1:{cabinet.port}"
             yield ProbeInput(base_url, resources.readback.api_key, cabinet=url)
 
     return arrange
-
-
-@contextmanager
-def at_cabinet(resources: Resources) -> Iterator[ProbeInput]:
-    yield ProbeInput(resources.readback.cabinet_url, resources.readback.api_key)
-
-
-@contextmanager
-def at_ops_port(resources: Resources) -> Iterator[ProbeInput]:
-    url = f"{resources.readback.ops_url}/v1"
-    yield ProbeInput(url, resources.readback.api_key)

@@ -1,7 +1,7 @@
-"""What is in between: what the scenarios do not show, and no false alarm."""
+"""What is in between: what the misfortunes do not show, and no false alarm."""
 
+import re
 from pathlib import Path
-from threading import Event
 
 import pytest
 
@@ -9,21 +9,24 @@ from readback.probe.common.results import Fixer, Verdict
 from readback.probe.output import text
 from readback.probe.report import ProbeReport
 from readback.probe.transport.exchanges import MAX_REQUESTS
-from tests.probe.probing import found, probed
-from tests.probe.relay import (
-    Relay,
-    Request,
+from tests.probe.gateway import (
+    Call,
+    Close,
+    Gateway,
+    Match,
+    Reply,
+    closing,
+    editing,
+    has_key,
+    page,
+    pass_on,
     running,
-    unchanged,
+    when,
+    with_fields,
 )
+from tests.probe.probing import found, probed
 from tests.probe.reverse_proxies import COMMANDS, reverse_proxy
-from tests.probe.setups import Arrange, ProbeInput, Resources, through_relay
-from tests.probe.setups_between import (
-    cutting,
-    larger_than,
-    of,
-    refusing,
-)
+from tests.probe.setups import Arrange, ProbeInput, Resources, through
 from tests.probe.small_link import SERVER, SMALL_MTU, small_link
 from tests.support import namespaces
 
@@ -31,6 +34,11 @@ from tests.support import namespaces
 def report_of(arrange: Arrange, resources: Resources) -> ProbeReport:
     with arrange(resources) as probe_input:
         return probed(probe_input)
+
+
+def of(agents: str) -> Match:
+    """Match the requests of the programs whose User-Agent matches the pattern."""
+    return lambda call: re.search(agents, call["User-Agent"])
 
 
 def ids(report: ProbeReport) -> list[str]:
@@ -53,10 +61,10 @@ def test_a_plain_reverse_proxy_causes_no_warning(
 def test_once_recognized_no_response_is_blamed_on_the_address(
     method: str, status: int, resources: Resources
 ) -> None:
-    def with_key(request: Request) -> bool:
-        return request.method == method and "Authorization" in request.headers
+    def with_key(call: Call) -> bool:
+        return call.method == method and has_key(call)
 
-    report = report_of(through_relay(refusing(with_key, status)), resources)
+    report = report_of(through(when(with_key, page(status, "No"))), resources)
     assert report.decisive
     diagnosis = report.decisive.diagnosis
     assert diagnosis.verdict == Verdict.FAIL
@@ -65,7 +73,8 @@ def test_once_recognized_no_response_is_blamed_on_the_address(
 
 
 def test_the_walk_goes_on_as_a_program_that_can_pass(resources: Resources) -> None:
-    report = report_of(through_relay(refusing(of("readback|curl"))), resources)
+    blocked = when(of("readback|curl"), page(403, "No"))
+    report = report_of(through(blocked), resources)
     diagnosis = found(report, "between.program_blocked")
     assert diagnosis.facts["blocked"] == "this program and curl"
     assert diagnosis.facts["passed"] == "the openai package and a browser"
@@ -76,29 +85,25 @@ def test_the_walk_goes_on_as_a_program_that_can_pass(resources: Resources) -> No
 def test_a_block_of_one_path_is_found_when_the_path_is_used(
     resources: Resources,
 ) -> None:
-    blocked = of("readback")
+    def blocks(call: Call) -> bool:
+        return call.method == "POST" and bool(of("readback")(call))
 
-    goes_on_as_another = Event()
-
-    def blocks(request: Request) -> bool:
-        if request.method != "POST":
-            return False
-        if not blocked(request):
-            goes_on_as_another.set()
-        elif "Expect" in request.headers:
-            goes_on_as_another.wait(2)  # A step beside this one finds the block.
-        return blocked(request)
-
-    report = report_of(through_relay(refusing(blocks, 503)), resources)
+    report = report_of(through(when(blocks, page(503, "No"))), resources)
     assert report.id == "between.program_blocked", ids(report)
     assert "echo.same" in ids(report)
+
+
+def cut_if_large(reply: Reply) -> Reply:
+    if len(reply.body) > 4000:
+        raise Close
+    return reply
 
 
 @pytest.mark.parametrize(
     "arrange",
     [
-        through_relay(cutting(larger_than(4000))),
-        through_relay(on_response=cutting(larger_than(4000))),
+        through(when(lambda call: len(call.body) > 4000, closing)),
+        through(editing(cut_if_large)),
     ],
     ids=["requests", "responses"],
 )
@@ -109,7 +114,7 @@ def test_the_size_that_passes_is_found(arrange: Arrange, resources: Resources) -
     assert facts["outcome"] == "a closed connection"
 
 
-@pytest.mark.long  # the scenario of between.mtu runs each time
+@pytest.mark.long  # a misfortune shows between.mtu
 def test_packets_that_are_too_large_for_a_link_are_found(resources: Resources) -> None:
     if reason := namespaces.why_not():
         pytest.skip(reason)
@@ -117,9 +122,9 @@ def test_packets_that_are_too_large_for_a_link_are_found(resources: Resources) -
     with small_link() as link:
         with link.on("server"):
             # It listens there, and reaches its upstream server from here.
-            server = Relay(readback.base_url, SERVER, unchanged, unchanged)
+            server = Gateway(readback.base_url, pass_on, (SERVER, 0))
         with running(server), link.on("client"):
-            url = f"http://{SERVER}:{server.server_port}/v1"
+            url = f"http://{SERVER}:{server.port}/v1"
             report = probed(ProbeInput(url, readback.api_key, timeout=3.0))
     assert report.id == "between.mtu", ids(report)
     facts = found(report, "between.mtu").facts
@@ -146,11 +151,6 @@ def test_packets_that_are_too_large_for_a_link_are_found(resources: Resources) -
 def test_a_hostile_header_does_no_harm(
     header: dict[str, str], resources: Resources
 ) -> None:
-    report = report_of(
-        through_relay(
-            on_response=lambda response: response.with_body(response.body, **header)
-        ),
-        resources,
-    )
+    report = report_of(through(with_fields(**header)), resources)
     assert "probe.unexpected" not in ids(report)
     assert "\x1b" not in text.as_short(report)

@@ -1,11 +1,9 @@
 """The cabinet is asked over TLS even if the API is reached without it."""
 
-import json
-
 import pytest
 
+from tests.probe.gateway import as_json, gateway
 from tests.probe.probing import probed
-from tests.probe.relay import Response, relay
 from tests.probe.setups import ProbeInput, Resources
 
 
@@ -14,11 +12,9 @@ def test_a_cabinet_may_use_https_although_the_api_does_not(
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(resources.authority.root))
     readback = resources.readback
-    body = json.dumps({"base_url": readback.base_url}).encode()
-    shown = Response(200, "OK", {"Content-Type": "application/json"}, body)
-    certificate = resources.authority.serves()
-    with relay(readback.base_url, on_response=lambda _: shown, tls=certificate) as web:
-        cabinet = f"https://localhost:{web.server_port}"
+    shown = as_json(200, {"base_url": readback.base_url})
+    with gateway("", shown, tls=[resources.authority.serves()]) as web:
+        cabinet = f"https://localhost:{web.port}"
         report = probed(
             ProbeInput(readback.base_url, readback.api_key, cabinet=cabinet)
         )

@@ -1,4 +1,4 @@
-"""DNS and TCP: cases that no scenario covers."""
+"""DNS and TCP: cases that no misfortune covers."""
 
 import errno
 import socket

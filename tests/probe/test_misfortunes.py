@@ -1,16 +1,26 @@
-"""The collection of misfortunes: a few of its rows.
+"""The collection of misfortunes, and every problem that the probe can find.
 
-`make misfortunes` runs all of it. Those that were once told wrongly run here, too.
+`make misfortunes` runs all of it. Here run those that were once told wrongly, and the
+first that names an id of each group, such as `tls`; `make long` runs all that name one.
 """
 
+import json
+import re
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
+from readback.probe.common.catalogue import catalogue
+from readback.probe.common.results import FailureFamily, Verdict
+from readback.probe.output.text import as_long
+from readback.probe.transport.exchanges import MAX_REQUESTS
+from tests.probe.forms import FORMS, REPORT_SCHEMA
 from tests.probe.misfortunes import MISFORTUNES
 from tests.probe.misfortunes.judging import Misfortune, Told
 from tests.probe.misfortunes.running import attempt
-from tests.probe.setups import Resources
+from tests.probe.probing import found, probed
+from tests.probe.setups import ProbeInput, Resources
 
 ROWS = {
     "a key of another service: Groq",
@@ -26,8 +36,14 @@ ROWS = {
     "Squid also gets requests for this machine, and denies them",
     "F5 rejects completions with a page and 200",
     "nginx takes no header as long as the key: 431",
-    "ca.acme.goskope.com decrypts, and nothing trusts it",
 }
+_NAMED = [one for one in MISFORTUNES if one.id]
+_FIRST = {one.id.partition(".")[0]: one for one in reversed(_NAMED)}.values()
+_USUAL = [
+    one
+    for one in MISFORTUNES
+    if one.name in ROWS or one.kind == "reported" or one in _FIRST
+]
 
 
 def test_every_misfortune_has_a_name_of_its_own() -> None:
@@ -35,13 +51,48 @@ def test_every_misfortune_has_a_name_of_its_own() -> None:
     assert [one for one, count in counts.items() if count > 1] == []
 
 
+def test_every_problem_is_shown_by_a_misfortune_or_a_test() -> None:
+    files = Path(__file__).parent.rglob("*.py")
+    text = "\n".join(file.read_text() for file in files)
+    named = set(re.findall(r"\b[a-z]+\.\w+", text))
+    problems = {
+        id
+        for id, row in catalogue().findings.items()
+        if row.verdict in (Verdict.WARN, Verdict.FAIL)
+    }
+    assert problems - named == set()
+
+
 @pytest.mark.parametrize(
     "misfortune",
-    [one for one in MISFORTUNES if one.name in ROWS or one.kind == "reported"],
+    _USUAL
+    + [
+        pytest.param(one, marks=pytest.mark.long) for one in _NAMED if one not in _USUAL
+    ],
     ids=lambda one: one.name,
 )
 def test_a_misfortune_is_told_rightly(
     misfortune: Misfortune, resources: Resources, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    judgment, _, text = attempt(misfortune, resources, monkeypatch.setenv)
-    assert judgment.told == Told.RIGHTLY, f"{judgment.why}\n{text}"
+    judgment, report = attempt(misfortune, resources, monkeypatch.setenv)
+    assert judgment.told == Told.RIGHTLY, f"{judgment.why}\n{as_long(report)}"
+    assert report.requests <= MAX_REQUESTS
+    REPORT_SCHEMA.validate(json.loads(FORMS["json"](report)))
+    # Every form is made of the report, and of nothing else.
+    for shown in (repr(report), *(form(report) for form in FORMS.values())):
+        assert resources.readback.api_key not in shown
+
+
+def test_a_working_connection_has_no_failures_or_warnings(resources: Resources) -> None:
+    readback = resources.readback
+    report = probed(ProbeInput(readback.base_url, readback.api_key))
+    assert report.family == FailureFamily.NONE
+    assert report.verdict == Verdict.OK, [result.diagnosis for result in report.results]
+    skipped = [
+        result.step for result in report.results if result.diagnosis.verdict == "skip"
+    ]
+    assert skipped == ["tls"]
+    total = found(report, "steady.ok").facts["total"]
+    assert isinstance(total, int) and total >= 12
+    assert report.requests <= 20
+    assert "“steadiness”" not in as_long(report)

@@ -1,6 +1,5 @@
 """What only a network of its own can show: dead addresses, broken IPv6, strange DNS."""
 
-import socket
 from collections.abc import Iterator
 from contextlib import ExitStack
 
@@ -87,9 +86,9 @@ def network() -> Iterator[Namespace]:
 def port(network: Namespace, readback) -> Iterator[int]:
     """Serve Readback on every address of the network that is alive."""
     with ExitStack() as stack:
-        port = stack.enter_context(network.relay(readback.base_url, SERVICE))
+        port = stack.enter_context(network.gateway(readback.base_url, SERVICE))
         for host in ("198.18.0.1", "10.1.0.1", "127.0.0.1"):
-            stack.enter_context(network.relay(readback.base_url, host, port))
+            stack.enter_context(network.gateway(readback.base_url, host, port))
         yield port
 
 
@@ -127,60 +126,6 @@ def test_broken_ipv6_and_a_dead_address_of_the_service_are_told_apart(
     assert LOST in found.sentences["tcp.partly"]
     assert LOST not in found.sentences["tcp.v6_broken"]
     assert "2001:db8::10" in found.sentences["tcp.v6_broken"]
-
-
-def test_a_name_that_resolves_to_nothing_is_blocked(
-    network: Namespace, resources: Resources
-) -> None:
-    key = resources.readback.api_key
-    [found] = network.probe(["http://blocked.example:1/v1"], key)
-    assert "dns.hosts_file" in found.sentences
-
-
-def test_a_dns_server_that_answers_everything_is_reported(
-    network: Namespace, resources: Resources
-) -> None:
-    with namespace() as other:
-        other.ip("link set lo up", "address add 10.1.0.1/32 dev lo")
-        with other.resolving(lambda _: ["10.1.0.1"]):
-            key = resources.readback.api_key
-            [found] = other.probe(["http://echo.example/v1"], key)
-    assert "dns.answers_everything" in found.sentences
-
-
-def test_exhausted_ports_are_reported(
-    network: Namespace, port: int, resources: Resources
-) -> None:
-    key = resources.readback.api_key
-    setting = "/proc/sys/net/ipv4/ip_local_port_range"
-    with network.entered():
-        with open(setting) as file:
-            usual = file.read()
-        with open(setting, "w") as file:
-            file.write("50000 50001")
-        fillers = []
-        try:
-            while len(fillers) < 4:
-                fillers.append(socket.create_connection((SERVICE, port)))
-        except OSError:
-            pass
-    try:
-        [found] = network.probe([f"http://{SERVICE}:{port}/v1"], key)
-    finally:
-        for filler in fillers:
-            filler.close()
-        with network.entered(), open(setting, "w") as file:
-            file.write(usual)
-    assert "tcp.exhausted" in found.sentences
-
-
-@pytest.mark.parametrize("files", [4])
-def test_too_many_open_files_are_reported(
-    files: int, network: Namespace, port: int, resources: Resources
-) -> None:
-    key = resources.readback.api_key
-    [found] = network.probe([f"http://{SERVICE}:{port}/v1"], key, files=files)
-    assert "tcp.exhausted" in found.sentences
 
 
 def test_a_socks_proxy_does_not_resolve_if_this_machine_has_to(

@@ -21,9 +21,8 @@ from readback.probe.transport.context import ProbeContext
 from readback.probe.transport.opening import open_socket
 from tests.probe import broken_servers
 from tests.probe.forward_proxy import LOGIN, ForwardProxy, forward_proxy
-from tests.probe.relay import relay
+from tests.probe.gateway import Reply, gateway
 from tests.probe.setups import Resources
-from tests.probe.setups_network import responding
 
 QUICK_STEPS = tuple(one for one in STEPS if one.id != "cabinet")
 REMOTE = BaseUrl("https", "echo.example", 443, "/v1")
@@ -32,7 +31,7 @@ REMOTE = BaseUrl("https", "echo.example", 443, "/v1")
 @pytest.fixture
 def proxy(monkeypatch: pytest.MonkeyPatch) -> Iterator[ForwardProxy]:
     with forward_proxy() as server:
-        url = f"http://{LOGIN}@127.0.0.1:{server.server_port}"
+        url = f"http://{LOGIN}@127.0.0.1:{server.port}"
         monkeypatch.setenv("http_proxy", url)
         monkeypatch.setenv("https_proxy", url)
         yield server
@@ -60,7 +59,7 @@ def test_plain_requests_go_through_the_proxy(
     assert len(proxy.forwarded) == report.requests
     # The proxy can read it.
     origin = resources.readback.base_url.removesuffix("/v1")
-    through = f"through the proxy 127.0.0.1:{proxy.server_port}"
+    through = f"through the proxy 127.0.0.1:{proxy.port}"
     assert report.key_sent_to == f"{origin} {through}"
     password = LOGIN.partition(":")[2]
     assert password not in text.as_json(report) + text.as_short(report)
@@ -70,9 +69,9 @@ def test_encrypted_requests_go_through_a_tunnel(
     proxy: ForwardProxy, resources: Resources, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(resources.authority.root))
-    with relay(resources.readback.base_url, tls=resources.authority.serves()) as server:
-        url = f"https://localhost:{server.server_port}/v1"
-        report = probed(url, resources.readback.api_key)
+    tls = [resources.authority.serves()]
+    with gateway(resources.readback.base_url, tls=tls) as server:
+        report = probed(server.base_url, resources.readback.api_key)
     expected = ["proxies.loopback"]
     assert warnings(report) == expected, ids(report)
     assert ids(report)["tls"] == "tls.ok"
@@ -96,12 +95,11 @@ def test_a_proxy_is_reached_over_tls(
     monkeypatch.setenv("SSL_CERT_FILE", str(authority.root))
     with (
         forward_proxy(authority.serves()) as proxy,
-        relay(readback.base_url, tls=authority.serves()) as server,
+        gateway(readback.base_url, tls=[authority.serves()]) as server,
     ):
-        value = f"https://{LOGIN}@localhost:{proxy.server_port}"
+        value = f"https://{LOGIN}@localhost:{proxy.port}"
         monkeypatch.setenv(f"{scheme}_proxy", value)
-        encrypted = f"https://localhost:{server.server_port}/v1"
-        url = encrypted if scheme == "https" else readback.base_url
+        url = server.base_url if scheme == "https" else readback.base_url
         context = ProbeContext(url, Secret(readback.api_key), timeout=5)
         report = run_probe(context, QUICK_STEPS)
     assert warnings(report) == ["proxies.loopback"]
@@ -131,9 +129,9 @@ def test_an_error_page_is_quoted_without_control_characters(
     resources: Resources, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = b"<title>\x1b[31mBlocked: sk-echo-0123456789abcdef</title>"
-    behave = responding("403 \x1b]0;No", page, Server="office\x07 filter")
-    with broken_servers.socket_server(behave) as port:
-        monkeypatch.setenv("https_proxy", f"http://127.0.0.1:{port}")
+    fields = (("Server", "office\x07 filter"),)
+    with gateway("", lambda _: Reply(403, "\x1b]0;No", fields, page)) as server:
+        monkeypatch.setenv("https_proxy", f"http://127.0.0.1:{server.port}")
         report = probed(str(REMOTE), resources.readback.api_key)
     assert report.id == "proxy.refuses"
     sentence = report.decisive.diagnosis.sentence
@@ -175,6 +173,8 @@ def test_no_value_of_a_proxy_variable_breaks_the_probe(value: str) -> None:
     ("value", "shown"),
     [
         ("http://alice:hush@proxy.example:3128", "proxy.example:3128"),
+        ("http://alice:p@hush@proxy.example:3128", "proxy.example:3128"),
+        ("http://alice:100%hush@proxy.example:3128", "proxy.example:3128"),
         ("proxy.example:3128", "proxy.example:3128"),
         ("https://proxy.example", "proxy.example:443"),
     ],

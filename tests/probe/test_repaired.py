@@ -18,8 +18,7 @@ from readback.probe.transport.exchanges import outcome_of
 from readback.probe.transport.handshake import Handshake
 from tests.probe.broken_servers import socket_server
 from tests.probe.probing import probed
-from tests.probe.setups import ProbeInput, Resources
-from tests.probe.setups_tls import serving
+from tests.probe.setups import ProbeInput, Resources, over_tls, serving
 from tests.support.worst_cases_probe import StoredPeer
 
 SERVICE = BaseUrl("https", "api.example.org", 443, "/v1")
@@ -147,8 +146,7 @@ def test_a_variable_that_hides_the_store_of_the_machine_is_the_cause(
         return trust
 
     monkeypatch.setattr(stores, "_machine", machine)
-    tls_context = resources.authority.serves()
-    with serving(resources, tls_context, other) as probe_input:
+    with over_tls(serving())(resources) as probe_input:
         monkeypatch.setenv("SSL_CERT_FILE", str(other))
         report = probed(ProbeInput(probe_input.base_url, probe_input.key))
     assert report.id == "tls.only_other_store"

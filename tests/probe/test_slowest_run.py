@@ -14,8 +14,8 @@ from readback.probe.common.results import FailureFamily
 from readback.probe.entered.key import Secret
 from readback.probe.runner import STEPS, run_probe
 from readback.probe.transport.context import ProbeContext
+from tests.probe.gateway import Call, Reply, answering, gateway, pass_on
 from tests.probe.provider import KEY, MODEL, provider
-from tests.probe.relay import Request, Response, relay
 from tests.probe.setups import Resources
 
 TICK_SECONDS = 0.1
@@ -49,17 +49,16 @@ class Clock:
 
 def ran(monkeypatch, upstream: str, key: str, *, seconds: float, **more):
     """Run the probe against a service whose answers take this long."""
-    clock, refusal = Clock(), more.pop("refusal", None)
+    clock, then = Clock(), more.pop("then", pass_on)
     monkeypatch.setattr(time, "monotonic", clock.now)
     monkeypatch.setattr(runner, "_TICK_SECONDS", 0.003)
 
-    def answer_late(request: Request) -> Request | Response:
+    def answer_late(call: Call) -> Reply:
         clock.wait(seconds)
-        return refusal or request
+        return then(call)
 
-    with relay(upstream, answer_late) as server:
-        url = f"http://127.0.0.1:{server.server_port}/v1"
-        context = ProbeContext(url, Secret(key), **more)
+    with gateway(upstream, answer_late) as server:
+        context = ProbeContext(server.base_url, Secret(key), **more)
         report = run_probe(context, STEPS, clock)
     assert report.seconds < TIME_LIMIT + 2 * TICK_SECONDS
     return report
@@ -98,7 +97,7 @@ def test_a_service_that_refuses_everything_slowly_is_not_a_success(
     resources: Resources, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # It fails once, and there is no time to ask as other programs as well.
-    upstream, refusal = resources.readback.base_url, Response(403, "Forbidden", {}, b"")
-    report = ran(monkeypatch, upstream, "", seconds=6.0, refusal=refusal)
+    upstream = resources.readback.base_url
+    report = ran(monkeypatch, upstream, "", seconds=6.0, then=answering(403))
     assert report.id == "between.blocked"
     assert report.family == FailureFamily.HTTP

@@ -11,7 +11,7 @@ from readback.probe.transport.connecting import Proxy, Route
 from readback.probe.transport.context import ProbeContext
 from readback.probe.transport.opening import open_socket
 from tests.probe import broken_servers
-from tests.probe.relay import relay
+from tests.probe.gateway import gateway
 from tests.probe.setups import Resources
 from tests.probe.socks_proxy import socks_proxy
 
@@ -53,12 +53,11 @@ def test_an_encrypted_walk_goes_through_the_proxy(
     monkeypatch.setenv("SSL_CERT_FILE", str(authority.root))
     with (
         socks_proxy() as proxy,
-        relay(readback.base_url, tls=authority.serves()) as server,
+        gateway(readback.base_url, tls=[authority.serves()]) as server,
     ):
         value = f"socks5h://127.0.0.1:{proxy.server_address[1]}"
         monkeypatch.setenv("all_proxy", value)
-        url = f"https://localhost:{server.server_port}/v1"
-        context = ProbeContext(url, Secret(readback.api_key), timeout=5)
+        context = ProbeContext(server.base_url, Secret(readback.api_key), timeout=5)
         report = run_probe(context, QUICK_STEPS)
     assert report.family == FailureFamily.NONE, report.id
     assert "tls.ok" in {one.diagnosis.id for one in report.results}
@@ -103,10 +102,11 @@ def test_a_proxy_that_requires_a_login_says_so() -> None:
         assert failure(server.server_address[1]).id == "proxy.login"
 
 
-def test_a_password_that_is_too_long_for_socks_is_reported() -> None:
+@pytest.mark.parametrize("password", ["wrong", "x" * 256], ids=["wrong", "too long"])
+def test_a_password_that_is_not_accepted_is_reported(password: str) -> None:
     with socks_proxy(login=ALICE) as server:
         port = server.server_address[1]
-        error = failure(port, login=("alice", "x" * 256))
+        error = failure(port, login=("alice", password))
     assert error.id == "proxy.login_refused"
 
 

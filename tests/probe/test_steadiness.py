@@ -4,11 +4,9 @@ Every server here counts, so that it fails at the same requests in every run.
 """
 
 import errno
-import json
 import re
 import socket
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from itertools import count
@@ -18,27 +16,21 @@ import pytest
 from readback.probe.common.results import Diagnosis, Fixer, Service, Verdict
 from readback.probe.entered.base_url import BaseUrl
 from readback.probe.entered.key import Secret
-from readback.probe.output import text
 from readback.probe.report import ProbeReport
 from readback.probe.service import steadiness
 from readback.probe.transport import connecting
 from readback.probe.transport.context import ProbeContext
 from readback.probe.transport.exchanges import MAX_REQUESTS, NotedRequest
-from tests.probe.corruptions import PAGE
-from tests.probe.forward_proxy import LOGIN, forward_proxy
-from tests.probe.gateway import gateway
+from tests.probe.gateway import Behavior, closing, every, gateway, page
 from tests.probe.probing import found, probed
-from tests.probe.relay import (
-    Relay,
-    Request,
-    RequestFilter,
-    Response,
-    relay,
-    running,
-    unchanged,
+from tests.probe.setups import (
+    Arrange,
+    ProbeInput,
+    Resources,
+    over_tls,
+    serving,
+    through,
 )
-from tests.probe.setups import Arrange, ProbeInput, Resources, through_relay
-from tests.support.authority import Authority
 from tests.support.commands import free_port
 
 # What these steps find comes from names and variables of the tests.
@@ -47,28 +39,6 @@ _WRONG = re.compile(
     "new key|intermediate|limits the number of connections|User-Agent|your store"
     "|another program|smaller"
 )
-
-
-def every(period: int, fail: Callable[[Request], Request | Response]) -> RequestFilter:
-    """Let each request with this number, and its multiples, fail."""
-    numbers, lock = count(1), threading.Lock()
-
-    def change(request: Request) -> Request | Response:
-        with lock:
-            number = next(numbers)
-        return request if number % period else fail(request)
-
-    return change
-
-
-def with_status(status: int) -> Callable[[Request], Response]:
-    headers = {"Content-Type": "text/html", "Server": "balancer"}
-    page = Response(status, "No", headers, PAGE % b"Sorry")
-    return lambda _: page
-
-
-def cut(request: Request) -> Request:
-    raise ConnectionAbortedError
 
 
 def report_of(arrange: Arrange, resources: Resources) -> ProbeReport:
@@ -95,21 +65,13 @@ def assert_only(report: ProbeReport, id: str) -> None:
     "period",
     [2, 3, 7, *(pytest.param(each, marks=pytest.mark.long) for each in (4, 5, 6))],
 )
-@pytest.mark.parametrize(
-    ("fail", "id"),
-    [
-        (with_status(502), "sometimes.fails"),
-        (with_status(500), "sometimes.fails"),
-        (cut, "sometimes.fails"),
-    ],
-    ids=["502", "500", "reset"],
-)
+@pytest.mark.parametrize("fail", [page(502, "Sorry"), closing], ids=["502", "closed"])
 def test_requests_that_fail_now_and_then_are_counted(
-    fail: Callable, id: str, period: int, resources: Resources
+    fail: Behavior, period: int, resources: Resources
 ) -> None:
-    report = report_of(through_relay(every(period, fail)), resources)
-    assert_only(report, id)
-    diagnosis = found(report, id)
+    report = report_of(through(every(period, fail)), resources)
+    assert_only(report, "sometimes.fails")
+    diagnosis = found(report, "sometimes.fails")
     bad, total = diagnosis.facts["bad"], diagnosis.facts["total"]
     assert isinstance(bad, int) and isinstance(total, int)
     assert total // period - 2 <= bad <= total // period + 1
@@ -120,56 +82,21 @@ def test_requests_that_fail_now_and_then_are_counted(
 
 
 def test_what_the_failures_have_in_common_is_shown(resources: Resources) -> None:
-    failing = through_relay(every(3, with_status(502)))
+    failing = through(every(3, page(502, "Sorry")))
     lines = found(report_of(failing, resources), "sometimes.fails").details
     assert lines[0] == "Neither address nor certificate tells them apart."
     assert lines[1].startswith("Failed at ")
 
 
-@pytest.mark.parametrize(
-    "is_first", [True, pytest.param(False, marks=pytest.mark.long)]
-)
-@pytest.mark.parametrize("fault", ["expired", "unknown", "other name"])
 def test_a_server_with_a_bad_certificate_is_told_from_the_others(
-    fault: str,
-    is_first: bool,
-    resources: Resources,
-    monkeypatch: pytest.MonkeyPatch,
+    resources: Resources, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    authority = resources.authority
-    bad = {
-        "expired": lambda: authority.serves(until=-timedelta(hours=1)),
-        "unknown": lambda: Authority(resources.folder / "x", "Old CA").serves(),
-        "other name": lambda: authority.serves("elsewhere.example"),
-    }[fault]()
-    monkeypatch.setenv("SSL_CERT_FILE", str(authority.root))
-    upstream, good = resources.readback.base_url, authority.serves()
-    in_turn = (good, bad) if is_first else (bad, good)
-    with gateway(upstream, tls=lambda number: in_turn[number % 2]) as server:
-        url = f"https://localhost:{server.port}/v1"
-        report = probed(ProbeInput(url, resources.readback.api_key))
+    monkeypatch.setenv("SSL_CERT_FILE", str(resources.authority.root))
+    expired = serving(until=-timedelta(hours=1))
+    report = report_of(over_tls(serving(), expired), resources)
     assert_only(report, "sometimes.certificate")
     lines = found(report, "sometimes.certificate").details
     assert any(line.startswith("certificate: ") for line in lines)
-
-
-@pytest.mark.parametrize("period", [2, 3])
-def test_a_server_that_does_not_know_the_key_is_not_blamed_on_the_key(
-    period: int, resources: Resources
-) -> None:
-    stale, headers = resources.revoked_key, "Authorization"
-
-    def forget(request: Request) -> Request:
-        known = {**request.headers, headers: f"Bearer {stale}"}
-        return Request(request.method, request.target, known, request.body)
-
-    fail = every(period, forget)
-
-    def change(request: Request) -> Request | Response:
-        return fail(request) if headers in request.headers else request
-
-    report = report_of(through_relay(change), resources)
-    assert_only(report, "sometimes.key")
 
 
 @contextmanager
@@ -192,12 +119,12 @@ def two_addresses(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_an_address_of_the_host_that_is_another_service_is_named(
     other: str, resources: Resources, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    upstream, page = resources.readback.base_url, with_status(200)
+    upstream, site = resources.readback.base_url, page(200, "Welcome")
     good = {"127.0.0.1": "127.0.0.2", "127.0.0.2": "127.0.0.1"}[other]
     port = free_port()
     with (
-        running(Relay(upstream, good, unchanged, unchanged, port)),
-        running(Relay("http://unused", other, page, unchanged, port)),
+        gateway(upstream, address=(good, port)),
+        gateway(upstream, site, address=(other, port)),
         two_addresses(monkeypatch),
     ):
         url = f"http://two.example:{port}/v1"
@@ -207,24 +134,6 @@ def test_an_address_of_the_host_that_is_another_service_is_named(
     (line,) = [one for one in details if one.startswith("address: ")]
     assert re.search(rf"{re.escape(other)}: ([1-9]\d*) of \1\b", line)
     assert f"{good}: 0 of " in line
-
-
-def test_answers_that_are_swapped_are_told(resources: Resources) -> None:
-    """Answer the second echo with the text of the first."""
-    held: list[Response] = []
-
-    def swap(response: Response) -> Response:
-        if b"chat.completion" not in response.body:
-            return response
-        held.append(response)
-        if len(held) != 2:
-            return response
-        content = json.loads(held[0].body)
-        content["id"] = "another"
-        return response.with_body(json.dumps(content).encode())
-
-    report = report_of(through_relay(on_response=swap), resources)
-    assert report.id == "echo.swapped"
 
 
 def test_what_this_machine_lacks_is_not_counted_as_a_failure_of_the_path(
@@ -243,25 +152,6 @@ def test_what_this_machine_lacks_is_not_counted_as_a_failure_of_the_path(
     report = probed(ProbeInput(readback.base_url, readback.api_key))
     assert report.id == "tcp.exhausted"
     assert not any(one.diagnosis.id.startswith("sometimes") for one in report.results)
-
-
-@pytest.mark.parametrize("period", [2, 3])
-def test_a_proxy_that_refuses_some_tunnels_is_told_with_how_often(
-    period: int, resources: Resources, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    authority = resources.authority
-    monkeypatch.setenv("SSL_CERT_FILE", str(authority.root))
-    upstream = resources.readback.base_url
-    with relay(upstream, tls=authority.serves()) as server, forward_proxy() as proxy:
-        proxy.refused_period = period
-        address = f"http://{LOGIN}@127.0.0.1:{proxy.server_port}"
-        monkeypatch.setenv("https_proxy", address)
-        url = f"https://localhost:{server.server_port}/v1"
-        report = probed(ProbeInput(url, resources.readback.api_key))
-    diagnosis = found(report, "sometimes.proxy")
-    assert report.id == "sometimes.proxy"
-    assert diagnosis.fixer == Fixer.NETWORK
-    assert re.search(r"\b[1-9]\d* of \d+ connections;", report.sentence)
 
 
 _FAST = 0.02
@@ -322,45 +212,3 @@ def judged(
     (diagnosis,) = steadiness.check(context)
     assert diagnosis
     return diagnosis
-
-
-def limiting(limit: int, is_counted: Callable[[Request], bool]) -> RequestFilter:
-    numbers = count(1)
-    headers = {"Content-Type": "application/json", "Retry-After": "30"}
-    body = b'{"error":{"code":"rate_limited"}}'
-    refusal = Response(429, "Too Many", headers, body)
-
-    def change(request: Request) -> Request | Response:
-        if is_counted(request) and next(numbers) > limit:
-            return refusal
-        return request
-
-    return change
-
-
-@pytest.mark.parametrize("limit", [12, 13])
-def test_a_limit_that_the_run_itself_uses_up_is_told_as_that(
-    limit: int, resources: Resources
-) -> None:
-    arrange = through_relay(limiting(limit, lambda _: True))
-    report = report_of(arrange, resources)
-    assert_only(report, "sometimes.rate_limited")
-    assert "30 s" in report.next_step
-    found(report, "key.accepted")
-    assert report.requests < MAX_REQUESTS
-
-
-def test_a_limit_before_the_key_was_tried_leaves_the_key_open(
-    resources: Resources,
-) -> None:
-    report = report_of(through_relay(limiting(1, lambda _: True)), resources)
-    assert_only(report, "sometimes.rate_limited_early")
-
-
-def test_a_steady_service_is_called_steady(resources: Resources) -> None:
-    readback = resources.readback
-    report = probed(ProbeInput(readback.base_url, readback.api_key))
-    total = found(report, "steady.ok").facts["total"]
-    assert isinstance(total, int) and total >= 12
-    assert report.requests <= 20
-    assert "“steadiness”" not in text.as_long(report)

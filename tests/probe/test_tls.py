@@ -1,4 +1,4 @@
-"""TLS: hostile peers, several stores, and variants that no scenario covers."""
+"""TLS: hostile peers, several stores, and variants that no misfortune covers."""
 
 import os
 import shutil
@@ -30,9 +30,15 @@ from readback.probe.transport import handshake
 from readback.probe.transport.connecting import Route
 from readback.probe.transport.context import ProbeContext
 from tests.probe import broken_servers, setups_tls, tls_servers
-from tests.probe.relay import Response, relay
-from tests.probe.setups import Arrange, Resources
-from tests.probe.setups_tls import behind_intermediate, with_settings
+from tests.probe.gateway import answering, gateway
+from tests.probe.setups import (
+    Context,
+    Resources,
+    below,
+    over_tls,
+    serving,
+    with_settings,
+)
 from tests.support.authority import DAY
 from tests.support.programs import needed_program
 from tests.support.waiting import wait_until
@@ -77,10 +83,10 @@ def trusting(kind: StoreKind, *files: Path) -> CertificateStore:
 
 @contextmanager
 def arranged(
-    arrange: Arrange, resources: Resources, monkeypatch: pytest.MonkeyPatch
+    made: Context, resources: Resources, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[ProbeContext]:
-    """Yield a context for the address that the scenario uses."""
-    with arrange(resources) as probe_input:
+    """Yield a context for the address of a server that uses this one."""
+    with over_tls(made)(resources) as probe_input:
         for name, value in probe_input.environment.items():
             monkeypatch.setenv(name, value)
         port = int(probe_input.base_url.rpartition(":")[2].partition("/")[0])
@@ -116,8 +122,8 @@ def test_a_certificate_that_only_one_store_trusts_is_a_warning(
         has_machine_store=has_machine_store,
     )
     monkeypatch.setattr(stores, "find", lambda: known)
-    with relay(resources.readback.base_url, tls=resources.authority.serves()) as server:
-        context = context_for(server.server_port)
+    with gateway("", tls=[resources.authority.serves()]) as server:
+        context = context_for(server.port)
         [diagnosis] = tls.check(context)
     assert diagnosis.id == id
     assert (diagnosis.verdict == Verdict.WARN) == (id != "tls.ok")
@@ -128,8 +134,8 @@ def test_a_private_authority_of_a_local_host_is_no_warning(
     resources: Resources, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(resources.authority.root))
-    with relay(resources.readback.base_url, tls=resources.authority.serves()) as server:
-        [diagnosis] = tls.check(context_for(server.server_port))
+    with gateway("", tls=[resources.authority.serves()]) as server:
+        [diagnosis] = tls.check(context_for(server.port))
     assert (diagnosis.id, diagnosis.verdict) == ("tls.ok", Verdict.OK)
     assert "Tests Root" in diagnosis.sentence
 
@@ -185,8 +191,8 @@ def test_a_directory_with_hashes_is_used(
     subprocess.run(["openssl", "rehash", tmp_path], check=True, capture_output=True)
     several = f"/missing{os.pathsep}{tmp_path}"
     monkeypatch.setenv("SSL_CERT_DIR", several)
-    with relay(resources.readback.base_url, tls=resources.authority.serves()) as server:
-        assert ids(context_for(server.server_port)) == ["tls.ok"]
+    with gateway("", tls=[resources.authority.serves()]) as server:
+        assert ids(context_for(server.port)) == ["tls.ok"]
 
 
 @pytest.mark.parametrize("variable", ["SSL_CERT_FILE", "SSL_CERT_DIR"])
@@ -212,8 +218,8 @@ def test_an_expired_certificate_with_another_flaw_is_expired(
     resources: Resources, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     unusable = {"changes": setups_tls.UNIDENTIFIED, "until": -DAY}
-    arrange = with_settings(lambda _: None, since=-9 * DAY, **unusable)
-    with arranged(arrange, resources, monkeypatch) as context:
+    made = serving(since=-9 * DAY, **unusable)
+    with arranged(made, resources, monkeypatch) as context:
         assert ids(context) == ["tls.expired"]
 
 
@@ -223,8 +229,8 @@ def test_an_expired_certificate_with_another_flaw_is_expired(
 def test_a_public_certificate_without_its_issuer_lacks_the_intermediate(
     resources: Resources, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    arrange = behind_intermediate(chain=[], issued=PUBLIC_POLICY)
-    with arranged(arrange, resources, monkeypatch) as context:
+    made = below("Tests Intermediate", chain=[], changes=PUBLIC_POLICY)
+    with arranged(made, resources, monkeypatch) as context:
         [diagnosis] = found(context)
     assert diagnosis.id == "tls.missing_intermediate"
     assert "Tests Intermediate" in diagnosis.sentence
@@ -234,33 +240,22 @@ def test_the_wrong_time_is_not_blamed_on_a_certificate_that_has_expired(
     resources: Resources, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A Date that does not make the certificate valid changes nothing."""
-    date = Response(200, "OK", {"Date": "Fri, 31 Dec 9999 23:59:59 -0000"}, b"")
+    date = answering(200, Date="Fri, 31 Dec 9999 23:59:59 -0000")
     expired = resources.authority.serves(since=-9 * DAY, until=-DAY)
     monkeypatch.setenv("SSL_CERT_FILE", str(resources.authority.root))
-    with relay(
-        resources.readback.base_url, tls=expired, on_response=lambda _: date
-    ) as server:
-        assert ids(context_for(server.server_port)) == ["tls.expired"]
+    with gateway("", date, tls=[expired]) as server:
+        assert ids(context_for(server.port)) == ["tls.expired"]
 
 
 # Servers that ask for a certificate, or do not like the name.
 
 
-@pytest.mark.parametrize(
-    ("change", "id"),
-    [
-        (setups_tls.require_it_in_tls_1_2, "tls.client_certificate"),
-        (setups_tls.fail_for_any_name, "tls.unknown_name"),
-    ],
-)
-def test_a_general_refusal_is_explained(
-    change: Callable[[ssl.SSLContext], None],
-    id: str,
-    resources: Resources,
-    monkeypatch: pytest.MonkeyPatch,
+def test_a_general_refusal_of_any_name_is_explained(
+    resources: Resources, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with arranged(with_settings(change), resources, monkeypatch) as context:
-        assert ids(context) == [id]
+    made = with_settings(setups_tls.fail_for_any_name)
+    with arranged(made, resources, monkeypatch) as context:
+        assert ids(context) == ["tls.unknown_name"]
 
 
 def test_a_server_that_only_accepts_client_certificates_is_no_failure(

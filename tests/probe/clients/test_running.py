@@ -18,7 +18,7 @@ from readback.probe.runner import RUN_PROGRAMS, STEPS, Step, run_probe
 from readback.probe.transport.context import ProbeContext
 from readback.probe.transport.exchanges import MAX_REQUESTS, RequestBudget
 from tests.probe.broken_servers import closed_port
-from tests.probe.relay import Request, relay
+from tests.probe.gateway import Call, Reply, gateway, pass_on
 from tests.support.programs import needed_program
 from tests.support.server import Server
 
@@ -70,10 +70,9 @@ def only(monkeypatch: pytest.MonkeyPatch, path: str) -> None:
 def test_every_program_gets_the_models_within_the_budget(
     readback: Server,
 ) -> None:
-    with relay(readback.base_url) as counting:
-        url = f"http://127.0.0.1:{counting.server_port}/v1"
-        report = probed(url, readback.api_key, steps=STEPS)
-    assert counting.count == report.requests <= MAX_REQUESTS
+    with gateway(readback.base_url) as counting:
+        report = probed(counting.base_url, readback.api_key, steps=STEPS)
+    assert next(counting.calls) - 1 == report.requests <= MAX_REQUESTS
     diagnosis = report.results[-1].diagnosis
     assert diagnosis.id == "run.same", diagnosis
     programs = diagnosis.facts["programs"]
@@ -120,14 +119,14 @@ def test_a_key_that_was_not_accepted_is_not_sent_again(
 ) -> None:
     seen: list[str] = []
 
-    def note(request: Request) -> Request:
-        if request.headers.get("Authorization") == f"Bearer {key}":
-            seen.append(request.headers["User-Agent"].partition("/")[0])
-        return request
+    def note(call: Call) -> Reply:
+        if call["Authorization"] == f"Bearer {key}":
+            seen.append(call["User-Agent"].partition("/")[0])
+        return pass_on(call)
 
     key = mint()
-    with relay(readback.base_url, on_request=note) as server:
-        report = probed(f"http://127.0.0.1:{server.server_port}/v1", key)
+    with gateway(readback.base_url, note) as server:
+        report = probed(server.base_url, key)
     assert only_curl.exists()
     assert report.results[-1].diagnosis.facts["outcome"] == "status 401"
     assert set(seen) == {"readback-probe"}

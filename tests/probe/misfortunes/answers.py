@@ -15,16 +15,7 @@ from tests.probe.gateway import (
     when,
     with_fields,
 )
-from tests.probe.misfortunes.arranging import kind_of, through
-from tests.probe.misfortunes.judging import Misfortune
-
-OTHERS = "network operator"
-_CHANGED = r"chang|replac|remov|adds?|alter|differ|transit|not a completion|contract"
-
-
-def _row(name, behave, *says, by=OTHERS, **more) -> Misfortune:
-    expected = says or ((_CHANGED,) if by else ())
-    return Misfortune(name, through(behave), expected, by, **more)
+from tests.probe.misfortunes.arranging import kind_of, row
 
 
 def _message(**values):
@@ -36,9 +27,9 @@ def _set(**values):
 
 
 _FIELDS = (
-    _row("id is removed", editing_json(lambda c: c.pop("id")), r"\bid\b"),
-    _row("choices is empty", _set(choices=[]), "choice|not a completion"),
-    _row(
+    row("id is removed", editing_json(lambda c: c.pop("id")), r"\bid\b"),
+    row("choices is empty", _set(choices=[]), "choice|not a completion"),
+    row(
         "the answer is wrapped in data",
         editing_body(
             lambda b: (
@@ -47,7 +38,7 @@ _FIELDS = (
         ),
         "not a completion|data|shape|field",
     ),
-    _row(
+    row(
         "the answer is a list",
         editing_body(lambda b: b"[%b]" % b if b"chat.completion" in b else b),
         "not a completion|list|shape",
@@ -89,40 +80,41 @@ def _cut(share: float, *, framed: bool):
 
 
 _BYTES = (
-    _row(
+    row(
         "answers are recoded to Windows-1251",
         _recoded("cp1251"),
         "encoding|UTF-8",
         blame="charset",
+        id="echo.changed",
     ),
-    _row(
+    row(
         "answers are recoded to UTF-16",
         _recoded("utf-16"),
         "UTF-16|encoding|UTF-8|not",
         blame="charset",
     ),
-    _row("a body is cut inside a character", editing(_cut_inside_character), "cut"),
-    _row(
+    row("a body is cut inside a character", editing(_cut_inside_character), "cut"),
+    row(
         "answers are cut in half, and say so",
         _cut(0.5, framed=True),
         "cut|closed|before its end",
     ),
-    _row(
+    row(
         "only completions are cut",
         when(is_chat, _cut(0.7, framed=True)),
         "cut|closed|before its end",
     ),
-    _row(
+    row(
         "Content-Length counts characters",
         _length(lambda b: len(b.decode())),
         "Content-Length|length|characters|cut",
     ),
-    _row(
+    row(
         "Content-Length is one too small",
         _length(lambda b: len(b) - 1),
         "Content-Length|length|cut|incomplete|end",
     ),
-    _row(
+    row(
         "Content-Length is one too large",
         editing(
             lambda reply: replace(
@@ -132,73 +124,79 @@ _BYTES = (
         ),
         "length|cut|closed|before its end",
     ),
-    _row("answers are marked as br", _compressed("br", lambda b: b), "br\\b|compress"),
-    _row(
+    row(
+        "answers are marked as br",
+        _compressed("br", lambda b: b),
+        "br\\b|compress",
+        id="http.spoiled",
+    ),
+    row(
         "answers are compressed, and not marked",
         editing_body(gzip.compress),
         "compress",
     ),
-    _row(
+    row(
         "the compressed answer is damaged",
         _compressed("gzip", lambda b: gzip.compress(b)[:-9] + b"123456789"),
         "compress|extra bytes",
     ),
-    _row(
+    row(
         "a script is appended",
         editing_body(lambda b: b + b"<script></script>"),
         "extra|append|after",
     ),
-    _row(
+    row(
         "a line is put before the JSON",
         editing_body(lambda b: b")]}',\n" + b),
         "before|JSON|not|prefix",
     ),
-    _row(
+    row(
         "JSON is indented",
         editing_body(lambda b: json.dumps(json.loads(b), indent=2).encode()),
         by="",
     ),
-    _row(
+    row(
         "JSON becomes JSONP",
         editing_body(lambda b: b"cb(" + b + b")"),
         "JSON|not|before",
     ),
-    _row(
+    row(
         "a chunked body is passed on without decoding",
         editing_body(lambda b: b"%x\r\n%b\r\n0\r\n\r\n" % (len(b), b)),
         "not|chunk|before|JSON",
     ),
 )
 _FIELDS_OF_HTTP = (
-    _row(
+    row(
         "Content-Type becomes text/html",
         with_fields(Content_Type="text/html"),
         "Content-Type|text/html",
     ),
-    _row(
+    row(
         "Content-Type is removed",
         editing(lambda r: r.with_field("Content-Type")),
         "Content-Type",
     ),
-    _row("Date is removed", editing(lambda r: r.with_field("Date")), by=""),
-    _row(
+    row("Date is removed", editing(lambda r: r.with_field("Date")), by=""),
+    row(
         "the reason phrase is removed", editing(lambda r: replace(r, reason="")), by=""
     ),
-    _row(
+    row(
         "names of fields are in lower case",
         editing(
             lambda r: replace(r, fields=tuple((k.lower(), v) for k, v in r.fields))
         ),
         by="",
     ),
-    _row("a cookie is set", with_fields(Set_Cookie="lb=node-3; Path=/"), by=""),
-    _row("Via is added", with_fields(Via="1.1 gw"), by=""),
-    _row(
+    row("a cookie is set", with_fields(Set_Cookie="lb=node-3; Path=/"), by=""),
+    row("Via is added", with_fields(Via="1.1 gw"), by=""),
+    row(
         "an empty line comes before answers",
         editing(lambda r: replace(r, before=b"\r\n")),
         "first line|HTTP|malformed",
+        id="http.malformed",
     ),
-    _row(
+    row(
         "a field has no colon",
         editing(
             lambda r: replace(r, fields=(("Broken header line\r\nX-A", "1"), *r.fields))
@@ -207,19 +205,24 @@ _FIELDS_OF_HTTP = (
     ),
 )
 _CACHES = (
-    _row("every answer is cached", cached(), "cache|recording|same response"),
-    _row(
+    row(
+        "every answer is cached",
+        cached(),
+        "cache|recording|same response",
+        id="echo.replayed",
+    ),
+    row(
         "completions are cached by path",
         when(is_chat, cached()),
         "cache|recording|same response",
     ),
-    _row(
+    row(
         "the model list is cached for everybody",
         when(is_models, cached()),
         "cache|recording|same|key",
     ),
-    _row("a cache says MISS", with_fields(X_Cache="MISS from cdn"), by=""),
-    _row(
+    row("a cache says MISS", with_fields(X_Cache="MISS from cdn"), by=""),
+    row(
         "ids repeat, texts do not",
         editing_json(lambda c: c.update(id="3b1f8a1e-54bd-4d13-9a68-9f0b7a33cf0e")),
         "cache|recording|same|X-Request-Id",

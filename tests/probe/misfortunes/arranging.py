@@ -1,4 +1,4 @@
-"""Sets misfortunes up: a gateway, TLS, proxies, or a network of its own.
+"""Sets misfortunes up: their rows, and a network of their own.
 
 A network of its own moves the whole process, so only a process that runs nothing else
 may ask for one. It needs root; elsewhere the misfortune is skipped with the reason.
@@ -20,15 +20,15 @@ from typing import Any
 import pytest
 
 from readback.probe.connection import stores
-from tests.probe import broken_servers
 from tests.probe import gateway as gateways
-from tests.probe.gateway import Behavior, gateway, pass_on, proxying
+from tests.probe.gateway import Behavior, gateway, pass_on
 from tests.probe.misfortunes.judging import Misfortune
-from tests.probe.setups import Arrange, ProbeInput, Resources
+from tests.probe.setups import Arrange, ProbeInput, Resources, through
 from tests.support import name_server
 
-SERVICE = "echo.internal"
-"""The name of the service behind a proxy."""
+OTHERS = "network operator"
+OTHER_KEY = "sk-proj-" + "T3BlbkFJ" * 5
+_INPUT = ("path", "key", "chat", "timeout")
 _NEW_MOUNTS, _NEW_NETWORK = 0x00020000, 0x40000000
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -38,97 +38,10 @@ def kind_of(kind: str, *rows: Misfortune) -> tuple[Misfortune, ...]:
     return tuple(replace(row, kind=kind) for row in rows)
 
 
-def through(behave: Behavior, path: str = "/v1", **changes: Any) -> Arrange:
-    """A gateway with this behavior is in front of the service."""
-
-    @contextmanager
-    def arrange(resources: Resources) -> Iterator[ProbeInput]:
-        with gateway(resources.readback.base_url, behave) as server:
-            url = f"http://127.0.0.1:{server.port}{path}"
-            yield replace(ProbeInput(url, resources.readback.api_key), **changes)
-
-    return arrange
-
-
-def on_socket(
-    behave: broken_servers.Behavior, scheme: str = "http", timeout: float = 3.0
-) -> Arrange:
-    """A server that speaks no HTTP, or broken HTTP, is at the address."""
-
-    @contextmanager
-    def arrange(resources: Resources) -> Iterator[ProbeInput]:
-        with broken_servers.socket_server(behave) as port:
-            url = f"{scheme}://127.0.0.1:{port}/v1"
-            yield ProbeInput(url, resources.readback.api_key, timeout)
-
-    return arrange
-
-
-def over_tls(
-    contexts: Callable[[Resources], Callable[[int], ssl.SSLContext]],
-    behave: Behavior = pass_on,
-    host: str = "localhost",
-    store: Callable[[Resources], Mapping[str, str]] | None = None,
-    **changes: Any,
-) -> Arrange:
-    """A gateway that chooses the TLS context for each connection by its number."""
-
-    @contextmanager
-    def arrange(resources: Resources) -> Iterator[ProbeInput]:
-        upstream, choose = resources.readback.base_url, contexts(resources)
-        with gateway(upstream, behave, tls=choose) as server:
-            url = f"https://{host}:{server.port}/v1"
-            trust = {"SSL_CERT_FILE": str(resources.authority.root)}
-            environment = store(resources) if store else trust
-            key = resources.readback.api_key
-            made = ProbeInput(url, key, 5.0, environment=environment)
-            yield replace(made, **changes)
-
-    return arrange
-
-
-def proxied(
-    behave: Behavior | None = None,
-    *,
-    encrypted: bool = False,
-    login: str = "",
-    variables: Mapping[str, str] | None = None,
-    scheme: str = "http",
-    host: str = "127.0.0.1",
-    **changes: Any,
-) -> Arrange:
-    """The environment names a proxy with this behavior; without one, it works."""
-
-    @contextmanager
-    def arrange(resources: Resources) -> Iterator[ProbeInput]:
-        upstream = resources.readback.base_url
-        # A name that only the proxy resolves: a proxy cannot reach this machine.
-        tls = resources.authority.serves(SERVICE) if encrypted else None
-        with (
-            gateway(upstream, tls=(lambda _: tls) if tls else None) as service,
-            gateway(upstream, behave or proxying(service.port)) as proxy,
-        ):
-            name = "https_proxy" if encrypted else "http_proxy"
-            url = f"http{'s' * encrypted}://{SERVICE}:{service.port}/v1"
-            address = f"{scheme}://{login}{host}:{proxy.port}"
-            environment = {name: address, "no_proxy": "", **(variables or {})}
-            if encrypted:
-                environment["SSL_CERT_FILE"] = str(resources.authority.root)
-            key = resources.readback.api_key
-            made = ProbeInput(url, key, 5.0, environment=environment)
-            yield replace(made, **changes)
-
-    return arrange
-
-
-def elsewhere(url: str, **changes: Any) -> Arrange:
-    """The address is this one, whatever is there."""
-
-    @contextmanager
-    def arrange(resources: Resources) -> Iterator[ProbeInput]:
-        yield replace(ProbeInput(url, resources.readback.api_key, 3.0), **changes)
-
-    return arrange
+def row(name: str, behave: Behavior, *says: str, by: str = OTHERS, **more: Any):
+    """What happens with a gateway of this behavior in front of the service."""
+    changes = {one: more.pop(one) for one in _INPUT if one in more}
+    return Misfortune(name, through(behave, **changes), says, by, **more)
 
 
 class OwnNetwork:
@@ -216,7 +129,7 @@ def in_own_network(
         context = resources.authority.serves(host) if is_name else None
         if is_name:
             _trust_everywhere(network, resources.authority.root.read_text())
-        tls = (lambda _: context) if context else None
+        tls = [context] if context else []
         upstream = resources.readback.base_url
         with gateway(upstream, behave, address=(listen, 8000), tls=tls):
             url = f"{'https' if is_name else 'http'}://{host}:8000/v1"

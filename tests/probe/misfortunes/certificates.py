@@ -1,154 +1,148 @@
 """TLS: certificates, handshakes, stores."""
 
 import ssl
-import warnings
-from collections.abc import Callable
 from datetime import timedelta
 
 from tests.probe import setups_tls, tls_servers
-from tests.probe.misfortunes.arranging import kind_of, on_socket, over_tls
+from tests.probe.gateway import dated
+from tests.probe.misfortunes.arranging import kind_of
 from tests.probe.misfortunes.judging import Misfortune
-from tests.probe.setups import Resources
+from tests.probe.setups import (
+    Context,
+    Resources,
+    below,
+    entered_as,
+    issued_by,
+    on_socket,
+    other_in,
+    over_tls,
+    proxied,
+    serving,
+    untrusted,
+    with_settings,
+)
 from tests.support.authority import DAY, Authority
 
-Make = Callable[[Resources], ssl.SSLContext]
+
+def _row(name, context: Context, *says, by="operator", trusted=True, **options):
+    judged = ("never", "shows", "blame", "id")
+    more = {k: options.pop(k) for k in judged if k in options}
+    store = options.pop("store", None if trusted else untrusted)
+    arrange = over_tls(context, store=store, **options)
+    return Misfortune(name, arrange, says, by, **{"blame": "store", **more})
 
 
-def _always(make: Make):
-    def contexts(resources: Resources):
-        context = make(resources)
-        return lambda number: context
-
-    return contexts
-
-
-def _row(name, make: Make, *says, by="operator", trusted=True, **options):
-    more = {k: options.pop(k) for k in ("never", "shows", "blame") if k in options}
-    blame = {"blame": "store", **more}
-    store = None if trusted else (lambda resources: {})
-    return Misfortune(
-        name, over_tls(_always(make), store=store, **options), says, by, **blame
-    )
-
-
-def _serving(**options):
-    return lambda resources: resources.authority.serves(**options)
-
-
-def _issued_by(name: str, **options):
-    return lambda resources: Authority(resources.folder / "other", name).serves(
-        **options
-    )
-
-
-def _changed(change: Callable[[ssl.SSLContext], None], **options):
-    def make(resources: Resources) -> ssl.SSLContext:
-        context = resources.authority.serves(**options)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)
-            change(context)
-        return context
-
-    return make
-
-
-def _middle(resources: Resources, **options) -> Authority:
-    return Authority(
-        resources.folder / "middle",
-        "Acme Issuing CA",
-        parent=resources.authority,
-        **options,
-    )
-
-
-_HOUR = timedelta(hours=1)
 _CERTIFICATES = (
     _row(
         "the certificate expired a year ago",
-        _serving(since=-400 * DAY, until=-365 * DAY),
+        serving(since=-400 * DAY, until=-365 * DAY),
         "expired",
         never=("not valid until",),
+        id="tls.expired",
     ),
-    _row("the certificate expired an hour ago", _serving(until=-_HOUR), "expired"),
     _row(
         "the certificate expires in ten minutes",
-        _serving(until=timedelta(minutes=10)),
+        serving(until=timedelta(minutes=10)),
         "expires",
         "minute|hour|today|soon|less",
         never=(r"\b0 days",),
+        id="tls.expires_soon",
     ),
     _row(
         "the certificate is valid from tomorrow, and clocks agree",
-        _serving(since=DAY, until=9 * DAY),
+        serving(since=DAY, until=9 * DAY),
         "not (yet )?valid|valid (from|until)",
         by="operator",
         never=("Set the clock",),
     ),
     _row(
-        "the certificate is for www only",
-        _serving(host="www.echo.example"),
-        r"www\.echo\.example",
-        by="you operator",
-    ),
-    _row(
         "the certificate is for another machine of the company",
-        _serving(host="mail.acme.example"),
+        serving(host="mail.acme.example"),
         r"mail\.acme\.example",
         by="you operator",
+        id="tls.wrong_name",
     ),
     _row(
         "the certificate is that of a new web server",
-        _issued_by("localhost.localdomain", host="localhost.localdomain"),
+        issued_by("localhost.localdomain", host="localhost.localdomain"),
         "localdomain|built-in|trust|self-signed",
         by="operator you",
     ),
     _row(
-        "the certificate has a wildcard of another domain",
-        _serving(host="*.acme.example"),
-        r"acme\.example",
-        by="you operator",
-    ),
-    _row(
         "the address is an IP address",
-        _serving(),
+        serving(),
         "IP address|127",
         by="you",
         host="127.0.0.1",
     ),
     _row(
         "the certificate is self-signed and expired",
-        _serving(self_signed=True, since=-9 * DAY, until=-DAY),
+        serving(self_signed=True, since=-9 * DAY, until=-DAY),
         "self-signed|expired",
         by="operator you",
         trusted=False,
+        id="tls.self_signed",
     ),
     _row(
         "a private authority that nobody trusts",
-        _issued_by("Acme Root CA"),
+        issued_by("Acme Root CA"),
         "Acme Root CA",
         by="operator you",
         trusted=False,
+        id="tls.unknown_issuer",
     ),
     _row(
         "a private authority, missing intermediate, no store",
-        lambda resources: _middle(resources).serves(chain=[]),
+        below("Acme Issuing CA", chain=[]),
         "Acme Issuing CA",
         by="operator you",
         trusted=False,
     ),
     _row(
-        "the certificate is for clients only",
-        _serving(changes=setups_tls.FOR_CLIENTS),
-        "not meant|purpose|server",
+        "the server does not send its intermediate certificate",
+        below("Acme Issuing CA", chain=[], changes=setups_tls.ISSUER_ADDRESS),
+        "intermediate",
+        id="tls.missing_intermediate",
     ),
-    _row("the key has 1024 bits", _serving(new_key=setups_tls.small_key), "weak"),
+    Misfortune(
+        "the certificate lacks what Python 3.13 requires, and Python 3.13 runs",
+        setups_tls.since_3_13(over_tls(serving(changes=setups_tls.UNIDENTIFIED))),
+        ("3.13",),
+        "operator you",
+        blame="store",
+        id="tls.strict",
+    ),
+    _row(
+        "the clock of this machine is two days behind",
+        serving(since=DAY),
+        "clock",
+        behave=dated(timedelta(days=2).total_seconds()),
+        by="you",
+        id="tls.clock",
+    ),
+    Misfortune(
+        "a private authority has issued the certificate of a public host",
+        proxied(encrypted=True, service="api.example"),
+        ("Tests Root",),
+        "network",
+        blame="store",
+        id="tls.private_authority",
+    ),
+    _row(
+        "the certificate is for clients only",
+        serving(changes=setups_tls.FOR_CLIENTS),
+        "not meant|purpose|server",
+        id="tls.untrusted",
+    ),
+    _row("the key has 1024 bits", serving(new_key=setups_tls.small_key), "weak"),
     *(
         _row(
             f"{name} decrypts the traffic",
-            _issued_by(name),
+            issued_by(name),
             name.split()[0],
             by="network you",
             trusted=False,
+            id="tls.intercepted",
         )
         for name in (
             "Zscaler Root CA",
@@ -161,19 +155,30 @@ _CERTIFICATES = (
             "Avast Web/Mail Shield Root",
             "mitmproxy",
             "Charles Proxy CA",
-            "Fiddler Root",
+            "ca.acme.goskope.com",
+            "Cisco Umbrella Root CA",
+            "DO_NOT_TRUST_FiddlerRoot",
+            "Cloudflare for Teams ECC Certificate Authority",
         )
     ),
     _row(
+        "a proxy decrypts the traffic, and this machine trusts it",
+        issued_by("Zscaler Trusted Root CA"),
+        "Zscaler",
+        by="network",
+        store=other_in("SSL_CERT_FILE"),
+        id="tls.intercepted_trusted",
+    ),
+    _row(
         "the company's own authority decrypts",
-        _issued_by("Acme Web Gateway CA"),
+        issued_by("Acme Web Gateway CA"),
         "Acme Web Gateway CA",
         by="network you operator",
         trusted=False,
     ),
     _row(
         "Kubernetes' built-in certificate",
-        _issued_by(
+        issued_by(
             "Kubernetes Ingress Controller Fake Certificate", host="ingress.local"
         ),
         "built-in|Kubernetes",
@@ -181,7 +186,7 @@ _CERTIFICATES = (
     ),
     _row(
         "Traefik's built-in certificate",
-        _issued_by("TRAEFIK DEFAULT CERT", host="abc.traefik.default"),
+        issued_by("TRAEFIK DEFAULT CERT", host="abc.traefik.default"),
         "built-in|Traefik",
         trusted=False,
         by="operator you",
@@ -190,74 +195,77 @@ _CERTIFICATES = (
 _HANDSHAKES = (
     _row(
         "the server requires one in TLS 1.2",
-        _changed(setups_tls.require_it_in_tls_1_2),
+        with_settings(setups_tls.require_it_in_tls_1_2),
         "client certificate",
         by="you operator",
     ),
+    _row(
+        "the server requires a client certificate",
+        with_settings(setups_tls.require_client_certificate),
+        "client certificate",
+        by="you operator",
+        id="tls.client_certificate",
+    ),
+    _row(
+        "the server does not know the host name",
+        with_settings(setups_tls.know_no_name),
+        "localhost",
+        by="you",
+        id="tls.unknown_name",
+    ),
+    _row(
+        "the server speaks only TLS 1.1",
+        with_settings(setups_tls.only_tls_1_1, new_key=setups_tls.rsa_key),
+        "version|TLS",
+        id="tls.old_version",
+    ),
+    _row(
+        "http:// is used for a TLS port",
+        serving(),
+        "https",
+        scheme="http",
+        by="you",
+        id="http.tls_port",
+    ),
+    Misfortune(
+        "https:// is used for a plain HTTP port",
+        entered_as(lambda url: url.replace("http://", "https://")),
+        ("http://",),
+        "you",
+        id="tls.plain_http",
+    ),
+    Misfortune(
+        "a filter cuts handshakes that name the host",
+        setups_tls.filtered_name,
+        ("name",),
+        "network",
+        id="tls.filtered_name",
+    ),
 )
-_SOCKETS = tuple(
-    Misfortune(name, on_socket(behave, "https"), says, by, blame="store")
-    for name, behave, says, by in (
-        (
-            "a handshake is reset",
-            tls_servers.reset,
-            ("reset|closed|cut",),
-            "network operator",
-        ),
-        (
-            "a handshake ends after the first message",
-            tls_servers.cut_after_hello,
-            ("closed|cut",),
-            "network operator",
-        ),
-        (
-            "a handshake stops after the first message",
-            tls_servers.stall_after_hello,
-            ("handshake|response",),
-            "network operator",
-        ),
-        (
-            "noise comes instead of a handshake",
-            tls_servers.send_noise,
-            ("TLS",),
-            "you network operator",
-        ),
-        (
-            "noise comes inside a handshake",
-            tls_servers.send_noise_in_records,
-            ("handshake|TLS",),
-            "network operator",
-        ),
-        ("a handshake drips", tls_servers.trickle, ("handshake",), "network operator"),
-        (
-            "alert 40",
-            tls_servers.send_alert(40),
-            ("handshake|TLS",),
-            "you network operator",
-        ),
-        (
-            "alert 70, protocol version",
-            tls_servers.send_alert(70),
-            ("version|TLS",),
-            "operator network",
-        ),
-        (
-            "alert 80, internal error",
-            tls_servers.send_alert(80),
-            ("TLS|handshake",),
-            "you operator network",
-        ),
-        (
-            "alert 120, no application protocol",
-            tls_servers.send_alert(120),
-            ("HTTP",),
-            "operator",
-        ),
-    )
+_SOCKETS = (
+    Misfortune(
+        "a handshake is reset",
+        on_socket(tls_servers.reset, "https"),
+        ("reset|closed|cut",),
+        id="tls.cut",
+    ),
+    Misfortune(
+        "alert 40",
+        on_socket(tls_servers.send_alert(40), "https"),
+        ("handshake|TLS",),
+        id="tls.refused",
+    ),
+    Misfortune(
+        "alert 120, no application protocol",
+        on_socket(tls_servers.send_alert(120), "https"),
+        ("HTTP",),
+        "operator",
+        id="tls.refused",
+    ),
 )
 
 
-def _store(name, text, *says, variable="SSL_CERT_FILE", by="you"):
+def _store(name, text, *says, variable="SSL_CERT_FILE", by="you", id="tls.store"):
     """A variable names a file with this text."""
 
     def store(resources: Resources) -> dict[str, str]:
@@ -267,8 +275,8 @@ def _store(name, text, *says, variable="SSL_CERT_FILE", by="you"):
         path.write_bytes(text(resources))
         return {variable: str(path)}
 
-    arrange = over_tls(_always(_serving()), store=store)
-    return Misfortune(name, arrange, says, by, blame="store")
+    arrange = over_tls(serving(), store=store)
+    return Misfortune(name, arrange, says, by, blame="store", id=id)
 
 
 def _pem(resources: Resources) -> bytes:
@@ -301,6 +309,15 @@ _STORES = (
         lambda one: Authority(one.folder / "third", "Third Root").pem,
         "trust|SSL_CERT_FILE",
         by="you operator",
+        id="tls.unknown_issuer",
+    ),
+    Misfortune(
+        "the machine has no trusted certificates",
+        setups_tls.without_stores,
+        ("certificates",),
+        "you",
+        blame="store",
+        id="tls.no_store",
     ),
 )
 

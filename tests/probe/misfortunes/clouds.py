@@ -10,18 +10,9 @@ from tests.probe.gateway import (
     page,
     when,
 )
-from tests.probe.misfortunes.arranging import kind_of, through
-from tests.probe.misfortunes.judging import Misfortune
-from tests.probe.setups import Arrange
+from tests.probe.misfortunes.arranging import kind_of, row
 
-OTHERS = "network operator"
 _ORIGIN = r"behind|origin|reach|down|starting"
-
-
-def _cloudflare(status: int, title: str) -> Arrange:
-    text = f"Error code {status}. Cloudflare Ray ID: 8f1c2d3e4a5b6c7d"
-    fields = {"Server": "cloudflare", "CF_RAY": "8f1c2d3e4a5b6c7d-AMS"}
-    return through(page(status, f"echo.example | {status}: {title}", text, **fields))
 
 
 _CLOUDFLARE = (
@@ -35,23 +26,27 @@ _CLOUDFLARE = (
     ("Origin DNS error", 530, r"DNS|name|resolve|behind|reach"),
 )
 _CLOUDFLARE_ROWS = tuple(
-    Misfortune(
+    row(
         f"Cloudflare answers {status}: {title}",
-        _cloudflare(status, title),
-        (str(status), meaning),
-        "operator",
+        page(
+            status,
+            f"echo.example | {status}: {title}",
+            f"Error code {status}. Cloudflare Ray ID: 8f1c2d3e4a5b6c7d",
+            Server="cloudflare",
+            CF_RAY="8f1c2d3e4a5b6c7d-AMS",
+        ),
+        str(status),
+        meaning,
+        by="operator",
         shows=("cloudflare",),
+        id="http.gateway",
     )
     for title, status, meaning in _CLOUDFLARE
 )
 
 
-def _row(name, behave, *says, by=OTHERS, **more) -> Misfortune:
-    return Misfortune(name, through(behave), says, by, **more)
-
-
 _PLATFORMS = (
-    _row(
+    row(
         "Heroku: the application has crashed (H10)",
         page(
             503,
@@ -64,7 +59,7 @@ _PLATFORMS = (
         "Application error|Heroku|down|crash",
         by="operator",
     ),
-    _row(
+    row(
         "Heroku: there is no such application",
         page(
             404,
@@ -76,7 +71,7 @@ _PLATFORMS = (
         "No such app",
         by="you operator",
     ),
-    _row(
+    row(
         "ngrok: the tunnel is offline (ERR_NGROK_3200)",
         page(
             404,
@@ -89,7 +84,7 @@ _PLATFORMS = (
         "offline|ERR_NGROK_3200|not running",
         by="you operator",
     ),
-    _row(
+    row(
         "ngrok: nothing listens behind the tunnel (ERR_NGROK_8012)",
         page(
             502,
@@ -103,7 +98,7 @@ _PLATFORMS = (
         "ngrok|behind|reach",
         by="you operator",
     ),
-    _row(
+    row(
         "ngrok: the free plan asks a browser to confirm (ERR_NGROK_6024)",
         page(
             200,
@@ -114,7 +109,7 @@ _PLATFORMS = (
         "ngrok",
         by="you operator",
     ),
-    _row(
+    row(
         "AWS API Gateway: Forbidden",
         as_json(
             403,
@@ -126,7 +121,7 @@ _PLATFORMS = (
         "Forbidden",
         by="you network operator",
     ),
-    _row(
+    row(
         "AWS API Gateway: Missing Authentication Token",
         as_json(
             403,
@@ -137,28 +132,28 @@ _PLATFORMS = (
         "Missing Authentication Token",
         by="you network operator",
     ),
-    _row(
+    row(
         "AWS API Gateway: Internal server error",
         as_json(500, {"message": "Internal server error"}, x_amzn_RequestId="a1"),
         "500",
         "Internal server error",
         by="operator",
     ),
-    _row(
+    row(
         "AWS API Gateway: Endpoint request timed out",
         as_json(504, {"message": "Endpoint request timed out"}),
         "504",
         "timed out",
         by="operator",
     ),
-    _row(
+    row(
         "AWS load balancer: no target is healthy",
         page(503, "503 Service Temporarily Unavailable", Server="awselb/2.0"),
         "503",
         _ORIGIN,
         by="operator",
     ),
-    _row(
+    row(
         "AWS CloudFront: the request could not be satisfied",
         page(
             403,
@@ -170,12 +165,12 @@ _PLATFORMS = (
         "403",
         "could not be satisfied|CloudFront",
     ),
-    _row(
+    row(
         "AWS WAF blocks requests with a body",
         when(is_chat, page(403, "403 Forbidden", Server="awselb/2.0")),
         "403",
     ),
-    _row(
+    row(
         "S3: AccessDenied",
         answering(
             403,
@@ -188,7 +183,7 @@ _PLATFORMS = (
         "Access ?Denied|S3|storage",
         by="you network operator",
     ),
-    _row(
+    row(
         "S3: NoSuchBucket",
         answering(
             404,
@@ -201,7 +196,7 @@ _PLATFORMS = (
         "bucket|S3",
         by="you operator",
     ),
-    _row(
+    row(
         "Kong: no Route matched",
         as_json(
             404, {"message": "no Route matched with those values"}, Server="kong/3.4.0"
@@ -209,14 +204,14 @@ _PLATFORMS = (
         "no Route matched",
         by="you operator",
     ),
-    _row(
+    row(
         "Kong: name resolution failed",
         as_json(503, {"message": "name resolution failed"}, Server="kong/3.4.0"),
         "503",
         "name resolution failed",
         by="operator",
     ),
-    _row(
+    row(
         "Kong: an invalid response was received",
         as_json(
             502,
@@ -227,7 +222,7 @@ _PLATFORMS = (
         "invalid response",
         by="operator",
     ),
-    _row(
+    row(
         "Kong asks for its own key",
         as_json(
             401,
@@ -238,8 +233,9 @@ _PLATFORMS = (
         "401",
         "No API key found|its own (login|key)",
         by="you operator network",
+        id="http.sign_in",
     ),
-    _row(
+    row(
         "Azure API Management: missing subscription key",
         as_json(
             401,
@@ -255,27 +251,27 @@ _PLATFORMS = (
         "subscription key|own (login|key)",
         by="you operator",
     ),
-    _row(
+    row(
         "Azure Front Door: our services aren't available right now",
         page(503, "Our services aren't available right now", X_Azure_Ref="0abc"),
         "503",
         "available right now",
         by="operator",
     ),
-    _row(
+    row(
         "Azure App Service: the application is stopped",
         page(403, "Site Disabled", "This web app is stopped."),
         "403",
         "Site Disabled",
     ),
-    _row(
+    row(
         "Kubernetes: the ingress has no backend",
         answering(404, b"default backend - 404", Content_Type="text/plain"),
         "404",
         "default backend|ingress",
         by="you operator",
     ),
-    _row(
+    row(
         "Kubernetes: the address is that of the API server",
         as_json(
             403,
@@ -292,7 +288,7 @@ _PLATFORMS = (
         "system:anonymous|Kubernetes",
         by="you operator",
     ),
-    _row(
+    row(
         "Envoy: no healthy upstream",
         answering(
             503, b"no healthy upstream", Content_Type="text/plain", Server="envoy"
@@ -301,7 +297,7 @@ _PLATFORMS = (
         "no healthy upstream",
         by="operator",
     ),
-    _row(
+    row(
         "Envoy: upstream connect error",
         answering(
             503,
@@ -314,28 +310,23 @@ _PLATFORMS = (
         "upstream connect error",
         by="operator",
     ),
-    _row(
+    row(
         "Istio: RBAC: access denied",
         answering(
             403, b"RBAC: access denied", Content_Type="text/plain", Server="istio-envoy"
         ),
         "403",
         "RBAC: access denied",
+        id="between.blocked",
     ),
-    _row(
+    row(
         "Traefik: 404 page not found",
         answering(404, b"404 page not found\n", Content_Type="text/plain"),
         "404",
         "page not found|no route|path",
         by="you operator",
     ),
-    _row(
-        "Traefik: Bad Gateway",
-        answering(502, b"Bad Gateway", Content_Type="text/plain"),
-        "502",
-        by="operator",
-    ),
-    _row(
+    row(
         "HAProxy: 503 No server is available",
         answering(
             503,

@@ -7,32 +7,82 @@ from contextlib import contextmanager
 from readback import keys
 from tests.probe.misfortunes.arranging import kind_of
 from tests.probe.misfortunes.judging import Misfortune
-from tests.probe.setups import ProbeInput, Resources, entered_as, with_key
+from tests.probe.setups import (
+    ProbeInput,
+    Resources,
+    cabinet_showing,
+    entered_as,
+    with_key,
+    working,
+)
 
 
 def _address(name, change, *says, by="you", **more):
     return Misfortune(name, entered_as(change), says, by, **more)
 
 
+_NEW = "https://new.example/v1"
 _USED = r"127\.0\.0\.1:\d+/v1"
 _SAFE = "https://eur01.safelinks.protection.outlook.com/?url="
+_OTHER = "sk-proj-0123456789abcdef0123456789"
 _ADDRESSES = (
     _address(
         "an Outlook Safelink",
         lambda url: _SAFE + urllib.parse.quote(url, safe="") + "&data=05",
         _USED,
+        id="address.corrected",
+    ),
+    _address(
+        "the host has a letter of another alphabet",
+        # The first o is Cyrillic.
+        lambda url: url.replace("127.0.0.1", "lоcalhost"),
+        "Cyrillic",
+        id="address.letters",
+    ),
+    _address(
+        "the address ends with a slash",
+        lambda url: f"{url}/",
+        "slash",
+        id="address.trailing_slash",
+    ),
+    _address(
+        "the address contains a key",
+        lambda url: f"{url}?key={_OTHER}",
+        "key",
+        blame="key",
+        id="address.contains_key",
+    ),
+    _address(
+        "the address is that of a server that listens everywhere",
+        lambda url: url.replace("127.0.0.1", "0.0.0.0"),
+        _USED,
+        id="address.listen",
+    ),
+    _address(
+        "a key is given as the address",
+        lambda url: f"OPENAI_API_KEY={_OTHER}",
+        "key",
+        blame="key",
+        id="address.is_key",
+    ),
+    Misfortune(
+        "the cabinet shows a different address",
+        cabinet_showing(base_url=_NEW, since=None, previous=None),
+        (_NEW,),
+        "you",
+        id="cabinet.differs",
+    ),
+    Misfortune(
+        "the service has moved",
+        cabinet_showing(base_url=_NEW, since=None, previous="this"),
+        (_NEW,),
+        "you",
+        id="cabinet.moved",
     ),
     _address(
         "a Google redirect",
         lambda url: (
             "https://www.google.com/url?q=" + urllib.parse.quote(url, safe="") + "&sa=D"
-        ),
-        _USED,
-    ),
-    _address(
-        "a Slack redirect",
-        lambda url: (
-            "https://slack-redir.net/link?url=" + urllib.parse.quote(url, safe="")
         ),
         _USED,
     ),
@@ -55,6 +105,7 @@ _ADDRESSES = (
         "the address has a comma for a dot",
         lambda url: url.replace("127.0.0.1", "127,0,0,1"),
         "host|comma|dot|name|,",
+        id="address.unreadable",
     ),
     _address(
         "the address has five numbers",
@@ -83,6 +134,7 @@ _ADDRESSES = (
         "the address is an example from the documentation",
         lambda url: "https://<host>/v1",
         "placeholder|bracket|host",
+        id="address.placeholder",
     ),
     _address(
         "the address is your-host",
@@ -98,27 +150,30 @@ _ADDRESSES = (
 )
 
 
-def _ops_port(name, *says):
-    @contextmanager
-    def arrange(resources: Resources):
-        readback = resources.readback
-        yield ProbeInput(f"{readback.ops_url.rstrip('/')}/v1", readback.api_key)
-
-    return Misfortune(name, arrange, says, "you operator")
-
-
-def _cabinet_port(name, *says):
-    @contextmanager
-    def arrange(resources: Resources):
-        readback = resources.readback
-        yield ProbeInput(f"{readback.cabinet_url.rstrip('/')}/v1", readback.api_key)
-
-    return Misfortune(name, arrange, says, "you", blame="cabinet")
+def _at(port):
+    """The address has another port of the service."""
+    return working(
+        lambda one: ProbeInput(
+            f"{port(one.readback).rstrip('/')}/v1", one.readback.api_key
+        )
+    )
 
 
 _PORTS = (
-    _ops_port("the port is that of the metrics", "port|address|path"),
-    _cabinet_port("the port is that of the cabinet", "cabinet"),
+    Misfortune(
+        "the port is that of the metrics",
+        _at(lambda readback: readback.ops_url),
+        ("port|address|path",),
+        "you operator",
+        id="http.no_such_path",
+    ),
+    Misfortune(
+        "the port is that of the cabinet",
+        _at(lambda readback: readback.cabinet_url),
+        ("cabinet",),
+        "you",
+        id="http.cabinet",
+    ),
 )
 
 
@@ -139,20 +194,15 @@ def _flawed(statement):
     return arrange
 
 
-def _expired(database, key):
-    database.rows(
-        "UPDATE cabinet_key SET expires_at = ? WHERE digest = ?",
-        database.moment(-60),
-        keys.digest(key.encode()),
-    )
+def _ended(column):
+    def change(database, key):
+        database.rows(
+            f"UPDATE cabinet_key SET {column} = ? WHERE digest = ?",
+            database.moment(-60),
+            keys.digest(key.encode()),
+        )
 
-
-def _revoked(database, key):
-    database.rows(
-        "UPDATE cabinet_key SET revoked_at = ? WHERE digest = ?",
-        database.moment(-60),
-        keys.digest(key.encode()),
-    )
+    return change
 
 
 def _moved(database, key, statement):
@@ -192,21 +242,32 @@ _KEYS = (
             f"a key of another service: {name}",
             lambda _, key=key: key,
             "not a Readback key|another service",
+            id="key.prefix",
         )
         for name, key in _OTHERS.items()
     ),
-    _key("no key", lambda _: "", "no key|none"),
+    _key("no key", lambda _: "", "no key|none", id="key.none"),
     _key("the word None", lambda _: "None", "key"),
-    _key("the word null", lambda _: "null", "key"),
     _key("YOUR_API_KEY", lambda _: "YOUR_API_KEY", "variable|placeholder|key"),
     _key(
         "a template in braces",
         lambda _: "{{ api_key }}",
         "variable|placeholder|template",
+        id="key.variable",
     ),
     _key(
-        "a non-breaking space after it", lambda key: f"{key}\u00a0", "space|invisible"
+        "a non-breaking space after it",
+        lambda key: f"{key}\u00a0",
+        "space|invisible",
+        id="key.corrected",
     ),
+    _key(
+        "the shortened form of the key",
+        lambda key: f"sk-echo-…{key[-4:]}",
+        "shortened",
+        id="key.mask",
+    ),
+    _key("a typo", lambda key: f"{key[:-1]}-", "key", id="key.invalid"),
     _key(
         "a zero-width space inside",
         lambda key: f"{key[:12]}\u200b{key[12:]}",
@@ -232,33 +293,21 @@ _KEYS = (
     _key("an e-mail address", lambda _: "alice@example.org", "key"),
     _key("the address as the key", lambda _: "https://echo.example/v1", "key|address"),
     _key("a well-formed key that nobody has", lambda _: keys.mint(), "not accepted"),
-    Misfortune(
-        "an expired key",
-        _flawed(_expired),
-        ("not accepted|expired",),
-        "you",
-        blame="key",
-    ),
-    Misfortune(
-        "a revoked key",
-        _flawed(_revoked),
-        ("not accepted|revoked",),
-        "you",
-        blame="key",
-    ),
-    Misfortune(
-        "the key of a paused account",
-        _flawed(_paused),
-        ("not accepted",),
-        "you operator",
-        blame="key",
-    ),
-    Misfortune(
-        "the key of an unconfirmed account",
-        _flawed(_unconfirmed),
-        ("not accepted",),
-        "you operator",
-        blame="key",
+    *(
+        Misfortune(
+            name,
+            _flawed(change),
+            ("not accepted",),
+            "you operator",
+            blame="key",
+            id="key.refused",
+        )
+        for name, change in (
+            ("an expired key", _ended("expires_at")),
+            ("a revoked key", _ended("revoked_at")),
+            ("the key of a paused account", _paused),
+            ("the key of an unconfirmed account", _unconfirmed),
+        )
     ),
 )
 

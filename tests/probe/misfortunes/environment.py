@@ -1,26 +1,30 @@
 """The client's own environment: variables and files."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 
+from readback.keys import mint
 from tests.probe.misfortunes.arranging import in_own_network, kind_of
 from tests.probe.misfortunes.judging import Misfortune
-from tests.probe.setups import Arrange, ProbeInput, Resources
-
-
-def _with(variables: Mapping[str, str], **changes) -> Arrange:
-    @contextmanager
-    def arrange(resources: Resources) -> Iterator[ProbeInput]:
-        readback = resources.readback
-        yield ProbeInput(
-            readback.base_url, readback.api_key, environment=variables, **changes
-        )
-
-    return arrange
+from tests.probe.setups import (
+    ProbeInput,
+    Resources,
+    over_tls,
+    serving,
+    with_variables,
+)
 
 
 def _row(name, variables, *says, by="you", **more):
-    return Misfortune(name, _with(variables), says, by, **more)
+    return Misfortune(name, with_variables(lambda _: variables), says, by, **more)
+
+
+@contextmanager
+def _login_in_netrc(resources: Resources) -> Iterator[ProbeInput]:
+    file = resources.folder / "netrc"
+    file.write_text("machine 127.0.0.1 login alice password hush\n")
+    with with_variables(lambda _: {"NETRC": str(file)})(resources) as probe_input:
+        yield probe_input
 
 
 ENVIRONMENT = kind_of(
@@ -30,6 +34,7 @@ ENVIRONMENT = kind_of(
         {"http_proxy": "http://127.0.0.1:1"},
         "proxy",
         "reach",
+        id="proxy.unreachable",
     ),
     _row(
         "HTTP_PROXY in capitals alone names a closed port",
@@ -66,6 +71,40 @@ ENVIRONMENT = kind_of(
         "OPENAI_BASE_URL has another address",
         {"OPENAI_BASE_URL": "https://api.openai.com/v1"},
         "OPENAI_BASE_URL",
+        id="clients.base_url_variable",
+    ),
+    Misfortune(
+        "OPENAI_API_KEY has another key",
+        with_variables(
+            lambda one: {
+                "OPENAI_BASE_URL": one.readback.base_url,
+                "OPENAI_API_KEY": mint(),
+            }
+        ),
+        ("OPENAI_API_KEY",),
+        "you",
+        id="clients.key_variable",
+    ),
+    Misfortune(
+        "REQUESTS_CA_BUNDLE names no file",
+        over_tls(
+            serving(),
+            store=lambda one: {
+                "SSL_CERT_FILE": str(one.authority.root),
+                "REQUESTS_CA_BUNDLE": "/no/such.pem",
+            },
+        ),
+        ("REQUESTS_CA_BUNDLE",),
+        "you",
+        blame="store",
+        id="clients.certificates",
+    ),
+    Misfortune(
+        ".netrc has a login for the host",
+        _login_in_netrc,
+        ("netrc",),
+        "you",
+        id="clients.netrc",
     ),
     _row(
         "OPENAI_CUSTOM_HEADERS has a key",

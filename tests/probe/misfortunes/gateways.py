@@ -4,48 +4,45 @@ The person can fix none of these. What the gateway says of itself must be shown.
 """
 
 from tests.probe.gateway import (
+    Reply,
     answering,
     as_json,
+    closing,
+    editing,
     has_key,
     is_chat,
     page,
     when,
 )
-from tests.probe.misfortunes.arranging import kind_of, through
-from tests.probe.misfortunes.judging import Misfortune
+from tests.probe.misfortunes.arranging import kind_of, row
 
-OTHERS = "network operator"
-
-
-def _row(name, behave, *says, by=OTHERS, **more) -> Misfortune:
-    return Misfortune(name, through(behave), says, by, **more)
-
-
+_LOGIN = Reply(401, "No", (("WWW-Authenticate", "Basic"),), b"login")
 _PAGES = (
-    _row(
+    row(
         "nginx: 413 for every request with a body",
         when(is_chat, page(413, "413 Request Entity Too Large")),
         "413|size|large",
     ),
-    _row(
+    row(
         "nginx: 405 Not Allowed for POST",
         when(is_chat, page(405, "405 Not Allowed")),
         "405",
         "method|POST|405",
+        id="between.other_response",
     ),
-    _row(
+    row(
         "nginx: 421 Misdirected Request",
         page(421, "421 Misdirected Request"),
         "421",
         "Misdirected|host|certificate",
         by="operator network you",
     ),
-    _row(
+    row(
         "nginx: 444, the connection closes at once on completions",
-        when(is_chat, lambda call: (_ for _ in ()).throw(ConnectionAbortedError)),
+        when(is_chat, closing),
         "closed",
     ),
-    _row(
+    row(
         "Apache: 403 You don't have permission",
         page(
             403,
@@ -55,7 +52,7 @@ _PAGES = (
         ),
         "403",
     ),
-    _row(
+    row(
         "ModSecurity: 406 Not Acceptable",
         when(
             is_chat,
@@ -70,7 +67,7 @@ _PAGES = (
         "406",
         "Not Acceptable",
     ),
-    _row(
+    row(
         "Imperva Incapsula asks for a browser",
         page(
             403,
@@ -83,7 +80,7 @@ _PAGES = (
         "403",
         "browser|bot|refuses|Incapsula",
     ),
-    _row(
+    row(
         "Akamai: Access Denied, Reference",
         page(
             403,
@@ -94,7 +91,7 @@ _PAGES = (
         "403",
         "Access Denied",
     ),
-    _row(
+    row(
         "Cloudflare 1020: Access denied by a rule",
         page(
             403,
@@ -106,7 +103,7 @@ _PAGES = (
         "403",
         "cloudflare|Access denied",
     ),
-    _row(
+    row(
         "Cloudflare 1015: you are being rate limited",
         page(
             429,
@@ -118,7 +115,7 @@ _PAGES = (
         "rate|429",
         "60",
     ),
-    _row(
+    row(
         "Cloudflare challenges with Turnstile",
         page(
             403,
@@ -128,8 +125,9 @@ _PAGES = (
             Cf_Mitigated="challenge",
         ),
         "browser|bot",
+        id="between.challenge",
     ),
-    _row(
+    row(
         "a maintenance page answers 503",
         page(
             503,
@@ -141,85 +139,88 @@ _PAGES = (
         "back soon|maintenance",
         by="operator",
     ),
-    _row(
+    row(
         "a maintenance page answers 200",
         page(200, "Scheduled maintenance", "We are updating our systems."),
         "maintenance",
         by="operator you",
     ),
-    _row(
+    row(
         "a maintenance page redirects",
         answering(302, Location="/maintenance.html"),
         "maintenance|redirect",
         by="operator you network",
     ),
-    _row(
+    row(
         "a 200 has an error inside",
         as_json(200, {"error": {"message": "Backend pool exhausted", "code": 502}}),
         "Backend pool exhausted",
         by="operator network you",
+        id="http.error_in_success",
     ),
-    _row(
+    row(
         "a 200 has a code and a message of its own",
         as_json(200, {"code": 40101, "msg": "token missing", "data": None}),
         "token missing",
         by="you operator network",
     ),
-    _row(
+    row(
         "a gateway answers 200 with an empty body",
         answering(200),
         "empty|not an API|nothing",
     ),
-    _row("a gateway answers 204", answering(204), "204"),
-    _row(
+    row("a gateway answers 204", answering(204), "204"),
+    row(
         "a gateway answers 202 and nothing else",
         answering(202, b"{}", Content_Type="application/json"),
         "202",
         by="you network operator",
     ),
-    _row("a gateway answers 418", answering(418, b"I'm a teapot"), "418"),
-    _row(
+    row(
+        "a gateway answers 418", answering(418, b"I'm a teapot"), "418", id="http.other"
+    ),
+    row(
         "a gateway answers 451",
         page(451, "Unavailable For Legal Reasons"),
         "451",
         "legal",
     ),
-    _row(
+    row(
         "a gateway answers 426 Upgrade Required",
         answering(426, b"Upgrade Required", Upgrade="h2c", Connection="Upgrade"),
         "426|HTTP/2|upgrade",
         by="operator network you",
     ),
-    _row(
+    row(
         "a gateway answers 505 HTTP Version Not Supported",
         page(505, "505 HTTP Version Not Supported"),
         "505",
     ),
-    _row(
+    row(
         "a gateway answers 507", page(507, "Insufficient Storage"), "507", by="operator"
     ),
-    _row(
+    row(
         "a gateway answers 508 Loop Detected",
         page(508, "Loop Detected"),
         "508",
         "loop",
         by="operator",
     ),
-    _row(
+    row(
         "a gateway answers 511 Network Authentication Required",
         page(511, "Network Authentication Required", "Log in to the network."),
         "log in",
         by="network",
     ),
-    _row("a gateway answers 599", page(599, "Network Connect Timeout Error"), "599"),
-    _row("a gateway answers 999", page(999, "Request denied"), "999"),
-    _row(
+    row("a gateway answers 599", page(599, "Network Connect Timeout Error"), "599"),
+    row("a gateway answers 999", page(999, "Request denied"), "999"),
+    row(
         "a firewall refuses requests with a key",
         when(has_key, page(403, "Blocked by data loss prevention")),
         "403",
         "data loss prevention",
     ),
-    _row(
+    row(
         "a firewall page with a support id (F5)",
         page(
             200,
@@ -229,7 +230,7 @@ _PAGES = (
         ),
         "Rejected",
     ),
-    _row(
+    row(
         "FortiGuard blocks the category",
         page(
             403,
@@ -241,7 +242,7 @@ _PAGES = (
         "Blocked",
         by="network",
     ),
-    _row(
+    row(
         "Zscaler blocks the category",
         page(
             403,
@@ -253,7 +254,7 @@ _PAGES = (
         "Zscaler",
         by="network",
     ),
-    _row(
+    row(
         "Pi-hole answers for a blocked name",
         page(
             200,
@@ -264,7 +265,7 @@ _PAGES = (
         "Blocked|Pi-hole",
         by="network you",
     ),
-    _row(
+    row(
         "Squid: the cache denies access",
         page(
             403,
@@ -277,6 +278,40 @@ _PAGES = (
         "proxy",
         "403|denied",
         by="network",
+    ),
+    row(
+        "a proxy that is not configured requires a login",
+        answering(407),
+        "proxy",
+        by="network",
+        id="http.proxy_page",
+    ),
+    row(
+        "a gateway requires its own login, except for unknown paths",
+        editing(lambda reply: reply if reply.status == 404 else _LOGIN),
+        "login",
+        id="http.sign_in",
+    ),
+    row(
+        "the service cannot reach its database",
+        when(has_key, as_json(503, {"error": {"code": "unavailable"}})),
+        "database|503",
+        by="operator",
+        id="http.unavailable",
+    ),
+    row(
+        "a firewall blocks the `openai` package by its User-Agent",
+        when(lambda call: "OpenAI" in call["User-Agent"], page(403, "No")),
+        "User-Agent",
+        blame="agent",
+        id="between.openai_blocked",
+    ),
+    row(
+        "a firewall blocks the probe by its User-Agent",
+        when(lambda call: "readback" in call["User-Agent"], closing),
+        "User-Agent",
+        blame="agent",
+        id="between.program_blocked",
     ),
 )
 

@@ -19,14 +19,12 @@ LONGEST_SECONDS = 66.0
 # right for it.
 BLAME = {
     "key": r"create a new (one|key)|new one in the cabinet|key may be revoked",
-    "agent": r"blocks .* by the User-Agent",
+    "agent": r"because of the User-Agent",
     "store": r"certificates? store(?! of this machine is right)|SSL_CERT_FILE"
     r"|certificates of this machine",
     "limits": r"limits the number of connections",
-    "program": r"another program uses",
     "mtu": r"size of a packet|MTU",
-    "cabinet": r"may be the address of the cabinet",
-    "charset": r"character encoding was changed",
+    "charset": r"the character encoding:",
 }
 
 
@@ -54,6 +52,8 @@ class Misfortune:
     """Patterns that no failure and no warning may match."""
     blame: str = ""
     """The names of the entries of BLAME that are right here."""
+    id: str = ""
+    """The id that the verdict must have; otherwise, any that says the right thing."""
     kind: str = field(default="", compare=False)
     """Its class; set by `kind_of`."""
 
@@ -83,6 +83,8 @@ def _wrong(misfortune: Misfortune, report: ProbeReport) -> str:
         return f"finds fault: {report.id}" if report.decisive else ""
     if report.decisive is None:
         return "" if "nobody" in misfortune.by else "finds no fault"
+    if misfortune.id not in ("", report.id):
+        return f"is told as {report.id}"
     if pattern := _matched(misfortune, report.decisive.diagnosis):
         return f"the verdict says “{pattern}”"
     if _name(report.fixer) not in misfortune.by.split():

@@ -8,19 +8,25 @@ import struct
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from unittest.mock import patch
 
+from readback.probe.connection import tcp
 from tests.probe import broken_servers
 from tests.probe.misfortunes.arranging import (
     OwnNetwork,
-    elsewhere,
     failing,
     in_own_network,
     kind_of,
     names,
-    on_socket,
 )
 from tests.probe.misfortunes.judging import Misfortune
-from tests.probe.setups import ProbeInput, Resources
+from tests.probe.setups import (
+    ProbeInput,
+    Resources,
+    elsewhere,
+    entered_as,
+    on_socket,
+)
 
 HOST = "echo.example"
 # A public address, as far as the probe knows; this network leads nowhere.
@@ -137,14 +143,6 @@ _NAMES = (
         "DNS",
         "slow|took|s to|respond",
         by="you network",
-    ),
-    _named(
-        "DNS takes four seconds",
-        _resolving(_late(4.0, names(_HERE))),
-        "DNS",
-        "slow|took|s to|respond",
-        by="you network",
-        timeout=10.0,
     ),
     _named(
         "every second DNS answer is lost",
@@ -285,12 +283,52 @@ def _row(name, arrange, *says, by="you network operator", **more):
     return Misfortune(name, arrange, says, by, **more)
 
 
+@contextmanager
+def _in_container(resources: Resources) -> Iterator[ProbeInput]:
+    """The root directory has the mark of Docker."""
+    root = resources.folder / "container"
+    root.mkdir(exist_ok=True)
+    (root / ".dockerenv").touch()
+    with patch.object(tcp, "ROOT", root), _CLOSED(resources) as probe_input:
+        yield probe_input
+
+
+@contextmanager
+def _packets_dropped(resources: Resources) -> Iterator[ProbeInput]:
+    with broken_servers.black_hole() as port:
+        url = f"http://127.0.0.1:{port}/v1"
+        yield ProbeInput(url, resources.readback.api_key, timeout=1.0)
+
+
+_CLOSED = entered_as(lambda _: f"http://127.0.0.1:{broken_servers.closed_port()}/v1")
 _TCP = (
+    _row(
+        "nothing listens on the port",
+        _CLOSED,
+        "refused",
+        by="operator",
+        id="tcp.refused",
+    ),
+    _row(
+        "localhost is used inside a Docker container",
+        _in_container,
+        "container",
+        by="you",
+        id="tcp.in_container",
+    ),
+    _row(
+        "a firewall drops every packet",
+        _packets_dropped,
+        "firewall",
+        by="network",
+        id="tcp.blocked",
+    ),
     _row(
         "the port is that of SSH",
         on_socket(_greeting(b"SSH-2.0-OpenSSH_9.2\r\n")),
         "SSH|not speak HTTP|port",
         by="you",
+        id="http.not_http",
     ),
     _row(
         "the port is that of Redis",
@@ -301,12 +339,6 @@ _TCP = (
     _row(
         "the port is that of PostgreSQL",
         on_socket(_answering(b"E\0\0\0\x8eSFATAL\0")),
-        "not speak HTTP|port",
-        by="you",
-    ),
-    _row(
-        "the port is that of MySQL",
-        on_socket(_greeting(b"J\0\0\0\n8.0.36\0")),
         "not speak HTTP|port",
         by="you",
     ),
@@ -325,12 +357,14 @@ _TCP = (
         "every connection is closed at once",
         on_socket(lambda client: client.close()),
         "closed|cut",
+        id="http.cut",
     ),
     _row(
         "connections open, and nothing comes",
         on_socket(broken_servers.stay_silent, timeout=2.0),
         "no response|silent|hang",
         by="operator network",
+        id="http.silent",
     ),
     _row(
         "a machine that is switched off",

@@ -9,18 +9,19 @@ from tests.probe.gateway import (
     every,
     hanging,
     page,
-    resetting,
     tunneling,
 )
-from tests.probe.misfortunes.arranging import kind_of, proxied
+from tests.probe.misfortunes.arranging import kind_of
 from tests.probe.misfortunes.judging import Misfortune
+from tests.probe.setups import SERVICE, proxied
 
 _SQUID = {"Server": "squid/5.7", "Via": "1.1 office (squid/5.7)"}
 _LOGIN = answering(407, b"login", Proxy_Authenticate='Basic realm="office"', **_SQUID)
 
 
 def _row(name, *says, behave=None, by="network you", **options):
-    more = {k: options.pop(k) for k in ("never", "shows", "blame") if k in options}
+    judged = ("never", "shows", "blame", "id")
+    more = {k: options.pop(k) for k in judged if k in options}
     return Misfortune(name, proxied(behave, **options), says, by, **more)
 
 
@@ -34,6 +35,7 @@ _BOTH = tuple(
             "proxy",
             behave=_LOGIN,
             encrypted=encrypted,
+            id="proxy.login",
         ),
         _row(
             f"the proxy refuses the password {how}",
@@ -43,25 +45,7 @@ _BOTH = tuple(
             behave=_LOGIN,
             login="alice:wrong@",
             encrypted=encrypted,
-            never=("Add the user name",),
-        ),
-        _row(
-            f"the proxy refuses a password with %25 {how}",
-            "password|log ?in",
-            "refus|not accept|wrong",
-            behave=_LOGIN,
-            login="alice:wr%25ng@",
-            encrypted=encrypted,
-            never=("Add the user name",),
-        ),
-        _row(
-            f"the proxy refuses a password with %40 {how}",
-            "password|log ?in",
-            "refus|not accept|wrong",
-            behave=_LOGIN,
-            login="alice:wr%40ng@",
-            encrypted=encrypted,
-            never=("Add the user name",),
+            id="proxy.login_refused",
         ),
         _row(
             f"the proxy forbids the address {how}",
@@ -70,6 +54,7 @@ _BOTH = tuple(
             behave=page(403, "Access denied", "By policy.", **_SQUID),
             encrypted=encrypted,
             by="network",
+            id="proxy.refuses" if encrypted else "http.proxy_page",
         ),
         _row(
             f"the proxy cannot reach the service {how}",
@@ -78,6 +63,7 @@ _BOTH = tuple(
             behave=page(502, "Bad Gateway", **_SQUID),
             encrypted=encrypted,
             by="network operator",
+            id="proxy.cannot_connect" if encrypted else "http.proxy_page",
         ),
         _row(
             f"the proxy is overloaded {how}",
@@ -92,12 +78,7 @@ _BOTH = tuple(
             "closed|cut",
             behave=closing,
             encrypted=encrypted,
-        ),
-        _row(
-            f"the proxy resets connections {how}",
-            "closed|cut|reset",
-            behave=resetting,
-            encrypted=encrypted,
+            id="proxy.silent" if encrypted else "http.cut",
         ),
         _row(
             f"the proxy hangs {how}",
@@ -118,6 +99,7 @@ _BOTH = tuple(
             "log ?in|page",
             behave=page(200, "Office network – Log in"),
             encrypted=encrypted,
+            id="proxy.login_scheme" if encrypted else "http.login_wall",
         ),
         _row(
             f"the proxy answers 511 {how}",
@@ -139,10 +121,11 @@ _BOTH = tuple(
 _TUNNELS = (
     _row(
         "every second tunnel is refused",
-        "some of|sometimes|\\bof \\d+ ",
+        r"\bof \d+ connections",
         behave=every(2, page(503, "Busy", **_SQUID), tunneling()),
         encrypted=True,
         by="network",
+        id="sometimes.proxy",
     ),
     _row(
         "the tunnel ends at a web site without TLS",
@@ -199,6 +182,22 @@ _TUNNELS = (
         "resolve|DNS|name",
         behave=page(503, "ERROR", X_Squid_Error="ERR_DNS_FAIL 0", **_SQUID),
         encrypted=True,
+        id="proxy.cannot_resolve",
+    ),
+    _row(
+        "a mail server is set as the proxy",
+        "not a proxy",
+        behave=lambda call: Reply(220, "ready", version="220-mail.example"),
+        encrypted=True,
+        by="you",
+        id="proxy.wrong_kind",
+    ),
+    _row(
+        "the proxy refuses plain HTTP without a reason",
+        "proxy",
+        behave=answering(403, b"no"),
+        by="network",
+        id="proxy.responded",
     ),
 )
 _SETTINGS = (
@@ -207,17 +206,26 @@ _SETTINGS = (
         "PAC|script|\\.pac",
         variables={"http_proxy": "http://127.0.0.1:1/proxy.pac"},
         by="you",
+        id="proxies.malformed",
+    ),
+    _row(
+        "an entry of NO_PROXY has a scheme",
+        "no_proxy",
+        variables={"no_proxy": f"http://{SERVICE}"},
+        by="you",
+        id="proxies.no_proxy_ignored",
+    ),
+    _row(
+        "the proxy's name cannot exist",
+        "proxy",
+        variables={"http_proxy": f"http://{'x' * 64}:3128"},
+        by="you",
+        id="proxy.unknown_host",
     ),
     _row(
         "the proxy is set to `true`",
         "http_proxy|proxy",
         variables={"http_proxy": "true"},
-        by="you",
-    ),
-    _row(
-        "the proxy is set to `none`",
-        "http_proxy|proxy",
-        variables={"http_proxy": "none"},
         by="you",
     ),
     _row(

@@ -20,12 +20,11 @@ from tests.probe.gateway import (
     rewriting,
     when,
 )
-from tests.probe.misfortunes.arranging import SERVICE, kind_of, proxied, through
+from tests.probe.misfortunes.arranging import OTHER_KEY, kind_of, row
 from tests.probe.misfortunes.judging import Misfortune
 from tests.probe.provider import completion
-from tests.probe.setups import ProbeInput, Resources
+from tests.probe.setups import SERVICE, ProbeInput, Resources, proxied
 
-_KEY = "sk-proj-" + "T3BlbkFJ" * 5
 _CYRILLIC = "Доступ запрещён администратором"
 _CHINESE = "访问被拒绝"
 _MODELS = as_json(200, {"object": "list", "data": [{"id": "m-1", "object": "model"}]})
@@ -35,12 +34,6 @@ _FASTAPI = as_json(
     422, {"detail": [{"loc": ["body", "model"], "msg": "Field required"}]}
 )
 _COMPLETED = answering(200, completion(), Content_Type="application/json")
-
-
-def _row(name: str, behave: Behavior, *says: str, by: str, **more) -> Misfortune:
-    names = ("key", "chat", "timeout")
-    options = {one: more.pop(one) for one in names if one in more}
-    return Misfortune(name, through(behave, **options), says, by, **more)
 
 
 def _error(status: int, message: str, code: str, type: str) -> Behavior:
@@ -65,7 +58,7 @@ def _limited(status: int, allowed: int, then: Behavior) -> Behavior:
 
 
 _LIMITS = (
-    _row(
+    row(
         "429 to the first requests, and again later",
         first(
             2,
@@ -74,11 +67,11 @@ _LIMITS = (
         ),
         "429|many requests|limit",
         by="you network operator",
-        key=_KEY,
+        key=OTHER_KEY,
     ),
 )
 _KEYS = tuple(
-    _row(f"{what} for another API", _endpoint(), says, by="you", key=key, blame="key")
+    row(f"{what} for another API", _endpoint(), says, by="you", key=key, blame="key")
     for what, key, says in (
         ("a masked key", "sk-proj-****abcd", "shortened"),
         ("a key with a space", "sk-proj-abc def", "space"),
@@ -86,7 +79,7 @@ _KEYS = tuple(
     )
 )
 _GATEWAYS = tuple(
-    _row(
+    row(
         f"a Readback key, and a gateway {what}", behave, says, by="network operator you"
     )
     for what, behave, says in (
@@ -103,33 +96,33 @@ _GATEWAYS = tuple(
     )
 )
 _GATEWAYS += (
-    _row(
+    row(
         "a Readback key, and a gateway that answers 405 to GET",
         when(lambda call: call.method == "GET", answering(405, b"", Allow="POST")),
         "405",
         by="network operator",
     ),
-    _row(
+    row(
         "a Readback key, and a gateway that rewrites Host",
         rewriting(lambda call: call.with_field("Host", "backend:8000")),
         by="",
     ),
-    _row(
+    row(
         "a Readback key, and a gateway that answers 429 only at first",
         first(2, as_json(429, {"error": {"message": "Slow down"}}, Retry_After="1")),
         by="",
     ),
 )
 _GATEWAYS = tuple(
-    replace(one, never=("is not a Readback, so the key",)) for one in _GATEWAYS
+    replace(one, never=("This is a Readback key, but",)) for one in _GATEWAYS
 )
 _NO_LIST = tuple(
-    _row(
+    row(
         f"an API whose list of models is {what}",
         _without_models(missing, refusal),
         "list of models|stream",
         by="you operator",
-        key=_KEY,
+        key=OTHER_KEY,
         chat=chat,
     )
     for what, missing, refusal, chat in (
@@ -142,13 +135,13 @@ _NO_LIST = tuple(
     )
 )
 _BLOCKS = (
-    _row(
+    row(
         "Imperva asks for a browser without a status of its own",
         page(200, "", '<iframe src="/_Incapsula_Resource?SWUDNSAI=31"></iframe>'),
         "browser",
         by="network operator",
     ),
-    _row(
+    row(
         "a block page in GBK",
         answering(
             403,
@@ -158,19 +151,19 @@ _BLOCKS = (
         _CHINESE,
         by="network",
     ),
-    _row(
+    row(
         "a provider's block page in Russian",
         page(200, "Доступ ограничен", "На основании Федерального закона"),
         "Доступ ограничен",
         by="network",
     ),
-    _row(
+    row(
         "a German page of a network",
         page(200, "Willkommen im WLAN", "AGB akzeptieren"),
         "log in to the network",
         by="network",
     ),
-    _row(
+    row(
         "a filter of the company answers 503",
         page(503, "Web Page Blocked", "Blocked in accordance with company policy."),
         "Web Page Blocked",
@@ -178,7 +171,7 @@ _BLOCKS = (
         by="network",
     ),
     *(
-        _row(
+        row(
             f"a redirect to {where}",
             answering(302, Location=location),
             says,
@@ -190,7 +183,7 @@ _BLOCKS = (
             ("a login", "https://auth.corp.example/?rd=%2Fv1%2Fmodels", "login page"),
         )
     ),
-    _row(
+    row(
         "a page that leads to the login of a network",
         answering(
             200,
@@ -200,14 +193,14 @@ _BLOCKS = (
         "log in to the network",
         by="network",
     ),
-    _row(
+    row(
         "a balancer answers 400 to everything",
         page(400, "400 Bad request", "Your browser sent an invalid request."),
         "400",
         by="network operator",
         timeout=2.0,
     ),
-    _row(
+    row(
         "AWS WAF challenges with 202",
         answering(
             202,
@@ -218,13 +211,13 @@ _BLOCKS = (
         "browser",
         by="network operator",
     ),
-    _row(
+    row(
         "Netskope blocks the category",
         page(200, "Netskope: Access Blocked"),
         "Netskope",
         by="network",
     ),
-    _row(
+    row(
         "a block page in windows-1251",
         answering(
             403,
@@ -256,7 +249,7 @@ class _Rate:
 
 
 _RATE = (
-    _row(
+    row(
         "nginx refuses with 503 what is too fast",
         _Rate(9),
         "rate limit",
@@ -285,6 +278,7 @@ _SETTINGS = (
         _localhost,
         ("localhost", "NO_PROXY"),
         "you",
+        id="proxies.loopback",
     ),
     Misfortune(
         "a key that is also the name of the host",
@@ -294,7 +288,7 @@ _SETTINGS = (
     ),
 )
 _REFUSALS = tuple(
-    _row(name, behave, *says, by="you", key=_KEY, chat=chat)
+    row(name, behave, *says, by="you", key=OTHER_KEY, chat=chat)
     for name, behave, says, chat in (
         (
             "FastAPI asks for a key with 403, and refuses it",
@@ -333,7 +327,7 @@ _REFUSALS = tuple(
     )
 )
 _FORBIDDEN = (
-    _row(
+    row(
         "a restricted key may not list models",
         when(
             is_models,
@@ -342,37 +336,36 @@ _FORBIDDEN = (
         ),
         "--chat",
         by="you",
-        key=_KEY,
+        key=OTHER_KEY,
     ),
 )
 
 _LATE = (
-    _row(
+    row(
         "Varnish cannot reach the service",
         page(503, "503 Backend fetch failed", Server="Varnish", Via="1.1 varnish"),
         "503",
         by="operator",
     ),
-    _row(
+    row(
         "a provider answers a completion with a page of 500",
         when(is_chat, page(500, "500 Internal Server Error"), _MODELS),
         "500",
         by="operator",
-        key=_KEY,
+        key=OTHER_KEY,
         chat="m-1",
     ),
-    _row(
+    row(
         "a gateway answers 504 to completions",
         when(is_chat, page(504, "504 Gateway Time-out")),
         "504",
         "did not respond in time",
         by="operator",
-        never=("down or starting",),
     ),
 )
 
 _WALLS = tuple(
-    _row(
+    row(
         f"a redirect to {where}",
         answering(302, Location=location),
         says,
@@ -388,7 +381,7 @@ _WALLS = tuple(
     )
 )
 _TITLES = tuple(
-    _row(f"a page with 200: {title}", page(200, title), title, by="network")
+    row(f"a page with 200: {title}", page(200, title), title, by="network")
     for title in (
         "Access blocked",
         "Zugriff gesperrt",
@@ -399,7 +392,7 @@ _TITLES = tuple(
         "アクセスがブロックされました",
     )
 ) + (
-    _row(
+    row(
         "a page of terms",
         page(200, "Guest Access", "By clicking Accept you agree to the terms of use."),
         "log in to the network",
@@ -407,7 +400,7 @@ _TITLES = tuple(
     ),
 )
 _OWN_LOGINS = tuple(
-    _row(f"a Readback key, and {who}", as_json(401, body), "401", by="operator")
+    row(f"a Readback key, and {who}", as_json(401, body), "401", by="operator")
     for who, body in (
         ("Kong wants its own", {"message": "Unauthorized"}),
         (
@@ -418,25 +411,25 @@ _OWN_LOGINS = tuple(
 )
 _FRAMEWORKS = (
     *(
-        _row(
+        row(
             f"FastAPI forbids {what}",
             as_json(403, {"detail": "Forbidden"}),
             "403",
             by="you",
             key=key,
         )
-        for what, key in (("a stranger", _KEY), ("somebody without a key", ""))
+        for what, key in (("a stranger", OTHER_KEY), ("somebody without a key", ""))
     ),
-    _row(
+    row(
         "a provider wants another form of a completion",
         when(is_chat, _FASTAPI, _endpoint()),
         "422",
         "Field required",
         by="you",
-        key=_KEY,
+        key=OTHER_KEY,
         chat="m-1",
     ),
-    _row(
+    row(
         "one of two servers is in maintenance",
         every(2, as_json(503, {"error": {"message": "Maintenance"}})),
         r"of \d+ requests",

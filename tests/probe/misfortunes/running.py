@@ -18,6 +18,7 @@ from pathlib import Path
 from _pytest.outcomes import Skipped
 
 from readback.probe.output.text import as_long
+from readback.probe.report import ProbeReport
 from tests.probe import resources as setup
 from tests.probe.misfortunes.judging import (
     LONGEST_SECONDS,
@@ -88,7 +89,9 @@ def _run_alone(one: Misfortune, resources: Resources, there: Connection) -> None
     empty.mkdir(exist_ok=True)
     setup.quiet_this_process(empty)
     try:
-        there.send(attempt(one, _in_own_folder(resources), os.environ.__setitem__))
+        own = _in_own_folder(resources)
+        judgment, report = attempt(one, own, os.environ.__setitem__)
+        there.send((judgment, report.seconds, as_long(report)))
     except Skipped as skipped:
         there.send((Judgment(Told.SKIPPED, str(skipped)), 0.0, ""))
     except Exception:
@@ -107,13 +110,13 @@ def _in_own_folder(resources: Resources) -> Resources:
 
 def attempt(
     one: Misfortune, resources: Resources, set_variable: Callable[[str, str], object]
-) -> tuple[Judgment, float, str]:
+) -> tuple[Judgment, ProbeReport]:
     """Set a misfortune up, run the probe, and judge what it says."""
     with one.arrange(resources) as probe_input:
         for name, value in probe_input.environment.items():
             set_variable(name, value)
         report = probed(probe_input)
-    return judge(one, report), report.seconds, as_long(report)
+    return judge(one, report), report
 
 
 def write_report(folder: Path, outcome: Outcome) -> None:

@@ -1,6 +1,10 @@
 """The address belongs to something else: another API, a web site, a login page."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from tests.probe.gateway import (
+    Behavior,
     answering,
     as_json,
     has_key,
@@ -8,23 +12,38 @@ from tests.probe.gateway import (
     pass_on,
     when,
 )
-from tests.probe.misfortunes.arranging import kind_of, through
+from tests.probe.misfortunes.arranging import OTHER_KEY, kind_of, row
 from tests.probe.misfortunes.judging import Misfortune
-from tests.probe.provider import completion
+from tests.probe.provider import MODEL, STREAM, Answer, completion, event, provider
+from tests.probe.setups import ProbeInput, Resources
 
-_KEY = "sk-proj-" + "T3BlbkFJ" * 5
 _COMPLETED = answering(200, completion(), Content_Type="application/json")
-_NOT_FOUND = as_json(404, {"error": {"message": "Not found", "type": "not_found"}})
 _MODELS = as_json(200, {"object": "list", "data": [{"id": "m-1", "object": "model"}]})
 
 
-def _row(name, behave, *says, by="you", path="/v1", key=_KEY, chat=None, **more):
-    arrange = through(behave, path, key=key, chat=chat, timeout=5.0)
-    return Misfortune(name, arrange, says, by, blame="program", **more)
+def _row(name, behave, *says, by="you", key=OTHER_KEY, **more):
+    return row(name, behave, *says, by=by, key=key, timeout=5.0, **more)
 
 
-def _login(location: str):
-    return answering(302, Location=location)
+def _error(status: int, message: str, /, **more: object) -> Behavior:
+    return as_json(status, {"error": {"message": message, **more}})
+
+
+def _google(status: int, message: str, reason: str) -> Behavior:
+    """Google's APIs answer with a list."""
+    error = {"code": status, "message": message, "status": reason}
+    return as_json(status, [{"error": error}])
+
+
+def _at_provider(name, *says, id, by="operator", chat=MODEL, **behavior):
+    """A provider that records, completes and streams behaves in this way."""
+
+    @contextmanager
+    def arrange(resources: Resources) -> Iterator[ProbeInput]:
+        with provider(**behavior) as server:
+            yield ProbeInput(server.base_url, OTHER_KEY, timeout=5.0, chat=chat)
+
+    return Misfortune(name, arrange, says, by, id=id)
 
 
 _APIS = (
@@ -42,49 +61,19 @@ _APIS = (
     ),
     _row(
         "Azure OpenAI wants api-key, not a bearer",
-        as_json(
-            401,
-            {
-                "error": {
-                    "code": "401",
-                    "message": "Access denied due to invalid "
-                    "subscription key or wrong API endpoint.",
-                }
-            },
-        ),
+        _error(401, "Access denied due to invalid subscription key", code="401"),
         "subscription key|not accept",
+        id="key.refused_or_lost",
     ),
     _row(
         "Gemini at its own path",
-        as_json(
-            404,
-            [
-                {
-                    "error": {
-                        "code": 404,
-                        "message": "models/ is not found for API version v1",
-                        "status": "NOT_FOUND",
-                    }
-                }
-            ],
-        ),
+        _google(404, "models/ is not found for API version v1", "NOT_FOUND"),
         "404",
         "is not found|Gemini|Google|path|models",
     ),
     _row(
         "Gemini refuses the key",
-        as_json(
-            400,
-            [
-                {
-                    "error": {
-                        "code": 400,
-                        "message": "API key not valid. Please pass a valid API key.",
-                        "status": "INVALID_ARGUMENT",
-                    }
-                }
-            ],
-        ),
+        _google(400, "API key not valid. Please pass another.", "INVALID_ARGUMENT"),
         "API key not valid",
     ),
     _row(
@@ -92,31 +81,10 @@ _APIS = (
         when(
             lambda call: call.target.startswith("/v1beta/openai/models"),
             _MODELS,
-            as_json(
-                404,
-                [
-                    {
-                        "error": {
-                            "code": 404,
-                            "message": "Requested entity was not found.",
-                            "status": "NOT_FOUND",
-                        }
-                    }
-                ],
-            ),
+            _google(404, "Requested entity was not found.", "NOT_FOUND"),
         ),
         "not found|v1beta/openai|path",
         path="/v1beta",
-    ),
-    _row(
-        "Ollama at its root",
-        when(
-            lambda call: call.target.startswith("/v1/"),
-            _MODELS,
-            answering(404, b"404 page not found", Content_Type="text/plain"),
-        ),
-        "/v1",
-        path="",
     ),
     _row(
         "Ollama at /api",
@@ -132,28 +100,8 @@ _APIS = (
         "LiteLLM refuses a key that does not start with sk-",
         when(
             has_key,
-            as_json(
-                401,
-                {
-                    "error": {
-                        "message": "LiteLLM Virtual Key expected. "
-                        "Received=abc, expected to start with 'sk-'.",
-                        "type": "auth_error",
-                        "code": "401",
-                    }
-                },
-                x_litellm_version="1.40",
-            ),
-            as_json(
-                401,
-                {
-                    "error": {
-                        "message": "No api key passed in.",
-                        "type": "auth_error",
-                        "code": "401",
-                    }
-                },
-            ),
+            _error(401, "Received=abc, expected to start with 'sk-'.", code="401"),
+            _error(401, "No api key passed in.", type="auth_error", code="401"),
         ),
         "expected to start with",
         key="abc-def-0123456789",
@@ -183,92 +131,66 @@ _APIS = (
     ),
     _row(
         "llama.cpp is loading",
-        as_json(
-            503,
-            {
-                "error": {
-                    "code": 503,
-                    "message": "Loading model",
-                    "type": "unavailable_error",
-                }
-            },
-        ),
+        _error(503, "Loading model", code=503, type="unavailable_error"),
         "Loading model",
         by="operator",
     ),
     _row(
-        "text-generation-inference has no list of models",
-        when(is_chat, _COMPLETED, answering(404)),
-        "stream|models|404",
-        chat="tgi",
-        by="you operator network",
-    ),
-    _row(
         "a service without a list of models completes texts",
-        when(is_chat, _COMPLETED, _NOT_FOUND),
+        when(is_chat, _COMPLETED, _error(404, "Not found", type="not_found")),
         "stream",
         by="operator",
         chat="m-1",
+        id="stream.ignored",
     ),
     _row(
         "a service without a list of models, and no --chat",
-        when(is_chat, _COMPLETED, _NOT_FOUND),
+        when(is_chat, _COMPLETED, _error(404, "Not found", type="not_found")),
         "list of models|--chat",
         by="you operator",
+        id="endpoint.no_models",
     ),
     _row(
         "the model does not exist, as Ollama says it",
         when(
             is_chat,
-            as_json(
-                404,
-                {
-                    "error": {
-                        "message": 'model "m-2" not found, try pulling it first',
-                        "type": "api_error",
-                    }
-                },
+            _error(
+                404, 'model "m-2" not found, try pulling it first', type="api_error"
             ),
             _MODELS,
         ),
         "m-2",
         "not found|does not offer",
         chat="m-2",
-        never=("no chat completions",),
     ),
     _row(
         "OpenRouter: insufficient credits",
         when(
             is_chat,
-            as_json(402, {"error": {"message": "Insufficient credits", "code": 402}}),
+            _error(402, "Insufficient credits", code=402),
             _MODELS,
         ),
         "Insufficient credits",
         chat="m-1",
+        id="endpoint.quota",
     ),
     _row(
         "OpenAI: the country is not supported",
         when(
             has_key,
-            as_json(
-                403,
-                {
-                    "error": {
-                        "code": "unsupported_country_region_territory",
-                        "message": "Country, region, or territory not supported",
-                    }
-                },
-            ),
-            as_json(401, {"error": {"message": "no key", "code": "x"}}),
+            _error(403, "Country, region, or territory not supported", code="country"),
+            _error(401, "no key", code="x"),
         ),
         "not supported",
         by="you network operator",
+        id="endpoint.forbidden",
     ),
     _row(
         "FastAPI that is no model server",
         as_json(404, {"detail": "Not Found"}),
         "404",
         "neither|Not Found",
+        id="http.other_api",
     ),
     _row(
         "a GraphQL server",
@@ -304,26 +226,71 @@ _APIS = (
             406,
             {
                 "jsonrpc": "2.0",
-                "error": {
-                    "code": -32000,
-                    "message": "Not Acceptable: Client must accept text/event-stream",
-                },
-                "id": None,
+                "error": {"code": -32000, "message": "Client must accept events"},
             },
         ),
         "406",
         "must accept|neither|not",
+        id="endpoint.refused",
+    ),
+    row(
+        "a Readback key is used with another service",
+        when(has_key, _MODELS, _error(401, "No key", type="auth")),
+        "not respond like a Readback",
+        by="you",
+        id="key.readback_elsewhere",
+    ),
+    _at_provider(
+        "the list of models cannot be read",
+        "list",
+        chat=None,
+        models=Answer(200, b'{"models":["gpt-small"]}'),
+        id="models.unreadable",
+    ),
+    _at_provider(
+        "the model for the completion is not listed",
+        "gpt-smal",
+        by="you",
+        chat="gpt-smal",
+        id="models.no_model",
+    ),
+    _at_provider(
+        "the response is not a completion",
+        "completion",
+        completed=Answer(200, b'{"result":"1 2 3"}'),
+        id="chat.form",
+    ),
+    _at_provider(
+        "a proxy holds a stream back until its end",
+        "stream",
+        by="network",
+        pause=0.04,
+        is_buffered=True,
+        id="stream.together",
+    ),
+    _at_provider(
+        "a stream ends without `[DONE]`",
+        "DONE",
+        pause=0,
+        streamed=Answer(200, parts=STREAM[:-1]),
+        id="stream.unfinished",
+    ),
+    _at_provider(
+        "a stream contains an error",
+        "Full",
+        pause=0,
+        streamed=Answer(200, parts=(event("1"), b'data: {"error":"Full"}\n\n')),
+        id="stream.broken",
     ),
 )
-_RIGHT_PATHS = (
-    ("/api/v1", "the API is at /v1, and /api/v1 was entered"),
-    ("/openai/v1", "the API is at /v1, and /openai/v1 was entered"),
-    ("/v1beta/openai", "the API is at /v1, and /v1beta/openai was entered"),
-    ("/v1/openai", "the API is at /v1, and /v1/openai was entered"),
-    ("/readback/v1", "the API is at /v1, and /readback/v1 was entered"),
-)
 _PATHS = tuple(
-    Misfortune(name, through(pass_on, path), (r"127\.0\.0\.1:\d+/v1\b",), "you")
-    for path, name in _RIGHT_PATHS
+    row(
+        f"the API is at /v1, and {path} was entered",
+        pass_on,
+        r"127\.0\.0\.1:\d+/v1\b",
+        by="you",
+        path=path,
+    )
+    for path in ("/api/v1", "/openai/v1", "/v1beta/openai", "/v1/openai")
 )
 SERVICES = kind_of("services", *_APIS, *_PATHS)

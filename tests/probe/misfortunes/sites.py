@@ -1,28 +1,16 @@
 """The address leads to a web site or to a page where people log in."""
 
-from dataclasses import replace
+import re
 
 from tests.probe.gateway import (
     answering,
     page,
 )
-from tests.probe.misfortunes.arranging import kind_of, through
-from tests.probe.misfortunes.judging import Misfortune
-
-_KEY = "sk-proj-" + "T3BlbkFJ" * 5
+from tests.probe.misfortunes.arranging import OTHER_KEY, kind_of, row
 
 
-def _row(name, behave, *says, by="you", path="/v1", key=_KEY, chat=None, **more):
-    arrange = through(behave, path, key=key, chat=chat, timeout=5.0)
-    return Misfortune(name, arrange, says, by, blame="program", **more)
-
-
-def _login(location: str):
-    return answering(302, Location=location)
-
-
-def _cookie_wall(call):
-    return answering(302, Location=call.target, Set_Cookie="seen=1; Path=/")(call)
+def _row(name, behave, *says, by="you", **more):
+    return row(name, behave, *says, by=by, key=OTHER_KEY, timeout=5.0, **more)
 
 
 _SITES = (
@@ -32,6 +20,7 @@ _SITES = (
         "web (page|site)",
         "Acme",
         by="you",
+        id="http.html",
     ),
     _row(
         "a web site that knows no such page",
@@ -76,7 +65,7 @@ _SITES = (
     ),
     _row(
         "a Jupyter server",
-        _login("/login?next=%2Fv1%2Fmodels"),
+        answering(302, Location="/login?next=%2Fv1%2Fmodels"),
         "log ?in|redirect",
         by="you operator network",
     ),
@@ -88,48 +77,24 @@ _SITES = (
     ),
 )
 _WALLS = (
-    _row(
-        "Keycloak in front of the service",
-        _login(
-            "https://sso.example:8443/realms/acme/protocol/openid-connect/auth"
-            "?client_id=gw"
-        ),
-        "log ?in|single sign|SSO",
-        r"sso\.example:8443",
-        by="operator network you",
-        never=("Use the final address",),
-    ),
-    _row(
-        "Microsoft Entra in front of the service",
-        _login("https://login.microsoftonline.com/t/oauth2/v2.0/authorize?x=1"),
-        "log ?in|single sign|SSO",
-        r"login\.microsoftonline\.com",
-        by="operator network you",
-        never=("Use the final address",),
-    ),
-    _row(
-        "Okta in front of the service",
-        _login("https://acme.okta.com/app/x/sso/saml"),
-        "log ?in|single sign|SSO",
-        r"acme\.okta\.com",
-        by="operator network you",
-        never=("Use the final address",),
-    ),
-    _row(
-        "Cloudflare Access in front of the service",
-        _login("https://acme.cloudflareaccess.com/cdn-cgi/access/login/echo.example"),
-        "log ?in|single sign|SSO|Access",
-        r"cloudflareaccess",
-        by="operator network you",
-        never=("Use the final address",),
-    ),
-    _row(
-        "Google IAP in front of the service",
-        _login("https://accounts.google.com/o/oauth2/v2/auth?client_id=x"),
-        "log ?in|single sign|SSO",
-        r"accounts\.google\.com",
-        by="operator network you",
-        never=("Use the final address",),
+    *(
+        _row(
+            f"{who} in front of the service",
+            answering(302, Location=f"https://{host}/{path}"),
+            "log ?in|single sign|SSO",
+            re.escape(host),
+            by="operator network you",
+            never=("Use the final address",),
+            id="http.login_wall",
+        )
+        for who, host, path in (
+            ("Keycloak", "sso.example:8443", "realms/acme/openid-connect/auth?x=1"),
+            ("Microsoft Entra", "login.microsoftonline.com", "t/oauth2/authorize?x=1"),
+            ("Okta", "acme.okta.com", "app/x/sso/saml"),
+            ("Cloudflare Access", "acme.cloudflareaccess.com", "cdn-cgi/access/login"),
+            ("Google IAP", "accounts.google.com", "o/oauth2/v2/auth?client_id=x"),
+            ("Authelia", "auth.example", "?rd=https%3A%2F%2Fecho.example%2Fv1&rm=GET"),
+        )
     ),
     _row(
         "oauth2-proxy in front of the service",
@@ -138,23 +103,15 @@ _WALLS = (
         by="operator network you",
     ),
     _row(
-        "Authelia in front of the service",
-        _login(
-            "https://auth.example/?rd=https%3A%2F%2Fecho.example%2Fv1%2Fmodels&rm=GET"
-        ),
-        r"auth\.example",
-        by="operator network you",
-    ),
-    _row(
         "a cookie wall redirects to itself until a cookie comes back",
-        lambda call: _cookie_wall(call),
+        lambda call: answering(302, Location=call.target, Set_Cookie="seen=1")(call),
         "cookie|loop|itself|same address",
         by="operator network",
         never=("Use the final address",),
     ),
     _row(
         "a hotel's portal on another port",
-        _login("http://10.1.0.1:8880/guest/s/default/?ap=x"),
+        answering(302, Location="http://10.1.0.1:8880/guest/s/default/?ap=x"),
         r"10\.1\.0\.1:8880",
         "log ?in|portal|network|redirect",
         by="network you",
@@ -164,17 +121,7 @@ _WALLS = (
         page(200, "Free Wi-Fi – Log in"),
         "log ?in|portal",
         by="network",
-    ),
-    _row(
-        "a captive portal with a meta refresh",
-        answering(
-            200,
-            b'<html><head><meta http-equiv="refresh" content="0; url='
-            b'http://portal.example:8080/login"></head></html>',
-            Content_Type="text/html",
-        ),
-        "portal|log ?in|page",
-        by="network you",
+        id="http.captive_portal",
     ),
     _row(
         "two addresses redirect to each other",
@@ -189,18 +136,25 @@ _WALLS = (
         answering(301, Location="http://127.0.0.1:18443/v1/models"),
         r"127\.0\.0\.1:18443",
         by="you operator",
+        id="http.redirect",
     ),
     _row(
-        "a redirect to www",
-        answering(301, Location="http://www.echo.example/v1/models"),
-        r"www\.echo\.example",
-        by="you",
+        "a redirect to another path",
+        answering(302, Location="https://a.example/api/v1/models"),
+        "Use https://a.example/api/v1 ",
+    ),
+    _row(
+        "a redirect to no address",
+        answering(302, Location="http://["),
+        "an invalid address",
+        id="http.redirect",
     ),
     _row(
         "a redirect that adds a slash",
         lambda call: answering(308, Location=call.target + "/")(call),
         "slash|redirect",
         by="operator network you",
+        id="http.redirect_loop",
     ),
     _row(
         "a redirect without a Location",
@@ -209,6 +163,4 @@ _WALLS = (
         by="operator network",
     ),
 )
-# A web page may be the cabinet's; nothing in these says that it is not.
-_SITES = tuple(replace(one, blame="cabinet") for one in _SITES)
 SITES = kind_of("sites", *_SITES, *_WALLS)

@@ -22,17 +22,13 @@ from tests.probe.gateway import (
     resetting,
     when,
 )
-from tests.probe.misfortunes.arranging import kind_of, through
-from tests.probe.misfortunes.judging import Misfortune
+from tests.probe.misfortunes.arranging import OTHERS, kind_of, row
 
-OTHERS = "network operator"
 SLOW = r"slow|took|late|hang|no response|within|time"
 
 
 def _row(name, behave, *says, by=OTHERS, timeout=4.0, **more):
-    return Misfortune(
-        name, through(behave, timeout=timeout), says or (SLOW,), by, **more
-    )
+    return row(name, behave, *(says or (SLOW,)), by=by, timeout=timeout, **more)
 
 
 def _drip(seconds: float, piece: int) -> Behavior:
@@ -46,7 +42,6 @@ def _stall(reply: Reply) -> Reply:
 
 _SLOW = (
     _row("every answer takes a second", after(1.0)),
-    _row("every answer takes three seconds", after(3.0)),
     _row("every answer takes nine seconds", after(9.0), timeout=10.0),
     _row("every answer takes longer than the time-out", after(6.0), timeout=2.0),
     _row("completions take two seconds", when(is_chat, after(2.0))),
@@ -67,6 +62,7 @@ _SLOW = (
         editing(_stall),
         "arrive|rest|stopped|middle",
         timeout=2.0,
+        id="http.stalled",
     ),
     _row(
         "completions stop in the middle",
@@ -86,21 +82,27 @@ _SLOW = (
         "large|size|bytes",
         timeout=2.0,
         blame="mtu",
+        id="between.size_limit",
+    ),
+    _row(
+        "packets above a size are lost (path MTU)",
+        when(lambda call: len(call.body) > 1340, hanging),
+        "size of a packet",
+        by="network",
+        timeout=3.0,
+        blame="mtu",
+        id="between.mtu",
     ),
     _row(
         "every fourth request takes three seconds",
         every(4, after(3.0)),
         by="network operator you",
+        id="steady.slow",
     ),
     _row(
         "a gateway gives up after a second",
         when(is_chat, after(1.0, page(504, "504 Gateway Time-out"))),
         "504",
-    ),
-    _row(
-        "a gateway sends 408 for completions",
-        when(is_chat, page(408, "Request Timeout")),
-        "408|time|slow",
     ),
 )
 
@@ -155,13 +157,21 @@ class _Connections:
 
 _LIMITS = (
     _limit("a gateway answers every request with 429", _GATEWAY_429, "17"),
-    _limit("a gateway answers 429 without Retry-After", page(429, "Slow down")),
+    _limit(
+        "a gateway answers 429 without Retry-After",
+        page(429, "Slow down"),
+        id="between.rate_limited",
+    ),
     _limit(
         "a gateway answers 429 with a date",
         page(429, "Slow down", Retry_After="Tue, 17 Nov 2026 03:00:00 GMT"),
     ),
-    _limit("a gateway allows five requests a minute", _bucket(5, _GATEWAY_429), "17"),
-    _limit("a gateway allows ten requests a minute", _bucket(10, _GATEWAY_429), "17"),
+    _limit(
+        "a gateway allows ten requests a minute",
+        _bucket(10, _GATEWAY_429),
+        "17",
+        id="sometimes.rate_limited_early",
+    ),
     # The probe may do with less.
     _limit(
         "a gateway allows forty requests a minute",
@@ -186,10 +196,16 @@ _LIMITS = (
     _limit(
         "the service itself limits the rate at once",
         when(has_key, _OWN_429),
-        blame="program",
+        id="http.rate_limited",
     ),
     _limit("the probe uses up the rate of the service (8)", _bucket(8, _OWN_429)),
-    _limit("the probe uses up the rate of the service (12)", _bucket(12, _OWN_429)),
+    _limit(
+        "the probe uses up the rate of the service (12)",
+        _bucket(12, _OWN_429),
+        "3 s",
+        by="operator",
+        id="sometimes.rate_limited",
+    ),
     _limit("completions alone are limited by a gateway", when(is_chat, _GATEWAY_429)),
     _limit(
         "the model list alone is limited by a gateway",

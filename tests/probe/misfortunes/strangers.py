@@ -17,17 +17,23 @@ from tests.probe.gateway import (
     when,
 )
 from tests.probe.misfortunes.arranging import (
-    SERVICE,
+    OTHER_KEY,
     in_own_network,
     kind_of,
-    over_tls,
-    proxied,
-    through,
+    row,
 )
 from tests.probe.misfortunes.judging import Misfortune
-from tests.probe.provider import completion
-from tests.probe.setups import Arrange, Resources
-from tests.support.authority import Authority
+from tests.probe.setups import (
+    SERVICE,
+    Arrange,
+    Resources,
+    issued_by,
+    other_in,
+    over_tls,
+    proxied,
+    serving,
+    untrusted,
+)
 
 
 def _json(code: int, /, **content: object) -> Behavior:
@@ -38,18 +44,14 @@ def _error(status: int, message: str, /, **more: object) -> Behavior:
     return as_json(status, {"error": {"message": message, **more}})
 
 
-_KEY = "sk-proj-" + "T3BlbkFJ" * 5
 _MODELS = _json(200, object="list", data=[{"id": "m-1", "object": "model"}])
 _NO_KEY = _error(401, "No key", type="auth")
-_COMPLETED = answering(200, completion(), Content_Type="application/json")
 _TEXT = {"Content_Type": "text/plain"}
 _CLOUDFLARE = {"Server": "cloudflare", "CF_RAY": "8f2c-AMS", **_TEXT}
 
 
 def _row(name: str, behave: Behavior, *says: str, by: str, **more) -> Misfortune:
-    judged = {one: more.pop(one) for one in ("never", "shows", "blame") if one in more}
-    arrange = through(behave, more.pop("path", "/v1"), **{"key": _KEY, **more})
-    return Misfortune(name, arrange, says, by, **judged)
+    return row(name, behave, *says, by=by, **{"key": OTHER_KEY, **more})
 
 
 def _chat(name: str, behave: Behavior, *says: str, by: str, **more) -> Misfortune:
@@ -126,26 +128,9 @@ _PATHS = (
         by="you",
     ),
     _row(
-        "APISIX has no such route",
-        _json(404, error_msg="404 Route Not Found"),
-        "404",
-        by="you operator",
-    ),
-    _row(
         "Railway: the application was removed",
         _json(404, status="error", code=404, message="Application not found"),
         "Application not found",
-        by="you operator",
-    ),
-    _row(
-        "Vercel: the deployment was removed",
-        answering(
-            404,
-            b"The deployment could not be found on Vercel.\n\nDEPLOYMENT_NOT_FOUND",
-            Server="Vercel",
-            **_TEXT,
-        ),
-        "404|DEPLOYMENT_NOT_FOUND",
         by="you operator",
     ),
 )
@@ -188,6 +173,7 @@ _KEYS = (
         "Anthropic",
         by="you",
         blame="key",
+        id="http.anthropic",
     ),
     _row(
         "Modal wants a key, and none is entered",
@@ -229,7 +215,7 @@ _KEYS = (
         when(lambda call: '"' in call["Authorization"], _NO_KEY, _endpoint),
         "quotation mark",
         by="you",
-        key=f'"{_KEY}"',
+        key=f'"{OTHER_KEY}"',
         blame="key",
     ),
     _row(
@@ -237,15 +223,7 @@ _KEYS = (
         _endpoint,
         "space|line",
         by="you",
-        key=f"{_KEY}\r\n",
-        blame="key",
-    ),
-    _row(
-        "a variable that nobody expanded is the key",
-        when(has_key, _error(401, "Incorrect API key provided"), _NO_KEY),
-        "placeholder|variable",
-        by="you",
-        key="${OPENAI_API_KEY}",
+        key=f"{OTHER_KEY}\r\n",
         blame="key",
     ),
     _row(
@@ -269,6 +247,7 @@ _MODELS_OF_OTHERS = (
         _error(404, "No models loaded. Please load a model.", code="model_not_found"),
         "No models loaded",
         by="you operator",
+        id="chat.no_model",
     ),
     _chat(
         "llama.cpp lists its models to everybody and refuses the key later",
@@ -329,13 +308,6 @@ _MODELS_OF_OTHERS = (
 )
 _WALLS = (
     _row(
-        "Ollama behind a tunnel answers an empty 403",
-        answering(403),
-        "403",
-        by="operator network",
-        key="ollama",
-    ),
-    _row(
         "Cloudflare 1010 in JSON, for every program but a browser",
         when(
             lambda call: "Mozilla" not in call["User-Agent"],
@@ -358,12 +330,6 @@ _WALLS = (
         "1010",
         by="operator network",
         blame="agent",
-    ),
-    _row(
-        "Cloudflare 1033 as a line of text: the tunnel is down",
-        answering(530, b"error code: 1033", **_CLOUDFLARE),
-        "530|1033",
-        by="operator",
     ),
     _row(
         "F5 rejects completions with a page and 200",
@@ -395,8 +361,8 @@ _WALLS = (
     Misfortune(
         "a forwarded port of Codespaces is private",
         over_tls(
-            lambda resources: lambda number: resources.authority.serves(),
-            answering(302, Location="https://github.com/codespaces/auth/x?port=80"),
+            serving(),
+            behave=answering(302, Location="https://github.com/codespaces/auth/x"),
         ),
         ("github.com",),
         "operator you",
@@ -449,6 +415,12 @@ _NETWORKS = (
                 "https://www.securly.com/blocked?useremail=unknown&reason=policy",
                 "filter|block",
             ),
+            (
+                "Palo Alto",
+                "https://gp.corp.example:6082/php/uid.php?url=http%3A%2F%2Fx",
+            ),
+            ("Sophos", "https://fw.corp.example:8090/httpclient.html?u=http%3A%2F%2Fx"),
+            ("a Russian filter", "http://zapret.example/?d=127.0.0.1&u=%2Fv1%2Fmodels"),
         )
     ),
     _row(
@@ -555,39 +527,10 @@ _PROXIES = (
 )
 
 
-def _issued_by(name: str, **certificate):
-    def contexts(resources: Resources):
-        issuer = Authority(resources.folder / "other", name)
-        context = issuer.serves(**certificate)
-        return lambda number: context
-
-    return contexts
-
-
-def _bundle(name: str):
-    """Only this variable names the company's certificates."""
-    return lambda resources: {name: str(resources.folder / "other" / "root.pem")}
-
-
 _TLS = (
-    *(
-        Misfortune(
-            f"{name} decrypts, and nothing trusts it",
-            over_tls(_issued_by(name), store=lambda resources: {}),
-            ("intercept|decrypt", name.split()[0]),
-            "network you",
-            blame="store",
-        )
-        for name in (
-            "ca.acme.goskope.com",
-            "Cisco Umbrella Root CA",
-            "DO_NOT_TRUST_FiddlerRoot",
-            "Cloudflare for Teams ECC Certificate Authority",
-        )
-    ),
     Misfortune(
         "only REQUESTS_CA_BUNDLE has the company's authority",
-        over_tls(_issued_by("Acme Root"), store=_bundle("REQUESTS_CA_BUNDLE")),
+        over_tls(issued_by("Acme Root"), store=other_in("REQUESTS_CA_BUNDLE")),
         ("SSL_CERT_FILE",),
         "network you operator",
         blame="store",
@@ -595,8 +538,8 @@ _TLS = (
     Misfortune(
         "a hotspot presents the certificate of its login page",
         over_tls(
-            _issued_by("DigiCert TLS", host="securelogin.arubanetworks.com"),
-            store=_bundle("SSL_CERT_FILE"),
+            issued_by("DigiCert TLS", host="securelogin.arubanetworks.com"),
+            store=other_in("SSL_CERT_FILE"),
         ),
         (r"securelogin\.arubanetworks\.com",),
         "network operator you",
@@ -620,30 +563,6 @@ _ADDRESSES = (
 
 _GOOGLE = {"Server": "Google Frontend"}
 _HOSTING = (
-    _row(
-        "Fly has no machine that answers",
-        answering(502, Server="Fly/1a2b", Fly_Request_Id="01J"),
-        "502",
-        by="operator",
-    ),
-    _row(
-        "Render has no such service",
-        answering(404, b"Not Found\n", X_Render_Routing="no-server", **_TEXT),
-        "404",
-        by="you operator",
-    ),
-    _row(
-        "Azure Container Apps: the app is stopped",
-        page(404, "Azure Container App - Unavailable"),
-        "Unavailable",
-        by="operator you",
-    ),
-    _row(
-        "Cloud Run lets nobody in",
-        page(403, "403 Forbidden", "Your client does not have permission.", **_GOOGLE),
-        "403",
-        by="operator network",
-    ),
     _row(
         "Google's identity-aware proxy wants its own token",
         answering(401, b"Invalid IAP credentials: empty token", **_GOOGLE, **_TEXT),
@@ -695,7 +614,7 @@ _HOSTING = (
         _endpoint,
         "header",
         by="you",
-        key=f"Bearer {_KEY}",
+        key=f"Bearer {OTHER_KEY}",
         blame="key",
     ),
 )
@@ -756,23 +675,10 @@ _REFUSED = (
         )
     ),
 )
-_PORTALS = tuple(
-    _row(
-        f"{who} redirects to its portal",
-        answering(302, Location=location),
-        by="network",
-        never=("Use the final address",),
-    )
-    for who, location in (
-        ("Palo Alto", "https://gp.corp.example:6082/php/uid.php?url=http%3A%2F%2Fx"),
-        ("Sophos", "https://fw.corp.example:8090/httpclient.html?u=http%3A%2F%2Fx"),
-        ("a Russian filter", "http://zapret.example/?d=127.0.0.1&u=%2Fv1%2Fmodels"),
-    )
-)
 _OWN_AUTHORITIES = tuple(
     Misfortune(
         f"the authority is {name}",
-        over_tls(_issued_by(name), store=lambda resources: {}),
+        over_tls(issued_by(name), store=untrusted),
         (name,),
         "operator you",
         blame="store",
@@ -793,7 +699,6 @@ STRANGERS = kind_of(
         + _ADDRESSES
         + _HOSTING
         + _REFUSED
-        + _PORTALS
         + _OWN_AUTHORITIES
     ),
 )

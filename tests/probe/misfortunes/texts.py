@@ -7,26 +7,16 @@ import unicodedata
 from tests.probe.gateway import (
     editing_text,
 )
-from tests.probe.misfortunes.arranging import kind_of, through
-from tests.probe.misfortunes.judging import Misfortune
-
-OTHERS = "network operator"
-_CHANGED = r"chang|replac|remov|adds?|alter|differ|transit|not a completion|contract"
-
-
-def _row(name, behave, *says, by=OTHERS, **more) -> Misfortune:
-    expected = says or ((_CHANGED,) if by else ())
-    return Misfortune(name, through(behave), expected, by, **more)
-
+from tests.probe.misfortunes.arranging import kind_of, row
 
 _TEXTS = (
-    _row("text is escaped for HTML", editing_text(html.escape), "HTML|escap"),
-    _row(
+    row("text is escaped for HTML", editing_text(html.escape), "HTML|escap"),
+    row(
         "LF becomes CR LF",
         editing_text(lambda t: re.sub("\r?\n", "\r\n", t)),
         "line end|CR",
     ),
-    _row(
+    row(
         "control characters are removed",
         editing_text(
             lambda t: "".join(
@@ -35,31 +25,31 @@ _TEXTS = (
         ),
         "control|invisible",
     ),
-    _row(
+    row(
         "NUL ends the text",
         editing_text(lambda t: t.partition("\0")[0]),
         "cut|NUL|control|chang",
     ),
-    _row(
+    row(
         "emoji become question marks",
         editing_text(lambda t: re.sub("[\U00010000-\U0010ffff]", "?", t)),
         "emoji|chang|plane|encod|U\\+FFFF",
         blame="charset",
     ),
-    _row("texts are cut at 1000 characters", editing_text(lambda t: t[:1000]), "cut"),
-    _row(
+    row("texts are cut at 1000 characters", editing_text(lambda t: t[:1000]), "cut"),
+    row(
         "UTF-8 is read as Latin-1",
         editing_text(lambda t: t.encode().decode("latin-1")),
         "encoding|Latin",
         blame="charset",
     ),
-    _row(
+    row(
         "a translation changes the text",
         editing_text(lambda t: "Bonjour le monde" if t.isascii() else t),
         "chang",
     ),
-    _row("the text becomes empty", editing_text(lambda t: ""), "empty|cut|chang"),
-    _row(
+    row("the text becomes empty", editing_text(lambda t: ""), "empty|cut|chang"),
+    row(
         "only long texts are changed",
         editing_text(lambda t: t if len(t) < 2000 else t[:-5] + "[...]"),
         "chang|cut",
