@@ -191,6 +191,16 @@ _FIELDS_OF_HTTP = (
     row("a cookie is set", with_fields(Set_Cookie="lb=node-3; Path=/"), by=""),
     row("Via is added", with_fields(Via="1.1 gw"), by=""),
     row(
+        "103 Early Hints comes before answers",
+        editing(
+            lambda r: replace(
+                r,
+                before=b"HTTP/1.1 103 Early Hints\r\nLink: </a>; rel=preload\r\n\r\n",
+            )
+        ),
+        by="",
+    ),
+    row(
         "an empty line comes before answers",
         editing(lambda r: replace(r, before=b"\r\n")),
         "first line|HTTP|malformed",
