@@ -139,9 +139,7 @@ class Chat(Exchange):
         findings = [] if isinstance(content, str) else content
         if not (detail := self.info.media_type_detail):
             return findings
-        undeclared = Finding(
-            "unsupported_media_type", ("content-type",), detail, detail
-        )
+        undeclared = Finding("unsupported_media_type", ("content-type",), detail)
         # A body that is not JSON was not meant to be, or it is compressed.
         others = [each for each in findings if each.code != "invalid_json"]
         return [undeclared, *others]

@@ -105,7 +105,7 @@ class Exchange:
         retry_after: int = 0,
     ) -> bytes:
         if code == REQUEST_TOO_LARGE:
-            finding = Finding(code, (BODY_TOO_LARGE,), detail, "")
+            finding = Finding(code, (BODY_TOO_LARGE,), detail)
             _, detail, differences = explain([finding], self.info.user_agent)
         explained = self.info.asks_to_explain or self._record.row.explains_refusals
         answer = self._replies.refusal(code, detail, retry_after, explained)

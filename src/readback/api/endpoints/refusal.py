@@ -40,8 +40,11 @@ class Finding(NamedTuple):
     code: str
     differences: tuple[str, ...]
     sentence: str
-    # The same in a few words, for a list.
-    short: str
+
+    @property
+    def short(self) -> str:
+        """The sentence as part of a list, without what explains it."""
+        return self.sentence.partition(": ")[0].removesuffix(".").replace("; ", ", ")
 
 
 def examine(body: bytes) -> str | list[Finding]:
@@ -58,7 +61,7 @@ def examine(body: bytes) -> str | list[Finding]:
 
 
 def _not_json(sentence: str) -> Finding:
-    return Finding("invalid_json", ("json",), sentence, "the body is not valid JSON")
+    return Finding("invalid_json", ("json",), sentence)
 
 
 def _check_request(request: dict[str, Any]) -> Iterator[Finding]:
@@ -99,7 +102,6 @@ def _check_names(
             tuple(_difference(name, path) for name in unknown[:_MAX_DIFFERENCES]),
             f"{_fields(unknown, path)} {verb} not accepted: {where} may only "
             f"contain {_joined(known)}.",
-            f"{_listed(unknown, path)} {verb} not accepted",
         )
     if missing := [name for name in required if name not in found]:
         verb = "is" if len(missing) == 1 else "are"
@@ -107,7 +109,6 @@ def _check_names(
             "missing_field",
             tuple(_difference(name, path) for name in missing),
             f"{_fields(missing, path)} {verb} missing.",
-            f"{_listed(missing, path)} {verb} missing",
         )
 
 
@@ -152,12 +153,8 @@ def _surplus(roles: list[Any], kept: int) -> tuple[tuple[str, ...], str]:
 
 
 def _wrong_number(differences: tuple[str, ...], got: str) -> Finding:
-    return Finding(
-        "invalid_messages",
-        differences,
-        f"messages must be an array of exactly 1 message; got {got}.",
-        f"messages must contain exactly 1 message, got {got}",
-    )
+    sentence = f"messages must be an array of exactly 1 message; got {got}."
+    return Finding("invalid_messages", differences, sentence)
 
 
 def _check_message(message: Any, path: str) -> Iterator[Finding]:
@@ -179,15 +176,15 @@ def _check_message(message: Any, path: str) -> Iterator[Finding]:
         got, rule = _kind(content), f"{path}.content must be a string"
         yield _wrong_value("invalid_content", "message.content", rule, got)
     elif not content:
-        short = f"{path}.content is empty"
-        yield Finding("empty_content", ("message.empty",), f"{short}.", short)
+        sentence = f"{path}.content is empty."
+        yield Finding("empty_content", ("message.empty",), sentence)
     elif (size := len(content.encode())) > (limit := contract.MAX_CONTENT_BYTES):
         rule = f"{path}.content may have at most {limit} bytes in UTF-8"
         yield _wrong_value("content_too_large", "message.too_large", rule, str(size))
 
 
 def _wrong_value(code: str, difference: str, rule: str, got: str) -> Finding:
-    return Finding(code, (difference,), f"{rule}; got {got}.", f"{rule}, got {got}")
+    return Finding(code, (difference,), f"{rule}; got {got}.")
 
 
 class Explanation(NamedTuple):
@@ -251,39 +248,27 @@ def _kind(value: Any) -> str:
     if isinstance(value, Number):
         return value.decode() if len(value) <= _MAX_QUOTED_DIGITS else "a number"
     if isinstance(value, str):
-        return f"a string of {_characters(value)}"
+        noun = "character" if len(value) == 1 else "characters"
+        return f"a string of {len(value)} {noun}"
     return "an array" if isinstance(value, list) else "an object"
 
 
-def _fields(names: Sequence[str], path: str = "") -> str:
-    """Return the subject of a sentence about fields: "The field temperature"."""
-    if len(names) > 1:
-        several = _listed(names, path)
-        quoted = any(map(_is_quotable, names[:_MAX_DIFFERENCES]))
-        return f"The fields {several}" if quoted else several
-    if _is_quotable(names[0]):
-        return f"The field {path}{names[0]}"
-    where = f"of {path[:-1]} " if path else ""
-    return f"A field {where}with a name of {_characters(names[0])}"
+def _fields(names: Sequence[str], path: str) -> str:
+    """Return the subject of a sentence about fields: "The field temperature".
 
-
-def _listed(names: Sequence[str], path: str = "") -> str:
-    """Return names as a list in words, and count those that are not quoted."""
+    Names that are not quoted are counted.
+    """
     shown: list[str] = []
     for name in filter(_is_quotable, names[:_MAX_DIFFERENCES]):
         if len(", ".join([*shown, path + name])) > _MAX_LISTED_LENGTH:
             break
         shown.append(path + name)
     if left := len(names) - len(shown):
-        others = "another field" if left == 1 else f"{left} other fields"
-        shown.append(f"{left} more" if shown else others)
-    return _joined(shown)
+        shown.append(f"{left} more" if shown else "with an unusual name")
+    noun = "field" if len(names) == 1 else "fields"
+    return f"The {noun} {_joined(shown)}"
 
 
 def _joined(words: Sequence[str]) -> str:
     """Return words as in a sentence: "a, b and c"."""
     return " and ".join([", ".join(words[:-1]), words[-1]] if words[1:] else words)
-
-
-def _characters(text: str) -> str:
-    return "1 character" if len(text) == 1 else f"{len(text)} characters"

@@ -40,8 +40,9 @@ def test_every_difference_is_named_in_the_order_of_the_contract():
     assert found == (
         "unknown_field",
         "The fields temperature and top_p are not accepted: the body may only contain "
-        "model, messages, stream and max_tokens. Also: messages must contain exactly 1 "
-        "message, got 2 (a system prompt is not accepted); stream must be false or "
+        "model, messages, stream and max_tokens. Also: messages must be an array of "
+        "exactly 1 message, got 2 (a system prompt is not accepted); stream must be "
+        "false or "
         f"omitted, got true; max_tokens must be the integer {MAX_TOKENS} or omitted, "
         "got 16. "
         "Leave temperature unset.",
