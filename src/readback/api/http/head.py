@@ -46,9 +46,7 @@ _KEEP_ALIVE = re.compile(rb"(?:\A|,)[ \t]*+keep-alive[ \t]*+(?:,|\Z)")
 _NOT_PLAIN = frozenset((b"expect", b"trailer", b"transfer-encoding"))
 
 _NO_REQUEST_LINE = "The request line is not 'method target HTTP/1.1'."
-_INVALID_FIELD = "A header field or the framing of the body is not valid."
-_BOTH_FRAMINGS = "Content-Length and Transfer-Encoding must not be sent together."
-_INVALID_LENGTH = "The Content-Length header must be one number and appear once."
+_INVALID_FIELD = "A header field or the framing of the body is not valid"
 _NOT_CHUNKED = "The Transfer-Encoding must end with chunked, once."
 
 
@@ -148,7 +146,10 @@ def parse(data: bytes, max_fields: int) -> Head:
     if not line:
         raise Refused(MALFORMED_REQUEST, _NO_REQUEST_LINE)
     fields = _run_parser(line, data)
-    head = _validate(line, fields)
+    target, authority = _split_target(line[1], fields.url)
+    head = Head(line[1], target, fields.all, is_http_10=line[3] == b"0")
+    _check_host(head, authority)
+    _check_transfer_coding(head)
     if len(fields.all) > max_fields:
         raise Refused(
             HEADERS_TOO_LARGE,
@@ -222,27 +223,9 @@ def _run_parser(line: re.Match[bytes], data: bytes) -> _Fields:
     try:
         parser.feed_data(request_line + rest)
     except HttpParserError as error:
-        raise Refused(MALFORMED_REQUEST, _what_is_invalid(str(error))) from None
+        # llhttp's reasons are constants, which repeat nothing of the request.
+        raise Refused(MALFORMED_REQUEST, f"{_INVALID_FIELD}: {error}.") from None
     return fields
-
-
-def _what_is_invalid(reason: str) -> str:
-    """Return a sentence for llhttp's reason, which repeats nothing of the request."""
-    has_length, has_coding = "Content-Length" in reason, "Transfer-Encoding" in reason
-    if has_length and has_coding:
-        return _BOTH_FRAMINGS
-    if has_length:
-        return _INVALID_LENGTH
-    return _NOT_CHUNKED if has_coding else _INVALID_FIELD
-
-
-def _validate(line: re.Match[bytes], fields: _Fields) -> Head:
-    method, is_http_10 = line[1], line[3] == b"0"
-    target, authority = _split_target(method, fields.url)
-    head = Head(method, target, fields.all, is_http_10=is_http_10)
-    _check_host(head, authority)
-    _check_transfer_coding(head)
-    return head
 
 
 def _split_target(method: bytes, url: bytes) -> tuple[bytes, bytes | None]:
