@@ -17,7 +17,7 @@ from prometheus_client.registry import Collector
 from readback import logs
 from readback.api.data.health import Health
 from readback.api.data.keyring import Keyring
-from readback.api.http.handler import RequestOrigin
+from readback.api.http.handler import Handler, RequestOrigin
 from readback.api.http.head import Head
 from readback.api.shared import memory
 from readback.config import Config
@@ -34,7 +34,7 @@ STRICT_SECONDS = 5.0
 
 
 @dataclass(eq=False)
-class Ops(Collector):
+class Ops(Handler[None], Collector):
     """Serves five paths to the operator, and collects the metrics for one of them."""
 
     _counters: memory.Counters
@@ -43,18 +43,8 @@ class Ops(Collector):
     _lifecycle: Lifecycle
     _config: Config
 
-    read_fields = frozenset[bytes]()
-
     def describe(self, head: Head) -> None:
         return None
-
-    def contains_secret(self, data: bytes) -> bool:
-        return False  # no key is needed here
-
-    def find(
-        self, info: None, key: bytes, forwarded: bytes, origin: RequestOrigin
-    ) -> None:
-        return None  # a connection is not used often enough for that
 
     def begin(
         self,

@@ -58,7 +58,7 @@ class Handler(Protocol[Info]):
 
     # The names of the fields that `describe` reads, in lower case. It gets no others,
     # but those of `heads.py`, and not the length of the body.
-    read_fields: frozenset[bytes]
+    read_fields: frozenset[bytes] = frozenset()
 
     def describe(self, head: Head) -> Info:
         """Return what `begin` needs to know of a head.
@@ -70,6 +70,7 @@ class Handler(Protocol[Info]):
 
     def contains_secret(self, data: bytes) -> bool:
         """Return whether the bytes of a head, without its key, must not be kept."""
+        return False
 
     def find(
         self, info: Info, key: bytes, forwarded: bytes, origin: RequestOrigin
@@ -78,6 +79,7 @@ class Handler(Protocol[Info]):
 
         If there is nothing, return None; then `begin` decides.
         """
+        return None
 
     def begin(
         self,
