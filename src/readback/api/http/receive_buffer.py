@@ -42,7 +42,7 @@ class ReceiveBuffer:
         else:
             if not isinstance(self._data, bytearray):
                 self._data = bytearray(self._data)
-            self._data += data
+            self._data += data[start:]
         self.unread += len(data) - start
 
     def drop_read(self) -> None:
