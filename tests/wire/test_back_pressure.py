@@ -49,7 +49,7 @@ def fill(listener: Listener, sock: socket.socket, raw: bytes) -> int:
                 sent += sock.send(raw[sent % len(raw) :])
         except BlockingIOError:
             connections = tuple(listener.registry.connections)
-            return not all(each._flow._reading for each in connections)
+            return not all(each._transport.is_reading() for each in connections)
 
     sock.setblocking(False)
     wait_until(is_full, "the server does not read any more")

@@ -16,7 +16,7 @@ from typing import Any, cast
 from readback.api.http.answer import CONTINUE, complete
 from readback.api.http.chunked_body import ChunkedBody
 from readback.api.http.fair_queue import KNOWN_PER_TURN
-from readback.api.http.flow_control import FlowControl, peer_address
+from readback.api.http.flow_control import FlowControl
 from readback.api.http.handler import Outcome, Responder
 from readback.api.http.head import Head
 from readback.api.http.heads import Kind, LastHead, end_of_repeated
@@ -108,7 +108,8 @@ class Connection(asyncio.Protocol):
     def address(self) -> str:
         """The peer's; made when it is needed, because behind a proxy nobody does."""
         if self._address is None:
-            self._address = peer_address(self._transport)
+            peer = self._transport.get_extra_info("peername")
+            self._address = peer[0] if isinstance(peer, tuple) else ""  # a unix socket
         return self._address
 
     def resume(self, outcome: Outcome) -> None:

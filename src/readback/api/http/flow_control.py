@@ -11,20 +11,13 @@ from math import inf
 LINGER_SECONDS = 2.0
 
 
-def peer_address(transport: asyncio.Transport) -> str:
-    """Return the address at the other end; a unix socket has none."""
-    peer = transport.get_extra_info("peername")
-    return peer[0] if isinstance(peer, tuple) else ""
-
-
 class FlowControl:
     """Keeps one transport at the pace of its client."""
 
-    __slots__ = ("_reading", "_transport", "drain_deadline", "writable")
+    __slots__ = ("_transport", "drain_deadline", "writable")
 
     def __init__(self, transport: asyncio.Transport) -> None:
         self._transport = transport
-        self._reading = True
         # False while the client does not read the answers that are already written.
         self.writable = True
         # Until when the client must have read them.
@@ -41,9 +34,8 @@ class FlowControl:
 
     def set_reading(self, reading: bool) -> None:
         """Read from the client, or pause: then TCP makes the client wait."""
-        if reading == self._reading or self._transport.is_closing():
+        if self._transport.is_closing():
             return
-        self._reading = reading
         if reading:
             self._transport.resume_reading()
         else:
