@@ -172,9 +172,4 @@ def _elsewhere(fields: list[tuple[bytes, bytes]]) -> str:
         if name != b"cookie":
             not_read = f"The key in {name.decode().title()} is not read."
             return f"{not_read} {_explain_other_service(value) or _SEND_KEY}"
-        if keys.contains_key(value):
-            return (
-                "A cookie contains what looks like a key. Browsers and proxies store "
-                f"cookies, so revoke that key. {_SEND_KEY}"
-            )
     return ""

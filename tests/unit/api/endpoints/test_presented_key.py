@@ -142,12 +142,7 @@ def test_a_key_of_another_service_in_its_own_header_is_named() -> None:
     )
 
 
-def test_a_key_in_a_cookie_must_be_revoked() -> None:
-    cookie = (b"cookie", b"theme=dark; key=" + KEY.encode())
-    assert detail_for([cookie]) == (
-        "The Authorization header is missing. A cookie contains what looks like a key. "
-        f"Browsers and proxies store cookies, so revoke that key. {SEND_KEY}"
-    )
+def test_a_cookie_is_not_taken_for_a_key() -> None:
     assert detail_for([(b"cookie", b"theme=dark")]) == (
         f"The Authorization header is missing. {SEND_KEY}"
     )
