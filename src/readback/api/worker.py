@@ -250,7 +250,10 @@ class ApiWorker(PlaneWorker):
             self._report,
         ]
         for step in steps:
-            self._health.guard(step)
+            try:
+                step()
+            except Exception as error:
+                self._health.note_unexpected(error)
 
     def _begin_round(self, now: float, wall: float) -> None:
         self._database.begin_round(self._keyring.tick(now, wall), now, wall)
@@ -263,8 +266,9 @@ class ApiWorker(PlaneWorker):
     def _report(self) -> None:
         counters = self._counters
         counters.count_log_lines()
-        counters.add("connections", self._api_connections.take_accepted())
-        counters.add("connections_refused", self._api_connections.take_refused())
+        accepted, refused = self._api_connections.take_counts()
+        counters.add("connections", accepted)
+        counters.add("connections_refused", refused)
         counters.set("open_connections", len(self._api_connections.connections))
         most = int(self._api_connections.max_connections)
         counters.set("max_open_connections", most)

@@ -130,7 +130,8 @@ class Arbiter(arbiter.Arbiter):
             self._old = set(self.WORKERS)
             self.cfg.on_reload(self)
         current = self._current()
-        free = self._max_workers - len(self.WORKERS)
+        # Each has a row of counters, and an entry for `created`, that no other uses.
+        free = self._application.counters.rows - len(self.WORKERS)
         for _ in range(min(self.num_workers - len(current), free)):
             self.spawn_worker()
         if all(self._serves(pid) for pid in self._current()):
@@ -143,11 +144,6 @@ class Arbiter(arbiter.Arbiter):
     def staying(self) -> list[Any]:
         """Return the workers that are neither told to stop nor being replaced."""
         return [self.WORKERS[pid] for pid in self._current()]
-
-    @property
-    def _max_workers(self) -> int:
-        # Each has a row of counters, and an entry for `created`, that no other uses.
-        return int(self._application.counters.rows)
 
     def _current(self) -> list[int]:
         """Return the workers that stay, the oldest first."""

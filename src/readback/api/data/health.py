@@ -7,7 +7,6 @@ here decides what becomes of a request.
 
 import logging
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
 
@@ -91,10 +90,3 @@ class Health:
             log.error(
                 "unexpected error in the periodic work of a worker: %s", description
             )
-
-    def guard(self, step: Callable[[], object]) -> None:
-        """Carry out one step of the periodic work; the others go on if it fails."""
-        try:
-            step()
-        except Exception as error:
-            self.note_unexpected(error)

@@ -130,9 +130,7 @@ class Exchange:
         tally = self._succeeded
         if not tally.open:
             tally = self._open_success()
-        tally.requests += 1
-        tally.request_bytes = size
-        tally.answer_bytes = len(answer)
+        tally.count(size, len(answer))
         return answer
 
     def _open_success(self) -> Tally:

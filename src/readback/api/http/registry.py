@@ -125,15 +125,11 @@ class ConnectionRegistry:
         if not self._per_address[network]:
             del self._per_address[network]
 
-    def take_accepted(self) -> int:
-        """Return how many connections were accepted since the last call."""
-        count, self._accepted = self._accepted, 0
-        return count
-
-    def take_refused(self) -> int:
-        """Return how many connections were refused since the last call."""
-        count, self._refused = self._refused, 0
-        return count
+    def take_counts(self) -> tuple[int, int]:
+        """Return how many were accepted and how many refused since the last call."""
+        counts = self._accepted, self._refused
+        self._accepted = self._refused = 0
+        return counts
 
     def sweep(self, now: float) -> None:
         # Deadlines are judged by the time of the last sweep. What had arrived by then
