@@ -6,23 +6,17 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from types import SimpleNamespace
-from unittest.mock import patch
 
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.x509.oid import AuthorityInformationAccessOID, ExtendedKeyUsageOID
 
-from readback.probe.connection import stores
 from tests.probe.broken_servers import socket_server
 from tests.probe.setups import (
     Arrange,
     ProbeInput,
     Resources,
-    over_tls,
-    serving,
-    untrusted,
 )
 
 UNIDENTIFIED = {x509.AuthorityKeyIdentifier: None}
@@ -81,19 +75,6 @@ def fail_for_any_name(tls: ssl.SSLContext) -> None:
         return ssl.ALERT_DESCRIPTION_HANDSHAKE_FAILURE if name else None
 
     tls.sni_callback = refuse
-
-
-@contextmanager
-def without_stores(resources: Resources) -> Iterator[ProbeInput]:
-    """Neither the machine nor a package has a list of authorities."""
-    nowhere = SimpleNamespace(capath=None)
-    with (
-        over_tls(serving(), store=untrusted)(resources) as probe_input,
-        patch.object(stores.certifi, "contents", side_effect=FileNotFoundError),
-        patch.object(ssl.SSLContext, "load_default_certs"),
-        patch.object(ssl, "get_default_verify_paths", return_value=nowhere),
-    ):
-        yield probe_input
 
 
 @contextmanager

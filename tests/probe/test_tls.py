@@ -5,7 +5,6 @@ import shutil
 import socket
 import ssl
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -97,18 +96,16 @@ def arranged(
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "has_machine_store", "id"),
+    ("first", "second", "id"),
     [
-        (False, True, True, "tls.only_system"),
-        (True, False, True, "tls.only_certifi"),
-        (True, False, False, "tls.only_certifi"),
-        (True, True, True, "tls.ok"),
+        (False, True, "tls.only_system"),
+        (True, False, "tls.only_certifi"),
+        (True, True, "tls.ok"),
     ],
 )
 def test_a_certificate_that_only_one_store_trusts_is_a_warning(
     first: bool,
     second: bool,
-    has_machine_store: bool,
     id: str,
     resources: Resources,
     monkeypatch: pytest.MonkeyPatch,
@@ -119,7 +116,6 @@ def test_a_certificate_that_only_one_store_trusts_is_a_warning(
             trusting(StoreKind.CERTIFI, *root * first),
             trusting(StoreKind.MACHINE, *root * second),
         ],
-        has_machine_store=has_machine_store,
     )
     monkeypatch.setattr(stores, "find", lambda: known)
     with gateway("", tls=[resources.authority.serves()]) as server:
@@ -138,38 +134,6 @@ def test_a_private_authority_of_a_local_host_is_no_warning(
         [diagnosis] = tls.check(context_for(server.port))
     assert (diagnosis.id, diagnosis.verdict) == ("tls.ok", Verdict.OK)
     assert "Tests Root" in diagnosis.sentence
-
-
-def test_a_machine_without_certificates_is_noticed() -> None:
-    unshare = shutil.which("unshare")
-    if unshare is None or os.geteuid() != 0:
-        pytest.skip("needs root and the program unshare")
-    folders = {
-        os.path.realpath(os.path.dirname(path))
-        for path in (
-            ssl.get_default_verify_paths().openssl_cafile,
-            ssl.get_default_verify_paths().openssl_capath,
-            ssl.get_default_verify_paths().cafile or "/etc/ssl",
-        )
-        if os.path.isdir(os.path.dirname(path))
-    }
-    hide = " && ".join(f"mount -t tmpfs none {folder}" for folder in folders)
-    code = (
-        "from readback.probe.connection import stores;"
-        "print(stores.find().has_machine_store)"
-    )
-    shell = [unshare, "-m", "sh", "-c", f'{hide} && exec "$@"', "sh"]
-    variables = {k: v for k, v in os.environ.items() if not k.startswith("SSL_CERT")}
-    for command, expected in (([], "True\n"), (shell, "False\n")):
-        done = subprocess.run(
-            [*command, sys.executable, "-c", code],
-            env=variables,
-            capture_output=True,
-            text=True,
-        )
-        if expected == "True\n" and done.stdout == "False\n":
-            pytest.skip("this machine has no certificate store")
-        assert done.stdout == expected, done.stderr
 
 
 def test_a_pipe_instead_of_a_file_does_not_block(

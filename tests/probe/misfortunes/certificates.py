@@ -311,14 +311,6 @@ _STORES = (
         by="you operator",
         id="tls.unknown_issuer",
     ),
-    Misfortune(
-        "the machine has no trusted certificates",
-        setups_tls.without_stores,
-        ("certificates",),
-        "you",
-        blame="store",
-        id="tls.no_store",
-    ),
 )
 
 CERTIFICATES = kind_of("tls", *_CERTIFICATES, *_HANDSHAKES, *_SOCKETS, *_STORES)

@@ -47,7 +47,6 @@ class CertificateStores:
     """The best one first."""
     trouble: ProbeError | None = None
     """Why Python programs cannot use the store that the environment sets."""
-    has_machine_store: bool = True
 
 
 def find() -> CertificateStores:
@@ -61,10 +60,6 @@ def find() -> CertificateStores:
     if not is_named():
         machine = new_context()
         machine.load_default_certs()
-        # Certificates in a directory are loaded only when they are needed.
-        folder = ssl.get_default_verify_paths().capath or ""
-        has_loaded = machine.cert_store_stats()["x509"] > 0
-        stores.has_machine_store = has_loaded or _has_hashes(folder)
         stores.usable = [*carried, CertificateStore(StoreKind.MACHINE, machine)]
         return stores
     chosen = CertificateStore(StoreKind.VARIABLE, new_context())
@@ -97,13 +92,6 @@ def together() -> ssl.SSLContext:
         trust.load_default_certs()
     _load_certifi(trust)
     return trust
-
-
-def has_certificates() -> bool:
-    """Return whether any store has a certificate that Python programs can find."""
-    found = find()
-    carried = any(one.kind is StoreKind.CERTIFI for one in found.usable)
-    return carried or is_named() or found.has_machine_store
 
 
 def is_named() -> bool:

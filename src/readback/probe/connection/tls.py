@@ -200,9 +200,7 @@ def explain_untrusted(context: ProbeContext, handshake: Handshake) -> ProbeError
             why = say("star_matches_one_part")
         return ProbeError("tls.wrong_name", why=why, **facts)
     if error.verify_code in _UNKNOWN:
-        is_empty = not stores.has_certificates()
-        unknown = "tls.no_store" if is_empty else _unknown_id(chain, error.verify_code)
-        return ProbeError(unknown, **facts)
+        return ProbeError(_unknown_id(chain, error.verify_code), **facts)
     return ProbeError("tls.untrusted", **facts)
 
 
