@@ -57,7 +57,6 @@ def escaped(text: str) -> str:
         ("controls", with_crlf, "line endings"),
         ("ascii", lambda t: t.strip(), "whitespace"),
         ("ascii", str.rstrip, "whitespace"),
-        ("ascii", lambda t: t.replace('"', "”").replace("--", "–"), "typographic"),
         ("ascii", escaped, "HTML"),
         ("ascii", html.unescape, "HTML"),
         ("controls", lambda t: t.replace("\0", "").replace("\x1b", ""), "control"),

@@ -60,9 +60,6 @@ _LONG_SECONDS = 2.0
 _FORMS = ("NFC", "NFD", "NFKC", "NFKD")
 # Encodings in which UTF-8 is commonly misread.
 _CHARSETS = ("cp1252", "latin-1", "cp1251", "koi8-r", "cp437", "cp866", "mac-roman")
-_SMART = str.maketrans(
-    dict.fromkeys('"“”„«»', '"') | dict.fromkeys("'‘’‚", "'") | {"–": "-", "—": "-"}
-)
 _LINE_END = re.compile("\r\n|\r|\n")
 _MAX_SHOWN = 4
 _EQUAL = 2
@@ -177,8 +174,6 @@ def likely_cause(sent: str, received: str) -> str:
         return say("controls_removed")
     if sent == html.unescape(received) or received == html.unescape(sent):
         return say("html_escaped")
-    if _straighten_quotes(received) == _straighten_quotes(sent):
-        return say("quotes_changed")
     return ""
 
 
@@ -221,10 +216,6 @@ def _charset(sent: str, received: str) -> str:
     if "\ufffd" in received and "\ufffd" not in sent:
         return say("bytes_replaced")
     return ""
-
-
-def _straighten_quotes(text: str) -> str:
-    return text.replace("…", "...").replace("--", "—").translate(_SMART)
 
 
 def find_limit(context: ProbeContext, lost: ProbeError) -> list[Diagnosis]:

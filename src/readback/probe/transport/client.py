@@ -137,7 +137,6 @@ class ProbeClient:
             _decompress(response.headers.get("Content-Encoding"), content),
             ended - started,
             ended - begun,
-            response.version,
             proxy,
         )
         noted.answered(received)

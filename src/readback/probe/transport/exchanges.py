@@ -51,8 +51,6 @@ class ProbeResponse:
     """How long the answer took, on an open connection."""
     total: float
     """The same with the time to connect, if it was a new connection."""
-    version: int
-    """10 for HTTP/1.0, 11 for HTTP/1.1."""
     proxy: Proxy | None = None
     """The proxy that forwarded the request, or answered it itself."""
 
