@@ -119,7 +119,7 @@ class Gateway(ThreadingTCPServer):
         self.calls = itertools.count(1)
         self.connections = itertools.count(1)
         self.lock = threading.Lock()
-        self.kept: dict[Any, Reply] = {}
+        self.kept: dict[Any, Any] = {}
         """What a behavior remembers of earlier replies."""
 
     @property
@@ -415,19 +415,16 @@ def cached(then: Behavior = pass_on, key: Callable[[Call], Any] | None = None):
     return behave
 
 
-def swapped(then: Behavior = pass_on) -> Behavior:
-    """Give each completion to the next request for one."""
+def swapped(call: Call) -> Reply:
+    """Give the text of each completion to the next request for one."""
 
-    def behave(call: Call) -> Reply:
-        reply = then(call)
-        if not is_chat(call) or reply.status != 200:
-            return reply
+    def change(text: str) -> str:
         with call.gateway.lock:
-            previous = call.gateway.kept.get("last", reply)
-            call.gateway.kept["last"] = reply
+            previous = call.gateway.kept.get("text", text)
+            call.gateway.kept["text"] = text
         return previous
 
-    return behave
+    return editing_text(change)(call)
 
 
 def forwarding(call: Call) -> Reply:

@@ -17,18 +17,13 @@ from tests.probe.gateway import (
 )
 from tests.probe.misfortunes.arranging import kind_of, row
 
-
-def _message(**values):
-    return editing_json(lambda c: c["choices"][0]["message"].update(values))
-
-
-def _set(**values):
-    return editing_json(lambda c: c.update(values))
-
-
 _FIELDS = (
     row("id is removed", editing_json(lambda c: c.pop("id")), r"\bid\b"),
-    row("choices is empty", _set(choices=[]), "choice|not a completion"),
+    row(
+        "choices is empty",
+        editing_json(lambda c: c.update(choices=[])),
+        "choice|not a completion",
+    ),
     row(
         "the answer is wrapped in data",
         editing_body(

@@ -162,8 +162,8 @@ _OTHER_ANSWERS = (
         through(in_turn(pass_on, _BAD_GATEWAY, _INTERNAL)),
     ),
     Misfortune(
-        "each answer goes to the next request",
-        through(swapped()),
+        "each text goes to the next request",
+        through(swapped),
         (
             r"another request|other request|swapped|mixed up|belong|cache|same "
             "response",
@@ -172,8 +172,8 @@ _OTHER_ANSWERS = (
         id="echo.swapped",
     ),
     Misfortune(
-        "every second answer goes to the next request",
-        through(every(2, swapped())),
+        "every second text goes to the next request",
+        through(every(2, swapped)),
         (
             r"another request|other request|swapped|mixed up|belong|cache|same "
             r"response|sometimes|some of|\bof \d+ ",

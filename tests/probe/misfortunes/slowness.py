@@ -189,8 +189,8 @@ _LIMITS = (
         by="network operator",
     ),
     _limit(
-        "a firewall challenges after fifteen requests",
-        _bucket(15, page(403, "Just a moment...", Cf_Mitigated="challenge")),
+        "a firewall challenges after ten requests",
+        _bucket(10, page(403, "Just a moment...", Cf_Mitigated="challenge")),
         by="network operator",
     ),
     _limit(
