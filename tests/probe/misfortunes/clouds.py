@@ -205,13 +205,6 @@ _PLATFORMS = (
         by="you operator",
     ),
     row(
-        "Kong: name resolution failed",
-        as_json(503, {"message": "name resolution failed"}, Server="kong/3.4.0"),
-        "503",
-        "name resolution failed",
-        by="operator",
-    ),
-    row(
         "Kong: an invalid response was received",
         as_json(
             502,
@@ -252,19 +245,6 @@ _PLATFORMS = (
         by="you operator",
     ),
     row(
-        "Azure Front Door: our services aren't available right now",
-        page(503, "Our services aren't available right now", X_Azure_Ref="0abc"),
-        "503",
-        "available right now",
-        by="operator",
-    ),
-    row(
-        "Azure App Service: the application is stopped",
-        page(403, "Site Disabled", "This web app is stopped."),
-        "403",
-        "Site Disabled",
-    ),
-    row(
         "Kubernetes: the ingress has no backend",
         answering(404, b"default backend - 404", Content_Type="text/plain"),
         "404",
@@ -295,19 +275,6 @@ _PLATFORMS = (
         ),
         "503",
         "no healthy upstream",
-        by="operator",
-    ),
-    row(
-        "Envoy: upstream connect error",
-        answering(
-            503,
-            b"upstream connect error or disconnect/reset before headers. "
-            b"reset reason: connection failure",
-            Content_Type="text/plain",
-            Server="envoy",
-        ),
-        "503",
-        "upstream connect error",
         by="operator",
     ),
     row(

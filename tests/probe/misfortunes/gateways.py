@@ -81,17 +81,6 @@ _PAGES = (
         "browser|bot|refuses|Incapsula",
     ),
     row(
-        "Akamai: Access Denied, Reference",
-        page(
-            403,
-            "Access Denied",
-            "You don't have permission. Reference &#35;18&#46;2f0&#46;17",
-            Server="AkamaiGHost",
-        ),
-        "403",
-        "Access Denied",
-    ),
-    row(
         "Cloudflare 1020: Access denied by a rule",
         page(
             403,

@@ -97,16 +97,6 @@ _APIS = (
         path="/api",
     ),
     _row(
-        "LiteLLM refuses a key that does not start with sk-",
-        when(
-            has_key,
-            _error(401, "Received=abc, expected to start with 'sk-'.", code="401"),
-            _error(401, "No api key passed in.", type="auth_error", code="401"),
-        ),
-        "expected to start with",
-        key="abc-def-0123456789",
-    ),
-    _row(
         "Anthropic: not found",
         as_json(
             404,
@@ -122,12 +112,6 @@ _APIS = (
         answering(503, b"", Server="uvicorn"),
         "503",
         by="operator",
-    ),
-    _row(
-        "vLLM without a key asks for one",
-        when(has_key, _MODELS, as_json(401, {"error": "Unauthorized"})),
-        by="you",
-        key="",
     ),
     _row(
         "llama.cpp is loading",
