@@ -42,6 +42,9 @@ TYPED = 50_000
 CERTIFICATES = 100_000
 """OpenSSL accepts no longer chain."""
 
+Shape = Callable[[int], bytes]
+"""Returns an input of about this many bytes."""
+
 
 class StoredPeer(io.BytesIO):
     """The part of a socket that the probe uses; it sends bytes that are stored."""
@@ -124,7 +127,11 @@ def repeated(unit: str | bytes, n: int) -> Any:
     return unit * (n // len(unit))
 
 
-def page_of(unit: bytes) -> Callable[[int], bytes]:
+def of(unit: str | bytes) -> Callable[[int], Any]:
+    return lambda n: repeated(unit, n)
+
+
+def page_of(unit: bytes) -> Shape:
     def make(n: int) -> bytes:
         body = b"<html><title>%b</title>" % repeated(unit, n)
         return http(body, b"Content-Type: text/html", status=b"403 Forbidden")
@@ -132,15 +139,15 @@ def page_of(unit: bytes) -> Callable[[int], bytes]:
     return make
 
 
-def json_of(unit: bytes, form: bytes = b'{"error": {"message": "%b"}}') -> Callable:
+def json_of(unit: bytes) -> Shape:
     def make(n: int) -> bytes:
-        body = form % repeated(unit, n)
+        body = b'{"error": {"message": "%b"}}' % repeated(unit, n)
         return http(body, b"Content-Type: application/json", status=b"400 Bad Request")
 
     return make
 
 
-def list_of(row: bytes) -> Callable[[int], bytes]:
+def list_of(row: bytes) -> Shape:
     def make(n: int) -> bytes:
         rows = b",".join(row % number for number in range(n // len(row)))
         return http(b'{"object": "list", "data": [%b]}' % rows)
@@ -148,11 +155,11 @@ def list_of(row: bytes) -> Callable[[int], bytes]:
     return make
 
 
-def header_of(name: bytes, unit: bytes, status: bytes = b"200 OK") -> Callable:
+def header_of(name: bytes, unit: bytes, status: bytes = b"200 OK") -> Shape:
     return lambda n: http(b"{}", name + b": " + repeated(unit, n), status=status)
 
 
-def compressed(make: Callable[[int], bytes]) -> Callable[[int], bytes]:
+def compressed(make: Shape) -> Shape:
     def made(n: int) -> bytes:
         head, _, body = make(n).partition(b"\r\n\r\n")
         kept = [one for one in head.split(b"\r\n")[1:] if b"Length" not in one]
@@ -195,7 +202,7 @@ def der(tag: int, content: bytes) -> bytes:
     return bytes([tag, 0x84]) + size + content
 
 
-def certificate_with(make: Callable[[int], bytes]) -> Callable[[int], bytes]:
+def certificate_with(make: Shape) -> Shape:
     """A certificate whose subject alternative names are these bytes."""
 
     def made(n: int) -> bytes:
@@ -254,61 +261,45 @@ def hosts_file(path: Path) -> None:
         dns.HOSTS_FILE = before
 
 
-_TEXTS = tuple(
-    WorstCase(f"a page whose title repeats {unit!r}", judge, page_of(unit), BODY)
+_ANSWERS: dict[str, Shape] = {
+    f"a page whose title repeats {unit!r}": page_of(unit)
     for unit in (
         *(b"://", b"://a@", b"://a#", b"?a=b", b"a=", b"bearer ", b"bearer:", b"eyJ"),
         *(b"eyJaaaaaaaa.", b"sk-", b"sk-a ", b"***", b"-", b" ", b"\xd0\x96", b"&amp;"),
     )
-) + tuple(
-    WorstCase(f"an error message that repeats {unit!r}", judge, json_of(unit), BODY)
+}
+_ANSWERS |= {
+    f"an error message that repeats {unit!r}": json_of(unit)
     for unit in (b"://", b"a.", rb"\"", rb"\u0041", rb"\\")
-)
-_PAGES = tuple(
-    WorstCase(f"a page that repeats {unit!r}", judge, page_of(unit), BODY)
+}
+_ANSWERS |= {
+    f"a page that repeats {unit!r}": page_of(unit)
     for unit in (
         *(b"<title", b"<title>", b"</title>", b"<h1", b"<h1>", b"<Message>", b"<"),
         *(b"type=", b"you ", b"are a ", b"error code: ", b'cf-error-code">', b"host"),
         *(b"name not ", b"wi-fi", b"log", b"network "),
     )
-)
-_BODIES = (
-    WorstCase("nested lists", judge, lambda n: http(b"[" * n), BODY),
-    WorstCase("nested objects", judge, lambda n: http(repeated(b'{"a":', n)), BODY),
-    WorstCase("a long number", judge, lambda n: http(b"9" * n), BODY),
-    WorstCase(
-        "a string without an end", judge, lambda n: http(b'{"a":"' + b"a" * n), BODY
+}
+_ANSWERS |= {
+    "nested lists": lambda n: http(b"[" * n),
+    "nested objects": lambda n: http(repeated(b'{"a":', n)),
+    "a long number": lambda n: http(b"9" * n),
+    "a string without an end": lambda n: http(b'{"a":"' + b"a" * n),
+    "spaces around an object": lambda n: http(b" " * n + b"{}x"),
+    "many models": list_of(b'{"id": "gpt-4-%08d"}'),
+    "one model with a long name": lambda n: http(
+        b'{"data": [{"id": "%b"}]}' % repeated(b"gpt-4o", n)
     ),
-    WorstCase(
-        "spaces around an object", judge, lambda n: http(b" " * n + b"{}x"), BODY
+    "a completion with many fields": lambda n: http(
+        b'{"choices": [%b]}' % b",".join([b'{"index": 0, "a": 1}'] * (n // 21))
     ),
-    WorstCase("many models", judge, list_of(b'{"id": "gpt-4-%08d"}'), BODY),
-    WorstCase(
-        "one model with a long name",
-        judge,
-        lambda n: http(b'{"data": [{"id": "%b"}]}' % (b"gpt-4o" * (n // 6))),
-        BODY,
+    "an object with many names": lambda n: http(
+        b'{"error": {%b}}' % b",".join(b'"%08d": 1' % one for one in range(n // 14))
     ),
-    WorstCase(
-        "a completion with many fields",
-        judge,
-        lambda n: http(
-            b'{"choices": [%b]}' % b",".join([b'{"index": 0, "a": 1}'] * (n // 21))
-        ),
-        BODY,
-    ),
-    WorstCase(
-        "an object with many names",
-        judge,
-        lambda n: http(
-            b'{"error": {%b}}' % b",".join(b'"%08d": 1' % one for one in range(n // 14))
-        ),
-        BODY,
-    ),
-    WorstCase("chunks of one byte", judge, chunks, BODY),
-    WorstCase("a compressed page", judge, compressed(page_of(b"://")), BODY),
-    WorstCase("a compressed error", judge, compressed(json_of(b"://")), BODY),
-)
+    "chunks of one byte": chunks,
+    "a compressed page": compressed(page_of(b"://")),
+    "a compressed error": compressed(json_of(b"://")),
+}
 _HEADERS = tuple(
     WorstCase(
         f"the header {name.decode()} repeats {unit!r}",
@@ -353,7 +344,7 @@ _CONNECTIONS = (
         WorstCase(
             f"the page of a proxy repeats {unit!r}",
             refused_tunnel,
-            lambda n, unit=unit: repeated(unit, n),  # type: ignore[misc]
+            of(unit),
             65_000,
         )
         for unit in (b"host", b"name ", b"domain a ", b"unable to ", b"<title")
@@ -362,7 +353,7 @@ _CONNECTIONS = (
         WorstCase(
             f"a certificate with names of {len(unit)} bytes",
             certificates.read,
-            certificate_with(lambda n, unit=unit: repeated(unit, n)),  # type: ignore[misc]
+            certificate_with(of(unit)),
             CERTIFICATES,
         )
         for unit in (b"\x82\x00", b"\x82\x01a", b"\x82\x08host.abc", b"\x87\x04abcd")
@@ -378,7 +369,7 @@ _TYPED = tuple(
     WorstCase(
         f"{what} that repeats {unit!r}",
         function,
-        lambda n, unit=unit: repeated(unit, n),  # type: ignore[misc]
+        of(unit),
         TYPED,
     )
     for what, function, units in (
@@ -406,7 +397,8 @@ _TYPED = tuple(
     for unit in units
 )
 _ALL: list[WorstCase] = [
-    *(_TEXTS + _PAGES + _BODIES + _HEADERS + _TYPED),
+    *(WorstCase(name, judge, make, BODY) for name, make in _ANSWERS.items()),
+    *(_HEADERS + _TYPED),
     WorstCase(
         "a stream of short lines", stream, lambda n: [b"data:\n"] * (n // 6), BODY
     ),
