@@ -1,23 +1,11 @@
 """Unmatched requests in memory: merged, bounded, fair."""
 
-from readback.api.data.store import UnmatchedEvent
 from readback.api.data.unmatched import CAPACITY, UnmatchedRequests
 from readback.contract import UNMATCHED_ROWS
 
 
 def count(requests: UnmatchedRequests, address: str, agent: str = "curl") -> None:
     requests.count(address, "chat", "invalid_key", "A detail.", agent)
-
-
-def test_equal_requests_are_counted_together_until_they_are_fetched():
-    requests = UnmatchedRequests()
-    for _ in range(3):
-        count(requests, "192.0.2.1")
-    count(requests, "192.0.2.2")
-
-    one = UnmatchedEvent("192.0.2.1", "chat", "invalid_key", "A detail.", "curl")
-    assert requests.fetch() == {one: 3, one._replace(address="192.0.2.2"): 1}
-    assert requests.fetch() == {}
 
 
 def test_in_a_flood_new_requests_are_dropped_and_known_ones_counted():

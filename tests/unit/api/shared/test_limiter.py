@@ -2,7 +2,6 @@
 
 import copy
 import math
-import multiprocessing
 import sys
 import time
 from collections.abc import Callable
@@ -38,16 +37,6 @@ def test_a_retry_after_the_announced_time_is_accepted(rate, burst):
     wait = limiter.retry_after(slot)
     assert wait == max(1, math.ceil(1 / rate))
     assert limiter.take(slot, now + wait)
-
-
-def test_a_key_has_the_same_slot_in_every_worker():
-    limiter = Limiter(rate=1, burst=10)
-    context = multiprocessing.get_context("fork")
-    queue = context.SimpleQueue()
-    first = context.Process(target=lambda: queue.put(limiter.slot(ALICE)))
-    first.start()
-    first.join()
-    assert limiter.slot(ALICE) == queue.get()
 
 
 def test_many_keys_use_no_more_memory_than_the_slots():
