@@ -7,12 +7,21 @@ from dataclasses import dataclass
 
 import pytest
 
-from tests.support.api import MODELS, Api, assert_success
+from tests.support.api import (
+    CHAT,
+    MODELS,
+    Api,
+    assert_echo,
+    assert_refused,
+    assert_success,
+    compact,
+    draft,
+)
 from tests.support.authority import Authority
 from tests.support.metrics import metrics
-from tests.support.server import UNLIMITED, Server, ephemeral_server
+from tests.support.server import UNLIMITED, Server, api_server
 from tests.support.waiting import PATIENCE, wait_until
-from tests.support.wire import Connection, Endpoint, request
+from tests.support.wire import Connection, Endpoint, chunked, request
 
 HEAD_SECONDS = 2
 # The sweep that closes connections, the time to linger, and a busy machine.
@@ -53,10 +62,10 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
         "READBACK_TLS_CERTIFICATE": certificate,
         "READBACK_TLS_KEY": certificate,
         "READBACK_HEAD_TIMEOUT": str(HEAD_SECONDS),
-        "READBACK_WORKERS": "1",
     }
-    with ephemeral_server(folder, settings) as server:
-        yield Secured(server, Api.of(server), authority)
+    with api_server(folder, settings) as server:
+        endpoint = Endpoint("localhost", Endpoint.of(server.base_url).port)
+        yield Secured(server, Api(endpoint, server.api_key), authority)
 
 
 def test_operators_see_when_the_certificate_expires(secured: Secured) -> None:
@@ -122,3 +131,36 @@ def test_http_1_1_is_the_only_protocol(
         assert encrypted.selected_alpn_protocol() == agreed
         connection.send(secured.models)
         assert_success(connection.read_answer())
+
+
+def test_tls_carries_sequential_and_pipelined_requests(secured: Secured) -> None:
+    api = secured.api
+    with Connection(secured.handshake()) as connection:
+        for text in ("one", "дом", "x" * 8192, "one"):
+            connection.send(api.chat_bytes(draft(text)))
+            assert_echo(connection.read_answer(), text)
+        texts = [f"{number} " * 1000 for number in range(50)]
+        connection.send(b"".join(api.chat_bytes(draft(text)) for text in texts))
+        for text in texts:
+            assert_echo(connection.read_answer(), text)
+        coding = ("Transfer-Encoding", "chunked")
+        fields = [*api.usual_fields, ("Content-Type", "application/json"), coding]
+        body = chunked(compact(draft("chunks")), 7)
+        connection.send(request("POST", CHAT, fields, body))
+        assert_echo(connection.read_answer(), "chunks")
+
+
+def test_a_refusal_over_tls_arrives_while_the_body_is_being_sent(
+    secured: Secured,
+) -> None:
+    length = ("Content-Length", "3000000")
+    for _ in range(5):
+        with Connection(secured.handshake()) as connection:
+            fields = [*secured.api.usual_fields, length]
+            connection.send(request("POST", "/v1/x", fields))
+            for _ in range(30):
+                connection.send(b" " * 100_000)
+            answer = connection.read_answer()
+            assert_refused(answer, "not_found")
+            assert answer.header("Connection") == "close"
+            assert connection.rest() == b""
