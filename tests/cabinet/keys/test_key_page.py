@@ -219,8 +219,10 @@ def test_mallory_cannot_change_the_key_of_alice(key):
     entry(key)
     mallory = logged_in(account("mallory@example.org"))
 
-    for action in ("revoke", "clear", "explanations", "rename", "rotate"):
-        path, fields = f"/keys/{key.pk}/{action}/", {"overlap": "0"}
+    # The last two send a test.
+    actions = ("revoke/", "clear/", "explanations/", "rename/", "rotate/", "", "new/")
+    for action in actions:
+        path, fields = f"/keys/{key.pk}/{action}", {"overlap": "0"}
         answer = mallory.send(path, fields, page="/keys/")
         assert answer.status_code == 404, action
         # Nor can another site in Alice's browser.

@@ -23,8 +23,8 @@ from readback.cabinet.keys import send_test, services
 from readback.cabinet.keys.send_test import MAX_AT_ONCE
 from readback.cabinet.models import Key
 from tests.cabinet.accounts.test_security_log import _everything_stored
-from tests.cabinet.owners import BOB, account, entry, logged_in, refused
-from tests.cabinet.visitor import Visitor, text_of, words_of
+from tests.cabinet.owners import account, entry, logged_in, refused
+from tests.cabinet.visitor import text_of, words_of
 from tests.cabinet.which_database import ON_BOTH
 from tests.support.api import Api
 from tests.support.keys import mistyped
@@ -284,24 +284,6 @@ def test_an_account_may_send_ten_tests_a_minute(alice, key, server, clock):
     # The limit must not cost the person the key.
     assert text_of(pages[-1]).count(server.api_key) == 5
     assert TEXT in words
-
-
-def test_only_a_form_of_the_owner_sends_anything(alice, key, server):
-    path = f"/keys/{key.pk}/"
-    fields = {"text": TEXT, "key": server.api_key}
-    bob = logged_in(account(BOB))
-    with peer(answer(b"x")) as other, api_at(other.url):
-        for page in ("", "new/"):
-            url = path + page
-            assert bob.send(url, fields, page="/keys/").status_code == 404
-            stranger = Visitor().post(url, fields)
-            assert stranger.headers["Location"].startswith("/accounts/login/")
-            visitor = logged_in(alice)
-            assert visitor.client.post(url, fields).status_code == 403
-            visitor.get(f"{url}?text=x&key={server.api_key}")
-            visitor.client.head(url)
-
-    assert other.requests == []
 
 
 @ON_BOTH
