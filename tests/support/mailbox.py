@@ -75,7 +75,8 @@ class _Listener(Controller):
     """The library's server on a socket that is already bound to a free port."""
 
     def __init__(self, bound: socket.socket, handler: "_Keeper") -> None:
-        super().__init__(handler, hostname=HOST, port=bound.getsockname()[1])
+        port = bound.getsockname()[1]
+        super().__init__(handler, hostname=HOST, port=port, ready_timeout=PATIENCE)
         self._bound = bound
 
     def _create_server(self) -> Coroutine[Any, Any, AbstractServer]:

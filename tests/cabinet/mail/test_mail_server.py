@@ -16,6 +16,7 @@ from readback.cabinet.mail import backends
 from tests.support import commands
 from tests.support.authority import Authority
 from tests.support.mailbox import mailbox
+from tests.support.waiting import PATIENCE
 
 HOST = "127.0.0.1"
 USER, PASSWORD = "post@example.org", "p:ss/w@rd%20"
@@ -62,7 +63,7 @@ def post() -> Post:
 def listening(post: Post, **options) -> Iterator[str]:
     """Run a server that asks for the password; yield its address with both."""
     port = commands.free_port(HOST)
-    check = {"authenticator": post.authenticate, **options}
+    check = {"authenticator": post.authenticate, "ready_timeout": PATIENCE, **options}
     server = Controller(post, hostname=HOST, port=port, **check)
     server.start()
     try:
