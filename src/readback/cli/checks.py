@@ -95,7 +95,7 @@ def can_listen(setting: str, bind: Bind) -> str:
     try:
         listeners.check_can_listen(bind)
     except OSError as error:
-        found = f"cannot listen on {bind}: {listeners.reason(error)}."
+        found = f"cannot listen on {bind}: {error.strerror or error}."
         if error.errno == EADDRINUSE:
             raise Doubt(f"{found} Ignore this if Readback is running.") from None
         if error.errno == EACCES and bind.port:

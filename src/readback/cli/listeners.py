@@ -18,13 +18,6 @@ from readback.config import Config
 from readback.processes.listening import BACKLOG
 from readback.setting_values import Bind
 
-_REASONS = {
-    errno.EADDRINUSE: "in use by another process, or by another setting",
-    errno.EADDRNOTAVAIL: "not an address of this machine",
-    errno.EACCES: "permission denied",
-    errno.ENOENT: "no such directory",
-}
-
 
 @dataclass(frozen=True)
 class Listeners:
@@ -99,12 +92,6 @@ def check_can_listen(bind: Bind) -> None:
         Path(bind.path).unlink()
 
 
-def reason(error: OSError) -> str:
-    """Return why a socket could not be opened, in words for the operator."""
-    known = _REASONS.get(error.errno or 0)
-    return known or error.strerror or str(error)
-
-
 def _api_and_ops(
     inherited: list[socket.socket], config: Config
 ) -> tuple[list[socket.socket], socket.socket]:
@@ -140,7 +127,7 @@ def _open(setting: str, bind: Bind, inherited: list[socket.socket]) -> socket.so
         return listen(bind)
     except OSError as error:
         raise CannotStart(
-            f"{setting}: cannot listen on {bind}: {reason(error)}."
+            f"{setting}: cannot listen on {bind}: {error.strerror or error}."
         ) from None
 
 
