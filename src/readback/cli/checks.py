@@ -164,7 +164,7 @@ def provider(config: Config) -> str:
     if not config.oidc_issuer:
         return ""
     try:
-        provider_documents.keys(config.oidc_issuer)
+        provider_documents.configuration(config.oidc_issuer)
     except provider_documents.ProviderError as error:
         raise CannotStart(
             f"READBACK_OIDC_ISSUER: the provider cannot be used: {error}."

@@ -1,4 +1,4 @@
-"""What an OpenID Connect provider publishes: its configuration and its public keys.
+"""What an OpenID Connect provider publishes: its configuration.
 
 Nothing here depends on Django: `readback doctor` uses it, too.
 """
@@ -47,13 +47,6 @@ def configuration(issuer: str) -> dict[str, Any]:
         if not _is_safe(document.get(name)):
             raise ProviderError(f"its {name} is not a URL with https://")
     return document
-
-
-def keys(issuer: str) -> list[Any]:
-    found = _fetch_json(configuration(issuer)["jwks_uri"]).get("keys")
-    if not isinstance(found, list):
-        raise ProviderError("its list of keys is not valid")
-    return found
 
 
 def _fetch_json(url: str) -> dict[str, Any]:
