@@ -32,12 +32,9 @@ _ELSEWHERE = (400, 404)
 
 def url(value: str) -> str:
     """Check an address; click shows this function's name in the help."""
-    try:
-        parts = urlsplit(value)
-        is_valid = parts.scheme in ("http", "https") and bool(parts.hostname)
-        _ = parts.port
-    except ValueError:
-        is_valid = False
+    parts = urlsplit(value)
+    _ = parts.port  # click reports its ValueError, too
+    is_valid = parts.scheme in ("http", "https") and bool(parts.hostname)
     is_plain = value.isprintable() and " " not in value
     if not (is_valid and is_plain) or parts.username is not None:
         raise click.BadParameter("must begin with http:// or https:// and a host.")
