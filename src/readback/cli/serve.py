@@ -36,7 +36,6 @@ from readback.setting_values import Bind
 
 READY_SECONDS = 60
 _POLL_SECONDS = 0.02
-_ANY_PORT = Bind("127.0.0.1", 0), Bind("::1", 0)
 
 
 @click.group(invoke_without_command=True)
@@ -235,7 +234,7 @@ def _temporary_server() -> Iterator[tuple[Config, Listeners]]:
 
 def _any_port() -> str:
     """Return an address of this machine with any free port; not every one has IPv4."""
-    ipv4, ipv6 = _ANY_PORT
+    ipv4, ipv6 = Bind("127.0.0.1", 0), Bind("::1", 0)
     try:
         listeners.check_can_listen(ipv4)
     except OSError:
