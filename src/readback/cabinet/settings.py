@@ -24,7 +24,6 @@ CABINET_URL = CONFIG.effective_cabinet_url
 
 # The application
 
-DEBUG = False
 SECRET_KEY = private_files.load_secret_key(CONFIG)
 ROOT_URLCONF = "readback.cabinet.urls"
 INSTALLED_APPS = [
@@ -107,7 +106,6 @@ LOCALE_PATHS = [_HERE / "locale"]
 # How Django's admin writes times.
 FORMAT_MODULE_PATH = "readback.cabinet.locale"
 TIME_ZONE = "UTC"
-USE_TZ = True
 STATIC_URL = "static/"
 # Files are served from the installed packages, without collectstatic.
 WHITENOISE_USE_FINDERS = True
@@ -141,7 +139,6 @@ SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W008", "security.W021"]
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = LANGUAGE_COOKIE_SECURE = _HTTPS
 # Our scripts read no cookie; forms contain their token.
 CSRF_COOKIE_HTTPONLY = LANGUAGE_COOKIE_HTTPONLY = True
-LANGUAGE_COOKIE_SAMESITE = "Lax"
 LANGUAGE_COOKIE_AGE = 365 * 24 * 3600
 # Browsers accept a cookie with this prefix only from this host, over HTTPS.
 _COOKIE_PREFIX = "__Host-" if _HTTPS else ""
@@ -194,14 +191,10 @@ ACCOUNT_USER_MODEL_USERNAME_FIELD = None
 ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*"]
 ACCOUNT_SESSION_REMEMBER = True
-ACCOUNT_PREVENT_ENUMERATION = True
 ACCOUNT_EMAIL_VERIFICATION = "mandatory"
 ACCOUNT_EMAIL_CONFIRMATION_EXPIRE_DAYS = 1
-# Mail scanners open links, so only the button on the page confirms.
-ACCOUNT_CONFIRM_EMAIL_ON_GET = False
 # Logs in the browser that signed up, but no other browser that opens the link.
 ACCOUNT_LOGIN_ON_EMAIL_CONFIRMATION = True
-ACCOUNT_LOGOUT_ON_GET = False
 ACCOUNT_EMAIL_NOTIFICATIONS = True
 ACCOUNT_CHANGE_EMAIL = True
 ACCOUNT_REAUTHENTICATION_REQUIRED = True
@@ -269,8 +262,6 @@ MFA_ALLOW_UNVERIFIED_EMAIL = True
 
 SOCIALACCOUNT_ADAPTER = "readback.cabinet.accounts.single_sign_on.CabinetSocialAdapter"
 SOCIALACCOUNT_PROVIDERS = account_rules.providers(CONFIG)
-SOCIALACCOUNT_LOGIN_ON_GET = False
-SOCIALACCOUNT_STORE_TOKENS = False
 
 # Errors and the security log are written to stderr. Requests that fail because of the
 # client are not logged: otherwise anyone could fill the log.
