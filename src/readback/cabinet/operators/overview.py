@@ -8,7 +8,7 @@ figures together are kept in the cache for a minute.
 
 from collections import Counter
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 from allauth.account.models import EmailAddress
 from django.core.cache import cache
@@ -27,7 +27,6 @@ from readback.cabinet.models import (
     key_is_active,
 )
 from readback.cabinet.operators import status
-from readback.contract import REFUSALS
 
 CACHE_SECONDS = 60
 
@@ -44,8 +43,6 @@ def context() -> dict[str, object]:
         "figures": figures(),
         "accounts_url": reverse("admin:cabinet_user_changelist"),
         "keys_url": reverse("admin:cabinet_key_changelist"),
-        # An older release may have written a code that the page of errors lacks.
-        "documented_codes": REFUSALS,
         "version": __version__,
     }
 
@@ -53,14 +50,11 @@ def context() -> dict[str, object]:
 def figures() -> dict[str, Any]:
     # Another version may have other fields, and its cabinet the same cache.
     name = f"overview-{__version__}"
-    found: dict[str, Any] | None = cache.get(name)
-    if found is None:
-        found = _count(timezone.now())
-        cache.set(name, found, CACHE_SECONDS)
-    return found
+    return cast(dict[str, Any], cache.get_or_set(name, _count, CACHE_SECONDS))
 
 
-def _count(now: datetime) -> dict[str, Any]:
+def _count() -> dict[str, Any]:
+    now = timezone.now()
     # (hour, code, requests): hundreds of hours times tens of codes.
     hours = Usage.objects.filter(hour__gte=now - _CHART_PERIOD)
     usage = list(hours.values_list("hour", "code").annotate(Sum("requests")))
