@@ -61,9 +61,6 @@ _STOP_SECONDS = 2.0
 
 _log = logging.getLogger("readback.cabinet.mail_sender")
 
-# Does what is due.
-Round = Callable[[], None]
-
 
 class Waiting(NamedTuple):
     """How many mails wait, and since when the oldest of them does."""
@@ -180,7 +177,7 @@ def mailbox(address: str) -> str:
 class Sender(Thread):
     """Sends one mail after the other. While the server fails, it pauses in between."""
 
-    def __init__(self, *rounds: Round) -> None:
+    def __init__(self, *rounds: Callable[[], None]) -> None:
         super().__init__(name="mail-sender", daemon=True)
         self._rounds = rounds
         self._stopping = Event()
