@@ -21,10 +21,6 @@ from readback.setting_values import MIN_SECRET_KEY_LENGTH, ConfigError
 
 SECRET_KEY_NAME = "secret-key"
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
-REPLACE_SECRET_KEY = (
-    "Restore the file from a backup, or delete it: then a new secret key is generated, "
-    "and everyone has to log in again."
-)
 
 
 def make_directory(path: Path) -> None:
@@ -75,7 +71,9 @@ def load_secret_key(config: Config) -> str:
         ) from None
     except ValueError as error:
         raise ConfigError(
-            f"READBACK_DATA_DIR: {path} {error}. {REPLACE_SECRET_KEY}"
+            f"READBACK_DATA_DIR: {path} {error}. Restore the file from a backup, or "
+            "delete it: then a new secret key is generated, and everyone has to log in "
+            "again."
         ) from None
 
 
