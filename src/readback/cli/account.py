@@ -135,7 +135,7 @@ def activate(email: str, confirmed: bool, as_json: bool) -> None:
 @click.argument("state", type=click.Choice(["on", "off"]))
 @console.json_option
 def operator(email: str, state: str, as_json: bool) -> None:
-    """Let an account use the pages for operators, or take that away again."""
+    """Grant or remove access to the pages for operators."""
     done = "is an operator now" if state == "on" else "is no longer an operator"
     with _changed(email, f"{email} {done}.", as_json) as user:
         from readback.cabinet.accounts import services
@@ -251,10 +251,10 @@ def _as_json(user: "User") -> dict[str, Any]:
 )
 @console.json_option
 def invite(email: str, print_link: bool, as_json: bool) -> None:
-    """Create an account without a password, and write to its address.
+    """Create an account without a password, and send an invitation to its address.
 
-    The e-mail leads to the page on which people ask for a password. The pages for
-    operators invite many people at once.
+    The e-mail links to the page where people set a password. To invite many people at
+    once, use the pages for operators.
     """
     if not print_link and not load().smtp_url:
         raise Failure(

@@ -29,7 +29,7 @@ def moment(value: str) -> datetime:
 def audit(since: datetime | None, as_json: bool) -> None:
     """Print the audit trail, the oldest entry first.
 
-    It has what operators did on their pages. What commands do is in the security log.
+    It lists what operators did on their pages; the security log has what commands did.
     """
     with open_cabinet():
         from readback.cabinet.operators import audit as trail

@@ -119,7 +119,7 @@ def rename(id: int, name: str, as_json: bool) -> None:
     type=overlap,
     default="1d",
     show_default=True,
-    help="How long the old key goes on working: now, or such as 1h; at most 7d.",
+    help="How long the old key keeps working: now, or up to 7d, such as 1h.",
 )
 @console.yes_option
 @console.json_option
@@ -171,7 +171,7 @@ def revoke(id: int, yes: bool, as_json: bool) -> None:
 @key.command()
 @console.json_option
 def generate(as_json: bool) -> None:
-    """Print a new key and store nothing, for READBACK_EPHEMERAL_KEY.
+    """Print a new key without storing it, for READBACK_EPHEMERAL_KEY.
 
     No server accepts the key until readback serve --ephemeral starts with it.
     """

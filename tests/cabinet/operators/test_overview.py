@@ -120,7 +120,7 @@ def test_mails_are_counted(operator):
     page = overview(operator)
 
     assert "2 waiting 1 of them failed" in page
-    assert "The oldest that waits has done so for 3 hours" in page
+    assert "The oldest has been waiting for 3 hours" in page
     assert "1 refused by the mail server" in page
 
 

@@ -67,8 +67,8 @@ class InviteForm(NoLabelSuffixForm, forms.Form):
         widget=forms.Textarea(attrs={"rows": 8, "spellcheck": "false"}),
         help_text=format_lazy(
             _(
-                "Up to {limit} addresses, with anything between them. Each person gets "
-                "an account without a password and an e-mail that says how to set one."
+                "Up to {limit} addresses, separated by spaces. Each person gets an "
+                "account without a password and an e-mail that says how to set one."
             ),
             limit=MAX_INVITED,
         ),
@@ -260,7 +260,7 @@ class KeyAdmin(ReadOnlyAdmin):
             _("Revoke"),
             _(
                 "The API refuses every request with this key within a second. You "
-                "cannot undo this. Its owner is told by e-mail."
+                "cannot undo this. Its owner gets an e-mail."
             ),
             key_services.key_revoke,
             gettext_noop("Revoked"),

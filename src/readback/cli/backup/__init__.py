@@ -35,10 +35,10 @@ _STANDARD_STREAM = "-"
 @click.argument("file")
 @console.flag("--yes", help="Replace FILE if it exists.")
 def backup(file: str, yes: bool) -> None:
-    """Write everything of this installation to an archive.
+    """Write a backup of this installation to an archive.
 
-    Works while Readback is running. FILE gets the database without sessions, the secret
-    key and the brand folder. Only you can read it; - is standard output.
+    Works while Readback is running. The archive contains the database without sessions,
+    the secret key and the brand folder. Only you can read FILE; - is standard output.
     """
     is_stream = file == _STANDARD_STREAM
     if is_stream and sys.stdout.isatty():
