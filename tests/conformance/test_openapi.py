@@ -4,16 +4,15 @@ What the document says is compared with the contract in tests/house/test_openapi
 """
 
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.support.pages import block
 from tests.support.server import Server
 
-ROOT = Path(__file__).parents[2]
 CABINET_URL, BASE_URL = "http://127.0.0.1:8001", "http://127.0.0.1:8000/v1"
 
 
@@ -24,18 +23,9 @@ def server(own_server: Server | None) -> Server:
     return own_server
 
 
-def documented(language: str, beginning: str) -> str:
-    """The block of the page in this language that begins so."""
-    page = (ROOT / "docs" / "testing.md").read_text(encoding="utf-8")
-    pattern = rf"^```{language}\n({re.escape(beginning)}.*?)\n```$"
-    [block] = re.findall(pattern, page, re.M | re.S)
-    return block
-
-
 def run(server: Server, command: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """Run schemathesis in a folder, where it finds its file and stores its results."""
-    configuration = documented("toml", "[generation]")
-    (folder / "schemathesis.toml").write_text(configuration, encoding="utf-8")
+    (folder / "schemathesis.toml").write_text(block("[generation]"), encoding="utf-8")
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     return subprocess.run(
         command.replace(BASE_URL, server.base_url),
@@ -50,13 +40,11 @@ def run(server: Server, command: str, folder: Path) -> subprocess.CompletedProce
 
 @pytest.mark.long
 def test_the_command_of_the_page_finds_no_difference(server: Server, tmp_path: Path):
-    command = documented("sh", "schemathesis run ").replace(
-        CABINET_URL, server.cabinet_url
-    )
+    command = block("schemathesis run ").replace(CABINET_URL, server.cabinet_url)
     # A slow machine is not a difference.
     options = "--max-examples 10 --suppress-health-check all --no-color"
 
-    done = run(server, f"{command} {options}", tmp_path)
+    done = run(server, f"{command.rstrip()} {options}", tmp_path)
 
     assert done.returncode == 0, done.stdout + done.stderr
     for phase in ("Examples", "Coverage", "Fuzzing"):
