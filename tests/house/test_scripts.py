@@ -1,7 +1,6 @@
 """What the Makefile calls works on machines that are not prepared for it."""
 
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -26,13 +25,6 @@ def run(*command: str, folder: Path = ROOT, **variables: str):
         text=True,
         timeout=60,
     )
-
-
-def test_contributing_lists_every_script_once():
-    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    section = page.partition("\n## Scripts\n")[2].partition("\n## ")[0]
-    files = sorted(path.name for path in (ROOT / "scripts").iterdir() if path.is_file())
-    assert re.findall(r"^\| `([^`]+)` \|", section, re.M) == files
 
 
 def test_python_may_be_in_a_folder_with_a_space_in_its_name(tmp_path):
