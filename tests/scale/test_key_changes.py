@@ -190,17 +190,18 @@ def id_of(site: Site, key: str) -> int:
 
 def restore(site: Site, new_owners: dict[int, str]) -> None:
     """Give ids to other keys at once, as a restore does."""
-    statement = "UPDATE cabinet_key SET digest = ? WHERE id = ?"
-    if not site.database.is_sqlite:
-        statement = statement.replace("?", "%s")
+    mark = "?" if site.database.is_sqlite else "%s"
+    change = f"UPDATE cabinet_key SET digest = {mark} WHERE id = {mark}"
+    forget = f"DELETE FROM cabinet_usage WHERE key_id = {mark}"
     free = [(number.to_bytes(32), number) for number in new_owners]
     taken = [(keys.digest(key.encode()), number) for number, key in new_owners.items()]
     with site.database.connected() as connection:
         connection.execute("BEGIN")
         for row in (*free, *taken):
-            connection.execute(statement, row)
+            connection.execute(change, row)
         # Last: until their keys are changed, workers may be writing it.
-        connection.execute("DELETE FROM cabinet_usage")
+        for number in new_owners:
+            connection.execute(forget, (number,))
         connection.execute("COMMIT")
 
 
