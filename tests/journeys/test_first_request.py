@@ -1,17 +1,13 @@
-"""From the landing page to the first answered request."""
+"""From a new key to the first answered request; from the start in `test_send_test`."""
 
 from tests.journeys.person import MODEL, TEXT
 
 
-def test_a_new_user_gets_an_answer(a_person):
+def test_a_program_gets_an_answer_and_the_page_shows_it(a_member):
     from openai import OpenAI
 
-    alice = a_person()
+    alice = a_member()
     page = alice.page
-    page.goto("/")
-    page.locator(".hero .button").first.click()
-    page.wait_for_url("**/accounts/signup/")
-    alice.sign_up()
     alice.create_key()
     key_path = alice.key_path
 
