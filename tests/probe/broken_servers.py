@@ -8,12 +8,6 @@ from contextlib import ExitStack, contextmanager, suppress
 Behavior = Callable[[socket.socket], None]
 
 
-def closed_port() -> int:
-    """Return a port on which nothing listens."""
-    with socket.create_server(("127.0.0.1", 0)) as sock:
-        return sock.getsockname()[1]
-
-
 @contextmanager
 def black_hole() -> Iterator[int]:
     """Yield a port that drops every packet, because its backlog is full."""

@@ -18,6 +18,7 @@ from readback.probe.transport.connecting import ConnectAttempt, Route
 from tests.probe import broken_servers
 from tests.probe.probing import probed
 from tests.probe.setups import ProbeInput
+from tests.support.commands import free_port
 
 NOWHERE = Route(BaseUrl("https", "echo.invalid", 443, "/v1"))
 
@@ -127,7 +128,7 @@ def test_a_line_of_the_hosts_file_is_named(
     file.write_text("# 1 echo.test\n127.0.0.1 other\tEcho.example # here\n")
     monkeypatch.setattr(dns, "HOSTS_FILE", file)
     monkeypatch.setattr(dns, "resolve_within", lambda *_: ["127.0.0.1"])
-    port = broken_servers.closed_port()
+    port = free_port()
     report = probed(ProbeInput(f"http://echo.example:{port}/v1", ""))
     # It is the cause of the refused connection.
     assert (report.id, report.verdict) == ("dns.hosts_file", Verdict.FAIL)

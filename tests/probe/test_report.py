@@ -19,10 +19,10 @@ from readback.probe.common.results import (
 )
 from readback.probe.output.text import MAX_LINES, WIDTH, as_long, as_short
 from readback.probe.report import ProbeReport
-from tests.probe.broken_servers import closed_port
 from tests.probe.forms import FORMS, REPORT_SCHEMA, SCHEMA
 from tests.probe.probing import probed
 from tests.probe.setups import ProbeInput
+from tests.support.commands import free_port
 
 FINDINGS = catalogue().findings
 SKIPPED = diagnose("skipped.failed", reason="TCP")
@@ -139,7 +139,7 @@ def test_the_verdict_is_the_failure_that_matters_most(
 
 
 def test_a_mistake_that_was_corrected_does_not_hide_why_the_run_ended() -> None:
-    url = f'"http://127.0.0.1:{closed_port()}/v1"'
+    url = f'"http://127.0.0.1:{free_port()}/v1"'
     report = probed(ProbeInput(url, "sk-echo-abc"))
     assert {"address.corrected", "key.invalid"} <= {
         one.diagnosis.id for one in report.results

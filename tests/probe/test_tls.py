@@ -39,6 +39,7 @@ from tests.probe.setups import (
     with_settings,
 )
 from tests.support.authority import DAY
+from tests.support.commands import free_port
 from tests.support.programs import needed_program
 from tests.support.waiting import wait_until
 
@@ -236,7 +237,7 @@ def test_nginx_requires_a_client_certificate_in_its_response(
     resources: Resources, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     nginx = needed_program("nginx")
-    port = broken_servers.closed_port()
+    port = free_port()
     chain = resources.authority.issue()
     (tmp_path / "nginx.conf").write_text(
         f"""daemon off; pid {tmp_path}/pid; error_log stderr; events {{}}
@@ -294,7 +295,7 @@ def test_a_late_request_for_a_client_certificate_reaches_the_client(
 
 def test_openssl_refuses_http_1_1_in_the_handshake(resources: Resources) -> None:
     needed_program("openssl")
-    port = broken_servers.closed_port()
+    port = free_port()
     chain = resources.authority.issue()
     command = ["openssl", "s_server", "-accept", f"127.0.0.1:{port}", "-alpn", "h2"]
     with subprocess.Popen(

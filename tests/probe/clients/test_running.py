@@ -17,8 +17,8 @@ from readback.probe.report import ProbeReport
 from readback.probe.runner import RUN_PROGRAMS, STEPS, Step, run_probe
 from readback.probe.transport.context import ProbeContext
 from readback.probe.transport.exchanges import MAX_REQUESTS, RequestBudget
-from tests.probe.broken_servers import closed_port
 from tests.probe.gateway import Call, Reply, gateway, pass_on
+from tests.support.commands import free_port
 from tests.support.programs import needed_program
 from tests.support.server import Server
 
@@ -145,7 +145,7 @@ def test_the_key_is_on_no_command_line_and_in_no_report(
 def test_programs_without_a_response_do_not_look_as_if_they_work(
     only_curl: Path,
 ) -> None:
-    report = probed(f"http://127.0.0.1:{closed_port()}/v1", mint())
+    report = probed(f"http://127.0.0.1:{free_port()}/v1", mint())
     assert report.id == "tcp.refused"
     assert report.results[-1].diagnosis.id == "run.none"
     assert "connect" in report.results[-1].diagnosis.details[0]

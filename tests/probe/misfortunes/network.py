@@ -27,6 +27,7 @@ from tests.probe.setups import (
     entered_as,
     on_socket,
 )
+from tests.support.commands import free_port
 
 HOST = "echo.example"
 # A public address, as far as the probe knows; this network leads nowhere.
@@ -300,7 +301,7 @@ def _packets_dropped(resources: Resources) -> Iterator[ProbeInput]:
         yield ProbeInput(url, resources.readback.api_key, timeout=1.0)
 
 
-_CLOSED = entered_as(lambda _: f"http://127.0.0.1:{broken_servers.closed_port()}/v1")
+_CLOSED = entered_as(lambda _: f"http://127.0.0.1:{free_port()}/v1")
 _TCP = (
     _row(
         "nothing listens on the port",
