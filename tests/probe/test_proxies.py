@@ -1,8 +1,8 @@
 """A proxy set in the environment is used and reported without its password."""
 
+import base64
 import socket
 import threading
-from collections.abc import Iterator
 
 import pytest
 from hypothesis import given, settings
@@ -20,21 +20,37 @@ from readback.probe.transport.connecting import Proxy, Route
 from readback.probe.transport.context import ProbeContext
 from readback.probe.transport.opening import open_socket
 from tests.probe import broken_servers
-from tests.probe.forward_proxy import LOGIN, ForwardProxy, forward_proxy
-from tests.probe.gateway import Reply, gateway
+from tests.probe.gateway import Call, Reply, gateway, proxying
 from tests.probe.setups import Resources
 
+LOGIN = "alice:hush"
 QUICK_STEPS = tuple(one for one in STEPS if one.id != "cabinet")
 REMOTE = BaseUrl("https", "echo.example", 443, "/v1")
 
 
+class Forwarding:
+    """A proxy that works for this login; it notes the methods of what it forwards."""
+
+    def __init__(self) -> None:
+        self.methods: list[str] = []
+
+    def __call__(self, call: Call) -> Reply:
+        token = base64.b64encode(LOGIN.encode()).decode()
+        if call["Proxy-Authorization"] != f"Basic {token}":
+            return Reply(407)
+        self.methods.append(call.method)
+        return proxying()(call)
+
+
 @pytest.fixture
-def proxy(monkeypatch: pytest.MonkeyPatch) -> Iterator[ForwardProxy]:
-    with forward_proxy() as server:
-        url = f"http://{LOGIN}@127.0.0.1:{server.port}"
-        monkeypatch.setenv("http_proxy", url)
-        monkeypatch.setenv("https_proxy", url)
-        yield server
+def forwarded(resources: Resources, monkeypatch: pytest.MonkeyPatch):
+    """Set a proxy; yield the methods of what it forwards, and where it is."""
+    forwarding = Forwarding()
+    with gateway(resources.readback.base_url, forwarding) as server:
+        place = f"127.0.0.1:{server.port}"
+        monkeypatch.setenv("http_proxy", f"http://{LOGIN}@{place}")
+        monkeypatch.setenv("https_proxy", f"http://{LOGIN}@{place}")
+        yield forwarding.methods, place
 
 
 def probed(base_url: str, key: str) -> ProbeReport:
@@ -52,21 +68,23 @@ def warnings(report: ProbeReport) -> list[str]:
 
 
 def test_plain_requests_go_through_the_proxy(
-    proxy: ForwardProxy, resources: Resources
+    forwarded: tuple[list[str], str], resources: Resources
 ) -> None:
+    methods, place = forwarded
     report = probed(resources.readback.base_url, resources.readback.api_key)
     assert warnings(report) == ["proxies.loopback"], ids(report)
-    assert len(proxy.forwarded) == report.requests
+    assert len(methods) == report.requests
     # The proxy can read it.
     origin = resources.readback.base_url.removesuffix("/v1")
-    through = f"through the proxy 127.0.0.1:{proxy.port}"
-    assert report.key_sent_to == f"{origin} {through}"
+    assert report.key_sent_to == f"{origin} through the proxy {place}"
     password = LOGIN.partition(":")[2]
     assert password not in text.as_json(report) + text.as_short(report)
 
 
 def test_encrypted_requests_go_through_a_tunnel(
-    proxy: ForwardProxy, resources: Resources, monkeypatch: pytest.MonkeyPatch
+    forwarded: tuple[list[str], str],
+    resources: Resources,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(resources.authority.root))
     tls = [resources.authority.serves()]
@@ -75,16 +93,18 @@ def test_encrypted_requests_go_through_a_tunnel(
     expected = ["proxies.loopback"]
     assert warnings(report) == expected, ids(report)
     assert ids(report)["tls"] == "tls.ok"
-    assert set(proxy.forwarded) == {"CONNECT"}
+    assert set(forwarded[0]) == {"CONNECT"}
 
 
 def test_no_proxy_bypasses_the_proxy(
-    proxy: ForwardProxy, resources: Resources, monkeypatch: pytest.MonkeyPatch
+    forwarded: tuple[list[str], str],
+    resources: Resources,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     report = probed(resources.readback.base_url, resources.readback.api_key)
     assert ids(report)["proxies"] == "proxies.none"
-    assert proxy.forwarded == []
+    assert forwarded[0] == []
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
@@ -93,9 +113,10 @@ def test_a_proxy_is_reached_over_tls(
 ) -> None:
     authority, readback = resources.authority, resources.readback
     monkeypatch.setenv("SSL_CERT_FILE", str(authority.root))
+    tls, forwarding = [authority.serves()], Forwarding()
     with (
-        forward_proxy(authority.serves()) as proxy,
-        gateway(readback.base_url, tls=[authority.serves()]) as server,
+        gateway(readback.base_url, forwarding, tls=tls) as proxy,
+        gateway(readback.base_url, tls=tls) as server,
     ):
         value = f"https://{LOGIN}@localhost:{proxy.port}"
         monkeypatch.setenv(f"{scheme}_proxy", value)
@@ -103,7 +124,7 @@ def test_a_proxy_is_reached_over_tls(
         context = ProbeContext(url, Secret(readback.api_key), timeout=5)
         report = run_probe(context, QUICK_STEPS)
     assert warnings(report) == ["proxies.loopback"]
-    assert ("CONNECT" in proxy.forwarded) == (scheme == "https")
+    assert ("CONNECT" in forwarding.methods) == (scheme == "https")
 
 
 def test_a_proxy_that_sends_one_byte_now_and_then_is_not_waited_for(
