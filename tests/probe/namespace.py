@@ -5,13 +5,12 @@ needs root and `ip`.
 """
 
 import json
-import os
 import shutil
 import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -102,7 +101,6 @@ class Namespace:
         steps: tuple[str, ...] = ("address", "key", "proxies", "dns", "tcp"),
         *,
         timeout: float = 5.0,
-        environment: Mapping[str, str] | None = None,
     ) -> list[Findings]:
         """Run steps of the probe here, for all addresses at once, in a new process."""
         # Unlike nsenter, this also uses the DNS settings of the namespace.
@@ -111,7 +109,6 @@ class Namespace:
         done = subprocess.run(
             command,
             input=json.dumps([urls, key, timeout, steps]),
-            env={**os.environ, **(environment or {})},
             cwd=Path(__file__).parents[2],
             stdout=subprocess.PIPE,
             text=True,

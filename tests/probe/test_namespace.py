@@ -7,7 +7,6 @@ import pytest
 
 from tests.probe.namespace import Namespace, missing, namespace
 from tests.probe.setups import Resources
-from tests.probe.socks_proxy import socks_proxy
 from tests.support.name_server import table
 
 SERVICE = "203.0.113.10"
@@ -126,22 +125,3 @@ def test_broken_ipv6_and_a_dead_address_of_the_service_are_told_apart(
     assert LOST in found.sentences["tcp.partly"]
     assert LOST not in found.sentences["tcp.v6_broken"]
     assert "2001:db8::10" in found.sentences["tcp.v6_broken"]
-
-
-def test_a_socks_proxy_does_not_resolve_if_this_machine_has_to(
-    network: Namespace, resources: Resources
-) -> None:
-    with network.entered():
-        proxy = socks_proxy()
-        server = proxy.__enter__()
-    environment = {"all_proxy": f"socks5://127.0.0.1:{server.server_address[1]}"}
-    try:
-        [found] = network.probe(
-            ["https://missing.example/v1"],
-            resources.readback.api_key,
-            ("address", "proxies", "dns", "tcp", "tls"),
-            environment=environment,
-        )
-    finally:
-        proxy.__exit__(None, None, None)
-    assert "proxy.cannot_resolve" in found.sentences

@@ -130,8 +130,21 @@ def test_a_broken_proxy_is_reported(response: bytes, id: str) -> None:
         assert failure(port).id == id
 
 
-def failure(port: int, login: tuple[str, str] | None = None) -> ProbeError:
-    proxy = Proxy("socks5h", "127.0.0.1", port, "all_proxy", login)
+def test_a_name_that_this_machine_has_to_resolve_is_not_sent() -> None:
+    unknown = BaseUrl("https", "x" * 64, 443, "/v1")
+    with socks_proxy() as server:
+        error = failure(server.server_address[1], scheme="socks5", target=unknown)
+    assert error.id == "proxy.cannot_resolve"
+    assert server.targets == []
+
+
+def failure(
+    port: int,
+    login: tuple[str, str] | None = None,
+    scheme: str = "socks5h",
+    target: BaseUrl = REMOTE,
+) -> ProbeError:
+    proxy = Proxy(scheme, "127.0.0.1", port, "all_proxy", login)
     with pytest.raises(ProbeError) as caught:
-        open_socket(Route(REMOTE, proxy), timeout=5)
+        open_socket(Route(target, proxy), timeout=5)
     return caught.value
