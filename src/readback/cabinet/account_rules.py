@@ -12,6 +12,10 @@ from django.utils.translation import gettext as _
 
 from readback.config import Config
 
+# RFC 5321 §4.5.3.1.1: mail servers need not accept more before the @.
+_MAX_LOCAL_LENGTH = 64
+# RFC 1035 §2.3.4. The ASCII form is never shorter.
+_MAX_DOMAIN_LENGTH = 253
 # The address to register at the provider, so it must stay the same.
 CALLBACK_PATH = "accounts/oidc/callback/"
 
@@ -29,7 +33,8 @@ def normalise(email: str) -> str:
     local, at, domain = email.strip().lower().rpartition("@")
     if not domain.isascii():
         try:
-            ascii_form = domain.encode("idna")
+            # 64 KB would take a second.
+            ascii_form = domain[: _MAX_DOMAIN_LENGTH + 1].encode("idna")
             if ascii_form.decode("idna") != domain:
                 raise UnicodeError
         except UnicodeError:
@@ -40,10 +45,13 @@ def normalise(email: str) -> str:
 
 
 def validate_deliverable(email: str) -> None:
-    """Refuse an address whose mail would go to a number."""
-    if email.rpartition("@")[2].startswith("["):
+    """Refuse an address whose mail would go to a number or could be sent nowhere."""
+    local, _at, domain = email.rpartition("@")
+    if domain.startswith("["):
         # A domain is owned by somebody; 127.0.0.1 is the mail server itself.
         raise ValidationError(_("Use an e-mail address with a domain name."), "invalid")
+    if len(local) > _MAX_LOCAL_LENGTH:
+        raise ValidationError(_("The part before the @ is too long."), "invalid")
 
 
 def form_is_open() -> bool:

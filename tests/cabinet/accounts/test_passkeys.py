@@ -9,6 +9,7 @@ from django.conf import settings
 from django.test import override_settings
 from django.utils.html import escape
 
+from readback.cabinet.accounts import second_factor
 from readback.cabinet.accounts import services as account_services
 from readback.cabinet.models import LABEL_LENGTH
 from tests.cabinet.accounts.factors import (
@@ -138,6 +139,15 @@ def test_names_can_be_changed_and_passkeys_removed(owner, passkey, mails):
 
     assert not Authenticator.objects.exists()
     assert mails.wait_for(ALICE, "Second factor removed")
+
+
+def test_the_number_of_passkeys_is_limited(alice, owner, passkey, monkeypatch):
+    monkeypatch.setattr(second_factor, "MAX_PASSKEYS", 1)
+    another = Passkey(b"another")
+
+    page = answer(owner, PASSKEY, another.create(ask(owner, PASSKEY)))
+
+    assert "at most 1 passkeys" in words_of(page)
 
 
 def test_at_an_ip_address_the_page_says_where_passkeys_work(owner):

@@ -39,6 +39,7 @@ from readback.cabinet.serving.sealing import InvalidToken, seal, unseal
 from readback.client_address import network
 
 _log = logging.getLogger("readback.cabinet.second_factor")
+MAX_PASSKEYS = 20
 # A code of the app counts in its period, the one before and the one after.
 _TOLERANCE_SECONDS = 4 * 30
 # The window of the limit on wrong codes.
@@ -66,6 +67,10 @@ class CabinetMFAAdapter(DefaultMFAAdapter):
     def get_public_key_credential_rp_entity(self) -> dict[str, str]:
         # The host is one of ALLOWED_HOSTS, so it cannot be forged.
         return {"id": _host(context.request), "name": settings.BRAND.name}
+
+    def generate_authenticator_name(self, user: Any, type: Any) -> str:
+        number = Authenticator.objects.filter(user_id=user.pk, type=type).count() + 1
+        return _("Passkey %(number)d") % {"number": number}
 
 
 class OnceForm(NoLabelSuffixForm):
@@ -149,6 +154,16 @@ class LoginPasskeyForm(PasskeyForm, passkey_forms.LoginWebAuthnForm):
 class AddPasskeyForm(NoLabelSuffixForm, PasskeyForm, passkey_forms.AddWebAuthnForm):
     # Optional: the browser has created the passkey before the name is sent.
     name = NameField(required=False)
+
+    def clean(self) -> dict[str, Any]:
+        kind = Authenticator.Type.WEBAUTHN
+        rows = Authenticator.objects.filter(user=self.user, type=kind)
+        if rows.count() >= MAX_PASSKEYS:
+            raise ValidationError(
+                _("An account can have at most %(limit)d passkeys. Remove one first.")
+                % {"limit": MAX_PASSKEYS}
+            )
+        return super().clean()
 
 
 class EditPasskeyForm(NoLabelSuffixForm, passkey_forms.EditWebAuthnForm):
