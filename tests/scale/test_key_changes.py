@@ -128,24 +128,6 @@ def end_of(site: Site, digest: bytes) -> float:
     return moment.replace(tzinfo=moment.tzinfo or UTC).timestamp()
 
 
-def test_the_keys_of_a_reactivated_account_work_again(site):
-    [key] = site.new_keys(1)
-    raw = models(site.endpoint, key)
-    digest = sha256(key.encode()).digest()
-    site.database.rows(
-        f"UPDATE cabinet_user SET is_active = ? WHERE id = {OF_OWNER}", False, digest
-    )
-    with one_connection_per_worker(site.server) as connections:
-        assert [ask(each, raw) for each in connections] == [401, 401]
-        site.database.rows(
-            f"UPDATE cabinet_user SET is_active = ? WHERE id = {OF_OWNER}", True, digest
-        )
-        changed_at = time.monotonic()
-        for connection in connections:
-            left = changed_at + ALLOWED_SECONDS - time.monotonic()
-            wait_until(lambda c=connection: ask(c, raw) == 200, "accepted", left)
-
-
 def test_a_new_key_is_accepted_on_its_first_use_by_every_worker(site):
     with one_connection_per_worker(site.server) as connections:
         for connection in connections:
