@@ -55,35 +55,8 @@ def stay_silent(client: socket.socket) -> None:
     """Keep the connection open and send nothing until the server stops."""
 
 
-def close_after_request(client: socket.socket) -> None:
-    client.recv(65536)
-    client.close()
-
-
 def greet(client: socket.socket) -> None:
     """Send a greeting first, as SMTP and SSH servers do."""
     client.sendall(b"220 mail.example ready\r\n")
     client.recv(65536)
     client.close()
-
-
-def send_half(client: socket.socket) -> None:
-    client.recv(65536)
-    client.sendall(_HALF)
-    client.close()
-
-
-def send_many_headers(client: socket.socket) -> None:
-    client.recv(65536)
-    client.sendall(b"HTTP/1.1 200 OK\r\n" + b"X-Trace: 1\r\n" * 1000 + b"\r\n")
-    client.close()
-
-
-def stall_half_way(client: socket.socket) -> None:
-    client.recv(65536)
-    client.sendall(_HALF)
-
-
-SILENT = (stay_silent, stall_half_way)
-"""Those that leave a client waiting."""
-_HALF = b'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"error":'

@@ -39,12 +39,6 @@ ISSUER_ADDRESS = {
         False,
     )
 }
-NOT_FOR_LOCALHOST = {
-    x509.NameConstraints: (
-        x509.NameConstraints(None, [x509.DNSName("localhost")]),
-        True,
-    )
-}
 
 
 small_key = partial(rsa.generate_private_key, 65537, 1024)

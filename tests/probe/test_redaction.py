@@ -2,9 +2,6 @@
 
 import json
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import quote
 
 import pytest
@@ -13,7 +10,7 @@ from readback.probe.common.formatting import Redactor, secrets_in, without_crede
 from readback.probe.entered.key import Secret
 from readback.probe.output import text
 from tests.probe.forms import FORMS
-from tests.probe.gateway import running
+from tests.probe.gateway import Behavior, Call, Reply, gateway
 from tests.probe.probing import probed
 from tests.probe.setups import ProbeInput
 from tests.probe.test_command import run
@@ -42,49 +39,26 @@ ANSWERS = {
 }
 
 
-class Parrot(ThreadingHTTPServer):
-    """A server that repeats every secret that it gets, and those it cannot know."""
+def repeating(answer: str) -> Behavior:
+    """Repeat every secret that was received, and those that nobody can know."""
+    status, headers, form = ANSWERS[answer]
 
-    daemon_threads = True
-
-    def __init__(self, answer: str) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.answer = ANSWERS[answer]
-
-    def handle_error(self, request, client_address) -> None:
-        """Do not log: in these tests, clients close connections on purpose."""
-
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    server: Parrot
-
-    def do_GET(self) -> None:
-        status, headers, form = self.server.answer
-        said = " ".join((*SECRETS.values(), self.headers.get("Authorization", "")))
+    def behave(call: Call) -> Reply:
+        said = " ".join((*SECRETS.values(), call["Authorization"]))
         said += f" {SECRETS['key'][:9]}...{SECRETS['key'][-6:]} access this project"
         body = {
             "json": json.dumps({"error": {"message": said, "code": said}}),
             "html": f"<html><title>{said}</title></html>",
             "models": json.dumps({"data": [{"id": said}, {"id": SECRETS["key"]}]}),
-        }[form].encode()
+        }[form]
         login = f"{SECRETS['user']}:{SECRETS['password']}"
-        self.send_response_only(status, said)
-        for name, value in headers.items():
-            filled = value.format(login=login, all=quote(said))
-            self.send_header(name, filled)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+        fields = tuple(
+            (name, value.format(login=login, all=quote(said)))
+            for name, value in headers.items()
+        )
+        return Reply(status, said, fields, body.encode())
 
-    do_POST = do_CONNECT = do_GET
-
-
-@contextmanager
-def parrot(answer: str) -> Iterator[str]:
-    server = Parrot(answer)
-    with running(server):
-        yield f"127.0.0.1:{server.server_port}"
+    return behave
 
 
 def address(host: str) -> str:
@@ -112,7 +86,8 @@ def test_no_form_of_a_report_shows_a_secret(
     answer: str, bypassed: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", SECRETS["variable"])
-    with parrot(answer) as host:
+    with gateway("", repeating(answer)) as server:
+        host = f"127.0.0.1:{server.port}"
         monkeypatch.setenv("http_proxy", proxy(host))
         monkeypatch.setenv("no_proxy", bypassed)
         chat = "gpt-small" if answer == "models" else None
