@@ -74,17 +74,11 @@ _OTHER_LISTENER = (
     "separate one for them."
 )
 _CABINET = "The documentation is in the cabinet; the Link header leads to it."
-_NO_PAGES = (
-    "Nothing is served at this path: browsers and crawlers ask for it, and this is the "
-    "address of an API. The pages are in the cabinet."
-)
 _ELSEWHERE = {
     _OTHER_LISTENER: "/health /healthz /live /livez /metrics /ping /ready /readyz "
     "/status",
     _CABINET: "/api-docs /docs /openapi.json /openapi.yaml /redoc /swagger "
     "/swagger-ui /swagger-ui.html /swagger.json",
-    _NO_PAGES: "/apple-touch-icon.png /favicon.ico /index.html /robots.txt "
-    "/sitemap.xml",
 }
 _SENTENCES = {
     path: sentence for sentence, paths in _ELSEWHERE.items() for path in paths.split()

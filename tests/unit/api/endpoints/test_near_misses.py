@@ -139,10 +139,6 @@ ELSEWHERE = {
     "/docs /docs/ /redoc /openapi.json /swagger /v1/docs /v1/openapi.json": (
         "The documentation is in the cabinet; the Link header leads to it."
     ),
-    "/favicon.ico /robots.txt": (
-        "Nothing is served at this path: browsers and crawlers ask for it, and this is "
-        "the address of an API."
-    ),
 }
 
 
