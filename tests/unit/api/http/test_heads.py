@@ -121,6 +121,9 @@ VARYING = st.one_of(
             b"Accept: */*",
             b"X-Name: \xc3\xa4",
             b"Cookie: a=b",
+            b"User-Agent: alice/1",
+            b"user-agent: bob/1",
+            b"USER-AGENT: bob/1",
         ]
     ),
 )
