@@ -20,8 +20,10 @@ from tests.probe.hostile_peers import ESCAPES, HOSTILE_PEERS, JSON, answer, host
 from tests.probe.setups import Resources
 from tests.support.server import Server
 
-# Six peers send without end, and each is read for several time-outs.
+# Some peers send without end, and each is read for several time-outs.
 TIMEOUT = 0.2
+# The others close the connection, however long a busy machine takes for that.
+PATIENT = 60.0
 # A run waits for at most a few time-outs; the rest is for a slow machine.
 MAX_SECONDS = 60
 MAX_BYTES = 32 << 20
@@ -38,9 +40,11 @@ def _few_certificates(resources: Resources, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("SSL_CERT_FILE", str(resources.authority.root))
 
 
-def probed(port: int, key: str, chat: str | None = None) -> ProbeReport:
+def probed(
+    port: int, key: str, chat: str | None = None, timeout: float = PATIENT
+) -> ProbeReport:
     url = f"http://127.0.0.1:{port}/v1"
-    context = ProbeContext(url, Secret(key), TIMEOUT, chat_model=chat)
+    context = ProbeContext(url, Secret(key), timeout, chat_model=chat)
     return run_probe(context, STEPS)
 
 
@@ -64,13 +68,17 @@ def memory_traced() -> Iterator[Callable[[], int]]:
 
 @pytest.mark.parametrize("send", HOSTILE_PEERS.values(), ids=HOSTILE_PEERS)
 def test_a_hostile_peer_gets_a_diagnosis(send, readback: Server) -> None:
+    is_endless = not isinstance(send(), list)
+    timeout = TIMEOUT if is_endless else PATIENT
     started = time.monotonic()
     with hostile_peer(lambda _: send()) as port, memory_traced() as peak:
-        report = probed(port, readback.api_key)
+        report = probed(port, readback.api_key, timeout=timeout)
         assert peak() < MAX_BYTES
     assert time.monotonic() - started < MAX_SECONDS
     assert_sound(report, FORMS)
-    assert report.id.startswith("http.")
+    # A busy machine may send nothing within a short time-out, and then something.
+    allowed = ("http.", "sometimes.") if is_endless else "http."
+    assert report.id.startswith(allowed)
     assert report.key_sent_to is None
 
 
