@@ -250,6 +250,7 @@ def test_an_invalid_duration_is_a_usage_error(with_alice):
     for value in ("", "0s", "-1d", "30", "1.5h", "٣d", "1d2h", "999999999d"):
         create = ("key", "create", ALICE, "--expires-in", value)
         assert "--expires-in" in refusal(with_alice, *create, code=2), value
+    assert "36500d" in refusal(with_alice, "audit", "--since", "99999d", code=2)
     assert with_alice.output("key", "list", ALICE) == ""
 
 
