@@ -68,10 +68,6 @@ class CabinetMFAAdapter(DefaultMFAAdapter):
         # The host is one of ALLOWED_HOSTS, so it cannot be forged.
         return {"id": _host(context.request), "name": settings.BRAND.name}
 
-    def generate_authenticator_name(self, user: Any, type: Any) -> str:
-        number = Authenticator.objects.filter(user_id=user.pk, type=type).count() + 1
-        return _("Passkey %(number)d") % {"number": number}
-
 
 class OnceForm(NoLabelSuffixForm):
     """Accept a code once: allauth forgets it before its tolerance ends."""
