@@ -251,7 +251,7 @@ class _Rate:
 _RATE = (
     row(
         "nginx refuses with 503 what is too fast",
-        _Rate(9),
+        _Rate(4),
         "rate limit",
         by="operator",
     ),
