@@ -97,7 +97,6 @@ _SLOW = (
         "every fourth request takes three seconds",
         every(4, after(3.0)),
         by="network operator you",
-        id="steady.slow",
     ),
     _row(
         "a gateway gives up after a second",
