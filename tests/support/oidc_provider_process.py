@@ -221,6 +221,8 @@ def main(port: int, folder: Path) -> None:
     django.setup()
     # Each token loads the key several times, which takes 0.2 s of CPU time.
     jwkkit.load_pem = cache(jwkkit.load_pem)
+    # Making a key can take longer than the cabinet waits, if the machine is busy.
+    jwkkit.load_pem(_other_key())
     call_command("migrate", run_syncdb=True, verbosity=0)
     application = get_wsgi_application()
     with make_server("127.0.0.1", port, application, _Server, _Handler) as server:
