@@ -6,6 +6,7 @@ this file depends on the contract of the service.
 """
 
 import re
+import select
 import socket
 import ssl
 import time
@@ -116,6 +117,11 @@ class Connection:
             if number:
                 time.sleep(gap)
             self.send(piece)
+
+    def has_bytes(self) -> bool:
+        """Return whether there is something to read, or the end."""
+        readable, _, _ = select.select([self._sock], [], [], 0)
+        return bool(readable)
 
     def finish_sending(self) -> None:
         """Close the sending half; TLS has no half-close that every server supports."""
