@@ -33,7 +33,7 @@ PYTEST = READBACK_TEST_CHROMIUM=$$(scripts/chromium 2> /dev/null) PYTHONDONTWRIT
 	$(BIN)/python -m pytest
 
 test: chromium .venv/dev.stamp ## Run the tests, including a real browser; pytest options in ARGS=.
-	@echo "Running the tests in random order. All of them take five to seven minutes on two cores."
+	@echo "Running the tests in random order. All of them take about five minutes on two cores."
 	@$(PYTEST) $(XDIST) $(ARGS)
 
 quick: .venv/dev.stamp ## Run the tests of single modules and of the house's rules.
@@ -41,7 +41,7 @@ quick: .venv/dev.stamp ## Run the tests of single modules and of the house's rul
 	@$(PYTEST) $(XDIST) tests/unit tests/house $(ARGS)
 
 long: chromium .venv/dev.stamp ## Run the tests that take too long for make test; options in ARGS=.
-	@echo "Running the long tests, which take about two minutes on two cores."
+	@echo "Running the long tests, which take about three minutes on two cores."
 	@$(PYTEST) $(XDIST) -m long $(ARGS)
 
 # Before the packages, so that nobody waits for them and then has no browser.
