@@ -29,7 +29,7 @@ def served(folder: Path, **settings: str) -> Iterator[tuple[Server, Api]]:
 
 @contextmanager
 def descriptors(number: int) -> Iterator[None]:
-    """Let this process, and what it starts, open so many files, as `ulimit -n` does."""
+    """Limit the open files of this process and its children, as `ulimit -n` does."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = number if hard == resource.RLIM_INFINITY else min(number, hard)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))

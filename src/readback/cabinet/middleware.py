@@ -45,10 +45,14 @@ Handler = Callable[[HttpRequest], HttpResponse]
 class SecurityHeaders(MiddlewareMixin):
     """Add security headers; outermost, so that error responses get them, too."""
 
+    def __init__(self, get_response: Handler) -> None:
+        super().__init__(get_response)
+        self._headers = headers_of(settings.CONFIG)
+
     def process_response(
         self, request: HttpRequest, response: HttpResponse
     ) -> HttpResponse:
-        for name, value in headers_of(settings.CONFIG).items():
+        for name, value in self._headers.items():
             response.headers.setdefault(name, value)
         # A page that depends on cookies is personal or contains a form's token, unless
         # its view says something else about caches.
