@@ -36,6 +36,7 @@ GRANT UPDATE (last_used_at, last_created) ON cabinet_key TO readback_api;
 GRANT SELECT, INSERT, UPDATE (requests), DELETE ON cabinet_usage TO readback_api;
 GRANT SELECT (id, key_id, accepted, at), INSERT, DELETE
     ON cabinet_journalentry TO readback_api;
+GRANT SELECT, INSERT, UPDATE (batch, at), DELETE ON cabinet_usagewriter TO readback_api;
 
 -- Unmatched requests: add, delete the old ones, which are locked first. Addresses are
 -- hashed with the key.

@@ -17,7 +17,12 @@ from readback import keys
 from readback.api.data import store as store_module
 from readback.api.data.dialects import StoreError
 from readback.api.data.journal import Event, Tally
-from readback.api.data.store import TRIM_EVERY, Store, UnmatchedEvent
+from readback.api.data.store import (
+    TRIM_EVERY,
+    CommitInDoubt,
+    Store,
+    UnmatchedEvent,
+)
 from readback.config import Config
 from readback.contract import JOURNAL_ROWS
 from tests.support import migrated
@@ -84,7 +89,7 @@ def statements_of_the_store() -> list[str]:
         for name, text in vars(store_module).items()
         if name.isupper() and isinstance(text, str)
     ]
-    assert len(texts) >= 11
+    assert len(texts) >= 12
     return texts
 
 
@@ -117,6 +122,34 @@ def test_equal_cells_are_added_up_and_old_counts_kept(store, database, key):
     store.record([tally(row.digest, at=NOW - 3600)])
     assert database.value("SELECT count(*) FROM cabinet_usage") == 3
     assert database.value(used) == before
+
+
+@pytest.mark.parametrize("outcome", ["COMMIT", "ROLLBACK"])
+def test_a_batch_is_written_once_if_its_commit_is_not_answered(
+    store, database, key, monkeypatch, outcome
+):
+    undecided = []
+
+    def lose_the_answer(text: str, values: object = ()) -> object:
+        if text == "COMMIT" and not undecided:
+            undecided.append(store._connection)
+            store._connection = None
+            raise StoreError("no answer", permanent=False, lost=False)
+        return Store._run(store, text, values)
+
+    monkeypatch.setattr(store, "_run", lose_the_answer)
+    with pytest.raises(CommitInDoubt) as doubt:
+        store.record([tally(digest(key), "a"), tally(digest(key), "b")])
+    with pytest.raises(StoreError) as waiting:
+        store.record(doubt.value.in_doubt, again=True)
+    assert waiting.value.busy
+    undecided[0].execute(outcome)
+    undecided[0].close()
+    assert store.record(doubt.value.in_doubt, again=True) == []
+    assert database.usage(key) == {("chat", ""): 6}
+
+    store.record([tally(digest(key))])
+    assert database.usage(key) == {("chat", ""): 9}
 
 
 def test_the_newest_created_of_a_key_is_kept(store, database, key):

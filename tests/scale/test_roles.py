@@ -252,7 +252,7 @@ def test_the_role_can_do_nothing_with_other_tables(installation_with_key):
     assert {name for (name,) in rows} == {
         *("django_migrations", "account_emailaddress", "cabinet_user", "cabinet_key"),
         *("cabinet_usage", "cabinet_journalentry", "cabinet_unmatchedrequest"),
-        "cabinet_networkkey",
+        *("cabinet_networkkey", "cabinet_usagewriter"),
     }
 
 

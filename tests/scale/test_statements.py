@@ -21,7 +21,7 @@ FLOOD = 2500
 # One key waits on each connection of a flood; at most this many are looked up at once.
 FLOODING = 200
 ROUNDS_A_SECOND = 2
-STATEMENTS_PER_WRITE = 8
+STATEMENTS_PER_WRITE = 9
 # One reads the rows of an address, one writes what was counted in the round.
 STATEMENTS_FOR_UNMATCHED = 2
 LOOK_UPS_A_SECOND, LOOK_UP_BURST = 100, 50

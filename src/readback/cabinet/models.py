@@ -244,6 +244,17 @@ class NetworkKey(models.Model):
     key = models.BinaryField(max_length=32)
 
 
+class UsageWriter(models.Model):
+    """A worker that writes usage and journals, and the number of its last batch.
+
+    If the answer to a COMMIT is lost, the worker learns from it what was written.
+    """
+
+    id = models.BigIntegerField(primary_key=True)
+    batch = models.BigIntegerField()
+    at = models.DateTimeField()
+
+
 class Address(models.Model):
     """An address of the API and when it was set; the newest row is current."""
 

@@ -9,7 +9,11 @@ from contextlib import contextmanager
 import pytest
 
 from readback import keys
+from readback.api.data.journal import Event, Tally
+from readback.api.data.store import CommitInDoubt, Store
+from readback.config import Config
 from tests.faults.database.conftest import GatedPostgres, Site, Start
+from tests.support.database import Database
 from tests.support.load import models
 from tests.support.metrics import metrics, readiness
 from tests.support.waiting import wait_until
@@ -230,6 +234,39 @@ def test_usage_is_counted_once_if_the_answer_to_a_commit_is_lost(
     wait_until(lambda: readiness(ops) == (200, []), "all problems are gone")
     wait_until(lambda: metrics(ops)["pending_rows"] == 0, "nothing waits")
     assert site.database.usage(key) == counted
+
+
+def test_usage_is_counted_once_if_postgresql_is_killed_before_a_commit(
+    gated: GatedPostgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that starts again forgets the transaction, and reuses its number."""
+    database = Database(gated.server.migrated_database())
+    key = keys.mint()
+    database.add_keys(database.add_account("alice@example.com"), [key])
+    store, other = (Store(Config(database_url=database.url)) for _ in range(2))
+
+    def kill_first(text: str, values: object = ()) -> object:
+        if text == "COMMIT":
+            gated.server.kill()
+        return Store._run(store, text, values)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "_run", kill_first)
+        with pytest.raises(CommitInDoubt) as doubt:
+            store.record([tally(key)])
+    gated.server.start_again()
+    for _ in range(3):
+        other.record([tally(key)])
+    store.record(doubt.value.in_doubt, again=True)
+    assert database.usage(key) == {("chat", ""): 4}
+    store.close()
+    other.close()
+
+
+def tally(key: str) -> Tally:
+    made = Tally(Event(keys.digest(key.encode()), "chat", 200, "", "", "", ""))
+    made.at, made.requests = time.time(), 1
+    return made
 
 
 def test_a_database_connection_that_was_ended_is_replaced_silently(

@@ -20,6 +20,7 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from math import inf
 from typing import Any, TypeVar
 
@@ -82,9 +83,8 @@ class Database:
         self._tallies: list[Tally] = []
         self._suspects = 0
         self._next_write = 0.0
-        # A batch that may have been written: writing it again could count it twice.
-        self._doubt: CommitInDoubt | None = None
-        self._doubtful: list[Tally] = []
+        # How many of it may have been written: the same batch has to be tried again.
+        self._in_doubt = 0
         self._unmatched_are_due = False
         self._next_expiry = time.monotonic() + random.uniform(0, EXPIRY_SECONDS)
         self._next_measurement = 0.0
@@ -128,7 +128,7 @@ class Database:
             self._known.extend(known[at : at + KEYS_PER_LOOK_UP] for at in starts)
         elif now - self._refreshing_since > STUCK_SECONDS:
             self._health.reading.failed(f"no answer for {STUCK_SECONDS:g} seconds")
-        if not (self._tallies or self._doubt):
+        if not self._tallies:
             self._tallies, self._next_write = self._fetch(), 0.0
         self._unmatched_are_due = True
         self._wake.set()
@@ -136,7 +136,7 @@ class Database:
     @property
     def pending_rows(self) -> int:
         """How many rows are due and not written."""
-        return len(self._journal) + len(self._tallies) + len(self._doubtful)
+        return len(self._journal) + len(self._tallies)
 
     async def stop(self) -> None:
         """Write what is left, and wait a bounded time for that."""
@@ -147,7 +147,7 @@ class Database:
         self._wake.set()
         await asyncio.wait([self._task], timeout=STOP_SECONDS)
         self._task.cancel()
-        left = [*self._tallies, *self._doubtful, *self._fetch()]
+        left = [*self._tallies, *self._fetch()]
         if lost := sum(tally.requests for tally in left):
             log.error("stopped before the usage of %d requests was written", lost)
 
@@ -163,9 +163,9 @@ class Database:
     def _is_over(self) -> bool:
         if not self._is_stopping:
             return False
-        if not (self._tallies or self._doubt):
+        if not self._tallies:
             self._tallies = self._fetch()  # with what could not be written before
-        return not (self._tallies or self._doubt or self._unmatched_are_due)
+        return not (self._tallies or self._unmatched_are_due)
 
     def _fetch(self) -> list[Tally]:
         return self._journal.fetch(self._keyring.reserve_created)
@@ -177,9 +177,7 @@ class Database:
         now = time.monotonic()
         if self._known:
             await self._refresh_part()
-        elif self._doubt and now >= self._next_write:
-            await self._settle(self._doubt)
-        elif self._tallies and now >= self._next_write:  # never while in doubt
+        elif self._tallies and now >= self._next_write:
             await self._write_batch()
         elif self._unmatched_are_due:
             await self._tend_unmatched()
@@ -250,20 +248,23 @@ class Database:
             self._refreshing_since = inf
 
     async def _write_batch(self) -> None:
-        batch = self._tallies[: 1 if self._suspects else TALLIES_PER_TRANSACTION]
+        again = bool(self._in_doubt)
+        usual = 1 if self._suspects else TALLIES_PER_TRANSACTION
+        batch = self._tallies[: self._in_doubt or usual]
         try:
-            locked_out = await self._call(self._store.record, batch)
+            locked_out = await self._call(
+                partial(self._store.record, batch, again=again)
+            )
         except CommitInDoubt as doubt:
             self._note_error(self._health.writing, doubt)
-            self._doubt, self._doubtful = doubt, batch
-            del self._tallies[: len(batch)]
-            self._give_all_back()
-            self._next_write = 0.0  # ask at once
-            return
+            self._journal.give_back(doubt.locked_out)
+            self._tallies[: len(batch)] = doubt.in_doubt
+            self._in_doubt = len(doubt.in_doubt)
+            return self._give_back_the_rest()
         except Exception as error:
             self._note_error(self._health.writing, error)
-            if isinstance(error, StoreError) and not error.permanent:
-                return self._give_all_back()  # no batch would succeed
+            if again or (isinstance(error, StoreError) and not error.permanent):
+                return self._give_back_the_rest()  # no batch would succeed
             if len(batch) > 1:
                 self._suspects = len(batch)
                 return
@@ -277,28 +278,15 @@ class Database:
             if locked_out:
                 self._next_write = time.monotonic() + RETRY_SECONDS
         del self._tallies[: len(batch)]
+        self._in_doubt = 0
         self._suspects = max(0, self._suspects - 1)
 
-    def _give_all_back(self) -> None:
-        """Keep for the next round what could not be written now."""
-        tallies, self._tallies = self._tallies, []
+    def _give_back_the_rest(self) -> None:
+        """Keep for the next round what was not written now; not what is in doubt."""
+        self._journal.give_back(self._tallies[self._in_doubt :])
+        del self._tallies[self._in_doubt :]
         self._suspects = 0
         self._next_write = time.monotonic() + RETRY_SECONDS
-        self._journal.give_back(tallies)
-
-    async def _settle(self, doubt: CommitInDoubt) -> None:
-        """Find out whether the batch in doubt was written; if not, give it back."""
-        self._next_write = time.monotonic() + RETRY_SECONDS
-        try:
-            committed = await self._call(self._store.was_committed, doubt.transaction)
-        except Exception as error:
-            self._note_error(self._health.writing, error)
-            return
-        if committed is None:
-            return
-        self._health.writing.succeeded()
-        self._journal.give_back(doubt.locked_out if committed else self._doubtful)
-        self._doubt, self._doubtful = None, []
 
     async def _tend_unmatched(self) -> None:
         """Write unmatched requests, and now and then delete what is no longer shown.

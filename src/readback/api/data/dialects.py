@@ -55,8 +55,6 @@ class Sqlite:
     # Few: the statement runs in this process, and the event loop may have to wait for
     # its end to get a core back.
     keys_per_statement = 128
-    # Returns what became of a transaction; empty if a COMMIT is never in doubt.
-    transaction_status = ""
 
     _REASONS = {
         "BUSY": "another program has locked the database",
@@ -85,10 +83,6 @@ class Sqlite:
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("PRAGMA foreign_keys = ON")
         return connection
-
-    def transaction_id(self, begun: Any) -> str:
-        """Return the id of a transaction from the result of `begin`, if it has one."""
-        return ""
 
     def statement(self, text: str) -> str:
         """Return a statement with the placeholders of the driver."""
@@ -146,12 +140,11 @@ class Postgresql:
     """
 
     # SET LOCAL, because behind PgBouncer other clients share the session.
-    begin = "BEGIN; SET LOCAL lock_timeout = '200ms'; SELECT pg_current_xact_id()::text"
+    begin = "BEGIN; SET LOCAL lock_timeout = '200ms'"
     lock_skip_locked = "FOR NO KEY UPDATE SKIP LOCKED"
     # The driver has no form for infinity, and would fail for all rows of the statement.
     expires_at = "extract(epoch FROM k.expires_at)::float8"
     keys_per_statement = 500
-    transaction_status = "SELECT pg_xact_status(?::text::xid8)"
 
     def __init__(self, url: str) -> None:
         import psycopg
@@ -172,11 +165,6 @@ class Postgresql:
             connect_timeout=_CONNECT_SECONDS,
             application_name="readback-api",
         )
-
-    def transaction_id(self, begun: Any) -> str:
-        while begun.nextset():
-            pass
-        return str(begun.fetchone()[0])
 
     def statement(self, text: str) -> str:
         return text.replace("?", "%s")

@@ -11,7 +11,8 @@ import shutil
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from random import random
+from random import random, randrange
+from time import time
 from typing import Any, NamedTuple
 
 from readback import contract
@@ -38,6 +39,13 @@ SELECT k.digest, {expires_at}, k.last_created, k.explains_refusals,
            WHERE e.user_id = u.id AND e.verified AND e."primary")
 FROM cabinet_key k JOIN cabinet_user u ON u.id = k.owner_id
 WHERE k.digest {among}
+"""
+# Each worker has a row with the number of its last batch. No row changes if this batch
+# was written before. As long as that is not decided, the row is locked.
+_BATCH = """
+INSERT INTO cabinet_usagewriter (id, batch, at) VALUES (?, ?, ?)
+ON CONFLICT (id) DO UPDATE SET batch = excluded.batch, at = excluded.at
+WHERE cabinet_usagewriter.batch < excluded.batch
 """
 # Rows of usage and journal refer to their key's row, which is locked until the end of
 # the transaction so that it cannot be deleted meanwhile. Rows that others have locked
@@ -73,8 +81,8 @@ DELETE FROM cabinet_journalentry WHERE id IN (
         FROM cabinet_journalentry WHERE key_id IN ({marks})) AS numbered
     WHERE place > ?)
 """
-# An index of each table begins with its time, so this reads what it deletes, and no
-# more. The ids are not in the order of time if the clock was wrong for a while.
+# An index of each large table begins with its time, so this reads what it deletes, and
+# no more. The ids are not in the order of time if the clock was wrong for a while.
 _CLEAN = """
 DELETE FROM {table} WHERE id IN (
     SELECT id FROM {table} WHERE {time} {is_beyond} ? ORDER BY {time} LIMIT ?)
@@ -120,14 +128,13 @@ class UnmatchedEvent(NamedTuple):
 
 
 class CommitInDoubt(StoreError):
-    """The connection was lost during COMMIT, so the batch may have been written.
+    """COMMIT was not answered, so what is `in_doubt` may have been written."""
 
-    `Store.was_committed` can tell. What is `locked_out` has not been written.
-    """
-
-    def __init__(self, reason: str, transaction: str, locked_out: list[Tally]) -> None:
+    def __init__(
+        self, reason: str, in_doubt: list[Tally], locked_out: list[Tally]
+    ) -> None:
         super().__init__(reason, permanent=False, lost=False)
-        self.transaction = transaction
+        self.in_doubt = in_doubt
         self.locked_out = locked_out
 
 
@@ -142,6 +149,9 @@ class Store:
         self._connection: Any = None
         self._statements = 0
         self._network_key = b""
+        # The name of this worker, and the number of its last batch.
+        self._writer = randrange(1 << 63)
+        self._batch = 0
 
     def free_disk_bytes(self) -> int:
         """Return how much room an embedded database has, at least 1; 0 for another."""
@@ -191,15 +201,21 @@ class Store:
             # The server has closed an idle connection, or was restarted.
             return self._fetch(text, values)
 
-    def record(self, tallies: Sequence[Tally]) -> list[Tally]:
+    def record(self, tallies: Sequence[Tally], *, again: bool = False) -> list[Tally]:
         """Write usage and journal in one transaction; return what has to wait.
 
         What belongs to a deleted key is dropped. If another transaction has locked a
-        key's row, that key has to wait, and all others are written.
+        key's row, that key has to wait, and all others are written. `again` means that
+        these are in doubt since the last call; they are not written twice.
         """
-        dialect = self._dialect
+        if not again:
+            self._batch += 1
         try:
-            transaction = dialect.transaction_id(self._run(dialect.begin))
+            self._run(self._dialect.begin)
+            now = self._dialect.moment(time())
+            if not self._run(_BATCH, (self._writer, self._batch, now)).rowcount:
+                self._roll_back()
+                return []
             ids, waiting = self._lock({tally.event.digest for tally in tallies})
             ours = [tally for tally in tallies if tally.event.digest in ids]
             if ours:
@@ -212,20 +228,8 @@ class Store:
             self._run("COMMIT")
         except StoreError as error:
             self._roll_back()
-            if not transaction:
-                raise
-            raise CommitInDoubt(str(error), transaction, locked_out) from None
+            raise CommitInDoubt(str(error), ours, locked_out) from None
         return locked_out
-
-    def was_committed(self, transaction: str) -> bool | None:
-        """Return what became of a transaction; None if it has not ended."""
-        try:
-            [(status,)] = self._read(self._dialect.transaction_status, (transaction,))
-        except StoreError as error:
-            if not error.permanent:
-                raise
-            return False  # this server, perhaps after a failover, has never seen it
-        return None if status == "in progress" else status != "aborted"
 
     def clean(self, wall: float) -> bool:
         """Delete some rows that are too old; return True if none are left.
@@ -234,12 +238,13 @@ class Store:
         was wrong. How old they are is unknown, so they are deleted, too.
         """
         is_done = True
-        for table, time, seconds in (
+        for table, column, seconds in (
             ("cabinet_usage", "hour", self._usage_seconds),
             ("cabinet_journalentry", "at", self._journal_seconds),
+            ("cabinet_usagewriter", "at", _DAY),
         ):
             for is_beyond, end in (("<", wall - seconds), (">", wall + _DAY)):
-                text = _CLEAN.format(table=table, time=time, is_beyond=is_beyond)
+                text = _CLEAN.format(table=table, time=column, is_beyond=is_beyond)
                 values = (self._dialect.moment(end), ROWS_PER_CLEANING)
                 is_done &= self._run(text, values).rowcount < ROWS_PER_CLEANING
         return is_done

@@ -79,6 +79,17 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
+            name="UsageWriter",
+            fields=[
+                (
+                    "id",
+                    models.BigIntegerField(primary_key=True, serialize=False),
+                ),
+                ("batch", models.BigIntegerField()),
+                ("at", models.DateTimeField()),
+            ],
+        ),
+        migrations.CreateModel(
             name="NetworkKey",
             fields=[
                 (
