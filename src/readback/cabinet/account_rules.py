@@ -12,8 +12,6 @@ from django.utils.translation import gettext as _
 
 from readback.config import Config
 
-# RFC 5321 §4.5.3.1.1: mail servers need not accept more before the @.
-_MAX_LOCAL_LENGTH = 64
 # RFC 1035 §2.3.4. The ASCII form is never shorter.
 _MAX_DOMAIN_LENGTH = 253
 # The address to register at the provider, so it must stay the same.
@@ -31,6 +29,9 @@ def normalise(email: str) -> str:
     if not email.rpartition("@")[0].isascii():
         raise ValidationError(_("Enter a valid e-mail address."), "invalid")
     local, at, domain = email.strip().lower().rpartition("@")
+    if domain.startswith("["):
+        # A domain is owned by somebody; 127.0.0.1 is the mail server itself.
+        raise ValidationError(_("Use an e-mail address with a domain name."), "invalid")
     if not domain.isascii():
         try:
             # 64 KB would take a second.
@@ -42,16 +43,6 @@ def normalise(email: str) -> str:
             raise ValidationError(message, "invalid") from None
         domain = ascii_form.decode()
     return f"{local}{at}{domain}"
-
-
-def validate_deliverable(email: str) -> None:
-    """Refuse an address whose mail would go to a number or could be sent nowhere."""
-    local, _at, domain = email.rpartition("@")
-    if domain.startswith("["):
-        # A domain is owned by somebody; 127.0.0.1 is the mail server itself.
-        raise ValidationError(_("Use an e-mail address with a domain name."), "invalid")
-    if len(local) > _MAX_LOCAL_LENGTH:
-        raise ValidationError(_("The part before the @ is too long."), "invalid")
 
 
 def form_is_open() -> bool:

@@ -177,7 +177,6 @@ INVALID_ADDRESSES = [
     "alice@example.org\x00",
     f"{'a' * 64}@{'b' * 60}.{'c' * 60}.{'d' * 60}.{'e' * 60}.org",
     f"{'a' * 300}@example.org",
-    f"{'a' * 65}@example.org",
     "alice@[127.0.0.1]",
     "alice@[IPv6:::1]",
     "alic\u212a@example.org",  # the Kelvin sign, an ASCII k in lower case

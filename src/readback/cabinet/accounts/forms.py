@@ -48,7 +48,6 @@ class NormalisedEmailField(forms.EmailField):
         address = account_rules.normalise(super().clean(value))
         # The ASCII form of a domain is longer, so check the length again.
         self.run_validators(address)
-        account_rules.validate_deliverable(address)
         return address
 
 

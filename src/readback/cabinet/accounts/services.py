@@ -21,7 +21,6 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from readback.cabinet import account_rules
-from readback.cabinet.account_rules import normalise, validate_deliverable
 from readback.cabinet.accounts import selectors, sessions
 from readback.cabinet.mail import notices, outbox, rendering
 from readback.cabinet.models import LABEL_LENGTH, CacheEntry, Key, User
@@ -53,12 +52,11 @@ def account_create(
     `any_domain`, for its account on the local machine.
     """
     try:
-        email = normalise(email)
+        email = account_rules.normalise(email)
         if not any_domain:
             account_rules.validate_domain(email)
         account = User(email=email, language=language)
         account.clean_fields(exclude={"password"})
-        validate_deliverable(email)
         if password is not None:
             validate_password(password, account)
     except ValidationError as error:
