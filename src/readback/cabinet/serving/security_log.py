@@ -11,10 +11,10 @@ says. A line that cannot be written there goes to standard error. No page waits 
 import json
 import logging
 import os
-import socket
 import sys
+from contextlib import suppress
 from logging.handlers import QueueHandler, SysLogHandler, WatchedFileHandler
-from typing import Any, cast
+from typing import Any
 from urllib.parse import urlsplit
 
 from allauth.core import context
@@ -27,12 +27,9 @@ from readback.logs import LineQueue
 from readback.setting_values import SYSLOG
 
 _log = logging.getLogger("readback.security")
-# A command does not wait longer for the daemon.
-_SYSLOG_SECONDS = 1.0
 _SYSLOG_PORT = 514
 # What the operator called; empty in a server.
 _command = ""
-_PRIORITY = SysLogHandler.LOG_AUTHPRIV << 3 | SysLogHandler.LOG_INFO
 
 
 def record(event: str, *, account: int | None = None, key: int | None = None) -> None:
@@ -101,23 +98,9 @@ class _File(_ElseStandardError, WatchedFileHandler):
         return open(self.baseFilename, "a", encoding="utf-8", opener=private)
 
 
-class _Syslog(_ElseStandardError):
-    """Datagrams by RFC 3164, each over a socket of its own: a daemon may restart."""
+class _Syslog(_ElseStandardError, SysLogHandler):
+    ident, append_nul = "readback: ", False
 
     def __init__(self, address: str | tuple[str, int]) -> None:
-        super().__init__()
-        self._address = address
-
-    def emit(self, record: logging.LogRecord) -> None:
-        data = f"<{_PRIORITY}>readback: {self.format(record)}".encode()
-        try:
-            family, address = socket.AF_UNIX, cast(Any, self._address)
-            if not isinstance(address, str):
-                host, port = address
-                [found, *_] = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)
-                family, *_, address = found
-            with socket.socket(family, socket.SOCK_DGRAM) as sender:
-                sender.settimeout(_SYSLOG_SECONDS)
-                sender.sendto(data, address)
-        except OSError:
-            self.handleError(record)
+        with suppress(OSError):  # The next line asks for the daemon's name again.
+            super().__init__(address, SysLogHandler.LOG_AUTHPRIV)
