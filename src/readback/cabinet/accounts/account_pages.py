@@ -79,14 +79,12 @@ def delete(request: AccountRequest) -> HttpResponse:
     account = request.user
     form = forms.DeleteAccountForm(account, request.POST or None)
     if request.method == "POST" and form.is_valid():
-        try:
+        with forms.service_errors(form):
             services.account_delete(account)
-        except services.ServiceError as error:
-            messages.error(request, str(error))
-            return redirect("account")
-        request.session.flush()
-        messages.success(request, _("Your account and all its data have been deleted."))
-        return redirect("landing")
+            request.session.flush()
+            done = _("Your account and all its data have been deleted.")
+            messages.success(request, done)
+            return redirect("landing")
     return render(request, "accounts/account_delete.html", {"form": form})
 
 

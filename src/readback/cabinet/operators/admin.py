@@ -229,12 +229,10 @@ class AccountAdmin(ReadOnlyAdmin):
         audit_rows = account_selectors.audit_entries(account)
         context = {
             **self.admin_site.each_context(request),
-            "opts": self.opts,
             "title": account.email,
             "operations": self.operations_for(request, account),
             "account": account,
             "is_confirmed": account_selectors.account_is_confirmed(account),
-            "has_password": account.has_usable_password(),
             "connections": list(connections.order_by("pk")),
             "factors": account_selectors.second_factors_of(account),
             # Of a session, what its owner sees.
