@@ -26,7 +26,7 @@ from django.utils.formats import number_format
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import format_lazy
-from django.utils.translation import gettext, gettext_noop
+from django.utils.translation import gettext, gettext_noop, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
 from readback.cabinet.accounts import second_factor, single_sign_on
@@ -112,7 +112,7 @@ class AccountAdmin(ReadOnlyAdmin):
     search_help_text = _("By e-mail address.")
     operations = {
         "deactivate": Operation(
-            _("Deactivate"),
+            pgettext_lazy("account", "Deactivate"),
             _("Its keys stop working within a second, and its owner cannot log in."),
             account_services.account_deactivate,
             gettext_noop("Deactivated"),
@@ -120,7 +120,7 @@ class AccountAdmin(ReadOnlyAdmin):
             is_for_others=True,
         ),
         "activate": Operation(
-            _("Activate"),
+            pgettext_lazy("account", "Activate"),
             _("Its owner can log in, and its keys work as before."),
             account_services.account_activate,
             gettext_noop("Activated"),
