@@ -43,19 +43,6 @@ OnPart = Callable[[bytes, float], None]
 """Gets a part of a body, and the moment before which it had not yet arrived."""
 
 
-class _FinalResponse(http.client.HTTPResponse):
-    """A response after any number of interim ones; `http.client` skips only 100."""
-
-    def _read_status(self) -> tuple[str, int, str]:
-        # RFC 9110 §15.2: a client must be able to parse 1xx responses, even if it does
-        # not expect them. 101 is final, because nothing asks for it.
-        while True:
-            version, status, reason = super()._read_status()  # type: ignore[misc]
-            if not 101 < status < 200:
-                return version, status, reason
-            http.client.parse_headers(self.fp)
-
-
 @dataclass
 class ProbeClient:
     """An HTTP client that keeps its connection open, as most clients do."""
@@ -197,7 +184,7 @@ class ProbeClient:
         if proxy:
             headers.update(proxy.authorization)
         connection = http.client.HTTPConnection(target.host, target.port)
-        connection.response_class = _FinalResponse
+        connection.response_class = opening.FinalResponse
         connection.sock = sock
         url = f"{noted.target}{noted.path}" if proxy else noted.path
         try:

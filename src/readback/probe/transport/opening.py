@@ -9,6 +9,7 @@ name; with `socks5`, this machine does.
 
 from __future__ import annotations
 
+import http.client
 import ipaddress
 import re
 import select
@@ -18,7 +19,6 @@ import struct
 import threading
 import time
 from contextlib import suppress
-from email import message_from_string
 from email.message import Message
 
 from readback.probe.common.background import BackgroundCall
@@ -34,11 +34,10 @@ from readback.probe.transport.connecting import (
     resolve_within,
 )
 
-_MAX_HEAD_BYTES = 16_384
 _MAX_PAGE_BYTES = 65_536
+_MAX_PART_BYTES = 4096
 _MAX_TEXT_BYTES = 300
 _END_OF_PAGE = b"</html>"
-_STATUS_LINE = re.compile(r"HTTP/\d(?:\.\d)? (\d{3})")
 # Squid 5.7 responds to CONNECT with ERR_CANNOT_FORWARD if the name does not exist.
 _CANNOT_RESOLVE = re.compile(
     r"ERR_DNS_FAIL|ERR_CANNOT_FORWARD|NXDOMAIN|getaddrinfo"
@@ -48,11 +47,22 @@ _CANNOT_RESOLVE = re.compile(
     r"|(dns|name|host)\w{0,20} (resolution|lookup) (failed|failure|error)",
     re.IGNORECASE,
 )
-_HTML = re.compile(r"^content-type: *text/html", re.I | re.M)
-_JSON = re.compile(r"^content-type: *application/json", re.I | re.M)
-_CONTENT_LENGTH = re.compile(r"^content-length: *(\d{1,9})\r?$", re.I | re.M)
+_HTML, _JSON = "text/html", "application/json"
 _CANNOT_CONNECT = {500, 502, 503, 504}
 _WEB_SERVER = {400, 404, 405, 501}
+
+
+class FinalResponse(http.client.HTTPResponse):
+    """A response after any number of interim ones; `http.client` skips only 100."""
+
+    def _read_status(self) -> tuple[str, int, str]:
+        # RFC 9110 §15.2: a client must be able to parse 1xx responses, even if it does
+        # not expect them. 101 is final, because nothing asks for it.
+        while True:
+            version, status, reason = super()._read_status()  # type: ignore[misc]
+            if not 101 < status < 200:
+                return version, status, reason
+            http.client.parse_headers(self.fp)
 
 
 def open_socket(route: Route, timeout: float) -> socket.socket:
@@ -79,6 +89,8 @@ def open_socket(route: Route, timeout: float) -> socket.socket:
         raise ProbeError("proxy.silent", how=say("no_response"), **facts) from None
     except OSError:
         raise ProbeError("proxy.silent", how=say("it_closed"), **facts) from None
+    except http.client.HTTPException:
+        raise ProbeError("proxy.wrong_kind", why=say("not_http"), **facts) from None
     sock.settimeout(timeout)
     return sock
 
@@ -180,46 +192,28 @@ def _open_tunnel(
     lines = [f"CONNECT {authority} HTTP/1.1", f"Host: {authority}"]
     lines += [f"{name}: {value}" for name, value in proxy.authorization.items()]
     wire.sendall("\r\n".join([*lines, "", ""]).encode())
-    # RFC 9110 §15.2: any number of interim responses may come before the final one.
-    head, status = _read_head(wire)
-    while 100 <= status < 200:
-        head, status = _read_head(wire)
-    # RFC 9110 §9.3.6: a tunnel has no body. A page is that of a login, or of a block,
-    # and JSON that of an API.
-    if not 200 <= status < 300 or _HTML.search(head) or _JSON.search(head):
-        raise _refusal(status, head, _read_page(wire, head), proxy)
+    response = FinalResponse(wire)  # type: ignore[arg-type]
+    response.begin()
+    # A tunnel has no body. A page is that of a login, or of a block, and JSON that of
+    # an API.
+    is_content = response.headers.get_content_type() in (_HTML, _JSON)
+    if not 200 <= response.status < 300 or is_content:
+        raise _refusal(response, proxy)
 
 
-def _read_head(wire: DeadlineSocket) -> tuple[str, int]:
-    received = bytearray()
-    while not received.endswith(b"\r\n\r\n") and len(received) < _MAX_HEAD_BYTES:
-        # Byte by byte, because what follows the head belongs to the handshake.
-        if not (byte := wire.recv(1)):
-            break
-        received += byte
-    head = received.decode("latin-1")
-    if match := _STATUS_LINE.match(head):
-        return head, int(match[1])
-    if not head:
-        raise ProbeError("proxy.silent", how=say("it_closed"))
-    raise ProbeError("proxy.wrong_kind", why=say("not_http"))
-
-
-def _read_page(sock: DeadlineSocket, head: str) -> bytes:
+def _read_page(response: http.client.HTTPResponse) -> bytes:
     """Return the page as far as it arrives in time; its end is not important."""
-    length = _CONTENT_LENGTH.search(head)
-    size = min(int(length[1]) if length else _MAX_PAGE_BYTES, _MAX_PAGE_BYTES)
-    page, is_whole = bytearray(), False
-    with suppress(OSError):
-        while len(page) < size and not is_whole and (part := sock.recv(4096)):
+    page = b""
+    with suppress(OSError, ValueError, http.client.HTTPException):
+        while len(page) < _MAX_PAGE_BYTES and (part := response.read1(_MAX_PART_BYTES)):
             page += part
-            is_whole = _END_OF_PAGE in page[-len(part) - len(_END_OF_PAGE) :].lower()
-    return bytes(page)
+            if _END_OF_PAGE in page[-2 * _MAX_PART_BYTES :].lower():
+                break
+    return page
 
 
-def _refusal(status: int, head: str, page: bytes, proxy: Proxy) -> ProbeError:
-    status_line, _, fields = head.partition("\r\n")
-    headers = message_from_string(fields)
+def _refusal(response: http.client.HTTPResponse, proxy: Proxy) -> ProbeError:
+    status, headers, page = response.status, response.headers, _read_page(response)
     if status == 407:
         return login_error(headers, proxy)
     text = page.decode("utf-8", "replace")
@@ -229,16 +223,16 @@ def _refusal(status: int, head: str, page: bytes, proxy: Proxy) -> ProbeError:
     # What the proxy calls itself.
     names = [headers.get(name, "") for name in ("Proxy-Agent", "Via", "Server")]
     named = next(filter(None, names), "Squid" if "X-Squid-Error" in headers else "")
-    shown = sanitize(status_line.partition(" ")[2])
+    shown = sanitize(f"{status} {response.reason}")
     said = filter(None, (shown, f"“{title}”" if title else "", sanitize(named)))
     reason = ", ".join(said)
     location = headers.get("Location", "")
-    is_api = status < 300 and _JSON.search(head)
+    is_api = status < 300 and headers.get_content_type() == _JSON
     if not is_api and (status in (401, 511) or status < 400):
         where = f", {shown_url(location)}" if location else ""
         page_of_login = say("login_page", reason=f"{reason}{where}")
         return ProbeError("proxy.login_scheme", schemes=page_of_login, status=shown)
-    described = f"{headers.get('X-Squid-Error', '')} {status_line} {text}"
+    described = f"{headers.get('X-Squid-Error', '')} {shown} {text}"
     if status >= 404 and _CANNOT_RESOLVE.search(described):
         return ProbeError("proxy.cannot_resolve", here="", status=shown)
     if status in _CANNOT_CONNECT:
