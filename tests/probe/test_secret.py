@@ -186,13 +186,8 @@ def without(pasted: str, diagnosis: Diagnosis) -> Diagnosis:
 @pytest.mark.parametrize("shown", [KEY, f'"{KEY}"', f' "{KEY}"\n'])
 @pytest.mark.parametrize("pasted", [KEY, f'"{KEY}"', f' "{KEY}"\n', f"A={KEY}\n"])
 def test_a_key_in_a_diagnosis_is_masked(pasted: str, shown: str) -> None:
-    fact = {"detail": f"received: {shown}"}
-    diagnosis = diagnose(
-        "key.refused",
-        attempts=[fact, shown],
-        detail=f"{shown} is unknown.",
-        sent_to="a",
-    )
+    said = f"{shown} is unknown."
+    diagnosis = diagnose("key.refused", attempts=shown, detail=said, sent_to="a")
     assert KEY[8:14] not in str(without(pasted, diagnosis))
 
 

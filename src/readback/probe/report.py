@@ -236,15 +236,7 @@ def evidence(diagnosis: Diagnosis) -> dict[str, str]:
     sentence, hint = catalogue().findings[diagnosis.id].texts[current()]
     told = {name for _, name, _, _ in Formatter().parse(sentence + hint)}
     return {
-        say(name): _as_text(diagnosis.facts[name])
+        say(name): str(diagnosis.facts[name])
         for name in EVIDENCE
-        if name not in told and diagnosis.facts.get(name) not in (None, "", [], {})
+        if name not in told and diagnosis.facts.get(name) not in (None, "")
     }
-
-
-def _as_text(fact: Fact) -> str:
-    if isinstance(fact, dict):
-        return "; ".join(f"{name}: {_as_text(one)}" for name, one in fact.items())
-    if isinstance(fact, list):
-        return ", ".join(map(_as_text, fact))
-    return str(fact)

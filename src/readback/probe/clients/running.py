@@ -28,7 +28,7 @@ from typing import NamedTuple
 from readback.probe.common.background import BackgroundCall
 from readback.probe.common.catalogue import diagnose, say
 from readback.probe.common.formatting import sanitize
-from readback.probe.common.results import Diagnosis, Fact, ProbeError
+from readback.probe.common.results import Diagnosis, ProbeError
 from readback.probe.transport.context import ProbeContext
 
 _NO_KEY = "no-key"
@@ -54,30 +54,19 @@ def check(context: ProbeContext) -> Diagnosis:
     groups: dict[str, list[str]] = {}
     for name, answer in answers.items():
         groups.setdefault(_outcome(answer.status), []).append(name)
-    programs: dict[str, Fact] = {
-        name: {
-            "version": answer.version,
-            "outcome": _outcome(answer.status),
-            "error": answer.error,
-        }
-        for name, answer in answers.items()
-    }
     lines = (
         f"{f'{name} {answer.version}'.rstrip()}: {_outcome(answer.status)}"
         + (f": {answer.error}" if answer.error else "")
         for name, answer in answers.items()
     )
-    facts: dict[str, Fact] = {"programs": programs}
+    if is_key_sent:
+        own = _outcome(context.models.status)
+        groups.setdefault(own, []).append(say("this_program"))
+    said = (f"{', '.join(names)}: {outcome}" for outcome, names in groups.items())
+    id = "run.same" if len(groups) == 1 else "run.differs"
     if not any(one.status for one in answers.values()):
-        diagnosis = diagnose("run.none", figure="", **facts)
-    else:
-        if is_key_sent:
-            own = _outcome(context.models.status)
-            groups.setdefault(own, []).append(say("this_program"))
-        said = (f"{', '.join(names)}: {outcome}" for outcome, names in groups.items())
-        facts |= {"outcome": next(iter(groups)), "outcomes": "; ".join(said)}
-        id = "run.same" if len(groups) == 1 else "run.differs"
-        diagnosis = diagnose(id, figure="", **facts)
+        id = "run.none"
+    diagnosis = diagnose(id, outcomes="; ".join(said), outcome=next(iter(groups), ""))
     return replace(diagnosis, details=tuple(lines))
 
 

@@ -151,13 +151,7 @@ class Redactor:
         return printable(without_credentials(text))
 
     def fact(self, fact: Fact) -> Fact:
-        if isinstance(fact, str):
-            return self.text(fact)
-        if isinstance(fact, list):
-            return [self.fact(item) for item in fact]
-        if isinstance(fact, dict):
-            return {self.text(name): self.fact(item) for name, item in fact.items()}
-        return fact
+        return self.text(fact) if isinstance(fact, str) else fact
 
     def _without_part(self, token: str) -> str:
         part = token.strip(_AROUND_TOKEN)

@@ -12,7 +12,7 @@ from typing import NamedTuple, Union
 
 from readback.probe.common import INTERRUPTED
 
-Fact = Union[str, int, float, None, list["Fact"], dict[str, "Fact"]]
+Fact = Union[str, int, float, None]
 
 
 class _Word(str, Enum):

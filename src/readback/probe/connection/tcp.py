@@ -97,15 +97,11 @@ def _no_connection(
     return ProbeError(_no_connection_id(route, attempts, reported), **facts)
 
 
-def _described(attempts: list[ConnectAttempt]) -> list[Fact]:
-    return [
-        {
-            "address": one.address,
-            "milliseconds": round(one.seconds * 1000, 3),
-            "result": one.reason,
-        }
+def _described(attempts: list[ConnectAttempt]) -> str:
+    return ", ".join(
+        f"{one.address} ({one.reason}, {format_duration(one.seconds)})"
         for one in attempts
-    ]
+    )
 
 
 def _no_connection_id(
