@@ -1,42 +1,22 @@
 """POST /v1/chat/completions: decode strictly, and read the text back.
 
-One pass of a typed decoder accepts what the contract accepts and nothing else. If it
-does not accept a body, `refusal.py` looks again, slowly, for all broken rules.
+`refusal.py` checks a body against every rule. When the next body has the same bytes
+before and after its text, only the text is decoded.
 """
 
 from time import monotonic
-from typing import Annotated, Literal
+from typing import Annotated
 
 import msgspec
-from msgspec import UNSET, UnsetType
 
 from readback.api.data.keyring import Record
 from readback.api.endpoints.exchange import Exchange, Services
 from readback.api.endpoints.long_texts import BACKSLASH, MIN_BYTES, is_plain
 from readback.api.endpoints.refusal import Explanation, Finding, examine, explain
 from readback.api.endpoints.request_info import RequestInfo
-from readback.contract import (
-    MAX_CONTENT_BYTES,
-    MAX_TOKENS,
-    MESSAGE_FIELDS,
-    MODEL,
-    REQUIRED_FIELDS,
-    ROLE,
-)
+from readback.contract import MAX_CONTENT_BYTES
 
 _Content = Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_CONTENT_BYTES)]
-
-
-class _Message(msgspec.Struct, forbid_unknown_fields=True):
-    role: Literal[ROLE]  # type: ignore[valid-type]
-    content: _Content
-
-
-class _Request(msgspec.Struct, forbid_unknown_fields=True):
-    model: Literal[MODEL]  # type: ignore[valid-type]
-    messages: Annotated[list[_Message], msgspec.Meta(min_length=1, max_length=1)]
-    stream: bool | UnsetType = UNSET
-    max_tokens: int | UnsetType = UNSET
 
 
 class _RawMessage(msgspec.Struct):
@@ -47,12 +27,10 @@ class _RawRequest(msgspec.Struct):
     messages: list[_RawMessage]
 
 
-_decode = msgspec.json.Decoder(_Request).decode
 _decode_raw = msgspec.json.Decoder(_RawRequest).decode
 _decode_text = msgspec.json.Decoder(_Content).decode
-# msgspec raises RecursionError on deep nesting, and UnicodeDecodeError is not its own.
-_DECODING_ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-_REQUIRED_NAMES = len(REQUIRED_FIELDS) + len(MESSAGE_FIELDS)
+# UnicodeDecodeError is not msgspec's own.
+_DECODING_ERRORS = (msgspec.MsgspecError, UnicodeDecodeError)
 # What is kept of a body for each key: everything but the text.
 _MAX_FRAME_BYTES = 1024
 
@@ -125,7 +103,7 @@ class Chat(Exchange):
 
     def _read(self, body: bytes) -> str | Explanation:
         """Return the text of a body, or the reason to refuse it."""
-        content = read_content(body)
+        content = examine(body)
         if isinstance(content, str) and not self.info.media_type_detail:
             return content
         return explain(self._findings(content), self.info.user_agent)
@@ -156,38 +134,3 @@ def split_body(body: bytes) -> tuple[bytes, bytes, bytes]:
     if body.find(text, at + 1) >= 0:
         return b"", text, b""
     return body[: at + 1], text, body[at + len(text) - 1 :]
-
-
-def read_content(body: bytes) -> str | list[Finding]:
-    """Return the text of a request that keeps every rule, else the rules broken."""
-    try:
-        request = _decode(body)
-    except _DECODING_ERRORS:
-        return examine(body)
-    content = request.messages[0].content
-    stream, max_tokens = request.stream, request.max_tokens
-    names = _REQUIRED_NAMES
-    if stream is not UNSET:
-        names += 1
-    if max_tokens is not UNSET:
-        names += 1
-    kept = (
-        (content.isascii() or len(content.encode()) <= MAX_CONTENT_BYTES)
-        and stream is not True
-        and (max_tokens is UNSET or max_tokens == MAX_TOKENS)
-        and _has_names(body, names, content)
-    )
-    return content if kept else examine(body)
-
-
-def _has_names(body: bytes, names: int, content: str) -> bool:
-    """Return whether no field name is repeated; the decoder would take the last one.
-
-    Outside of strings there is one colon after each name, so the colons of the body
-    are those of the names and those of the text. An escaped colon in the text could
-    hide the colon of a second name; then the slow pass decides.
-    """
-    in_text = body.count(b":") - names
-    if not in_text:
-        return True
-    return in_text == content.count(":") and body.find(b"\\u003") < 0

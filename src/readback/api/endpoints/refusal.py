@@ -1,10 +1,9 @@
-"""The slow pass: every rule of the contract that a body breaks, in one line.
+"""The text of a body, or every rule of the contract that it breaks, in one line.
 
-Runs only if the fast pass in `chat.py` has not accepted the body. The order of the
-checks is the order of the table in docs/contract.md; the first finding decides on the
-code. Findings name fields, limits and kinds of values; they never quote the text, nor a
-key. The line becomes a header, so it is printable ASCII. It ends with a hint for the
-program that sent the request, if it is recognised.
+The order of the checks is the order of the table in docs/contract.md; the first finding
+decides on the code. Findings name fields, limits and kinds of values; they never quote
+the text, nor a key. The line becomes a header, so it is printable ASCII. It ends with a
+hint for the program that sent the request, if it is recognised.
 """
 
 import json
@@ -48,7 +47,7 @@ class Finding(NamedTuple):
 
 
 def examine(body: bytes) -> str | list[Finding]:
-    """Return the text if every rule is kept after all, else the rules broken."""
+    """Return the text if every rule is kept, else the rules broken."""
     try:
         request = load(body)
     except NotJson as error:

@@ -1,7 +1,6 @@
 """JSON as the contract wants it: UTF-8, RFC 8259, no repeated name, no lone surrogate.
 
-Numbers stay as they are written. Runs only for bodies that are about to be refused;
-`chat.py` decodes the others.
+Numbers stay as they are written.
 """
 
 import json

@@ -1,11 +1,11 @@
-"""Reading a body: a frame finds the text. tests/fuzz compares the two passes."""
+"""Reading a body: a frame finds the text."""
 
 import json
 
 import pytest
 
-from readback.api.endpoints.chat import read_content, split_body
-from readback.api.endpoints.refusal import Explanation, explain
+from readback.api.endpoints.chat import split_body
+from readback.api.endpoints.refusal import Explanation, examine, explain
 
 MODEL = "vendor-cabinet-preview-echo"
 
@@ -16,7 +16,7 @@ def body_of(text: str, **more: object) -> bytes:
 
 
 def refused(body: bytes) -> Explanation:
-    findings = read_content(body)
+    findings = examine(body)
     assert not isinstance(findings, str)
     return explain(findings, "")
 
