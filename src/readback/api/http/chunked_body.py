@@ -8,8 +8,8 @@ llhttp is not used here: it refuses the white space that §7.1.1 allows in exten
 and lets extensions and trailers grow without end. Extensions and trailers are checked
 and dropped; a trailer never becomes a header (RFC 9110 §6.5.1).
 
-Every verdict is about the first bytes that are wrong, so it does not depend on how the
-body was cut into packets.
+Every verdict is about a whole line, so it does not depend on how the body was cut into
+packets.
 """
 
 import re
@@ -21,6 +21,7 @@ from readback.api.http.refused import MALFORMED_REQUEST, Refused, oversized
 # 32,768 chunks of one byte took 0.13 s, and these take 2 ms.
 MAX_CHUNKS = 512
 _LINE_END = b"\r\n"
+_HEXADECIMAL = b"0123456789ABCDEFabcdef"
 
 # RFC 9110 §5.6.2 and §5.6.4. Repetitions of characters are possessive, so a line that
 # does not match is given up after a number of steps that is linear in its length.
@@ -45,10 +46,6 @@ _TRAILER_LINE = re.compile(
     % _TOKEN,
     re.IGNORECASE,
 )
-# How such lines begin when their end has not arrived yet: a size or a name, and what
-# follows it.
-_SIZE_BEGINNING = re.compile(rb"[0-9A-Fa-f]++([ \t;\r])?")
-_TRAILER_BEGINNING = re.compile(rb"(?:%b)?([:\r])?" % _TOKEN)
 
 
 class ChunkedBody:
@@ -64,9 +61,9 @@ class ChunkedBody:
         self._framing_bytes = 0
         self._chunks = self._trailers = 0
         self._max_trailers = max_trailers
-        # Of a line that has not ended: how much was looked at, and whether that goes
-        # beyond its size or name. A line may arrive in thousands of packets.
-        self._looked_at, self._has_begun = 0, False
+        # How much of an unfinished line was looked at: it may arrive in thousands of
+        # packets.
+        self._looked_at = 0
 
     def read(self, buffer: bytes | bytearray, start: int, max_body: int) -> int:
         """Read what is in `buffer[start:]`; return where the unread rest begins."""
@@ -83,7 +80,10 @@ class ChunkedBody:
         return start
 
     def _read_size(self, buffer: bytes | bytearray, start: int, max_body: int) -> int:
-        line = self._match(_SIZE_LINE, _SIZE_BEGINNING, buffer, start)
+        # A client that forgets to write chunks need not wait for the deadline.
+        if buffer[start : start + 1] not in _HEXADECIMAL:
+            raise _malformed()
+        line = self._match(_SIZE_LINE, buffer, start)
         if line is None:
             return start
         if digits := line[1]:
@@ -114,7 +114,7 @@ class ChunkedBody:
         return start
 
     def _read_trailer(self, buffer: bytes | bytearray, start: int) -> int:
-        line = self._match(_TRAILER_LINE, _TRAILER_BEGINNING, buffer, start)
+        line = self._match(_TRAILER_LINE, buffer, start)
         if line is None:
             return start
         self.complete = line[0] == _LINE_END
@@ -124,38 +124,23 @@ class ChunkedBody:
         return line.end()
 
     def _match(
-        self,
-        whole: re.Pattern[bytes],
-        beginning: re.Pattern[bytes],
-        buffer: bytes | bytearray,
-        start: int,
+        self, grammar: re.Pattern[bytes], buffer: bytes | bytearray, start: int
     ) -> re.Match[bytes] | None:
         """Match one line, or raise `Refused`; return None if its end is missing."""
         room = self._max_framing - self._framing_bytes
-        end = min(len(buffer), start + room)
-        # The last byte that was looked at may be the first half of a line end.
-        new = start + max(0, self._looked_at - 1)
-        # The whole grammar is tried once, not again for each piece of a line.
-        if buffer.find(_LINE_END, new, end) >= 0:
-            line = whole.match(buffer, start)
-            if line is None:
-                raise _malformed()
-            self._framing_bytes += line.end() - start
-            self._looked_at, self._has_begun = 0, False
-            return line
-        # RFC 9112 §2.2: neither half of a line end may be alone.
-        if buffer.find(b"\n", new, end) >= 0 or buffer.find(b"\r", new, end - 1) >= 0:
+        line_feed = buffer.find(b"\n", start + self._looked_at, start + room)
+        if line_feed < 0:
+            self._looked_at = len(buffer) - start
+            if self._looked_at >= room:
+                raise _too_large("extensions or trailer fields that are too long")
+            return None
+        # RFC 9112 §2.2: a line feed alone is no line end. No line contains one.
+        line = grammar.match(buffer, start)
+        if line is None:
             raise _malformed()
-        if start < end and not self._has_begun:
-            # All of it consists of the same characters, so any part begins a line, too.
-            part = beginning.match(buffer, new, end)
-            if part is None or not (part[1] or part.end() == end):
-                raise _malformed()
-            self._has_begun = part[1] is not None
-        if len(buffer) - start >= room:
-            raise _too_large("extensions or trailer fields that are too long")
-        self._looked_at = end - start
-        return None
+        self._framing_bytes += line.end() - start
+        self._looked_at = 0
+        return line
 
 
 def _malformed() -> Refused:
