@@ -86,7 +86,7 @@ NO_BOXES = {"__init__", "migrations", "locale"}
 FLOORS = {
     # Each room is a part of a run, in its order; the modules above them make the run.
     "probe": ["common", "entered", "transport", "connection", "service", "clients"]
-    + ["report", "runner", "output", "command", "__main__"],
+    + ["report", "output", "runner", "command", "__main__"],
     # What commands share, then the commands.
     "cli": ["exit_codes", "settings", "console", "streams", "database"]
     + ["listeners", "supervisor", "startup", "checks"]

@@ -10,7 +10,6 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import PurePath
-from typing import Protocol
 
 from readback.probe.clients import running, settings
 from readback.probe.common.background import BackgroundCall
@@ -30,6 +29,7 @@ from readback.probe.common.results import (
 )
 from readback.probe.connection import dns, proxies, tcp, tls
 from readback.probe.entered import address, key
+from readback.probe.output.console import ProgressLine
 from readback.probe.report import INTERRUPTED, SKIPPED, ProbeReport
 from readback.probe.service import (
     between,
@@ -142,14 +142,6 @@ _TICK_SECONDS = 0.1
 _OF_PROXIES = ("proxy.", "http.proxy_page", "http.gateway")
 
 
-class Progress(Protocol):
-    """Shows how far a run has come: its step, and how many are done."""
-
-    def show(self, step: str, done: int) -> None: ...
-
-    def clear(self) -> None: ...
-
-
 class ProbeRun:
     """One run: the results so far, and which steps a failure has blocked.
 
@@ -157,7 +149,7 @@ class ProbeRun:
     strikes in the middle of a step, and no step can outlast the run.
     """
 
-    def __init__(self, context: ProbeContext, progress: Progress | None) -> None:
+    def __init__(self, context: ProbeContext, progress: ProgressLine) -> None:
         self._context = context
         self._progress = progress
         self._steps: list[Step] = []
@@ -184,8 +176,7 @@ class ProbeRun:
             self._steps += rest
             self._end(None)
         finally:
-            if self._progress:
-                self._progress.clear()
+            self._progress.clear()
         self._context.close()
         shown = self._context.redactor.text
         sent_to = self._context.key_sent_to
@@ -251,8 +242,7 @@ class ProbeRun:
         # On Windows, Ctrl-C is only noticed when a wait ends.
         while not call.wait(_TICK_SECONDS):
             with suppress(Exception):  # Progress is not worth the report.
-                if self._progress:
-                    self._progress.show(say(step.title), len(self._found))
+                self._progress.show(say(step.title), len(self._found))
             if time.monotonic() > deadline:
                 raise TimeoutError
         self._keep(step, call.result())
@@ -318,7 +308,7 @@ def origin(error: Exception) -> str:
 
 
 def run_probe(
-    context: ProbeContext, steps: Iterable[Step], progress: Progress | None = None
+    context: ProbeContext, steps: Iterable[Step], progress: ProgressLine | None = None
 ) -> ProbeReport:
     """Run all steps, show the progress, and return the report."""
-    return ProbeRun(context, progress).run(steps)
+    return ProbeRun(context, progress or ProgressLine(None)).run(steps)
