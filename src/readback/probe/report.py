@@ -130,7 +130,7 @@ class ProbeReport:
     @property
     def next_step(self) -> str:
         """What the person can do, who may not be an engineer."""
-        if self.decisive is None or not self.decisive.diagnosis.takes_engineer:
+        if not has_tag(self.id, "engineer"):
             return self.hint
         return say("send_report", fixer=say(str(self.fixer)), hint=self.hint)
 
@@ -141,6 +141,7 @@ class ProbeReport:
             return []
         one = self.decisive.diagnosis
         facts = [f"{name}: {fact}" for name, fact in evidence(one).items()]
+        is_for_engineer = has_tag(one.id, "engineer")
         return [
             say("does_not_work", url=self.base_url)
             if self.failure
@@ -149,7 +150,7 @@ class ProbeReport:
             say("tested_at", time=f"{self.started:%Y-%m-%d %H:%M:%S}"),
             *([say("evidence", facts="; ".join(facts))] if facts else []),
             *(" ".join(line.split()) for line in one.details),
-            self.hint if one.takes_engineer else say("probe_advised", hint=self.hint),
+            self.hint if is_for_engineer else say("probe_advised", hint=self.hint),
             environment_summary(),
         ]
 

@@ -154,7 +154,6 @@ def diagnose(id: str, *, figure: str = "", **facts: Fact) -> Diagnosis:
         hint.format(**facts),
         figure,
         facts,
-        takes_engineer="engineer" in row.tags,
     )
 
 

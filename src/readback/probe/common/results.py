@@ -87,8 +87,6 @@ class Diagnosis:
     """The values behind the sentence; their names are part of the JSON report."""
     details: tuple[str, ...] = ()
     """Additional lines of figures."""
-    takes_engineer: bool = False
-    """Whether the hint is for somebody who runs a network or a service."""
 
 
 class StepResult(NamedTuple):

@@ -18,7 +18,7 @@ from html import escape
 
 from readback import __version__
 from readback.probe.common.catalogue import current, say
-from readback.probe.common.results import Fixer, StepResult, Verdict
+from readback.probe.common.results import StepResult, Verdict
 from readback.probe.report import (
     ProbeReport,
     environment_summary,
@@ -194,7 +194,7 @@ def document(report: ProbeReport) -> dict[str, object]:
         "family": report.family.name.lower(),
         "exit_code": report.family,
         "sentence": report.sentence,
-        "fixer": _fixer(report.fixer),
+        "fixer": report.fixer or None,
         "next_step": report.next_step,
         "message": report.message,
         "interrupted": report.interrupted.step if report.interrupted else None,
@@ -223,14 +223,10 @@ def _finding(result: StepResult) -> dict[str, object]:
         "title": result.title,
         "id": diagnosis.id,
         "verdict": diagnosis.verdict,
-        "fixer": _fixer(diagnosis.fixer),
+        "fixer": diagnosis.fixer or None,
         "sentence": diagnosis.sentence,
         "hint": diagnosis.hint,
         "figure": diagnosis.figure,
         "details": list(diagnosis.details),
         "facts": dict(diagnosis.facts),
     }
-
-
-def _fixer(fixer: Fixer) -> str | None:
-    return fixer.name.lower() if fixer else None
