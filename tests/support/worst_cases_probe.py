@@ -11,6 +11,7 @@ import socket
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
@@ -184,17 +185,17 @@ def stream(parts: list[bytes]) -> None:
 
 def tunnel(answer: bytes) -> None:
     peer: Any = OneByteAtATime(answer)
-    with suppress(ProbeError):
+    with suppress(ProbeError, HTTPException):
         opening._open_tunnel(peer, _PROXY, _ROUTE.target, _NEVER)
 
 
 def refused_tunnel(page: bytes) -> None:
-    head = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/html\r\n\r\n"
-    show(
-        opening._refusal(503, head, page, _PROXY).with_facts(
-            _PROXY.facts(_ROUTE.target)
-        )
-    )
+    head = b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/html\r\n\r\n"
+    peer: Any = StoredPeer(head + page)
+    try:
+        opening._open_tunnel(peer, _PROXY, _ROUTE.target, _NEVER)
+    except ProbeError as error:
+        show(error.with_facts(_PROXY.facts(_ROUTE.target)))
 
 
 def der(tag: int, content: bytes) -> bytes:

@@ -203,13 +203,13 @@ def _open_tunnel(
 
 def _read_page(response: http.client.HTTPResponse) -> bytes:
     """Return the page as far as it arrives in time; its end is not important."""
-    page = b""
+    page = bytearray()
     with suppress(OSError, ValueError, http.client.HTTPException):
         while len(page) < _MAX_PAGE_BYTES and (part := response.read1(_MAX_PART_BYTES)):
             page += part
-            if _END_OF_PAGE in page[-2 * _MAX_PART_BYTES :].lower():
+            if _END_OF_PAGE in page[-len(part) - len(_END_OF_PAGE) :].lower():
                 break
-    return page
+    return bytes(page)
 
 
 def _refusal(response: http.client.HTTPResponse, proxy: Proxy) -> ProbeError:
