@@ -9,21 +9,21 @@ from __future__ import annotations
 import netrc
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
-from pathlib import Path
+from contextlib import suppress
 
 from readback.probe.common.catalogue import diagnose, say
 from readback.probe.common.formatting import sanitize
 from readback.probe.common.results import Diagnosis, ProbeError
-from readback.probe.connection.stores import read_file, why_unusable
-from readback.probe.entered.base_url import BaseUrl, split
+from readback.probe.connection.stores import why_unusable
+from readback.probe.entered import address
+from readback.probe.entered.base_url import BaseUrl
 from readback.probe.entered.key import Secret
 from readback.probe.transport.context import ProbeContext
 
 BASE_URL = "OPENAI_BASE_URL"
 API_KEY = "OPENAI_API_KEY"
 _HEADERS = "OPENAI_CUSTOM_HEADERS"
-_NETRC_NAMES = (".netrc", "_netrc")
+_NETRC_NAMES = ("~/.netrc", "~/_netrc")
 # SSL_CERT_FILE and SSL_CERT_DIR are those of the step "TLS".
 _CERTIFICATES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS")
 
@@ -45,11 +45,7 @@ def openai_differences(
     named = _parsed(url)
     held = Secret(variables.get(API_KEY, "").strip())
     if url and named != target:
-        shown = say("not_an_address")
-        if named:  # Only its host: a path may contain something secret.
-            is_here = named.origin == target.origin
-            shown = say("another_path_host") if is_here else sanitize(named.origin)
-        what = say("names_another_url", where=BASE_URL, url=shown)
+        what = say("names_another_url", variable=BASE_URL)
         yield diagnose("clients.base_url_variable", what=what, target=str(target))
     entered = key.reveal().strip()
     if named == target and held and entered and held.reveal() not in entered:
@@ -66,28 +62,19 @@ def openai_differences(
 
 def _parsed(url: str) -> BaseUrl | None:
     try:
-        found = split(url)
+        found, mistakes = address.parse(url)
     except ProbeError:
         return None
-    return replace(found, path=found.path.rstrip("/"))
+    return found if mistakes.keys() <= {"slash"} else None
 
 
 def _netrc(host: str) -> Iterator[Diagnosis]:
-    home = Path(os.environ.get("HOME") or os.environ.get("USERPROFILE") or os.curdir)
     named = os.environ.get("NETRC")
-    paths = [home / one for one in _NETRC_NAMES]
-    if named is not None:
-        rest = named.removeprefix("~/")
-        paths = [home / rest if rest != named else Path(named)]
-    path = next((one for one in paths if read_file(one)), None)
-    if path is None:
-        return
-    try:
-        login = netrc.netrc(str(path)).authenticators(host)
-    except (netrc.NetrcParseError, OSError, ValueError):
-        return
-    if login and any(login):
-        yield diagnose("clients.netrc", file=sanitize(str(path)), host=host)
+    names = _NETRC_NAMES if named is None else (named,)
+    path = next(filter(os.path.isfile, map(os.path.expanduser, names)), "")
+    with suppress(netrc.NetrcParseError, OSError, ValueError):
+        if path and any(netrc.netrc(path).authenticators(host) or ()):
+            yield diagnose("clients.netrc", file=sanitize(path), host=host)
 
 
 def _certificates() -> Iterator[Diagnosis]:

@@ -112,9 +112,7 @@ def read_setting(value: str, variable: str, host: str) -> Proxy:
         port = parts.port
     except ValueError:
         port = 0
-    if port == 0:
-        raise malformed(say("bad_port"))
-    if not _HOST.fullmatch(parts.hostname or ""):
+    if port == 0 or not _HOST.fullmatch(parts.hostname or ""):
         raise malformed(say("bad_host"))
     login = None
     if parts.username is not None:

@@ -61,7 +61,6 @@ _HOST_NAME = re.compile(
     rf"(?=.{{1,{_MAX_LENGTH}}}$)[a-z0-9_-]{{1,63}}(\.[a-z0-9_-]{{1,63}})*"
 )
 _IP_LITERAL = re.compile(r"[0-9a-f:.]+(%[\w.-]+)?", re.ASCII)
-_HOST_AND_PORT = re.compile(r"(?:\[([^\]]*)\]|([^:\[\]]*))(?::([^:]*))?", re.DOTALL)
 # Scripts that have letters in common with Latin. Names in other scripts often contain
 # Latin letters.
 _LIKE_LATIN = re.compile("CYRILLIC|GREEK|ARMENIAN|CHEROKEE")
@@ -97,20 +96,6 @@ class BaseUrl:
 def unreadable(why: str) -> ProbeError:
     """Return the error for a text that leaves no address to test."""
     return ProbeError("address.unreadable", why=say(why))
-
-
-def split(url: str) -> BaseUrl:
-    """Return the parts of an http or https URL; raise `ProbeError` if it is not one."""
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError:
-        raise unreadable("bad_host") from None
-    if parts.scheme not in PORTS or not parts.hostname or port == 0:
-        raise unreadable("bad_host")
-    return BaseUrl(
-        parts.scheme, parts.hostname, port or PORTS[parts.scheme], parts.path
-    )
 
 
 def shown_url(url: str) -> str:
@@ -155,17 +140,15 @@ def is_public_name(host: str) -> bool:
 
 def split_authority(authority: str) -> tuple[str, int | None]:
     """Return host and port; raise `ProbeError` if they cannot be told apart."""
-    match = _HOST_AND_PORT.fullmatch(authority)
-    if match is None:
+    try:
+        parts = urlsplit(f"//{authority}")
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        raise unreadable("bad_host") from None
+    is_literal = "[" in authority
+    if port == 0 or is_literal != (":" in host):
         raise unreadable("bad_host")
-    literal, name, port = match.groups()
-    if literal is not None and not (":" in literal and is_ip_address(literal)):
-        raise unreadable("bad_host")
-    if not port:
-        return literal or name, None
-    if not re.fullmatch("[0-9]{1,5}", port) or not 0 < int(port) < 65536:
-        raise unreadable("bad_port")
-    return literal or name, int(port)
+    return host, port
 
 
 def ascii_host(host: str) -> str:

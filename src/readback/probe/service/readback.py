@@ -9,7 +9,7 @@ from readback.probe.common.catalogue import diagnose
 from readback.probe.common.formatting import sanitize
 from readback.probe.common.results import Diagnosis, ProbeError
 from readback.probe.connection import proxies, stores
-from readback.probe.entered import address, base_url
+from readback.probe.entered import address
 from readback.probe.service import answers, instead
 from readback.probe.transport.context import MODELS, ProbeContext
 
@@ -71,7 +71,7 @@ def check_cabinet(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
 def _address_json(context: ProbeContext, cabinet: str) -> dict[str, object]:
     """Ask the cabinet, without the key, through the proxy set for its host."""
     try:
-        target = base_url.split(f"{cabinet}/address.json")
+        target = address.parse(f"{cabinet}/address.json")[0]
         _, route = proxies.check(target)
         # The cabinet may use https even if the API does not.
         needs_trust = target.is_encrypted and context.trusted is None
