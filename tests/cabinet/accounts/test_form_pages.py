@@ -42,6 +42,7 @@ def test_the_cursor_is_in_the_first_field_or_in_the_one_with_the_error(alice, ow
         text_of(owner.get("/accounts/email/")): "email",
         text_of(visitor.sign_up(NEW, "short")): "password1",
         text_of(visitor.log_in(alice.email, "not the password")): "password",
+        text_of(owner.send("/account/delete/", {"email": NEW})): "email",
     }
     assert [focused(page) for page in pages] == [[name] for name in pages.values()]
 

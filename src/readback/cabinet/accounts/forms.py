@@ -82,9 +82,9 @@ def service_errors(form: forms.Form, field: str | None = None) -> Iterator[None]
 class NoLabelSuffixForm:
     """Show labels without a colon, as on all pages of the cabinet.
 
-    On pages that consist of their form, the cursor is in the first field with an error.
-    If the form was refused as a whole, it is in the password, which has to be typed
-    again, and else in the first field.
+    The cursor is in the first field with an error. If the form was refused as a whole,
+    it is in the password, which has to be typed again. Otherwise it is in the first
+    field, unless the page has more to read.
     """
 
     autofocus = True
@@ -97,7 +97,7 @@ class NoLabelSuffixForm:
         wrong = [field for field in fields if field.errors]
         if not wrong and self.errors:  # type: ignore[attr-defined]
             wrong = [field for field in fields if field.widget_type == "password"]
-        if self.autofocus and fields:
+        if fields and (wrong or self.autofocus):
             (wrong or fields)[0].field.widget.attrs["autofocus"] = True
         return super().render(*args, **options)  # type: ignore[misc]
 
