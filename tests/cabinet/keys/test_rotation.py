@@ -183,8 +183,8 @@ def test_the_new_key_is_shown_once_also_after_a_second_click(alice, key):
     new = Key.objects.get(digest=keys.digest(shown_key(page).encode()))
     key.refresh_from_db()
     assert path == f"/keys/{new.pk}/new/" and key.replaced_by == new
-    sentence = f"replaces {key}, which works until {key.expires_at:%Y-%m-%d %H:%M} UTC"
-    assert sentence in words_of(page)
+    until = f"which works until {key.expires_at:%Y-%m-%d %H:%M} UTC"
+    assert until in words_of(page) and f"replaces {key}" in words_of(page)
     assert visitor.get(path).status_code == 302
     again = words_of(visitor.get(f"/keys/{key.pk}/rotate/"))
     assert "This key has already been rotated" in again
