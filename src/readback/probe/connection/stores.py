@@ -11,9 +11,8 @@ import os
 import re
 import ssl
 from contextlib import suppress
-from dataclasses import dataclass, field
 from enum import Enum
-from pathlib import Path
+from typing import NamedTuple
 
 import certifi
 
@@ -25,8 +24,6 @@ from readback.probe.transport.handshake import new_context
 _FILE, _FOLDER = "SSL_CERT_FILE", "SSL_CERT_DIR"
 # The name under which OpenSSL looks for a certificate in a directory.
 _HASHED = re.compile(r"[0-9a-f]{8}\.\d+")
-_MAX_FILE_BYTES = 1 << 20
-_BEGIN = "-----BEGIN "
 
 
 class StoreKind(Enum):
@@ -35,46 +32,41 @@ class StoreKind(Enum):
     MACHINE = "the store of this machine"
 
 
-@dataclass(frozen=True)
-class CertificateStore:
+class CertificateStore(NamedTuple):
     kind: StoreKind
     trust: ssl.SSLContext
 
 
-@dataclass
-class CertificateStores:
-    usable: list[CertificateStore] = field(default_factory=list)
+class CertificateStores(NamedTuple):
+    usable: list[CertificateStore]
     """The best one first."""
     trouble: ProbeError | None = None
     """Why Python programs cannot use the store that the environment sets."""
 
 
 def find() -> CertificateStores:
-    """Return the store that is set and certifi's, or else certifi's and this machine's.
+    """Return the store that is set, certifi's and this machine's.
 
     There is always one, even if it contains no certificate.
     """
-    stores = CertificateStores()
     certifis = CertificateStore(StoreKind.CERTIFI, new_context())
     carried = [certifis] if _load_certifi(certifis.trust) else []
+    # Tried last: if only this one trusts the server, a variable is the cause.
+    machine = CertificateStore(StoreKind.MACHINE, _machine())
     if not is_named():
-        machine = new_context()
-        machine.load_default_certs()
-        stores.usable = [*carried, CertificateStore(StoreKind.MACHINE, machine)]
-        return stores
+        return CertificateStores([*carried, machine])
     chosen = CertificateStore(StoreKind.VARIABLE, new_context())
-    stores.trouble = _load_variables(chosen.trust)
-    stores.usable = [chosen, *carried]
-    if stores.trouble and carried:
-        stores.usable = carried
-    # Tried last: if only this one trusts the server, the variable is the cause.
-    stores.usable.append(CertificateStore(StoreKind.MACHINE, _machine()))
-    return stores
+    trouble = _load_variables(chosen.trust)
+    named = [] if trouble and carried else [chosen]
+    return CertificateStores([*named, *carried, machine], trouble)
 
 
 def _machine() -> ssl.SSLContext:
     """Return a context with the store of this machine, whatever the variables say."""
     trust = new_context()
+    if not is_named():
+        trust.load_default_certs()
+        return trust
     paths = ssl.get_default_verify_paths()
     with suppress(OSError, ValueError):
         trust.load_verify_locations(paths.openssl_cafile)
@@ -138,23 +130,14 @@ def why_unusable(path: str) -> str:
         return say("does_not_exist")
     if os.path.isdir(path):
         return "" if _has_hashes(path) else say("no_hashes")
-    is_readable = _BEGIN in read_file(Path(path))
-    return "" if is_readable else say("contains_no_certificate")
+    with suppress(OSError, ValueError):
+        if os.path.isfile(path):  # A named pipe would block.
+            new_context().load_verify_locations(path)
+            return ""
+    return say("contains_no_certificate")
 
 
 def _has_hashes(folder: str) -> bool:
     with suppress(OSError):
         return any(_HASHED.fullmatch(name) for name in os.listdir(folder))
     return False
-
-
-def read_file(path: Path) -> str:
-    """Return the beginning of a text file, or "" if it cannot be read."""
-    try:
-        # A named pipe would block.
-        if not path.is_file():
-            return ""
-        with path.open("rb") as file:
-            return file.read(_MAX_FILE_BYTES).decode("utf-8", "replace")
-    except (OSError, ValueError):
-        return ""

@@ -68,11 +68,15 @@ def check(context: ProbeContext) -> list[Diagnosis]:
 def speaks_tls(context: ProbeContext) -> bool:
     """Return whether a port that has just responded to plain HTTP expects TLS."""
     patience = min(context.timeout, _TLS_PATIENCE_SECONDS)
+    return _unverified(context, context.base_url.host, patience).is_answered
+
+
+def _unverified(context: ProbeContext, name: str | None, timeout: float) -> Handshake:
+    """Make a handshake in which any certificate is good enough."""
     try:
-        host = context.base_url.host
-        return shake(context.route, unverified(), patience, host).is_answered
+        return shake(context.route, unverified(), timeout, name)
     except ProbeError:
-        return False
+        return Handshake(error=ConnectionError())
 
 
 def _findings(
@@ -272,18 +276,10 @@ def explain_broken(context: ProbeContext, handshake: Handshake) -> ProbeError:
 
 def _depends_on_name(context: ProbeContext) -> bool:
     """Return whether the handshake works without the host name, but not with it."""
-    host = context.base_url.host
-    if is_ip_address(host):
-        return False  # No name was sent.
-    return _works(context, None) and not _works(context, host)
-
-
-def _works(context: ProbeContext, name: str | None) -> bool:
-    try:
-        handshake = shake(context.route, unverified(), context.timeout, name)
-        return handshake.error is None
-    except ProbeError:
-        return False
+    host, timeout = context.base_url.host, context.timeout
+    if is_ip_address(host) or _unverified(context, None, timeout).error:
+        return False  # No name was sent, or it fails without one, too.
+    return _unverified(context, host, timeout).error is not None
 
 
 def _is_plain_http(context: ProbeContext) -> bool:

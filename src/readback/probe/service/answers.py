@@ -16,7 +16,6 @@ from readback.probe.common.catalogue import say
 from readback.probe.common.formatting import sanitize
 from readback.probe.transport.exchanges import ProbeResponse
 
-_MAX_MESSAGE = 2000
 NO_SUCH_PATH = (
     HTTPStatus.NOT_FOUND,
     HTTPStatus.METHOD_NOT_ALLOWED,
@@ -34,7 +33,7 @@ class ApiError:
     @property
     def shown(self) -> str:
         """The message; the report is searched for the key later."""
-        return sanitize(self.message[:_MAX_MESSAGE]) or say("no_explanation")
+        return sanitize(self.message) or say("no_explanation")
 
 
 def inside(content: Any, *path: str | int) -> Any:
