@@ -31,13 +31,7 @@ _LONGEST_NAME = 200
 _LONGEST_LINE = 1 << 16
 # How an OpenAI-compatible API may respond to a request without a key.
 _OF_AN_API = (HTTPStatus.OK, HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
-_NO_MONEY = (
-    "insufficient_quota",
-    "billing",
-    "insufficient_balance",
-    "credit",
-    "budget",
-)
+_NO_MONEY = ("_quota", "billing", "balance", "credit", "budget")
 _REFUSED: dict[int, str] = {
     HTTPStatus.UNAUTHORIZED: "key.refused",
     HTTPStatus.FORBIDDEN: "endpoint.forbidden",
@@ -51,6 +45,8 @@ _NEWER_LIMIT = "max_completion_tokens"
 _NO_MODEL = (400, 401, 403, 404)
 # As a word, and not as a part of a path.
 _ABOUT_MODEL = re.compile("(?<!/)(model|deployment)", re.IGNORECASE)
+# What gateways say if the service behind them refuses their own key.
+_BEHIND = re.compile("litellm|upstream|provider returned", re.IGNORECASE)
 _DONE = b"[DONE]"
 # No model makes this many parts in so short a time: something has collected them.
 _FEWEST_PARTS = 5
@@ -80,7 +76,9 @@ def check_access(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
         raise refused(context, response, "key.refused_or_lost")
     if key and response.status == HTTPStatus.BAD_REQUEST:
         # Only the key is new in this request. Google, xAI and LiteLLM respond so.
-        raise refused(context, response, "key.refused")
+        is_place = "location" in instead.words(response)
+        id = "endpoint.forbidden" if is_place else "key.refused"
+        raise refused(context, response, id)
     is_page = response.status == HTTPStatus.OK and answers.is_html(response)
     is_missing = is_page or response.status in answers.NO_SUCH_PATH
     is_restricted = response.status == HTTPStatus.FORBIDDEN and context.chat_model
@@ -153,8 +151,11 @@ def refused(context: ProbeContext, response: ProbeResponse, id: str = "") -> Pro
         return instead.unexpected_response(response)
     detail = error.shown if error else instead.words(response) or say("no_explanation")
     if response.status == HTTPStatus.UNAUTHORIZED and not context.usable_key:
-        return ProbeError("key.none", detail=f": {detail}", status=response.status)
-    elif response.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        said = f": {detail.rstrip('.')}"
+        return ProbeError("key.none", detail=said, status=response.status)
+    elif response.status >= HTTPStatus.INTERNAL_SERVER_ERROR or (
+        response.status == HTTPStatus.REQUEST_TIMEOUT
+    ):
         id = "http.unavailable"
     elif error and any(word in error.code.lower() for word in _NO_MONEY):
         id = "endpoint.quota"
@@ -217,7 +218,7 @@ def _ask(context: ProbeContext, *, stream: bool) -> tuple[ProbeResponse, EventSt
         response, events = _post(context, stream)
     error, model = answers.error_in(response.json), context.chat_model or ""
     said = instead.words(response) or say("without_an_explanation")
-    if error and response.status in _NO_MODEL:
+    if error and (response.status in _NO_MODEL or "model_not_found" in error.code):
         names = answers.model_ids(context.models) or []
         is_named = model in error.message and model not in names
         is_missing = response.status == HTTPStatus.NOT_FOUND
@@ -228,7 +229,13 @@ def _ask(context: ProbeContext, *, stream: bool) -> tuple[ProbeResponse, EventSt
     if response.status == HTTPStatus.NOT_FOUND:
         raise ProbeError("endpoint.refused", status=response.status, detail=said)
     if response.status != HTTPStatus.OK:
-        raise refused(context, response)
+        id = ""
+        is_listed = context.models.status == HTTPStatus.OK
+        is_accepted = is_listed and context.models_without_key.status != HTTPStatus.OK
+        if is_accepted and response.status == HTTPStatus.UNAUTHORIZED:
+            is_behind = _BEHIND.search(response.text)
+            id = "endpoint.behind" if is_behind else "endpoint.forbidden"
+        raise refused(context, response, id)
     return response, events
 
 

@@ -68,9 +68,9 @@ _PORTAL = re.compile(
     re.IGNORECASE,
 )
 _LOGIN = re.compile(
-    r"\b(sign|log)[-_ ]?(in|on)\b|\bsso\b|saml|oauth2?\b|openid|authorize|auth[/?]|adfs"
+    r"\b(sign|log)[-_ ]?(in|on)\b|\bsso\b|saml|oauth2?\b|openid|auth[/?]|adfs"
     r"|single sign-on|cloudflareaccess\.com|okta\.com|auth0\.com|authentik|keycloak"
-    r"|login\.|accounts\.google\.com|anmeld|вход\b|авториз",
+    r"|\bauthorize|login\.|accounts\.google\.com|anmeld|вход\b|авториз",
     re.IGNORECASE,
 )
 _MAINTENANCE = re.compile(
