@@ -1,5 +1,6 @@
 """What strangers report to public issue trackers and forums, as they met it."""
 
+import re
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -10,6 +11,7 @@ from tests.probe.gateway import (
     answering,
     as_json,
     first,
+    hanging,
     has_key,
     is_chat,
     page,
@@ -57,6 +59,12 @@ def _chat(name: str, behave: Behavior, *says: str, by: str, **more) -> Misfortun
     """The list of models works, and a completion does not."""
     wall = when(is_chat, behave, _endpoint)
     return _row(name, wall, *says, by=by, chat="m-1", **more)
+
+
+def _refused(name: str, status: int, message: str, /, by: str, id="", **more):
+    """A completion is refused with an error, whose message is shown."""
+    reply = _error(status, message, **more)
+    return _chat(name, reply, re.escape(message), by=by, id=id, blame="key")
 
 
 def _endpoint(call: Call) -> Reply:
@@ -202,38 +210,48 @@ _KEYS = (
     ),
 )
 _MODELS_OF_OTHERS = (
-    _chat(
-        "one-api has no channel for the model",
-        _error(503, "当前分组 default 下对于模型 m-1 无可用渠道", type="one_api_error"),
-        "无可用渠道",
-        by="operator you",
-    ),
-    _chat(
-        "LM Studio has no model loaded",
-        _error(404, "No models loaded. Please load a model.", code="model_not_found"),
-        "No models loaded",
-        by="you operator",
+    _refused("one-api has no channel", 503, "模型 m-1 无可用渠道", "operator you"),
+    _refused(
+        "new-api has no channel for the model",
+        503,
+        "No available channel",
+        "you",
         id="chat.no_model",
+        code="model_not_found",
     ),
-    _chat(
-        "llama.cpp lists its models to everybody and refuses the key later",
-        _error(401, "Invalid API Key", type="authentication_error", code=401),
-        "Invalid API Key",
-        by="you",
-        blame="key",
+    _refused(
+        "LM Studio has no model loaded",
+        404,
+        "No models loaded. Please load a model.",
+        "you operator",
+        id="chat.no_model",
+        code="model_not_found",
     ),
+    _refused("the key may list models only", 401, "Missing scopes: model", "you"),
+    _refused(
+        "LiteLLM has a wrong key of its own",
+        401,
+        "litellm.AuthenticationError: Incorrect API key",
+        "operator",
+        id="endpoint.behind",
+    ),
+    _refused("LiteLLM gives up with 408", 408, "litellm.Timeout: late", "operator"),
+    _refused(
+        "one-api: the account has no money",
+        403,
+        "用户额度不足",
+        "you",
+        id="endpoint.quota",
+        code="insufficient_user_quota",
+    ),
+    _refused("Ollama has too little memory", 500, "needs more memory", "operator you"),
     _chat(
         "Ollama answers completions with an empty 403",
         answering(403),
         "403",
         by="operator you network",
     ),
-    _chat(
-        "OpenRouter: no endpoint fits the data policy",
-        _error(404, "No endpoints found matching your data policy", code=404),
-        "data policy",
-        by="you",
-    ),
+    _refused("OpenRouter: no endpoint fits", 404, "No data policy matches", "you"),
     _chat(
         "Azure: the tokens of this minute are used up",
         answering(
@@ -407,6 +425,22 @@ def _to_this_machine(behave: Behavior) -> Arrange:
 
 _PROXIES = (
     Misfortune(
+        "a proxy also gets requests for this machine, and never answers",
+        _to_this_machine(hanging),
+        ("NO_PROXY",),
+        "you",
+    ),
+    Misfortune(
+        "NO_PROXY excludes a network, which Python does not read",
+        proxied(
+            answering(502),
+            service="10.1.2.3",
+            variables={"no_proxy": "10.0.0.0/8"},
+        ),
+        ("NO_PROXY contains 10.0.0.0/8",),
+        "you",
+    ),
+    Misfortune(
         "Squid also gets requests for this machine, and denies them",
         _to_this_machine(
             page(
@@ -483,14 +517,12 @@ _ADDRESSES = (
     ),
 )
 
-_GOOGLE = {"Server": "Google Frontend"}
 _HOSTING = (
     _row(
-        "Google's identity-aware proxy wants its own token",
-        answering(401, b"Invalid IAP credentials: empty token", **_GOOGLE, **_TEXT),
-        "IAP",
+        "IIS wants a login of Windows",
+        page(401, "401 - Unauthorized: Access is denied", WWW_Authenticate="Negotiate"),
+        "login of its own",
         by="operator",
-        blame="key",
     ),
     _row(
         "FastAPI does not know the name of the host",
@@ -519,6 +551,13 @@ _REFUSED = (
         for who, reply, words in (
             ("Mistral", _json(401, detail="Unauthorized"), "Unauthorized"),
             (
+                "Gemini, because of the country,",
+                when(
+                    has_key, _error(400, "User location is not supported."), _endpoint
+                ),
+                "unavailable in this country",
+            ),
+            (
                 "Hugging Face",
                 _json(401, error="Invalid username or password."),
                 "Invalid username",
@@ -534,28 +573,17 @@ _REFUSED = (
             ),
         )
     ),
-    *(
-        _chat(f"{who}", reply, words, by=by)
-        for who, reply, words, by in (
-            (
-                "Hugging Face has no provider for the model",
-                _json(400, error="The requested model m-1 is not supported."),
-                "not supported",
-                "you",
-            ),
-            (
-                "Ollama has too little memory",
-                _error(500, "model requires more system memory", type="api_error"),
-                "system memory",
-                "operator you",
-            ),
-            (
-                "a gateway gives up a completion with 408",
-                page(408, "408 Request Time-out"),
-                "408",
-                "operator network",
-            ),
-        )
+    _chat(
+        "Hugging Face has no provider for the model",
+        _json(400, error="The requested model m-1 is not supported."),
+        "not supported",
+        by="you",
+    ),
+    _chat(
+        "a gateway gives up a completion with 408",
+        page(408, "408 Request Time-out"),
+        "408",
+        by="operator network",
     ),
 )
 
