@@ -52,7 +52,7 @@ CATALOGUE = "readback.probe.common.catalogue"
 COUNTERS = {"readback.processes.shared_counters"}
 ROOMS = {
     "http": set[str](),
-    "shared": SHARED_FACTS | COUNTERS,
+    "shared": SHARED_FACTS | COUNTERS | {"readback.processes.metrics"},
     "data": SHARED_FACTS | COUNTERS | {"readback.api.shared"},
     "endpoints": SHARED_FACTS
     | COUNTERS

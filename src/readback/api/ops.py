@@ -120,13 +120,11 @@ class Ops(Handler[None], Collector):
         for name in memory.GAUGES:
             yield metrics.gauge(name, counters.total(name))
         # The others are known only sometimes.
-        if confirmed := counters.earliest("keys_confirmed"):
-            age = time.monotonic() - confirmed / 1000
-            yield metrics.gauge("database_contact_age_seconds", age)
-        if expires := counters.earliest("certificate_expires"):
-            yield metrics.gauge("certificate_expiry_timestamp_seconds", expires)
-        if free := counters.earliest("database_disk_free"):
-            yield metrics.gauge("database_disk_free_bytes", free)
+        for column, name in memory.MOMENTS.items():
+            if value := counters.earliest(column):
+                is_age = column == "keys_confirmed"
+                age = time.monotonic() - value / 1000
+                yield metrics.gauge(name, age if is_age else value)
 
 
 def _json(**members: object) -> bytes:
