@@ -68,22 +68,6 @@ _VERSIONS = re.compile(rf"^(?:{VERSION_PREFIX}(?=/))+")
 # Clients that are set up for Azure send this to every path.
 _AZURE_PARAMETER = re.compile(r"[?&]api-version=")
 
-# What people and programs expect at the address of any service.
-_OTHER_LISTENER = (
-    "Health checks and metrics are not on the address of the API: the operator has a "
-    "separate one for them."
-)
-_CABINET = "The documentation is in the cabinet; the Link header leads to it."
-_ELSEWHERE = {
-    _OTHER_LISTENER: "/health /healthz /live /livez /metrics /ping /ready /readyz "
-    "/status",
-    _CABINET: "/api-docs /docs /openapi.json /openapi.yaml /redoc /swagger "
-    "/swagger-ui /swagger-ui.html /swagger.json",
-}
-_SENTENCES = {
-    path: sentence for sentence, paths in _ELSEWHERE.items() for path in paths.split()
-}
-
 PROBE = NearMiss(
     "The probe asks for this path to see whether Readback responds, and it does."
 )
@@ -93,8 +77,6 @@ _WHOLE_ENDPOINT = NearMiss(
     f"URL must end in {VERSION_PREFIX}.",
     BASE_URL,
 )
-
-
 _POST_TO_BASE_URL = NearMiss(
     "The request was sent to the base URL itself. If this program wants the "
     f"whole address of an endpoint, enter the one that ends in {CHAT_PATH}.",
@@ -164,8 +146,16 @@ def _explain(verb: str, target: str) -> NearMiss:
         return NearMiss(f"{path} only accepts {_METHODS[path]}.")
     if path in ("/", VERSION_PREFIX, VERSION_PREFIX + "/"):
         return _BASE_URL_ALONE if verb != "POST" else _POST_TO_BASE_URL
-    if miss := _WRONG_BASE_URL.get(path) or _wrong_form(path) or _elsewhere(path):
+    if miss := _WRONG_BASE_URL.get(path) or _wrong_form(path):
         return miss
+    # Clients of other APIs add a version to a base URL that ends in one.
+    other = _PATH_OF_OTHER_API.fullmatch(_VERSIONS.sub("", path, count=1))
+    if other and other.lastindex:
+        return _OTHER_APIS[other.lastindex - 1]
+    if path.startswith(MODELS_PATH + "/"):
+        return NearMiss(
+            f"A single model is not available; the list is GET {MODELS_PATH}."
+        )
     return NearMiss(f"Nothing is served at this path. {_AVAILABLE}.")
 
 
@@ -185,18 +175,3 @@ def _wrong_form(path: str) -> NearMiss | None:
             continue
         return NearMiss(f"{mistake} The path is {right}.", difference)
     return None
-
-
-def _elsewhere(path: str) -> NearMiss | None:
-    """Recognise a path of another API, or of another listener of ours."""
-    # Clients of other APIs add a version to a base URL that ends in one.
-    after_version = _VERSIONS.sub("", path, count=1)
-    other = _PATH_OF_OTHER_API.fullmatch(after_version)
-    if other and other.lastindex:
-        return _OTHER_APIS[other.lastindex - 1]
-    if path.startswith(MODELS_PATH + "/"):
-        return NearMiss(
-            f"A single model is not available; the list is GET {MODELS_PATH}."
-        )
-    sentence = _SENTENCES.get(after_version.rstrip("/"))
-    return NearMiss(f"{sentence} {_AVAILABLE}.") if sentence else None

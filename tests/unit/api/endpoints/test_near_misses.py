@@ -131,26 +131,6 @@ def test_a_client_of_another_api_is_told_to_choose_another_provider(
     assert difference in ADVICE
 
 
-ELSEWHERE = {
-    "/health /healthz /livez /readyz /ping /metrics /status /v1/health /health/": (
-        "Health checks and metrics are not on the address of the API: the operator has "
-        "a separate one for them."
-    ),
-    "/docs /docs/ /redoc /openapi.json /swagger /v1/docs /v1/openapi.json": (
-        "The documentation is in the cabinet; the Link header leads to it."
-    ),
-}
-
-
-@pytest.mark.parametrize("paths, expected", ELSEWHERE.items())
-def test_what_every_service_has_is_said_to_be_elsewhere(
-    paths: str, expected: str
-) -> None:
-    for path in words(paths):
-        assert explain(f"GET {path}").sentence.startswith(expected)
-        assert explain(f"GET {path}").difference == ""
-
-
 def test_only_options_asks_for_permission() -> None:
     for method in (b"GET", b"POST"):
         miss = explain_not_found(method, b"/v1/responses", from_browser=True)
