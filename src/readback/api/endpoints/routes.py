@@ -105,21 +105,22 @@ class Api:
                 else exchange.address == origin.address
             ):
                 return exchange
-        read = self._read_address(info, forwarded)
-        address = origin.address if read is None else read
+        address, source = self._read_address(info, forwarded, origin)
         if record is None or info.not_found_detail:
             return self._refusal(_Received(info, address, 0), key, digest)
         exchange = self._exchange(info, record, address)
-        if read is not None:
-            # `heads.py` cuts out no long value, so that it may be kept.
-            exchange.forwarded = forwarded
+        # `heads.py` cuts out no long value, so that it may be kept.
+        exchange.forwarded = source
         return exchange
 
-    def _read_address(self, info: RequestInfo, forwarded: bytes) -> str | None:
-        """Return the address that the proxies say; None if only the connection does."""
+    def _read_address(
+        self, info: RequestInfo, forwarded: bytes, origin: RequestOrigin
+    ) -> tuple[str, bytes]:
+        """Return a client's address, and the value that it was read from, if any."""
+        read = info.forwarded_address
         if forwarded:
-            return read_forwarded(forwarded, self._trusted_proxies)
-        return info.forwarded_address
+            read = read_forwarded(forwarded, self._trusted_proxies)
+        return (origin.address, b"") if read is None else (read, forwarded)
 
     def begin(
         self,
@@ -132,9 +133,7 @@ class Api:
     ) -> Outcome | None:
         presented = info.credentials.key
         digest = presented.digest if presented else keys.digest(key)
-        address = self._read_address(info, forwarded)
-        if address is None:
-            address = origin.address
+        address, _ = self._read_address(info, forwarded, origin)
         request = _Received(info, address, size)
         record = self._keyring.find(digest)
         if record is not None and not info.not_found_detail:
@@ -173,7 +172,8 @@ class Api:
         if code == MALFORMED_REQUEST and not self._trusted_proxies:
             self._unmatched.count(address, OTHER, code, detail, "")
         retry_after = RETRY_SECONDS if code == "unavailable" else 0
-        return self._refuse(OTHER, code, detail, retry_after=retry_after)
+        self._counters.add((OTHER, code))
+        return self._services.replies.refusal(code, detail, retry_after)
 
     def fail(self, error: Exception, head: Head | None) -> bytes:
         return self._fail(endpoint_of(head) if head else OTHER, error)
@@ -191,11 +191,7 @@ class Api:
                 outcome = self._admit(request, found)
             else:
                 outcome = self._refuse(
-                    info.endpoint,
-                    "unavailable",
-                    _NOT_LOOKED_UP,
-                    retry_after=RETRY_SECONDS,
-                    explained=info.asks_to_explain,
+                    "unavailable", _NOT_LOOKED_UP, info, RETRY_SECONDS
                 )
         except Exception as error:
             # Else the connection would wait forever.
@@ -266,9 +262,8 @@ class Api:
     # Refusals without a journal: no key is known.
 
     def _refuse_key(self, request: _Received, detail: str) -> bytes:
-        info = request.info
         return self._count_failure(request, detail) or self._refuse(
-            info.endpoint, "invalid_key", detail, explained=info.asks_to_explain
+            "invalid_key", detail, request.info
         )
 
     def _count_failure(self, request: _Received, detail: str) -> bytes | None:
@@ -285,13 +280,8 @@ class Api:
             address, info.endpoint, "rate_limited", sentence, info.user_agent
         )
         wait = self._failures.retry_after(slot)
-        return self._refuse(
-            info.endpoint,
-            "rate_limited",
-            f"{_TOO_MANY_FAILURES}; retry in {wait} s.",
-            retry_after=wait,
-            explained=info.asks_to_explain,
-        )
+        detail = f"{_TOO_MANY_FAILURES}; retry in {wait} s."
+        return self._refuse("rate_limited", detail, info, wait)
 
     def _count_not_found(self, request: _Received) -> None:
         info, address, _ = request
@@ -303,16 +293,12 @@ class Api:
             )
 
     def _refuse(
-        self,
-        endpoint: str,
-        code: str,
-        detail: str,
-        *,
-        retry_after: int = 0,
-        explained: bool = False,
+        self, code: str, detail: str, info: RequestInfo, retry_after: int = 0
     ) -> bytes:
-        self._counters.add((endpoint, code))
-        return self._services.replies.refusal(code, detail, retry_after, explained)
+        self._counters.add((info.endpoint, code))
+        return self._services.replies.refusal(
+            code, detail, retry_after, info.asks_to_explain
+        )
 
     def _fail(self, endpoint: str, error: Exception) -> bytes:
         self._counters.add((endpoint, "internal_error"))
