@@ -24,7 +24,7 @@ _FLAGS = ("active", "confirmed", "operator")
 
 @click.group()
 def account() -> None:
-    """Create, show, (de)activate, reset, disconnect or delete an account; invite."""
+    """Create, invite, show, change or delete accounts."""
 
 
 @account.command()
@@ -163,7 +163,7 @@ def reset_second_factor(email: str, as_json: bool) -> None:
 @click.argument("email")
 @console.json_option
 def end_sessions(email: str, as_json: bool) -> None:
-    """End all sessions of an account: whoever is logged in has to log in again."""
+    """End all sessions of an account."""
     with _changed(email, f"Ended all sessions of {email}.", as_json) as user:
         from readback.cabinet.accounts import sessions
 
@@ -174,7 +174,7 @@ def end_sessions(email: str, as_json: bool) -> None:
 @click.argument("email")
 @console.json_option
 def disconnect(email: str, as_json: bool) -> None:
-    """Disconnect an account from the person at the login provider.
+    """Disconnect an account from single sign-on.
 
     All its sessions end. The next person who logs in there with the same address gets
     the account with its keys: make sure first that it is the same person.
@@ -251,7 +251,7 @@ def _as_json(user: "User") -> dict[str, Any]:
 )
 @console.json_option
 def invite(email: str, print_link: bool, as_json: bool) -> None:
-    """Create an account without a password, and send an invitation to its address.
+    """Create an account, and invite its owner by e-mail.
 
     The e-mail links to the page where people set a password. To invite many people at
     once, use the pages for operators.

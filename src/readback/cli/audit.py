@@ -29,7 +29,7 @@ def moment(value: str) -> datetime:
 def audit(since: datetime | None, as_json: bool) -> None:
     """Print the audit trail, the oldest entry first.
 
-    It lists what operators did on their pages; the security log has what commands did.
+    It lists what operators did on their pages, and changes of operators by commands.
     """
     with open_cabinet():
         from readback.cabinet.operators import audit as trail

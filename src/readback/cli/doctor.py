@@ -23,7 +23,7 @@ class CheckResult(NamedTuple):
 @console.json_option
 @click.pass_context
 def doctor(context: click.Context, as_json: bool) -> None:
-    """Run the checks of a start, and contact the mail server and the login provider.
+    """Check settings, database, mail and login provider.
 
     Changes nothing. The exit code is 1 if a check fails; warnings do not count.
     """

@@ -124,7 +124,7 @@ def rename(id: int, name: str, as_json: bool) -> None:
 @console.yes_option
 @console.json_option
 def rotate(id: int, overlap: timedelta, yes: bool, as_json: bool) -> None:
-    """Replace the key with this id by a new one with the same name and settings.
+    """Replace this key by a new one with the same name and settings.
 
     Only the new key is printed on standard output. This cannot be undone.
     """

@@ -72,7 +72,7 @@ def backup(file: str, yes: bool) -> None:
 @click.argument("file")
 @console.flag("--yes", help="Do not ask before something is replaced.")
 def restore(file: str, yes: bool) -> None:
-    """Restore what `readback backup` has written to FILE; - is standard input.
+    """Restore an archive of `readback backup`; - is standard input.
 
     Stop Readback first. Checks everything before it changes anything.
     """
