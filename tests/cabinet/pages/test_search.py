@@ -196,6 +196,10 @@ def test_a_search_without_results_offers_the_probe_and_shows_the_words_as_text()
     assert "<b>zzzz" not in page
 
 
+def test_a_heading_without_a_text_is_no_result():
+    assert "findings#key" not in found("401 invalid_key Incorrect API key")
+
+
 def test_the_markup_of_a_page_is_not_shown():
     page = text_of(Visitor().get("/docs/?q=nothing+is+listening"))
 

@@ -170,7 +170,8 @@ def _sections(name: str, language: str) -> Iterator[DocSection]:
     for heading, content in zip(parts[::2], parts[1::2], strict=True):
         place = f"#{anchor(heading)}" if heading != parts[0] else ""
         names = (_words(heading),) if place else (_words(heading), _words(name))
-        yield DocSection(name, title, _plain(heading), place, content, names)
+        if content.strip():  # a heading alone answers nothing
+            yield DocSection(name, title, _plain(heading), place, content, names)
 
 
 def _words(text: str) -> str:
