@@ -18,7 +18,6 @@ from readback.probe.common.results import Diagnosis, Fact, ProbeError, Service
 from readback.probe.connection import tls
 from readback.probe.entered.base_url import BaseUrl, shown_url, with_version
 from readback.probe.service import answers, instead
-from readback.probe.transport import opening
 from readback.probe.transport.context import CHAT, MODELS, UNKNOWN, ProbeContext
 from readback.probe.transport.exchanges import ProbeResponse
 
@@ -209,13 +208,8 @@ def _refuse_cabinet(context: ProbeContext) -> None:
 
 
 def _examine_port(context: ProbeContext, error: ProbeError) -> ProbeError:
-    """Return a more exact error if the port uses TLS or another protocol."""
-    port = context.base_url.port
-    if error.id not in ("http.cut", "http.malformed"):
-        return error
-    if tls.speaks_tls(context):
-        return ProbeError("http.tls_port", port=port)
-    context.budget.spend()
-    start = opening.first_bytes(context.route, context.timeout)
-    is_http = not start or start.lstrip().startswith(b"HTTP/")
-    return error if is_http else ProbeError("http.not_http", port=port, what="")
+    """Return a more exact error if the port uses TLS."""
+    is_strange = error.id in ("http.cut", "http.malformed", "http.not_http")
+    if is_strange and tls.speaks_tls(context):
+        return ProbeError("http.tls_port", port=context.base_url.port)
+    return error

@@ -228,13 +228,13 @@ def _head_error(error: Exception, route: Route) -> ProbeError:
     # The server says so (TLS 1.3).
     if "certificate required" in str(error):
         return ProbeError("tls.client_certificate")
-    # A server that speaks only HTTP/2 sends its settings, whatever it receives.
-    received = getattr(error, "line", None) or ""
-    if received[3:9] == _SETTINGS_FRAME:
-        what = say("but_http_2")
-        return ProbeError("http.not_http", port=route.port, what=what)
     if isinstance(error, OSError):
         return ProbeError("http.cut")
+    line = getattr(error, "line", "")
+    if line.strip() and not line.lstrip().startswith("HTTP/"):
+        # A server that speaks only HTTP/2 sends its settings, whatever it receives.
+        what = say("but_http_2") if line[3:9] == _SETTINGS_FRAME else ""
+        return ProbeError("http.not_http", port=route.port, what=what)
     is_first_line = isinstance(error, http.client.BadStatusLine)
     first = say("bad_first_line")
     reason = first if is_first_line else sanitize(str(error))
