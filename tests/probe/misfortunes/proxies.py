@@ -220,7 +220,7 @@ _SETTINGS = (
         "proxy",
         variables={"http_proxy": f"http://{'x' * 64}:3128"},
         by="you",
-        id="proxy.unknown_host",
+        id="proxy.unreachable",
     ),
     _row(
         "the proxy is set to `true`",

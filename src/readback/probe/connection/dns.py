@@ -63,7 +63,7 @@ def check(route: Route, timeout: float) -> tuple[Diagnosis, list[str]]:
             reason = _late(waited)
         id = "dns.failed"
         if error.errno in _UNKNOWN and route.proxy:
-            id = "proxy.unknown_host"
+            id, reason = "proxy.unreachable", say("not_resolved")
         elif error.errno in _UNKNOWN:
             is_public = is_public_name(route.host) and "%" not in route.host
             is_container = route.host in CONTAINER_HOSTS
@@ -93,7 +93,8 @@ def _error(id: str, route: Route, **facts: Fact) -> ProbeError:
         facts = {"reason": reason, "setting": route.unused_proxy}
         id = "proxies.system_needed"
     if route.proxy:
-        facts |= {"variable": route.proxy.variable}
+        proxy, variable = str(route.proxy), route.proxy.variable
+        facts |= {"proxy": proxy, "variable": variable, "container": ""}
     near = _meant(route.host)
     meant = say("you_probably_mean", near=near) if near else ""
     return ProbeError(id, host=route.host, near=meant, **facts)
