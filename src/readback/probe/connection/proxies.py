@@ -35,6 +35,8 @@ _HOST = re.compile(r"[\w.-]{1,253}|[0-9a-f:.]{2,45}", re.IGNORECASE)
 _CUT_LOGIN = re.compile(r"[^@/?#\\]*[/?#\\].*@")
 _PAC = re.compile(r"\.pac\b|/wpad\.dat\b", re.IGNORECASE)
 _SEPARATORS = re.compile(r"[\s,;|]+")
+# What each library needs for a SOCKS proxy.
+_SOCKS_PACKAGES = {"openai": "socksio", "httpx": "socksio", "requests": "socks"}
 # It takes some milliseconds, and far longer on a machine that is busy.
 _MAX_SETTINGS_SECONDS = 5.0
 
@@ -78,14 +80,8 @@ def check(base_url: BaseUrl) -> tuple[list[Diagnosis], Route]:
 
 def _without_socks() -> str:
     """Return the libraries of this Python that cannot use a SOCKS proxy, or ""."""
-    found = []
-    for library, package in (
-        ("openai", "socksio"),
-        ("httpx", "socksio"),
-        ("requests", "socks"),
-    ):
-        if find_spec(library) and not find_spec(package):
-            found.append(library)
+    pairs = _SOCKS_PACKAGES.items()
+    found = [one for one, needed in pairs if find_spec(one) and not find_spec(needed)]
     return listed(found) if found else ""
 
 

@@ -51,9 +51,9 @@ def check(secret: Secret) -> tuple[list[Diagnosis], Secret]:
     if not found:
         if len(text) > _MAX_KEY_LENGTH:
             raise ProbeError("key.invalid", reason=say("too_long", length=len(text)))
-        if _VARIABLE.match(text.strip()):
-            raise ProbeError("key.variable")
         found = unwrap(text)
+        if any(map(_VARIABLE.match, (text.strip(), found))):
+            raise ProbeError("key.variable")
         if not found:
             return [diagnose("key.absent")], Secret("")
         _refuse(found)
@@ -73,8 +73,6 @@ def _refuse(text: str) -> None:
     """Raise `ProbeError` if this cannot be a key of any service."""
     if _MASKED.search(text) and not re.search(r"\s", text):
         raise ProbeError("key.mask")
-    if _VARIABLE.match(text):
-        raise ProbeError("key.variable")
     if begin := _OUR_PREFIX.search(text):
         raise _wrong_readback_key(text[begin.start() :])
     if not _SENDABLE.fullmatch(text):

@@ -106,8 +106,8 @@ def _foreign_answer(context: ProbeContext, headers: Mapping[str, str]) -> str:
     """Return how the request is answered if not by the service, else nothing."""
     try:
         with context.new_client() as client:
-            path = f"{context.base_url.path}{UNKNOWN}"
-            response = client.request(path, headers=headers)
+            client.identity = headers
+            response = context.ask(UNKNOWN, client=client, with_key=False)
     except ProbeError as error:
         if error.id.startswith("skipped."):
             raise

@@ -217,7 +217,7 @@ def _ask(context: ProbeContext, *, stream: bool) -> tuple[ProbeResponse, EventSt
         context.token_limit = _NEWER_LIMIT
         response, events = _post(context, stream)
     error, model = answers.error_in(response.json), context.chat_model or ""
-    said = instead.words(response) or say("without_an_explanation")
+    said = instead.words(response) or say("no_explanation")
     if error and (response.status in _NO_MODEL or "model_not_found" in error.code):
         names = answers.model_ids(context.models) or []
         is_named = model in error.message and model not in names

@@ -139,7 +139,7 @@ def unexpected_response(
     name = gateway(response)
     facts: dict[str, Fact] = {
         "status": response.status,
-        "title": said or say("without_an_explanation"),
+        "title": said or say("no_explanation"),
         "name": name or say("a_gateway"),
         "after": say("retry_after", after=after) if after else "",
     }
@@ -176,7 +176,7 @@ def unexpected_response(
     if response.status == HTTPStatus.UNAUTHORIZED:
         return ProbeError("http.sign_in", where="", **facts)
     if response.status == HTTPStatus.TOO_MANY_REQUESTS:
-        wait = seconds or say("some")
+        wait = seconds or say("a_few")
         return ProbeError("between.rate_limited", tried="", wait=wait, **facts)
     is_legal = response.status == HTTPStatus.UNAVAILABLE_FOR_LEGAL_REASONS
     is_block = is_legal or response.status == HTTPStatus.FORBIDDEN

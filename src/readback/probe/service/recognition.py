@@ -95,7 +95,7 @@ def _refused_chat(context: ProbeContext, models: ProbeResponse) -> ProbeResponse
     is_page = answers.is_html(models) and models.status == HTTPStatus.OK
     if models.status not in answers.NO_SUCH_PATH and not is_page:
         return None
-    chat = context.client.request(f"{context.base_url.path}{CHAT}", body=b"{}")
+    chat = context.ask(CHAT, b"{}", with_key=False)
     if answers.parse_refusal(chat) and models.status != HTTPStatus.NOT_FOUND:
         raise instead.unexpected_response(models)
     return chat
@@ -187,7 +187,7 @@ def _stranger(
     is_asked = chat is not None and chat.status == HTTPStatus.UNAUTHORIZED
     is_asked = is_asked and not (chat and answers.parse_refusal(chat))
     asked = chat if chat and is_asked else models
-    said = instead.words(asked) or say("without_an_explanation")
+    said = instead.words(asked) or say("no_explanation")
     facts: dict[str, Fact] = {"status": asked.status, "title": said}
     if (is_asked or _is_refusal(models)) and not (key and key.is_readback_key):
         return ProbeError("http.other_api", **facts)

@@ -29,7 +29,7 @@ from readback.probe.common.catalogue import diagnose, has_tag, say
 from readback.probe.common.formatting import format_duration, listed
 from readback.probe.common.results import Diagnosis, ProbeError, Service, Verdict
 from readback.probe.connection import certificates
-from readback.probe.transport.context import Check, ProbeContext, Step
+from readback.probe.transport.context import UNKNOWN, Check, ProbeContext, Step
 from readback.probe.transport.exchanges import NotedRequest, mixed_requests
 
 # What is not a failure, but still a problem, such as a header that is missing.
@@ -103,7 +103,7 @@ def settle(context: ProbeContext, step: Step) -> list[Diagnosis]:
         # Once, so that the rhythm of a step is not that of a balancer.
         if error and number == repeats // 2 and "client" in vars(again):
             with suppress(ProbeError), again.new_client() as client:
-                again.ask_unknown(client)
+                again.ask(UNKNOWN, client=client, with_key=False)
     if error is None:
         return first.found
     made = [one for attempt in attempts for one in attempt.exchanges]
@@ -155,11 +155,12 @@ def _stop_at_rate_limit(context: ProbeContext, error: ProbeError) -> None:
     is_alike = any((one.method, one.has_key) in kinds for one in refused)
     if not is_alike and answered:  # Is what was answered before refused now?
         with suppress(ProbeError), context.new_client() as client:
-            is_alike = context.ask_unknown(client).status == limited
+            answer = context.ask(UNKNOWN, client=client, with_key=False)
+            is_alike = answer.status == limited
     if is_alike:
         context.budget.is_rate_limited = True
         context.budget.limit_status = limited
-        context.budget.wait = str(error.facts.get("wait", say("some")))
+        context.budget.wait = str(error.facts.get("wait", say("a_few")))
         raise ProbeError("skipped.limit")
 
 
@@ -169,7 +170,7 @@ def sample(context: ProbeContext) -> list[Diagnosis]:
     def ask(address: str) -> None:
         route = replace(context.route, addresses=(address,))
         with suppress(ProbeError), context.new_client(route) as client:
-            context.ask_unknown(client)
+            context.ask(UNKNOWN, client=client, with_key=False)
 
     addresses = context.route.addresses
     if context.route.proxy:
@@ -226,7 +227,7 @@ def _is_slow_enough(context: ProbeContext, bad: list[NotedRequest]) -> bool:
         time.sleep(_SLOW_PAUSE)
         try:
             with context.new_client() as client:
-                response = context.ask_unknown(client)
+                response = context.ask(UNKNOWN, client=client, with_key=False)
         except ProbeError:
             return False
         if response.status >= HTTPStatus.INTERNAL_SERVER_ERROR:

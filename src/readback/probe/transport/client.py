@@ -73,7 +73,6 @@ class ProbeClient:
         *,
         key: Secret | None = None,
         body: bytes | None = None,
-        headers: Mapping[str, str] | None = None,
         on_part: OnPart | None = None,
     ) -> ProbeResponse:
         """Get a path of the target, or post a body there; read the whole response."""
@@ -83,7 +82,7 @@ class ProbeClient:
             path,
             bool(key),
             body or b"",
-            {**_HEADERS, **self.identity, **(headers or {})},
+            {**_HEADERS, **self.identity},
         )
         self.budget.spend()
         try:

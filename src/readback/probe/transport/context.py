@@ -126,10 +126,6 @@ class ProbeContext:
         whole, key = f"{self.base_url.path}{path}", self.key if with_key else None
         return (client or self.client).request(whole, key=key, body=body)
 
-    def ask_unknown(self, client: ProbeClient) -> ProbeResponse:
-        """Ask for a path that every service refuses; that needs no key."""
-        return client.request(f"{self.base_url.path}{UNKNOWN}")
-
     def close(self) -> None:
         if "client" in vars(self):
             self.client.close()
