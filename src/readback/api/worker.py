@@ -11,7 +11,6 @@ import socket
 import time
 from collections.abc import Callable, Coroutine
 from functools import partial
-from math import inf
 from typing import Any, TypeVar, cast
 
 import uvloop
@@ -53,12 +52,11 @@ _TLS_HANDSHAKE_SECONDS = 2.0
 _MOMENT_SECONDS = 0.05
 _SLOW_LOOK_UP_SECONDS = 0.25
 # Of the files that a worker may open, those that are not for connections: about 30, and
-# perhaps a copy of each listening socket to accept from. Otherwise a worker without
-# free descriptors could not even say what is wrong with it.
+# perhaps a copy of each listening socket to accept from, and some for connections that
+# are being refused. Otherwise a worker without free descriptors could not even say what
+# is wrong with it.
 _RESERVED_FILES = 96
 _FILES_PER_LISTENER = 2
-# How many of these refused connections may use while their clients read the answer.
-_REFUSED_CONNECTIONS = 32
 
 
 class ApiWorker(PlaneWorker):
@@ -134,16 +132,14 @@ class ApiWorker(PlaneWorker):
             self._unmatched,
         )
         ops = Ops(shared.counters, health, self._keyring, self._lifecycle, config)
-        self._api_connections = ConnectionRegistry(api, limits(config), network)
-        self._ops_connections = ConnectionRegistry(ops, limits(config))
+        allowed = limits(config, len(self.sockets))
+        self._api_connections = ConnectionRegistry(api, allowed, network)
+        self._ops_connections = ConnectionRegistry(ops, allowed)
         certificate = config.tls_certificate
         expires = expiry(certificate) if certificate else 0
         self._counters.set("certificate_expires", expires)
         # One of the workers is enough.
         self._expiry_log = ExpiryLog(expires if self.place == 0 else 0)
-        room = room_for_connections(len(self.sockets))
-        self._api_connections.max_connections = min(config.max_connections, room)
-        self._api_connections.max_answered_connections = room + _REFUSED_CONNECTIONS
 
     def _accept_api(self) -> Accept:
         """Return the function that accepts connections to the API from a socket."""
@@ -270,8 +266,7 @@ class ApiWorker(PlaneWorker):
         counters.add("connections", accepted)
         counters.add("connections_refused", refused)
         counters.set("open_connections", len(self._api_connections.connections))
-        most = int(self._api_connections.max_connections)
-        counters.set("max_open_connections", most)
+        counters.set("max_open_connections", self._api_connections.max_connections)
         counters.set("known_keys", len(self._keyring))
         counters.set("waiting_keys", self._keyring.waiting)
         counters.set("pending_rows", self._database.pending_rows)
@@ -289,19 +284,19 @@ async def _accept(
     )
 
 
-def room_for_connections(listeners: int) -> float:
-    """Return how many connections the limit on open files allows."""
-    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if files == resource.RLIM_INFINITY:
-        return inf
-    return max(1, files - _RESERVED_FILES - _FILES_PER_LISTENER * listeners)
-
-
-def limits(config: Config) -> Limits:
+def limits(config: Config, listeners: int = 1) -> Limits:
+    """Return the limits of the settings, or of the number of files if that is less."""
+    most, (files, _) = (
+        config.max_connections,
+        resource.getrlimit(resource.RLIMIT_NOFILE),
+    )
+    if files != resource.RLIM_INFINITY:
+        room = files - _RESERVED_FILES - _FILES_PER_LISTENER * listeners
+        most = max(1, min(most, room))
     behind_proxy = config.trusted_proxy_count > 0
     per_address = 0 if behind_proxy else config.max_connections_per_address
     return Limits(
-        connections=config.max_connections,
+        connections=most,
         connections_per_address=per_address,
         head_bytes=MAX_HEAD_BYTES,
         head_fields=MAX_HEAD_FIELDS,

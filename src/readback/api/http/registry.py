@@ -20,6 +20,9 @@ from readback.api.http.heads import Heads
 # load balancer gets to distribute them again.
 MAX_AGE_SECONDS = 3600.0
 _STOP_POLL_SECONDS = 0.05
+# How many connections beyond the limit are refused with an answer, which takes as long
+# as their clients need to read it. Those beyond that are closed at once.
+_ANSWERED_BEYOND = 32
 
 
 class ManagedConnection(Protocol):
@@ -81,6 +84,7 @@ class ConnectionRegistry:
         self.heads = Heads(handler, limits.head_fields)
         # What most requests need, without a way through another object.
         self.max_head, self.max_body = limits.head_bytes, limits.body_bytes
+        self.max_connections = limits.connections
         self.queue = FairQueue()
         self._stopping = False
         # Connections opened before this time are closed after their next answer.
@@ -88,10 +92,6 @@ class ConnectionRegistry:
         # Each with the network that it is counted for, if any.
         self.connections: dict[ManagedConnection, str] = {}
         self._per_address: dict[str, int] = {}
-        # Beyond the first, a connection is refused with an answer; beyond the second,
-        # without one. The owner may lower both to what the process can open.
-        self.max_connections: float = limits.connections
-        self.max_answered_connections = inf
         self._accepted = self._refused = 0
         self.now = 0.0
         self.head_deadline = self.body_deadline = self.idle_deadline = 0.0
@@ -106,14 +106,10 @@ class ConnectionRegistry:
             network = self._network_of(address)
             count = self._per_address[network] = self._per_address.get(network, 0) + 1
         self.connections[connection] = network
-        if count > most or len(self.connections) > self.max_connections:
-            return self._refuse(connection)
-        return True
-
-    def _refuse(self, connection: ManagedConnection) -> bool:
+        if count <= most and len(self.connections) <= self.max_connections:
+            return True
         self._refused += 1
-        # An answer takes as long as its client needs to read it.
-        if len(self.connections) > self.max_answered_connections:
+        if len(self.connections) > self.max_connections + _ANSWERED_BEYOND:
             connection.abort()
         return False
 
