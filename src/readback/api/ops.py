@@ -121,10 +121,11 @@ class Ops(Handler[None], Collector):
             yield metrics.gauge(name, counters.total(name))
         # The others are known only sometimes.
         for column, name in memory.MOMENTS.items():
-            if value := counters.earliest(column):
-                is_age = column == "keys_confirmed"
-                age = time.monotonic() - value / 1000
-                yield metrics.gauge(name, age if is_age else value)
+            if lowest := counters.earliest(column):
+                value: float = lowest
+                if column == "keys_confirmed":
+                    value = time.monotonic() - lowest / 1000
+                yield metrics.gauge(name, value)
 
 
 def _json(**members: object) -> bytes:

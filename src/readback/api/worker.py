@@ -286,10 +286,8 @@ async def _accept(
 
 def limits(config: Config, listeners: int = 1) -> Limits:
     """Return the limits of the settings, or of the number of files if that is less."""
-    most, (files, _) = (
-        config.max_connections,
-        resource.getrlimit(resource.RLIMIT_NOFILE),
-    )
+    most = config.max_connections
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if files != resource.RLIM_INFINITY:
         room = files - _RESERVED_FILES - _FILES_PER_LISTENER * listeners
         most = max(1, min(most, room))
