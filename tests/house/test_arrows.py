@@ -52,7 +52,7 @@ CATALOGUE = "readback.probe.common.catalogue"
 COUNTERS = {"readback.processes.shared_counters"}
 ROOMS = {
     "http": set[str](),
-    "shared": SHARED_FACTS | COUNTERS | {"readback.processes.metrics"},
+    "shared": SHARED_FACTS | COUNTERS,
     "data": SHARED_FACTS | COUNTERS | {"readback.api.shared"},
     "endpoints": SHARED_FACTS
     | COUNTERS

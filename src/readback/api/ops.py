@@ -120,12 +120,13 @@ class Ops(Handler[None], Collector):
         for name in memory.GAUGES:
             yield metrics.gauge(name, counters.total(name))
         # The others are known only sometimes.
-        for column, name in memory.MOMENTS.items():
-            if lowest := counters.earliest(column):
-                value: float = lowest
-                if column == "keys_confirmed":
-                    value = time.monotonic() - lowest / 1000
-                yield metrics.gauge(name, value)
+        if confirmed := counters.earliest("keys_confirmed"):
+            age = time.monotonic() - confirmed / 1000
+            yield metrics.gauge("database_contact_age_seconds", age)
+        if expires := counters.earliest("certificate_expires"):
+            yield metrics.gauge("certificate_expiry_timestamp_seconds", expires)
+        if free := counters.earliest("database_disk_free"):
+            yield metrics.gauge("database_disk_free_bytes", free)
 
 
 def _json(**members: object) -> bytes:
