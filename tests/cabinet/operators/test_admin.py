@@ -79,6 +79,9 @@ def test_accounts_and_keys_are_found_by_address_label_and_last_four(operator, ke
         page = words_of(operator.get("/admin/cabinet/key/", data={"q": search}))
         assert f"…{key.last_four}" in page, search
         assert ALICE in page
+    # The page of an account and the list of accounts link to this.
+    page = words_of(operator.get(f"/admin/cabinet/key/?owner={key.owner_id}"))
+    assert f"…{key.last_four}" in page
     page = words_of(operator.get("/admin/cabinet/user/", data={"q": "ALICE@example"}))
     assert ALICE in page
     assert OPERATOR not in page.replace(f"Welcome, {OPERATOR}", "")

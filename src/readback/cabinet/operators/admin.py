@@ -267,10 +267,6 @@ class KeyAdmin(ReadOnlyAdmin):
         ),
     }
 
-    def lookup_allowed(self, lookup: str, value: Any, request: Any = None) -> bool:
-        """Allow the link to the keys of one account."""
-        return lookup == "owner" or super().lookup_allowed(lookup, value, request)
-
     @admin.display(description=_("state"))
     def state(self, key: Key) -> SafeString:
         # As the owner sees it: of a rotated pair, both are active.

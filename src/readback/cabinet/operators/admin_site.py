@@ -42,7 +42,7 @@ class OperatorSite(admin.AdminSite):
     index_template = "operators/overview.html"
 
     def index(self, request: HttpRequest, *_: Any, **__: Any) -> TemplateResponse:
-        return super().index(request, overview.context())
+        return super().index(request, {"figures": overview.figures()})
 
     def app_index(self, request: HttpRequest, *_: Any, **__: Any) -> Any:
         return redirect("admin:index")

@@ -13,7 +13,6 @@ from typing import Any, cast
 from allauth.account.models import EmailAddress
 from django.core.cache import cache
 from django.db.models import Count, Q, Sum
-from django.urls import reverse
 from django.utils import timezone
 
 from readback import __version__
@@ -37,17 +36,8 @@ _MONTH = timedelta(days=30)
 _CHART_PERIOD = timedelta(days=31)
 
 
-def context() -> dict[str, object]:
-    """Return the context of operators/overview.html."""
-    return {
-        "figures": figures(),
-        "accounts_url": reverse("admin:cabinet_user_changelist"),
-        "keys_url": reverse("admin:cabinet_key_changelist"),
-        "version": __version__,
-    }
-
-
 def figures() -> dict[str, Any]:
+    """Return what operators/overview.html shows."""
     # Another version may have other fields, and its cabinet the same cache.
     name = f"overview-{__version__}"
     return cast(dict[str, Any], cache.get_or_set(name, _count, CACHE_SECONDS))
@@ -72,6 +62,7 @@ def _count() -> dict[str, Any]:
         "refusals": _refusals(usage, day.bars[0].start, month.bars[0].start),
         "mails": {"waiting": waiting.mails, "failed": failed, **outbox.totals()},
         "mails_since": waiting.since,
+        "version": __version__,
         "last_backup": status.last_backup(),
     }
 
