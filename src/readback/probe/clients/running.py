@@ -180,18 +180,14 @@ def _run(command: list[str], given: str, limit: float) -> tuple[str, str]:
         )
     except (OSError, ValueError) as error:
         return "", str(error)
-    try:
-        out, err = process.communicate(given.encode("utf-8", "replace"), limit)
-    except subprocess.TimeoutExpired:
-        return "", say("no_end", limit=f"{limit:g}")
-    finally:
-        if process.poll() is None:
+    with process:
+        try:
+            out, err = process.communicate(given.encode("utf-8", "replace"), limit)
+        except subprocess.TimeoutExpired:
             if hasattr(os, "killpg"):
                 os.killpg(process.pid, signal.SIGKILL)
             process.kill()
-            process.wait()
-        for pipe in filter(None, (process.stdin, process.stdout, process.stderr)):
-            pipe.close()
+            return "", say("no_end", limit=f"{limit:g}")
     return out.decode("utf-8", "replace"), err.decode("utf-8", "replace")
 
 

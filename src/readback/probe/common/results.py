@@ -21,9 +21,6 @@ class _Word(str, Enum):
     def __str__(self) -> str:
         return str(self.value)
 
-    def __format__(self, spec: str) -> str:
-        return format(str(self.value), spec)
-
 
 class Service(_Word):
     """What responds at an address."""

@@ -155,15 +155,13 @@ def unused_system_proxy() -> str:
 
 
 def _macos() -> str:
-    done = subprocess.run(
+    text = subprocess.check_output(
         ["/usr/sbin/scutil", "--proxy"],
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         timeout=_MAX_SETTINGS_SECONDS,
     )
-    text = done.stdout.decode("utf-8", "replace")
-    settings = dict(re.findall(r"(\w+) : (.*)", text))
+    settings = dict(re.findall(r"(\w+) : (.*)", text.decode("utf-8", "replace")))
     if settings.get("ProxyAutoConfigEnable") == "1":
         return _pac_file(settings.get("ProxyAutoConfigURLString", ""))
     is_discovered = settings.get("ProxyAutoDiscoveryEnable") == "1"
