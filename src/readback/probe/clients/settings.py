@@ -81,9 +81,6 @@ def _certificates() -> Iterator[Diagnosis]:
     """Yield the variables for certificates that name nothing that can be used."""
     for variable in _CERTIFICATES:
         path = os.environ.get(variable, "")
-        if not path or (variable == _CERTIFICATES[0] and os.path.isdir(path)):
-            continue
-        reason = why_unusable(path)
-        if reason:
+        if path and (reason := why_unusable(path)):
             facts = {"variable": variable, "path": sanitize(path), "reason": reason}
             yield diagnose("clients.certificates", **facts)
