@@ -13,12 +13,7 @@ from pathlib import PurePath
 
 from readback.probe.clients import running, settings
 from readback.probe.common.background import BackgroundCall
-from readback.probe.common.catalogue import (
-    diagnose,
-    from_error,
-    has_tag,
-    say,
-)
+from readback.probe.common.catalogue import diagnose, from_error, has_tag, say
 from readback.probe.common.formatting import redacted
 from readback.probe.common.results import (
     Diagnosis,
@@ -160,10 +155,12 @@ class ProbeRun:
         """The failed step, by the id of each step that it blocks."""
         self._started = datetime.now(timezone.utc)
         self._started_at = time.monotonic()
+        hanging = TIMEOUTS_PER_RUN * context.timeout
+        self._limit = max(SHORTEST_TIME_LIMIT, hanging - _REPORT_SECONDS)
+        context.deadline = self._started_at + self._limit
 
     def run(self, steps: Iterable[Step]) -> ProbeReport:
         """Run the steps; end early if Ctrl-C is pressed or the run takes too long."""
-        self._context.deadline = self._started_at + self._limit
         rest = (step for step in steps if step.applies(self._context))
         try:
             for step in rest:
@@ -224,11 +221,6 @@ class ProbeRun:
         advice = diagnose(one.id, figure="", base_url=final, **facts)
         return result._replace(diagnosis=redacted(advice, self._context.redactor))
 
-    @property
-    def _limit(self) -> float:
-        hanging = TIMEOUTS_PER_RUN * self._context.timeout
-        return max(SHORTEST_TIME_LIMIT, hanging - _REPORT_SECONDS)
-
     def _run(self, step: Step) -> None:
         """Run a step and keep its results; `TimeoutError` if the run is late."""
         reasons = (self._blocked_by.get(need) for need in step.needs)
@@ -238,12 +230,11 @@ class ProbeRun:
             self._keep(step, [diagnose(SKIPPED, **facts)])
             return
         call = BackgroundCall(lambda: self._diagnose(step))
-        deadline = self._started_at + self._limit
         # On Windows, Ctrl-C is only noticed when a wait ends.
         while not call.wait(_TICK_SECONDS):
             with suppress(Exception):  # Progress is not worth the report.
                 self._progress.show(say(step.title), len(self._found))
-            if time.monotonic() > deadline:
+            if time.monotonic() > self._context.deadline:
                 raise TimeoutError
         self._keep(step, call.result())
 
@@ -258,7 +249,9 @@ class ProbeRun:
         waited, failures = unfinished[0], self._context.failures
         titles = ", ".join(say(step.title) for step in unfinished)
         if diagnosis is None:
-            id = "probe.time_limit" if self._is_key_accepted else "http.unfinished"
+            access = (one.diagnosis.verdict for one in self._found.get("access", []))
+            is_key_accepted = any(one != Verdict.SKIP for one in access)
+            id = "probe.time_limit" if is_key_accepted else "http.unfinished"
             diagnosis = diagnose(id, limit=f"{self._limit:g}", left_out=titles)
             # It has failed once, and there is no time to see whether it does so again.
             if waited.id in failures:
@@ -266,11 +259,6 @@ class ProbeRun:
         for step in unfinished:
             skipped = diagnose(SKIPPED, reason=say(waited.title))
             self._keep(step, [diagnosis if step is waited else skipped])
-
-    @property
-    def _is_key_accepted(self) -> bool:
-        found = self._found.get("access", [])
-        return any(one.diagnosis.verdict != Verdict.SKIP for one in found)
 
     def _keep(self, step: Step, diagnoses: list[Diagnosis]) -> None:
         redactor = self._context.redactor

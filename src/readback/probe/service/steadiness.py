@@ -337,12 +337,7 @@ def _with_evidence(
         shares = [failures[value] / totals[value] for value in totals]
         if shares and max(shares) - min(shares) >= _CLEAR:
             counts = (
-                say(
-                    "bad_of_total",
-                    value=value,
-                    bad=failures[value],
-                    total=n,
-                )
+                say("bad_of_total", value=value, bad=failures[value], total=n)
                 for value, n in totals.most_common(_SHOWN_VALUES)
             )
             lines.append(f"{say(property)}: {'; '.join(counts)}")
