@@ -90,9 +90,9 @@ COMMON = (
     Step("tls", "TLS", tls.check, ("tcp",)),
     _asking_as_others(Step("http", "HTTP", recognition.check, ("tls",))),
     Step("again", "asked_again", steadiness.sample, ("http",)),
+    Step("agents", "User-Agent", between.check_agents, ("http",)),
 )
 READBACK = (
-    Step("agents", "User-Agent", between.check_agents, ("http",)),
     _asking_as_others(
         Step("access", "key_accepted", readback.check_access, ("http", "key"))
     ),

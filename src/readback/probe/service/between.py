@@ -2,8 +2,8 @@
 
 `asking_as_others` explains a failed step: if something else than the service responds,
 the request is repeated as other programs would send it. The step "User-Agent" is the
-other way round: the probe gets through, and others may not. It asks for an unknown
-path, which every service can refuse without a key.
+other way round: the probe gets through, and others may not. It asks for the list of
+models, which every service answers or refuses without a key.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from readback.probe.common.catalogue import diagnose, has_tag, say
 from readback.probe.common.formatting import listed
 from readback.probe.common.results import Diagnosis, ProbeError
 from readback.probe.service import answers
-from readback.probe.transport.context import UNKNOWN, Check, Explain, ProbeContext
+from readback.probe.transport.context import MODELS, Check, Explain, ProbeContext
 from readback.probe.transport.exchanges import outcome_of
 
 OWN, OPENAI = "this_program", "the_openai_package"
@@ -67,7 +67,7 @@ def asking_as_others(check: Check) -> Explain:
 
 
 def check_agents(context: ProbeContext) -> list[Diagnosis]:
-    """Ask for an unknown path, without the key, as other programs would."""
+    """Ask for the models, without the key, as other programs would."""
     if context.identity:
         return []  # An earlier step has asked already.
     foreign = _foreign_answers(context, OTHERS)
@@ -107,10 +107,12 @@ def _foreign_answer(context: ProbeContext, headers: Mapping[str, str]) -> str:
     try:
         with context.new_client() as client:
             client.identity = headers
-            response = context.ask(UNKNOWN, client=client, with_key=False)
+            response = context.ask(MODELS, client=client, with_key=False)
     except ProbeError as error:
         if error.id.startswith("skipped."):
             raise
         return outcome_of(error)
-    is_own = answers.parse_refusal(response)
-    return "" if is_own else say("with_status", status=response.status)
+    own, status = context.models_without_key, response.status
+    is_page = answers.is_html(response) and not answers.is_html(own)
+    is_own = status == own.status and not is_page
+    return "" if is_own else say("with_status", status=status)
