@@ -139,6 +139,8 @@ def test_a_mistake_is_reported_and_corrected(
         ("C:\\Users\\alice", "address.unreadable"),
         ("/v1/models", "address.unreadable"),
         ("$OPENAI_BASE_URL", "address.placeholder"),
+        ("None/v1", "address.placeholder"),
+        ("http://undefined:8000/v1", "address.placeholder"),
         ("https://{resource}.example/v1", "address.placeholder"),
         ("https://a.example/v1, https://b.example/v1", "address.unreadable"),
         (f"https://{'a' * 3000}.example/v1", "address.unreadable"),
@@ -240,7 +242,7 @@ def test_any_text_is_refused_or_becomes_an_address_without_mistakes(
         ("/gateway", "/gateway/v1"),
         ("/v2", "/v1"),
         ("/api/paas/v4", "/api/paas/v1"),
-        ("/v1beta", "/v1"),
+        ("/v1beta", "/v1beta/openai"),
         ("/gateway/v1", "/gateway/v1"),
     ],
 )

@@ -36,7 +36,11 @@ _CONTAINED_KEY = re.compile(
 )
 _FEWEST_DIGITS = 6
 _LONG_WORD = re.compile(r"(?=.*\d)(?=.*[a-z])[\w+=]{20,}", re.IGNORECASE | re.ASCII)
-_PLACEHOLDER = re.compile(r"[<>{}$]|%(?![0-9a-f]{2})[a-z_]\w+%", re.IGNORECASE)
+_PLACEHOLDER = re.compile(
+    r"[<>{}$]|%(?![0-9a-f]{2})[a-z_]\w+%|process\.env|os\.environ"
+    r"|(?:^|//)(?:none|null|undefined)(?=[/:])",
+    re.IGNORECASE,
+)
 _EMAIL = re.compile(r"(?:mailto:)?[^/:@\s]+@[^/:@\s]+", re.IGNORECASE)
 _FILE_PATH = re.compile(r"[a-z]:[/\\]|/(?!/)|[~.]", re.IGNORECASE)
 # An address inside another one, as mail filters and chats put it there.

@@ -65,6 +65,8 @@ _IP_LITERAL = re.compile(r"[0-9a-f:.]+(%[\w.-]+)?", re.ASCII)
 # Latin letters.
 _LIKE_LATIN = re.compile("CYRILLIC|GREEK|ARMENIAN|CHEROKEE")
 _VERSION = re.compile(r"/v\d\w*$")
+# The version of Google's own API; the compatible one is below it.
+GOOGLE_VERSION = "/v1beta"
 
 
 @dataclass(frozen=True)
@@ -183,4 +185,6 @@ def mixed_letter(host: str) -> str:
 
 def with_version(base_url: BaseUrl) -> BaseUrl:
     """Return the address with our version in place of another one or of none."""
+    if base_url.path.endswith(GOOGLE_VERSION):
+        return replace(base_url, path=f"{base_url.path}/openai")
     return replace(base_url, path=_VERSION.sub("", base_url.path) + VERSION_PREFIX)

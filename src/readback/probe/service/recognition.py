@@ -16,7 +16,12 @@ from readback.contract import VERSION_PREFIX
 from readback.probe.common.catalogue import diagnose, say
 from readback.probe.common.results import Diagnosis, Fact, ProbeError, Service
 from readback.probe.connection import tls
-from readback.probe.entered.base_url import BaseUrl, shown_url, with_version
+from readback.probe.entered.base_url import (
+    GOOGLE_VERSION,
+    BaseUrl,
+    shown_url,
+    with_version,
+)
 from readback.probe.service import answers, instead
 from readback.probe.transport.context import CHAT, MODELS, UNKNOWN, ProbeContext
 from readback.probe.transport.exchanges import ProbeResponse
@@ -105,13 +110,17 @@ def _other_base(
     context: ProbeContext, models: ProbeResponse
 ) -> tuple[BaseUrl, ProbeResponse] | None:
     """Return the right address, and its models, if only another path has them."""
-    if answers.has_path(models) or context.identity:
-        return None
     base_url = context.base_url
+    is_here = answers.has_path(models) and not base_url.path.endswith(GOOGLE_VERSION)
+    if is_here or context.identity:
+        return None
     versioned = with_version(base_url)
     tried = [] if base_url.path.endswith(VERSION_PREFIX) else [versioned]
     if models.status in _NOT_HERE:
-        tried += [replace(base_url, path=path) for path in _USUAL_PATHS]
+        # Some services have another version, or none, and a /v1 was added to it.
+        parent = base_url.path.removesuffix(VERSION_PREFIX)
+        paths = (parent, *_USUAL_PATHS) if parent else _USUAL_PATHS
+        tried += [replace(base_url, path=path) for path in paths]
     for candidate in dict.fromkeys(tried):
         if candidate == base_url:
             continue
