@@ -3,6 +3,7 @@
 import re
 from contextlib import contextmanager
 from dataclasses import replace
+from gzip import compress
 
 from tests.probe.gateway import (
     Behavior,
@@ -10,6 +11,7 @@ from tests.probe.gateway import (
     Reply,
     answering,
     as_json,
+    editing,
     first,
     hanging,
     has_key,
@@ -112,9 +114,12 @@ _PATHS = (
     ),
     _row(
         "Zhipu's /v4 with a /v1 behind it",
-        _only_at("/api/paas/v4/m", _json(404, status=404, path="/v4/v1")),
-        "404",
-        "path|address",
+        when(
+            lambda call: call.target.startswith("/api/paas/v4/m"),
+            _endpoint,
+            _json(404, status=404, path="/v4/v1"),
+        ),
+        "Use .*/api/paas/v4;",
         path="/api/paas/v4/v1",
         by="you",
     ),
@@ -136,39 +141,11 @@ _PATHS = (
 )
 _KEYS = (
     _row(
-        "LiteLLM does not know the key",
-        when(
-            has_key,
-            _error(
-                401,
-                "Authentication Error, Invalid proxy server token passed. "
-                "Unable to find token in cache or `LiteLLM_VerificationTokenTable`",
-                type="token_not_found_in_db",
-                code="401",
-            ),
-            _error(401, "No api key passed in.", type="auth_error", code="401"),
-        ),
-        "not accept|refus",
-        "Invalid proxy server token",
-        by="you",
-        blame="key",
-    ),
-    _row(
-        "one-api refuses the key in Chinese",
-        _error(401, "无效的令牌 (request id: 2025)", type="one_api_error"),
-        "无效的令牌",
-        by="you",
-        blame="key",
-    ),
-    _row(
         "Anthropic wants x-api-key",
         _json(
             401,
             type="error",
-            error={
-                "type": "authentication_error",
-                "message": "x-api-key header is required",
-            },
+            error={"type": "authentication_error", "message": "x-api-key is required"},
         ),
         "Anthropic",
         by="you",
@@ -203,7 +180,7 @@ _KEYS = (
     _row(
         "JavaScript's undefined is the key",
         when(has_key, _error(401, "Incorrect API key provided: undefined"), _NO_KEY),
-        "not accept|placeholder|not set|undefined",
+        "placeholder",
         by="you",
         key="undefined",
         blame="key",
@@ -284,6 +261,35 @@ _WALLS = (
         blame="agent",
     ),
     _row(
+        "Cloudflare blocks the openai package only",
+        when(
+            lambda call: "OpenAI" in call["User-Agent"],
+            page(403, "Attention Required! | Cloudflare"),
+            _endpoint,
+        ),
+        "blocks the openai package because of the User-Agent",
+        by="operator network",
+        blame="agent",
+    ),
+    _row(
+        "Cloud Run wants a login of Google",
+        page(403, "403 Forbidden", "Your client does not have permission to get URL"),
+        "login of its own",
+        by="operator",
+    ),
+    _row(
+        "an Azure web app is stopped",
+        page(403, "Web App - Unavailable", "This web app is stopped."),
+        "stopped",
+        by="operator",
+    ),
+    _row(
+        "JSON is compressed, and no header says so",
+        editing(lambda reply: replace(reply, body=compress(reply.body)), _endpoint),
+        "may be compressed",
+        by="operator network",
+    ),
+    _row(
         "Cloudflare 1010 as a line of text, for every program",
         answering(403, b"error code: 1010", **_CLOUDFLARE),
         "Cloudflare",
@@ -291,29 +297,15 @@ _WALLS = (
         by="operator network",
         blame="agent",
     ),
-    _row(
+    _chat(
         "F5 rejects completions with a page and 200",
-        when(
-            is_chat,
-            page(
-                200,
-                "Request Rejected",
-                "The requested URL was rejected. Your support ID is: 1843",
-            ),
-            _endpoint,
-        ),
-        "Request Rejected|rejected",
+        page(200, "Request Rejected", "Your support ID is: 1843"),
+        "Request Rejected",
         by="operator network",
-        chat="m-1",
     ),
     _row(
         "Vercel protects the deployment with a login",
-        page(
-            401,
-            "Authentication Required",
-            Server="Vercel",
-            Set_Cookie="_vercel_sso_nonce=a",
-        ),
+        page(401, "Authentication Required", Server="Vercel"),
         "401|log ?in",
         by="operator you",
         blame="key",
@@ -329,12 +321,7 @@ _WALLS = (
     ),
     _row(
         "Aliyun blocks a domain that is not registered",
-        answering(
-            403,
-            b"<html><head><title>Non-compliance ICP Filing</title></head></html>",
-            Server="Beaver",
-            Content_Type="text/html",
-        ),
+        page(403, "Non-compliance ICP Filing", Server="Beaver"),
         "403",
         "ICP",
         by="operator network",
@@ -528,7 +515,7 @@ _HOSTING = (
         "FastAPI does not know the name of the host",
         answering(400, b"Invalid host header", **_TEXT),
         "400",
-        by="operator you network",
+        by="operator you",
         timeout=2.0,
     ),
     _row(
@@ -549,6 +536,12 @@ _REFUSED = (
     *(
         _row(f"{who} refuses the key", reply, words, by="you", blame="key")
         for who, reply, words in (
+            ("one-api", _error(401, "无效的令牌", type="one_api_error"), "无效的令牌"),
+            (
+                "LiteLLM",
+                when(has_key, _error(401, "Invalid proxy server token"), _NO_KEY),
+                "Invalid proxy server token",
+            ),
             ("Mistral", _json(401, detail="Unauthorized"), "Unauthorized"),
             (
                 "Gemini, because of the country,",

@@ -32,6 +32,10 @@ _MAX_FILE_BYTES = 65_536
 _SEARCHED_LENGTH = 50_000
 # More does not fit into the request headers that servers accept.
 _MAX_KEY_LENGTH = 8000
+_PLACEHOLDER = re.compile(
+    r"https?:|(sk-)?x{4,}$|(none|null|undefined)$|your|change.?me|replace|placeholder",
+    re.IGNORECASE,
+)
 _PLAIN_WORD = re.compile("[a-z]{0,12}(?:-[a-z]{1,12})?")
 _AROUND = QUOTES + "<>()[]{}\\"
 # What certainly does not belong to a key of another service: the name of a setting or
@@ -123,6 +127,11 @@ class Secret:
     def is_readback_key(self) -> bool:
         """Whether this is exactly a Readback key, with the right checksum."""
         return keys.why_invalid(self._text.encode("utf-8", "replace")) is None
+
+    @property
+    def is_placeholder(self) -> bool:
+        """Whether this stands for a key or is an address; some servers take any."""
+        return _PLACEHOLDER.match(self._text) is not None
 
     @property
     def mask(self) -> str:

@@ -159,8 +159,11 @@ def refused(context: ProbeContext, response: ProbeResponse, id: str = "") -> Pro
         id = "http.unavailable"
     elif error and any(word in error.code.lower() for word in _NO_MONEY):
         id = "endpoint.quota"
+    id = id or _REFUSED.get(response.status, "endpoint.refused")
+    if id.startswith("key.refused") and context.key.is_placeholder:
+        return ProbeError("key.invalid", reason=say("is_placeholder"))
     return ProbeError(
-        id or _REFUSED.get(response.status, "endpoint.refused"),
+        id,
         status=response.status,
         detail=detail,
         wait=response.retry_after or say("a_few"),

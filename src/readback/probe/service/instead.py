@@ -75,9 +75,11 @@ _LOGIN = re.compile(
 )
 _MAINTENANCE = re.compile(
     r"maintenance|be (right )?back (soon|shortly)|wartung|обслуживани"
-    r"|технические работы",
+    r"|технические работы|web app - unavailable|site disabled|account suspended",
     re.IGNORECASE,
 )
+# What Google's clouds say with 403 if they want a login of their own.
+_OWN_LOGIN = re.compile("client does not have permission to get url", re.IGNORECASE)
 _REFRESH = re.compile(
     r"""<meta[^<>]{0,80}refresh[^<>]{0,80}url=["']?([^"'<>\s]{1,1000})""", re.IGNORECASE
 )
@@ -99,7 +101,8 @@ _SEARCHED_HEADERS = 16_384
 _NO_ROUTE = re.compile(
     "no route matched|missing authentication ?token|no ?such ?(app|bucket)|deployment_"
     "|default backend|is offline|err_ngrok_(3200|6024)|system:anonymous|"
-    "error(?: code:?)? 1003|direct ip access",
+    "error(?: code:?)? 1003|direct ip access|disallowedhost|invalid host"
+    "|host[^<>]{0,80} is not allowed",
     re.IGNORECASE,
 )
 # Cloudflare numbers its errors: these mean that it cannot reach the service.
@@ -173,7 +176,8 @@ def unexpected_response(
         return ProbeError("proxy.responded", **names, **facts)
     if is_page and (_LOGIN.search(said) or _PASSWORD_FIELD.search(text)):
         return _login_wall(response, where="", location="", **facts)
-    if response.status == HTTPStatus.UNAUTHORIZED:
+    is_login = response.status == HTTPStatus.FORBIDDEN and _OWN_LOGIN.search(text)
+    if is_login or response.status == HTTPStatus.UNAUTHORIZED:
         return ProbeError("http.sign_in", where="", **facts)
     if response.status == HTTPStatus.TOO_MANY_REQUESTS:
         wait = seconds or say("a_few")
@@ -371,7 +375,10 @@ def spoiled(response: ProbeResponse) -> ProbeError | None:
         return ProbeError("http.spoiled", how=how)
     text = response.body.decode("utf-8-sig", "replace").strip()
     if not text.startswith("{"):
-        return None
+        declared = response.headers.get("Content-Type", "")
+        is_binary = "json" in declared and "\ufffd" in text and response.json is None
+        how = say("is_binary")
+        return ProbeError("http.spoiled", how=how) if is_binary else None
     try:
         _, end = json.JSONDecoder().raw_decode(text)
     except json.JSONDecodeError as error:
