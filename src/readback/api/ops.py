@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from email.utils import formatdate
+from http import HTTPStatus
 
 from prometheus_client import Metric, generate_latest
 from prometheus_client.registry import Collector
@@ -134,9 +135,8 @@ def _json(**members: object) -> bytes:
 
 
 def _render(status: int, body: bytes, kind: str = "application/json") -> bytes:
-    phrase = {200: "OK", 404: "Not Found", 503: "Service Unavailable"}.get(status, "")
     head = (
-        f"HTTP/1.1 {status} {phrase or 'Refused'}\r\n"
+        f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\n"
         f"Date: {formatdate(usegmt=True)}\r\nContent-Type: {kind}\r\n"
         f"Cache-Control: no-store\r\nContent-Length: {len(body)}\r\n\r\n"
     )

@@ -103,24 +103,20 @@ class Chat(Exchange):
 
     def _read(self, body: bytes) -> str | Explanation:
         """Return the text of a body, or the reason to refuse it."""
-        content = examine(body)
-        if isinstance(content, str) and not self.info.media_type_detail:
+        content, undeclared = examine(body), self.info.media_type_detail
+        if isinstance(content, str) and not undeclared:
             return content
-        return explain(self._findings(content), self.info.user_agent)
+        findings = [] if isinstance(content, str) else content
+        if undeclared:
+            code, ids = "unsupported_media_type", ("content-type",)
+            # A body that is not JSON was not meant to be, or it is compressed.
+            others = [each for each in findings if each.code != "invalid_json"]
+            findings = [Finding(code, ids, undeclared), *others]
+        return explain(findings, self.info.user_agent)
 
     def _refuse_body(self, body: bytes, explanation: Explanation) -> bytes:
         code, detail, differences = explanation
         return self.refuse(code, detail, len(body), differences)
-
-    def _findings(self, content: str | list[Finding]) -> list[Finding]:
-        """Return what is wrong with a body and with the way it is declared."""
-        findings = [] if isinstance(content, str) else content
-        if not (detail := self.info.media_type_detail):
-            return findings
-        undeclared = Finding("unsupported_media_type", ("content-type",), detail)
-        # A body that is not JSON was not meant to be, or it is compressed.
-        others = [each for each in findings if each.code != "invalid_json"]
-        return [undeclared, *others]
 
 
 def split_body(body: bytes) -> tuple[bytes, bytes, bytes]:

@@ -285,7 +285,7 @@ class Connection(asyncio.Protocol):
         kind, key, forwarded, size, _ = registry.heads.read(data)
         head = kind.head
         self._head, self._size, self._unchecked = head, size, kind
-        buffer.drop_head()
+        buffer.drop_head(len(data))
         if head.chunked:
             self._chunks = ChunkedBody(registry.max_head, registry.limits.head_fields)
         outcome = registry.handler.begin(head, kind.info, key, forwarded, size, self)

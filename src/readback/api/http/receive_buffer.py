@@ -21,17 +21,12 @@ _DROP_BYTES = 65_536
 class ReceiveBuffer:
     """The unread bytes of one connection."""
 
-    # fmt: off
-    __slots__ = (
-        "_data", "_head_size", "_offset", "empty_lines", "head_checked", "unread",
-    )
-    # fmt: on
+    __slots__ = ("_data", "_offset", "empty_lines", "head_checked", "unread")
 
     def __init__(self) -> None:
         self._data: bytes | bytearray = b""
         self._offset = 0  # where the unread bytes begin
         self.unread = 0
-        self._head_size = 0
         self.empty_lines = 0  # ignored before the head that is expected or unfinished
         self.head_checked = 0  # bytes of an unfinished head that have been checked
 
@@ -78,14 +73,12 @@ class ReceiveBuffer:
         if blank_line < 0 or size > limit:
             self._check_unfinished(limit)
             return None
-        self._head_size = size
         head = self._data[start : start + size]
         return head if isinstance(head, bytes) else bytes(head)
 
-    def drop_head(self) -> None:
+    def drop_head(self, size: int) -> None:
         """Count the head that `peek_head` has returned as read."""
-        self._offset += self._head_size
-        self.unread -= self._head_size
+        self._advance(size)
         self.head_checked = self.empty_lines = 0
 
     def begins_with(self, prefix: bytes) -> bool:
