@@ -1,7 +1,7 @@
 """Health, readiness and metrics, on a listener of their own.
 
 Any worker answers for all of them: the metrics are sums over their shared memory.
-`readback.processes.metrics` says what each metric means.
+`readback.processes.shared_counters` says what each metric means.
 """
 
 import json
@@ -121,13 +121,12 @@ class Ops(Handler[None], Collector):
         for name in memory.GAUGES:
             yield metrics.gauge(name, counters.total(name))
         # The others are known only sometimes.
-        if confirmed := counters.earliest("keys_confirmed"):
-            age = time.monotonic() - confirmed / 1000
-            yield metrics.gauge("database_contact_age_seconds", age)
-        if expires := counters.earliest("certificate_expires"):
-            yield metrics.gauge("certificate_expiry_timestamp_seconds", expires)
-        if free := counters.earliest("database_disk_free"):
-            yield metrics.gauge("database_disk_free_bytes", free)
+        for column, name in memory.MOMENTS.items():
+            if lowest := counters.earliest(column):
+                value: float = lowest
+                if column == "keys_confirmed":
+                    value = time.monotonic() - lowest / 1000
+                yield metrics.gauge(name, value)
 
 
 def _json(**members: object) -> bytes:

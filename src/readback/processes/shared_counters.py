@@ -2,7 +2,10 @@
 
 One row of numbers per worker: a worker writes only its own row, so no lock is needed
 between processes. A worker that replaces another continues its row, so totals never
-decrease. Any worker can sum the rows. What else is counted is defined by each plane.
+decrease. Any worker can sum the rows.
+
+The tables are the only place that says what a metric means; docs/monitoring.md repeats
+them. Their names lack the prefix. Commands that need no Prometheus read them, too.
 """
 
 import mmap
@@ -12,6 +15,42 @@ from readback import logs
 
 Column = Hashable
 
+BOTH_PLANES = {
+    "build_info": "Always 1: plane, version, Python and database are the labels.",
+    "start_time_seconds": "When the plane was started, in Unix time.",
+    "worker_deaths_total": "Workers that ended without being told to.",
+    "log_lines_dropped_total": "Log lines that were dropped because nobody read them.",
+}
+API = {
+    "requests_total": "Requests answered, by endpoint and code (ok or a refusal's).",
+    "key_lookups_total": "Look-ups of keys that were not known yet.",
+    "slow_key_lookups_total": "Look-ups of keys that took more than 0.25 seconds.",
+    "connections_total": "Connections accepted, with those of replaced workers.",
+    "connections_refused_total": "Connections refused: too many, or no descriptors.",
+    "open_connections": "Connections open now.",
+    "max_open_connections": "Connections that all workers together may have open.",
+    "workers": "Workers that are running.",
+    "database_readable_workers": "Workers that can read keys from the database.",
+    "database_writable_workers": "Workers whose last write of usage succeeded.",
+    "database_contact_age_seconds": "Time since every worker last read all its keys.",
+    "database_disk_free_bytes": "Free space on the disk of SQLite.",
+    "database_errors_total": "Statements or connections that failed.",
+    "statements_total": "SQL statements run.",
+    "known_keys": "Keys in the workers' memories.",
+    "waiting_keys": "Keys that are being looked up.",
+    "pending_rows": "Rows of usage and journal that are due and not written yet.",
+    "journal_dropped_total": "Requests whose usage could not be kept.",
+    "round_errors_total": "Unexpected errors in the periodic work of workers.",
+    "certificate_expiry_timestamp_seconds": "When the certificate in use expires.",
+}
+CABINET = {
+    "cabinet_database_up": "1 if the cabinet can read from the database, otherwise 0.",
+    "pages_total": "Pages answered, by status.",
+    "mails_waiting": "Mails in the outbox.",
+    "oldest_mail_age_seconds": "How long the oldest of them has been waiting.",
+    "mails_total": "Mails that left the outbox, by outcome.",
+    "last_backup_timestamp_seconds": "When `readback backup` last wrote an archive.",
+}
 # The master counts this one, in the row of the worker that has ended.
 WORKER_DEATHS = "worker_deaths"
 # Log lines that a process dropped, and whether their reader has not caught up since.

@@ -9,36 +9,22 @@ from readback.api.shared.created import Limiter
 from readback.api.shared.rates import Rates
 from readback.config import Config
 from readback.contract import ENDPOINTS, REFUSALS
-from readback.processes.shared_counters import SharedCounters, rows_for
+from readback.processes.shared_counters import API, SharedCounters, rows_for
 
-# What the workers count; `readback.processes.metrics` says what it means.
+# What the workers count; `API` says what it means.
 ACCEPTED = ""
 CODES = (ACCEPTED, *REFUSALS)
-
 REQUESTS = tuple((endpoint, code) for endpoint in ENDPOINTS for code in CODES)
-TOTALS = (
-    "connections",
-    "connections_refused",
-    "key_lookups",
-    "slow_key_lookups",
-    "statements",
-    "database_errors",
-    "journal_dropped",
-    "round_errors",
-)
-GAUGES = (
-    "open_connections",
-    "max_open_connections",
-    "known_keys",
-    "waiting_keys",
-    "pending_rows",
-    "database_readable_workers",
-    "database_writable_workers",
-    "workers",
-)
 # Of all workers' figures the lowest counts; 0: none. The first is on the monotonic
 # clock, which all processes share, in milliseconds; then Unix time in seconds; bytes.
-MOMENTS = ("keys_confirmed", "certificate_expires", "database_disk_free")
+MOMENTS = {
+    "keys_confirmed": "database_contact_age_seconds",
+    "certificate_expires": "certificate_expiry_timestamp_seconds",
+    "database_disk_free": "database_disk_free_bytes",
+}
+_SUMS = [name for name in API if name not in ("requests_total", *MOMENTS.values())]
+TOTALS = [name.removesuffix("_total") for name in _SUMS if name.endswith("_total")]
+GAUGES = [name for name in _SUMS if not name.endswith("_total")]
 _COLUMNS = (*REQUESTS, *TOTALS, *GAUGES, *MOMENTS)
 
 # More workers than this share places: every process keeps all sockets open.

@@ -2,7 +2,7 @@
 
 Any worker reports the metrics of all workers of its machine. Outbox and last backup are
 in the database, so every cabinet on it reports the same.
-`readback.processes.metrics` says what each metric means.
+`readback.processes.shared_counters` says what each metric means.
 """
 
 import threading
