@@ -36,7 +36,7 @@ test: chromium .venv/dev.stamp ## Run the tests, including a real browser; pytes
 	@echo "Running the tests in random order. All of them take about five minutes on two cores."
 	@$(PYTEST) $(XDIST) $(ARGS)
 
-quick: .venv/dev.stamp ## Run the tests of single modules and of the house's rules.
+quick: .venv/dev.stamp ## Run the unit tests, and those of docs, layout and deploy files.
 	@echo "Running tests/unit and tests/house. They take about a minute."
 	@$(PYTEST) $(XDIST) tests/unit tests/house $(ARGS)
 
