@@ -23,7 +23,7 @@ def run(*command: str, folder: Path = ROOT, **variables: str):
         env=inherited | variables,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
     )
 
 

@@ -16,7 +16,7 @@ def test_the_pages_with_tables_of_the_code_are_current(tmp_path):
         [sys.executable, str(ROOT / "scripts" / "pages")],
         cwd=tmp_path,
         env=environment_with({}),
-        timeout=60,
+        timeout=300,
         capture_output=True,
         text=True,
     )

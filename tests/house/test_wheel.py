@@ -38,7 +38,7 @@ def wheel(tmp_path_factory, sources):
         cwd=sources,
         check=True,
         capture_output=True,
-        timeout=60,
+        timeout=300,
     )
     [path] = folder.glob("*.whl")
     return path
