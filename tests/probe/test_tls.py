@@ -148,6 +148,15 @@ def test_a_pipe_instead_of_a_file_does_not_block(
     assert stores.together().cert_store_stats()["x509"]  # For proxies.
 
 
+@pytest.mark.parametrize("text", ["", "-----BEGIN CERTIFICATE-----\ndamaged\n"])
+def test_a_file_without_a_readable_certificate_is_unusable(
+    text: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "store.pem"
+    file.write_text(text)
+    assert "no certificate" in stores.why_unusable(str(file))
+
+
 def test_a_directory_with_hashes_is_used(
     resources: Resources, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
