@@ -23,13 +23,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from readback.keys import KEY_LIKE, PREFIX
 from readback.probe.common import INTERRUPTED, background, catalogue
 from readback.probe.common.catalogue import say
+from readback.probe.entered import KEY_VARIABLES, URL_VARIABLE
 
 if TYPE_CHECKING:
     from readback.probe.report import ProbeReport
 
-DEFAULT_VARIABLE = "READBACK_API_KEY"
-KEY_VARIABLES = (DEFAULT_VARIABLE, "OPENAI_API_KEY")
-URL_VARIABLE = "OPENAI_BASE_URL"
 _SHORTEST_SECONDS, _LONGEST_SECONDS = 0.1, 86_400
 _STOPPED = 1
 _OPTION = re.compile("--?[a-z][a-z-]*")

@@ -15,12 +15,11 @@ from readback.probe.common.catalogue import diagnose, say
 from readback.probe.common.formatting import sanitize
 from readback.probe.common.results import Diagnosis, ProbeError
 from readback.probe.connection.stores import why_unusable
-from readback.probe.entered import address
+from readback.probe.entered import URL_VARIABLE, address
 from readback.probe.entered.base_url import BaseUrl
 from readback.probe.entered.key import Secret
 from readback.probe.transport.context import ProbeContext
 
-BASE_URL = "OPENAI_BASE_URL"
 API_KEY = "OPENAI_API_KEY"
 _HEADERS = "OPENAI_CUSTOM_HEADERS"
 _NETRC_NAMES = ("~/.netrc", "~/_netrc")
@@ -41,11 +40,11 @@ def openai_differences(
     target: BaseUrl, variables: Mapping[str, str], key: Secret
 ) -> Iterator[Diagnosis]:
     """Yield what the openai package would take from variables instead."""
-    url = variables.get(BASE_URL, "").strip()
+    url = variables.get(URL_VARIABLE, "").strip()
     named = _parsed(url)
     held = Secret(variables.get(API_KEY, "").strip())
     if url and named != target:
-        what = say("names_another_url", variable=BASE_URL)
+        what = say("names_another_url", variable=URL_VARIABLE)
         yield diagnose("clients.base_url_variable", what=what, target=str(target))
     entered = key.reveal().strip()
     if named == target and held and entered and held.reveal() not in entered:

@@ -21,20 +21,17 @@ class ProgressLine:
 
     def __init__(self, terminal: TextIO | None) -> None:
         self._terminal = terminal
-        self._started_at: float | None = None
+        self._started_at = time.monotonic()
         self._shown = ""
         self._widest = 0
 
     def show(self, step: str, done: int) -> None:
-        if self._started_at is None:
-            self._started_at = time.monotonic()
         seconds = time.monotonic() - self._started_at
         facts = {"step": step, "done": done, "seconds": f"{seconds:.0f}"}
         self._write(say("progress", **facts))
 
     def clear(self) -> None:
         self._write("")
-        self._started_at = None
 
     def _write(self, text: str) -> None:
         if self._terminal is None:

@@ -19,6 +19,7 @@ from readback.contract import CHAT_PATH, MODELS_PATH, PROBE_PATH, VERSION_PREFIX
 from readback.probe.common.catalogue import say
 from readback.probe.common.formatting import HIDDEN, Redactor, secrets_in
 from readback.probe.common.results import Diagnosis, ProbeError, Service
+from readback.probe.entered import KEY_VARIABLES
 from readback.probe.entered.base_url import BaseUrl
 from readback.probe.entered.key import Secret
 from readback.probe.transport.client import ProbeClient
@@ -30,7 +31,6 @@ CHAT = CHAT_PATH.removeprefix(VERSION_PREFIX)
 UNKNOWN = PROBE_PATH.removeprefix(VERSION_PREFIX)
 """A path that no API has. Requests for it need no key."""
 _PROXY = re.compile("_proxy$", re.IGNORECASE)
-_KEY_VARIABLES = ("OPENAI_API_KEY", "READBACK_API_KEY")
 
 
 @dataclass
@@ -75,7 +75,7 @@ class ProbeContext:
         urls = map(secrets_in, (self.entered_url, *proxies))
         found = chain(secrets_in(self.cabinet_url or "", and_path=True), *urls)
         masks = dict.fromkeys(found, HIDDEN)
-        for variable in _KEY_VARIABLES:
+        for variable in KEY_VARIABLES:
             masks.update(Secret(os.environ.get(variable, "")).masks)
         masks.pop("", None)
         self.redactor = Redactor({**masks, **self.secret.masks})
