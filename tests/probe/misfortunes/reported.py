@@ -151,24 +151,15 @@ _BLOCKS = (
         _CHINESE,
         by="network",
     ),
-    row(
-        "a provider's block page in Russian",
-        page(200, "Доступ ограничен", "На основании Федерального закона"),
-        "Доступ ограничен",
-        by="network",
-    ),
-    row(
-        "a German page of a network",
-        page(200, "Willkommen im WLAN", "AGB akzeptieren"),
-        "log in to the network",
-        by="network",
-    ),
-    row(
-        "a filter of the company answers 503",
-        page(503, "Web Page Blocked", "Blocked in accordance with company policy."),
-        "Web Page Blocked",
-        "network's administrator",
-        by="network",
+    *(
+        row(name, page(status, title, "Due to company policy."), says, by="network")
+        for name, status, title, says in (
+            ("a provider's page", 200, "Доступ ограничен", "Доступ ограничен"),
+            ("a German page", 200, "Willkommen im WLAN", "log in to the network"),
+            ("a filter answers 503", 503, "Web Page Blocked", "Web Page Blocked"),
+            ("Netskope", 200, "Netskope: Access Blocked", "Netskope"),
+            ("SonicWall", 200, "SonicWall - Web Site Blocked", "SonicWall"),
+        )
     ),
     *(
         row(
@@ -210,12 +201,6 @@ _BLOCKS = (
         ),
         "browser",
         by="network operator",
-    ),
-    row(
-        "Netskope blocks the category",
-        page(200, "Netskope: Access Blocked"),
-        "Netskope",
-        by="network",
     ),
     row(
         "a block page in windows-1251",

@@ -271,17 +271,23 @@ _WALLS = (
         by="operator network",
         blame="agent",
     ),
-    _row(
-        "Cloud Run wants a login of Google",
-        page(403, "403 Forbidden", "Your client does not have permission to get URL"),
-        "login of its own",
-        by="operator",
-    ),
-    _row(
-        "an Azure web app is stopped",
-        page(403, "Web App - Unavailable", "This web app is stopped."),
-        "stopped",
-        by="operator",
+    *(
+        _row(name, page(status, title, text), says, by=by, blame="key")
+        for name, status, title, text, says, by in (
+            (
+                "Cloud Run wants a login of Google",
+                403,
+                "Forbidden",
+                "Your client does not have permission to get URL",
+                "login of its own",
+                "operator",
+            ),
+            ("IIS wants a login", 401, "Unauthorized", "", "of its own", "operator"),
+            ("Vercel", 401, "Authentication Required", "", "of its own", "operator"),
+            ("Azure", 403, "Web App - Unavailable", "", "stopped", "operator"),
+            ("Aliyun", 403, "Non-compliance ICP Filing", "", "ICP", "operator network"),
+            ("Laravel", 419, "Page &middot; Expired", "", "Page · Expired", "you"),
+        )
     ),
     _row(
         "JSON is compressed, and no header says so",
@@ -303,13 +309,6 @@ _WALLS = (
         "Request Rejected",
         by="operator network",
     ),
-    _row(
-        "Vercel protects the deployment with a login",
-        page(401, "Authentication Required", Server="Vercel"),
-        "401|log ?in",
-        by="operator you",
-        blame="key",
-    ),
     Misfortune(
         "a forwarded port of Codespaces is private",
         over_tls(
@@ -318,13 +317,6 @@ _WALLS = (
         ),
         ("github.com",),
         "operator you",
-    ),
-    _row(
-        "Aliyun blocks a domain that is not registered",
-        page(403, "Non-compliance ICP Filing", Server="Beaver"),
-        "403",
-        "ICP",
-        by="operator network",
     ),
 )
 _NETWORKS = (
@@ -387,12 +379,6 @@ _NETWORKS = (
         ),
         "403",
         by="network operator",
-    ),
-    _row(
-        "SonicWall blocks the site with 200",
-        page(200, "SonicWall - Web Site Blocked", "This site is blocked."),
-        "SonicWall",
-        by="network",
     ),
 )
 
@@ -505,12 +491,6 @@ _ADDRESSES = (
 )
 
 _HOSTING = (
-    _row(
-        "IIS wants a login of Windows",
-        page(401, "401 - Unauthorized: Access is denied", WWW_Authenticate="Negotiate"),
-        "login of its own",
-        by="operator",
-    ),
     _row(
         "FastAPI does not know the name of the host",
         answering(400, b"Invalid host header", **_TEXT),

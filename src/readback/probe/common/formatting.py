@@ -15,6 +15,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from html import unescape
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from readback.keys import KEY_LIKE
@@ -90,7 +91,7 @@ def listed(names: Iterable[str]) -> str:
 def page_title(page: str) -> str:
     """Return the title of a web page, safe to show, or "" if it has none."""
     match = _TITLE.search(page)
-    return sanitize(match[1]) if match else ""
+    return sanitize(unescape(match[1])) if match else ""
 
 
 def code_points(text: str) -> str:

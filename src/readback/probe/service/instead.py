@@ -170,7 +170,7 @@ def unexpected_response(
         return ProbeError("http.proxy_page", **facts)
     if error := _of_gateway(response, text, facts):
         return error
-    is_doubtful = response.status in (HTTPStatus.FORBIDDEN, *_GATEWAY_ERRORS)
+    is_doubtful = response.status in (400, 403, *_GATEWAY_ERRORS)
     if response.proxy and is_doubtful:
         names = {"proxy": str(response.proxy), "variable": response.proxy.variable}
         return ProbeError("proxy.responded", **names, **facts)
@@ -194,7 +194,7 @@ def unexpected_response(
         meaning = say("own_error")
         return ProbeError("http.gateway", meaning=meaning, **facts)
     is_missing = response.status in (*answers.NO_SUCH_PATH, HTTPStatus.GONE)
-    if is_page and (is_missing or response.status < HTTPStatus.BAD_REQUEST):
+    if is_page and response.status != HTTPStatus.BAD_REQUEST:
         return ProbeError("http.html", **facts)
     is_accepted = HTTPStatus.OK < response.status < HTTPStatus.MULTIPLE_CHOICES
     if response.json is not None and not is_accepted:
