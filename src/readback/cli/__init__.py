@@ -39,11 +39,11 @@ def main() -> None:
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
 )
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-@click.pass_context
-def probe(context: click.Context, arguments: tuple[str, ...]) -> None:
+def probe(arguments: tuple[str, ...]) -> None:
     """Find out why a connection does not work."""
     # The probe also runs without click, from the file that the cabinet hands out, so
     # its options are there.
     from readback.probe.command import main
+    from readback.probe.common.background import end_process
 
-    context.exit(main(list(arguments)))
+    end_process(main(list(arguments)))

@@ -20,5 +20,6 @@ from readback.probe.common import stop_with_one_line
 if __name__ == "__main__":
     stop_with_one_line()
     from readback.probe.command import main
+    from readback.probe.common.background import end_process
 
-    sys.exit(main(program=os.path.basename(sys.argv[0])))
+    end_process(main(program=os.path.basename(sys.argv[0])))

@@ -21,7 +21,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from readback.keys import KEY_LIKE, PREFIX
-from readback.probe.common import INTERRUPTED, background, catalogue
+from readback.probe.common import INTERRUPTED, catalogue
 from readback.probe.common.catalogue import say
 from readback.probe.entered import KEY_VARIABLES, URL_VARIABLE
 
@@ -123,9 +123,7 @@ def main(arguments: list[str] | None = None, program: str = "readback probe") ->
                 os.unlink(options.report)
         except OSError as error:
             parser.error(say("report_not_written", reason=error.strerror))
-    code = _ending_with_a_sentence(lambda: _run(options, _key(options, parser)))
-    background.exit_if_running(code)
-    return code
+    return _ending_with_a_sentence(lambda: _run(options, _key(options, parser)))
 
 
 def _write(file: str, page: str) -> None:

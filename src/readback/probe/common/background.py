@@ -7,7 +7,7 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from typing import ClassVar, Generic, TypeVar
+from typing import ClassVar, Generic, NoReturn, TypeVar
 
 Result = TypeVar("Result")
 
@@ -55,14 +55,14 @@ class BackgroundCall(Generic[Result]):
             self._lock.release()
 
 
-def exit_if_running(code: int) -> None:
-    """End the process at once if a call is still running.
+def end_process(code: int) -> NoReturn:
+    """End the process, at once if a call is still running.
 
     A thread inside OpenSSL can crash while Python cleans up at its normal end.
     """
-    if not BackgroundCall._running_calls:
-        return
-    for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError, AttributeError):
-            stream.flush()
-    os._exit(code)
+    if BackgroundCall._running_calls:
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError, AttributeError):
+                stream.flush()
+        os._exit(code)
+    sys.exit(code)
