@@ -5,9 +5,10 @@
 # keep two cores busy, because many tests wait: for an outage to end, for a time-out.
 TESTS_IN_PARALLEL ?= 5
 # A file stays in one process. xdist would begin with the files that have most tests, and
-# the longest have few; tests/conftest.py orders them.
+# the longest have few; tests/conftest.py orders them. If a process dies, xdist would wait
+# for ever for its other tests.
 XDIST = $(if $(TESTS_IN_PARALLEL),\
-	-n $(TESTS_IN_PARALLEL) --dist loadscope --no-loadscope-reorder)
+	-n $(TESTS_IN_PARALLEL) --dist loadscope --no-loadscope-reorder --max-worker-restart=0)
 
 MINUTES ?= 10
 
