@@ -13,7 +13,6 @@ from readback.api.data.journal import Event, Tally
 from readback.api.data.store import CommitInDoubt, Store
 from readback.config import Config
 from tests.faults.database.conftest import GatedPostgres, Site, Start
-from tests.support.database import Database
 from tests.support.load import models
 from tests.support.metrics import metrics, readiness
 from tests.support.waiting import wait_until
@@ -237,12 +236,10 @@ def test_usage_is_counted_once_if_the_answer_to_a_commit_is_lost(
 
 
 def test_usage_is_counted_once_if_postgresql_is_killed_before_a_commit(
-    gated: GatedPostgres, monkeypatch: pytest.MonkeyPatch
+    gated: GatedPostgres, site_behind_gate: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A server that starts again forgets the transaction, and reuses its number."""
-    database = Database(gated.server.migrated_database())
-    key = keys.mint()
-    database.add_keys(database.add_account("alice@example.com"), [key])
+    database, key = site_behind_gate.database, site_behind_gate.unused_keys.pop()
     store, other = (Store(Config(database_url=database.url)) for _ in range(2))
 
     def kill_first(text: str, values: object = ()) -> object:
@@ -261,6 +258,10 @@ def test_usage_is_counted_once_if_postgresql_is_killed_before_a_commit(
     assert database.usage(key) == {("chat", ""): 4}
     store.close()
     other.close()
+    # The next test begins with a server that has noticed the end of the outage.
+    ops, unknown = site_behind_gate.server.ops_url, site_behind_gate.unused_keys.pop()
+    wait_until(lambda: site_behind_gate.ask(unknown).status == 200, "it is back")
+    wait_until(lambda: readiness(ops) == (200, []), "all problems are gone")
 
 
 def tally(key: str) -> Tally:
