@@ -1,9 +1,9 @@
 # The commands of this repository. Each target works in a clean clone.
 # Anything longer than a few lines is in scripts/.
 
-# Number of parallel test processes; TESTS_IN_PARALLEL= (empty) runs the tests in one. Five
+# Number of parallel test processes; TESTS_IN_PARALLEL= (empty) runs the tests in one. Six
 # keep two cores busy, because many tests wait: for an outage to end, for a time-out.
-TESTS_IN_PARALLEL ?= 5
+TESTS_IN_PARALLEL ?= 6
 # A file stays in one process. xdist would begin with the files that have most tests, and
 # the longest have few; tests/conftest.py orders them. If a process dies, xdist would wait
 # for ever for its other tests.
