@@ -20,7 +20,6 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from functools import partial
 from math import inf
 from typing import Any, TypeVar
 
@@ -252,9 +251,7 @@ class Database:
         usual = 1 if self._suspects else TALLIES_PER_TRANSACTION
         batch = self._tallies[: self._in_doubt or usual]
         try:
-            locked_out = await self._call(
-                partial(self._store.record, batch, again=again)
-            )
+            locked_out = await self._call(self._store.record, batch, again)
         except CommitInDoubt as doubt:
             self._note_error(self._health.writing, doubt)
             self._journal.give_back(doubt.locked_out)

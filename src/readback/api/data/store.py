@@ -201,7 +201,7 @@ class Store:
             # The server has closed an idle connection, or was restarted.
             return self._fetch(text, values)
 
-    def record(self, tallies: Sequence[Tally], *, again: bool = False) -> list[Tally]:
+    def record(self, tallies: Sequence[Tally], again: bool = False) -> list[Tally]:
         """Write usage and journal in one transaction; return what has to wait.
 
         What belongs to a deleted key is dropped. If another transaction has locked a

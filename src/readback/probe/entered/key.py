@@ -130,7 +130,7 @@ class Secret:
 
     @property
     def is_placeholder(self) -> bool:
-        """Whether this stands for a key or is an address; some servers take any."""
+        """Whether this is an example or an address, which some servers accept."""
         return _PLACEHOLDER.match(self._text) is not None
 
     @property

@@ -46,7 +46,7 @@ class FailingStore(Store):
             raise StoreError("no answer", permanent=False, lost=False)
         return {}
 
-    def record(self, tallies: Sequence[Tally], *, again: bool = False) -> list[Tally]:
+    def record(self, tallies: Sequence[Tally], again: bool = False) -> list[Tally]:
         if self.broken:
             raise ZeroDivisionError
         if self.fail_slowly:
@@ -238,7 +238,7 @@ class StoreWithPoison(FailingStore):
     poison = b"p" * 32
     attempts = 0
 
-    def record(self, tallies: Sequence[Tally], *, again: bool = False) -> list[Tally]:
+    def record(self, tallies: Sequence[Tally], again: bool = False) -> list[Tally]:
         self.attempts += 1
         if any(tally.event.digest == self.poison for tally in tallies):
             raise self.error
