@@ -11,7 +11,7 @@ of its row may belong to another key after the database was restored. An event n
 contains a text, a body or a key.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from copy import copy
 from math import ceil
 from random import uniform
@@ -69,13 +69,15 @@ class Tally:
 
     # fmt: off
     __slots__ = (
-        "answer_bytes", "at", "counted", "due", "event", "last_created", "open",
-        "request_bytes", "requests",
+        "alone", "answer_bytes", "at", "counted", "due", "event", "last_created",
+        "open", "request_bytes", "requests",
     )
     # fmt: on
 
-    def __init__(self, event: Event) -> None:
+    def __init__(self, event: Event, alone: Collection[str] | None = None) -> None:
         self.event = event
+        # If several addresses share it: those that have a tally of their own.
+        self.alone = alone
         self.open = True
         self.requests = 0
         # How many of them the metrics contain, and when the last of these was added.
@@ -87,6 +89,10 @@ class Tally:
         self.last_created = 0
         self.request_bytes = 0
         self.answer_bytes = 0
+
+    def counts(self, address: str) -> bool:
+        """Return whether several addresses share it, and this is one of them."""
+        return self.open and self.alone is not None and address not in self.alone
 
     def count(self, request_bytes: int, answer_bytes: int) -> None:
         """Count one request; the sizes kept are those of the last one."""
@@ -194,14 +200,17 @@ class Journal:
 
     def _begin(self, event: Event, own: dict[EventFields, Tally]) -> Tally:
         """Return a new tally, or the one that an event shares with similar ones."""
-        alike = event.of_several
+        alike, alone = event.of_several, None
         is_crowded = len(self) + self._open >= MAX_TALLIES
         if is_crowded or len(own) >= JOURNAL_ROWS:  # more than are shown
             event = event.plain
-        elif sum(one.event.of_several == alike for one in own.values()) >= CALLERS:
-            event = alike
+        else:
+            others = [one.event for one in own.values()]
+            callers = {each.address for each in others if each.of_several == alike}
+            if len(callers) >= CALLERS:
+                event, alone = alike, callers
         if event not in own:
-            own[event] = Tally(event)
+            own[event] = Tally(event, alone)
             self._open += 1
         return own[event]
 

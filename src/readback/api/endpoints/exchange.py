@@ -89,7 +89,9 @@ class Exchange:
     def move(self, address: str) -> None:
         """Count the next requests for a client at another address."""
         self.address, self.forwarded = address, b""
-        self._succeeded = self._refused = _NO_TALLY
+        self._refused = _NO_TALLY
+        if not self._succeeded.counts(shorten(address)):
+            self._succeeded = _NO_TALLY
 
     def refuse_rate(self, size: int) -> bytes:
         wait = self._limiter.retry_after(self._record.slot)
