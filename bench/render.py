@@ -228,8 +228,9 @@ def summary(measured: dict[str, Any]) -> str:
     picture = f"![{EFFICIENCY_TITLE}](docs/pictures/{EFFICIENCY_PICTURE.name})"
     machine = measured["machine"]
     what = (
-        "Requests per CPU-second of the server, and in brackets relative to nginx with "
-        f"the same traffic: {measured['date'][:10]}, {machine['cpu']}, one worker each."
+        "The cells show requests per CPU-second of the server and, in brackets, the "
+        "ratio to nginx with the same traffic. They were measured with one worker each "
+        f"on {measured['date'][:10]}, on {machine['cpu']}."
     )
     return f"{picture}\n\n{table(['server', *shown], rows)}\n\n{what}"
 
