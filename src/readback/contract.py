@@ -126,7 +126,7 @@ _ROWS = (
     ),
     Refusal(
         "rate_limited",
-        "Too many requests in a short time.",
+        "Too many requests arrived in a short time.",
         "Wait for the number of seconds in the Retry-After header, then send "
         "requests more slowly.",
         HTTPStatus.TOO_MANY_REQUESTS,
@@ -153,18 +153,18 @@ _ROWS = (
     Refusal(
         "unknown_field",
         "The body contains a field that is not part of the contract.",
-        "Send only model, messages, stream and max_tokens. The message may contain "
-        "only role and content.",
+        "Send only the fields model, messages, stream and max_tokens. The message may "
+        "contain only role and content.",
     ),
     Refusal(
         "missing_field",
         "A required field is missing.",
-        "Send model and messages. The message needs role and content.",
+        "Send the fields model and messages. The message needs role and content.",
     ),
     Refusal("invalid_model", "The model does not exist.", f"Set model to {MODEL}."),
     Refusal(
         "invalid_messages",
-        "messages is not an array of exactly one message.",
+        "The field messages is not an array of exactly one message.",
         "Send one message with the role user, without a system prompt or "
         "earlier messages.",
     ),
@@ -191,12 +191,12 @@ _ROWS = (
     ),
     Refusal(
         "stream_unavailable",
-        "stream is not false.",
-        "Turn off streaming in your program, or omit stream.",
+        "The field stream is not false.",
+        "Turn off streaming in your program, or omit the field stream.",
     ),
     Refusal(
         "invalid_max_tokens",
-        f"max_tokens is not the integer {MAX_TOKENS}.",
+        f"The field max_tokens is not the integer {MAX_TOKENS}.",
         f"Set max_tokens to {MAX_TOKENS}, or omit it.",
     ),
     Refusal(

@@ -103,4 +103,4 @@ def test_a_refused_request_is_explained(key):
     words = words_of(logged_in(key.owner).get(f"/keys/{key.pk}/arrived/"))
 
     assert words.startswith("Connected, but the request was refused 400 unknown_field")
-    assert "What to change Field temperature is not accepted. Send only model" in words
+    assert "What to change Field temperature is not accepted. Send only the" in words
