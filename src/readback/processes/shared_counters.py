@@ -47,7 +47,7 @@ CABINET = {
     "cabinet_database_up": "1 if the cabinet can read from the database, otherwise 0.",
     "pages_total": "Pages answered, by status.",
     "mails_waiting": "Mails in the outbox.",
-    "oldest_mail_age_seconds": "How long the oldest of them has been waiting.",
+    "oldest_mail_age_seconds": "How long the oldest mail has been waiting.",
     "mails_total": "Mails that left the outbox, by outcome.",
     "last_backup_timestamp_seconds": "When `readback backup` last wrote an archive.",
 }
