@@ -106,13 +106,13 @@ def _figures_of(run: Run) -> dict[str, str]:
         "median latency without the long path": _time(latency["p50"]),
         "99th percentile": _time(latency["p99"]),
         "longest": _time(latency["max"]),
-        "least distance of two equal `created` of a key, in responses": f"{closest:,}"
+        "fewest responses between two equal `created` of a key": f"{closest:,}"
         if closest
         else "none were equal",
         "`created` ahead of the clock": f"{behind:.0f} s to {ahead:.0f} s",
         "memory of a worker, first and last fifth": _from_to(figures["worker_memory"]),
         "memory of the master": _from_to(figures["master_memory"]),
-        "growth of a worker in the calm at the end": "too short to tell"
+        "memory growth of a worker after the last fault": "too short to tell"
         if slope is None
         else f"{slope:+g} KiB a minute",
     }

@@ -213,7 +213,7 @@ def _availability(seen: Seen, scene: Scene) -> Verdict:
         if not any(outage.covers(row.received) for outage in scene.outages)
     ]
     return Verdict(
-        "A key that a worker knows keeps working while the database is away.",
+        "A key that a worker knows keeps working while the database is unavailable.",
         f"{len(rows):,} answers 503 for keys that the worker did not know, "
         f"{len(outside):,} of them without an outage",
         not outside,
@@ -240,7 +240,7 @@ def _created(report: CreatedReport) -> Verdict:
         )
     return Verdict(
         "No `created` of a key repeats within 1000 responses, and none is more than an "
-        "hour ahead.",
+        "hour ahead of the clock.",
         f"{report.repeated:,} of {report.values:,} repeated, {report.out_of_range:,} "
         f"out of range; {report.after_kill:,} more after kills",
         not report.violations,
