@@ -14,7 +14,8 @@ def moment(value: str) -> datetime:
     try:
         at = datetime.fromisoformat(value)
     except ValueError:
-        return datetime.now(UTC) - console.duration(value)
+        age = console.duration(value, instead="a time such as 2026-11-15, or ")
+        return datetime.now(UTC) - age
     return at if at.tzinfo else at.replace(tzinfo=UTC)
 
 

@@ -143,7 +143,7 @@ def clock(config: Config) -> str:
 
 def mail(config: Config) -> str:
     if not config.smtp_url:
-        found = "no mail server is set; e-mails are printed to the terminal"
+        found = "no mail server is set; e-mails are printed to standard error"
         if backends.server_is_missing(config):
             raise Doubt(f"{found}: set READBACK_SMTP_URL to send them.")
         return found

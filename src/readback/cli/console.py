@@ -65,10 +65,7 @@ def confirm(question: str, *, yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        raise click.UsageError(
-            "Standard input is not a terminal, so confirmation is not possible: "
-            "add --yes to proceed."
-        )
+        raise click.UsageError("Confirmation needs a terminal: add --yes to proceed.")
     click.confirm(question, abort=True, err=True)
 
 
@@ -89,13 +86,14 @@ def ask_for_password(from_stdin: bool) -> str | None:
     return answer or None
 
 
-def duration(value: str) -> timedelta:
+def duration(value: str, instead: str = "") -> timedelta:
     """Parse a time such as 30d; click shows this function's name in the help."""
     match = re.fullmatch(r"([1-9][0-9]{0,8})(ms|[dhms])", value)
     seconds = int(match[1]) * _SECONDS[match[2]] if match else 0
     # A century, so that no time that is counted from it leaves the calendar.
     if not 0 < seconds <= 36_500 * 86_400:
         raise click.BadParameter(
-            "must be a number with a unit, such as 30d, 12h, 15m or 1s; at most 36500d."
+            f"must be {instead}a number with a unit, such as 30d, 12h, 15m or 1s; "
+            "at most 36500d."
         )
     return timedelta(seconds=seconds)
