@@ -27,6 +27,5 @@ def log_warnings() -> None:
     if backends.server_is_missing(settings.CONFIG):
         _log.warning(
             "No mail server is configured, so people on other machines cannot sign up "
-            "or reset a password: e-mails with their links are printed to this "
-            "terminal. Set READBACK_SMTP_URL."
+            "or reset a password: e-mails go to standard error. Set READBACK_SMTP_URL."
         )
