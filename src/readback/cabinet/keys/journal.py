@@ -87,13 +87,13 @@ class ExplainedEntry(NamedTuple):
         return self.entry.client_address == SEVERAL_ADDRESSES
 
     @property
-    def remedy(self) -> tuple[object, ...]:
-        """What works and what to change, as it is shown."""
-        if not self.changes:
-            return (self.works, self.sentence, self.hint)
-        is_named = any(each.switch or each.is_impossible for each in self.changes)
-        program = self.program.name if self.program and is_named else ""
-        return (self.works, self.changes, program)
+    def remedies(self) -> dict[tuple[object, ...], Change | None]:
+        """What to change; equal keys are shown as equal texts."""
+        name = self.program.name if self.program else ""
+        return {
+            (one.advice, one.switch, (one.switch or one.is_impossible) and name): one
+            for one in self.changes
+        } or {(self.sentence, self.hint): None}
 
     @property
     def cannot_comply(self) -> bool:
@@ -108,7 +108,7 @@ class ExplainedEntry(NamedTuple):
 
 class ExplainedJournal(NamedTuple):
     rows: list[ExplainedEntry]
-    # The first refusal of each remedy, in the order of the rows.
+    # The refusals whose changes no earlier one has, with these changes only.
     remedies: list[ExplainedEntry]
 
 
@@ -162,16 +162,21 @@ def explain(entry: JournalEntry) -> ExplainedEntry:
 
 def explain_all(entries: Iterable[JournalEntry]) -> ExplainedJournal:
     """Explain the rows of a list, and collect what to change, each thing once."""
-    rows, remedies = [], dict[tuple[object, ...], ExplainedEntry]()
+    rows, remedies = list[ExplainedEntry](), list[ExplainedEntry]()
+    found: dict[tuple[object, ...], ExplainedEntry] = {}
     for row in map(explain, entries):
         shown = row
         if row.hint:
-            numbered = row._replace(number=len(remedies) + 1)
-            first = remedies.setdefault(row.remedy, numbered)
+            new = {key: row.remedies[key] for key in row.remedies if key not in found}
+            if new:
+                left = tuple(filter(None, new.values()))
+                remedies.append(row._replace(number=len(remedies) + 1, changes=left))
+                found |= dict.fromkeys(new, remedies[-1])
+            first = found[next(iter(new or row.remedies))]
             repeats = row.entry.detail == first.entry.detail
             shown = row._replace(number=first.number, repeats_detail=repeats)
         rows.append(shown)
-    return ExplainedJournal(rows, list(remedies.values()))
+    return ExplainedJournal(rows, remedies)
 
 
 def changes(ids: Iterable[str], program: Program | None) -> tuple[Change, ...]:

@@ -99,18 +99,17 @@ def _findings(language: str) -> list[tuple[str, list[dict[str, object]]]]:
     """Return the findings by topic: the first word of their ids."""
 
     def shown(row: Template) -> dict[str, object]:
-        sentence, hint = (_shown(text) for text in row.texts[language])
+        # As Markdown, with dots in place of what a report shows.
+        sentence, hint = (
+            _PLACE_OR_MARKUP.sub(lambda at: "*…*" if at[1] else f"\\{at[0]}", text)
+            for text in row.texts[language]
+        )
         fixer = catalogue().words[row.fixer][language] if hint else ""
         return {"row": row, "sentence": sentence, "hint": hint, "fixer": fixer}
 
     rows = catalogue().findings.values()
     topics = groupby(rows, key=lambda row: row.id.partition(".")[0])
     return [(topic, [*map(shown, rows)]) for topic, rows in topics]
-
-
-def _shown(text: str) -> str:
-    """Return a text as Markdown, with dots in place of what a report shows."""
-    return _PLACE_OR_MARKUP.sub(lambda at: "*…*" if at[1] else f"\\{at[0]}", text)
 
 
 def anchor(heading: str) -> str:
