@@ -23,7 +23,7 @@ from readback.probe.entered.key import Secret
 from readback.probe.transport import exchanges, opening
 from readback.probe.transport.connecting import DeadlineSocket, Route
 from readback.probe.transport.exchanges import NotedRequest, ProbeResponse
-from readback.probe.transport.handshake import Handshake, noting
+from readback.probe.transport.handshake import Handshake, secure
 
 _MAX_BODY_BYTES = 1 << 20
 _HEADERS = {
@@ -54,7 +54,8 @@ class ProbeClient:
     key_destinations: set[str]
     identity: Mapping[str, str]
     _socket: socket.socket | None = field(default=None, init=False)
-    _certificate: bytes = field(default=b"", init=False)
+    _seen: Handshake = field(default_factory=Handshake, init=False)
+    """The handshake of this connection."""
 
     def close(self) -> None:
         if self._socket is not None:
@@ -110,6 +111,10 @@ class ProbeClient:
             raise self._failed("http.silent") from None
         except (OSError, http.client.HTTPException) as error:
             self.close()
+            # With TLS 1.3, the server says so only after the handshake of the client.
+            is_asked = self._seen.asks_for_certificate and not noted.is_reused
+            if is_asked and isinstance(error, OSError):
+                raise ProbeError("tls.client_certificate") from None
             raise _head_error(error, self.route) from None
         content = self._body(response, wire, on_part)
         ended = time.monotonic()
@@ -141,31 +146,23 @@ class ProbeClient:
         """Return the open connection, or a new one if the other side has closed it."""
         if self._socket is not None and select.select([self._socket], [], [], 0)[0]:
             self.close()
-        if self._socket is None:
-            self._socket = self._connect(noted)
-        else:
-            noted.is_reused = True
-        noted.peer, noted.certificate = (
-            exchanges.peer_address(self._socket),
-            self._certificate,
-        )
-        return self._socket
+        noted.is_reused = self._socket is not None
+        try:
+            sock = self._socket = self._socket or self._connect(noted)
+        finally:
+            noted.certificate = b"".join(self._seen.chain[:1])
+        noted.peer = exchanges.peer_address(sock)
+        return sock
 
     def _connect(self, noted: NotedRequest) -> socket.socket:
-        target = self.route.target
+        target, self._seen = self.route.target, Handshake()
         try:
             sock = opening.open_socket(self.route, self.timeout)
             if not target.is_encrypted:
                 return sock
             noted.peer = exchanges.peer_address(sock)
             assert self.trusted is not None
-            seen = Handshake()
-            try:
-                with noting(self.trusted, seen):
-                    sock = self.trusted.wrap_socket(sock, server_hostname=target.host)
-            finally:
-                self._certificate = noted.certificate = b"".join(seen.chain[:1])
-            return sock
+            return secure(sock, self.trusted, target.host, self._seen)
         except OSError as error:
             noted.is_untrusted = isinstance(error, ssl.SSLCertVerificationError)
             raise opening.failed(self.route, error) from None
@@ -224,9 +221,6 @@ class ProbeClient:
 
 def _head_error(error: Exception, route: Route) -> ProbeError:
     """Return the error for a connection that ended without an HTTP/1.1 response."""
-    # The server says so (TLS 1.3).
-    if "certificate required" in str(error):
-        return ProbeError("tls.client_certificate")
     if isinstance(error, OSError):
         return ProbeError("http.cut")
     line = getattr(error, "line", "")

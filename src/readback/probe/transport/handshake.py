@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 import socket
 import ssl
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,8 +14,6 @@ from readback.probe.transport import opening
 from readback.probe.transport.connecting import Route
 from readback.probe.transport.exchanges import peer_address
 
-# How long a server that asked for a certificate has to refuse that none was sent.
-_REFUSAL_SECONDS = 1.0
 # RFC 8446 §4, §5.1 and §6: the numbers of the messages that matter here.
 _ALERT, _HANDSHAKE, _FATAL = 21, 22, b"\x02"
 _SERVER_HELLO, _CERTIFICATE, _CERTIFICATE_REQUEST = 2, 11, 13
@@ -61,7 +57,7 @@ class Handshake:
 
     def note(self, *reported: Any) -> None:
         """Note a message; OpenSSL calls this for each one, before it is verified."""
-        _connection, direction, _version, content, kind, message = reported
+        direction, _version, content, kind, message = reported
         if direction != "read":
             return
         self.is_refused |= content == _ALERT and message[:1] == _FATAL
@@ -84,49 +80,39 @@ def shake(
     seen = Handshake(peer=peer_address(sock))
     started = time.monotonic()
     try:
-        with (
-            noting(trust, seen),
-            trust.wrap_socket(sock, server_hostname=name) as encrypted,
-        ):
+        with secure(sock, trust, name, seen) as encrypted:
             seen.seconds = time.monotonic() - started
             seen.version = (encrypted.version() or "TLS").replace("v", " ")
             seen.chain = seen.chain or [encrypted.getpeercert(True) or b""]
             seen.is_answered = True
-            if seen.asks_for_certificate and encrypted.version() == "TLSv1.3":
-                # The handshake of the client ends first, so a refusal comes later.
-                encrypted.settimeout(min(timeout, _REFUSAL_SECONDS))
-                with suppress(socket.timeout, TimeoutError):
-                    if not encrypted.recv(1):
-                        raise ConnectionResetError
     except OSError as error:
         seen.error = error
-    finally:
-        sock.close()
     return seen
 
 
-_here = threading.local()
+def secure(
+    sock: socket.socket, trust: ssl.SSLContext, name: str | None, seen: Handshake
+) -> ssl.SSLSocket:
+    """Make the handshake; note what arrives, where Python reports the messages.
 
-
-@contextmanager
-def noting(trust: ssl.SSLContext, seen: Handshake) -> Iterator[None]:
-    """Note each message that this thread receives, where Python reports them.
-
-    CPython 3.8 to 3.14 does. Several threads may use a context at the same time.
+    CPython 3.8 to 3.14 does, for all connections of a context.
     """
     with suppress(AttributeError):
         trust._msg_callback = _note  # type: ignore[attr-defined]
-    _here.seen = seen
+    encrypted = trust.wrap_socket(
+        sock, server_hostname=name, do_handshake_on_connect=False
+    )
+    encrypted.seen = seen  # type: ignore[attr-defined]
     try:
-        yield
-    finally:
-        _here.seen = None
+        encrypted.do_handshake()
+    except OSError:
+        encrypted.close()
+        raise
+    return encrypted
 
 
-def _note(*reported: Any) -> None:
-    seen = getattr(_here, "seen", None)
-    if seen is not None:
-        seen.note(*reported)
+def _note(connection: Any, *reported: Any) -> None:
+    connection.seen.note(*reported)
 
 
 def _read_chain(message: bytes) -> list[bytes]:

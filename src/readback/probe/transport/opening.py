@@ -9,6 +9,7 @@ name; with `socks5`, this machine does.
 
 from __future__ import annotations
 
+import errno
 import http.client
 import ipaddress
 import re
@@ -97,7 +98,8 @@ def open_socket(route: Route, timeout: float) -> socket.socket:
 
 def failed(route: Route, error: OSError) -> ProbeError:
     """Return the error for a further connection that could not be opened."""
-    if isinstance(error, ConnectionResetError):  # Just after it was accepted.
+    # Just after it was accepted; a handshake then finds no connection.
+    if isinstance(error, ConnectionResetError) or error.errno == errno.ENOTCONN:
         return ProbeError("http.cut")
     reason = sanitize(error.strerror or str(error)) or say("no_response")
     # The numbers of TLS errors have another meaning.
