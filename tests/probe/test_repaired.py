@@ -149,7 +149,7 @@ def test_a_variable_that_hides_the_store_of_the_machine_is_the_cause(
     with over_tls(serving())(resources) as probe_input:
         monkeypatch.setenv("SSL_CERT_FILE", str(other))
         report = probed(ProbeInput(probe_input.base_url, probe_input.key))
-    assert report.id == "tls.only_other_store"
+    assert report.id == "tls.store"
     assert "SSL_CERT_FILE" in report.sentence
 
 

@@ -155,7 +155,7 @@ def test_the_other_problems_are_told_each_once_the_weightiest_first() -> None:
 
 
 def test_without_a_failure_the_verdict_is_the_warning_that_matters_most() -> None:
-    serious = diagnose("tls.expires_soon", left="1 day")
+    serious = diagnose("tls.expires_soon", until="2026-01-01")
     report = report_of(WORKS, WARNING, serious, WARNING)
     assert report.sentence.startswith("Works, with a warning at “step 2”: ")
     assert report.family == FailureFamily.NONE

@@ -56,8 +56,6 @@ class Certificate:
     name: str = ""
     """The name of its owner."""
     serial: str = ""
-    hosts: tuple[str, ...] = ()
-    """The names it is valid for, apart from the common name."""
     raw_name: bytes = b""
     raw_issuer: bytes = b""
     has_issuer_address: bool = False
@@ -130,7 +128,6 @@ def _read(der: bytes) -> Certificate:
         until=until,
         name=name,
         serial=fields[0][1].hex().lstrip("0")[:16],
-        hosts=tuple(hosts),
         raw_name=subject,
         raw_issuer=issuer,
         has_issuer_address=_WHERE_ISSUER_IS

@@ -18,7 +18,7 @@ import certifi
 
 from readback.probe.common.catalogue import say
 from readback.probe.common.formatting import sanitize
-from readback.probe.common.results import Fact, ProbeError
+from readback.probe.common.results import ProbeError
 from readback.probe.transport.handshake import new_context
 
 _FILE, _FOLDER = "SSL_CERT_FILE", "SSL_CERT_DIR"
@@ -90,10 +90,15 @@ def is_named() -> bool:
     return bool(os.environ.get(_FILE) or os.environ.get(_FOLDER))
 
 
-def named() -> dict[str, Fact]:
-    """Return the variable that names a store, and what it names."""
+def lacking(issuer: str) -> ProbeError:
+    """Return the error for a store that does not trust what this machine does."""
     variable = _FILE if os.environ.get(_FILE) else _FOLDER
-    return {"variable": variable, "path": sanitize(os.environ.get(variable, ""))}
+    return _unusable(variable, say("lacks_issuer", issuer=issuer))
+
+
+def _unusable(variable: str, reason: str) -> ProbeError:
+    path = sanitize(os.environ.get(variable, ""))
+    return ProbeError("tls.store", variable=variable, path=path, reason=reason)
 
 
 def _load_certifi(trust: ssl.SSLContext) -> bool:
@@ -119,8 +124,7 @@ def _load_variables(trust: ssl.SSLContext) -> ProbeError | None:
         except (OSError, ValueError):
             reason = say("contains_no_certificate")
         if reason:
-            facts = {"variable": variable, "path": sanitize(name), "reason": reason}
-            return ProbeError("tls.store", **facts)
+            return _unusable(variable, reason)
     return None
 
 

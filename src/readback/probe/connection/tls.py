@@ -38,9 +38,10 @@ _DATES = {9, 10}
 _SELF_SIGNED = 18
 _UNKNOWN = {2, _SELF_SIGNED, 19, 20, 21}
 _OTHER_NAME = {62, 64}
-# What the words of OpenSSL mean: its own errors and the alerts of the server.
-_OLD = re.compile("alert protocol version|unsupported protocol|version too low")
-_HTTP_2 = "no application protocol"
+# Errors and alerts in the words of OpenSSL: only old versions of TLS, or only HTTP/2.
+_NOT_SUPPORTED = re.compile(
+    "protocol version|unsupported protocol|version too low|no application protocol"
+)
 
 
 def check(context: ProbeContext) -> list[Diagnosis]:
@@ -57,10 +58,8 @@ def check(context: ProbeContext) -> list[Diagnosis]:
     if not trusting:
         raise found.trouble or explain_untrusted(context, handshake)
     if all(one.kind is StoreKind.MACHINE for one in trusting) and stores.is_named():
-        own = certificates.read_chain(handshake.chain)[0]
-        raise found.trouble or ProbeError(
-            "tls.only_other_store", **own.facts, **stores.named()
-        )
+        issuer = certificates.read_chain(handshake.chain)[0].issuer
+        raise found.trouble or stores.lacking(issuer)
     context.trusted = trusting[0].trust
     return _findings(context, found, opinions)
 
@@ -104,14 +103,12 @@ def _findings(
         and own.days_left < _EXPIRES_SOON_DAYS,
     }
     ids = [id for id, is_found in faults.items() if is_found]
-    days = max(0, own.days_left or 0)
     facts: dict[str, Fact] = {
         **own.facts,
         "host": context.base_url.host,
         "version": best.handshake.version,
         "milliseconds": round(best.handshake.seconds * 1000, 3),
         "days": own.days_left,
-        "left": say("days", number=days) if days else say("less_than_day"),
         "store": say("machine_store") if by_machine else say("named_store"),
     }
     if error := best.strict_error:
@@ -198,10 +195,6 @@ def explain_untrusted(context: ProbeContext, handshake: Handshake) -> ProbeError
             why = say("is_built_in")
         elif is_ip_address(host):
             why = say("use_the_name")
-        elif any(
-            host.endswith(one[1:].lower()) for one in chain[0].hosts if one[0:2] == "*."
-        ):
-            why = say("star_matches_one_part")
         return ProbeError("tls.wrong_name", why=why, **facts)
     if error.verify_code in _UNKNOWN:
         return ProbeError(_unknown_id(chain, error.verify_code), **facts)
@@ -248,10 +241,7 @@ def explain_broken(context: ProbeContext, handshake: Handshake) -> ProbeError:
     base_url = context.base_url
     reason = sanitize(handshake.reason)
     facts: dict[str, Fact] = {"host": base_url.host, "port": base_url.port}
-    if _OLD.search(reason):
-        return ProbeError("tls.old_version", reason=reason, **facts)
-    if _HTTP_2 in reason:
-        reason = say("only_http_2", reason=reason)
+    if _NOT_SUPPORTED.search(reason):
         return ProbeError("tls.refused", reason=reason, **facts)
     if handshake.is_refused:
         is_about_name = "unrecognized name" in reason or _depends_on_name(context)
@@ -267,11 +257,9 @@ def explain_broken(context: ProbeContext, handshake: Handshake) -> ProbeError:
             return ProbeError("tls.cut", how=how)
         if handshake.is_answered or not _is_plain_http(context):
             return ProbeError("tls.cut", how=say("a_closed_connection"))
-        return ProbeError("tls.plain_http", what=say("but_plain_http"), **facts)
-    if handshake.is_answered:
-        return ProbeError("tls.refused", reason=reason)
-    what = say("but_plain_http") if _is_plain_http(context) else ""
-    return ProbeError("tls.plain_http", what=what, **facts)
+        return ProbeError("tls.plain_http", **facts)
+    id = "tls.refused" if handshake.is_answered else "tls.plain_http"
+    return ProbeError(id, reason=reason, **facts)
 
 
 def _depends_on_name(context: ProbeContext) -> bool:

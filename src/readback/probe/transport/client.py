@@ -35,8 +35,6 @@ _HEADERS = {
 # How nginx refuses a client without a certificate.
 _NO_CERTIFICATE_STATUS = {400, 496}
 _NO_CERTIFICATE = b"No required SSL certificate was sent"
-# RFC 9113 §4.1 and §6.5: the start of a SETTINGS frame, after its length.
-_SETTINGS_FRAME = "\x04\x00\x00\x00\x00\x00"
 _WINDOW_BITS = {"gzip": zlib.MAX_WBITS | 16, "deflate": zlib.MAX_WBITS}
 
 OnPart = Callable[[bytes, float], None]
@@ -225,9 +223,7 @@ def _head_error(error: Exception, route: Route) -> ProbeError:
         return ProbeError("http.cut")
     line = getattr(error, "line", "")
     if line.strip() and not line.lstrip().startswith("HTTP/"):
-        # A server that speaks only HTTP/2 sends its settings, whatever it receives.
-        what = say("but_http_2") if line[3:9] == _SETTINGS_FRAME else ""
-        return ProbeError("http.not_http", port=route.port, what=what)
+        return ProbeError("http.not_http", port=route.port)
     is_first_line = isinstance(error, http.client.BadStatusLine)
     first = say("bad_first_line")
     reason = first if is_first_line else sanitize(str(error))
