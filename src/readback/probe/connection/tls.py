@@ -38,10 +38,9 @@ _DATES = {9, 10}
 _SELF_SIGNED = 18
 _UNKNOWN = {2, _SELF_SIGNED, 19, 20, 21}
 _OTHER_NAME = {62, 64}
-# Errors and alerts in the words of OpenSSL: only old versions of TLS, or only HTTP/2.
-_NOT_SUPPORTED = re.compile(
-    "protocol version|unsupported protocol|version too low|no application protocol"
-)
+# What the words of OpenSSL mean: its own errors and the alerts of the server.
+_OLD = re.compile("alert protocol version|unsupported protocol|version too low")
+_HTTP_2 = "no application protocol"
 
 
 def check(context: ProbeContext) -> list[Diagnosis]:
@@ -241,7 +240,9 @@ def explain_broken(context: ProbeContext, handshake: Handshake) -> ProbeError:
     base_url = context.base_url
     reason = sanitize(handshake.reason)
     facts: dict[str, Fact] = {"host": base_url.host, "port": base_url.port}
-    if _NOT_SUPPORTED.search(reason):
+    if _OLD.search(reason):
+        return ProbeError("tls.old_version", reason=reason, **facts)
+    if _HTTP_2 in reason:
         return ProbeError("tls.refused", reason=reason, **facts)
     if handshake.is_refused:
         is_about_name = "unrecognized name" in reason or _depends_on_name(context)
