@@ -4,10 +4,10 @@ OpenSSL goes on serving a certificate that has expired, and only clients notice,
 end is in a metric and in the log.
 """
 
+import asyncio
 import logging
 import ssl
 from datetime import UTC, datetime, timedelta
-from math import inf
 from pathlib import Path
 
 log = logging.getLogger("readback.api")
@@ -43,29 +43,13 @@ def expiry(path: Path) -> int:
     return int(certificate.not_valid_after_utc.timestamp())
 
 
-class ExpiryLog:
-    """Says at the start and once a day that a certificate ends soon, or has ended."""
-
-    def __init__(self, expires: int) -> None:
-        self._expires = expires  # 0: unknown, or there is no certificate
-        self._due = -inf
-
-    def tick(self, now: float, wall: float) -> None:
-        if not self._expires or now < self._due:
-            return
-        self._due = now + _DAY_SECONDS
-        left = timedelta(seconds=self._expires - wall)
-        if left >= SOON:
-            return
-        end = f"{datetime.fromtimestamp(self._expires, UTC):%Y-%m-%d %H:%M:%SZ}"
-        action = "renew it, then reload the API with SIGHUP"
-        if left > timedelta():
-            log.warning(
-                "The certificate expires in %d days, on %s: %s.", left.days, end, action
-            )
-        else:
-            log.error(
-                "The certificate expired on %s, so clients refuse to connect: %s.",
-                end,
-                action,
-            )
+def log_expiry(expires: int) -> None:
+    """Say now and once a day that a certificate ends soon, or has ended."""
+    asyncio.get_running_loop().call_later(_DAY_SECONDS, log_expiry, expires)
+    end = datetime.fromtimestamp(expires, UTC)
+    if end - datetime.now(UTC) < SOON:
+        log.warning(
+            "The certificate is valid until %s, and clients refuse it after that: "
+            "renew it, then reload the API with SIGHUP.",
+            f"{end:%Y-%m-%d %H:%M:%SZ}",
+        )

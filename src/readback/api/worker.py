@@ -16,7 +16,7 @@ from typing import Any, TypeVar, cast
 import uvloop
 
 from readback.api.accepting import Accept, Accepting
-from readback.api.certificate import ExpiryLog, expiry, tls_context
+from readback.api.certificate import expiry, log_expiry, tls_context
 from readback.api.data.database import Database
 from readback.api.data.health import Health
 from readback.api.data.journal import ROUND_SECONDS, Journal
@@ -82,6 +82,8 @@ class ApiWorker(PlaneWorker):
         self._handle_sigterm()
         self._database.start(self._keyring, self._journal, self._unmatched)
         self._tick()  # so that the first answer has a date
+        if self._expires and self.place == 0:  # one of the workers is enough
+            log_expiry(self._expires)
         *listeners, ops_listener = self._listeners
         self._accepting = Accepting(
             listeners, self.place, self._shared.places, self._accept_api()
@@ -136,10 +138,8 @@ class ApiWorker(PlaneWorker):
         self._api_connections = ConnectionRegistry(api, allowed, network)
         self._ops_connections = ConnectionRegistry(ops, allowed)
         certificate = config.tls_certificate
-        expires = expiry(certificate) if certificate else 0
-        self._counters.set("certificate_expires", expires)
-        # One of the workers is enough.
-        self._expiry_log = ExpiryLog(expires if self.place == 0 else 0)
+        self._expires = expiry(certificate) if certificate else 0
+        self._counters.set("certificate_expires", self._expires)
 
     def _accept_api(self) -> Accept:
         """Return the function that accepts connections to the API from a socket."""
@@ -237,7 +237,6 @@ class ApiWorker(PlaneWorker):
         steps: list[Callable[[], object]] = [
             self.notify,
             self._notice_stop,
-            lambda: self._expiry_log.tick(now, wall),
             lambda: self._replies.tick(wall),
             lambda: self._shared.key_rates.tick(now, wall),
             lambda: self._api_connections.sweep(now),
