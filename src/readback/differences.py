@@ -24,42 +24,32 @@ class OtherApi(NamedTuple):
 
     sentence: str
     advice: str
-    # The advice as the end of the sentence, if that does not say enough.
-    remedy: str = ""
-
-    @property
-    def explanation(self) -> str:
-        return (
-            f"{self.sentence}; {self.remedy}." if self.remedy else f"{self.sentence}."
-        )
 
 
 def _provider(sentence: str, name: str) -> OtherApi:
-    remedy = "choose an OpenAI-compatible provider with Chat Completions"
     advice = f"Choose an OpenAI-compatible provider instead of {name}."
-    return OtherApi(sentence, advice, remedy)
+    return OtherApi(sentence, advice)
 
 
-_CHAT_COMPLETIONS = "switch it to Chat Completions"
 # By their paths after the version.
 OTHER_APIS = {
     "/responses": OtherApi(
-        "This client uses the Responses API",
+        "This client uses the Responses API.",
         "Switch from the Responses API to Chat Completions.",
-        _CHAT_COMPLETIONS,
     ),
-    "/messages": _provider("This client uses the Anthropic API", "Anthropic"),
+    "/messages": _provider("This client uses the Anthropic API.", "Anthropic"),
     "/completions": OtherApi(
-        "This client uses the legacy Completions endpoint",
+        "This client uses the legacy Completions endpoint.",
         "Switch from the old Completions endpoint to Chat Completions.",
-        _CHAT_COMPLETIONS,
     ),
-    "/embeddings": OtherApi("Embeddings are not available", "Turn off embeddings."),
-    "/files": OtherApi("Files are not available", "Turn off file upload."),
-    "/uploads": OtherApi("File upload is not available", "Turn off file upload."),
-    "/openai/deployments": _provider("This client is set up for Azure OpenAI", "Azure"),
-    "/api": _provider("This client uses the Ollama API", "Ollama"),
-    "/v1beta": _provider("This client uses the Gemini API", "Gemini"),
+    "/embeddings": OtherApi("Embeddings are not available.", "Turn off embeddings."),
+    "/files": OtherApi("Files are not available.", "Turn off file upload."),
+    "/uploads": OtherApi("File upload is not available.", "Turn off file upload."),
+    "/openai/deployments": _provider(
+        "This client is set up for Azure OpenAI.", "Azure"
+    ),
+    "/api": _provider("This client uses the Ollama API.", "Ollama"),
+    "/v1beta": _provider("This client uses the Gemini API.", "Gemini"),
 }
 
 # What to change, whatever the program.

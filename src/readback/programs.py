@@ -7,14 +7,14 @@ here knows about HTTP, databases or pages.
 
 import re
 import tomllib
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from string import Template
 from typing import Any, Literal, NamedTuple
 
 from readback.contract import MAX_TOKENS, VERSION_PREFIX
-from readback.differences import BASE_URL
+from readback.differences import BASE_URL, advice
 
 _TABLE = Path(__file__).with_suffix(".toml")
 _CONTRACT = {"MAX_TOKENS": MAX_TOKENS, "VERSION_PREFIX": VERSION_PREFIX}
@@ -57,7 +57,7 @@ class Program(NamedTuple):
         is_general = text.startswith(f"leave {difference} unset")
         return "" if self.library and is_general else text
 
-    def hint(self, differences: Collection[str], *, connected: bool) -> str:
+    def hint(self, differences: Sequence[str], *, connected: bool) -> str:
         """Return what to set in this program, or that no setting helps.
 
         A request that is connected has proved that its address and its key are right.
@@ -97,6 +97,18 @@ def recognise(user_agent: str) -> Program | None:
         if row.user_agent and row.user_agent.search(user_agent):
             return row
     return None
+
+
+def advise(user_agent: str, differences: Sequence[str], *, connected: bool) -> str:
+    """Return what to change: in the program that sent a request, if it is known.
+
+    If only a library that it uses is known, begin with the advice for every program.
+    """
+    general, program = advice(differences[0]), recognise(user_agent)
+    special = program.hint(differences, connected=connected) if program else ""
+    if program and program.library:
+        return f"{general} {special}".rstrip()
+    return special or general
 
 
 def _filled_in(text: str) -> str:

@@ -213,7 +213,7 @@ def test_a_key_in_the_url_is_ignored_and_must_be_revoked(api: Api) -> None:
     google = f"{MODELS}?key=AIzaSy0123456789abcdefghijABCDEFGHIJ012"
     for target in [*own, *others, google, f"/v1/{api.key}/chat/completions"]:
         detail = assert_refused(api.ask("GET", target, [api.host]), "not_found")
-        assert detail.endswith(
+        assert (
             "The URL contains what looks like a key. URLs are written to logs, so "
             "revoke that key, and send a new one in the Authorization header."
-        )
+        ) in detail

@@ -1,7 +1,8 @@
 """What a 404 explains: which mistake leads from our two addresses to the one received.
 
 Pure: the method, the target and whether a browser sent them in, an explanation out,
-which quotes nothing of the target. The mistakes are those that real clients make.
+which quotes nothing of the target. The mistakes are those that real clients make. What
+to change about them is in `differences.py`.
 """
 
 import re
@@ -15,7 +16,8 @@ from readback.keys import contains_key
 _EXAMINED_BYTES = 512
 
 _METHODS = {MODELS_PATH: "GET", CHAT_PATH: "POST"}
-_TAILS = tuple(path.removeprefix(VERSION_PREFIX) for path in _METHODS)
+# The paths without their slashes: each of them may be missing or appear too often.
+_LETTERS = {path.replace("/", ""): path for path in _METHODS}
 _AVAILABLE = "This API serves only " + " and ".join(
     f"{method} {path}" for path, method in _METHODS.items()
 )
@@ -25,8 +27,8 @@ class NearMiss(NamedTuple):
     """A mistake that leads to a 404."""
 
     sentence: str
-    # What to change: the path of another API, or the base URL. Empty for other
-    # mistakes. See `differences.py`.
+    # What to change: the path of another API, or the base URL. Empty if the sentence
+    # says it.
     difference: str = ""
 
 
@@ -52,14 +54,9 @@ _PATHS = {
     "/v1beta": r"/v1beta(?:/.*)?|.*:(?:countTokens|embedContent|\w*[gG]enerateContent)",
 }
 _OTHER_APIS = [
-    NearMiss(f"{api.explanation} {_AVAILABLE}.", difference)
+    NearMiss(f"{api.sentence} {_AVAILABLE}.", difference)
     for difference, api in OTHER_APIS.items()
 ]
-# Their sentences for a program that cannot follow the advice.
-WITHOUT_ADVICE = {
-    difference: f"{api.sentence}. {_AVAILABLE}."
-    for difference, api in OTHER_APIS.items()
-}
 # With one group for each of them.
 _PATH_OF_OTHER_API = re.compile(
     "|".join(f"({_PATHS.get(path, f'{path}(?:/.*)?')})" for path in OTHER_APIS)
@@ -72,46 +69,24 @@ PROBE = NearMiss(
     "The probe asks for this path to see whether Readback responds, and it does."
 )
 
-_WHOLE_ENDPOINT = NearMiss(
-    "The base URL contains a whole endpoint, and the client adds another one. The base "
-    f"URL must end in {VERSION_PREFIX}.",
-    BASE_URL,
+_ENDPOINTS = (
+    *_METHODS,
+    *(path.removeprefix(VERSION_PREFIX) for path in _METHODS),
 )
+_WHOLE_ENDPOINT = NearMiss(
+    "The base URL contains a whole endpoint, and the client adds another one.", BASE_URL
+)
+_AFTER_WHOLE_ENDPOINT = {
+    base + added for base in _ENDPOINTS for added in (*_ENDPOINTS, *OTHER_APIS)
+}
 _POST_TO_BASE_URL = NearMiss(
     "The request was sent to the base URL itself. If this program wants the "
-    f"whole address of an endpoint, enter the one that ends in {CHAT_PATH}.",
-    BASE_URL,
+    f"whole address of an endpoint, enter the one that ends in {CHAT_PATH}."
 )
 _BASE_URL_ALONE = NearMiss(
     "This is the address of an API for programs; it has no page. In a program, "
     f"enter it as the base URL, which ends in {VERSION_PREFIX}. {_AVAILABLE}."
 )
-
-
-def _wrong_base_urls() -> dict[str, NearMiss]:
-    """Return the paths that a wrong base URL leads to."""
-    endpoints = (*_METHODS, *_TAILS)
-    misses = {
-        base + added: _WHOLE_ENDPOINT
-        for base in endpoints
-        for added in (*endpoints, *OTHER_APIS)
-    }
-    missing = f"{VERSION_PREFIX} is missing at the end of the base URL."
-    twice = f"{VERSION_PREFIX} appears twice in the base URL."
-    no_slash = f"A slash is missing after {VERSION_PREFIX} in the base URL."
-    for tail in _TAILS:
-        for path, mistake in (
-            (tail, missing),
-            (tail + "/", missing),
-            (VERSION_PREFIX * 2 + tail, twice),
-            (VERSION_PREFIX + tail[1:], no_slash),
-        ):
-            right = f"The path is {VERSION_PREFIX}{tail}."
-            misses[path] = NearMiss(f"{mistake} {right}", BASE_URL)
-    return misses
-
-
-_WRONG_BASE_URL = _wrong_base_urls()
 
 
 def explain_not_found(
@@ -135,7 +110,7 @@ def _explain(verb: str, target: str) -> NearMiss:
     if path in _METHODS:
         if _AZURE_PARAMETER.search(target):
             return NearMiss(
-                f"{OTHER_APIS[_AZURE].explanation} {path} takes no URL parameters.",
+                f"{OTHER_APIS[_AZURE].sentence} {path} takes no URL parameters.",
                 _AZURE,
             )
         if question_mark:
@@ -146,7 +121,9 @@ def _explain(verb: str, target: str) -> NearMiss:
         return NearMiss(f"{path} only accepts {_METHODS[path]}.")
     if path in ("/", VERSION_PREFIX, VERSION_PREFIX + "/"):
         return _BASE_URL_ALONE if verb != "POST" else _POST_TO_BASE_URL
-    if miss := _WRONG_BASE_URL.get(path) or _wrong_form(path):
+    if path in _AFTER_WHOLE_ENDPOINT:
+        return _WHOLE_ENDPOINT
+    if miss := _wrong_form(path):
         return miss
     # Clients of other APIs add a version to a base URL that ends in one.
     other = _PATH_OF_OTHER_API.fullmatch(_VERSIONS.sub("", path, count=1))
@@ -160,18 +137,14 @@ def _explain(verb: str, target: str) -> NearMiss:
 
 
 def _wrong_form(path: str) -> NearMiss | None:
-    without_empty_segments = "/" + "/".join(filter(None, path.split("/")))
-    for right in _METHODS:
-        difference = BASE_URL
-        if path.endswith(right) and "//" not in path:
-            mistake = f"The path has something before {VERSION_PREFIX}."
-        elif path.rstrip("/") == right:
-            mistake, difference = "The path has an extra slash at the end.", ""
-        elif without_empty_segments == right:
-            mistake = "The path has an extra slash inside."
-        elif path.lower() == right:
-            mistake = "The path is case-sensitive."
-        else:
-            continue
-        return NearMiss(f"{mistake} The path is {right}.", difference)
+    """Return what is wrong with one of our paths with other slashes, cases or versions.
+
+    The client adds the rest of the path to the base URL, so that is wrong, unless the
+    path only has a slash too many at its end.
+    """
+    letters = VERSION_PREFIX + path.lower().replace("/", "")
+    for right_letters, right in _LETTERS.items():
+        if letters.endswith(right_letters):
+            difference = BASE_URL if path.rstrip("/") != right else ""
+            return NearMiss(f"The path must be exactly {right}.", difference)
     return None

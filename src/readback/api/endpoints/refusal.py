@@ -11,10 +11,11 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from readback import contract, programs
+from readback import contract
 from readback.api.endpoints.strict_json import NotJson, Number, load
-from readback.differences import ADVICE, UNNAMED, advice
+from readback.differences import ADVICE, UNNAMED
 from readback.keys import KEY_LIKE
+from readback.programs import advise
 
 _SYSTEM_ROLES = ("system", "developer")
 _OTHER_ROLES = (*_SYSTEM_ROLES, "assistant", "tool")
@@ -198,17 +199,13 @@ class Explanation(NamedTuple):
 def explain(findings: Sequence[Finding], user_agent: str) -> Explanation:
     """Make one line of the findings: the first is a whole sentence, others are short.
 
-    The hint is for the program that sent the request. If only a library that it uses is
-    known, the hint begins with the advice for every program.
+    The hint is for the program that sent the request.
     """
     first, *others = findings
     found = dict.fromkeys(id_ for finding in findings for id_ in finding.differences)
     # Names of fields that no program is known to send must not push out the others.
     ids = sorted(found, key=lambda each: each not in ADVICE)
-    hint = advice(ids[0])
-    if program := programs.recognise(user_agent):
-        special = program.hint(ids, connected=True)
-        hint = f"{hint} {special}".rstrip() if program.library else special or hint
+    hint = advise(user_agent, ids, connected=True)
     room = contract.MAX_DETAIL_LENGTH - len(f"{first.sentence}  {hint}")
     also = _also([other.short for other in others], room)
     detail = " ".join(filter(None, (first.sentence, also, hint)))

@@ -8,15 +8,11 @@ import re
 from dataclasses import dataclass
 
 from readback import contract, keys
-from readback.api.endpoints.near_misses import (
-    WITHOUT_ADVICE,
-    NearMiss,
-    explain_not_found,
-)
+from readback.api.endpoints.near_misses import NearMiss, explain_not_found
 from readback.api.endpoints.presented_key import Credentials, credentials_in, times
 from readback.api.http.head import Head
 from readback.client_address import forwarded_address
-from readback.programs import recognise
+from readback.programs import advise
 
 # The same in every program that is built on a browser; its name comes after this.
 _BROWSER_ENGINE = re.compile(r" AppleWebKit/[0-9.]+ \(KHTML, like Gecko\)")
@@ -76,13 +72,10 @@ def endpoint_of(head: Head) -> str:
 def _explain_not_found(head: Head, user_agent: str) -> NearMiss:
     from_browser = head.first(b"origin") is not None
     miss = explain_not_found(head.method, head.target, from_browser=from_browser)
-    program = recognise(user_agent) if miss.difference else None
-    if not program:
+    if not miss.difference:
         return miss
-    sentence, hint = miss.sentence, program.hint([miss.difference], connected=False)
-    if program.cannot_remove(miss.difference):
-        sentence = WITHOUT_ADVICE.get(miss.difference, sentence)
-    return miss._replace(sentence=f"{sentence} {hint}".rstrip())
+    hint = advise(user_agent, [miss.difference], connected=False)
+    return miss._replace(sentence=f"{miss.sentence} {hint}")
 
 
 def explain_media_type(head: Head) -> str:

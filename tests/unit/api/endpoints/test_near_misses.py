@@ -6,8 +6,6 @@ from tests.support.tables import words
 from readback.api.endpoints.near_misses import NearMiss, explain_not_found
 from readback.differences import ADVICE
 
-OPENAI_COMPATIBLE = "choose an OpenAI-compatible provider with Chat Completions."
-
 
 def explain(request_line: str) -> NearMiss:
     method, target = request_line.encode().split(b" ")
@@ -15,15 +13,17 @@ def explain(request_line: str) -> NearMiss:
 
 
 NOWHERE = "Nothing is served at this path. This API serves only"
+EXACTLY_CHAT = "The path must be exactly /v1/chat/completions."
 MISTAKES = [
-    ("POST /chat/completions", "/v1 is missing", "base_url"),
-    ("GET /models", "/v1 is missing", "base_url"),
-    ("POST /v1/v1/chat/completions", "/v1 appears twice", "base_url"),
-    ("POST /v1chat/completions", "A slash is missing", "base_url"),
-    ("POST /v1/chat/completions/", "extra slash at the end", ""),
-    ("POST /v1//chat/completions", "extra slash inside", "base_url"),
-    ("POST /api/v1/chat/completions", "something before /v1", "base_url"),
-    ("POST /V1/Chat/Completions", "case-sensitive", "base_url"),
+    ("POST /chat/completions", EXACTLY_CHAT, "base_url"),
+    ("POST /chat/completions/", EXACTLY_CHAT, "base_url"),
+    ("GET /models", "The path must be exactly /v1/models.", "base_url"),
+    ("POST /v1/v1/chat/completions", EXACTLY_CHAT, "base_url"),
+    ("POST /v1chat/completions", EXACTLY_CHAT, "base_url"),
+    ("POST /v1/chat/completions/", EXACTLY_CHAT, ""),
+    ("POST /v1//chat/completions", EXACTLY_CHAT, "base_url"),
+    ("POST /api/v1/chat/completions", EXACTLY_CHAT, "base_url"),
+    ("POST /V1/Chat/Completions", EXACTLY_CHAT, "base_url"),
     ("POST /v1/responses", "Responses API", "/responses"),
     ("POST /responses", "Responses API", "/responses"),
     ("GET /responses/resp_1", "Responses API", "/responses"),
@@ -43,8 +43,8 @@ MISTAKES = [
     ("GET /", "it has no page", ""),
     ("HEAD /v1", "it has no page", ""),
     ("GET /v1/", "it has no page", ""),
-    ("POST /v1", "was sent to the base URL itself", "base_url"),
-    ("POST /", "the one that ends in /v1/chat/completions", "base_url"),
+    ("POST /v1", "was sent to the base URL itself", ""),
+    ("POST /", "the one that ends in /v1/chat/completions", ""),
     ("GET /zebra", NOWHERE, ""),
     ("GET /api/v0/models", NOWHERE, ""),
     ("GET /v1x/files", NOWHERE, ""),
@@ -75,8 +75,7 @@ def test_the_mistake_is_named_and_the_difference_says_what_to_change(
 @pytest.mark.parametrize("method", ["GET", "POST"])
 def test_a_base_url_that_is_a_whole_endpoint_is_named(method: str, path: str) -> None:
     assert explain(f"{method} {path}") == (
-        "The base URL contains a whole endpoint, and the client adds another one. The "
-        "base URL must end in /v1.",
+        "The base URL contains a whole endpoint, and the client adds another one.",
         "base_url",
     )
 
@@ -126,9 +125,8 @@ def test_a_client_of_another_api_is_told_to_choose_another_provider(
 ) -> None:
     miss = explain(f"POST {target}")
     assert name in miss.sentence
-    assert OPENAI_COMPATIBLE in miss.sentence
     assert miss.difference == difference
-    assert difference in ADVICE
+    assert ADVICE[difference].startswith("Choose an OpenAI-compatible provider")
 
 
 def test_only_options_asks_for_permission() -> None:

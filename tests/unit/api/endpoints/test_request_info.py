@@ -2,8 +2,10 @@
 
 import pytest
 
+from readback.api.endpoints.near_misses import explain_not_found
 from readback.api.endpoints.request_info import describe
 from readback.api.http.head import parse
+from readback.differences import ADVICE
 
 ELECTRON = (
     b"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) "
@@ -65,8 +67,13 @@ def test_a_wrong_path_has_a_hint_for_the_program(
 ) -> None:
     detail = not_found_detail(b"POST " + path, user_agent)
 
-    assert detail.startswith(not_found_detail(b"POST " + path, b"curl/8.5.0"))
-    assert hint in detail
+    miss = explain_not_found(b"POST", path)
+    assert detail.startswith(miss.sentence)
+    # Some must not end the base URL in /v1, so nobody is told both.
+    assert hint in detail and ADVICE[miss.difference] not in detail
+    assert not_found_detail(b"POST " + path, b"zebra/1").endswith(
+        ADVICE[miss.difference]
+    )
 
 
 def test_a_path_that_is_no_mistake_of_a_program_has_no_hint() -> None:
