@@ -11,7 +11,6 @@ from readback import contract, keys
 from readback.api.endpoints.near_misses import NearMiss, explain_not_found
 from readback.api.endpoints.presented_key import Credentials, credentials_in, times
 from readback.api.http.head import Head
-from readback.client_address import forwarded_address
 from readback.programs import advise
 
 # The same in every program that is built on a browser; its name comes after this.
@@ -42,10 +41,9 @@ class RequestInfo:
     media_type_detail: str
     user_agent: str
     asks_to_explain: bool  # in the body of a refusal, beyond the contract
-    forwarded_address: str | None
 
 
-def describe(head: Head, trusted_proxies: int) -> RequestInfo:
+def describe(head: Head) -> RequestInfo:
     endpoint = endpoint_of(head)
     user_agent = _user_agent(head)
     miss = (
@@ -59,9 +57,6 @@ def describe(head: Head, trusted_proxies: int) -> RequestInfo:
         media_type_detail=explain_media_type(head),
         user_agent=user_agent,
         asks_to_explain=_prefers(head, b"explain"),
-        forwarded_address=read_forwarded(
-            b",".join(head.all(b"x-forwarded-for")), trusted_proxies
-        ),
     )
 
 
@@ -112,8 +107,3 @@ def _prefers(head: Head, preference: bytes) -> bool:
     preferences = b",".join(head.all(b"prefer"))[:_EXAMINED_BYTES].lower().split(b",")
     names = (each.partition(b";")[0].strip(b" \t") for each in preferences)
     return preference in names
-
-
-def read_forwarded(value: bytes, trusted_proxies: int) -> str | None:
-    """Return the client's address in an X-Forwarded-For; None if it has none."""
-    return forwarded_address(value.decode("ascii", "replace").strip(), trusted_proxies)

@@ -27,13 +27,12 @@ from readback.api.endpoints.request_info import (
     RequestInfo,
     describe,
     endpoint_of,
-    read_forwarded,
 )
 from readback.api.http.handler import Outcome, RequestOrigin
 from readback.api.http.head import Head
 from readback.api.http.refused import MALFORMED_REQUEST
 from readback.api.shared.rates import Rates
-from readback.client_address import network
+from readback.client_address import forwarded_address, network
 from readback.contract import CHAT, MODELS, OTHER
 from readback.processes.shared_counters import WorkerCounters
 
@@ -86,7 +85,7 @@ class Api:
     read_fields = READ_FIELDS
 
     def describe(self, head: Head) -> RequestInfo:
-        return describe(head, self._trusted_proxies)
+        return describe(head)
 
     def contains_secret(self, data: bytes) -> bool:
         return keys.contains_key(data)
@@ -105,7 +104,7 @@ class Api:
                 else exchange.address == origin.address
             ):
                 return exchange
-        address, source = self._read_address(info, forwarded, origin)
+        address, source = self._read_address(forwarded, origin)
         if record is None or info.not_found_detail:
             return self._refusal(_Received(info, address, 0), key, digest)
         exchange = self._exchange(info, record, address)
@@ -114,12 +113,11 @@ class Api:
         return exchange
 
     def _read_address(
-        self, info: RequestInfo, forwarded: bytes, origin: RequestOrigin
+        self, forwarded: bytes, origin: RequestOrigin
     ) -> tuple[str, bytes]:
         """Return a client's address, and the value that it was read from, if any."""
-        read = info.forwarded_address
-        if forwarded:
-            read = read_forwarded(forwarded, self._trusted_proxies)
+        header = forwarded.decode("ascii", "replace").strip()
+        read = forwarded_address(header, self._trusted_proxies)
         return (origin.address, b"") if read is None else (read, forwarded)
 
     def begin(
@@ -133,7 +131,7 @@ class Api:
     ) -> Outcome | None:
         presented = info.credentials.key
         digest = presented.digest if presented else keys.digest(key)
-        address, _ = self._read_address(info, forwarded, origin)
+        address, _ = self._read_address(forwarded, origin)
         request = _Received(info, address, size)
         record = self._keyring.find(digest)
         if record is not None and not info.not_found_detail:

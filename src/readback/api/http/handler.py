@@ -92,8 +92,8 @@ class Handler(Protocol[Info]):
     ) -> Outcome | None:
         """Decide on a request; None means that `resume` will be called later.
 
-        The key and the forwarded addresses are what `heads.py` has cut out; the size is
-        that of the body, as declared.
+        The key is what `heads.py` has cut out, if any. `forwarded` has all addresses of
+        X-Forwarded-For, and the size is that of the body, as declared.
         """
 
     def refuse(self, code: str, detail: str, address: str = "") -> bytes:

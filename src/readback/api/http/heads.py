@@ -232,8 +232,8 @@ class Heads(Generic[Info]):
     def read(self, data: bytes) -> Match[Info]:
         """Return what a head says; raise `Refused` if it is not valid.
 
-        The key and the addresses are empty if they are not there or have an unusual
-        form, in which they stay in the head.
+        The key is empty if it is not there or has an unusual form, in which it stays in
+        the head.
         """
         known = self.accepted.find(data) or self.others.find(data)
         return known or self._parse(data)
@@ -250,17 +250,18 @@ class Heads(Generic[Info]):
         key = _find_line(lines, _KEY_LINES, _PLAIN_KEY)
         addresses = _find_line(lines, _ADDRESS_LINES, _PLAIN_ADDRESSES)
         credentials = sum(name in CREDENTIAL_FIELDS for name, _ in head.fields)
+        all_addresses = head.all(_FORWARDED)
+        forwarded = b",".join(all_addresses)
         if credentials != (key != _ABSENT) or (
-            len(head.all(_FORWARDED)) != (addresses != _ABSENT)
+            len(all_addresses) != (addresses != _ABSENT)
         ):  # more than can be cut out
             unkept = Kind(head, self._handler.describe(head))
-            return unkept, b"", b"", head.content_length, len(data)
+            return unkept, b"", forwarded, head.content_length, len(data)
         length = _find_line(lines, _LENGTH_LINES, _DIGITS)
         kind = self._kind(head, lines, key, addresses, length)
         if kind.skeleton:
             self.others.add(kind)
-        key_value = _value(lines, key, _KEY_LINES)
-        forwarded = _value(lines, addresses, _ADDRESS_LINES)
+        key_value = lines[key][len(_KEY_LINES[0]) :] if key != _ABSENT else b""
         return kind, key_value, forwarded, head.content_length, len(data)
 
     def _kind(
@@ -330,7 +331,3 @@ def _find_line(
         if line.startswith(beginnings) and plain.fullmatch(line, len(beginnings[0])):
             return number
     return _ABSENT
-
-
-def _value(lines: list[bytes], number: int, beginnings: tuple[bytes, ...]) -> bytes:
-    return lines[number][len(beginnings[0]) :] if number != _ABSENT else b""

@@ -16,7 +16,7 @@ Fields = list[tuple[bytes, bytes]]
 def detail_for(fields: Fields, cut_out: bytes = b"") -> str:
     """Return the detail of a 401; `cut_out` is the key that the head cache took out."""
     head = Head(b"GET", b"/v1/models", fields, is_http_10=False)
-    presented, elsewhere = describe(head, 0).credentials
+    presented, elsewhere = describe(head).credentials
     return (presented or presented_key(cut_out, elsewhere)).detail
 
 

@@ -35,13 +35,13 @@ ELECTRON = (
 )
 def test_a_user_agent_is_shown_in_printable_ascii(sent: bytes, shown: str) -> None:
     data = b"GET / HTTP/1.1\r\nHost: x\r\nUser-Agent: " + sent + b"\r\n\r\n"
-    assert describe(parse(data, 100), 0).user_agent == shown
+    assert describe(parse(data, 100)).user_agent == shown
 
 
 def not_found_detail(request_line: bytes, user_agent: bytes) -> str:
     fields = b"Host: x\r\nUser-Agent: " + user_agent
     data = request_line + b" HTTP/1.1\r\n" + fields + b"\r\n\r\n"
-    return describe(parse(data, 100), 0).not_found_detail
+    return describe(parse(data, 100)).not_found_detail
 
 
 # What is said to a program, and the path that it asked for.
