@@ -110,10 +110,12 @@ _BOTH = tuple(
         ),
         _row(
             f"a web server is set as the proxy {how}",
-            "proxy|405|404",
-            behave=page(405, "405 Not Allowed"),
+            "not a proxy",
+            "400 Bad Request",
+            behave=page(400, "400 Bad Request"),
             encrypted=encrypted,
-            by="you network",
+            by="you",
+            id="proxy.wrong_kind",
         ),
         _row(f"the proxy works {how}", encrypted=encrypted, by=""),
     )

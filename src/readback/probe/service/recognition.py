@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import time
+from contextlib import suppress
 from dataclasses import replace
 from http import HTTPStatus
 
@@ -25,6 +26,7 @@ from readback.probe.entered.base_url import (
 from readback.probe.service import answers, instead
 from readback.probe.transport.context import CHAT, MODELS, UNKNOWN, ProbeContext
 from readback.probe.transport.exchanges import ProbeResponse
+from readback.probe.transport.opening import WEB_SERVER
 
 # The pattern needs linear time, whatever a peer sends.
 _HELP = re.compile(r'<([^<>]*)>\s*;[^,<]*rel="?help"?')
@@ -190,6 +192,11 @@ def _stranger(
     context: ProbeContext, models: ProbeResponse, chat: ProbeResponse | None
 ) -> ProbeError:
     """Return the error for something that is not known to be an API of this kind."""
+    if models.proxy and models.status in WEB_SERVER and _is_anyone(context, models):
+        said = f"{models.status} {instead.words(models)}".rstrip()
+        why = say("is_web_server", reason=said)
+        facts: dict[str, Fact] = models.proxy.facts(context.base_url)
+        return ProbeError("proxy.wrong_kind", why=why, **facts)
     if answers.is_html(models) and not context.identity:
         _refuse_cabinet(context)
     key = context.usable_key
@@ -197,12 +204,23 @@ def _stranger(
     is_asked = is_asked and not (chat and answers.parse_refusal(chat))
     asked = chat if chat and is_asked else models
     said = instead.words(asked) or say("no_explanation")
-    facts: dict[str, Fact] = {"status": asked.status, "title": said}
+    facts = {"status": asked.status, "title": said}
     if (is_asked or _is_refusal(models)) and not (key and key.is_readback_key):
         return ProbeError("http.other_api", **facts)
     if not is_asked and answers.is_from_api(models):
         return ProbeError("http.no_such_path", **facts)
     return instead.unexpected_response(asked, is_recognized=False)
+
+
+def _is_anyone(context: ProbeContext, models: ProbeResponse) -> bool:
+    """Return whether a proxy responds alike for a host that cannot exist."""
+    own, nowhere = context.base_url.host, "nowhere.invalid"  # RFC 6761 §6.4
+    route = replace(context.route, target=replace(context.base_url, host=nowhere))
+    with suppress(ProbeError), context.new_client(route) as client:
+        answer = client.request(f"{context.base_url.path}{MODELS}")
+        said = instead.words(answer).replace(nowhere, own)
+        return (answer.status, said) == (models.status, instead.words(models))
+    return False
 
 
 def _refuse_cabinet(context: ProbeContext) -> None:

@@ -50,7 +50,7 @@ _CANNOT_RESOLVE = re.compile(
 )
 _HTML, _JSON = "text/html", "application/json"
 _CANNOT_CONNECT = {500, 502, 503, 504}
-_WEB_SERVER = {400, 404, 405, 501}
+WEB_SERVER = {400, 404, 405, 501}
 
 
 class FinalResponse(http.client.HTTPResponse):
@@ -239,7 +239,7 @@ def _refusal(response: http.client.HTTPResponse, proxy: Proxy) -> ProbeError:
         return ProbeError("proxy.cannot_resolve", here="", status=shown)
     if status in _CANNOT_CONNECT:
         return ProbeError("proxy.cannot_connect", reason=reason, status=shown)
-    if is_api or status in _WEB_SERVER:
+    if is_api or status in WEB_SERVER:
         why = say("is_web_server", reason=reason)
         return ProbeError("proxy.wrong_kind", why=why, status=shown)
     return ProbeError("proxy.refuses", reason=reason, status=shown)
