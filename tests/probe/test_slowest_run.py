@@ -99,5 +99,5 @@ def test_a_service_that_refuses_everything_slowly_is_not_a_success(
     # It fails once, and there is no time to ask as other programs as well.
     upstream = resources.readback.base_url
     report = ran(monkeypatch, upstream, "", seconds=6.0, then=answering(403))
-    assert report.id == "between.blocked"
+    assert report.id == "between.forbidden"
     assert report.family == FailureFamily.HTTP

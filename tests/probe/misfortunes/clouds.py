@@ -82,7 +82,7 @@ _PLATFORMS = (
         ),
         "ngrok|tunnel",
         "offline|ERR_NGROK_3200|not running",
-        by="you operator",
+        by="operator",
     ),
     row(
         "ngrok: nothing listens behind the tunnel (ERR_NGROK_8012)",
@@ -119,7 +119,7 @@ _PLATFORMS = (
         ),
         "403",
         "Forbidden",
-        by="you network operator",
+        by="operator",
     ),
     row(
         "AWS API Gateway: Missing Authentication Token",
@@ -130,7 +130,8 @@ _PLATFORMS = (
         ),
         "403",
         "Missing Authentication Token",
-        by="you network operator",
+        "stage",
+        by="you",
     ),
     row(
         "AWS API Gateway: Internal server error",
@@ -181,7 +182,7 @@ _PLATFORMS = (
         ),
         "403|S3",
         "Access ?Denied|S3|storage",
-        by="you network operator",
+        by="you",
     ),
     row(
         "S3: NoSuchBucket",
@@ -284,7 +285,8 @@ _PLATFORMS = (
         ),
         "403",
         "RBAC: access denied",
-        id="between.blocked",
+        by="operator",
+        id="between.forbidden",
     ),
     row(
         "Traefik: 404 page not found",

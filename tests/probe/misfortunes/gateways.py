@@ -91,6 +91,7 @@ _PAGES = (
         ),
         "403",
         "cloudflare|Access denied",
+        id="between.blocked",
     ),
     row(
         "Cloudflare 1015: you are being rate limited",

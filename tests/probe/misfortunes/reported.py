@@ -70,6 +70,21 @@ _LIMITS = (
         key=OTHER_KEY,
     ),
 )
+_NOT_JSON = tuple(
+    row(
+        f"an API writes its JSON {how}",
+        answering(401, body, Content_Type="application/json"),
+        "not JSON",
+        by="operator",
+        key=OTHER_KEY,
+        id="http.not_json",
+    )
+    for how, body in (
+        ("as JSONP", b'callback({"error": {"message": "No key"}});'),
+        ("in a string", rb'"{\"error\": {\"message\": \"No key\"}}"'),
+        ("in single quotes", b"{'error': {'message': 'No key'}}"),
+    )
+)
 _KEYS = tuple(
     row(f"{what} for another API", _endpoint(), says, by="you", key=key, blame="key")
     for what, key, says in (
@@ -440,6 +455,7 @@ REPORTED = kind_of(
     "reported",
     *(
         _LIMITS
+        + _NOT_JSON
         + _KEYS
         + _GATEWAYS
         + _NO_LIST

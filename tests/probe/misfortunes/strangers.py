@@ -495,8 +495,8 @@ _HOSTING = (
         "FastAPI does not know the name of the host",
         answering(400, b"Invalid host header", **_TEXT),
         "400",
-        by="operator you",
-        timeout=2.0,
+        by="operator",
+        id="between.forbidden",
     ),
     _row(
         "nginx takes no header as long as the key: 431",

@@ -78,8 +78,6 @@ _MAINTENANCE = re.compile(
     r"|технические работы|web app - unavailable|site disabled|account suspended",
     re.IGNORECASE,
 )
-# What Google's clouds say with 403 if they want a login of their own.
-_OWN_LOGIN = re.compile("client does not have permission to get url", re.IGNORECASE)
 _REFRESH = re.compile(
     r"""<meta[^<>]{0,80}refresh[^<>]{0,80}url=["']?([^"'<>\s]{1,1000})""", re.IGNORECASE
 )
@@ -100,15 +98,19 @@ _GATEWAYS = {
 _SEARCHED_HEADERS = 16_384
 _NO_ROUTE = re.compile(
     "no route matched|missing authentication ?token|no ?such ?(app|bucket)|deployment_"
-    "|default backend|is offline|err_ngrok_(3200|6024)|system:anonymous|"
-    "error(?: code:?)? 1003|direct ip access|disallowedhost|invalid host"
-    "|host[^<>]{0,80} is not allowed",
+    "|default backend|err_ngrok_6024|system:anonymous|error(?: code:?)? 1003"
+    "|direct ip access",
     re.IGNORECASE,
 )
-# Cloudflare numbers its errors: these mean that it cannot reach the service.
-_CLOUDFLARE_DOWN = re.compile(r"error(?: code:?)? (1016|1033|1101|1102)\b", re.I)
-# Cloudflare uses the statuses from 520 to 530 for what is behind it.
-_BEHIND_CLOUDFLARE = range(520, 531)
+# What Django, Starlette, webpack and Vite say to a name that is not in their settings,
+# and Google's clouds to somebody without a login of their own.
+_NOT_ALLOWED = re.compile(
+    "disallowedhost|invalid host|host[^<>]{0,80} is not allowed"
+    "|client does not have permission to get url",
+    re.IGNORECASE,
+)
+# Cloudflare and ngrok number their errors: these mean that the service is out of reach.
+_DOWN = re.compile(r"error(?: code:?)? (1016|1033|1101|1102)\b|err_ngrok_3200", re.I)
 _MEANINGS = {504: "behind_is_late", 524: "behind_is_late"} | dict.fromkeys(
     (525, 526), "tls_failed"
 )
@@ -121,6 +123,9 @@ _MESSAGES = (
 _XML_MESSAGE = re.compile("<Message>([^<]*)</Message>")
 _HEADING = re.compile("<h1[^<>]*>([^<]*)</h1>", re.IGNORECASE)
 _MAX_TEXT_BYTES = 400
+# An object in a call (JSONP) or in a string.
+_WRAPPED = re.compile(r"""(["\\]{1,8}|[\w.$/*]{1,40}\()\s*\{\s*\\{0,8}["'\w]""")
+_SHOWN_START = 40
 
 
 def unexpected_response(
@@ -163,35 +168,44 @@ def unexpected_response(
     if "challenge" in marks or (is_refused and _CHALLENGE.search(text)):
         return ProbeError("between.challenge", tried="", **facts)
     refresh = _REFRESH.search(text) if is_page else None
-    if refresh and (wall := _wall(response, refresh[1])):
+    wall = _redirect(response, refresh[1]) if refresh else None
+    if wall and has_tag(wall.id, "wall"):
         return wall
-    is_filter = is_page and not name and not response.proxy
-    if is_filter and _FILTER.search(text) and _BLOCK.search(text):
+    is_unnamed = is_page and not name and not response.proxy
+    if is_unnamed and _FILTER.search(text) and _BLOCK.search(text):
         return ProbeError("http.proxy_page", **facts)
     if error := _of_gateway(response, text, facts):
         return error
+    # Storage and other APIs in XML; a page may be XHTML.
+    declared = headers.get("Content-Type", "").lower()
+    is_xml = "xml" in declared and "html" not in declared and response.status < 500
+    if is_xml and not is_recognized:
+        return ProbeError("http.other_api", **facts)
     is_doubtful = response.status in (400, 403, *_GATEWAY_ERRORS)
     if response.proxy and is_doubtful:
         names = {"proxy": str(response.proxy), "variable": response.proxy.variable}
         return ProbeError("proxy.responded", **names, **facts)
     if is_page and (_LOGIN.search(said) or _PASSWORD_FIELD.search(text)):
         return _login_wall(response, where="", location="", **facts)
-    is_login = response.status == HTTPStatus.FORBIDDEN and _OWN_LOGIN.search(text)
-    if is_login or response.status == HTTPStatus.UNAUTHORIZED:
+    if response.status == HTTPStatus.UNAUTHORIZED:
         return ProbeError("http.sign_in", where="", **facts)
     if response.status == HTTPStatus.TOO_MANY_REQUESTS:
         wait = seconds or say("a_few")
         return ProbeError("between.rate_limited", tried="", wait=wait, **facts)
+    # A filter has a page for people, or says that it blocks.
+    is_forbidden = response.status == HTTPStatus.FORBIDDEN
+    is_filter = is_page or "block" in said.lower() or bool(_FILTER.search(said))
+    if is_forbidden and not is_filter:
+        return ProbeError("between.forbidden", tried="", **facts)
     is_legal = response.status == HTTPStatus.UNAVAILABLE_FOR_LEGAL_REASONS
-    is_block = is_legal or response.status == HTTPStatus.FORBIDDEN
-    if is_block or (is_page and _REJECTED.search(said)):
+    if is_forbidden or is_legal or (is_page and _REJECTED.search(said)):
         return ProbeError("between.blocked", tried="", **facts)
     if is_recognized:
         return changed(response) or ProbeError("between.other_response", **facts)
     if response.status >= HTTPStatus.INTERNAL_SERVER_ERROR and (
         response.status != HTTPStatus.NOT_IMPLEMENTED
     ):
-        meaning = say("own_error")
+        meaning = say(_MEANINGS.get(response.status, "own_error"))
         return ProbeError("http.gateway", meaning=meaning, **facts)
     is_missing = response.status in (*answers.NO_SUCH_PATH, HTTPStatus.GONE)
     if is_page and response.status != HTTPStatus.BAD_REQUEST:
@@ -202,14 +216,10 @@ def unexpected_response(
     return ProbeError("http.no_such_path" if is_missing else "http.other", **facts)
 
 
-def _headers(response: ProbeResponse) -> str:
-    lines = (f"{name}: {value}" for name, value in response.headers.items())
-    return "\n".join(lines)[:_SEARCHED_HEADERS]
-
-
 def gateway(response: ProbeResponse) -> str:
     """Return the name of a gateway that says its own, or ""."""
-    headers = _headers(response)
+    lines = (f"{name}: {value}" for name, value in response.headers.items())
+    headers = "\n".join(lines)[:_SEARCHED_HEADERS]
     for name, mark in _GATEWAYS.items():
         if re.search(mark, headers, re.IGNORECASE | re.MULTILINE):
             return name
@@ -224,6 +234,8 @@ def _of_gateway(
     is_error = status >= HTTPStatus.BAD_REQUEST or status == HTTPStatus.OK
     if is_error and _NO_ROUTE.search(text) and not answers.is_from_api(response):
         return ProbeError("http.no_such_path", **facts)
+    if is_error and _NOT_ALLOWED.search(text):
+        return ProbeError("between.forbidden", tried="", **facts)
     said = str(facts["title"])
     is_maintenance = status == HTTPStatus.SERVICE_UNAVAILABLE or answers.is_html(
         response
@@ -231,11 +243,8 @@ def _of_gateway(
     if is_maintenance and _MAINTENANCE.search(said):
         meaning = say("for_maintenance")
         return ProbeError("http.gateway", meaning=meaning, **facts)
-    is_down = status in _GATEWAY_ERRORS or (name and status >= 500)
-    if name == "Cloudflare" and _CLOUDFLARE_DOWN.search(text):
-        is_down = True
-    is_cloudflare = status in _BEHIND_CLOUDFLARE
-    if not is_cloudflare and (not is_down or response.proxy):
+    is_named = name and (status >= 500 or _DOWN.search(f"{text} {said}"))
+    if response.proxy or not (is_named or status in _GATEWAY_ERRORS):
         return None
     meaning = say(_MEANINGS.get(status, "cannot_reach_or_overloaded"))
     return ProbeError("http.gateway", meaning=meaning, **facts)
@@ -251,12 +260,6 @@ def _refusal(response: ProbeResponse, refusal: answers.ParsedRefusal) -> ProbeEr
         request_id = sanitize(response.headers.get("X-Request-Id", "?"))
         return ProbeError("http.unavailable", request_id=request_id, **facts)
     return ProbeError("http.refused", code=refusal.code, **facts)
-
-
-def _wall(response: ProbeResponse, location: str) -> ProbeError | None:
-    """Return the error for a page that leads to a login, a portal or a filter."""
-    error = _redirect(response, location)
-    return error if has_tag(error.id, "wall") else None
 
 
 def _login_wall(response: ProbeResponse, **facts: Fact) -> ProbeError:
@@ -335,7 +338,8 @@ def words(response: ProbeResponse) -> str:
     if isinstance(content, list) and len(content) == 1:
         content = content[0]
     found = (answers.inside(content, *path.split(".")) for path in _MESSAGES)
-    said = next((one for one in found if isinstance(one, str) and one.strip()), "")
+    texts = (one for one in (content, *found) if isinstance(one, str))
+    said = next(filter(str.strip, texts), "")
     if content is None and answers.is_html(response):
         text = response.text
         match = _XML_MESSAGE.search(text) or _HEADING.search(text)
@@ -362,30 +366,32 @@ def changed(response: ProbeResponse) -> ProbeError | None:
     is_own = "X-Request-Id" in response.headers or "X-Error-Detail" in response.headers
     if not is_own or isinstance(response.json, dict):
         return None
-    start = sanitize(response.body[:40].decode("utf-8", "replace"))
+    start = sanitize(response.body[:_SHOWN_START].decode("utf-8", "replace"))
     how = say("is_damaged", start=start) if start else say("is_empty")
     return spoiled(response) or ProbeError("http.spoiled", how=how)
 
 
 def spoiled(response: ProbeResponse) -> ProbeError | None:
-    """Return the error for JSON that something on the path has made unreadable."""
+    """Return the error for JSON that is unreadable: cut, compressed, or wrapped."""
     coding = response.headers.get("Content-Encoding", "").strip().lower()
     if coding not in _DECODED:
         how = say("is_compressed", coding=sanitize(coding))
         return ProbeError("http.spoiled", how=how)
     text = response.body.decode("utf-8-sig", "replace").strip()
+    start = sanitize(text[:_SHOWN_START])
+    other = ProbeError("http.not_json", status=response.status, start=start)
     if not text.startswith("{"):
         declared = response.headers.get("Content-Type", "")
-        is_binary = "json" in declared and "\ufffd" in text and response.json is None
-        how = say("is_binary")
-        return ProbeError("http.spoiled", how=how) if is_binary else None
+        if "json" in declared and "\ufffd" in text and response.json is None:
+            return ProbeError("http.spoiled", how=say("is_binary"))
+        return other if _WRAPPED.match(text) else None
     try:
         _, end = json.JSONDecoder().raw_decode(text)
     except json.JSONDecodeError as error:
         # The end of the text, or a string or word that begins but does not end there.
         is_cut = error.msg.startswith("Unterminated") or error.pos >= len(text) - 5
         how = say("ends_in_json", count=len(response.body))
-        return ProbeError("http.spoiled", how=how) if is_cut else None
+        return ProbeError("http.spoiled", how=how) if is_cut else other
     except (ValueError, RecursionError):  # A number without an end, for example.
         return None
     rest = len(text[end:].encode())
