@@ -96,7 +96,7 @@ def test_the_key_of_readback_comes_before_that_of_openai(readback: Server) -> No
 def test_without_an_argument_or_a_variable_it_asks_for_an_address() -> None:
     done = run()
     assert done.returncode == 2
-    assert "Enter the address of the API, or set OPENAI_BASE_URL." in done.stderr
+    assert "Enter the address of the API, or set OPENAI_BASE_URL" in done.stderr
 
 
 def test_a_page_that_cannot_be_written_whole_leaves_nothing(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import errno
 import socket
 import ssl
+from dataclasses import replace
 
 import pytest
 
@@ -65,16 +66,21 @@ def test_a_name_that_does_not_exist_is_not_blamed_on_the_desktop(
     assert caught.value.id == id
 
 
-def test_a_proxy_for_http_alone_is_named_if_https_needs_one(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("schemes", [("http", "https"), ("https", "http")])
+def test_a_proxy_for_the_other_scheme_is_named_if_this_one_needs_it(
+    schemes: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("http_proxy", "http://proxy.example:3128")
-    [found], route = proxies.check(SERVICE)
-    assert "HTTP_PROXY" in found.sentence
+    set_for, scheme = schemes
+    variable = f"{set_for.upper()}_PROXY"
+    monkeypatch.setenv(f"{set_for}_proxy", "http://proxy.example:3128")
+    [found], route = proxies.check(replace(SERVICE, scheme=scheme))
+    assert variable in found.sentence
     failed = [ConnectAttempt("192.0.2.1", 1.0, TimeoutError())]
     error = tcp._no_connection(route, failed, 1.0)
     assert error.id == "proxies.system_needed"
-    assert "HTTP_PROXY" in str(error.facts["setting"])
+    assert variable in str(error.facts["setting"])
+    private = replace(route, target=replace(SERVICE, host="api.internal"))
+    assert variable in from_error(dns._error("dns.unknown_private", private)).sentence
 
 
 @pytest.mark.parametrize(

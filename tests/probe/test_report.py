@@ -144,7 +144,7 @@ def test_a_mistake_that_was_corrected_does_not_hide_why_the_run_ended() -> None:
     assert {"address.corrected", "key.invalid"} <= {
         one.diagnosis.id for one in report.results
     }
-    assert report.id in ("tcp.refused", "tcp.in_container")
+    assert report.id == "tcp.refused_here"
 
 
 def test_the_other_problems_are_told_each_once_the_weightiest_first() -> None:

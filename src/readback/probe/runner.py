@@ -93,9 +93,7 @@ COMMON = (
     Step("agents", "User-Agent", between.check_agents, ("http",)),
 )
 READBACK = (
-    _asking_as_others(
-        Step("access", "key_accepted", readback.check_access, ("http", "key"))
-    ),
+    _asking_as_others(Step("access", "access", readback.check_access, ("http", "key"))),
     _asking_as_others(Step("echo", "echo", echo.check, ("access",))),
     Step(
         "echo.full",
@@ -107,7 +105,7 @@ READBACK = (
     Step("cabinet", "cabinet", readback.check_cabinet, ("http",), repeats=0),
 )
 ENDPOINT = (
-    Step("access", "key_accepted", endpoint.check_access, ("http", "key")),
+    Step("access", "access", endpoint.check_access, ("http", "key")),
     Step("models", "model_list", endpoint.check_models, ("access",)),
 )
 CHAT = (

@@ -141,7 +141,7 @@ def test_programs_without_a_response_do_not_look_as_if_they_work(
     only_curl: Path,
 ) -> None:
     report = probed(f"http://127.0.0.1:{free_port()}/v1", mint())
-    assert report.id == "tcp.refused"
+    assert report.id == "tcp.refused_here"
     assert report.results[-1].diagnosis.id == "run.none"
     assert "connect" in report.results[-1].diagnosis.details[0]
     assert only_curl.exists()

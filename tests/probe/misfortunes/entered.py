@@ -95,6 +95,7 @@ _ADDRESSES = (
     _address(
         "the address begins with hxxp", lambda url: url.replace("http", "hxxp"), _USED
     ),
+    _address("two addresses", lambda url: f"{url};{_NEW}", "several"),
     _address("the address is defanged", lambda url: url.replace(".", "[.]"), _USED),
     _address(
         "the address begins with ws",

@@ -76,6 +76,13 @@ _OTHER_ANSWERS = (
         "503",
     ),
     _row(
+        "every fourth request gets 429",
+        through(every(4, as_json(429, {"error": {"message": "Slow down"}}))),
+        "429",
+        by="operator",
+        id="sometimes.rate_limited",
+    ),
+    _row(
         "every fourth request gets 504",
         through(every(4, page(504, "Gateway Time-out"))),
         "504",

@@ -232,6 +232,20 @@ _APIS = (
         id="models.unreadable",
     ),
     _at_provider(
+        "the list of models is empty",
+        "empty",
+        by="you",
+        chat=None,
+        models=Answer(200, b'{"object":"list","data":[]}'),
+        id="models.empty",
+    ),
+    _at_provider(
+        "a service always streams",
+        "as a stream",
+        completed=Answer(200, parts=STREAM),
+        id="stream.ignored",
+    ),
+    _at_provider(
         "the model for the completion is not listed",
         "gpt-smal",
         by="you",

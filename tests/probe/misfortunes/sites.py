@@ -40,7 +40,8 @@ _SITES = (
         answering(
             200,
             b"<!doctype html><html><head><title>Console</title></head><body>"
-            b'<div id="root"></div><script src="/app.js"></script></body></html>',
+            b'<div id="root"></div><script src="/app.js"></script><noscript>You '
+            b"need to enable JavaScript to run this app.</noscript></body></html>",
             Content_Type="text/html",
         ),
         "Console",

@@ -70,14 +70,12 @@ def check(route: Route, timeout: float) -> tuple[Diagnosis, list[str]]:
             is_known = (is_public and not is_container) or bool(_meant(route.host))
             id = "dns.unknown" if is_known else "dns.unknown_private"
         raise _error(id, route, reason=reason) from None
-    id, cause = _judge(route, addresses, timeout, elapsed)
     diagnosis = diagnose(
-        id,
+        _judge(route, addresses, timeout, elapsed),
         figure=format_duration(elapsed),
         seconds=format_duration(elapsed),
         host=route.host,
         addresses=", ".join(addresses),
-        cause=cause,
         milliseconds=round(elapsed * 1000, 3),
     )
     return diagnosis, addresses
@@ -96,8 +94,11 @@ def _error(id: str, route: Route, **facts: Fact) -> ProbeError:
         proxy, variable = str(route.proxy), route.proxy.variable
         facts |= {"proxy": proxy, "variable": variable, "container": ""}
     near = _meant(route.host)
-    meant = say("you_probably_mean", near=near) if near else ""
-    return ProbeError(id, host=route.host, near=meant, **facts)
+    said = say("you_probably_mean", near=near) if near else ""
+    if route.unused_proxy and not is_public:
+        why = say("proxy_unused", setting=route.unused_proxy)
+        said = f" {diagnose('proxies.none', why=why).sentence}"
+    return ProbeError(id, host=route.host, near=said, **facts)
 
 
 def _late(seconds: float) -> str:
@@ -126,27 +127,23 @@ def is_in_hosts_file(host: str) -> bool:
     return any(host in line.partition("#")[0].lower().split()[1:] for line in lines)
 
 
-def _judge(
-    route: Route, addresses: list[str], timeout: float, elapsed: float
-) -> tuple[str, str]:
-    """Return the id of the finding and, if the name may be wrong here, the cause."""
+def _judge(route: Route, addresses: list[str], timeout: float, elapsed: float) -> str:
+    """Return the id of the finding."""
     ok = "dns.slow" if elapsed > _SLOW_SECONDS else "dns.ok"
     if route.proxy or is_ip_address(route.host) or not is_public_name(route.host):
-        return ok, ""
+        return ok
     if is_in_hosts_file(route.host):
-        return "dns.hosts_file", say("in_hosts_file")
+        return "dns.hosts_file"
     found = range_of(addresses)
     if found not in ("here", "private"):
-        return ok, ""
+        return ok
     # A name that does not exist. The last dot keeps the resolver from adding the domain
     # of this network.
     nowhere = f"x{secrets.token_hex(12)}.com."
     with suppress(OSError):
         if set(addresses) & set(resolve_within(nowhere, 443, timeout)):
-            return "dns.answers_everything", ""
-    if found == "here":
-        return "dns.hosts_file", say("hosts_file_or_dns")
-    return ok, ""
+            return "dns.answers_everything"
+    return "dns.blocked" if found == "here" else ok
 
 
 # The first range that contains all addresses of a host says what they are. The faked

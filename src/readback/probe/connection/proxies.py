@@ -47,8 +47,9 @@ def check(base_url: BaseUrl) -> tuple[list[Diagnosis], Route]:
     value = configured.get(name, "")
     if not value:
         setting = unused_system_proxy()
-        if "http" in configured:  # And the address starts with https://.
-            setting = say("only_http_proxy")
+        if other := next(filter(configured.get, PORTS), ""):
+            variable = f"{other.upper()}_PROXY"
+            setting = say("only_other_proxy", variable=variable, scheme=other)
         shown = say("proxy_unused", setting=setting) if setting else ""
         found = [diagnose("proxies.none", why=shown)]
         return found, Route(base_url, unused_proxy=setting)

@@ -90,10 +90,10 @@ def _no_connection(
     }
     if route.host in dns.CONTAINER_HOSTS:
         facts["container"] = say("listen_on_all")
+    elif dns.range_of([one.address for one in attempts]) == "here" and in_container():
+        facts["container"] = say("is_the_container")
     if route.proxy:
         facts |= {"proxy": str(route.proxy), "variable": route.proxy.variable}
-        if dns.range_of([one.address for one in attempts]) == "here" and in_container():
-            facts["container"] = say("is_the_container")
     return ProbeError(_no_connection_id(route, attempts, reported), **facts)
 
 
@@ -121,8 +121,7 @@ def _no_connection_id(
     if kind == "faked":
         return "tcp.fake_ip"
     if is_refused:
-        is_here = kind == "here" and in_container()
-        return "tcp.in_container" if is_here else "tcp.refused"
+        return "tcp.refused_here" if kind == "here" else "tcp.refused"
     if kind == "private":
         return "tcp.private"
     if route.unused_proxy:

@@ -51,7 +51,7 @@ _SCHEME = re.compile(
 )
 _STARTS = re.compile("https?://", re.IGNORECASE)
 _URL = re.compile(
-    rf"https?://[^\s,|<>()\[\]{re.escape(QUOTES)}]+|https?://\[[^\s,|<>()]+",
+    rf"https?://[^\s,;|<>()\[\]{re.escape(QUOTES)}]+|https?://\[[^\s,;|<>()]+",
     re.IGNORECASE,
 )
 _ANY_SCHEME = re.compile(r"([a-z][a-z0-9+.-]{0,20})://", re.IGNORECASE)

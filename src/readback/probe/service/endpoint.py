@@ -105,10 +105,12 @@ def check_models(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
     names = answers.model_ids(context.models)
     if names is None or not isinstance(context.models.json, dict):
         return diagnose("models.unreadable")
+    if not names:
+        return diagnose("models.empty")
     model, count = context.chat_model, len(names)
     if model is None or model in names:
         shown = sorted(names)[:_SHOWN_MODELS] if model is None else [model]
-        some = ", ".join(map(sanitize, shown)) or say("none")
+        some = ", ".join(map(sanitize, shown))
         more = ", …" if count > len(shown) else ""
         return diagnose("models.listed", count=count, names=f"{some}{more}")
     facts = {"model": sanitize(model), "near": _near_names(model, names)}
@@ -172,7 +174,9 @@ def refused(context: ProbeContext, response: ProbeResponse, id: str = "") -> Pro
 
 
 def check_completion(context: ProbeContext) -> Diagnosis:
-    response, _ = _ask(context, stream=False)
+    response, stream = _ask(context, stream=False)
+    if stream.moments:
+        return diagnose("stream.ignored", how=say("as_a_stream"))
     if error := instead.error_in_success(response):
         raise error
     if answers.is_html(response):
@@ -190,7 +194,7 @@ def check_completion(context: ProbeContext) -> Diagnosis:
 def check_stream(context: ProbeContext) -> Diagnosis:
     response, stream = _ask(context, stream=True)
     if _is_completion(response.json):
-        return diagnose("stream.ignored")
+        return diagnose("stream.ignored", how=say("in_one_piece"))
     if stream.error:
         raise ProbeError("stream.broken", detail=stream.error.shown)
     if not stream.moments:

@@ -33,7 +33,7 @@ _DECODED = {"", "identity", "gzip", "deflate"}
 # What the pages say with which bot protections ask for a browser.
 _CHALLENGE = re.compile(
     r"just a moment|captcha|(are|you're) (a )?human|checking your browser|awswaf"
-    r"|attention required|ddos protection|enable (javascript|cookies)|_incapsula_"
+    r"|attention required|ddos protection|enable (javascript and )?cookies|_incapsula_"
     r"|incapsula incident|challenge-platform|datadome|perimeterx",
     re.IGNORECASE,
 )
@@ -208,7 +208,7 @@ def unexpected_response(
         meaning = say(_MEANINGS.get(response.status, "own_error"))
         return ProbeError("http.gateway", meaning=meaning, **facts)
     is_missing = response.status in (*answers.NO_SUCH_PATH, HTTPStatus.GONE)
-    if is_page and response.status != HTTPStatus.BAD_REQUEST:
+    if is_page and not is_missing and response.status != HTTPStatus.BAD_REQUEST:
         return ProbeError("http.html", **facts)
     is_accepted = HTTPStatus.OK < response.status < HTTPStatus.MULTIPLE_CHOICES
     if response.json is not None and not is_accepted:

@@ -21,7 +21,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
-from itertools import cycle, islice
+from itertools import cycle, dropwhile, islice
 from typing import NamedTuple
 
 from readback.probe.common.background import BackgroundCall
@@ -186,7 +186,11 @@ def check(context: ProbeContext) -> list[Diagnosis]:
     """Say how steady the path was in this run, if there is anything to say."""
     origin = context.base_url.origin
     log = [one for one in context.budget.exchanges if one.target == origin]
-    if context.budget.is_rate_limited:
+    limited = HTTPStatus.TOO_MANY_REQUESTS
+    answers = dropwhile(limited.__eq__, (one.status for one in log if one.status))
+    if limited in answers and not context.budget.is_rate_limited:
+        context.budget.limit_status = limited
+    if context.budget.limit_status:
         return [_rate_limit(context, log)]
     if bad := _failures(log):
         if _is_slow_enough(context, bad):
