@@ -150,8 +150,8 @@ def stream_id(**behavior: object) -> str:
 def _reads_slowly(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hold the probe up after each part that it reads, as on a busy machine."""
 
-    def feed(self: EventStream, received: bytes, arrived: float) -> None:
-        original(self, received, arrived)
+    def feed(self: EventStream, received: bytes, moment: float) -> None:
+        original(self, received, moment)
         time.sleep(0.01)
 
     original = EventStream.feed
@@ -168,13 +168,19 @@ def test_a_stream_that_arrives_in_parts_is_right_for_a_slow_reader() -> None:
     assert stream_id(pause=0.1) == "stream.ok"
 
 
-def test_a_stream_that_is_read_late_was_not_held_back(
+def test_a_stream_that_is_received_late_once_was_not_held_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def readinto(self: DeadlineSocket, buffer: memoryview) -> int:
-        time.sleep(0.3)
-        return original(self, buffer)
+    """Hold the probe up until the whole first stream has arrived."""
+    seen: list[EventStream] = []
 
-    original = DeadlineSocket.readinto
-    monkeypatch.setattr(DeadlineSocket, "readinto", readinto)
-    assert stream_id(pause=0, is_buffered=True) == "stream.ok"
+    def feed(self: EventStream, received: bytes, moment: float) -> None:
+        seen.extend([self] if self not in seen else [])
+        # The first one is the completion in one piece.
+        late = self._started + 1.0
+        original(self, received, late if seen.index(self) == 1 else moment)
+
+    original = EventStream.feed
+    monkeypatch.setattr(EventStream, "feed", feed)
+    assert stream_id(pause=0) == "stream.ok"
+    assert len(seen) == 3

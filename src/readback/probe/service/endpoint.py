@@ -272,15 +272,12 @@ class EventStream:
         self._started = time.monotonic()
         self._rest = bytearray()
         self.moments: list[float] = []
-        """The seconds from the request until each part was read."""
-        self._arrivals: list[float] = []
-        """The seconds from the request during which each part had not arrived."""
+        """The seconds from the request until each part was received."""
         self.is_done = False
         self.error: answers.ApiError | None = None
 
-    def feed(self, received: bytes, arrived: float) -> None:
-        """Read a part that had not arrived before this moment of the clock."""
-        moment = time.monotonic() - self._started
+    def feed(self, received: bytes, moment: float) -> None:
+        """Read what was received at this moment of the clock."""
         self._rest += received
         if b"\n" not in received:
             # Copied once in a while, not for each part of a line that does not end.
@@ -298,13 +295,14 @@ class EventStream:
             choices = answers.inside(content, "choices")
             if not isinstance(choices, list) or not choices:
                 continue
-            self.moments.append(moment)
-            self._arrivals.append(arrived - self._started)
+            self.moments.append(moment - self._started)
 
     @property
     def arrived_together(self) -> bool:
-        """Whether all parts arrived at one moment, long after the request."""
-        # Not by when they were read: a busy machine reads late what arrived in time.
-        if len(self._arrivals) < _FEWEST_PARTS or self._arrivals[0] < _LEAST_SECONDS:
+        """Whether all parts arrived at one moment, long after the request.
+
+        A busy machine may receive late what arrived in time; the step is then repeated.
+        """
+        if len(self.moments) < _FEWEST_PARTS or self.moments[0] < _LEAST_SECONDS:
             return False
-        return self._arrivals[-1] - self._arrivals[0] < _TOGETHER_SECONDS
+        return self.moments[-1] - self.moments[0] < _TOGETHER_SECONDS

@@ -38,7 +38,7 @@ _NO_CERTIFICATE = b"No required SSL certificate was sent"
 _WINDOW_BITS = {"gzip": zlib.MAX_WBITS | 16, "deflate": zlib.MAX_WBITS}
 
 OnPart = Callable[[bytes, float], None]
-"""Gets a part of a body, and the moment before which it had not yet arrived."""
+"""Gets a part of a body, and when it was received."""
 
 
 @dataclass
@@ -101,7 +101,7 @@ class ProbeClient:
         sock = self._connected(noted)
         started = time.monotonic()
         deadline = started + self.timeout
-        wire = DeadlineSocket(sock, deadline, notes_silence=on_part is not None)
+        wire = DeadlineSocket(sock, deadline)
         connection = self._send(wire, noted, key)
         try:
             response = connection.getresponse()
@@ -200,7 +200,7 @@ class ProbeClient:
             while len(body) <= _MAX_BODY_BYTES and (part := response.read1(65_536)):
                 body += part
                 if on_part:
-                    on_part(part, wire.silent_until)
+                    on_part(part, wire.received_at)
         except (socket.timeout, TimeoutError):
             raise self._failed("http.stalled") from None
         except (OSError, http.client.HTTPException, ValueError):

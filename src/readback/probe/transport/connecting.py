@@ -12,7 +12,6 @@ import base64
 import errno
 import io
 import os
-import select
 import selectors
 import socket
 import ssl
@@ -36,7 +35,6 @@ _GRACE_SECONDS = 2.0
 # Somewhere on the Internet; asking for the route to it sends no packet.
 _ELSEWHERE = ("2000::1", 9)
 _NO_ROUTE = {errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT, errno.ENETUNREACH}
-_TICK_SECONDS = 0.005
 LOCAL_ERRORS = {
     errno.EMFILE: "tcp.exhausted",
     errno.ENFILE: "tcp.exhausted",
@@ -206,18 +204,11 @@ def resolve_within(host: str, port: int, timeout: float) -> list[str]:
 class DeadlineSocket(io.RawIOBase):
     """The part of a socket that `http.client` and the talk with a proxy use."""
 
-    def __init__(
-        self, sock: socket.socket, deadline: float, *, notes_silence: bool = False
-    ) -> None:
+    def __init__(self, sock: socket.socket, deadline: float) -> None:
         self._socket = sock
         self._deadline = deadline
-        self._notes_silence = notes_silence
-        self.silent_until = time.monotonic()
-        """The moment before which the last of these bytes had not yet arrived.
-
-        A program that is held up reads later what arrived long ago, so the moment of
-        reading would tell more about this machine than about the other side.
-        """
+        self.received_at = time.monotonic()
+        """When the last bytes were received; what is parsed of them may be later."""
 
     def sendall(self, data: bytes) -> None:
         self._limit()
@@ -243,24 +234,13 @@ class DeadlineSocket(io.RawIOBase):
         return data
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        if self._notes_silence:
-            self._note_silence()
         self._limit()
-        return self._socket.recv_into(buffer)
+        size = self._socket.recv_into(buffer)
+        self.received_at = time.monotonic()
+        return size
 
     def close(self) -> None:
         """Leave the socket open: the client decides whether it is used again."""
-
-    def _note_silence(self) -> None:
-        while (now := time.monotonic()) < self._deadline and not self._has_data(0):
-            self.silent_until = now
-            if self._has_data(_TICK_SECONDS):
-                return
-
-    def _has_data(self, seconds: float) -> bool:
-        if isinstance(self._socket, ssl.SSLSocket) and self._socket.pending():
-            return True
-        return bool(select.select([self._socket], [], [], seconds)[0])
 
     def _limit(self) -> None:
         left = self._deadline - time.monotonic()
