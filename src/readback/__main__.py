@@ -1,15 +1,9 @@
 """Start the command line: `readback`, or `python -m readback`."""
 
-import sys
+from readback.cli import main as command_line
 
 
 def main() -> None:
-    if sys.argv[1:2] == ["probe"]:
-        from readback.probe.common import stop_with_one_line
-
-        stop_with_one_line()
-    from readback.cli import main as command_line
-
     command_line(prog_name="readback")
 
 

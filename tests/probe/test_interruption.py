@@ -277,20 +277,3 @@ def test_a_display_that_fails_does_not_cost_the_report() -> None:
     slow = threading.Event()
     step = Step("slow", "slow", lambda _: slow.wait(0.2) or diagnose("echo.same"))
     assert ids(run(step, display=Broken(None))) == ["slow echo.same"]
-
-
-@pytest.mark.parametrize("module", ["readback", "readback.probe"])
-def test_ctrl_c_during_the_imports_is_one_line(module: str) -> None:
-    code = (
-        "import runpy, signal, sys\n"
-        "class Pressed:\n"
-        "    def find_spec(self, name, path=None, target=None):\n"
-        "        if name == 'readback.probe.command':\n"
-        "            signal.raise_signal(signal.SIGINT)\n"
-        "sys.meta_path.insert(0, Pressed())\n"
-        "sys.argv = ['readback', 'probe', 'http://127.0.0.1:1/v1']\n"
-        f"runpy.run_module({module!r}, run_name='__main__')\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert (done.stdout, done.stderr) == ("", "Stopped.\n")
-    assert done.returncode == FailureFamily.INTERRUPTED

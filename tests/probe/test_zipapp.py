@@ -33,7 +33,8 @@ def file(readback: Server, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 RUN_SEVERAL_TIMES = """
-import contextlib, io, json, runpy, sys
+import contextlib, io, json, os, runpy, sys
+os._exit = sys.exit
 file, runs = sys.argv[1], json.loads(sys.argv[2])
 printed = []
 for arguments in runs:

@@ -15,11 +15,8 @@ if sys.version_info < (3, 9):  # noqa: UP036
         + ": run it with a newer one, for example with python3.12 instead of python3."
     )
 
-from readback.probe.common import stop_with_one_line
+from readback.probe.command import main
+from readback.probe.common.background import end_process
 
 if __name__ == "__main__":
-    stop_with_one_line()
-    from readback.probe.command import main
-    from readback.probe.common.background import end_process
-
     end_process(main(program=os.path.basename(sys.argv[0])))

@@ -167,8 +167,6 @@ def _ending_with_a_sentence(run: Callable[[], int]) -> int:
     except OSError as error:  # The steps handle their own.
         if error.errno != EPIPE:  # Otherwise the reader has seen enough.
             _complain(say("not_written", reason=error.strerror))
-        # Python would try to write the rest when it ends, and fail again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except Exception as error:  # Only a mistake of the probe can end here.
         from readback.probe.common.results import FailureFamily
         from readback.probe.runner import origin

@@ -7,15 +7,13 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from typing import ClassVar, Generic, NoReturn, TypeVar
+from typing import Generic, NoReturn, TypeVar
 
 Result = TypeVar("Result")
 
 
 class BackgroundCall(Generic[Result]):
     """A call that has been started; `result` waits for its end."""
-
-    _running_calls: ClassVar[set[object]] = set()
 
     def __init__(self, function: Callable[[], Result]) -> None:
         self._function = function
@@ -44,25 +42,21 @@ class BackgroundCall(Generic[Result]):
         return self._results[0]
 
     def _run(self) -> None:
-        self._running_calls.add(self)
         try:
             self._results.append(self._function())
         except BaseException as error:
             self._error = error
         finally:
-            self._running_calls.remove(self)
             self.is_done = True
             self._lock.release()
 
 
 def end_process(code: int) -> NoReturn:
-    """End the process, at once if a call is still running.
+    """End the process at once, whatever is still running in the background.
 
     A thread inside OpenSSL can crash while Python cleans up at its normal end.
     """
-    if BackgroundCall._running_calls:
-        for stream in (sys.stdout, sys.stderr):
-            with suppress(OSError, ValueError, AttributeError):
-                stream.flush()
-        os._exit(code)
-    sys.exit(code)
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError, AttributeError):
+            stream.flush()
+    os._exit(code)
