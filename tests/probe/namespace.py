@@ -25,13 +25,13 @@ import json, sys
 from concurrent.futures import ThreadPoolExecutor
 from readback.probe.transport.context import ProbeContext
 from readback.probe.entered.key import Secret
-from readback.probe.runner import run_probe
+from readback.probe.runner import ProbeRun
 from readback.probe.runner import STEPS
 urls, key, timeout, steps = json.loads(sys.stdin.read())
 chosen = tuple(one for one in STEPS if one.id in steps)
 def probe(url):
     context = ProbeContext(url, Secret(key), timeout)
-    report = run_probe(context, chosen)
+    report = ProbeRun(context).run(chosen)
     results = [(one.diagnosis.id, one.diagnosis.sentence) for one in report.results]
     return results, report.seconds
 with ThreadPoolExecutor(len(urls)) as pool:

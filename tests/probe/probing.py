@@ -3,7 +3,8 @@
 from readback.probe.common.results import Diagnosis
 from readback.probe.entered.key import Secret
 from readback.probe.report import ProbeReport
-from readback.probe.runner import STEPS, run_probe
+from readback.probe.runner import STEPS, ProbeRun
+from readback.probe.transport.connecting import Route
 from readback.probe.transport.context import ProbeContext
 from tests.probe.setups import ProbeInput
 
@@ -18,7 +19,14 @@ def probed(probe_input: ProbeInput, left_out: str = "") -> ProbeReport:
         probe_input.chat,
     )
     steps = (step for step in STEPS if step.id != left_out)
-    return run_probe(context, steps)
+    return ProbeRun(context).run(steps)
+
+
+def at(route: Route, timeout: float = 5.0) -> ProbeContext:
+    """Return what a run knows that has chosen this route."""
+    context = ProbeContext(str(route.target), Secret(""), timeout)
+    context.route = route
+    return context
 
 
 def found(report: ProbeReport, id: str) -> Diagnosis:

@@ -16,11 +16,12 @@ from readback.probe.entered.base_url import BaseUrl
 from readback.probe.transport import opening
 from readback.probe.transport.connecting import ConnectAttempt, Route
 from tests.probe import broken_servers
-from tests.probe.probing import probed
+from tests.probe.probing import at, probed
 from tests.probe.setups import ProbeInput
 from tests.support.commands import free_port
 
 NOWHERE = Route(BaseUrl("https", "echo.invalid", 443, "/v1"))
+BOTH = ("127.0.0.1", "127.0.0.2")
 
 
 @pytest.mark.parametrize(
@@ -36,7 +37,7 @@ def test_an_unknown_name_differs_from_a_failing_dns_server(
     # The test must not send DNS queries.
     monkeypatch.setattr(socket, "getaddrinfo", fail)
     with pytest.raises(ProbeError) as caught:
-        dns.check(NOWHERE, timeout=5)
+        dns.check(at(NOWHERE))
     assert caught.value.id == id
 
 
@@ -46,28 +47,27 @@ def test_a_dns_server_that_does_not_respond_times_out(
     released = threading.Event()
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: released.wait() and [])
     with pytest.raises(ProbeError) as caught:
-        dns.check(NOWHERE, timeout=0.1)
+        dns.check(at(NOWHERE, timeout=0.1))
     released.set()
     assert caught.value.id == "dns.failed"
 
 
 def test_a_host_name_resolves_to_its_addresses() -> None:
-    diagnosis, addresses = dns.check(
-        Route(BaseUrl("http", "localhost", 80, "/v1")), timeout=5
-    )
+    context = at(Route(BaseUrl("http", "localhost", 80, "/v1")))
+    diagnosis = dns.check(context)
     assert diagnosis.id == "dns.ok"
     assert diagnosis.figure.endswith("ms")
-    assert set(addresses) <= {"127.0.0.1", "::1"}
+    assert set(context.route.addresses) <= {"127.0.0.1", "::1"}
 
 
 def test_an_unreachable_address_beside_a_reachable_one_is_a_warning() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-        route = Route(BaseUrl("http", "echo.example", port, "/v1"))
-        [diagnosis], best = tcp.check(route, ["127.0.0.1", "127.0.0.2"], timeout=5)
+        context = at(Route(BaseUrl("http", "echo.example", port, "/v1"), None, BOTH))
+        [diagnosis] = tcp.check(context)
     assert (diagnosis.id, diagnosis.verdict) == ("tcp.partly", Verdict.WARN)
     assert "127.0.0.2 (connection refused)" in diagnosis.sentence
-    assert best.addresses == ("127.0.0.1",)
+    assert context.route.addresses == ("127.0.0.1",)
 
 
 def test_a_dead_address_beside_a_reachable_one_costs_a_moment() -> None:
@@ -75,20 +75,21 @@ def test_a_dead_address_beside_a_reachable_one_costs_a_moment() -> None:
         broken_servers.black_hole() as port,
         socket.create_server(("127.0.0.2", port)),
     ):
-        route = Route(BaseUrl("http", "echo.example", port, "/v1"))
+        route = Route(BaseUrl("http", "echo.example", port, "/v1"), None, BOTH)
+        context = at(route, timeout=60)
         started = time.monotonic()
-        [diagnosis], best = tcp.check(route, ["127.0.0.1", "127.0.0.2"], timeout=60)
+        [diagnosis] = tcp.check(context)
         elapsed = time.monotonic() - started
     assert diagnosis.id == "tcp.partly"
     assert "127.0.0.1 (no response)" in diagnosis.sentence
-    assert best.addresses == ("127.0.0.2",)
+    assert context.route.addresses == ("127.0.0.2",)
     assert elapsed < 30
 
 
 def test_a_name_that_dns_cannot_express_does_not_exist() -> None:
     route = Route(BaseUrl("http", "x" * 64, 80, "/v1"))
     with pytest.raises(ProbeError) as caught:
-        dns.check(route, timeout=5)
+        dns.check(at(route))
     assert caught.value.id == "dns.unknown_private"
 
 
@@ -108,7 +109,7 @@ def test_a_name_that_does_not_exist_is_explained(
     unknown = socket.gaierror(socket.EAI_NONAME, "Name or service not known")
     monkeypatch.setattr(socket, "getaddrinfo", Mock(side_effect=unknown))
     with pytest.raises(ProbeError) as caught:
-        dns.check(Route(BaseUrl("http", host, 8000, "/v1")), timeout=5)
+        dns.check(at(Route(BaseUrl("http", host, 8000, "/v1"))))
     diagnosis = from_error(caught.value)
     assert diagnosis.id == id
     assert named in diagnosis.sentence + diagnosis.hint
@@ -116,7 +117,8 @@ def test_a_name_that_does_not_exist_is_explained(
 
 def test_a_slow_lookup_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dns, "_SLOW_SECONDS", 0.0)
-    diagnosis, _ = dns.check(Route(BaseUrl("http", "localhost", 80, "/v1")), timeout=60)
+    route = Route(BaseUrl("http", "localhost", 80, "/v1"))
+    diagnosis = dns.check(at(route, timeout=60))
     assert (diagnosis.id, diagnosis.verdict) == ("dns.slow", Verdict.WARN)
     assert diagnosis.figure in diagnosis.sentence
 
@@ -139,7 +141,7 @@ def test_a_line_of_the_hosts_file_is_named(
 def test_a_link_local_address_needs_an_interface() -> None:
     route = Route(BaseUrl("http", "fe80::1", 8000, "/v1"))
     attempt = ConnectAttempt("fe80::1", 0.0, OSError(errno.EINVAL, "Invalid argument"))
-    error = tcp._no_connection(route, [attempt], 5)
+    error = tcp._no_connection(route, [attempt])
     assert from_error(error).id == "tcp.no_route"
 
 

@@ -13,7 +13,7 @@ from readback.probe.common.results import Service
 from readback.probe.entered.key import Secret
 from readback.probe.output import text
 from readback.probe.report import ProbeReport
-from readback.probe.runner import STEPS, run_probe
+from readback.probe.runner import STEPS, ProbeRun
 from readback.probe.transport.context import ProbeContext
 from tests.probe.gateway import (
     Behavior,
@@ -43,7 +43,7 @@ MESSAGE = b'{"message":"Unauthenticated."}'
 
 def probed(url: str, key: str = KEY, chat: str | None = None) -> ProbeReport:
     context = ProbeContext(url, Secret(key), 5.0, chat_model=chat)
-    return run_probe(context, STEPS)
+    return ProbeRun(context).run(STEPS)
 
 
 def ids(report: ProbeReport) -> dict[str, str]:
@@ -203,7 +203,7 @@ def test_the_cabinet_never_gets_the_key(readback: Server) -> None:
         url = cabinet.base_url.removesuffix("/v1")
         secret = Secret(readback.api_key)
         context = ProbeContext(readback.base_url, secret, 5.0, url)
-        report = run_probe(context, STEPS)
+        report = ProbeRun(context).run(STEPS)
     assert [one.path for one in cabinet.requests] == ["/address.json"]
     assert cabinet.authorizations == []
     assert report.key_sent_to == readback.base_url.removesuffix("/v1")

@@ -2,7 +2,7 @@
 
 from readback.probe.common.results import Verdict
 from readback.probe.entered.key import Secret
-from readback.probe.runner import STEPS, run_probe
+from readback.probe.runner import STEPS, ProbeRun
 from readback.probe.transport.context import ProbeContext
 from tests.support.server import Server
 
@@ -14,7 +14,7 @@ def test_every_step_after_the_mistakes_works(readback: Server) -> None:
             f"Authorization: Bearer «{readback.api_key[:20]}\n{readback.api_key[20:]}»"
         ),
     )
-    report = run_probe(context, STEPS)
+    report = ProbeRun(context).run(STEPS)
     found = [
         (result.step, result.diagnosis.id)
         for result in report.results
@@ -32,6 +32,6 @@ def test_the_advice_names_the_address_that_a_later_step_corrected(
 ) -> None:
     entered = f"OPENAI_BASE_URL={readback.base_url.removesuffix('/v1')}"
     context = ProbeContext(entered, Secret(readback.api_key))
-    report = run_probe(context, STEPS)
+    report = ProbeRun(context).run(STEPS)
     advice = {result.diagnosis.id: result.diagnosis.hint for result in report.results}
     assert f"Use {readback.base_url};" in advice["address.corrected"]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from readback.probe.common.results import FailureFamily
 from readback.probe.entered.key import Secret
-from readback.probe.runner import STEPS, run_probe
+from readback.probe.runner import STEPS, ProbeRun
 from readback.probe.transport.context import ProbeContext
 from tests.probe.forms import FORMS
 from tests.probe.setups import Resources
@@ -48,7 +48,7 @@ def _local(resources: Resources, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def assert_reported(url: str, key: str) -> None:
     context = ProbeContext(url, Secret(key), timeout=0.2)
-    report = run_probe(context, STEPS)
+    report = ProbeRun(context).run(STEPS)
     found = [one.diagnosis for one in report.results]
     assert "probe.unexpected" not in {one.id for one in found}, found
     for form in FORMS.values():

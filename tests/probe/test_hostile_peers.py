@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from readback.contract import REFUSALS
 from readback.probe.entered.key import Secret
 from readback.probe.report import ProbeReport
-from readback.probe.runner import STEPS, run_probe
+from readback.probe.runner import STEPS, ProbeRun
 from readback.probe.transport.context import ProbeContext
 from tests.probe.forms import FORMS, REPORT_SCHEMA
 from tests.probe.hostile_peers import ESCAPES, HOSTILE_PEERS, JSON, answer, hostile_peer
@@ -45,7 +45,7 @@ def probed(
 ) -> ProbeReport:
     url = f"http://127.0.0.1:{port}/v1"
     context = ProbeContext(url, Secret(key), timeout, chat_model=chat)
-    return run_probe(context, STEPS)
+    return ProbeRun(context).run(STEPS)
 
 
 def assert_sound(report: ProbeReport, forms: Forms = FORMS) -> None:

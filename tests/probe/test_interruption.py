@@ -20,7 +20,7 @@ from readback.probe.common.results import FailureFamily
 from readback.probe.entered.key import Secret
 from readback.probe.output.console import ProgressLine
 from readback.probe.report import ProbeReport
-from readback.probe.runner import Step, run_probe
+from readback.probe.runner import ProbeRun, Step
 from readback.probe.transport.context import ProbeContext
 from tests.probe.broken_servers import socket_server
 from tests.probe.forms import REPORT_SCHEMA
@@ -201,7 +201,7 @@ def fails(_: ProbeContext):
 def run(*steps: Step, display=None) -> ProbeReport:
     context = ProbeContext("http://127.0.0.1:1/v1", Secret(""), timeout=0.1)
     with signals_interrupt():
-        return run_probe(context, steps, display)
+        return ProbeRun(context, display).run(steps)
 
 
 def ids(report: ProbeReport) -> list[str]:

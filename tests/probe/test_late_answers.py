@@ -23,7 +23,7 @@ from readback.probe.transport.exchanges import (
 )
 from readback.probe.transport.handshake import Handshake
 from tests.probe.broken_servers import socket_server
-from tests.probe.probing import found, probed
+from tests.probe.probing import at, found, probed
 from tests.probe.provider import MODEL as CHAT_MODEL
 from tests.probe.provider import provider
 from tests.probe.setups import ProbeInput, Resources
@@ -71,7 +71,7 @@ def test_a_second_lookup_may_take_as_long_as_the_first(
 
     monkeypatch.setattr(dns, "resolve_within", resolve)
     route = Route(BaseUrl("https", "api.example.com", 443, "/v1"))
-    diagnosis, _ = dns.check(route, timeout=7.0)
+    diagnosis = dns.check(at(route, timeout=7.0))
     assert diagnosis.id == "dns.answers_everything"
     assert limits == [7.0, 7.0]
 

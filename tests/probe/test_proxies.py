@@ -15,7 +15,7 @@ from readback.probe.entered.base_url import BaseUrl
 from readback.probe.entered.key import Secret
 from readback.probe.output import text
 from readback.probe.report import ProbeReport
-from readback.probe.runner import STEPS, run_probe
+from readback.probe.runner import STEPS, ProbeRun
 from readback.probe.transport.connecting import Proxy, Route
 from readback.probe.transport.context import ProbeContext
 from readback.probe.transport.opening import open_socket
@@ -54,7 +54,7 @@ def forwarded(resources: Resources, monkeypatch: pytest.MonkeyPatch):
 
 
 def probed(base_url: str, key: str) -> ProbeReport:
-    return run_probe(ProbeContext(base_url, Secret(key), timeout=5), STEPS)
+    return ProbeRun(ProbeContext(base_url, Secret(key), timeout=5)).run(STEPS)
 
 
 def ids(report: ProbeReport) -> dict[str, str]:
@@ -122,7 +122,7 @@ def test_a_proxy_is_reached_over_tls(
         monkeypatch.setenv(f"{scheme}_proxy", value)
         url = server.base_url if scheme == "https" else readback.base_url
         context = ProbeContext(url, Secret(readback.api_key), timeout=5)
-        report = run_probe(context, QUICK_STEPS)
+        report = ProbeRun(context).run(QUICK_STEPS)
     assert warnings(report) == ["proxies.loopback"]
     assert ("CONNECT" in forwarding.methods) == (scheme == "https")
 
@@ -141,7 +141,7 @@ def test_a_proxy_that_sends_one_byte_now_and_then_is_not_waited_for(
         context = ProbeContext(
             str(REMOTE), Secret(resources.readback.api_key), timeout=0.5
         )
-        report = run_probe(context, STEPS)
+        report = ProbeRun(context).run(STEPS)
         stopped.set()
     assert report.id == "proxy.silent"
 

@@ -18,7 +18,7 @@ from readback.probe.transport.context import ProbeContext
 from readback.probe.transport.exchanges import outcome_of
 from readback.probe.transport.handshake import Handshake
 from tests.probe.broken_servers import socket_server
-from tests.probe.probing import probed
+from tests.probe.probing import at, probed
 from tests.probe.setups import ProbeInput, Resources, over_tls, serving
 from tests.support.worst_cases_probe import StoredPeer
 
@@ -62,7 +62,7 @@ def test_a_name_that_does_not_exist_is_not_blamed_on_the_desktop(
     monkeypatch.setattr(dns, "resolve_within", resolve)
     route = Route(SERVICE, unused_proxy="the PAC file http://wpad/wpad.dat")
     with pytest.raises(ProbeError) as caught:
-        dns.check(route, 1.0)
+        dns.check(at(route, timeout=1.0))
     assert caught.value.id == id
 
 
@@ -76,7 +76,7 @@ def test_a_proxy_for_the_other_scheme_is_named_if_this_one_needs_it(
     [found], route = proxies.check(replace(SERVICE, scheme=scheme))
     assert variable in found.sentence
     failed = [ConnectAttempt("192.0.2.1", 1.0, TimeoutError())]
-    error = tcp._no_connection(route, failed, 1.0)
+    error = tcp._no_connection(route, failed)
     assert error.id == "proxies.system_needed"
     assert variable in str(error.facts["setting"])
     private = replace(route, target=replace(SERVICE, host="api.internal"))
@@ -91,7 +91,7 @@ def test_a_machine_with_only_ipv6_is_told_from_one_that_is_offline(
 ) -> None:
     monkeypatch.setattr(tcp, "has_ipv6", lambda: has_ipv6)
     failed = [ConnectAttempt("192.0.2.1", 0.0, OSError(errno.ENETUNREACH, "no"))]
-    error = tcp._no_connection(Route(SERVICE), failed, 1.0)
+    error = tcp._no_connection(Route(SERVICE), failed)
     assert (error.id, error.facts["family"]) == (id, "IPv4")
 
 
@@ -113,7 +113,7 @@ def test_a_server_on_one_address_of_localhost_is_no_problem() -> None:
 def test_a_service_on_the_host_of_a_container_must_listen_for_it() -> None:
     route = Route(BaseUrl("http", "host.docker.internal", 11434, "/v1"))
     refused = ConnectionRefusedError(errno.ECONNREFUSED, "refused")
-    error = tcp._no_connection(route, [ConnectAttempt("172.17.0.1", 0.0, refused)], 1.0)
+    error = tcp._no_connection(route, [ConnectAttempt("172.17.0.1", 0.0, refused)])
     assert error.id == "tcp.refused"
     assert "0.0.0.0" in from_error(error).sentence
 

@@ -12,7 +12,7 @@ import pytest
 from readback.probe import runner
 from readback.probe.common.results import FailureFamily
 from readback.probe.entered.key import Secret
-from readback.probe.runner import STEPS, run_probe
+from readback.probe.runner import STEPS, ProbeRun
 from readback.probe.transport.context import ProbeContext
 from tests.probe.gateway import Call, Reply, answering, gateway, pass_on
 from tests.probe.provider import KEY, MODEL, provider
@@ -59,7 +59,7 @@ def ran(monkeypatch, upstream: str, key: str, *, seconds: float, **more):
 
     with gateway(upstream, answer_late) as server:
         context = ProbeContext(server.base_url, Secret(key), **more)
-        report = run_probe(context, STEPS, clock)
+        report = ProbeRun(context, clock).run(STEPS)
     assert report.seconds < TIME_LIMIT + 2 * TICK_SECONDS
     return report
 

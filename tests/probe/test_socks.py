@@ -6,7 +6,7 @@ from readback.probe.common.results import FailureFamily, ProbeError
 from readback.probe.entered.base_url import BaseUrl
 from readback.probe.entered.key import Secret
 from readback.probe.output.text import as_json
-from readback.probe.runner import STEPS, run_probe
+from readback.probe.runner import STEPS, ProbeRun
 from readback.probe.transport.connecting import Proxy, Route
 from readback.probe.transport.context import ProbeContext
 from readback.probe.transport.opening import open_socket
@@ -40,7 +40,7 @@ def test_a_whole_walk_goes_through_the_proxy(
         monkeypatch.setenv("all_proxy", value)
         url = resources.readback.base_url.replace("127.0.0.1", "localhost")
         context = ProbeContext(url, Secret(resources.readback.api_key), timeout=5)
-        report = run_probe(context, QUICK_STEPS)
+        report = ProbeRun(context).run(QUICK_STEPS)
     assert report.family == FailureFamily.NONE, report.id
     assert "proxies.used" in {one.diagnosis.id for one in report.results}
     assert set(server.targets) == {target}
@@ -58,7 +58,7 @@ def test_an_encrypted_walk_goes_through_the_proxy(
         value = f"socks5h://127.0.0.1:{proxy.server_address[1]}"
         monkeypatch.setenv("all_proxy", value)
         context = ProbeContext(server.base_url, Secret(readback.api_key), timeout=5)
-        report = run_probe(context, QUICK_STEPS)
+        report = ProbeRun(context).run(QUICK_STEPS)
     assert report.family == FailureFamily.NONE, report.id
     assert "tls.ok" in {one.diagnosis.id for one in report.results}
     assert set(proxy.targets) == {"localhost"}
@@ -72,7 +72,7 @@ def test_the_proxy_gets_the_password_and_the_report_does_not(
         monkeypatch.setenv("all_proxy", value)
         key = Secret(resources.readback.api_key)
         context = ProbeContext(resources.readback.base_url, key, timeout=5)
-        report = run_probe(context, QUICK_STEPS)
+        report = ProbeRun(context).run(QUICK_STEPS)
     assert report.family == FailureFamily.NONE, report.id
     assert "sh@" not in as_json(report)
     assert "hu#sh" not in as_json(report)

@@ -198,14 +198,14 @@ def _run(options: argparse.Namespace, key: str) -> int:
     from readback.probe.entered.key import Secret
     from readback.probe.output import text
     from readback.probe.output.console import ProgressLine, is_terminal
-    from readback.probe.runner import RUN_PROGRAMS, STEPS, run_probe
+    from readback.probe.runner import RUN_PROGRAMS, STEPS, ProbeRun
     from readback.probe.transport.context import ProbeContext
 
     steps = (*STEPS, RUN_PROGRAMS) if options.run else STEPS
     progress = ProgressLine(next(filter(is_terminal, (sys.stdout, sys.stderr)), None))
     settings = (options.timeout, options.cabinet, options.chat, options.url_source)
     context = ProbeContext(options.base_url, Secret(key), *settings)
-    report = run_probe(context, steps, progress)
+    report = ProbeRun(context, progress).run(steps)
     print(_text(report, options), flush=True)
     if options.report:
         _write(options.report, text.as_page(report))

@@ -53,28 +53,12 @@ def _proxies(context: ProbeContext) -> list[Diagnosis]:
     return found
 
 
-def _dns(context: ProbeContext) -> Diagnosis:
-    diagnosis, context.ip_addresses = dns.check(context.route, context.timeout)
-    return diagnosis
-
-
-def _tcp(context: ProbeContext) -> list[Diagnosis]:
-    found, context.route = tcp.check(
-        context.route, context.ip_addresses, context.timeout
-    )
-    return found
-
-
 def _is_other_service(context: ProbeContext) -> bool:
     """Return what responds or, if nothing does, what the person probably meant."""
     if context.service:
         return context.service == Service.ENDPOINT
     sent = context.usable_key
     return bool(context.chat_model or (sent and not sent.is_readback_key))
-
-
-def _asking_as_others(step: Step) -> Step:
-    return step._replace(explain=between.asking_as_others(step.run))
 
 
 def _only_if(condition: Condition, steps: tuple[Step, ...]) -> tuple[Step, ...]:
@@ -85,16 +69,22 @@ COMMON = (
     Step("address", "address", _address),
     Step("key", "key", _key),
     Step("proxies", "proxies", _proxies, ("address",)),
-    Step("dns", "DNS", _dns, ("proxies",)),
-    Step("tcp", "TCP", _tcp, ("dns",)),
+    Step("dns", "DNS", dns.check, ("proxies",)),
+    Step("tcp", "TCP", tcp.check, ("dns",)),
     Step("tls", "TLS", tls.check, ("tcp",)),
-    _asking_as_others(Step("http", "HTTP", recognition.check, ("tls",))),
+    Step("http", "HTTP", recognition.check, ("tls",), explain=between.ask_as_others),
     Step("again", "asked_again", steadiness.sample, ("http",)),
     Step("agents", "User-Agent", between.check_agents, ("http",)),
 )
 READBACK = (
-    _asking_as_others(Step("access", "access", readback.check_access, ("http", "key"))),
-    _asking_as_others(Step("echo", "echo", echo.check, ("access",))),
+    Step(
+        "access",
+        "access",
+        readback.check_access,
+        ("http", "key"),
+        explain=between.ask_as_others,
+    ),
+    Step("echo", "echo", echo.check, ("access",), explain=between.ask_as_others),
     Step(
         "echo.full",
         "largest_echo",
@@ -142,9 +132,11 @@ class ProbeRun:
     strikes in the middle of a step, and no step can outlast the run.
     """
 
-    def __init__(self, context: ProbeContext, progress: ProgressLine) -> None:
+    def __init__(
+        self, context: ProbeContext, progress: ProgressLine | None = None
+    ) -> None:
         self._context = context
-        self._progress = progress
+        self._progress = progress or ProgressLine(None)
         self._steps: list[Step] = []
         """The steps that have been started, in their order."""
         self._found: dict[str, list[StepResult]] = {}
@@ -293,10 +285,3 @@ def origin(error: Exception) -> str:
     """Return the type and the place of an error; its message may contain secrets."""
     frame = traceback.extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__} at {PurePath(frame.filename).name}:{frame.lineno}"
-
-
-def run_probe(
-    context: ProbeContext, steps: Iterable[Step], progress: ProgressLine | None = None
-) -> ProbeReport:
-    """Run all steps, show the progress, and return the report."""
-    return ProbeRun(context, progress or ProgressLine(None)).run(steps)

@@ -15,7 +15,7 @@ from readback.probe.common.results import FailureFamily
 from readback.probe.entered.key import Secret
 from readback.probe.output import text
 from readback.probe.report import ProbeReport
-from readback.probe.runner import RUN_PROGRAMS, STEPS, Step, run_probe
+from readback.probe.runner import RUN_PROGRAMS, STEPS, ProbeRun, Step
 from readback.probe.transport.context import ProbeContext
 from readback.probe.transport.exchanges import MAX_REQUESTS, RequestBudget
 from tests.probe.gateway import Call, Reply, gateway, pass_on
@@ -38,7 +38,7 @@ def probed(
     context = ProbeContext(
         url, Secret(key), timeout=30, budget=budget or RequestBudget()
     )
-    return run_probe(context, (*steps, RUN_PROGRAMS))
+    return ProbeRun(context).run((*steps, RUN_PROGRAMS))
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ import socket
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from readback.probe.common.catalogue import diagnose, say
@@ -21,6 +22,7 @@ from readback.probe.common.formatting import format_duration, sanitize
 from readback.probe.common.results import Diagnosis, Fact, ProbeError
 from readback.probe.entered.base_url import is_ip_address, is_public_name
 from readback.probe.transport.connecting import Route, resolve_within
+from readback.probe.transport.context import ProbeContext
 
 _MAX_ADDRESSES = 8
 # A resolver answers within milliseconds; one that is down costs seconds.
@@ -46,7 +48,9 @@ _PUBLIC_NAME = "example.com."
 _UNKNOWN = {socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)}
 
 
-def check(route: Route, timeout: float) -> tuple[Diagnosis, list[str]]:
+def check(context: ProbeContext) -> Diagnosis:
+    """Resolve the host, and add its addresses to the route."""
+    route, timeout = context.route, context.timeout
     started = time.monotonic()
     try:
         found = resolve_within(route.host, route.port, timeout)
@@ -70,7 +74,8 @@ def check(route: Route, timeout: float) -> tuple[Diagnosis, list[str]]:
             is_known = (is_public and not is_container) or bool(_meant(route.host))
             id = "dns.unknown" if is_known else "dns.unknown_private"
         raise _error(id, route, reason=reason) from None
-    diagnosis = diagnose(
+    context.route = replace(route, addresses=tuple(addresses))
+    return diagnose(
         _judge(route, addresses, timeout, elapsed),
         figure=format_duration(elapsed),
         seconds=format_duration(elapsed),
@@ -78,7 +83,6 @@ def check(route: Route, timeout: float) -> tuple[Diagnosis, list[str]]:
         addresses=", ".join(addresses),
         milliseconds=round(elapsed * 1000, 3),
     )
-    return diagnosis, addresses
 
 
 def _error(id: str, route: Route, **facts: Fact) -> ProbeError:

@@ -19,23 +19,25 @@ from readback.probe.transport.connecting import (
     has_ipv6,
     try_all,
 )
+from readback.probe.transport.context import ProbeContext
 
 ROOT = Path("/")
 _CONTAINER_MARKS = (".dockerenv", "run/.containerenv")
 
 
-def check(
-    route: Route, addresses: list[str], timeout: float
-) -> tuple[list[Diagnosis], Route]:
-    """Return the diagnoses, and the route with the fastest address first."""
+def check(context: ProbeContext) -> list[Diagnosis]:
+    """Try every address; keep those that can be reached, the fastest first."""
+    route = context.route
     try:
-        attempts = try_all(addresses, route.port, timeout)
+        attempts = try_all(route.addresses, route.port, context.timeout)
     except OSError as error:  # Not even an attempt was possible.
-        attempts = [ConnectAttempt(address, 0.0, error) for address in addresses]
+        attempts = [ConnectAttempt(one, 0.0, error) for one in route.addresses]
     reachable = [one for one in attempts if one.error is None]
     if not reachable:
-        raise _no_connection(route, attempts, timeout)
-    diagnoses = [
+        raise _no_connection(route, attempts)
+    fastest = sorted(reachable, key=lambda one: one.seconds)
+    context.route = replace(route, addresses=tuple(one.address for one in fastest))
+    return [
         diagnose(
             id,
             figure=format_duration(min(one.seconds for one in reachable)),
@@ -46,8 +48,6 @@ def check(
         )
         for id, failed in _findings(route.host, attempts).items()
     ]
-    fastest = sorted(reachable, key=lambda one: one.seconds)
-    return diagnoses, replace(route, addresses=tuple(one.address for one in fastest))
 
 
 def _findings(
@@ -67,9 +67,7 @@ def _findings(
     return found or {"tcp.ok": []}
 
 
-def _no_connection(
-    route: Route, attempts: list[ConnectAttempt], timeout: float
-) -> ProbeError:
+def _no_connection(route: Route, attempts: list[ConnectAttempt]) -> ProbeError:
     """Return the error for a host of which no address accepts a connection.
 
     A refused connection is reported first: it proves that the host is up.
@@ -82,7 +80,6 @@ def _no_connection(
         "port": route.port,
         "addresses": ", ".join(one.address for one in attempts),
         "reason": reported.reason,
-        "timeout": f"{timeout:g}",
         "setting": route.unused_proxy,
         "attempts": _described(attempts),
         "family": "IPv6" if reported.is_v6 else "IPv4",

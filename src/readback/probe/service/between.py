@@ -1,6 +1,6 @@
 """What is in between: which programs it lets through.
 
-`asking_as_others` explains a failed step: if something else than the service responds,
+`ask_as_others` explains a failed step: if something else than the service responds,
 the request is repeated as other programs would send it. The step "User-Agent" is the
 other way round: the probe gets through, and others may not. It asks for the list of
 models, which every service answers or refuses without a key.
@@ -16,7 +16,7 @@ from readback.probe.common.catalogue import diagnose, has_tag, say
 from readback.probe.common.formatting import listed
 from readback.probe.common.results import Diagnosis, ProbeError
 from readback.probe.service import answers
-from readback.probe.transport.context import MODELS, Check, Explain, ProbeContext
+from readback.probe.transport.context import MODELS, Check, ProbeContext
 from readback.probe.transport.exchanges import outcome_of
 
 OWN, OPENAI = "this_program", "the_openai_package"
@@ -37,33 +37,31 @@ OTHERS: dict[str, Mapping[str, str]] = {
 }
 
 
-def asking_as_others(check: Check) -> Explain:
-    """Return what runs a step as other programs after a result that is doubtful."""
-
-    def ask(context: ProbeContext, doubtful: ProbeError) -> list[Diagnosis]:
-        if not has_tag(doubtful.id, "doubtful") or context.identity:
-            raise doubtful
-        results: dict[str, list[Diagnosis]] = {}
-        for name, headers in OTHERS.items():
-            context.close()  # What blocks one request may block its connection.
-            context.identity.update(headers)
-            try:
-                found = check(context)
-                results[name] = found if isinstance(found, list) else [found]
-            except ProbeError:
-                continue
-            finally:
-                context.identity.clear()
-        if not results:
-            if "tried" in doubtful.facts:
-                tried = say("no_difference")
-                doubtful.facts["tried"] = tried
-            raise doubtful
-        passed = list(results)
-        context.identity.update(OTHERS[passed[0]])
-        return [_blocked(passed, outcome_of(doubtful)), *results[passed[0]]]
-
-    return ask
+def ask_as_others(
+    context: ProbeContext, doubtful: ProbeError, check: Check
+) -> list[Diagnosis]:
+    """Run a step as other programs after a result that is doubtful."""
+    if not has_tag(doubtful.id, "doubtful") or context.identity:
+        raise doubtful
+    results: dict[str, list[Diagnosis]] = {}
+    for name, headers in OTHERS.items():
+        context.close()  # What blocks one request may block its connection.
+        context.identity.update(headers)
+        try:
+            found = check(context)
+            results[name] = found if isinstance(found, list) else [found]
+        except ProbeError:
+            continue
+        finally:
+            context.identity.clear()
+    if not results:
+        if "tried" in doubtful.facts:
+            tried = say("no_difference")
+            doubtful.facts["tried"] = tried
+        raise doubtful
+    passed = list(results)
+    context.identity.update(OTHERS[passed[0]])
+    return [_blocked(passed, outcome_of(doubtful)), *results[passed[0]]]
 
 
 def check_agents(context: ProbeContext) -> list[Diagnosis]:

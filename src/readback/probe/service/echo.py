@@ -28,7 +28,7 @@ from readback.probe.common.formatting import code_points, sanitize
 from readback.probe.common.results import Diagnosis, Fact, ProbeError
 from readback.probe.service import answers, instead
 from readback.probe.transport.client import ProbeClient
-from readback.probe.transport.context import CHAT, ProbeContext
+from readback.probe.transport.context import CHAT, Check, ProbeContext
 from readback.probe.transport.exchanges import ProbeResponse, outcome_of
 
 # As a person would write it: filters and translators leave odd texts alone.
@@ -218,7 +218,7 @@ def _charset(sent: str, received: str) -> str:
     return ""
 
 
-def find_limit(context: ProbeContext, lost: ProbeError) -> list[Diagnosis]:
+def find_limit(context: ProbeContext, lost: ProbeError, _: Check) -> list[Diagnosis]:
     """Raise the error for the size that does not pass, if the size is the reason."""
     if not has_tag(lost.id, "lost"):
         raise lost

@@ -116,7 +116,7 @@ def settle(context: ProbeContext, step: Step) -> list[Diagnosis]:
         raise ProbeError("skipped.unsteady")
     if step.explain is None:
         raise error
-    return step.explain(context, error)
+    return step.explain(context, error, step.run)
 
 
 def _repeats(context: ProbeContext, step: Step, first: _Attempt, seconds: float) -> int:

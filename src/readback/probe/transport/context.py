@@ -51,8 +51,7 @@ class ProbeContext:
 
     base_url: BaseUrl = field(init=False)  # address
     key: Secret = field(init=False)  # key
-    route: Route = field(init=False)  # proxies
-    ip_addresses: list[str] = field(init=False)  # dns
+    route: Route = field(init=False)  # proxies, then dns and tcp
     trusted: ssl.SSLContext | None = None  # tls, if the address uses it
     client: ProbeClient = field(init=False)  # http
     service: Service | None = None  # http
@@ -132,7 +131,7 @@ class ProbeContext:
 
 
 Check = Callable[[ProbeContext], Union[Diagnosis, list[Diagnosis]]]
-Explain = Callable[[ProbeContext, ProbeError], list[Diagnosis]]
+Explain = Callable[[ProbeContext, ProbeError, Check], list[Diagnosis]]
 Condition = Callable[[ProbeContext], object]
 
 
