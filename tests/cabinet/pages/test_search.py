@@ -97,9 +97,8 @@ PASTED = {
     "javax.net.ssl.SSLHandshakeException: PKIX path building failed: unable to find "
     "valid certification path to requested target": "findings#tlsuntrusted",
     "java.net.ConnectException: Connection refused": "findings#tcprefused",
-    "cURL error 28: Operation timed out after 30001 milliseconds with 0 bytes received": (
-        "findings#tcpblocked"
-    ),
+    "http: server gave HTTP response to HTTPS client": "findings#tlsplain_http",
+    "OSError('Tunnel connection failed: 403 Forbidden')": "findings#proxyrefuses",
     "502 Bad Gateway nginx/1.22.1": "findings#httpgateway",
     "stream_unavailable": "errors#stream_unavailable",
 }
@@ -196,8 +195,9 @@ def test_a_search_without_results_offers_the_probe_and_shows_the_words_as_text()
     assert "<b>zzzz" not in page
 
 
-def test_a_heading_without_a_text_is_no_result():
+def test_a_heading_without_a_text_is_no_result_and_a_comment_is_no_heading():
     assert "findings#key" not in found("401 invalid_key Incorrect API key")
+    assert found("schemathesis 405") == ["testing#openapi"]
 
 
 def test_the_markup_of_a_page_is_not_shown():

@@ -26,7 +26,7 @@ from readback.cabinet.pages.docs import INDEX, SETTING, anchor, reader_language,
 _MAX_QUERY = 2000
 _MAX_FOUND = 10
 # Of what the words of a query are worth together, what a section must have.
-_LEAST_SHARE = 0.34
+_LEAST_SHARE = 0.25
 # Of the best result, what another one must have.
 _LEAST_RELATIVE = 0.4
 _IN_HEADING = 1.5
@@ -41,6 +41,7 @@ _LINKED = re.compile(r"\((?:\.\./)?([a-z-]+)\.md")
 # It begins where a word does: a long word would otherwise take quadratic time.
 _COMPOUND = re.compile(r"\b\w+(?:[._-]\w+)+")
 _HEADING = re.compile(r"^#{1,4} (.+)$", re.M)
+_EXAMPLE = re.compile(r"^```.*?^```$", re.M | re.S)
 # Where a paragraph, a row, an item or a quotation begins; other lines continue one.
 _BLOCK = re.compile(r"\n\s*\n|\n(?= *(?:[|>]|[-*] |\d+\. ))|\\\n")
 _SENTENCES = re.compile(r"(?<=[.!?]) (?=[A-ZА-ЯЁ])")
@@ -129,7 +130,7 @@ def _hit(section: DocSection, worth: dict[str, float]) -> SearchHit:
 
 def _stems(text: str) -> set[str]:
     """Return the words of a text without their endings, and whole compounds."""
-    text = text.casefold()
+    text = text.casefold().replace("ё", "е")
     words = re.findall(r"[^\W_]+", text)
     return {*_COMPOUND.findall(text), *(word[:_STEM_LENGTH] for word in words)}
 
@@ -156,16 +157,18 @@ def _index(language: str) -> SearchIndex:
 
 def _sections(name: str, language: str) -> Iterator[DocSection]:
     text = source(name, language)[0]
-    title = _title(text)
+    title = _plain(text.partition("\n")[0])
     if name == _SYMPTOMS:
         for symptom, meaning, page, place in _ROW.findall(text):
-            title = _title(source(page, language)[0])
+            title = _plain(source(page, language)[0].partition("\n")[0])
             messages = tuple(map(_words, re.findall("`([^`]+)`", symptom)))
             yield DocSection(page, title, _plain(symptom), place, meaning, messages)
         return
     for setting, meaning in _SETTING_ROW.findall(text):
         place = f"#{anchor(setting)}"
         yield DocSection(name, title, setting, place, meaning, (_words(setting),))
+    # A comment in an example is no heading.
+    text = _EXAMPLE.sub(lambda found: found[0].replace("\n#", "\n"), text)
     _, *parts = _HEADING.split(_SETTING_ROW.sub("", text))
     for heading, content in zip(parts[::2], parts[1::2], strict=True):
         place = f"#{anchor(heading)}" if heading != parts[0] else ""
@@ -176,12 +179,8 @@ def _sections(name: str, language: str) -> Iterator[DocSection]:
 
 def _words(text: str) -> str:
     """Return a text in a form in which whole words can be looked for."""
-    words = re.findall(r"\w+", text.casefold())
+    words = re.findall(r"\w+", text.casefold().replace("ё", "е"))
     return f" {' '.join(words)} "
-
-
-def _title(text: str) -> str:
-    return _plain(text.partition("\n")[0])
 
 
 def _plain(text: str) -> str:
