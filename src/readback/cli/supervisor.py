@@ -10,6 +10,7 @@ import json
 import os
 import signal
 import sys
+import time
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
@@ -22,6 +23,8 @@ from readback.cli.exit_codes import CannotStart, ExitCode, Failure
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _PR_SET_PDEATHSIG = 1  # from <linux/prctl.h>
+# GNU timeout sends its signal twice: to the process, and at once to the process group.
+_SAME_SIGNAL_SECONDS = 0.5
 
 # What a child process runs; returns its exit code.
 Target = Callable[[], int]
@@ -31,14 +34,16 @@ class Supervisor:
     """The planes, which receive the same signals.
 
     If one exits, all are stopped. SIGTERM, SIGINT and SIGHUP are passed on. When the
-    planes are stopping already, another SIGTERM or SIGINT kills them.
+    planes are stopping already, another SIGTERM or SIGINT kills them, unless it
+    belongs to the first.
     """
 
     def __init__(self) -> None:
         # The name of each child process.
         self._running: dict[int, str] = {}
         self._exit_codes: list[int] = []
-        self._stopping = False
+        # When the planes were asked to stop; 0 means that they were not.
+        self._stopping = 0.0
         # Python writes a byte here for each signal, which ends the wait in `wait`, also
         # if the signal arrives just before the wait begins.
         self._wakeup, writer = os.pipe()
@@ -74,14 +79,14 @@ class Supervisor:
         return max(self._exit_codes, default=ExitCode.OK)
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> None:
-        self._stopping = True
+        self._stopping = self._stopping or time.monotonic()
         self._signal_all(number)
 
     def _on_stop(self, number: int, frame: object) -> None:
-        if self._stopping:
-            self._signal_all(signal.SIGKILL)
-        else:
+        if not self._stopping:
             self.stop(signal.Signals(number))
+        elif time.monotonic() - self._stopping > _SAME_SIGNAL_SECONDS:
+            self._signal_all(signal.SIGKILL)
 
     def _signal_all(self, number: signal.Signals) -> None:
         # gunicorn's master passes every signal on to its workers except SIGKILL,
