@@ -146,5 +146,6 @@ def _wrong_form(path: str) -> NearMiss | None:
     for right_letters, right in _LETTERS.items():
         if letters.endswith(right_letters):
             difference = BASE_URL if path.rstrip("/") != right else ""
-            return NearMiss(f"The path must be exactly {right}.", difference)
+            alone = ", with nothing before it" if path.endswith(right) else ""
+            return NearMiss(f"The path must be exactly {right}{alone}.", difference)
     return None

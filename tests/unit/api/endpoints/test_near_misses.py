@@ -14,15 +14,16 @@ def explain(request_line: str) -> NearMiss:
 
 NOWHERE = "Nothing is served at this path. This API serves only"
 EXACTLY_CHAT = "The path must be exactly /v1/chat/completions."
+CHAT_ALONE = EXACTLY_CHAT[:-1] + ", with nothing before it."
 MISTAKES = [
     ("POST /chat/completions", EXACTLY_CHAT, "base_url"),
     ("POST /chat/completions/", EXACTLY_CHAT, "base_url"),
     ("GET /models", "The path must be exactly /v1/models.", "base_url"),
-    ("POST /v1/v1/chat/completions", EXACTLY_CHAT, "base_url"),
+    ("POST /v1/v1/chat/completions", CHAT_ALONE, "base_url"),
     ("POST /v1chat/completions", EXACTLY_CHAT, "base_url"),
     ("POST /v1/chat/completions/", EXACTLY_CHAT, ""),
     ("POST /v1//chat/completions", EXACTLY_CHAT, "base_url"),
-    ("POST /api/v1/chat/completions", EXACTLY_CHAT, "base_url"),
+    ("POST /api/v1/chat/completions", CHAT_ALONE, "base_url"),
     ("POST /V1/Chat/Completions", EXACTLY_CHAT, "base_url"),
     ("POST /v1/responses", "Responses API", "/responses"),
     ("POST /responses", "Responses API", "/responses"),
