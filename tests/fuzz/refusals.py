@@ -9,7 +9,7 @@ import re
 
 from readback import programs
 from readback.api.endpoints.near_misses import explain_not_found
-from readback.api.endpoints.presented_key import credentials_in, presented_key
+from readback.api.endpoints.presented_key import presented_in, presented_key
 from readback.api.endpoints.refusal import examine, explain
 from readback.api.endpoints.request_info import explain_media_type
 from readback.api.http.head import Head
@@ -36,14 +36,17 @@ def _check_head(data: bytes) -> None:
     method, _, target = value.partition(b" ")
     media_type = Head(method, target, [(b"content-type", value)], is_http_10=False)
     fields = [(name, value) for name in (b"authorization", b"cookie", b"x-api-key")]
-    credentials = credentials_in(Head(method, target, fields, is_http_10=False))
+    presented = [
+        presented_in(Head(method, target, sent, is_http_10=False))
+        for sent in (fields, fields[1:])
+    ]
     miss = explain_not_found(method, target, from_browser=data.endswith(b" "))
     assert re.fullmatch(r"(/[a-z0-9/]+|base_url)?", miss.difference)
     for sentence in (
         miss.sentence,
         explain_media_type(media_type),
-        presented_key(value, credentials.elsewhere).detail,
-        credentials.key.detail if credentials.key else "",
+        presented_key(value).detail,
+        *(key.detail for key in presented if key),
     ):
         assert not sentence or _OF_HEAD.fullmatch(sentence), repr(sentence)
         assert _SECRET.decode() not in sentence, "the detail quotes the head"

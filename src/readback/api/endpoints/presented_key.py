@@ -12,6 +12,10 @@ from readback.api.http.head import Head
 from readback.api.http.heads import CREDENTIAL_FIELDS
 
 _SEND_KEY = "Send the header 'Authorization: Bearer <key>' with a key from the cabinet."
+_NOT_BEARER = (
+    "The Authorization header does not consist of Bearer, a space and a key. Perhaps a "
+    f".netrc file, a login in the URL or a proxy has replaced it. {_SEND_KEY}"
+)
 _PREFIX = keys.PREFIX.encode()
 
 # How the keys of other services begin.
@@ -56,31 +60,21 @@ class PresentedKey(NamedTuple):
     detail: str  # why it cannot be a key; empty if it can
 
 
-class Credentials(NamedTuple):
-    """What a head contains that could be a key."""
-
-    key: PresentedKey | None  # None if it was cut out of the head
-    elsewhere: str  # advice if a key is where it is not read; may be empty
-
-
-def credentials_in(head: Head) -> Credentials:
-    found = [(name, value) for name, value in head.fields if name in CREDENTIAL_FIELDS]
-    if found == [(b"authorization", b"Bearer")]:
-        return Credentials(None, "")
-    values = [value for name, value in found if name == b"authorization"]
-    elsewhere = _elsewhere([field for field in found if field[0] != b"authorization"])
+def presented_in(head: Head) -> PresentedKey | None:
+    """Return the key in a head; None if `heads.py` has cut it out."""
+    values = head.all(b"authorization")
     if values == [b"Bearer"]:
-        return Credentials(None, elsewhere)
+        return None
     if len(values) == 1:
-        return Credentials(_read(values[0], elsewhere), elsewhere)
+        return _read(values[0])
     if values:
         detail = f"The Authorization header appears {times(values)}; send it once."
     else:
-        detail = f"The Authorization header is missing. {elsewhere or _SEND_KEY}"
-    return Credentials(PresentedKey(b"", detail), elsewhere)
+        detail = f"The Authorization header is missing. {_elsewhere(head)}"
+    return PresentedKey(b"", detail)
 
 
-def presented_key(key: bytes, elsewhere: str = "") -> PresentedKey:
+def presented_key(key: bytes) -> PresentedKey:
     """Return what follows Bearer as a key, or why it cannot be one."""
     why = keys.why_invalid(key)
     if why is None:
@@ -88,37 +82,22 @@ def presented_key(key: bytes, elsewhere: str = "") -> PresentedKey:
     # A typing error needs no closer look, and neither does a flood of made-up keys.
     looks_right = len(key) == keys.LENGTH and key.startswith(_PREFIX)
     mistake = "" if looks_right else _name_mistake(key[:_EXAMINED_BYTES])
-    detail = mistake or f"This is not a valid key: {why}."
-    return PresentedKey(b"", f"{detail} {elsewhere}".rstrip())
+    return PresentedKey(b"", mistake or f"This is not a valid key: {why}.")
 
 
 def times(values: list[bytes]) -> str:
     return "twice" if len(values) == 2 else f"{len(values)} times"
 
 
-def _read(value: bytes, elsewhere: str) -> PresentedKey:
+def _read(value: bytes) -> PresentedKey:
     # RFC 9110 §11.1: the scheme is case-insensitive.
-    scheme, space, rest = value.partition(b" ")
+    scheme, _, rest = value.partition(b" ")
     if scheme.lower() == b"bearer":
-        return presented_key(rest.strip(b" "), elsewhere)
-    if scheme.lower() == b"basic":
-        detail = (
-            "The Authorization header uses Basic, as for a .netrc file, a login in the "
-            f"URL or a proxy. {_SEND_KEY}"
-        )
-    elif scheme.lower().startswith(b"bearer"):
-        detail = (
-            "In the Authorization header, put a space, and nothing else, between "
-            "Bearer and the key."
-        )
-    elif space:
-        detail = f"The Authorization header does not use Bearer. {_SEND_KEY}"
-    else:
-        mistake = _name_mistake(value[:_EXAMINED_BYTES])
-        detail = mistake or (
-            f"Bearer is missing in the Authorization header. {_SEND_KEY}"
-        )
-    return PresentedKey(b"", f"{detail} {elsewhere}".rstrip())
+        return presented_key(rest.strip(b" "))
+    # One word may be a key, or what was sent in its place.
+    word = value[:_EXAMINED_BYTES]
+    mistake = _name_mistake(word) if len(word.split()) < 2 else ""
+    return PresentedKey(b"", mistake or _NOT_BEARER)
 
 
 def _name_mistake(key: bytes) -> str:
@@ -166,10 +145,10 @@ def _explain_other_service(key: bytes) -> str:
     return ""
 
 
-def _elsewhere(fields: list[tuple[bytes, bytes]]) -> str:
-    """Return what to do about a key that is in another field than Authorization."""
-    for name, value in fields:
-        if name != b"cookie":
+def _elsewhere(head: Head) -> str:
+    """Return what to do without Authorization: a key may be in another field."""
+    for name, value in head.fields:
+        if name in CREDENTIAL_FIELDS and name != b"cookie":
             not_read = f"The key in {name.decode().title()} is not read."
             return f"{not_read} {_explain_other_service(value) or _SEND_KEY}"
-    return ""
+    return _SEND_KEY

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from readback import contract, keys
 from readback.api.endpoints.near_misses import NearMiss, explain_not_found
-from readback.api.endpoints.presented_key import Credentials, credentials_in, times
+from readback.api.endpoints.presented_key import PresentedKey, presented_in, times
 from readback.api.http.head import Head
 from readback.programs import advise
 
@@ -37,7 +37,7 @@ class RequestInfo:
     endpoint: str
     not_found_detail: str
     not_found_difference: str  # see `near_misses.py`
-    credentials: Credentials
+    presented: PresentedKey | None  # None if the key was cut out of the head
     media_type_detail: str
     user_agent: str
     asks_to_explain: bool  # in the body of a refusal, beyond the contract
@@ -53,7 +53,7 @@ def describe(head: Head) -> RequestInfo:
         endpoint=endpoint,
         not_found_detail=miss.sentence,
         not_found_difference=miss.difference,
-        credentials=credentials_in(head),
+        presented=presented_in(head),
         media_type_detail=explain_media_type(head),
         user_agent=user_agent,
         asks_to_explain=_prefers(head, b"explain"),

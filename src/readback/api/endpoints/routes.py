@@ -129,7 +129,7 @@ class Api:
         size: int,
         origin: RequestOrigin,
     ) -> Outcome | None:
-        presented = info.credentials.key
+        presented = info.presented
         digest = presented.digest if presented else keys.digest(key)
         address, _ = self._read_address(forwarded, origin)
         request = _Received(info, address, size)
@@ -145,9 +145,8 @@ class Api:
         self, request: _Received, key: bytes, digest: bytes
     ) -> "RefusedClient | None":
         """Return what refuses a request, or None if its key must be looked up."""
-        presented, elsewhere = request.info.credentials
         # Why a key cannot exist matters only now, and costs more than to find it.
-        presented = presented or presented_key(key, elsewhere)
+        presented = request.info.presented or presented_key(key)
         is_certain = request.info.not_found_detail or presented.detail
         if is_certain or self._keyring.is_absent(digest):
             return RefusedClient(self, request, presented)

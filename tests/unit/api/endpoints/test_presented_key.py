@@ -16,8 +16,7 @@ Fields = list[tuple[bytes, bytes]]
 def detail_for(fields: Fields, cut_out: bytes = b"") -> str:
     """Return the detail of a 401; `cut_out` is the key that the head cache took out."""
     head = Head(b"GET", b"/v1/models", fields, is_http_10=False)
-    presented, elsewhere = describe(head).credentials
-    return (presented or presented_key(cut_out, elsewhere)).detail
+    return (describe(head).presented or presented_key(cut_out)).detail
 
 
 def detail_of(value: str | bytes) -> str:
@@ -32,13 +31,10 @@ PLACEHOLDER = "This is a placeholder. Put a key from the cabinet in its place."
 ENCLOSED = "The key is in quotation marks or brackets; remove them."
 SPACE = "The key contains a space, a line break or an invisible character; copy it"
 TWICE = "Bearer appears twice: the program adds it, so enter only the key."
-ONE_SPACE = "In the Authorization header, put a space, and nothing else, between Bearer"
 OPENAI = "This looks like a key of OpenAI: never send it here."
 OTHER_KEY = "This looks like a key of another service: never send it here."
 ANTHROPIC = "This looks like a key of Anthropic: never send it here."
-BASIC = "The Authorization header uses Basic, as for a .netrc file, a login in the URL"
-OTHER_SCHEME = f"The Authorization header does not use Bearer. {SEND_KEY}"
-NO_SCHEME = f"Bearer is missing in the Authorization header. {SEND_KEY}"
+NOT_BEARER = "The Authorization header does not consist of Bearer, a space and a key."
 
 MISTAKES: dict[str, tuple[str | bytes, str]] = {
     "empty": ("", NO_KEY),
@@ -46,12 +42,12 @@ MISTAKES: dict[str, tuple[str | bytes, str]] = {
     "None": ("Bearer None", NO_KEY),
     "undefined without a scheme": ("undefined", NO_KEY),
     "an object of JavaScript": ("Bearer [object Object]", NO_KEY),
-    "basic": ("Basic YWxpY2U6c2VjcmV0", BASIC),
-    "a token": (f"Token {KEY}", OTHER_SCHEME),
-    "digest": ('Digest username="alice"', OTHER_SCHEME),
-    "a bare key": (KEY, NO_SCHEME),
-    "no space": (f"Bearer{KEY}", ONE_SPACE),
-    "a tab": (f"Bearer\t{KEY}", ONE_SPACE),
+    "basic": ("Basic YWxpY2U6c2VjcmV0", NOT_BEARER),
+    "a token": (f"Token {KEY}", NOT_BEARER),
+    "digest": ('Digest username="alice"', NOT_BEARER),
+    "a bare key": (KEY, NOT_BEARER),
+    "no space": (f"Bearer{KEY}", NOT_BEARER),
+    "a tab": (f"Bearer\t{KEY}", NOT_BEARER),
     "the scheme twice": (f"Bearer Bearer {KEY}", TWICE),
     "double quotes": (f'Bearer "{KEY}"', ENCLOSED),
     "one quote": (f"Bearer {KEY}'", ENCLOSED),
@@ -128,10 +124,10 @@ def test_a_key_in_another_header_is_named(name: bytes, shown: str) -> None:
     advice = f"The key in {shown} is not read. {SEND_KEY}"
     other = (name, KEY.encode())
     assert detail_for([other]) == f"The Authorization header is missing. {advice}"
-    # Also if there is an Authorization header that cannot be right.
-    wrong = (b"authorization", b"Bearer")
-    for fields in ([other, wrong], [wrong, other]):
-        assert detail_for(fields, b"dummy") == f"{PLACEHOLDER} {advice}"
+    # If there is an Authorization header, that is the one to correct.
+    read = (b"authorization", b"Bearer")
+    for fields in ([other, read], [read, other]):
+        assert detail_for(fields, b"dummy") == PLACEHOLDER
         assert detail_for(fields, KEY.encode()) == ""
 
 
