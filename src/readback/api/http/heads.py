@@ -52,14 +52,19 @@ _MAX_ALIKE = 16
 # So far a program is looked for: many messages at once must not be searched many times.
 _MAX_SEARCHED = 4096
 _LINE_END = b"\r\n"
-# How a line begins whose value differs, and what such a value is made of: nothing that
-# the parser would refuse, or see otherwise than we do.
-_KEY_LINES = (b"Authorization: Bearer ", b"authorization: Bearer ")
-_PLAIN_KEY = re.compile(rb"[-_0-9A-Za-z]*")
-_ADDRESS_LINES = (b"X-Forwarded-For: ", b"x-forwarded-for: ")
-_PLAIN_ADDRESSES = re.compile(rb"[0-9A-Fa-f.:\[\], ]{0,256}")
-_LENGTH_LINES = (b"Content-Length: ", b"content-length: ")
-_DIGITS = re.compile(rb"[0-9]{1,10}")
+# How a line begins whose value is cut out, and what such a value is made of: nothing
+# that the parser would refuse, or see otherwise than we do. In the order of `Cuts`.
+_CUT_OUT = (
+    (
+        (b"Authorization: Bearer ", b"authorization: Bearer "),
+        re.compile(rb"[-_0-9A-Za-z]*"),
+    ),
+    (
+        (b"X-Forwarded-For: ", b"x-forwarded-for: "),
+        re.compile(rb"[0-9A-Fa-f.:\[\], ]{0,256}"),
+    ),
+    ((b"Content-Length: ", b"content-length: "), re.compile(rb"[0-9]{1,10}")),
+)
 _PLAIN_VALUE = re.compile(rb"[\x20-\x7e]*")
 _PROGRAM = re.compile(rb"\r\n[Uu]ser-[Aa]gent: ([^\r]*)")
 # How the handler sees the field whose key is cut out.
@@ -143,13 +148,10 @@ class Kind(Generic[Info]):
 
         It takes long, and most kinds of strangers are never seen again.
         """
-        key, addresses, length, unread = self._cuts
-        values = {
-            **dict.fromkeys(unread, _PLAIN_VALUE.pattern),
-            key: b"(%b)" % _PLAIN_KEY.pattern,
-            addresses: b"(%b)" % _PLAIN_ADDRESSES.pattern,
-            length: b"(%b)" % _DIGITS.pattern,
-        }
+        *cuts, unread = self._cuts
+        values = dict.fromkeys(unread, _PLAIN_VALUE.pattern)
+        for number, (_, plain) in zip(cuts, _CUT_OUT, strict=True):
+            values[number] = b"(%b)" % plain.pattern
         lines = [
             re.escape(line) + values.get(n, b"") for n, line in enumerate(self.skeleton)
         ]
@@ -247,37 +249,30 @@ class Heads(Generic[Info]):
         check_beginning(data)
         head = parse(data, self._max_fields)
         lines = data.split(_LINE_END)
-        key = _find_line(lines, _KEY_LINES, _PLAIN_KEY)
-        addresses = _find_line(lines, _ADDRESS_LINES, _PLAIN_ADDRESSES)
+        unread = (n for n, line in enumerate(lines) if n and self._is_unread(line))
+        key, addresses, length = (_find_line(lines, *each) for each in _CUT_OUT)
+        cuts = Cuts(key, addresses, length, frozenset(unread))
+        has_key, has_addresses = key != _ABSENT, addresses != _ABSENT
         credentials = sum(name in CREDENTIAL_FIELDS for name, _ in head.fields)
         all_addresses = head.all(_FORWARDED)
         forwarded = b",".join(all_addresses)
-        if credentials != (key != _ABSENT) or (
-            len(all_addresses) != (addresses != _ABSENT)
-        ):  # more than can be cut out
+        if credentials != has_key or len(all_addresses) != has_addresses:
+            # More than can be cut out.
             unkept = Kind(head, self._handler.describe(head))
             return unkept, b"", forwarded, head.content_length, len(data)
-        length = _find_line(lines, _LENGTH_LINES, _DIGITS)
-        kind = self._kind(head, lines, key, addresses, length)
+        kind = self._kind(head, lines, cuts)
         if kind.skeleton:
             self.others.add(kind)
-        key_value = lines[key][len(_KEY_LINES[0]) :] if key != _ABSENT else b""
-        return kind, key_value, forwarded, head.content_length, len(data)
+        value = lines[key].partition(b" Bearer ")[2] if has_key else b""
+        return kind, value, forwarded, head.content_length, len(data)
 
-    def _kind(
-        self, head: Head, lines: list[bytes], key: int, addresses: int, length: int
-    ) -> Kind[Info]:
+    def _kind(self, head: Head, lines: list[bytes], cuts: Cuts) -> Kind[Info]:
         """Return the kind of a head; its skeleton is empty if it may not be kept."""
-        unread = {n for n, line in enumerate(lines) if n and self._is_unread(line)}
         skeleton = lines.copy()
-        for number, beginnings in (
-            (key, _KEY_LINES),
-            (addresses, _ADDRESS_LINES),
-            (length, _LENGTH_LINES),
-        ):
+        for number, (beginnings, _) in zip(cuts[:3], _CUT_OUT, strict=True):
             if number != _ABSENT:
                 skeleton[number] = lines[number][: len(beginnings[0])]
-        for number in unread:
+        for number in cuts.unread:
             skeleton[number] = lines[number].partition(b":")[0] + b":"
         form = tuple(skeleton)
         known = self.accepted.by_skeleton.get(form) or self.others.by_skeleton.get(form)
@@ -285,22 +280,21 @@ class Heads(Generic[Info]):
             if known.pattern is _NOTHING:
                 known.make_pattern()
             return known
-        seen = self._without_values(head, key, length)
+        seen = self._without_values(head, cuts)
         info = self._handler.describe(seen)
+        others = [line for n, line in enumerate(skeleton) if n != cuts.key]
         # The values of URL parameters may be anything; we serve no such URL.
-        others = skeleton[:key] + skeleton[key + 1 :] if key != _ABSENT else skeleton
         if b"?" in seen.target or not self._may_keep(others):
             return Kind(seen, info)
-        cuts = Cuts(key, addresses, length, frozenset(unread))
         return Kind(seen, info, form, cuts)
 
-    def _without_values(self, head: Head, key: int, length: int) -> Head:
+    def _without_values(self, head: Head, cuts: Cuts) -> Head:
         """Return a head without the values that differ among heads of its kind."""
         fields = []
         for name, value in head.fields:
-            if name == _WITHOUT_KEY[0] and key != _ABSENT:
+            if name == _WITHOUT_KEY[0] and cuts.key != _ABSENT:
                 fields.append(_WITHOUT_KEY)
-            elif name == _LENGTH and length != _ABSENT:
+            elif name == _LENGTH and cuts.length != _ABSENT:
                 continue
             elif name in self._read_fields and name != _FORWARDED:
                 fields.append((name, value))
