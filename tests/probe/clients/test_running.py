@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from readback.keys import mint
-from readback.probe.clients.running import ClientRequest, find_programs
+from readback.probe.clients import running
+from readback.probe.clients.running import ask, find_programs
 from readback.probe.command import main
 from readback.probe.common.results import FailureFamily
 from readback.probe.entered.key import Secret
@@ -25,6 +26,7 @@ from tests.support.server import Server
 
 # What the last step needs; the others are tested elsewhere.
 NEEDED_IDS = ("address", "key", "proxies", "dns", "tcp", "tls", "http", "access")
+NOWHERE = "http://127.0.0.1:1/v1"
 NEEDED = tuple(step for step in STEPS if step.id in NEEDED_IDS)
 
 
@@ -178,8 +180,7 @@ def test_a_program_that_prints_nonsense_is_reported_as_no_response(
 ) -> None:
     program(tmp_path / name, f"PATH=/usr/bin:/bin\n{script}")
     only(monkeypatch, str(tmp_path))
-    [found] = find_programs()
-    answer = found.send(ClientRequest("http://127.0.0.1:1/v1", "key", 1.0))
+    answer = ask(find_programs()[name], NOWHERE, "key", 1.0)
     assert answer.status == 0
     assert (answer.version + answer.error).isprintable()
     assert "sk-echo-0" not in answer.error
@@ -190,10 +191,8 @@ def test_a_program_without_an_end_is_stopped(
 ) -> None:
     program(tmp_path / "node", "/bin/sleep 300")
     only(monkeypatch, str(tmp_path))
-    [node] = find_programs()
-    answer = node.send(
-        ClientRequest("http://127.0.0.1:1/v1", "key", 0.1, start_seconds=0.1)
-    )
+    monkeypatch.setattr(running, "_START_SECONDS", 0.1)
+    answer = ask(find_programs()["node"], NOWHERE, "key", 0.1)
     assert answer.error == "no end within 0.2 s"
 
 
@@ -202,6 +201,5 @@ def test_the_key_in_an_error_message_is_not_repeated(
 ) -> None:
     program(tmp_path / "node", 'read url; read key; echo "error bad header $key"')
     only(monkeypatch, str(tmp_path))
-    [node] = find_programs()
-    answer = node.send(ClientRequest("http://127.0.0.1:1/v1", "any form of key", 1.0))
+    answer = ask(find_programs()["node"], NOWHERE, "any form of key", 1.0)
     assert answer.error == "bad header [key]"

@@ -19,9 +19,8 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -32,25 +31,22 @@ from readback.probe.common.results import Diagnosis, ProbeError
 from readback.probe.transport.context import ProbeContext
 
 _NO_KEY = "no-key"
+_CONFIG = "--config"  # curl
 _PACKAGE = "readback.probe.clients"
 _START_SECONDS = 20.0
 _PACKAGES = ("requests", "httpx", "openai")
 
 
 def check(context: ProbeContext) -> Diagnosis:
-    accepted, key = "models" in vars(context), context.usable_key
-    is_key_sent = accepted and key is not None
-    request = ClientRequest(
-        str(context.base_url),
-        key.reveal() if is_key_sent and key else _NO_KEY,
-        context.timeout,
-    )
-    started = []
+    key = context.usable_key if "models" in vars(context) else None
+    text, timeout = key.reveal() if key else _NO_KEY, context.timeout
+    started = {}
     with suppress(ProbeError):  # The budget for requests is used up.
-        for program in find_programs():
+        for name, command in find_programs().items():
             context.budget.spend()
-            started.append((program, BackgroundCall(partial(program.send, request))))
-    answers = {program.name: call.result() for program, call in started}
+            send = partial(ask, command, str(context.base_url), text, timeout)
+            started[name] = BackgroundCall(send)
+    answers = {name: call.result() for name, call in started.items()}
     groups: dict[str, list[str]] = {}
     for name, answer in answers.items():
         groups.setdefault(_outcome(answer.status), []).append(name)
@@ -59,7 +55,7 @@ def check(context: ProbeContext) -> Diagnosis:
         + (f": {answer.error}" if answer.error else "")
         for name, answer in answers.items()
     )
-    if is_key_sent:
+    if key:
         own = _outcome(context.models.status)
         groups.setdefault(own, []).append(say("this_program"))
     said = (f"{', '.join(names)}: {outcome}" for outcome, names in groups.items())
@@ -74,55 +70,38 @@ def _outcome(status: int) -> str:
     return say("with_status", status=status) if status else say("no_response")
 
 
-@dataclass(frozen=True)
-class ClientRequest:
-    base_url: str
-    key: str
-    timeout: float
-    start_seconds: float = _START_SECONDS
-    """How long a program may take beside its request."""
-
-
-@dataclass(frozen=True)
-class ProgramAnswer:
-    version: str = ""
-    status: int = 0
+class ProgramAnswer(NamedTuple):
+    version: str
+    status: int
     """The status of the response, 0 if there was none."""
-    error: str = ""
+    error: str
 
 
-class InstalledProgram(NamedTuple):
-    name: str
-    command: list[str]
-    given: Callable[[ClientRequest], str]
-    """What it reads from standard input."""
-
-    def send(self, request: ClientRequest) -> ProgramAnswer:
-        limit = request.timeout + request.start_seconds
-        printed, complaint = (
-            text.replace(request.key, "[key]")
-            for text in _run(self.command, self.given(request), limit)
-        )
-        lines = (line.partition(" ") for line in printed.splitlines())
-        found = {name: rest for name, _, rest in lines}
-        status, error = found.get("status", ""), found.get("error", "")
-        number = int(status) if re.fullmatch("[1-5][0-9]{2}", status) else 0
-        if not number and not error:
-            error = complaint.strip().rpartition("\n")[2] or say("it_printed_nothing")
-        return ProgramAnswer(
-            sanitize(found.get("version", "")), number, sanitize(error)
-        )
+def ask(command: list[str], url: str, key: str, timeout: float) -> ProgramAnswer:
+    """Run a program that asks for the models, and return what it says."""
+    given = "\n".join((url, key, f"{timeout:g}", ""))
+    if _CONFIG in command:
+        given = _for_curl(url, key, timeout)
+    printed, complaint = (
+        text.replace(key, "[key]")
+        for text in _run(command, given, timeout + _START_SECONDS)
+    )
+    lines = (line.partition(" ") for line in printed.splitlines())
+    found = {name: rest for name, _, rest in lines}
+    status, error = found.get("status", ""), found.get("error", "")
+    number = int(status) if re.fullmatch("[1-5][0-9]{2}", status) else 0
+    if not number and not error:
+        error = complaint.strip().rpartition("\n")[2] or say("it_printed_nothing")
+    return ProgramAnswer(sanitize(found.get("version", "")), number, sanitize(error))
 
 
-def find_programs() -> list[InstalledProgram]:
-    """Return the programs that are installed, each once."""
-    programs = {}
+def find_programs() -> dict[str, list[str]]:
+    """Return the command of each program that is installed, by its name."""
+    commands = {}
     if curl := shutil.which("curl"):
-        command = [curl, "--config", "-"]
-        programs["curl"] = InstalledProgram("curl", command, _for_curl)
+        commands["curl"] = [curl, _CONFIG, "-"]
     if node := shutil.which("node"):
-        command = [node, "--input-type=module", "-e", _source("ask.mjs")]
-        programs["node"] = InstalledProgram("node", command, _for_script)
+        commands["node"] = [node, "--input-type=module", "-e", _source("ask.mjs")]
     # One for each package, with the first Python that has it.
     names = ("python3", "python", sys.executable or "")
     found = filter(None, map(shutil.which, names))
@@ -134,9 +113,8 @@ def find_programs() -> list[InstalledProgram]:
     for path, call in calls:
         for package in call.result():
             command = [path, "-c", _source("ask.py"), package]
-            program = InstalledProgram(f"Python {package}", command, _for_script)
-            programs.setdefault(package, program)
-    return list(programs.values())
+            commands.setdefault(f"Python {package}", command)
+    return commands
 
 
 def _packages(python: str) -> list[str]:
@@ -146,18 +124,14 @@ def _packages(python: str) -> list[str]:
     return [package for package in _PACKAGES if package in found]
 
 
-def _for_script(request: ClientRequest) -> str:
-    return "\n".join((request.base_url, request.key, f"{request.timeout:g}", ""))
-
-
-def _for_curl(request: ClientRequest) -> str:
+def _for_curl(url: str, key: str, timeout: float) -> str:
     # curl reads its options from standard input as if it were a file.
     options = (
-        f'url = "{_quoted(request.base_url)}/models"',
-        f'header = "Authorization: Bearer {_quoted(request.key)}"',
+        f'url = "{_quoted(url)}/models"',
+        f'header = "Authorization: Bearer {_quoted(key)}"',
         f'output = "{_quoted(os.devnull)}"',
         'write-out = "status %{http_code}"',
-        f"max-time = {request.timeout:g}",
+        f"max-time = {timeout:g}",
         *("silent", "globoff", "show-error", ""),
     )
     return "\n".join(options)
