@@ -38,8 +38,7 @@ from readback.probe.transport.context import Condition, ProbeContext, Step
 
 
 def _address(context: ProbeContext) -> list[Diagnosis]:
-    entered, source = context.entered_url, context.url_source
-    mistakes, context.base_url = address.check(entered, source)
+    mistakes, context.base_url = address.check(context.entered_url)
     return mistakes
 
 
@@ -183,7 +182,7 @@ class ProbeRun:
     def _corrected(self, found: list[StepResult]) -> list[StepResult]:
         """Return the results in the light of what later steps have found."""
         budget = self._context.budget
-        if budget.is_unsteady or budget.is_rate_limited:
+        if budget.is_unsteady or budget.limit_status:
             unknown = diagnose("skipped.unsteady")
             found = [
                 one._replace(diagnosis=unknown)

@@ -71,7 +71,7 @@ _PATHS = (
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 
 
-def check(text: str, source: str = "") -> tuple[list[Diagnosis], BaseUrl]:
+def check(text: str) -> tuple[list[Diagnosis], BaseUrl]:
     """Parse the address as entered; report its mistakes, the most important first."""
     base_url, mistakes = parse(text)
     shown = str(base_url)
@@ -94,9 +94,7 @@ def check(text: str, source: str = "") -> tuple[list[Diagnosis], BaseUrl]:
         found.append(diagnose("address.listen", base_url=shown))
     if not base_url.is_encrypted and not is_local(base_url.host):
         found.append(diagnose("address.unencrypted"))
-    named = say("address_from", variable=source) if source else ""
-    fine = diagnose("address.ok", base_url=shown, source=named)
-    return found or [fine], base_url
+    return found or [diagnose("address.ok", base_url=shown)], base_url
 
 
 def parse(text: str) -> tuple[BaseUrl, dict[str, str]]:

@@ -40,7 +40,6 @@ _LONG_SECONDS = 1.0
 _RESERVED_REQUESTS = 12
 _SAMPLES = 6
 _HANDSHAKE = "TLS"
-_SHOWN_MOMENTS = 3
 _SHOWN_VALUES = 4
 # Two groups differ clearly if their shares of failures are this far apart.
 _CLEAR = 0.6
@@ -158,7 +157,6 @@ def _stop_at_rate_limit(context: ProbeContext, error: ProbeError) -> None:
             answer = context.ask(UNKNOWN, client=client, with_key=False)
             is_alike = answer.status == limited
     if is_alike:
-        context.budget.is_rate_limited = True
         context.budget.limit_status = limited
         context.budget.wait = str(error.facts.get("wait", say("a_few")))
         raise ProbeError("skipped.limit")
@@ -188,14 +186,11 @@ def check(context: ProbeContext) -> list[Diagnosis]:
     log = [one for one in context.budget.exchanges if one.target == origin]
     limited = HTTPStatus.TOO_MANY_REQUESTS
     answers = dropwhile(limited.__eq__, (one.status for one in log if one.status))
-    if limited in answers and not context.budget.is_rate_limited:
-        context.budget.limit_status = limited
-    if context.budget.limit_status:
-        return [_rate_limit(context, log)]
+    if status := context.budget.limit_status or (limited in answers and limited):
+        return [_rate_limit(context, log, status)]
     if bad := _failures(log):
         if _is_slow_enough(context, bad):
-            context.budget.limit_status = HTTPStatus.SERVICE_UNAVAILABLE
-            return [_rate_limit(context, log)]
+            return [_rate_limit(context, log, HTTPStatus.SERVICE_UNAVAILABLE)]
         return [_mixture(log, bad)]
     asked = list(filter(_is_request, log))
     answered = [one for one in asked if one.status and not one.is_failure]
@@ -206,8 +201,9 @@ def check(context: ProbeContext) -> list[Diagnosis]:
     return []
 
 
-def _rate_limit(context: ProbeContext, log: list[NotedRequest]) -> Diagnosis:
-    status = context.budget.limit_status
+def _rate_limit(
+    context: ProbeContext, log: list[NotedRequest], status: int
+) -> Diagnosis:
     good = [one for one in log if one.status and one.status != status]
     is_accepted = any(one.has_key and one.badness == 0 for one in good)
     moments = [one.moment for one in log if one.status]
@@ -345,11 +341,7 @@ def _with_evidence(
                 for value, n in totals.most_common(_SHOWN_VALUES)
             )
             lines.append(f"{say(property)}: {'; '.join(counts)}")
-    moments = [time.strftime("%H:%M:%S", time.gmtime(one.moment)) for one in bad]
-    shown = ", ".join(dict.fromkeys(moments[:_SHOWN_MOMENTS]))
-    if not lines:
-        lines = [say("nothing_in_common")]
-    return replace(diagnosis, details=(*lines, say("failed_at", moments=shown)))
+    return replace(diagnosis, details=tuple(lines or [say("nothing_in_common")]))
 
 
 def _peer(one: NotedRequest) -> str:

@@ -172,10 +172,8 @@ class RequestBudget:
         self.limit = limit
         self.spent = 0
         self.exchanges: list[NotedRequest] = []
-        self.is_rate_limited = False
-        """Whether the run has used up a limit of the service, and sends no more."""
         self.limit_status = 0
-        """The status of the response that said so."""
+        """The status that ended the run: it has used up a limit, and sends no more."""
         self.wait = ""
         """How many seconds the service then asks to wait."""
         self.has_paused = False
@@ -184,7 +182,7 @@ class RequestBudget:
 
     def spend(self) -> None:
         with self._lock:
-            if self.is_rate_limited or self.spent >= self.limit:
+            if self.limit_status or self.spent >= self.limit:
                 raise ProbeError("skipped.limit")
             self.spent += 1
 
