@@ -229,8 +229,8 @@ def summary(measured: dict[str, Any]) -> str:
     machine = measured["machine"]
     what = (
         "The cells show requests per CPU-second of the server and, in brackets, the "
-        "ratio to nginx with the same traffic. They were measured with one worker each "
-        f"on {measured['date'][:10]}, on {machine['cpu']}."
+        "ratio to nginx with the same traffic. The figures were measured on "
+        f"{measured['date'][:10]} on {machine['cpu']}, with one worker per server."
     )
     return f"{picture}\n\n{table(['server', *shown], rows)}\n\n{what}"
 
