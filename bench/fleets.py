@@ -44,7 +44,7 @@ NETWORK_BITS = 10e9
 # What may run out, and what to do then.
 NEXT_STEPS = {
     "CPU of one balancer": "more balancers with the same file",
-    "connections of PostgreSQL": "raise `max_connections`, or PgBouncer (tested)",
+    "connections of PostgreSQL": "raise `max_connections`, or use PgBouncer (tested)",
     "network of one balancer": "more balancers with the same file",
     "CPU of one PostgreSQL": "one worker per replica; then several installations",
 }

@@ -91,12 +91,11 @@ def environment(measured: dict[str, Any]) -> str:
         for row in peer["rounds"]
     )
     lines = [
-        f"Measured on {measured['date'][:10]}: {machine['cpu']}, {machine['cores']} "
-        f"cores, {machine['memory_gib']} GiB, {machine['system']}, Linux "
-        f"{machine['kernel']}, Python {machine['python']}{build(machine)}; "
+        f"On {measured['date'][:10]}, the machine had {machine['cores']} cores "
+        f"({machine['cpu']}), {machine['memory_gib']} GiB, {machine['system']}, Linux "
+        f"{machine['kernel']} and Python {machine['python']}{build(machine)}. In "
         f"{method['rounds']} rounds of {method['seconds']} s, each after a warm-up of "
-        f"{method['warm_up_seconds']} s. Meanwhile, other programs used {others:.2f} "
-        "of a core.",
+        f"{method['warm_up_seconds']} s, other programs used {others:.2f} of a core.",
         "",
         f"Versions: {', '.join(map(' '.join, versions.items()))}.",
     ]
@@ -169,9 +168,9 @@ def counted_work(counted: dict[str, Any]) -> str:
     ]
     machine = counted["machine"]
     lines = [
-        f"Counted on {counted['date'][:10]}: {machine['cpu']} "
-        f"({machine['architecture']}), Python {machine['python']}"
-        f"{build(machine)}, {counted['method']['requests']} requests each.",
+        f"The instructions of {counted['method']['requests']} requests each were "
+        f"counted on {counted['date'][:10]}, on {machine['cpu']} "
+        f"({machine['architecture']}) with Python {machine['python']}{build(machine)}.",
         "",
         table(["request", *map(counted_title, several)], cases),
         "",

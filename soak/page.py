@@ -68,12 +68,12 @@ def _verdicts(name: str, run: Run) -> str:
     return "\n\n".join(
         [
             f"### On {name}",
-            f"**{kept}** {figures['seconds'] / 60:.1f} minutes on {run['date'][:10]}: "
-            f"{figures['answers']:,} answers to {run['clients']} clients, "
-            f"{figures['reloads']} reloads, {figures['kills']} killed workers, "
-            f"{figures['outages']} outages of the database. {machine['cpu']}, "
-            f"{machine['cores']} cores, Linux {machine['kernel']}, Python "
-            f"{machine['python']}.",
+            f"**{kept}** The soak took {figures['seconds'] / 60:.1f} minutes on "
+            f"{run['date'][:10]}, with {figures['answers']:,} answers to "
+            f"{run['clients']} clients, {figures['reloads']} reloads, "
+            f"{figures['kills']} killed workers and {figures['outages']} outages of "
+            f"the database. The machine was a {machine['cpu']} with {machine['cores']} "
+            f"cores, Linux {machine['kernel']} and Python {machine['python']}.",
             render.table(["promise", "measured", "verdict"], rows),
             f"![Answers per second and memory over time, on {name}]"
             f"(pictures/{picture.name})",

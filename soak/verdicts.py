@@ -108,8 +108,8 @@ class Losses:
             details.insert(0, f"{self.on_long_path} of them on the long path")
         return Verdict(
             "No request is lost, except those under way on a killed worker.",
-            f"{len(self.others):,} lost; {len(self.by_kill):,} more by kills of "
-            f"workers that held {self._held:,} connections",
+            f"{len(self.others):,} requests lost; {len(self.by_kill):,} more by kills "
+            f"of workers that held {self._held:,} connections",
             not self.others,
             details,
         )
@@ -185,7 +185,7 @@ def _hit_by_kill(row: Observation, seen: Seen, scene: Scene) -> bool:
 
 def _answers(seen: Seen) -> Verdict:
     return Verdict(
-        "Every answer is the right one, and every text returns unchanged.",
+        "Every answer is right, and every text returns unchanged.",
         f"{len(seen.wrong):,} wrong",
         not seen.wrong,
         seen.wrong,
@@ -214,7 +214,7 @@ def _availability(seen: Seen, scene: Scene) -> Verdict:
     ]
     return Verdict(
         "A key that a worker knows keeps working while the database is unavailable.",
-        f"{len(rows):,} answers 503 for keys that the worker did not know, "
+        f"{len(rows):,} answers with 503 for keys that the worker did not know, "
         f"{len(outside):,} of them without an outage",
         not outside,
         outside,
@@ -252,8 +252,9 @@ def _counts(what: str, compared: Comparison) -> Verdict:
     difference = f"{compared.counted - compared.seen:+,}".replace("-", "−")
     return Verdict(
         f"{what} is exact.",
-        f"{compared.seen:,} seen, {compared.counted:,} counted ({difference}); kills "
-        f"may explain −{compared.may_lack:,} to +{compared.may_exceed:,}",
+        f"clients saw {compared.seen:,}, Readback counted {compared.counted:,} "
+        f"({difference}); kills may explain −{compared.may_lack:,} to "
+        f"+{compared.may_exceed:,}",
         not compared.differences,
         compared.differences,
     )

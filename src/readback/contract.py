@@ -106,8 +106,8 @@ _ROWS = (
         "headers_too_large",
         f"The request line and headers are larger than {MAX_HEAD_BYTES} bytes, or "
         f"there are more than {MAX_HEAD_FIELDS} header fields.",
-        "Remove headers that are not needed, such as large cookies or those "
-        "that a proxy adds.",
+        "Remove headers that are not needed, such as large cookies or "
+        "headers that a proxy adds.",
         HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
     ),
     Refusal(

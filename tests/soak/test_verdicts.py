@@ -15,7 +15,7 @@ GROWING = [40 * MIB + at * MIB // 4 for at in range(100)]
 
 # What differs from a soak without a mistake, and the promise that this breaks.
 MISTAKES = [
-    ({"wrong": ["chat: expected 200, received 400"]}, "Every answer is the"),
+    ({"wrong": ["chat: expected 200, received 400"]}, "Every answer is right,"),
     ({"refused": ["ConnectionRefusedError()"]}, "Every connection is accepted."),
     ({"uncounted": 1}, REQUESTS),
     ({"unwritten": 1}, "The usage in the"),

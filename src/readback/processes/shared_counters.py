@@ -16,17 +16,17 @@ from readback import logs
 Column = Hashable
 
 BOTH_PLANES = {
-    "build_info": "Always 1: plane, version, Python and database are the labels.",
+    "build_info": "Always 1; the labels are plane, version, Python and database.",
     "start_time_seconds": "When the plane was started, in Unix time.",
-    "worker_deaths_total": "Workers that ended without being told to.",
-    "log_lines_dropped_total": "Log lines that were dropped because nobody read them.",
+    "worker_deaths_total": "Workers that ended unexpectedly.",
+    "log_lines_dropped_total": "Log lines dropped because they were not read.",
 }
 API = {
-    "requests_total": "Requests answered, by endpoint and code (ok or a refusal's).",
+    "requests_total": "Requests answered, by endpoint and code (ok or an error code).",
     "key_lookups_total": "Look-ups of keys that were not known yet.",
     "slow_key_lookups_total": "Look-ups of keys that took more than 0.25 seconds.",
-    "connections_total": "Connections accepted, with those of replaced workers.",
-    "connections_refused_total": "Connections refused: too many, or no descriptors.",
+    "connections_total": "Connections accepted, also by replaced workers.",
+    "connections_refused_total": "Connections refused: too many connections or files.",
     "open_connections": "Connections open now.",
     "max_open_connections": "Connections that all workers together may have open.",
     "workers": "Workers that are running.",
