@@ -74,9 +74,9 @@ PAIRS = [
 
 
 def changed(values: dict[str, Any], violations: list[Violation]) -> dict[str, Any]:
-    """Return these values with the changes first, so that no reader stops at them."""
+    """Return these values, changed in place so that nothing else differs; new first."""
     changes = {each.name: each.value for each in violations}
-    both = changes | {k: v for k, v in values.items() if k not in changes}
+    both = {k: v for k, v in changes.items() if k not in values} | values | changes
     return {name: value for name, value in both.items() if value is not MISSING}
 
 
