@@ -12,9 +12,13 @@ from readback.api.http.head import Head
 from readback.api.http.heads import CREDENTIAL_FIELDS
 
 _SEND_KEY = "Send the header 'Authorization: Bearer <key>' with a key from the cabinet."
+_BASIC = (
+    "The Authorization header uses Basic, as for a .netrc file, a login in the URL or "
+    f"a proxy. {_SEND_KEY}"
+)
 _NOT_BEARER = (
-    "The Authorization header does not consist of Bearer, a space and a key. Perhaps a "
-    f".netrc file, a login in the URL or a proxy has replaced it. {_SEND_KEY}"
+    "The Authorization header does not consist of Bearer, a space and a key. "
+    f"{_SEND_KEY}"
 )
 _PREFIX = keys.PREFIX.encode()
 
@@ -94,6 +98,8 @@ def _read(value: bytes) -> PresentedKey:
     scheme, _, rest = value.partition(b" ")
     if scheme.lower() == b"bearer":
         return presented_key(rest.strip(b" "))
+    if scheme.lower() == b"basic":
+        return PresentedKey(b"", _BASIC)
     # One word may be a key, or what was sent in its place.
     word = value[:_EXAMINED_BYTES]
     mistake = _name_mistake(word) if len(word.split()) < 2 else ""

@@ -42,7 +42,7 @@ MISTAKES: dict[str, tuple[str | bytes, str]] = {
     "None": ("Bearer None", NO_KEY),
     "undefined without a scheme": ("undefined", NO_KEY),
     "an object of JavaScript": ("Bearer [object Object]", NO_KEY),
-    "basic": ("Basic YWxpY2U6c2VjcmV0", NOT_BEARER),
+    "basic": ("Basic YWxpY2U6c2VjcmV0", "The Authorization header uses Basic"),
     "a token": (f"Token {KEY}", NOT_BEARER),
     "digest": ('Digest username="alice"', NOT_BEARER),
     "a bare key": (KEY, NOT_BEARER),
