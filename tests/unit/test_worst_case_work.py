@@ -13,6 +13,9 @@ from tests.support import instructions
 from tests.support.instructions import WorstCase
 from tests.support.worst_cases_api import MOST_PER_REQUEST
 
+# Valgrind runs Python many times as slowly, and a busy machine needs minutes.
+pytestmark = pytest.mark.timeout(1800)
+
 API = "tests.support.worst_cases_api"
 TABLES = [
     API,
