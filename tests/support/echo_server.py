@@ -85,7 +85,7 @@ class Echo:
     def refuse(self, code: str, detail: str, address: str = "") -> bytes:
         return self.replies.refusal(code, detail)
 
-    def fail(self, error: Exception, head: Head | None) -> bytes:
+    def fail(self, error: Exception, info: object) -> bytes:
         request_id, answer = self.replies.internal_error()
         log.error("internal error, %s: %s", request_id, describe_error(error))
         return answer

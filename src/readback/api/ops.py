@@ -79,7 +79,7 @@ class Ops(Handler[None], Collector):
         row = REFUSALS[code]
         return _render(row.status.value, _json(error={"code": code}))
 
-    def fail(self, error: Exception, head: Head | None) -> bytes:
+    def fail(self, error: Exception, info: None) -> bytes:
         log.error("internal error on the ops listener: %s", logs.describe_error(error))
         return self.refuse("internal_error", "")
 

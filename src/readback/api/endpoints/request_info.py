@@ -44,7 +44,7 @@ class RequestInfo:
 
 
 def describe(head: Head) -> RequestInfo:
-    endpoint = endpoint_of(head)
+    endpoint = _ENDPOINTS.get((head.method, head.target), contract.OTHER)
     user_agent = _user_agent(head)
     miss = (
         _FOUND if endpoint != contract.OTHER else _explain_not_found(head, user_agent)
@@ -58,10 +58,6 @@ def describe(head: Head) -> RequestInfo:
         user_agent=user_agent,
         asks_to_explain=_prefers(head, b"explain"),
     )
-
-
-def endpoint_of(head: Head) -> str:
-    return _ENDPOINTS.get((head.method, head.target), contract.OTHER)
 
 
 def _explain_not_found(head: Head, user_agent: str) -> NearMiss:

@@ -22,12 +22,7 @@ from readback.api.endpoints.exchange import (
 )
 from readback.api.endpoints.near_misses import PROBE
 from readback.api.endpoints.presented_key import PresentedKey, presented_key
-from readback.api.endpoints.request_info import (
-    READ_FIELDS,
-    RequestInfo,
-    describe,
-    endpoint_of,
-)
+from readback.api.endpoints.request_info import READ_FIELDS, RequestInfo, describe
 from readback.api.http.handler import Outcome, RequestOrigin
 from readback.api.http.head import Head
 from readback.api.http.refused import MALFORMED_REQUEST
@@ -172,8 +167,8 @@ class Api:
         self._counters.add((OTHER, code))
         return self._services.replies.refusal(code, detail, retry_after)
 
-    def fail(self, error: Exception, head: Head | None) -> bytes:
-        return self._fail(endpoint_of(head) if head else OTHER, error)
+    def fail(self, error: Exception, info: RequestInfo | None) -> bytes:
+        return self._fail(info.endpoint if info else OTHER, error)
 
     def _look_up_done(
         self, origin: RequestOrigin, request: _Received, found: Found

@@ -18,7 +18,6 @@ from readback.api.http.chunked_body import ChunkedBody
 from readback.api.http.fair_queue import KNOWN_PER_TURN
 from readback.api.http.flow_control import FlowControl
 from readback.api.http.handler import Outcome, Responder
-from readback.api.http.head import Head
 from readback.api.http.heads import Kind, LastHead, end_of_repeated
 from readback.api.http.receive_buffer import NOTHING_RECEIVED, ReceiveBuffer
 from readback.api.http.refused import REQUEST_TIMEOUT, UNAVAILABLE, Refused, oversized
@@ -31,9 +30,9 @@ class Connection(asyncio.Protocol):
 
     # fmt: off
     __slots__ = (
-        "_address", "_buffer", "_chunks", "_deadline", "_flow", "_head", "_last",
+        "_address", "_buffer", "_chunks", "_deadline", "_flow", "_kind", "_last",
         "_last_responder", "_may_answer", "_received_eof", "_registry", "_responder",
-        "_size", "_state", "_transport", "_unchecked", "opened_at",
+        "_size", "_state", "_transport", "opened_at",
     )
     # fmt: on
 
@@ -43,11 +42,10 @@ class Connection(asyncio.Protocol):
         self.opened_at = registry.now
         self._state, self._deadline = HEAD, registry.head_deadline
         self._buffer = NOTHING_RECEIVED
-        # The message being read: its head, how long its body is or what is left to skip
-        # of it, and the kind of the head until its key is checked.
-        self._head: Head | None = None
+        # The message being read: the kind of its head, and how long its body is or what
+        # is left to skip of it.
+        self._kind: Kind[Any] | None = None
         self._size = 0
-        self._unchecked: Kind[Any] | None = None
         self._chunks: ChunkedBody | None = None
         self._responder: Responder | None = None
         self._received_eof = False
@@ -189,7 +187,7 @@ class Connection(asyncio.Protocol):
         if answer is None:
             return 0
         if last is None and not keep_alive:
-            self._head = kind.head
+            self._kind = kind
             self._send(answer)
             return end
         self._deadline = registry.idle_deadline
@@ -284,7 +282,7 @@ class Connection(asyncio.Protocol):
             return False
         kind, key, forwarded, size, _ = registry.heads.read(data)
         head = kind.head
-        self._head, self._size, self._unchecked = head, size, kind
+        self._kind, self._size = kind, size
         buffer.drop_head(len(data))
         if head.chunked:
             self._chunks = ChunkedBody(registry.max_head, registry.limits.head_fields)
@@ -297,8 +295,8 @@ class Connection(asyncio.Protocol):
 
     def _proceed(self, outcome: Outcome) -> None:
         """Answer a request at once, or read its body."""
-        head, unchecked, size = self._head, self._unchecked, self._size
-        assert head and unchecked
+        assert self._kind is not None
+        head, size = self._kind.head, self._size
         max_body, body_deadline = self._registry.max_body, self._registry.body_deadline
         # RFC 9112 §6: Content-Length or Transfer-Encoding signals a body.
         has_body = head.chunked or size > 0
@@ -309,8 +307,8 @@ class Connection(asyncio.Protocol):
             if self._send(outcome, last) and size:
                 self._state, self._deadline = SKIP, body_deadline
             return
-        self._registry.heads.note_accepted(unchecked)
-        self._unchecked, self._responder = None, outcome
+        self._registry.heads.note_accepted(self._kind)
+        self._responder = outcome
         if size > max_body:
             raise oversized(max_body, f"{size} are declared")
         if not has_body:
@@ -336,8 +334,8 @@ class Connection(asyncio.Protocol):
 
     def _send(self, answer: bytes, last: bool = False) -> bool:
         """Write one answer; return whether the connection stays open after it."""
-        head, self._head, self._responder = self._head, None, None
-        self._chunks = self._unchecked = None
+        head = self._kind.head if self._kind else None
+        self._kind = self._responder = self._chunks = None
         self._state, self._deadline = HEAD, self._registry.idle_deadline
         last = last or self.opened_at < self._registry.retire_before
         closing = last or (head is not None and not head.keep_alive)
@@ -370,7 +368,8 @@ class Connection(asyncio.Protocol):
             if self._responder:
                 answer = self._responder.fail(error, self._size)
             else:
-                answer = self._registry.handler.fail(error, self._head)
+                info = self._kind.info if self._kind else None
+                answer = self._registry.handler.fail(error, info)
         except Exception:
             self.abort()  # else the client would wait for nothing
             raise

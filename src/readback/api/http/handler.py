@@ -102,8 +102,8 @@ class Handler(Protocol[Info]):
         The address is that of the connection.
         """
 
-    def fail(self, error: Exception, head: Head | None) -> bytes:
+    def fail(self, error: Exception, info: Info | None) -> bytes:
         """Log an unexpected exception where no responder can, and return the answer.
 
-        The head is None if the exception occurred before it was parsed.
+        The info is None if the exception occurred before the head was parsed.
         """
