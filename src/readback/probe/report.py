@@ -226,7 +226,7 @@ def openssl_version() -> str:
 
 # The facts that help an engineer; the catalogue has the words for their names.
 EVIDENCE = (
-    *("host", "port", "addresses", "attempts", "proxy", "variable", "status"),
+    *("host", "port", "addresses", "proxy", "variable", "status"),
     *("location", "reason", "detail", "subject", "issuer", "since", "until", "sent"),
     *("received", "sent_to", "request_id"),
 )

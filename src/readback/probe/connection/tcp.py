@@ -44,7 +44,6 @@ def check(context: ProbeContext) -> list[Diagnosis]:
             host=route.host,
             addresses=", ".join(one.address for one in reachable),
             unreachable=", ".join(f"{one.address} ({one.reason})" for one in failed),
-            attempts=_described(attempts),
         )
         for id, failed in _findings(route.host, attempts).items()
     ]
@@ -81,7 +80,6 @@ def _no_connection(route: Route, attempts: list[ConnectAttempt]) -> ProbeError:
         "addresses": ", ".join(one.address for one in attempts),
         "reason": reported.reason,
         "setting": route.unused_proxy,
-        "attempts": _described(attempts),
         "family": "IPv6" if reported.is_v6 else "IPv4",
         "container": "",
     }
@@ -92,13 +90,6 @@ def _no_connection(route: Route, attempts: list[ConnectAttempt]) -> ProbeError:
     if route.proxy:
         facts |= {"proxy": str(route.proxy), "variable": route.proxy.variable}
     return ProbeError(_no_connection_id(route, attempts, reported), **facts)
-
-
-def _described(attempts: list[ConnectAttempt]) -> str:
-    return ", ".join(
-        f"{one.address} ({one.reason}, {format_duration(one.seconds)})"
-        for one in attempts
-    )
 
 
 def _no_connection_id(

@@ -7,7 +7,6 @@ refuse certificates that lack what RFC 5280 requires (VERIFY_X509_STRICT).
 
 from __future__ import annotations
 
-import ipaddress
 import re
 import ssl
 import sys
@@ -18,7 +17,7 @@ from datetime import datetime, timedelta, timezone
 from readback.probe.common.catalogue import diagnose, from_error, has_tag, say
 from readback.probe.common.formatting import format_duration, sanitize
 from readback.probe.common.results import Diagnosis, Fact, ProbeError
-from readback.probe.connection import certificates, stores
+from readback.probe.connection import certificates, dns, stores
 from readback.probe.connection.certificates import Certificate
 from readback.probe.connection.stores import CertificateStore, StoreKind
 from readback.probe.entered.base_url import is_ip_address, is_local
@@ -119,12 +118,10 @@ def _findings(
 
 def _is_public_host(context: ProbeContext) -> bool:
     """Return whether the service seems to be on the Internet."""
-    host, route = context.base_url.host, context.route
-    if is_local(host):
+    route = context.route
+    if is_local(context.base_url.host):
         return False
-    if is_ip_address(host) or route.proxy:
-        return True
-    return any(ipaddress.ip_address(one).is_global for one in route.addresses)
+    return route.proxy is not None or not dns.range_of(route.addresses)
 
 
 @dataclass(frozen=True)

@@ -6,14 +6,12 @@ return, spaces and ASCII.
 
 from __future__ import annotations
 
-import os
+import shutil
 import time
 from contextlib import suppress
 from typing import TextIO
 
 from readback.probe.common.catalogue import say
-
-_DEFAULT_COLUMNS = 80
 
 
 class ProgressLine:
@@ -36,11 +34,7 @@ class ProgressLine:
     def _write(self, text: str) -> None:
         if self._terminal is None:
             return
-        try:
-            columns = os.get_terminal_size(self._terminal.fileno()).columns
-        except (OSError, ValueError):
-            columns = 0
-        text = text[: (columns or _DEFAULT_COLUMNS) - 1]
+        text = text[: shutil.get_terminal_size().columns - 1]
         if text == self._shown:
             return
         # Noted before it is written: if Ctrl-C comes in between, it is still cleared.

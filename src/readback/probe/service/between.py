@@ -69,10 +69,7 @@ def check_agents(context: ProbeContext) -> list[Diagnosis]:
     if context.identity:
         return []  # An earlier step has asked already.
     foreign = _foreign_answers(context, OTHERS)
-    # It may be chance, or a limit of the rate: ask again, between own requests.
-    if not foreign or _foreign_answers(context, [OWN]):
-        return []
-    foreign = _foreign_answers(context, foreign)
+    # It may be a limit of the rate; in case it is chance, the step is repeated.
     if not foreign or _foreign_answers(context, [OWN]):
         return []
     passed = [OWN, *(name for name in OTHERS if name not in foreign)]

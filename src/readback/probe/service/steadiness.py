@@ -22,6 +22,7 @@ from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
 from itertools import cycle, dropwhile, islice
+from operator import attrgetter
 from typing import NamedTuple
 
 from readback.probe.common.background import BackgroundCall
@@ -30,7 +31,7 @@ from readback.probe.common.formatting import format_duration, listed
 from readback.probe.common.results import Diagnosis, ProbeError, Service, Verdict
 from readback.probe.connection import certificates
 from readback.probe.transport.context import UNKNOWN, Check, ProbeContext, Step
-from readback.probe.transport.exchanges import NotedRequest, mixed_requests
+from readback.probe.transport.exchanges import NotedRequest, mixed_requests, outcome_of
 
 # What is not a failure, but still a problem, such as a header that is missing.
 _REPEATS_OF_A_PROBLEM = 2
@@ -285,12 +286,8 @@ def _kind(one: NotedRequest) -> tuple[str, str]:
         return "sometimes.certificate", say("an_untrusted_certificate")
     if one.error.startswith("proxy."):
         return "sometimes.proxy", ""
-    if one.error == "http.no_connection":
-        return "sometimes.fails", say("not_connected_in_time")
-    if has_tag(one.error, "late"):
-        return "sometimes.fails", say("no_response")
     if one.error:
-        return "sometimes.fails", say("a_closed_connection")
+        return "sometimes.fails", outcome_of(ProbeError(one.error))
     if one.status == HTTPStatus.UNAUTHORIZED and one.has_key:
         return "sometimes.key", status
     if one.finding.startswith("echo."):
@@ -331,7 +328,8 @@ def _with_evidence(
 ) -> Diagnosis:
     """Add how often requests failed at each address and with each certificate."""
     lines = []
-    for property, of in (("address", _peer), ("certificate", _certificate)):
+    properties = {"address": attrgetter("peer"), "certificate": _certificate}
+    for property, of in properties.items():
         totals = Counter(filter(None, map(of, good + bad)))
         failures = Counter(filter(None, map(of, bad)))
         shares = [failures[value] / totals[value] for value in totals]
@@ -342,10 +340,6 @@ def _with_evidence(
             )
             lines.append(f"{say(property)}: {'; '.join(counts)}")
     return replace(diagnosis, details=tuple(lines or [say("nothing_in_common")]))
-
-
-def _peer(one: NotedRequest) -> str:
-    return one.peer
 
 
 def _certificate(one: NotedRequest) -> str:

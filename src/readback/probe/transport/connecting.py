@@ -72,11 +72,10 @@ class ConnectAttempt:
 
     @property
     def reason(self) -> str:
-        if self.error is None:
-            return say("connected")
+        """Why it failed."""
         if self.is_timeout:
             return say("no_response")
-        return sanitize(self.error.strerror or str(self.error)).lower()
+        return sanitize(getattr(self.error, "strerror", "") or str(self.error)).lower()
 
 
 def has_ipv6() -> bool:
