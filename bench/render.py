@@ -92,10 +92,11 @@ def environment(measured: dict[str, Any]) -> str:
     )
     lines = [
         f"On {measured['date'][:10]}, the machine had {machine['cores']} cores "
-        f"({machine['cpu']}), {machine['memory_gib']} GiB, {machine['system']}, Linux "
-        f"{machine['kernel']} and Python {machine['python']}{build(machine)}. In "
-        f"{method['rounds']} rounds of {method['seconds']} s, each after a warm-up of "
-        f"{method['warm_up_seconds']} s, other programs used {others:.2f} of a core.",
+        f"({machine['cpu']}), {machine['memory_gib']} GiB of memory, "
+        f"{machine['system']}, Linux {machine['kernel']} and Python "
+        f"{machine['python']}{build(machine)}. In {method['rounds']} rounds of "
+        f"{method['seconds']} s, each after a warm-up of {method['warm_up_seconds']} "
+        f"s, other programs used {others:.2f} of a core.",
         "",
         f"Versions: {', '.join(map(' '.join, versions.items()))}.",
     ]

@@ -108,8 +108,8 @@ class Losses:
             details.insert(0, f"{self.on_long_path} of them on the long path")
         return Verdict(
             "No request is lost, except those under way on a killed worker.",
-            f"{len(self.others):,} requests lost; {len(self.by_kill):,} more by kills "
-            f"of workers that held {self._held:,} connections",
+            f"{len(self.others):,} requests lost; {len(self.by_kill):,} more lost by "
+            f"kills of workers that held {self._held:,} connections",
             not self.others,
             details,
         )
