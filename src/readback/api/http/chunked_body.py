@@ -18,8 +18,10 @@ from readback.api.http.refused import MALFORMED_REQUEST, Refused, oversized
 
 # Sizes, extensions and trailers together may take the bytes that a head may have. A
 # line costs hundreds of times as much as a byte, and nobody else is served meanwhile:
-# 32,768 chunks of one byte took 0.13 s, and these take 2 ms.
-MAX_CHUNKS = 512
+# 32,768 chunks of one byte took 0.13 s, and these take 2 ms. Trailer fields count, too.
+_MAX_CHUNKS = 512
+# Of this many chunks, with the last chunk and the blank line.
+_MAX_LINES = _MAX_CHUNKS + 2
 _LINE_END = b"\r\n"
 _HEXADECIMAL = b"0123456789ABCDEFabcdef"
 
@@ -51,16 +53,14 @@ _TRAILER_LINE = re.compile(
 class ChunkedBody:
     """One chunked body while it arrives."""
 
-    def __init__(self, max_framing: int, max_trailers: int) -> None:
+    def __init__(self, max_framing: int) -> None:
         self.body = bytearray()
         self._size = 0  # of the body up to the end of the chunk that is being read
         self.complete = False
         self._in_chunk = False
         self._in_trailers = False
         self._max_framing = max_framing
-        self._framing_bytes = 0
-        self._chunks = self._trailers = 0
-        self._max_trailers = max_trailers
+        self._framing_bytes = self._lines = 0
         # How much of an unfinished line was looked at: it may arrive in thousands of
         # packets.
         self._looked_at = 0
@@ -87,9 +87,6 @@ class ChunkedBody:
         if line is None:
             return start
         if digits := line[1]:
-            self._chunks += 1
-            if self._chunks > MAX_CHUNKS:
-                raise _too_large(f"more than {MAX_CHUNKS} chunks; send larger ones")
             self._size += int(digits, 16)
             if self._size > max_body:
                 raise oversized(max_body, "the chunked body is longer")
@@ -118,9 +115,6 @@ class ChunkedBody:
         if line is None:
             return start
         self.complete = line[0] == _LINE_END
-        self._trailers += 1
-        if self._trailers > self._max_trailers and not self.complete:
-            raise _too_large(f"more than {self._max_trailers} trailer fields")
         return line.end()
 
     def _match(
@@ -138,6 +132,9 @@ class ChunkedBody:
         line = grammar.match(buffer, start)
         if line is None:
             raise _malformed()
+        self._lines += 1
+        if self._lines > _MAX_LINES:
+            raise _too_large(f"more than {_MAX_CHUNKS} chunks or trailer fields")
         self._framing_bytes += line.end() - start
         self._looked_at = 0
         return line

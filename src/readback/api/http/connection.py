@@ -285,7 +285,7 @@ class Connection(asyncio.Protocol):
         self._kind, self._size = kind, size
         buffer.drop_head(len(data))
         if head.chunked:
-            self._chunks = ChunkedBody(registry.max_head, registry.limits.head_fields)
+            self._chunks = ChunkedBody(registry.max_head)
         outcome = registry.handler.begin(head, kind.info, key, forwarded, size, self)
         if outcome is None:
             self._state, self._deadline = WAITING, inf

@@ -11,7 +11,6 @@ from readback.api.http.chunked_body import ChunkedBody
 from readback.api.http.refused import Refused
 
 MAX_FRAMING = 200
-MAX_TRAILERS = 5
 MAX_BODY = 50
 HEAD = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
 NOT_WELL_FORMED = "The chunked body is not well formed."
@@ -28,7 +27,7 @@ SPACES = [b" ", b"\t", b" ; a = b", b' ;\ta="b c"']
 
 def decoded(pieces: Iterable[bytes]) -> bytes | str | None:
     """Return the body, the reason why it is refused, or None if it is not complete."""
-    chunks, buffer, start = ChunkedBody(MAX_FRAMING, MAX_TRAILERS), bytearray(), 0
+    chunks, buffer, start = ChunkedBody(MAX_FRAMING), bytearray(), 0
     try:
         for piece in pieces:
             buffer += piece
