@@ -113,11 +113,11 @@ def test_a_password_that_is_not_accepted_is_reported(password: str) -> None:
 @pytest.mark.parametrize(
     ("response", "id"),
     [
-        (b"", "proxy.silent"),
-        (b"\x05", "proxy.silent"),
+        (b"", "proxy.wrong_kind"),
+        (b"\x05", "proxy.wrong_kind"),
         (b"HTTP/1.1 400 Bad Request\r\n\r\n", "proxy.wrong_kind"),
         (b"\x05\x01", "proxy.login_scheme"),
-        (b"\x05\x00\x05\x00\x00\x03\xff", "proxy.silent"),
+        (b"\x05\x00\x05\x00\x00\x03\xff", "proxy.wrong_kind"),
     ],
 )
 def test_a_broken_proxy_is_reported(response: bytes, id: str) -> None:

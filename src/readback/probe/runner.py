@@ -273,7 +273,7 @@ def _explains(warning: StepResult, failure: Diagnosis) -> bool:
     """Return whether what an early step warns of is the cause of a failure."""
     if warning.step == "dns":
         return failure.id.startswith("tcp.")
-    if failure.id in ("http.silent", "http.cut", "proxy.wrong_kind"):
+    if failure.id in ("http.silent", "proxy.silent", "proxy.wrong_kind"):
         return True
     # A proxy says that it cannot reach the service, or must not.
     is_refused = re.match("40[37]|50[234]", str(failure.facts.get("status", "")))

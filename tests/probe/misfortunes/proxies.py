@@ -78,7 +78,7 @@ _BOTH = tuple(
             "closed|cut",
             behave=closing,
             encrypted=encrypted,
-            id="proxy.silent" if encrypted else "http.cut",
+            id="proxy.wrong_kind",
         ),
         _row(
             f"the proxy hangs {how}",

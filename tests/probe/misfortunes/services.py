@@ -234,7 +234,6 @@ _APIS = (
     _at_provider(
         "the list of models is empty",
         "empty",
-        by="you",
         chat=None,
         models=Answer(200, b'{"object":"list","data":[]}'),
         id="models.empty",

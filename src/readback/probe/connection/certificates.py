@@ -32,7 +32,7 @@ _DNS_NAME = 0x82
 # Issuer names used by common TLS-inspecting products.
 _INTERCEPTORS = re.compile(
     r"zscaler|netskope|goskope|securly|lightspeed|menlo security|fortinet|fortigate"
-    r"|blue ?coat|symantec web|palo alto|forcepoint"
+    r"|blue ?coat|symantec web|palo alto|forcepoint|cato networks"
     r"|websense|sophos|sonicwall|watchguard|check ?point|cisco umbrella|mcafee web"
     r"|skyhigh|iboss|barracuda|kaspersky|eset ssl|avast|avg web|bitdefender|adguard"
     r"|mitmproxy|fiddler|charles proxy|portswigger|squid|cloudflare for teams"

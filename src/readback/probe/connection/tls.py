@@ -185,11 +185,12 @@ def explain_untrusted(context: ProbeContext, handshake: Handshake) -> ProbeError
     facts["reason"] = sanitize(error.verify_message)
     if error.verify_code in _DATES:
         return _explain_dates(context, chain, facts)
-    if error.verify_code in _OTHER_NAME or chain[0].is_built_in:
+    if chain[0].is_built_in:
+        facts["reason"] = say("is_built_in", host=host)
+        return ProbeError("tls.untrusted", **facts)
+    if error.verify_code in _OTHER_NAME:
         why = ""
-        if chain[0].is_built_in:
-            why = say("is_built_in")
-        elif is_ip_address(host):
+        if is_ip_address(host):
             why = say("use_the_name")
         return ProbeError("tls.wrong_name", why=why, **facts)
     if error.verify_code in _UNKNOWN:
@@ -248,14 +249,14 @@ def explain_broken(context: ProbeContext, handshake: Handshake) -> ProbeError:
     ends = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
     is_tls_error = isinstance(handshake.error, ssl.SSLError)
     if handshake.is_late or not is_tls_error or isinstance(handshake.error, ends):
+        # A server for plain HTTP may wait for the end of what it takes for a request.
+        if not handshake.is_answered and _is_plain_http(context):
+            return ProbeError("tls.plain_http", **facts)
         if not handshake.is_answered and _depends_on_name(context):
             return ProbeError("tls.filtered_name", host=base_url.host)
-        if handshake.is_late:
-            how = say("late", seconds=f"{context.timeout:g}")
-            return ProbeError("tls.cut", how=how)
-        if handshake.is_answered or not _is_plain_http(context):
-            return ProbeError("tls.cut", how=say("a_closed_connection"))
-        return ProbeError("tls.plain_http", **facts)
+        late = say("late", seconds=f"{context.timeout:g}")
+        how = late if handshake.is_late else say("a_closed_connection")
+        return ProbeError("tls.cut", how=how)
     id = "tls.refused" if handshake.is_answered else "tls.plain_http"
     return ProbeError(id, reason=reason, **facts)
 

@@ -161,6 +161,8 @@ def refused(context: ProbeContext, response: ProbeResponse, id: str = "") -> Pro
         id = "http.unavailable"
     elif error and any(word in error.code.lower() for word in _NO_MONEY):
         id = "endpoint.quota"
+    elif error and "ip_not" in error.code:
+        id = "endpoint.forbidden"
     id = id or _REFUSED.get(response.status, "endpoint.refused")
     if id.startswith("key.refused") and context.key.is_placeholder:
         return ProbeError("key.invalid", reason=say("is_placeholder"))

@@ -33,7 +33,7 @@ _DECODED = {"", "identity", "gzip", "deflate"}
 # What the pages say with which bot protections ask for a browser.
 _CHALLENGE = re.compile(
     r"just a moment|captcha|(are|you're) (a )?human|checking your browser|awswaf"
-    r"|attention required|ddos protection|enable (javascript and )?cookies|_incapsula_"
+    r"|ddos protection|enable (javascript and )?cookies|_incapsula_"
     r"|incapsula incident|challenge-platform|datadome|perimeterx",
     re.IGNORECASE,
 )
@@ -186,7 +186,7 @@ def unexpected_response(
         names = {"proxy": str(response.proxy), "variable": response.proxy.variable}
         return ProbeError("proxy.responded", **names, **facts)
     if is_page and (_LOGIN.search(said) or _PASSWORD_FIELD.search(text)):
-        return _login_wall(response, where="", location="", **facts)
+        return _login_wall(response, is_own=False, where="", **facts)
     if response.status == HTTPStatus.UNAUTHORIZED:
         return ProbeError("http.sign_in", where="", **facts)
     if response.status == HTTPStatus.TOO_MANY_REQUESTS:
@@ -262,11 +262,11 @@ def _refusal(response: ProbeResponse, refusal: answers.ParsedRefusal) -> ProbeEr
     return ProbeError("http.refused", code=refusal.code, **facts)
 
 
-def _login_wall(response: ProbeResponse, **facts: Fact) -> ProbeError:
+def _login_wall(response: ProbeResponse, *, is_own: bool, **facts: Fact) -> ProbeError:
     """Return the error for a login page: the network's own, or one at the service."""
     # Nothing between this machine and a certificate that is trusted can answer.
-    is_encrypted = response.url.startswith("https:")
-    return ProbeError("http.sign_in" if is_encrypted else "http.login_wall", **facts)
+    is_own = is_own or response.url.startswith("https:")
+    return ProbeError("http.sign_in" if is_own else "http.login_wall", **facts)
 
 
 def _redirect(response: ProbeResponse, location: str) -> ProbeError:
@@ -308,7 +308,8 @@ def _redirect(response: ProbeResponse, location: str) -> ProbeError:
         "://" in passed_on or MODELS in unquote(new.query)
     )
     if _LOGIN.search(beyond) or is_way_back:
-        return _login_wall(response, where=f" ({shown})", **facts)
+        where = f" ({shown})"
+        return _login_wall(response, is_own=is_same_host, where=where, **facts)
     base = shown.removesuffix(MODELS)
     if is_same_host and (old.scheme, new.scheme) == ("https", "http"):
         return ProbeError("http.redirect_loop", kind=say("unencrypted"), **facts)

@@ -39,18 +39,16 @@ _NOT_HERE = (*answers.NO_SUCH_PATH, HTTPStatus.OK)
 
 def check(context: ProbeContext) -> list[Diagnosis]:
     context.client = context.new_client()
-    is_plain = not (context.base_url.is_encrypted or context.route.proxy)
     try:
         unknown = context.ask(UNKNOWN, with_key=False)
     except ProbeError as failure:
-        raise (_examine_port(context, failure) if is_plain else failure) from None
+        raise _examine_port(context, failure) from None
     # Web servers respond to plain HTTP on a TLS port with 400.
-    is_refused = unknown.status == HTTPStatus.BAD_REQUEST
-    if is_plain and is_refused and tls.speaks_tls(context):
+    if unknown.status == HTTPStatus.BAD_REQUEST and _expects_tls(context):
         raise ProbeError("http.tls_port", port=context.base_url.port)
     models = context.ask(MODELS, with_key=False)
-    if (limited := _limited(unknown, models)) and not context.budget.has_paused:
-        context.budget.has_paused = True
+    while context.budget.pauses and (limited := _limited(unknown, models)):
+        context.budget.pauses -= 1
         time.sleep(min(float(limited.retry_after or _PAUSE), _LONGEST_PAUSE))
         unknown = context.ask(UNKNOWN, with_key=False)
         models = context.ask(MODELS, with_key=False)
@@ -235,8 +233,16 @@ def _refuse_cabinet(context: ProbeContext) -> None:
 
 
 def _examine_port(context: ProbeContext, error: ProbeError) -> ProbeError:
-    """Return a more exact error if the port uses TLS."""
+    """Return a more exact error if the port uses TLS, or a proxy closes."""
+    if (proxy := context.route.forwarder) and error.id == "http.cut":
+        facts = proxy.facts(context.base_url)
+        return ProbeError("proxy.wrong_kind", why=say("it_closed"), **facts)
     is_strange = error.id in ("http.cut", "http.malformed", "http.not_http")
-    if is_strange and tls.speaks_tls(context):
+    if is_strange and _expects_tls(context):
         return ProbeError("http.tls_port", port=context.base_url.port)
     return error
+
+
+def _expects_tls(context: ProbeContext) -> bool:
+    is_plain = not (context.base_url.is_encrypted or context.route.proxy)
+    return is_plain and tls.speaks_tls(context)

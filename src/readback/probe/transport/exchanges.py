@@ -176,8 +176,8 @@ class RequestBudget:
         """The status that ended the run: it has used up a limit, and sends no more."""
         self.wait = ""
         """How many seconds the service then asks to wait."""
-        self.has_paused = False
-        """Whether the run has waited for a rate limit that it met at its start."""
+        self.pauses = 2
+        """How often the run may wait for a rate limit that it meets at its start."""
         self._lock = threading.Lock()  # Steps in the background also spend.
 
     def spend(self) -> None:

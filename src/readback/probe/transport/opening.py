@@ -84,14 +84,13 @@ def open_socket(route: Route, timeout: float) -> socket.socket:
         # What speaks HTTP may wait for a line at SOCKS.
         proxy = Route(BaseUrl("http", route.host, route.port, ""), None, addresses)
         is_http = first_bytes(proxy, timeout).startswith(b"HTTP/")
-        if route.proxy.is_socks and is_http:
-            why = say("not_socks")
+        if is_http and route.proxy.scheme != "http":
+            why = say("not_socks" if route.proxy.is_socks else "no_tls")
             raise ProbeError("proxy.wrong_kind", why=why, **facts) from None
-        raise ProbeError("proxy.silent", how=say("no_response"), **facts) from None
-    except OSError:
-        raise ProbeError("proxy.silent", how=say("it_closed"), **facts) from None
-    except http.client.HTTPException:
-        raise ProbeError("proxy.wrong_kind", why=say("not_http"), **facts) from None
+        raise ProbeError("proxy.silent", **facts) from None
+    except (OSError, http.client.HTTPException) as error:
+        why = say("it_closed" if isinstance(error, OSError) else "not_http")
+        raise ProbeError("proxy.wrong_kind", why=why, **facts) from None
     sock.settimeout(timeout)
     return sock
 
