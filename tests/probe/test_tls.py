@@ -19,7 +19,6 @@ from readback.probe.common.catalogue import from_error
 from readback.probe.common.results import Diagnosis, ProbeError, Verdict
 from readback.probe.connection import stores, tls
 from readback.probe.connection.stores import (
-    CertificateStore,
     CertificateStores,
     StoreKind,
 )
@@ -74,11 +73,11 @@ def ids(context: ProbeContext, check: Callable = tls.check) -> list[str]:
     return [one.id for one in found(context, check)]
 
 
-def trusting(kind: StoreKind, *files: Path) -> CertificateStore:
+def trusting(*files: Path) -> ssl.SSLContext:
     trust = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     for file in files:
         trust.load_verify_locations(file)
-    return CertificateStore(kind, trust)
+    return trust
 
 
 @contextmanager
@@ -113,10 +112,10 @@ def test_a_certificate_that_only_one_store_trusts_is_a_warning(
 ) -> None:
     root = [resources.authority.root]
     known = CertificateStores(
-        [
-            trusting(StoreKind.CERTIFI, *root * first),
-            trusting(StoreKind.MACHINE, *root * second),
-        ],
+        {
+            StoreKind.CERTIFI: trusting(*root * first),
+            StoreKind.MACHINE: trusting(*root * second),
+        },
     )
     monkeypatch.setattr(stores, "find", lambda: known)
     with gateway("", tls=[resources.authority.serves()]) as server:
@@ -124,7 +123,7 @@ def test_a_certificate_that_only_one_store_trusts_is_a_warning(
         [diagnosis] = tls.check(context)
     assert diagnosis.id == id
     assert (diagnosis.verdict == Verdict.WARN) == (id != "tls.ok")
-    assert context.trusted is known.usable[0 if first else 1].trust
+    assert context.trusted is list(known.usable.values())[0 if first else 1]
 
 
 def test_a_private_authority_of_a_local_host_is_no_warning(

@@ -119,7 +119,8 @@ def test_the_file_carries_its_own_certificate_list(file: Path) -> None:
         f"import sys; sys.path.insert(0, {str(file)!r});"
         "from readback.probe.connection import stores;"
         "print(stores.certifi.__file__, stores.__file__);"
-        "print(stores.find().usable[0].trust.cert_store_stats()['x509_ca'])"
+        "trust = next(iter(stores.find().usable.values()));"
+        "print(trust.cert_store_stats()['x509_ca'])"
     )
     done = subprocess.run(
         [python(CURRENT), "-I", "-S", "-c", code],

@@ -32,13 +32,8 @@ class StoreKind(Enum):
     MACHINE = "the store of this machine"
 
 
-class CertificateStore(NamedTuple):
-    kind: StoreKind
-    trust: ssl.SSLContext
-
-
 class CertificateStores(NamedTuple):
-    usable: list[CertificateStore]
+    usable: dict[StoreKind, ssl.SSLContext]
     """The best one first."""
     trouble: ProbeError | None = None
     """Why Python programs cannot use the store that the environment sets."""
@@ -49,16 +44,19 @@ def find() -> CertificateStores:
 
     There is always one, even if it contains no certificate.
     """
-    certifis = CertificateStore(StoreKind.CERTIFI, new_context())
-    carried = [certifis] if _load_certifi(certifis.trust) else []
+    usable, trouble = {}, None
+    carried = new_context()
+    is_carried = _load_certifi(carried)
+    if is_named():
+        chosen = new_context()
+        trouble = _load_variables(chosen)
+        if not (trouble and is_carried):
+            usable[StoreKind.VARIABLE] = chosen
+    if is_carried:
+        usable[StoreKind.CERTIFI] = carried
     # Tried last: if only this one trusts the server, a variable is the cause.
-    machine = CertificateStore(StoreKind.MACHINE, _machine())
-    if not is_named():
-        return CertificateStores([*carried, machine])
-    chosen = CertificateStore(StoreKind.VARIABLE, new_context())
-    trouble = _load_variables(chosen.trust)
-    named = [] if trouble and carried else [chosen]
-    return CertificateStores([*named, *carried, machine], trouble)
+    usable[StoreKind.MACHINE] = _machine()
+    return CertificateStores(usable, trouble)
 
 
 def _machine() -> ssl.SSLContext:

@@ -11,7 +11,7 @@ import re
 import ssl
 import sys
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 
 from readback.probe.common.catalogue import diagnose, from_error, has_tag, say
@@ -19,7 +19,7 @@ from readback.probe.common.formatting import format_duration, sanitize
 from readback.probe.common.results import Diagnosis, Fact, ProbeError
 from readback.probe.connection import certificates, dns, stores
 from readback.probe.connection.certificates import Certificate
-from readback.probe.connection.stores import CertificateStore, StoreKind
+from readback.probe.connection.stores import StoreKind
 from readback.probe.entered.base_url import is_ip_address, is_local
 from readback.probe.transport import opening
 from readback.probe.transport.context import ProbeContext
@@ -47,19 +47,21 @@ def check(context: ProbeContext) -> list[Diagnosis]:
     if not context.base_url.is_encrypted:
         return [diagnose("tls.none")]
     found = stores.find()
-    opinions = [ask(context, found.usable[0])]
-    handshake = opinions[0].handshake
+    first, *others = found.usable
+    handshake = ask(context, first, found.usable[first])
     if handshake.error is not None and handshake.verification_error is None:
         raise explain_broken(context, handshake)
-    opinions += [ask(context, store) for store in found.usable[1:]]
-    trusting = [one.store for one in opinions if one.trusts]
+    seen = {one: ask(context, one, found.usable[one]) for one in others}
+    seen = {first: handshake, **seen}
+    trusting = [kind for kind, one in seen.items() if one.error is None]
     if not trusting:
         raise found.trouble or explain_untrusted(context, handshake)
-    if all(one.kind is StoreKind.MACHINE for one in trusting) and stores.is_named():
+    if trusting == [StoreKind.MACHINE] and stores.is_named():
         issuer = certificates.read_chain(handshake.chain)[0].issuer
         raise found.trouble or stores.lacking(issuer)
-    context.trusted = trusting[0].trust
-    return _findings(context, found, opinions)
+    context.trusted = found.usable[trusting[0]]
+    findings = _findings(context, seen, trusting[0])
+    return [from_error(found.trouble), *findings] if found.trouble else findings
 
 
 def speaks_tls(context: ProbeContext) -> bool:
@@ -77,13 +79,13 @@ def _unverified(context: ProbeContext, name: str | None, timeout: float) -> Hand
 
 
 def _findings(
-    context: ProbeContext, found: stores.CertificateStores, opinions: list[Opinion]
+    context: ProbeContext, seen: dict[StoreKind, Handshake], trusting: StoreKind
 ) -> list[Diagnosis]:
-    """Return what there is to say about a server that at least one store trusts."""
-    best = next(one for one in opinions if one.trusts)
-    chain = certificates.read_chain(best.handshake.chain)
+    """Return what there is to say about a server that this store trusts."""
+    best = seen[trusting]
+    chain = certificates.read_chain(best.chain)
     own = chain[0]
-    refusing = {one.store.kind for one in opinions if one.handshake.verification_error}
+    refusing = {kind for kind, one in seen.items() if one.verification_error}
     # The authority is not in the public list, even if that is old.
     is_private = StoreKind.CERTIFI in refusing and not own.is_public
     is_intercepted = any(one.is_interception for one in chain)
@@ -96,7 +98,7 @@ def _findings(
         and not is_intercepted
         and _is_public_host(context),
         "tls.only_certifi": by_machine or StoreKind.VARIABLE in refusing,
-        "tls.only_system": best.store.kind is StoreKind.MACHINE,
+        "tls.only_system": trusting is StoreKind.MACHINE,
         "tls.expires_soon": own.days_left is not None
         and own.days_left < _EXPIRES_SOON_DAYS,
     }
@@ -104,16 +106,15 @@ def _findings(
     facts: dict[str, Fact] = {
         **own.facts,
         "host": context.base_url.host,
-        "version": best.handshake.version,
-        "milliseconds": round(best.handshake.seconds * 1000, 3),
+        "version": best.version,
+        "milliseconds": round(best.seconds * 1000, 3),
         "days": own.days_left,
         "store": say("machine_store") if by_machine else say("named_store"),
     }
     if error := best.strict_error:
         facts["reason"] = sanitize(error.verify_message)
-    figure = format_duration(best.handshake.seconds)
-    said = [diagnose(id, figure=figure, **facts) for id in ids or ["tls.ok"]]
-    return [from_error(found.trouble), *said] if found.trouble else said
+    figure = format_duration(best.seconds)
+    return [diagnose(id, figure=figure, **facts) for id in ids or ["tls.ok"]]
 
 
 def _is_public_host(context: ProbeContext) -> bool:
@@ -124,41 +125,27 @@ def _is_public_host(context: ProbeContext) -> bool:
     return route.proxy is not None or not dns.range_of(route.addresses)
 
 
-@dataclass(frozen=True)
-class Opinion:
-    """What a store says of the server's certificate."""
-
-    store: CertificateStore
-    handshake: Handshake
-    """The one that succeeded, or the one whose error explains most."""
-    strict_error: ssl.SSLCertVerificationError | None = None
-
-    @property
-    def trusts(self) -> bool:
-        return self.handshake.error is None
-
-
-def ask(context: ProbeContext, store: CertificateStore) -> Opinion:
+def ask(context: ProbeContext, kind: StoreKind, trust: ssl.SSLContext) -> Handshake:
     """Verify the certificate with a store, first as this Python does."""
-    strict = _shake(context, store, is_strict=IS_STRICT_HERE)
+    strict = _shake(context, kind, trust, is_strict=IS_STRICT_HERE)
     if strict.verification_error is None:
-        return Opinion(store, strict)
+        return strict
     # One of several servers may have another certificate, so this repeats it as well.
-    lenient = _shake(context, store, is_strict=False)
-    return Opinion(
-        store, lenient, strict.verification_error if IS_STRICT_HERE else None
-    )
+    lenient = _shake(context, kind, trust, is_strict=False)
+    if IS_STRICT_HERE:
+        lenient.strict_error = strict.verification_error
+    return lenient
 
 
 def _shake(
-    context: ProbeContext, store: CertificateStore, *, is_strict: bool
+    context: ProbeContext, kind: StoreKind, trust: ssl.SSLContext, *, is_strict: bool
 ) -> Handshake:
-    others = store.trust.verify_flags & ~_STRICT
+    others = trust.verify_flags & ~_STRICT
     # Later connections use the flags that were tried last.
-    store.trust.verify_flags = ssl.VerifyFlags(others | (_STRICT if is_strict else 0))
+    trust.verify_flags = ssl.VerifyFlags(others | (_STRICT if is_strict else 0))
     base_url, log = context.base_url, context.budget.exchanges
-    noted = NotedRequest(base_url.origin, "TLS", f"{store.kind} {is_strict}")
-    arguments = (context.route, store.trust, context.timeout, base_url.host)
+    noted = NotedRequest(base_url.origin, "TLS", f"{kind} {is_strict}")
+    arguments = (context.route, trust, context.timeout, base_url.host)
     try:
         seen = shake(*arguments)
     except ProbeError as error:

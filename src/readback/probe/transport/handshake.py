@@ -40,6 +40,8 @@ class Handshake:
     version: str = ""
     seconds: float = 0.0
     error: OSError | None = None
+    strict_error: ssl.SSLCertVerificationError | None = None
+    """Why Python 3.13 refuses what this handshake accepted."""
 
     @property
     def verification_error(self) -> ssl.SSLCertVerificationError | None:
