@@ -35,6 +35,7 @@ from readback.probe.service import (
     steadiness,
 )
 from readback.probe.transport.context import Condition, ProbeContext, Step
+from readback.probe.transport.exchanges import mixed_requests
 
 
 def _address(context: ProbeContext) -> list[Diagnosis]:
@@ -182,7 +183,7 @@ class ProbeRun:
     def _corrected(self, found: list[StepResult]) -> list[StepResult]:
         """Return the results in the light of what later steps have found."""
         budget = self._context.budget
-        if budget.is_unsteady or budget.limit_status:
+        if mixed_requests(budget.exchanges) or budget.limit_status:
             unknown = diagnose("skipped.unsteady")
             found = [
                 one._replace(diagnosis=unknown)

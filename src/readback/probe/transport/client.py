@@ -33,7 +33,6 @@ _HEADERS = {
     "Accept-Encoding": "identity",
 }
 # How nginx refuses a client without a certificate.
-_NO_CERTIFICATE_STATUS = {400, 496}
 _NO_CERTIFICATE = b"No required SSL certificate was sent"
 _WINDOW_BITS = {"gzip": zlib.MAX_WBITS | 16, "deflate": zlib.MAX_WBITS}
 
@@ -135,8 +134,7 @@ class ProbeClient:
                 raise ProbeError("proxy.cannot_resolve", here="", **facts)
             if response.status == 407:
                 raise opening.login_error(response.headers, proxy).with_facts(facts)
-        is_refused = response.status in _NO_CERTIFICATE_STATUS
-        if is_refused and _NO_CERTIFICATE in received.body:
+        if _NO_CERTIFICATE in received.body:
             raise ProbeError("tls.client_certificate")
         return received
 
@@ -225,8 +223,7 @@ def _head_error(error: Exception, route: Route) -> ProbeError:
     if line.strip() and not line.lstrip().startswith("HTTP/"):
         return ProbeError("http.not_http", port=route.port)
     is_first_line = isinstance(error, http.client.BadStatusLine)
-    first = say("bad_first_line")
-    reason = first if is_first_line else sanitize(str(error))
+    reason = say("bad_first_line") if is_first_line else sanitize(str(error))
     return ProbeError("http.malformed", reason=reason)
 
 

@@ -186,11 +186,6 @@ class RequestBudget:
                 raise ProbeError("skipped.limit")
             self.spent += 1
 
-    @property
-    def is_unsteady(self) -> bool:
-        """Whether equal requests have had different outcomes."""
-        return any(mixed_requests(list(self.exchanges)))
-
 
 def mixed_requests(exchanges: Iterable[NotedRequest]) -> list[list[NotedRequest]]:
     """Return the groups of equal requests that had different outcomes."""

@@ -38,7 +38,6 @@ from readback.probe.transport.connecting import (
 _MAX_PAGE_BYTES = 65_536
 _MAX_PART_BYTES = 4096
 _MAX_TEXT_BYTES = 300
-_END_OF_PAGE = b"</html>"
 # Squid 5.7 responds to CONNECT with ERR_CANNOT_FORWARD if the name does not exist.
 _CANNOT_RESOLVE = re.compile(
     r"ERR_DNS_FAIL|ERR_CANNOT_FORWARD|NXDOMAIN|getaddrinfo"
@@ -203,13 +202,11 @@ def _open_tunnel(
 
 
 def _read_page(response: http.client.HTTPResponse) -> bytes:
-    """Return the page as far as it arrives in time; its end is not important."""
+    """Return the page as far as it arrives in time."""
     page = bytearray()
     with suppress(OSError, ValueError, http.client.HTTPException):
         while len(page) < _MAX_PAGE_BYTES and (part := response.read1(_MAX_PART_BYTES)):
             page += part
-            if _END_OF_PAGE in page[-len(part) - len(_END_OF_PAGE) :].lower():
-                break
     return bytes(page)
 
 
