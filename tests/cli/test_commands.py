@@ -135,11 +135,11 @@ def test_the_first_operator_needs_no_shell(migrated_on_each_database):
     assert answer(program, "account", "create", BOB)["operator"] is False
     assert "last operator" in refusal(program, "account", "operator", ALICE, "off")
     assert answer(program, "account", "operator", BOB, "on")["operator"] is True
-    assert answer(program, "account", "operator", ALICE, "off")["operator"] is False
+    twice = [answer(program, "account", "operator", ALICE, "off") for _ in range(2)]
+    assert not any(each["operator"] for each in twice)
     refusal(program, "account", "operator", ALICE, "maybe", code=2)
 
-    lines = program.output("audit", "--json").splitlines()
-    trail = [json.loads(line) for line in lines]
+    trail = map(json.loads, program.output("audit", "--json").splitlines())
     assert [(row["object"], row["change"]) for row in trail] == [
         (ALICE, "Made an operator by a command"),
         (BOB, "Made an operator by a command"),

@@ -96,11 +96,9 @@ PASTED = {
     ),
     "javax.net.ssl.SSLHandshakeException: PKIX path building failed: unable to find "
     "valid certification path to requested target": "findings#tlsuntrusted",
-    "java.net.ConnectException: Connection refused": "findings#tcprefused",
     "http: server gave HTTP response to HTTPS client": "findings#tlsplain_http",
     "OSError('Tunnel connection failed: 403 Forbidden')": "findings#proxyrefuses",
     "502 Bad Gateway nginx/1.22.1": "findings#httpgateway",
-    "stream_unavailable": "errors#stream_unavailable",
 }
 # What people type, in both languages.
 TYPED = {

@@ -143,15 +143,16 @@ def account_set_operator(account: User, is_operator: bool) -> None:
 
     Only commands do this, so the audit trail names the account itself as the operator.
     """
-    if not is_operator:
-        _check_operator_left(account)
-    account.is_staff = is_operator
-    account.save(update_fields=["is_staff"])
+    if account.is_staff == is_operator:
+        return
     if is_operator:
         event, change = "operator_added", gettext_noop("Made an operator by a command")
     else:
+        _check_operator_left(account)
         event = "operator_removed"
         change = gettext_noop("No longer an operator, by a command")
+    account.is_staff = is_operator
+    account.save(update_fields=["is_staff"])
     LogEntry.objects.log_actions(account.pk, [account], CHANGE, change)
     notices.record(event, account=account.pk)
 
