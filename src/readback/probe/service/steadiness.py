@@ -22,7 +22,6 @@ from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
 from itertools import cycle, dropwhile, islice
-from operator import attrgetter
 from typing import NamedTuple
 
 from readback.probe.common.background import BackgroundCall
@@ -328,8 +327,7 @@ def _with_evidence(
 ) -> Diagnosis:
     """Add how often requests failed at each address and with each certificate."""
     lines = []
-    properties = {"address": attrgetter("peer"), "certificate": _certificate}
-    for property, of in properties.items():
+    for property, of in (("address", _peer), ("certificate", _certificate)):
         totals = Counter(filter(None, map(of, good + bad)))
         failures = Counter(filter(None, map(of, bad)))
         shares = [failures[value] / totals[value] for value in totals]
@@ -340,6 +338,10 @@ def _with_evidence(
             )
             lines.append(f"{say(property)}: {'; '.join(counts)}")
     return replace(diagnosis, details=tuple(lines or [say("nothing_in_common")]))
+
+
+def _peer(one: NotedRequest) -> str:
+    return one.peer
 
 
 def _certificate(one: NotedRequest) -> str:
