@@ -18,7 +18,7 @@ from readback.api.http.chunked_body import ChunkedBody
 from readback.api.http.fair_queue import KNOWN_PER_TURN
 from readback.api.http.flow_control import FlowControl
 from readback.api.http.handler import Outcome, Responder
-from readback.api.http.heads import Kind, LastHead, end_of_repeated
+from readback.api.http.heads import Kind, LastHead
 from readback.api.http.receive_buffer import NOTHING_RECEIVED, ReceiveBuffer
 from readback.api.http.refused import REQUEST_TIMEOUT, UNAVAILABLE, Refused, oversized
 from readback.api.http.registry import ConnectionRegistry
@@ -72,7 +72,7 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         try:
             length = len(data)
-            end = self._answer_known(data, 0, length, False) if self._may_answer else 0
+            end = self._answer_known(data) if self._may_answer else 0
             if end < length:
                 self._may_answer = False
                 self._receive(data, end)
@@ -139,18 +139,18 @@ class Connection(asyncio.Protocol):
 
     # Whole messages that are known.
 
-    def _answer_known(self, data: bytes, at: int, end: int, has_turn: bool) -> int:
+    def _answer_known(self, data: bytes, at: int = 0, has_turn: bool = False) -> int:
         """Answer a whole message if its kind of head and its key are known.
 
         Return where it ends; 0 if it is not answered. If its head is the last one, but
-        for its length, it ends at `end`.
+        for its length, it is all of the data.
         """
         registry, last = self._registry, self._last
         if last is not None:
             around_length, head_size, responder, address = last
-            start = at + head_size
+            start, end = head_size, len(data)
             size = end - start
-            if data[at:start] != (b"%d" % size).join(around_length):
+            if data[:start] != (b"%d" % size).join(around_length):
                 self._last = last = None  # the connection has several clients
             elif responder.address is not address:
                 last = None
@@ -260,13 +260,13 @@ class Connection(asyncio.Protocol):
 
     def _answer_buffered(self) -> bool:
         """Answer a whole message in the buffer if it is known."""
-        buffer, last = self._buffer, self._last
+        buffer = self._buffer
         is_retired = self.opened_at < self._registry.retire_before
         if buffer.head_checked or buffer.empty_lines or is_retired:
             return False
         data, at = buffer.freeze()
-        end = end_of_repeated(last, data, at) if last else 0
-        end = self._answer_known(data, at, end, has_turn=True)
+        self._last = None  # others may follow this message, so it is looked up
+        end = self._answer_known(data, at, has_turn=True)
         buffer.skip(max(0, end - at))
         return end > at
 

@@ -78,14 +78,6 @@ _NOTHING = re.compile(rb"(?!)")
 LastHead = tuple[tuple[bytes, bytes], int, Responder, str]
 
 
-def end_of_repeated(last: LastHead, data: bytes, at: int) -> int:
-    """Return where a message ends if its head is the last one; 0 if it is not whole."""
-    (before, after), head_size, *_ = last
-    digits = data[at + len(before) : at + head_size - len(after)]
-    end = at + head_size + int(digits) if digits.isdigit() else 0
-    return end if end <= len(data) else 0
-
-
 class Cuts(NamedTuple):
     """The numbers of the lines whose values differ; `_ABSENT` if there is none."""
 
