@@ -206,26 +206,15 @@ def explain(findings: Sequence[Finding], user_agent: str) -> Explanation:
     # Names of fields that no program is known to send must not push out the others.
     ids = sorted(found, key=lambda each: each not in ADVICE)
     hint = advise(user_agent, ids, connected=True)
-    room = contract.MAX_DETAIL_LENGTH - len(f"{first.sentence}  {hint}")
-    also = _also([other.short for other in others], room)
+    also = f"Also: {'; '.join(other.short for other in others)}." if others else ""
+    # No program makes that many mistakes with such long names.
+    if len(f"{first.sentence} {also} {hint}") > contract.MAX_DETAIL_LENGTH:
+        also = f"Also: {len(others)} more."
     detail = " ".join(filter(None, (first.sentence, also, hint)))
     stored = " ".join(ids)
     if len(stored) > contract.JOURNAL_DIFFERENCES_LENGTH:
         stored = stored[: contract.JOURNAL_DIFFERENCES_LENGTH + 1].rpartition(" ")[0]
     return Explanation(first.code, detail, stored)
-
-
-def _also(shorts: Sequence[str], room: int) -> str:
-    """Return as much of a list as there is room for, and how much is left out."""
-    if not shorts:
-        return ""
-    for shown in range(len(shorts), 0, -1):
-        left = len(shorts) - shown
-        rest = f"; and {left} more" if left else ""
-        also = f"Also: {'; '.join(shorts[:shown])}{rest}."
-        if len(also) <= room:
-            return also
-    return f"Also: {len(shorts)} more."
 
 
 # How a detail names fields and values.

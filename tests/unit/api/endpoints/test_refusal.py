@@ -82,6 +82,20 @@ def test_a_long_list_ends_with_the_number_of_the_others():
     assert len(found.differences) <= 400
 
 
+def test_what_does_not_fit_into_a_header_is_counted():
+    unknown = {f"{'x' * 36}_{number:03}": 1 for number in range(40)}
+    message = {**unknown, "role": "system", "content": []}
+    messages = [SYSTEM, {"role": "assistant"}, message]
+    wrong = {"stream": "x", "max_tokens": 10**18, "model": "m" * 40, "tools": []}
+
+    found = explanation_of(
+        body(**unknown, **wrong, messages=messages), "OpenAI/Python 2"
+    )
+
+    assert " Also: 7 more. " in found.detail
+    assert len(found.detail) <= 1000
+
+
 def test_names_that_no_program_sends_do_not_push_out_the_others():
     unknown = {"x" * 39 + str(number): 1 for number in range(9)}
 
