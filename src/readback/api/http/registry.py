@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from readback.api.http.fair_queue import FairQueue
 from readback.api.http.flow_control import LINGER_SECONDS
-from readback.api.http.handler import Handler
+from readback.api.http.handler import Handler, RequestOrigin
 from readback.api.http.heads import Heads
 
 # The answer after this age is a connection's last, so that none lives forever and a
@@ -25,14 +25,10 @@ _STOP_POLL_SECONDS = 0.05
 _ANSWERED_BEYOND = 32
 
 
-class ManagedConnection(Protocol):
+class ManagedConnection(RequestOrigin, Protocol):
     """What the registry needs of a connection."""
 
     opened_at: float
-
-    @property
-    def address(self) -> str:
-        """The address at the other end; empty if it has none."""
 
     def check(self, now: float) -> None:
         """End the connection if its deadline has passed."""
