@@ -4,7 +4,6 @@ Decides everything that can be decided before a body is read, in the order of th
 contract: path and method, key, rate. Nothing here decodes a body.
 """
 
-import asyncio
 import time
 from functools import partial
 from typing import NamedTuple
@@ -217,39 +216,30 @@ class Api:
         return exchange
 
     def _not_found(self, request: _Received, presented: PresentedKey) -> bytes:
-        info = request.info
-        answer = self._services.replies.refusal(
-            "not_found", info.not_found_detail, explained=info.asks_to_explain
-        )
-        if presented.detail:
-            self._count_not_found(request)
-        else:
-            # Only the journal needs the key's owner, so that can wait.
-            asyncio.get_running_loop().call_soon(
-                self._attribute, request, presented, len(answer)
-            )
-        return answer
-
-    def _attribute(
-        self, request: _Received, presented: PresentedKey, answer_bytes: int
-    ) -> None:
-        """Enter a 404 into the journal of the key that it was sent with, if any."""
+        """Refuse a request, and enter it into the journal of its key, if any."""
         info, address, size = request
+        detail, difference = info.not_found_detail, info.not_found_difference
+        answer = self._services.replies.refusal(
+            "not_found", detail, explained=info.asks_to_explain
+        )
+        answer_bytes = len(answer)
 
         def enter(found: Found) -> None:
             if not isinstance(found, Record):
                 return self._count_not_found(request)
-            detail, difference = info.not_found_detail, info.not_found_difference
+            digest = found.digest
             event = journal_event(
-                found.digest, info, address, "not_found", detail, difference
+                digest, info, address, "not_found", detail, difference
             )
             self._services.journal.note(event, size, answer_bytes)
 
-        record = self._keyring.find(presented.digest)
-        if record is not None or self._keyring.is_absent(presented.digest):
+        digest = presented.digest
+        record = self._keyring.find(digest)
+        if record is not None or presented.detail or self._keyring.is_absent(digest):
             enter(record)
         else:
-            self._keyring.wait(presented.digest, enter)
+            self._keyring.wait(digest, enter)
+        return answer
 
     # Refusals without a journal: no key is known.
 
