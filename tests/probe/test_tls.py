@@ -352,13 +352,16 @@ def test_noise_is_not_taken_for_tls() -> None:
     with broken_servers.socket_server(tls_servers.send_noise) as port:
         [id] = ids(context_for(port, timeout=1))
     # Random bytes may look like a record of any kind.
-    assert id in (
-        "tls.plain_http",
-        "tls.refused",
-        "tls.cut",
-        "tls.cut",
-        "tls.refused",
-    )
+    assert id in ("tls.plain_http", "tls.refused", "tls.cut")
+
+
+def test_a_server_for_plain_http_that_waits_at_tls_is_recognised() -> None:
+    def behave(client: socket.socket) -> None:
+        if client.recv(65536).startswith(b"GET"):
+            client.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+    with broken_servers.socket_server(behave) as port:
+        assert ids(context_for(port, timeout=2)) == ["tls.plain_http"]
 
 
 def test_a_filter_that_drops_the_name_silently_is_found(

@@ -23,6 +23,8 @@ from tests.probe.setups import (
 )
 from tests.support.authority import DAY, Authority
 
+_KUBERNETES = "Kubernetes Ingress Controller Fake Certificate"
+
 
 def _row(name, context: Context, *says, by="operator", trusted=True, **options):
     judged = ("never", "shows", "blame", "id")
@@ -176,20 +178,15 @@ _CERTIFICATES = (
         by="network you operator",
         trusted=False,
     ),
-    _row(
-        "Kubernetes' built-in certificate",
-        issued_by(
-            "Kubernetes Ingress Controller Fake Certificate", host="ingress.local"
-        ),
-        "built-in|Kubernetes",
-        trusted=False,
-    ),
-    _row(
-        "Traefik's built-in certificate",
-        issued_by("TRAEFIK DEFAULT CERT", host="abc.traefik.default"),
-        "built-in|Traefik",
-        trusted=False,
-        by="operator you",
+    *(
+        _row(
+            f"the built-in certificate {name}",
+            serving(host=name, self_signed=True),
+            "built-in",
+            trusted=False,
+            id="tls.untrusted",
+        )
+        for name in (_KUBERNETES, "TRAEFIK DEFAULT CERT")
     ),
 )
 _HANDSHAKES = (

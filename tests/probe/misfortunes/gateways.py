@@ -14,7 +14,7 @@ from tests.probe.gateway import (
     page,
     when,
 )
-from tests.probe.misfortunes.arranging import kind_of, row
+from tests.probe.misfortunes.arranging import OTHERS, kind_of, row
 
 _LOGIN = Reply(401, "No", (("WWW-Authenticate", "Basic"),), b"login")
 _PAGES = (
@@ -28,6 +28,7 @@ _PAGES = (
         when(is_chat, page(405, "405 Not Allowed")),
         "405",
         "method|POST|405",
+        by="operator",
         id="between.other_response",
     ),
     row(
@@ -115,6 +116,7 @@ _PAGES = (
             Cf_Mitigated="challenge",
         ),
         "browser|bot",
+        by="operator",
         id="between.challenge",
     ),
     row(
@@ -170,31 +172,21 @@ _PAGES = (
         "a gateway answers 418", answering(418, b"I'm a teapot"), "418", id="http.other"
     ),
     row(
-        "a gateway answers 451",
-        page(451, "Unavailable For Legal Reasons"),
-        "451",
-        "legal",
-    ),
-    row(
         "a gateway answers 426 Upgrade Required",
         answering(426, b"Upgrade Required", Upgrade="h2c", Connection="Upgrade"),
         "426|HTTP/2|upgrade",
         by="operator network you",
     ),
-    row(
-        "a gateway answers 505 HTTP Version Not Supported",
-        page(505, "505 HTTP Version Not Supported"),
-        "505",
-    ),
-    row(
-        "a gateway answers 507", page(507, "Insufficient Storage"), "507", by="operator"
-    ),
-    row(
-        "a gateway answers 508 Loop Detected",
-        page(508, "Loop Detected"),
-        "508",
-        "loop",
-        by="operator",
+    *(
+        row(f"{title} ({status})", page(status, title), str(status), title, by=by)
+        for status, title, by in (
+            (451, "Unavailable For Legal Reasons", OTHERS),
+            (505, "HTTP Version Not Supported", OTHERS),
+            (507, "Insufficient Storage", "operator"),
+            (508, "Loop Detected", "operator"),
+            (599, "Network Connect Timeout Error", OTHERS),
+            (999, "Request denied", OTHERS),
+        )
     ),
     row(
         "a gateway answers 511 Network Authentication Required",
@@ -202,8 +194,6 @@ _PAGES = (
         "log in",
         by="network",
     ),
-    row("a gateway answers 599", page(599, "Network Connect Timeout Error"), "599"),
-    row("a gateway answers 999", page(999, "Request denied"), "999"),
     row(
         "a firewall refuses requests with a key",
         when(has_key, page(403, "Blocked by data loss prevention")),

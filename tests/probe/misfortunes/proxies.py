@@ -35,6 +35,7 @@ _BOTH = tuple(
             "proxy",
             behave=_LOGIN,
             encrypted=encrypted,
+            by="you",
             id="proxy.login",
         ),
         _row(
@@ -44,6 +45,7 @@ _BOTH = tuple(
             "proxy",
             behave=_LOGIN,
             login="alice:wrong@",
+            by="you",
             encrypted=encrypted,
             id="proxy.login_refused",
         ),

@@ -124,7 +124,7 @@ _GATEWAYS += (
     ),
     row(
         "a Readback key, and a gateway that answers 429 only at first",
-        first(2, as_json(429, {"error": {"message": "Slow down"}}, Retry_After="1")),
+        first(3, as_json(429, {"error": {"message": "Slow down"}}, Retry_After="1")),
         by="",
     ),
 )
