@@ -27,7 +27,6 @@ from readback.probe.common.results import (
 
 LANGUAGES = ("en", "ru")
 FILES = ("entered", "connection", "tls", "http", "service", "words")
-_OPTION = "--language"
 _RUSSIAN = "ru "
 _ARROW = " → "
 _WORD = "= "
@@ -108,15 +107,9 @@ def wanted(arguments: Iterable[str], environment: Mapping[str, str]) -> str:
     # A program that reads JSON depends on no option and no locale.
     if "--json" in given:
         return LANGUAGES[0]
-    named = ""
-    for option, following in zip(given, [*given[1:], ""]):  # noqa: B905
-        if option == _OPTION:
-            named = following
-        elif option.startswith(f"{_OPTION}="):
-            named = option.partition("=")[2]
-    if not named:
-        variables = ("LC_ALL", "LC_MESSAGES", "LANG")
-        named = next(filter(None, map(environment.get, variables)), "")
+    options = re.findall("--language[= ](\\S+)", " ".join(given))
+    variables = map(environment.get, ("LC_ALL", "LC_MESSAGES", "LANG"))
+    named = next(filter(None, [*options[-1:], *variables]), "")
     code = re.split("[_.@-]", named.lower())[0]
     return code if code in LANGUAGES else LANGUAGES[0]
 

@@ -75,29 +75,20 @@ def check(secret: Secret) -> tuple[list[Diagnosis], Secret]:
 
 def _refuse(text: str) -> None:
     """Raise `ProbeError` if this cannot be a key of any service."""
-    if _MASKED.search(text) and not re.search(r"\s", text):
+    begin = _OUR_PREFIX.search(text)
+    key = _END.split(text[begin.start() :], maxsplit=1)[0] if begin else text
+    if _MASKED.search(key) and not re.search(r"\s", key):
         raise ProbeError("key.mask")
-    if begin := _OUR_PREFIX.search(text):
-        raise _wrong_readback_key(text[begin.start() :])
-    if not _SENDABLE.fullmatch(text):
-        bad = next(one for one in text if not _SENDABLE.fullmatch(one))
+    if bad := next((one for one in key if not _SENDABLE.fullmatch(one)), ""):
         reason = say("contains_character", character=_named(bad))
         raise ProbeError("key.invalid", reason=reason)
-
-
-def _wrong_readback_key(text: str) -> ProbeError:
-    """Return the error for a text that begins like a Readback key but is none."""
-    key = _END.split(text, maxsplit=1)[0]
-    if _MASKED.search(key):
-        return ProbeError("key.mask")
-    foreign = next((one for one in key if not one.isascii()), "")
-    facts = {"length": len(key), "expected": keys.LENGTH}
-    reason = say("has_typo")
-    if foreign:
-        reason = say("contains_character", character=_named(foreign))
-    elif len(key) != keys.LENGTH:
-        reason = say("is_incomplete" if len(key) < keys.LENGTH else "is_long", **facts)
-    return ProbeError("key.invalid", reason=reason)
+    if begin:
+        facts = {"length": len(key), "expected": keys.LENGTH}
+        reason = say("has_typo")
+        if len(key) != keys.LENGTH:
+            is_short = len(key) < keys.LENGTH
+            reason = say("is_incomplete" if is_short else "is_long", **facts)
+        raise ProbeError("key.invalid", reason=reason)
 
 
 def _named(character: str) -> str:
