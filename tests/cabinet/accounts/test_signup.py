@@ -242,7 +242,7 @@ def test_without_a_mail_server_the_page_says_where_the_link_is(
     wait_until_sent()
     printed = capsys.readouterr()
 
-    assert "terminal where Readback runs" in page
+    assert "terminal or the log of the server" in page
     assert f"Mail to {ALICE}" in printed.err
     link = next(line for line in printed.err.splitlines() if line.startswith("http"))
     assert alice.send(link).headers["Location"] == "/keys/"
