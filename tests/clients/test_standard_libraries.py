@@ -1,4 +1,7 @@
-"""The HTTP client of the JDK, which offers HTTP/2 in the head of every request."""
+"""The HTTP clients of the JDK and of Go, which other libraries are built on.
+
+That of the JDK offers HTTP/2 in the head of every request.
+"""
 
 import json
 import subprocess
@@ -11,19 +14,28 @@ from tests.support.server import Server
 
 MODEL = "vendor-cabinet-preview-echo"
 TEXTS = ["Hello", "Привет, мир", "🏠\nsecond line", "я" * 4096]
-SOURCE = Path(__file__).with_name("Readback.java")
+HERE = Path(__file__).parent
 
 
 @pytest.mark.long
-def test_the_jdk_client_lists_the_model_and_gets_every_text_back(
-    server: Server,
+@pytest.mark.parametrize(
+    "command",
+    [
+        # A JDK can run a single source file; a bare runtime has no compiler.
+        ["java", "-XX:TieredStopAtLevel=1", str(HERE / "Readback.java")],
+        ["go", "run", str(HERE / "readback.go")],
+    ],
+    ids=["java", "go"],
+)
+def test_it_lists_the_model_and_gets_every_text_back(
+    server: Server, command: list[str]
 ) -> None:
-    java = needed_program("java")
+    needed_program(command[0])
     bodies = [_body(text) for text in TEXTS]
-    # A JDK can run a single source file; a bare runtime has no compiler.
-    command = [java, "-XX:TieredStopAtLevel=1", str(SOURCE), server.base_url]
     done = subprocess.run(
-        [*command, server.api_key, *bodies], capture_output=True, timeout=100
+        [*command, server.base_url, server.api_key, *bodies],
+        capture_output=True,
+        timeout=250,
     )
     if b"jdk.compiler" in done.stderr:
         pytest.skip("this java is a runtime without a compiler")
