@@ -10,6 +10,7 @@ them. Their names lack the prefix. Commands that need no Prometheus read them, t
 
 import mmap
 from collections.abc import Collection, Hashable, Iterator
+from dataclasses import dataclass
 
 from readback import logs
 
@@ -104,18 +105,13 @@ class SharedCounters:
         return (self._values[row * width + index] for row in range(self.rows + 1))
 
 
+@dataclass(eq=False)
 class WorkerCounters:
     """The counters of one worker."""
 
-    def __init__(
-        self,
-        values: memoryview,
-        index: dict[Column, int],
-        transient: Collection[Column],
-    ) -> None:
-        self._values = values
-        self._index = index
-        self._transient = transient
+    _values: memoryview
+    _index: dict[Column, int]
+    _transient: Collection[Column]
 
     def add(self, column: Column, amount: int = 1) -> None:
         self._values[self._index[column]] += amount

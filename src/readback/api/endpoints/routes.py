@@ -5,6 +5,7 @@ contract: path and method, key, rate. Nothing here decodes a body.
 """
 
 import time
+from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
@@ -57,24 +58,16 @@ class _Received(NamedTuple):
     size: int  # of the body, as declared
 
 
+@dataclass(eq=False)
 class Api:
     """Serves the contract."""
 
-    def __init__(
-        self,
-        services: Services,
-        keyring: Keyring,
-        failures: Rates,
-        counters: WorkerCounters,
-        trusted_proxies: int,
-        unmatched: UnmatchedRequests,
-    ) -> None:
-        self._services = services
-        self._keyring = keyring
-        self._failures = failures
-        self._counters = counters
-        self._trusted_proxies = trusted_proxies
-        self._unmatched = unmatched
+    _services: Services
+    _keyring: Keyring
+    _failures: Rates
+    _counters: WorkerCounters
+    _trusted_proxies: int
+    _unmatched: UnmatchedRequests
 
     read_fields = READ_FIELDS
 
