@@ -235,13 +235,7 @@ def _split_target(method: bytes, url: bytes) -> tuple[bytes, bytes | None]:
     must accept (§3.2.2), authority-form for CONNECT alone (§3.2.3), and asterisk-form
     for OPTIONS alone (§3.2.4).
     """
-    if url.startswith(b"/"):
-        return url, None
-    if url == b"*":
-        if method != b"OPTIONS":
-            raise Refused(
-                MALFORMED_REQUEST, "The target * is only valid with the method OPTIONS."
-            )
+    if url.startswith(b"/") or (method, url) == (b"OPTIONS", b"*"):
         return url, None
     absolute = _ABSOLUTE_FORM.fullmatch(url)
     if not absolute:
