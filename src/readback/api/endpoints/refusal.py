@@ -52,16 +52,13 @@ def examine(body: bytes) -> str | list[Finding]:
     try:
         request = load(body)
     except NotJson as error:
-        return [_not_json(f"The body is not valid JSON in UTF-8: {error}.")]
+        sentence = f"The body is not valid JSON in UTF-8: {error}."
+        return [Finding("invalid_json", ("json",), sentence)]
     if not isinstance(request, dict):
-        got = _kind(request)
-        return [_not_json(f"The body must be a JSON object; got {got}.")]
+        got, rule = _kind(request), "The body must be a JSON object"
+        return [_wrong_value("invalid_json", "json", rule, got)]
     findings = list(_check_request(request))
     return findings or str(request["messages"][0]["content"])
-
-
-def _not_json(sentence: str) -> Finding:
-    return Finding("invalid_json", ("json",), sentence)
 
 
 def _check_request(request: dict[str, Any]) -> Iterator[Finding]:
