@@ -26,6 +26,8 @@ READ_FIELDS = frozenset(
 _FOUND = NearMiss("")
 # Of a User-Agent and of preferences. No program sends as much.
 _EXAMINED_BYTES = 1024
+# RFC 7240 §2: a list of preferences in any case, each perhaps with parameters.
+_EXPLAIN = re.compile(rb"(?:\A|,)[ \t]*+explain[ \t]*+(?:[,;]|\Z)", re.IGNORECASE)
 _JSON_TYPE = b"application/json"
 _FORM_TYPES = (b"application/x-www-form-urlencoded", b"multipart/form-data")
 
@@ -45,7 +47,7 @@ class RequestInfo:
 
 def describe(head: Head) -> RequestInfo:
     endpoint = _ENDPOINTS.get((head.method, head.target), contract.OTHER)
-    user_agent = _user_agent(head)
+    user_agent, preferences = _user_agent(head), b",".join(head.all(b"prefer"))
     miss = (
         _FOUND if endpoint != contract.OTHER else _explain_not_found(head, user_agent)
     )
@@ -56,7 +58,7 @@ def describe(head: Head) -> RequestInfo:
         presented=presented_in(head),
         media_type_detail=explain_media_type(head),
         user_agent=user_agent,
-        asks_to_explain=_prefers(head, b"explain"),
+        asks_to_explain=_EXPLAIN.search(preferences[:_EXAMINED_BYTES]) is not None,
     )
 
 
@@ -93,13 +95,3 @@ def _user_agent(head: Head) -> str:
     printable = "".join(c if c.isprintable() and c.isascii() else "?" for c in agent)
     telling = _BROWSER_ENGINE.sub("", printable, count=1)
     return keys.hidden(telling)[: contract.JOURNAL_USER_AGENT_LENGTH]
-
-
-def _prefers(head: Head, preference: bytes) -> bool:
-    """Return whether the client states this preference, which has no value.
-
-    RFC 7240 §2: a list of preferences in any case, each perhaps with parameters.
-    """
-    preferences = b",".join(head.all(b"prefer"))[:_EXAMINED_BYTES].lower().split(b",")
-    names = (each.partition(b";")[0].strip(b" \t") for each in preferences)
-    return preference in names
