@@ -122,6 +122,7 @@ _GATEWAYS += (
         rewriting(lambda call: call.with_field("Host", "backend:8000")),
         by="",
     ),
+    row("the service is starting", first(3, page(503, "Starting")), by=""),
     row(
         "a Readback key, and a gateway that answers 429 only at first",
         first(3, as_json(429, {"error": {"message": "Slow down"}}, Retry_After="1")),

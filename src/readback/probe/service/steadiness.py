@@ -188,11 +188,14 @@ def check(context: ProbeContext) -> list[Diagnosis]:
     answers = dropwhile(limited.__eq__, (one.status for one in log if one.status))
     if status := context.budget.limit_status or (limited in answers and limited):
         return [_rate_limit(context, log, status)]
+    asked = list(filter(_is_request, log))
     if bad := _failures(log):
         if _is_slow_enough(context, bad):
-            return [_rate_limit(context, log, HTTPStatus.SERVICE_UNAVAILABLE)]
+            # If only the first requests were refused, the service was starting.
+            is_start = bad == asked[: len(bad)]
+            unavailable = HTTPStatus.SERVICE_UNAVAILABLE
+            return [] if is_start else [_rate_limit(context, log, unavailable)]
         return [_mixture(log, bad)]
-    asked = list(filter(_is_request, log))
     answered = [one for one in asked if one.status and not one.is_failure]
     if _is_slow(context, answered):
         return [_slow(answered)]
