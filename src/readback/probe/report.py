@@ -17,7 +17,6 @@ from string import Formatter
 
 from readback import __version__
 from readback.probe.common.catalogue import catalogue, current, has_tag, say
-from readback.probe.common.formatting import format_duration
 from readback.probe.common.results import (
     Diagnosis,
     Fact,
@@ -153,18 +152,6 @@ class ProbeReport:
             self.hint if is_for_engineer else say("probe_advised", hint=self.hint),
             environment_summary(),
         ]
-
-    @property
-    def effort(self) -> str:
-        time = format_duration(self.seconds)
-        return say("count_requests", count=self.requests, time=time)
-
-    @property
-    def key_use(self) -> str:
-        if self.key_sent_to is None:
-            return say("key_not_sent")
-        facts = {"key": self.key, "host": self.key_sent_to}
-        return say("key_sent_only_to", **facts)
 
     @property
     def tried(self) -> list[StepResult]:

@@ -24,7 +24,13 @@ from readback.probe.common.catalogue import diagnose, say
 from readback.probe.common.formatting import listed, sanitize
 from readback.probe.common.results import Diagnosis, ProbeError
 from readback.probe.connection import stores
-from readback.probe.entered.base_url import PORTS, BaseUrl, is_ip_address, is_loopback
+from readback.probe.entered.base_url import (
+    PORTS,
+    BaseUrl,
+    is_ip_address,
+    is_loopback,
+    shown_url,
+)
 from readback.probe.transport import opening
 from readback.probe.transport.connecting import Proxy, Route
 
@@ -180,7 +186,4 @@ def _windows() -> str:
 def _pac_file(url: str) -> str:
     if not url:
         return say("discovery")
-    # Without user name, password and parameters, which may be secret.
-    parts = urlsplit(url)
-    shown = sanitize(f"{parts.scheme}://{parts.hostname or ''}{parts.path}")
-    return say("pac_file", url=shown)
+    return say("pac_file", url=shown_url(url))

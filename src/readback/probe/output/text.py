@@ -18,6 +18,7 @@ from html import escape
 
 from readback import __version__
 from readback.probe.common.catalogue import current, say
+from readback.probe.common.formatting import format_duration
 from readback.probe.common.results import StepResult, Verdict
 from readback.probe.report import (
     ProbeReport,
@@ -154,7 +155,12 @@ def _effort(report: ProbeReport) -> str:
     source = ""
     if report.url_source:
         source = say("from_variable", variable=report.url_source)
-    return f"{report.base_url}{source}: {report.effort}. {report.key_use}"
+    time = format_duration(report.seconds)
+    sent = say("count_requests", count=report.requests, time=time)
+    key_use = say("key_not_sent")
+    if report.key_sent_to:
+        key_use = say("key_sent_only_to", key=report.key, host=report.key_sent_to)
+    return f"{report.base_url}{source}: {sent}. {key_use}"
 
 
 def _wrapped(text: str, first: str, most: int) -> list[str]:

@@ -87,7 +87,7 @@ def request_body(text: str) -> bytes:
 def check(context: ProbeContext) -> Diagnosis:
     first = response = send_text(context, TEXT)
     for text in _AGAIN:
-        if response.total > _LONG_SECONDS:
+        if response.seconds > _LONG_SECONDS:
             break
         with context.new_client() as client:
             response = send_text(context, text, client)

@@ -96,7 +96,6 @@ class ProbeClient:
     def _exchange(
         self, noted: NotedRequest, key: Secret | None, on_part: OnPart | None
     ) -> ProbeResponse:
-        begun = time.monotonic()
         sock = self._connected(noted)
         started = time.monotonic()
         deadline = started + self.timeout
@@ -124,7 +123,6 @@ class ProbeClient:
             response.headers,
             _decompress(response.headers.get("Content-Encoding"), content),
             ended - started,
-            ended - begun,
             proxy,
         )
         noted.answered(received)

@@ -219,15 +219,11 @@ class DeadlineSocket(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def recv(self, size: int) -> bytes:
-        self._limit()
-        return self._socket.recv(size)
-
     def recv_exactly(self, size: int) -> bytes:
         """Return this many bytes; raise `ConnectionResetError` if they do not come."""
         data = b""
         while len(data) < size:
-            if not (part := self.recv(size - len(data))):
+            if not (part := self.read(size - len(data))):
                 raise ConnectionResetError
             data += part
         return data

@@ -49,8 +49,6 @@ class ProbeResponse:
     body: bytes
     seconds: float
     """How long the answer took, on an open connection."""
-    total: float
-    """The same with the time to connect, if it was a new connection."""
     proxy: Proxy | None = None
     """The proxy that forwarded the request, or answered it itself."""
 
@@ -121,7 +119,8 @@ class NotedRequest:
     finding: str = ""
     """The id of the failure that a step has found in the response."""
     seconds: float = 0.0
-    moment: float = field(default_factory=time.time)
+    """How long the answer took, with the time to connect."""
+    moment: float = field(default_factory=time.monotonic)
 
     @property
     def request(self) -> tuple[object, ...]:
@@ -155,7 +154,7 @@ class NotedRequest:
         return self.badness >= _REFUSED
 
     def answered(self, response: ProbeResponse) -> None:
-        self.status, self.seconds = response.status, response.total
+        self.status, self.seconds = response.status, time.monotonic() - self.moment
         headers, content = response.headers, response.json
         # The names of the fields in JSON, or else the content type.
         self.form = headers.get_content_type()
