@@ -115,6 +115,7 @@ def test_a_page_that_a_proxy_sends_late_is_read(
             client.sendall(b"HTTP/1.1 503 Service Unavailable\r\n\r\n")
             time.sleep(1.5)
             client.sendall(b"<html>Unknown host: echo.example</html>")
+        client.close()
 
     found(through_proxy(behave, monkeypatch), "proxy.cannot_resolve")
 
@@ -182,5 +183,5 @@ def test_a_stream_that_is_received_late_once_was_not_held_back(
 
     original = EventStream.feed
     monkeypatch.setattr(EventStream, "feed", feed)
-    assert stream_id(pause=0) == "stream.ok"
+    assert stream_id(pause=0.05) == "stream.ok"
     assert len(seen) == 3
