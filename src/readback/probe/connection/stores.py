@@ -115,14 +115,9 @@ def _load_variables(trust: ssl.SSLContext) -> ProbeError | None:
             continue
         names = name.split(os.pathsep) if variable == _FOLDER else [name]
         reasons = [why_unusable(one) for one in names]
-        reason = reasons[0] if all(reasons) else ""
-        try:
-            if not reason:
-                trust.load_verify_locations(**{option: name})
-        except (OSError, ValueError):
-            reason = say("contains_no_certificate")
-        if reason:
-            return _unusable(variable, reason)
+        if all(reasons):
+            return _unusable(variable, reasons[0])
+        trust.load_verify_locations(**{option: name})
     return None
 
 
