@@ -93,7 +93,12 @@ class Api:
                 return exchange
         address, source = self._read_address(forwarded, origin)
         if record is None or info.not_found_detail:
-            return self._refusal(_Received(info, address, 0), key, digest)
+            # Why a key cannot exist matters only now, and costs more than to find it.
+            presented = info.presented or presented_key(key)
+            is_certain = info.not_found_detail or presented.detail
+            if not is_certain and not self._keyring.is_absent(digest):
+                return None
+            return RefusedClient(self, _Received(info, address, 0), presented)
         exchange = self._exchange(info, record, address)
         # `heads.py` cuts out no long value, so that it may be kept.
         exchange.forwarded = source
@@ -123,26 +128,15 @@ class Api:
         record = self._keyring.find(digest)
         if record is not None and not info.not_found_detail:
             return self._admit(request, record)
-        refusal = self._refusal(request, key, digest)
+        refusal = self.refuse_request(request, presented or presented_key(key))
         if refusal is None:
             self._keyring.wait(digest, partial(self._look_up_done, origin, request))
-        return refusal and refusal.answer(b"")
-
-    def _refusal(
-        self, request: _Received, key: bytes, digest: bytes
-    ) -> "RefusedClient | None":
-        """Return what refuses a request, or None if its key must be looked up."""
-        # Why a key cannot exist matters only now, and costs more than to find it.
-        presented = request.info.presented or presented_key(key)
-        is_certain = request.info.not_found_detail or presented.detail
-        if is_certain or self._keyring.is_absent(digest):
-            return RefusedClient(self, request, presented)
-        return None
+        return refusal
 
     def refuse_request(
         self, request: _Received, presented: PresentedKey
     ) -> bytes | None:
-        """Return the refusal of a request; None if its key may exist by now."""
+        """Return the refusal of a request; None if its key must be looked up."""
         if request.info.not_found_detail:
             return self._not_found(request, presented)
         if presented.detail:
@@ -289,18 +283,10 @@ class RefusedClient:
         self._api, self._request, self._presented = api, request, presented
         self.address, self.is_refusal = request.address, True
 
-    def answer(self, body: bytes) -> bytes:
-        answer = self._api.refuse_request(self._request, self._presented)
-        assert answer is not None
-        return answer
-
     def answer_known(self, data: bytes, start: int, end: int) -> bytes | None:
         info, address, _ = self._request
         request = _Received(info, address, end - start)
         return self._api.refuse_request(request, self._presented)
-
-    def refuse(self, code: str, detail: str, size: int) -> bytes:
-        return self._api.refuse(code, detail, self.address)
 
     def fail(self, error: Exception, size: int) -> bytes:
         return self._api._fail(self._request.info.endpoint, error)

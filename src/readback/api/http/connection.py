@@ -17,7 +17,7 @@ from readback.api.http.answer import CONTINUE, complete
 from readback.api.http.chunked_body import ChunkedBody
 from readback.api.http.fair_queue import KNOWN_PER_TURN
 from readback.api.http.flow_control import FlowControl
-from readback.api.http.handler import Outcome, Responder
+from readback.api.http.handler import Admitted, Outcome, Responder
 from readback.api.http.heads import Kind, LastHead
 from readback.api.http.receive_buffer import NOTHING_RECEIVED, ReceiveBuffer
 from readback.api.http.refused import REQUEST_TIMEOUT, UNAVAILABLE, Refused, oversized
@@ -47,7 +47,7 @@ class Connection(asyncio.Protocol):
         self._kind: Kind[Any] | None = None
         self._size = 0
         self._chunks: ChunkedBody | None = None
-        self._responder: Responder | None = None
+        self._responder: Admitted | None = None
         self._received_eof = False
         # Whether a whole message may be answered without being buffered: exactly
         # between two messages, and only while the connection stays open and is read.
@@ -181,9 +181,9 @@ class Connection(asyncio.Protocol):
             return 0
         try:
             answer = responder.answer_known(data, start, end)
-        except Exception:
-            self._responder, self._size = responder, size  # to count it
-            raise
+        except Exception as error:
+            self._send(responder.fail(error, size), last=True)
+            return end
         if answer is None:
             return 0
         if last is None and not keep_alive:

@@ -12,14 +12,11 @@ Info = TypeVar("Info")
 
 
 class Responder(Protocol):
-    """Answers a request whose head has been accepted."""
+    """Answers a client whose kind of head and key are known."""
 
     # The client's, which may have changed since the responder was returned.
     address: str
     is_refusal: bool
-
-    def answer(self, body: bytes) -> bytes:
-        """Return the answer to a request that `begin` has let in."""
 
     def answer_known(self, data: bytes, start: int, end: int) -> bytes | None:
         """Return the answer to a whole message whose body is `data[start:end]`.
@@ -27,19 +24,26 @@ class Responder(Protocol):
         Or None, without having counted it, if `begin` has to decide.
         """
 
+    def fail(self, error: Exception, size: int) -> bytes:
+        """Log an unexpected exception, and return the answer for it."""
+
+
+class Admitted(Responder, Protocol):
+    """Answers a request that `begin` has let in."""
+
+    def answer(self, body: bytes) -> bytes:
+        """Return the answer to a request whose body has been read."""
+
     def refuse(self, code: str, detail: str, size: int) -> bytes:
         """Return a refusal because of the size or the speed of the body.
 
         The size is the declared one.
         """
 
-    def fail(self, error: Exception, size: int) -> bytes:
-        """Log an unexpected exception, and return the answer for it."""
-
 
 # What becomes of a request once its head is known: a body is read and answered, or the
 # request is answered at once.
-Outcome = Responder | bytes
+Outcome = Admitted | bytes
 
 
 class RequestOrigin(Protocol):
