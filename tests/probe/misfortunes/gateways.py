@@ -287,6 +287,11 @@ _PAGES = (
         id="between.openai_blocked",
     ),
     row(
+        "only browsers get a page",
+        when(lambda call: "Mozilla" in call["User-Agent"], page(200, "Warning")),
+        by="",
+    ),
+    row(
         "a firewall blocks the probe by its User-Agent",
         when(lambda call: "readback" in call["User-Agent"], closing),
         "User-Agent",

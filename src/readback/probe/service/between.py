@@ -72,6 +72,8 @@ def check_agents(context: ProbeContext) -> list[Diagnosis]:
     # It may be a limit of the rate; in case it is chance, the step is repeated.
     if not foreign or _foreign_answers(context, [OWN]):
         return []
+    if list(foreign) == ["a_browser"]:
+        return []  # Nobody uses an API with a browser, and pages are for browsers.
     passed = [OWN, *(name for name in OTHERS if name not in foreign)]
     return [_blocked(passed, next(iter(foreign.values())))]
 
