@@ -461,8 +461,9 @@ _TLS = (
         "only REQUESTS_CA_BUNDLE has the company's authority",
         over_tls(issued_by("Acme Root"), store=other_in("REQUESTS_CA_BUNDLE")),
         ("SSL_CERT_FILE",),
-        "network you operator",
+        "you",
         blame="store",
+        id="tls.other_file",
     ),
     Misfortune(
         "a hotspot presents the certificate of its login page",

@@ -14,7 +14,7 @@ from contextlib import suppress
 from readback.probe.common.catalogue import diagnose, say
 from readback.probe.common.formatting import sanitize
 from readback.probe.common.results import Diagnosis, ProbeError
-from readback.probe.connection.stores import why_unusable
+from readback.probe.connection.stores import OTHER_VARIABLES, why_unusable
 from readback.probe.entered import URL_VARIABLE, address
 from readback.probe.entered.base_url import BaseUrl
 from readback.probe.entered.key import Secret
@@ -23,8 +23,6 @@ from readback.probe.transport.context import ProbeContext
 API_KEY = "OPENAI_API_KEY"
 _HEADERS = "OPENAI_CUSTOM_HEADERS"
 _NETRC_NAMES = ("~/.netrc", "~/_netrc")
-# SSL_CERT_FILE and SSL_CERT_DIR are those of the step "TLS".
-_CERTIFICATES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS")
 
 
 def check(context: ProbeContext) -> list[Diagnosis]:
@@ -78,7 +76,8 @@ def _netrc(host: str) -> Iterator[Diagnosis]:
 
 def _certificates() -> Iterator[Diagnosis]:
     """Yield the variables for certificates that name nothing that can be used."""
-    for variable in _CERTIFICATES:
+    # SSL_CERT_FILE and SSL_CERT_DIR are those of the step "TLS".
+    for variable in OTHER_VARIABLES:
         path = os.environ.get(variable, "")
         if path and (reason := why_unusable(path)):
             facts = {"variable": variable, "path": sanitize(path), "reason": reason}

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 import ssl
+from collections.abc import Iterator
 from contextlib import suppress
 from enum import Enum
 from typing import NamedTuple
@@ -22,6 +23,7 @@ from readback.probe.common.results import ProbeError
 from readback.probe.transport.handshake import new_context
 
 _FILE, _FOLDER = "SSL_CERT_FILE", "SSL_CERT_DIR"
+OTHER_VARIABLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS")
 # The name under which OpenSSL looks for a certificate in a directory.
 _HASHED = re.compile(r"[0-9a-f]{8}\.\d+")
 
@@ -86,6 +88,16 @@ def together() -> ssl.SSLContext:
 
 def is_named() -> bool:
     return bool(os.environ.get(_FILE) or os.environ.get(_FOLDER))
+
+
+def of_others() -> Iterator[tuple[str, ssl.SSLContext]]:
+    """Yield the variables that other programs read, and what their files trust."""
+    for variable in OTHER_VARIABLES:
+        path = os.environ.get(variable, "")
+        if os.path.isfile(path) and not why_unusable(path):
+            trust = new_context()
+            trust.load_verify_locations(path)
+            yield variable, trust
 
 
 def lacking(issuer: str) -> ProbeError:

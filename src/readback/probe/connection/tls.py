@@ -55,7 +55,11 @@ def check(context: ProbeContext) -> list[Diagnosis]:
     seen = {first: handshake, **seen}
     trusting = [kind for kind, one in seen.items() if one.error is None]
     if not trusting:
-        raise found.trouble or explain_untrusted(context, handshake)
+        raise (
+            found.trouble
+            or _in_other_file(context, handshake)
+            or explain_untrusted(context, handshake)
+        )
     if trusting == [StoreKind.MACHINE] and stores.is_named():
         issuer = certificates.read_chain(handshake.chain)[0].issuer
         raise found.trouble or stores.lacking(issuer)
@@ -160,6 +164,16 @@ def _shake(
     noted.is_untrusted = seen.verification_error is not None
     log.append(noted)
     return seen
+
+
+def _in_other_file(context: ProbeContext, handshake: Handshake) -> ProbeError | None:
+    """Return the error if only the file of other programs contains the authority."""
+    issuer = certificates.read_chain(handshake.chain)[0].issuer
+    for variable, trust in stores.of_others():
+        seen = shake(context.route, trust, context.timeout, context.base_url.host)
+        if seen.error is None:
+            return ProbeError("tls.other_file", variable=variable, issuer=issuer)
+    return None
 
 
 def explain_untrusted(context: ProbeContext, handshake: Handshake) -> ProbeError:
