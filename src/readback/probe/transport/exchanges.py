@@ -120,7 +120,7 @@ class NotedRequest:
     """The id of the failure that a step has found in the response."""
     seconds: float = 0.0
     """How long the answer took, with the time to connect."""
-    moment: float = field(default_factory=time.monotonic)
+    moment: float = field(default_factory=lambda: time.monotonic())
 
     @property
     def request(self) -> tuple[object, ...]:
