@@ -80,43 +80,19 @@ _PLATFORMS = (
         "No such app",
         by="you operator",
     ),
-    row(
-        "ngrok: the tunnel is offline (ERR_NGROK_3200)",
-        page(
-            404,
+    *(
+        row(
+            f"ngrok: {what} ({code})",
+            page(status, "ngrok", f"{what} {code}", Ngrok_Error_Code=code),
             "ngrok",
-            "The endpoint echo.ngrok.app is offline. ERR_NGROK_3200",
-            Ngrok_Error_Code="ERR_NGROK_3200",
-            Server="",
-        ),
-        "ngrok|tunnel",
-        "offline|ERR_NGROK_3200|not running",
-        by="operator",
-    ),
-    row(
-        "ngrok: nothing listens behind the tunnel (ERR_NGROK_8012)",
-        page(
-            502,
-            "ngrok",
-            "Traffic was successfully tunneled to the ngrok agent, but "
-            "the agent failed to establish a connection to the upstream web service. "
-            "ERR_NGROK_8012",
-            Ngrok_Error_Code="ERR_NGROK_8012",
-        ),
-        "502|ngrok",
-        "ngrok|behind|reach",
-        by="you operator",
-    ),
-    row(
-        "ngrok: the free plan asks a browser to confirm (ERR_NGROK_6024)",
-        page(
-            200,
-            "ngrok - ERR_NGROK_6024",
-            "You are about to visit echo.ngrok.app",
-            Ngrok_Error_Code="ERR_NGROK_6024",
-        ),
-        "ngrok",
-        by="you operator",
+            code,
+            by=by,
+        )
+        for code, status, what, by in (
+            ("ERR_NGROK_3200", 404, "the endpoint is offline", "operator"),
+            ("ERR_NGROK_8012", 502, "nothing listens behind the agent", "operator"),
+            ("ERR_NGROK_6024", 200, "a browser has to confirm", "you"),
+        )
     ),
     _message(
         "AWS API Gateway: Forbidden",
