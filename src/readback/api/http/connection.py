@@ -172,7 +172,8 @@ class Connection(asyncio.Protocol):
             responder = known
             keep_alive = kind.head.keep_alive
             if keep_alive:
-                if responder is self._last_responder or responder.is_refusal:
+                is_repeated = responder is self._last_responder and not has_turn
+                if is_repeated or responder.is_refusal:
                     self._last = kind.last_head(data, at, responder)
                 self._last_responder = responder
             elif end - at < len(data):
