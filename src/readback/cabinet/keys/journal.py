@@ -167,12 +167,13 @@ def explain_all(entries: Iterable[JournalEntry]) -> ExplainedJournal:
     for row in map(explain, entries):
         shown = row
         if row.hint:
-            new = {key: row.remedies[key] for key in row.remedies if key not in found}
+            wanted = row.remedies
+            new = {key: wanted[key] for key in wanted if key not in found}
             if new:
                 left = tuple(filter(None, new.values()))
                 remedies.append(row._replace(number=len(remedies) + 1, changes=left))
                 found |= dict.fromkeys(new, remedies[-1])
-            first = found[next(iter(new or row.remedies))]
+            first = found[next(iter(new or wanted))]
             repeats = row.entry.detail == first.entry.detail
             shown = row._replace(number=first.number, repeats_detail=repeats)
         rows.append(shown)
