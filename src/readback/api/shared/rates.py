@@ -73,10 +73,16 @@ class Rates:
             if self._owner[slot] == owner:
                 return slot
         places = [(owner + n) % self.slots * self._width for n in range(_PROBES)]
-        free = min(places, key=self._full_at)  # an empty slot has 0
-        # Another worker may find the same party now. An empty slot needs no care; only
-        # in a full table both might clear it one after the other.
-        if self._owner[free] not in (0, owner):
+        # Another worker may just have assigned one of them. Otherwise an empty one is
+        # taken, or that of the party that has been inactive longest.
+        order = {owner: 0, 0: 1}
+        free = min(
+            places,
+            key=lambda slot: (order.get(self._owner[slot], 2), self._full_at(slot)),
+        )
+        # An empty slot needs no care; only in a full table two workers might clear it
+        # one after the other.
+        if self._owner[free] not in order:
             for number in range(free + 1, free + self._width):  # all but the owner
                 self._numbers[number] = 0
         self._owner[free] = owner

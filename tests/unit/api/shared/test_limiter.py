@@ -47,6 +47,11 @@ def test_many_keys_use_no_more_memory_than_the_slots():
     assert len(kept) < 1024  # one object per key would be more
 
 
+def test_no_key_takes_the_slot_of_another_while_one_is_empty():
+    limiter = Limiter(rate=1, burst=10, slots=8)
+    assert len({limiter.slot(b"%d" % number) for number in range(8)}) == 8
+
+
 def test_in_a_full_bucket_the_least_recently_used_slot_is_replaced():
     limiter = Limiter(rate=1, burst=10, slots=8)
     slots = {}
