@@ -156,8 +156,10 @@ def _on_kept(
     def send(count: int) -> StoringTransport:
         for client, request in islice(pairs, count):
             client[0].data_received(request)
-            if worker.loop.callbacks:
+            # All connections have sent something before the loop does other work.
+            if client is clients[-1] and worker.loop.callbacks:
                 worker.settle()
+        worker.settle()
         return client[1]
 
     return send

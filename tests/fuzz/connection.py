@@ -47,6 +47,8 @@ def _check(worker: Worker, data: bytes) -> None:
     _assert_no_key(worker, whole)
     for pieces in (_byte_by_byte(data), _at_random(data)):
         assert answers_of(worker, pieces) == whole, f"cut into {pieces}"
+        at_once = answers_of(worker, pieces, in_one_round=True)
+        assert at_once == whole, f"cut into {pieces}, in one round"
     complete = _COMPLETE.replace(b"KEY", worker.key.encode())
     answered = answers_of(worker, [complete + data])
     assert answered == answers_of(worker, [complete]) + whole, "after another request"

@@ -36,14 +36,21 @@ class RecordingTransport(StoringTransport):
         self.closing = True
 
 
-def answers_of(worker: Worker, pieces: list[bytes]) -> bytes:
-    """Return everything that a new connection answers to these packets."""
+def answers_of(
+    worker: Worker, pieces: list[bytes], in_one_round: bool = False
+) -> bytes:
+    """Return everything that a new connection answers to these packets.
+
+    In one round, all of them and the client's end are read before the event loop does
+    anything else.
+    """
     connection, transport = Connection(worker.registry), RecordingTransport()
     connection.connection_made(transport)
     for piece in pieces:
         if not transport.closing:
             connection.data_received(piece)
-            _settle(worker)
+            if not in_one_round:
+                _settle(worker)
     if not transport.closing:
         connection.eof_received()
         _settle(worker)

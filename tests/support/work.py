@@ -155,6 +155,7 @@ class Worker:
             lookups = self.lookups.copy()
             self.lookups.clear()
             self.keyring.learn(lookups, {})
+            self.loop.run_callbacks()
 
     def use_up_rate(self, key: str) -> None:
         """Take from the rate of a key what would last for an hour."""

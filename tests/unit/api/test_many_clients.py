@@ -104,6 +104,7 @@ def test_every_request_is_answered_as_on_a_new_connection(
     assert _on_new_connections(worker, [*raw, *raw]) == (alone + alone, rows + rows)
     assert _on_one_connection(worker, [stream]) == (alone, rows)
     assert _on_one_connection(worker, split) == (alone, rows)
+    assert _on_one_connection(worker, split, in_one_round=True) == (alone, rows)
 
 
 @pytest.mark.parametrize("batch", [1, 7, 48], ids="{} at once".format)
@@ -195,10 +196,10 @@ def _with_key(worker: Worker, number: int, wrong: bool, raw: bytes) -> bytes:
 
 
 def _on_one_connection(
-    worker: Worker, packets: Sequence[bytes]
+    worker: Worker, packets: Sequence[bytes], in_one_round: bool = False
 ) -> tuple[bytes, Counter[Row]]:
     worker.forget()
-    return answers_of(worker, list(packets)), rows_of(worker)
+    return answers_of(worker, list(packets), in_one_round), rows_of(worker)
 
 
 def _on_new_connections(

@@ -60,7 +60,7 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
-        self._flow = FlowControl(self._transport)
+        self._flow = FlowControl(self._transport, self._registry.outbox)
         if not self._registry.connect(self):
             self._refuse(UNAVAILABLE, "There are too many open connections.")
 
@@ -192,7 +192,7 @@ class Connection(asyncio.Protocol):
             self._send(answer)
             return end
         self._deadline = registry.idle_deadline
-        self._transport.write(answer)
+        registry.outbox.add(self._transport, answer)
         return end
 
     # All others: one message at a time.
@@ -318,7 +318,7 @@ class Connection(asyncio.Protocol):
         self._state, self._deadline = BODY, body_deadline
         # RFC 9110 §10.1.1: not if part of the body is already here.
         if head.expects_continue and not self._buffer.unread:
-            self._transport.write(CONTINUE)
+            self._flow.write(CONTINUE)
 
     def _read_body(self) -> bool:
         responder, chunks = self._responder, self._chunks
@@ -346,7 +346,7 @@ class Connection(asyncio.Protocol):
                 head.method == b"HEAD" if head else self._buffer.begins_with(b"HEAD ")
             )
             answer = complete(answer, head, closing=closing, bodiless=bodiless)
-        self._transport.write(answer)
+        self._flow.write(answer)
         if not closing:
             return True
         self._state, self._may_answer = LINGER, False

@@ -1,23 +1,60 @@
-"""Flow control of one connection: when to pause reading, and how to close.
+"""How answers are written: together with others, and at the pace of the client.
 
 This is the part of a connection that is not HTTP. What is read and answered is decided
 in `connection.py`.
 """
 
 import asyncio
+from collections import deque
 from math import inf
 
+# How many answers wait for each other at most.
+WRITTEN_TOGETHER = 32
 # How long to read and drop what a client still sends after our last answer.
 LINGER_SECONDS = 2.0
+
+
+class Outbox:
+    """The answers to requests that arrived together, which are written together.
+
+    Writing wakes up the program that waits, which takes long in a virtual machine, and
+    slows down what follows. Several answers in a row wake it up once.
+    """
+
+    def __init__(self) -> None:
+        self._answers: deque[tuple[asyncio.Transport, bytes]] = deque()
+
+    def add(self, transport: asyncio.Transport, answer: bytes) -> None:
+        """Write an answer when the event loop has read what is there."""
+        answers = self._answers
+        if not answers:
+            asyncio.get_running_loop().call_soon(self.flush)
+        answers.append((transport, answer))
+        if len(answers) >= WRITTEN_TOGETHER:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write all now, as before a connection is closed."""
+        answers = self._answers
+        try:
+            while answers:
+                transport, answer = answers.popleft()
+                if not transport.is_closing():
+                    transport.write(answer)
+        finally:
+            # If a transport raises an exception, the others are written later.
+            if answers:
+                asyncio.get_running_loop().call_soon(self.flush)
 
 
 class FlowControl:
     """Keeps one transport at the pace of its client."""
 
-    __slots__ = ("_transport", "drain_deadline", "writable")
+    __slots__ = ("_outbox", "_transport", "drain_deadline", "writable")
 
-    def __init__(self, transport: asyncio.Transport) -> None:
+    def __init__(self, transport: asyncio.Transport, outbox: Outbox) -> None:
         self._transport = transport
+        self._outbox = outbox
         # False while the client does not read the answers that are already written.
         self.writable = True
         # Until when the client must have read them.
@@ -41,6 +78,11 @@ class FlowControl:
         else:
             self._transport.pause_reading()
 
+    def write(self, data: bytes) -> None:
+        """Write at once, after what waits in the outbox."""
+        self._outbox.flush()
+        self._transport.write(data)
+
     def close_for_writing(self) -> bool:
         """Close our side only; return whether the transport can do that.
 
@@ -48,6 +90,7 @@ class FlowControl:
         connection and discard our last answer, so we read on for a while and drop what
         arrives (RFC 9112 §9.6). TLS cannot be half-closed.
         """
+        self._outbox.flush()
         if not self._transport.can_write_eof():
             return False
         self._transport.write_eof()
@@ -55,6 +98,7 @@ class FlowControl:
 
     def close(self, drain_deadline: float, linger_deadline: float) -> None:
         """Close once the client has read what is written, or when it is too slow."""
+        self._outbox.flush()
         if self._transport.is_closing():
             return
         # With TLS, even a client that has read everything must say that it ends.

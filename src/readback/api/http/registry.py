@@ -12,7 +12,7 @@ from math import inf
 from typing import Any, Protocol
 
 from readback.api.http.fair_queue import FairQueue
-from readback.api.http.flow_control import LINGER_SECONDS
+from readback.api.http.flow_control import LINGER_SECONDS, Outbox
 from readback.api.http.handler import Handler, RequestOrigin
 from readback.api.http.heads import Heads
 
@@ -82,6 +82,7 @@ class ConnectionRegistry:
         self.max_head, self.max_body = limits.head_bytes, limits.body_bytes
         self.max_connections = limits.connections
         self.queue = FairQueue()
+        self.outbox = Outbox()
         self._stopping = False
         # Connections opened before this time are closed after their next answer.
         self.retire_before = -inf

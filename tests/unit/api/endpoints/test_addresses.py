@@ -69,6 +69,7 @@ def test_a_request_that_has_not_passed_all_proxies_has_the_connections_address(
         connection, transport = worker.connect()
         connection._address = peer
         connection.data_received(sent)
+        worker.settle()
         assert transport.response.startswith(b"HTTP/1.1 200 ")
         connection.connection_lost(None)
     counts = {row[6]: requests for row, requests in rows_of(worker).items()}
