@@ -94,16 +94,16 @@ def test_a_record_held_by_a_connection_is_refused_after_its_key_is_gone(keyring)
 
 def test_a_key_expires_by_the_clock_without_the_database(keyring, now):
     wall = time.time()
-    record = add_key(keyring, ROW._replace(expires_at=wall + 1))
+    record = add_key(keyring, ROW._replace(expires_at=wall + 60))
     assert record.accepted
-    keyring.tick(now, wall + 1)
+    keyring.tick(now, wall + 60)
     assert not record.accepted
 
 
-def test_a_request_waits_no_longer_than_promised(keyring, now):
+def test_a_request_waits_no_longer_than_promised(keyring):
     answers = []
     keyring.wait(DIGEST, answers.append)
-    keyring.tick(now + WAIT_SECONDS + 0.1, time.time())
+    keyring.tick(time.monotonic() + WAIT_SECONDS + 0.1, time.time())
     assert answers == [UNAVAILABLE] and keyring.waiting == 0
 
 
