@@ -94,11 +94,16 @@ def call_held_up(call: Callable[[], Any], after: int, meanwhile: Callable) -> An
         sys.settrace(before)
 
 
-def allowed_when_held_up(count: Callable, first: int, instruction: int) -> int:
-    """Return how many of a burst of 50 two workers allow; 0 if none was held up."""
+def two_workers() -> tuple[Limiter, Limiter]:
     slow = Limiter(rate=1, burst=50, slots=8, workers=2)
     quick = copy.copy(slow)
     quick.join(1)
+    return slow, quick
+
+
+def allowed_when_held_up(count: Callable, first: int, instruction: int) -> int:
+    """Return how many of a burst of 50 two workers allow; 0 if none was held up."""
+    slow, quick = two_workers()
     slot = slow.slot(ALICE)
     allowed = [count((slow, quick)[first], slot)]
     meanwhile: list[bool] = []
@@ -130,13 +135,6 @@ def test_a_worker_that_is_held_up_gives_nothing_back(count, first):
 def created_of(limiter: Limiter) -> int:
     """Find the slot of a key, and number one answer."""
     return limiter.number(limiter.slot(ALICE), 100.0)
-
-
-def two_workers() -> tuple[Limiter, Limiter]:
-    slow = Limiter(rate=1, burst=50, slots=8, workers=2)
-    quick = copy.copy(slow)
-    quick.join(1)
-    return slow, quick
 
 
 def given_when_held_up(
