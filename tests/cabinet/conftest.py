@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
@@ -20,6 +21,7 @@ from readback.config import Config
 from tests.cabinet.outgoing import mail_server_at, sending
 from tests.cabinet.which_database import BOTH
 from tests.support import migrated
+from tests.support.commands import environment_with
 from tests.support.mailbox import Mailbox, mailbox
 from tests.support.postgres import Postgres
 from tests.support.reused_database import ReusedDatabase
@@ -29,15 +31,12 @@ def _set_up_django() -> None:
     """Set Django up with default settings, ignoring the developer's environment."""
     import django
 
-    names = [name for name in os.environ if name.startswith("READBACK_")]
-    environment = {name: os.environ.pop(name) for name in names}
     os.environ["DJANGO_SETTINGS_MODULE"] = "readback.cabinet.settings"
-    os.environ["READBACK_SECRET_KEY"] = "only-for-tests-" * 5
-    django.setup()
+    settings = {"READBACK_SECRET_KEY": "only-for-tests-" * 5}
+    with patch.dict(os.environ, environment_with(settings), clear=True):
+        django.setup()
     _hash_quickly()
     _list_static_files_once()
-    del os.environ["READBACK_SECRET_KEY"]
-    os.environ |= environment
 
 
 def _hash_quickly() -> None:

@@ -21,8 +21,10 @@ from io import BytesIO
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
+from unittest.mock import patch
 
 from readback import client_address, keys, programs, setting_values
+from tests.support.commands import environment_with
 from tests.support.instructions import WorstCase
 
 # A form, a head, and the longest field of a head.
@@ -247,13 +249,10 @@ def _set_up_django() -> None:
     """Set Django up with default settings, ignoring the developer's environment."""
     import django
 
-    names = [name for name in os.environ if name.startswith("READBACK_")]
-    environment = {name: os.environ.pop(name) for name in names}
     os.environ["DJANGO_SETTINGS_MODULE"] = "readback.cabinet.settings"
-    os.environ["READBACK_SECRET_KEY"] = "only-for-tests-" * 5
-    django.setup()
-    del os.environ["READBACK_SECRET_KEY"]
-    os.environ.update(environment)
+    settings = {"READBACK_SECRET_KEY": "only-for-tests-" * 5}
+    with patch.dict(os.environ, environment_with(settings), clear=True):
+        django.setup()
 
 
 CASES = [
