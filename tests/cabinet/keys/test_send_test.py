@@ -27,6 +27,7 @@ from tests.cabinet.owners import account, entry, logged_in, refused
 from tests.cabinet.visitor import text_of, words_of
 from tests.cabinet.which_database import ON_BOTH
 from tests.support.api import Api
+from tests.support.commands import free_port
 from tests.support.keys import mistyped
 from tests.support.peers import OK, answer, peer
 from tests.support.server import UNLIMITED, ephemeral_server
@@ -232,8 +233,7 @@ def test_a_text_that_comes_back_changed_is_shown(alice, key, server):
 def test_an_address_that_cannot_be_reached_is_explained_to_operators(
     alice, key, server
 ):
-    with socket.create_server(("127.0.0.1", 0)) as closed:
-        port = closed.getsockname()[1]
+    port = free_port()
     with api_at(f"http://127.0.0.1:{port}/v1"):
         visitors = words_of(send(alice, key, key=server.api_key))
         alice.is_staff = True
