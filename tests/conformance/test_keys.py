@@ -132,10 +132,13 @@ def test_an_accepted_key_has_the_documented_form(api: Api) -> None:
     assert key_with_checksum(api.key[8:40]) == api.key
 
 
-def test_a_revoked_key_is_refused(api: Api, revoked_key: str) -> None:
-    assert_refused(ask_with(api, f"Bearer {revoked_key}"), "invalid_key")
-    answer = api.with_key(revoked_key).chat(draft())
-    assert_refused(answer, "invalid_key")
+@pytest.mark.parametrize("ended", ["revoked_key", "expired_key"])
+def test_a_revoked_or_expired_key_is_refused(
+    api: Api, ended: str, request: pytest.FixtureRequest
+) -> None:
+    mallory = api.with_key(request.getfixturevalue(ended))
+    for answer in (mallory.models(), mallory.chat(draft())):
+        assert_refused(answer, "invalid_key")
 
 
 def test_a_revoked_key_is_refused_on_an_open_connection(
@@ -159,12 +162,6 @@ def test_a_revoked_key_is_refused_on_an_open_connection(
 
         wait_until(is_refused, "the key is refused")
         assert_refused(answers[-1], "invalid_key")
-
-
-def test_an_expired_key_is_refused(api: Api, expired_key: str) -> None:
-    assert_refused(ask_with(api, f"Bearer {expired_key}"), "invalid_key")
-    answer = api.with_key(expired_key).chat(draft())
-    assert_refused(answer, "invalid_key")
 
 
 def test_two_authorization_fields_are_refused_whatever_their_values(api: Api) -> None:
