@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from readback.contract import REFUSALS
 from readback.probe.common.catalogue import catalogue
 
 ROOT = Path(__file__).parents[2]
@@ -52,7 +51,3 @@ def test_every_page_to_which_the_code_links_exists() -> None:
         page = DOCS / f"{name}.md"
         assert page.is_file(), name
         assert not anchor or anchor in anchors(page), f"{name}#{anchor}"
-
-
-def test_every_refusal_has_the_heading_to_which_its_answer_links() -> None:
-    assert set(REFUSALS) <= anchors(DOCS / "errors.md")
