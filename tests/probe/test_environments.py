@@ -156,10 +156,10 @@ def test_a_missing_part_of_the_process_is_no_reason_for_a_traceback(
     ids=str,
 )
 def test_any_terminal_gets_the_report(more: dict[str, str]) -> None:
-    with_key = environment(READBACK_API_KEY="", **more)
-    script = ["env", *(f"{name}={value}" for name, value in more.items())]
-    command = ["/usr/bin/env", *script[1:], *PROBE, NOWHERE]
-    terminal = Terminal(command, with_key)
+    # The terminal has a TERM of its own.
+    changes = (f"{name}={value}" for name, value in more.items())
+    command = ["/usr/bin/env", *changes, *PROBE, NOWHERE]
+    terminal = Terminal(command, environment(READBACK_API_KEY=""))
     assert terminal.exit_code() == FailureFamily.NETWORK, terminal.shown
 
     assert "Fails at" in terminal.shown
