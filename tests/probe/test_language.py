@@ -1,6 +1,5 @@
 """The report in another language: which one is chosen, and what is translated."""
 
-import json
 import re
 from collections.abc import Iterator
 
@@ -45,13 +44,6 @@ def test_a_report_in_russian(form: list[str]) -> None:
     assert "Не работает на шаге «TCP»: " in done.stdout
     assert "Кто может исправить: " in done.stdout
     assert "tcp." in done.stdout
-
-
-def test_json_is_always_english() -> None:
-    done = run(NOWHERE, "--json", "--language", "ru", key="")
-    assert not re.search(
-        "[а-я]", json.dumps(json.loads(done.stdout), ensure_ascii=False)
-    )
 
 
 def test_help_is_in_the_language_of_the_terminal() -> None:
