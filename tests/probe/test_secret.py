@@ -51,6 +51,7 @@ def ids(diagnoses: list[Diagnosis]) -> list[str]:
         (f"{KEY[:20]} \\\n  {KEY[20:]}", ["key.corrected"]),
         (KEY * 2, ["key.corrected"]),
         (f"{KEY}\n{OTHER}", ["key.corrected"]),
+        (f"{KEY} {OTHER}", ["key.corrected"]),
     ],
 )
 def test_a_whole_key_is_found_and_what_was_around_it_is_named(
@@ -116,12 +117,6 @@ def test_a_key_of_another_service_is_not_a_mistake(
     assert ids(diagnoses) == found
     assert secret.reveal() in (FOREIGN, pasted)
     assert not secret.is_readback_key
-
-
-def test_the_first_of_several_keys_is_used() -> None:
-    diagnoses, secret = check(Secret(f"{KEY} {OTHER}"))
-    assert secret.reveal() == KEY
-    assert diagnoses[0].id == "key.corrected"
 
 
 def test_a_key_is_shown_only_as_its_mask() -> None:
