@@ -100,10 +100,3 @@ def test_the_file_for_other_machines_is_the_same_in_every_installation(
         text=True,
     )
     assert done.stdout.strip() == probe_file.checksum(), done.stderr
-
-
-def test_a_server_command_says_what_to_install(python: Path) -> None:
-    command = [python, "-I", "-m", "readback", "serve"]
-    done = subprocess.run(command, env={}, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 3
-    assert "pip install '.[server]'" in done.stderr
