@@ -36,6 +36,7 @@ FOREIGN_FIELDS = words("""
 """)
 LOOKALIKES = ["Model", "MODEL", "model ", " model", "message", "maxTokens", "Stream"]
 ODD_NAMES = ["", " ", "\x00", "\ufeffmodel", "поле", "😀", "__proto__", "a" * 3000]
+HOSTILE_NAMES = ["a\r\nX-Injected: 1", "a\nX-Injected: 1", "\x1b[31mred"]
 FOREIGN_MESSAGE_FIELDS = words("""
     name tool_calls tool_call_id function_call refusal audio annotations
     cache_control reasoning_content model id
@@ -53,10 +54,14 @@ def with_value(field: str, value: bytes) -> bytes:
 # Unknown fields
 
 
-@pytest.mark.parametrize("name", FOREIGN_FIELDS + LOOKALIKES + ODD_NAMES)
+@pytest.mark.parametrize(
+    "name", FOREIGN_FIELDS + LOOKALIKES + ODD_NAMES + HOSTILE_NAMES
+)
 def test_an_unknown_field_is_refused(api: Api, name: str) -> None:
-    detail = assert_refused(api.chat(draft(**{name: 1})), "unknown_field")
+    answer = api.chat(draft(**{name: 1}))
+    detail = assert_refused(answer, "unknown_field")
     assert name in detail or name not in FOREIGN_FIELDS
+    assert answer.header("X-Injected") is None
     assert_refused(api.chat({name: None, **draft()}), "unknown_field")
 
 
@@ -67,21 +72,6 @@ def test_an_unknown_field_of_the_message_is_refused(api: Api, name: str) -> None
     assert name in detail and "message" in detail or name not in FOREIGN_MESSAGE_FIELDS
     first = {name: None, "role": "user", "content": "x"}
     assert_refused(api.chat(draft(messages=[first])), "unknown_field")
-
-
-@each(
-    "name",
-    {
-        "a line end": "a\r\nX-Injected: 1",
-        "a line feed": "a\nX-Injected: 1",
-        "letters outside ASCII": "температура",
-        "terminal colours": "\x1b[31mred",
-    },
-)
-def test_a_field_name_cannot_inject_a_header(api: Api, name: str) -> None:
-    answer = api.chat(draft(**{name: 1}))
-    assert_refused(answer, "unknown_field")
-    assert answer.header("X-Injected") is None
 
 
 def test_an_unknown_field_is_refused_whatever_its_value(api: Api) -> None:
