@@ -84,15 +84,16 @@ def shortened(text: str) -> str:
         ),
     ),
     escaped=st.booleans(),
-    in_chunks=st.booleans(),
+    chunk=st.sampled_from([0, 100, 4096]),
 )
 def test_any_text_is_returned_unchanged(
-    api: Api, text: str, escaped: bool, in_chunks: bool
+    api: Api, text: str, escaped: bool, chunk: int
 ) -> None:
     body = compact(draft(text), escaped=escaped)
     if len(body) > 32_768:
         body = compact(draft(text))
-    assert_echo(api.chat_in_chunks(body) if in_chunks else api.chat(body), text)
+    answer = api.chat_in_chunks(body, size=chunk) if chunk else api.chat(body)
+    assert_echo(answer, text)
 
 
 @each(
@@ -144,11 +145,6 @@ def test_white_space_between_the_parts_of_the_json_does_not_matter(api: Api) -> 
 def test_a_name_written_in_escapes_is_the_same_name(api: Api) -> None:
     body = compact(draft("x")).replace(b'"role"', rb'"\u0072ole"')
     assert_echo(api.chat(body.replace(b'"model"', rb'"mod\u0065l"')), "x")
-
-
-def test_the_body_may_be_chunked(api: Api) -> None:
-    for size in (1, 2, 7, 4096):
-        assert_echo(api.chat_in_chunks(draft("дом"), size=size), "дом")
 
 
 def test_every_answer_has_its_own_id(api: Api) -> None:
