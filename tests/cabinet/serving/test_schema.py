@@ -8,18 +8,12 @@ from django.db.migrations.recorder import MigrationRecorder
 
 from readback.cabinet.keys import selectors, services
 from readback.cabinet.serving import schema
-from tests.cabinet.parallel import in_parallel
 
 pytestmark = pytest.mark.usefixtures("database")
 
 
 def test_every_model_change_has_a_migration():
     call_command("makemigrations", check=True, dry_run=True, verbosity=0)
-
-
-def test_migrating_twice_and_in_parallel_is_harmless():
-    assert schema.migrate() == []
-    assert in_parallel(schema.migrate, 4) == [[]] * 4
 
 
 def test_the_address_is_recorded_only_when_it_changes():
