@@ -17,7 +17,11 @@ class Terminal:
         if self.pid == 0:
             colors = {"TERM": "xterm-256color", "COLUMNS": "100"}
             os.execve(command[0], command, environment | colors)
-        self.shown = ""
+        self._received = b""
+
+    @property
+    def shown(self) -> str:
+        return self._received.decode(errors="replace")
 
     def wait_for(self, text: str) -> None:
         deadline = time.monotonic() + TIMEOUT
@@ -45,5 +49,5 @@ class Terminal:
         # On Linux, reading from the terminal of an exited process raises an error.
         with suppress(OSError):
             data = os.read(self._line, 65536)
-        self.shown += data.decode(errors="replace")
+        self._received += data
         return bool(data)

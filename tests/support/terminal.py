@@ -52,19 +52,19 @@ class Terminal:
     def read_until(self, text: str | None) -> str:
         """Read until the text appears; without a text, until the command ends."""
         deadline = time.monotonic() + PATIENCE
-        shown = ""
-        while text is None or text not in shown:
+        shown = b""  # a part may end inside a character
+        while text is None or text.encode() not in shown:
             has_ended = self.process.poll() is not None
             if part := self._read():
                 shown += part
                 continue
             if has_ended:
                 assert text is None, f"ended without {text!r}: {shown!r}"
-                return shown
+                break
             assert time.monotonic() < deadline, f"waited for {text!r}, saw {shown!r}"
-        return shown
+        return shown.decode(errors="replace")
 
-    def _read(self) -> str:
+    def _read(self) -> bytes:
         """Return what the screen has shown since the last time, if anything."""
         ready, _, _ = select.select([self.controller], [], [], LONGEST_POLL_SECONDS)
-        return os.read(self.controller, 65_536).decode() if ready else ""
+        return os.read(self.controller, 65_536) if ready else b""
