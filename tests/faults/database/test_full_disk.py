@@ -122,6 +122,13 @@ def accounts(server: CabinetServer, email: str) -> int:
     return Database(f"sqlite:///{path}").value(count, email)
 
 
+def assert_logged_once_a_minute(server: CabinetServer, words: str, begun: float):
+    # The machine may be so busy that several minutes have passed.
+    minutes = (time.monotonic() - begun) // 60
+    assert 1 <= server.stderr.count(words) <= 1 + minutes, server.stderr
+    assert "Traceback" not in server.stderr
+
+
 def test_a_full_disk_is_said_to_visitors_and_operators(server, fault):
     visitors = {language: Visitor(server, language) for language in SENTENCES}
     begun = time.monotonic()
@@ -132,10 +139,8 @@ def test_a_full_disk_is_said_to_visitors_and_operators(server, fault):
                 assert status == 503, page
                 assert SENTENCES[language] in page
 
-    logged = server.stderr.count("cannot use the database: d")
-    # Once a minute, and the machine may be so busy that this took several.
-    assert 1 <= logged <= 1 + (time.monotonic() - begun) // 60, server.stderr
-    assert "Traceback" not in server.stderr and "alice" not in server.stderr
+    assert_logged_once_a_minute(server, "cannot use the database: d", begun)
+    assert "alice" not in server.stderr
     assert accounts(server, "alice@example.org") == 0
     status, page = visitors["en"].sign_up("alice@example.org")
     assert status == 200 and accounts(server, "alice@example.org") == 1, page
@@ -163,7 +168,7 @@ def test_an_unreachable_postgresql_is_unavailable_and_no_error_of_ours(
         "READBACK_SECRET_KEY": "x" * 50,
     }
     with cabinet_server(tmp_path, settings) as server:
-        visitor = Visitor(server)
+        visitor, begun = Visitor(server), time.monotonic()
         gated.server.kill()
         try:
             for _ in range(3):
@@ -171,6 +176,5 @@ def test_an_unreachable_postgresql_is_unavailable_and_no_error_of_ours(
                 assert status == 503 and SENTENCES["en"] in page
         finally:
             gated.server.start_again()
-        assert server.stderr.count("cannot use the database") == 1, server.stderr
-        assert "Traceback" not in server.stderr
+        assert_logged_once_a_minute(server, "cannot use the database", begun)
         assert visitor.sign_up("alice@example.org")[0] == 200
