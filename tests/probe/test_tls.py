@@ -6,8 +6,8 @@ import socket
 import ssl
 import subprocess
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -61,16 +61,16 @@ def context_for(
     return context
 
 
-def found(context: ProbeContext, check: Callable = tls.check) -> list[Diagnosis]:
+def found(context: ProbeContext) -> list[Diagnosis]:
     """Return what the step says, whether it raises it or not."""
     try:
-        return check(context)
+        return tls.check(context)
     except ProbeError as error:
         return [from_error(error)]
 
 
-def ids(context: ProbeContext, check: Callable = tls.check) -> list[str]:
-    return [one.id for one in found(context, check)]
+def ids(context: ProbeContext) -> list[str]:
+    return [one.id for one in found(context)]
 
 
 def trusting(*files: Path) -> ssl.SSLContext:
@@ -80,16 +80,22 @@ def trusting(*files: Path) -> ssl.SSLContext:
     return trust
 
 
-@contextmanager
-def arranged(
-    made: Context, resources: Resources, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[ProbeContext]:
-    """Yield a context for the address of a server that uses this one."""
-    with over_tls(made)(resources) as probe_input:
-        for name, value in probe_input.environment.items():
-            monkeypatch.setenv(name, value)
-        port = int(probe_input.base_url.rpartition(":")[2].partition("/")[0])
-        yield context_for(port)
+Found = Callable[[Context], Diagnosis]
+
+
+@pytest.fixture
+def found_with(resources: Resources, monkeypatch: pytest.MonkeyPatch) -> Found:
+    """What the step says of a server that uses this context."""
+
+    def found_with(made: Context) -> Diagnosis:
+        with over_tls(made)(resources) as probe_input:
+            for name, value in probe_input.environment.items():
+                monkeypatch.setenv(name, value)
+            port = int(probe_input.base_url.rpartition(":")[2].partition("/")[0])
+            [diagnosis] = found(context_for(port))
+            return diagnosis
+
+    return found_with
 
 
 # Stores: one of them trusts the server, another one does not.
@@ -187,24 +193,19 @@ def test_this_python_verifies_as_the_probe_assumes() -> None:
     assert bool(flags & ssl.VERIFY_X509_STRICT) == tls.IS_STRICT_HERE
 
 
-def test_an_expired_certificate_with_another_flaw_is_expired(
-    resources: Resources, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_expired_certificate_with_another_flaw_is_expired(found_with: Found) -> None:
     unusable = {"changes": setups_tls.UNIDENTIFIED, "until": -DAY}
-    made = serving(since=-9 * DAY, **unusable)
-    with arranged(made, resources, monkeypatch) as context:
-        assert ids(context) == ["tls.expired"]
+    assert found_with(serving(since=-9 * DAY, **unusable)).id == "tls.expired"
 
 
 # Certificates.
 
 
 def test_a_public_certificate_without_its_issuer_lacks_the_intermediate(
-    resources: Resources, monkeypatch: pytest.MonkeyPatch
+    found_with: Found,
 ) -> None:
     made = below("Tests Intermediate", chain=[], changes=PUBLIC_POLICY)
-    with arranged(made, resources, monkeypatch) as context:
-        [diagnosis] = found(context)
+    diagnosis = found_with(made)
     assert diagnosis.id == "tls.missing_intermediate"
     assert "Tests Intermediate" in diagnosis.sentence
 
@@ -223,22 +224,18 @@ def test_the_wrong_time_is_not_blamed_on_a_certificate_that_has_expired(
 # Servers that ask for a certificate, or do not like the name.
 
 
-def test_a_general_refusal_of_any_name_is_explained(
-    resources: Resources, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_general_refusal_of_any_name_is_explained(found_with: Found) -> None:
     made = with_settings(setups_tls.fail_for_any_name)
-    with arranged(made, resources, monkeypatch) as context:
-        assert ids(context) == ["tls.unknown_name"]
+    assert found_with(made).id == "tls.unknown_name"
 
 
 def test_a_server_that_only_accepts_client_certificates_is_no_failure(
-    resources: Resources, monkeypatch: pytest.MonkeyPatch
+    found_with: Found,
 ) -> None:
     def change(server: ssl.SSLContext) -> None:
         server.verify_mode = ssl.CERT_OPTIONAL
 
-    with arranged(with_settings(change), resources, monkeypatch) as context:
-        assert ids(context) == ["tls.ok"]
+    assert found_with(with_settings(change)).id == "tls.ok"
 
 
 def test_nginx_requires_a_client_certificate_in_its_response(
