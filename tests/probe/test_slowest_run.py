@@ -16,7 +16,7 @@ from readback.probe.runner import STEPS, ProbeRun
 from readback.probe.transport.context import ProbeContext
 from tests.probe.gateway import Call, Reply, answering, gateway, pass_on
 from tests.probe.provider import KEY, MODEL, provider
-from tests.probe.setups import Resources
+from tests.support.server import Server
 
 TICK_SECONDS = 0.1
 TIME_LIMIT = 55.0
@@ -69,9 +69,8 @@ def ran(monkeypatch, upstream: str, key: str, *, seconds: float, **more):
 
 
 def test_a_service_that_takes_six_seconds_for_each_answer_is_tested_to_the_end(
-    resources: Resources, monkeypatch: pytest.MonkeyPatch
+    readback: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    readback = resources.readback
     report = ran(monkeypatch, readback.base_url, readback.api_key, seconds=6.0)
     assert report.id == "steady.slow"
     assert "6." in report.sentence
@@ -88,9 +87,8 @@ def test_an_api_that_takes_six_seconds_for_each_answer_is_tested_to_the_end(
 
 
 def test_a_run_that_would_take_longer_says_what_it_could_not_test(
-    resources: Resources, monkeypatch: pytest.MonkeyPatch
+    readback: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    readback = resources.readback
     report = ran(monkeypatch, readback.base_url, readback.api_key, seconds=9.5)
     assert report.id == "probe.time_limit"
     assert "largest echo" in report.not_tried
@@ -98,10 +96,10 @@ def test_a_run_that_would_take_longer_says_what_it_could_not_test(
 
 
 def test_a_service_that_refuses_everything_slowly_is_not_a_success(
-    resources: Resources, monkeypatch: pytest.MonkeyPatch
+    readback: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # It fails once, and there is no time to ask as other programs as well.
-    upstream = resources.readback.base_url
-    report = ran(monkeypatch, upstream, "", seconds=6.0, then=answering(403))
+    url, refuse = readback.base_url, answering(403)
+    report = ran(monkeypatch, url, "", seconds=6.0, then=refuse)
     assert report.id == "between.forbidden"
     assert report.family == FailureFamily.HTTP
