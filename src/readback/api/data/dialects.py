@@ -50,8 +50,9 @@ class Sqlite:
     begin = "BEGIN IMMEDIATE"
     # Appended to a SELECT to lock those of its rows that nobody else has locked.
     lock_skip_locked = ""
-    # When a key expires, in a form that `seconds` understands.
-    expires_at = "k.expires_at"
+    # When a key expires, in Unix time. What is no time stays a text, which the keyring
+    # reports as an error of this key alone.
+    expires_at = "coalesce(86400 * (julianday(k.expires_at) - 2440587.5), k.expires_at)"
     # Few: the statement runs in this process, and the event loop may have to wait for
     # its end to get a core back.
     keys_per_statement = 128
@@ -109,10 +110,6 @@ class Sqlite:
     def moment(self, at: float) -> str:
         """Return a time as the column stores it."""
         return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
-
-    def seconds(self, moment: Any) -> float:
-        """Return a stored time as seconds."""
-        return datetime.fromisoformat(moment).replace(tzinfo=UTC).timestamp()
 
     def survives(self, error: Exception) -> bool:
         """Return whether the connection can still be used after an error."""
@@ -180,9 +177,6 @@ class Postgresql:
 
     def moment(self, at: float) -> datetime:
         return datetime.fromtimestamp(at, UTC)
-
-    def seconds(self, moment: Any) -> float:
-        return float(moment)
 
     def survives(self, error: Exception) -> bool:
         return False

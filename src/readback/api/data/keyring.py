@@ -174,10 +174,8 @@ class Keyring:
     def waiting(self) -> int:
         return len(self._waiting)
 
-    def _learn(self, digest: bytes, row: KeyRow | Exception | None) -> Record | None:
+    def _learn(self, digest: bytes, row: KeyRow | None) -> Record | None:
         record = self._records.get(digest)
-        if isinstance(row, Exception):
-            raise row
         if row is None:
             self._forget(digest)
             if len(self._absent) < MAX_ABSENT:

@@ -113,8 +113,7 @@ class KeyRow(NamedTuple):
     explains_refusals: bool = False
 
 
-# By digest. The value is an exception if the row cannot be understood.
-KeyRows = dict[bytes, KeyRow | Exception]
+KeyRows = dict[bytes, KeyRow]  # by digest
 
 
 class UnmatchedEvent(NamedTuple):
@@ -180,16 +179,13 @@ class Store:
             for digest, expires_at, created, explains, accepted in self._read(
                 text, values
             ):
-                try:
-                    found[bytes(digest)] = KeyRow(
-                        bytes(digest),
-                        None if expires_at is None else dialect.seconds(expires_at),
-                        bool(accepted),
-                        created or 0,
-                        bool(explains),
-                    )
-                except Exception as error:
-                    found[bytes(digest)] = error
+                found[bytes(digest)] = KeyRow(
+                    bytes(digest),
+                    expires_at,
+                    bool(accepted),
+                    created or 0,
+                    bool(explains),
+                )
         return found
 
     def _read(self, text: str, values: Sequence[Any]) -> list[Any]:
