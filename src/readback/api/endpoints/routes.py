@@ -154,7 +154,8 @@ class Api:
         return self._services.replies.refusal(code, detail, retry_after)
 
     def fail(self, error: Exception, info: RequestInfo | None) -> bytes:
-        return self._fail(info.endpoint if info else OTHER, error)
+        self._counters.add((info.endpoint if info else OTHER, "internal_error"))
+        return internal_error(self._services.replies, error)
 
     def _look_up_done(
         self, origin: RequestOrigin, request: _Received, found: Found
@@ -173,7 +174,7 @@ class Api:
                 )
         except Exception as error:
             # Else the connection would wait forever.
-            outcome = self._fail(info.endpoint, error)
+            outcome = self.fail(error, info)
         origin.resume(outcome)
 
     def _admit(self, request: _Received, record: Record) -> Exchange | bytes:
@@ -269,10 +270,6 @@ class Api:
             code, detail, retry_after, info.asks_to_explain
         )
 
-    def _fail(self, endpoint: str, error: Exception) -> bytes:
-        self._counters.add((endpoint, "internal_error"))
-        return internal_error(self._services.replies, error)
-
 
 class RefusedClient:
     """Refuses the requests of a client whose head and key stay the same."""
@@ -289,4 +286,4 @@ class RefusedClient:
         return self._api.refuse_request(request, self._presented)
 
     def fail(self, error: Exception, size: int) -> bytes:
-        return self._api._fail(self._request.info.endpoint, error)
+        return self._api.fail(error, self._request.info)
