@@ -23,7 +23,6 @@ from contextlib import suppress
 from math import inf
 from typing import Any, TypeVar
 
-from readback import logs
 from readback.api.data.dialects import StoreError
 from readback.api.data.health import DependencyStatus, Health
 from readback.api.data.journal import Journal, Tally
@@ -333,8 +332,9 @@ class Database:
         self._counters.add("database_errors")
         if isinstance(error, StoreError):
             status.failed(str(error), busy=error.busy)
-        elif status.failed(type(error).__name__):
-            log.error("error in the database thread: %s", logs.describe_error(error))
+        else:
+            status.failed(type(error).__name__)
+            self._health.note_unexpected(error)
 
 
 def _clock_offset() -> float:

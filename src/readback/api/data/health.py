@@ -35,20 +35,16 @@ class DependencyStatus:
         self.error = ""
         self._set_gauge(1)
 
-    def failed(self, reason: str, *, busy: bool = False) -> bool:
-        """Note an error; return whether it is another one than before.
-
-        If somebody else was writing, that is an error only if it lasts.
-        """
+    def failed(self, reason: str, *, busy: bool = False) -> None:
+        """Note an error. If somebody else was writing, it is one only if it lasts."""
         if busy:
             self._busy_since = min(self._busy_since, now := time.monotonic())
             if now - self._busy_since < BUSY_SECONDS:
-                return False
+                return
         before, self.error = self.error, f"{self._complaint}: {reason}"
         if self.error != before:
             log.error(self.error)
         self._set_gauge(0)
-        return self.error != before
 
     def _set_gauge(self, value: int) -> None:
         if self._gauge:
