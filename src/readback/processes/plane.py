@@ -129,12 +129,11 @@ class Arbiter(arbiter.Arbiter):
             self._wants_reload = False
             self._old = set(self.WORKERS)
             self.cfg.on_reload(self)
-        current = self._current()
         # Each has a row of counters, and an entry for `created`, that no other uses.
         free = self._application.counters.rows - len(self.WORKERS)
-        for _ in range(min(self.num_workers - len(current), free)):
+        for _ in range(min(self.num_workers - len(self.staying()), free)):
             self.spawn_worker()
-        if all(self._serves(pid) for pid in self._current()):
+        if all(self._serves(worker.pid) for worker in self.staying()):
             self._dismiss(sorted(self._old))
 
     def dismissed(self, pid: int) -> bool:
@@ -143,12 +142,8 @@ class Arbiter(arbiter.Arbiter):
 
     def staying(self) -> list[Any]:
         """Return the workers that are neither told to stop nor being replaced."""
-        return [self.WORKERS[pid] for pid in self._current()]
-
-    def _current(self) -> list[int]:
-        """Return the workers that stay, the oldest first."""
         pids = self.WORKERS.keys() - self._leaving - self._old
-        return sorted(pids, key=lambda pid: int(self.WORKERS[pid].age))
+        return [self.WORKERS[pid] for pid in pids]
 
     def _serves(self, pid: int) -> bool:
         # The file that a worker touches has the time of the clock on the wall until the

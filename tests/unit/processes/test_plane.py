@@ -35,7 +35,7 @@ class Recorder(Arbiter):
         self.worker_age += 1
         # Before its first report, a worker's file has the time of the wall clock.
         tmp = SimpleNamespace(last_update=time.time)
-        self.WORKERS[self.worker_age] = SimpleNamespace(age=self.worker_age, tmp=tmp)
+        self.WORKERS[self.worker_age] = SimpleNamespace(pid=self.worker_age, tmp=tmp)
 
     def kill_worker(self, pid: int, sig: int) -> None:
         assert sig == signal.SIGTERM
@@ -68,6 +68,14 @@ def test_a_worker_that_is_replaced_while_it_starts_is_told_once_it_serves(
     assert master.told_to_stop == []
     master.report(1)
     master.manage_workers()
+    assert master.told_to_stop == [1]
+
+
+def test_a_worker_serves_until_the_one_that_replaces_it_does(master: Recorder):
+    master.report(1)
+    reload(master)
+    assert master.told_to_stop == []
+    master.report(2)
     assert master.told_to_stop == [1]
 
 
