@@ -46,6 +46,8 @@ class Sqlite:
         sqlite3.DataError,
         sqlite3.IntegrityError,
     )
+    # How the driver writes the `?` of a statement.
+    placeholder = "?"
     # Locks the whole database for writing, so no row needs a lock.
     begin = "BEGIN IMMEDIATE"
     # Appended to a SELECT to lock those of its rows that nobody else has locked.
@@ -84,10 +86,6 @@ class Sqlite:
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("PRAGMA foreign_keys = ON")
         return connection
-
-    def statement(self, text: str) -> str:
-        """Return a statement with the placeholders of the driver."""
-        return text
 
     def among(self, digests: Sequence[bytes]) -> tuple[str, Sequence[Any]]:
         """Return a condition that a column is one of many digests, and its values."""
@@ -136,6 +134,7 @@ class Postgresql:
     `Sqlite` says what each attribute and each method is for.
     """
 
+    placeholder = "%s"
     # SET LOCAL, because behind PgBouncer other clients share the session.
     begin = "BEGIN; SET LOCAL lock_timeout = '200ms'"
     lock_skip_locked = "FOR NO KEY UPDATE SKIP LOCKED"
@@ -162,9 +161,6 @@ class Postgresql:
             connect_timeout=_CONNECT_SECONDS,
             application_name="readback-api",
         )
-
-    def statement(self, text: str) -> str:
-        return text.replace("?", "%s")
 
     def among(self, digests: Sequence[bytes]) -> tuple[str, Sequence[Any]]:
         # One value: for a few hundred the driver takes a millisecond, in which the
@@ -197,10 +193,7 @@ class Postgresql:
         return f"{kind} ({state})" if state else f"{kind}: {words}"
 
 
-Dialect = Sqlite | Postgresql
-
-
-def dialect(config: Config) -> Dialect:
+def dialect(config: Config) -> Sqlite | Postgresql:
     if config.sqlite_path:
         return Sqlite(config.sqlite_path.absolute())
     return Postgresql(config.effective_database_url)

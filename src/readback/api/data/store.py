@@ -371,7 +371,7 @@ class Store:
             if self._connection is None:
                 self._connection = self._dialect.connect()
             self._statements += 1
-            statement = self._dialect.statement(text)
+            statement = text.replace("?", self._dialect.placeholder)
             return self._connection.execute(statement, tuple(values))
         except self._dialect.errors as error:
             raise self._store_error(error) from None
