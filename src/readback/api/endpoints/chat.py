@@ -74,17 +74,17 @@ class Chat(Exchange):
         # The text is between what precedes and follows it in most bodies of the client.
         begin, stop = start + self._opening_size, end - self._closing_size
         if data[start:begin] != self._opening or data[stop:end] != self._closing:
-            return self._answer_again(data, start, end)
+            return super().answer_known(data, start, end)
         text, size = data[begin - 1 : stop + 1], stop - begin
         if size < MIN_BYTES or text.isascii() or not is_plain(text):
             try:
                 content = _decode_text(text)
             except _DECODING_ERRORS:
-                return self._answer_again(data, start, end)
+                return super().answer_known(data, start, end)
             if BACKSLASH in text:
                 size = len(content.encode())
         if size > MAX_CONTENT_BYTES:
-            return self._answer_again(data, start, end)
+            return super().answer_known(data, start, end)
         record = self._record
         if not record.accepted:
             return None

@@ -76,9 +76,6 @@ class Exchange:
         raise NotImplementedError
 
     def answer_known(self, data: bytes, start: int, end: int) -> bytes | None:
-        return self._answer_again(data, start, end)
-
-    def _answer_again(self, data: bytes, start: int, end: int) -> bytes | None:
         """Answer unless the key is no longer accepted."""
         if not self._record.accepted:
             return None
