@@ -34,11 +34,7 @@ MAX_ABSENT = 10_000
 class Record:
     """One key that exists."""
 
-    # fmt: off
-    __slots__ = (
-        "accepted", "digest", "exchanges", "row", "slot", "used_at",
-    )
-    # fmt: on
+    __slots__ = ("accepted", "digest", "exchanges", "row", "slot", "used_at")
 
     def __init__(self, row: KeyRow, slot: int, used_at: float) -> None:
         self.row = row

@@ -85,12 +85,8 @@ class Replies:
     def ok(self, body: bytes) -> bytes:
         """Return a success with a constant body."""
         id_ = next(self._ids)
-        return b"%b%b\r\nContent-Length: %d\r\n\r\n%b" % (
-            self._ok,
-            id_,
-            len(body),
-            body,
-        )
+        parts = (self._ok, id_, len(body), body)
+        return b"%b%b\r\nContent-Length: %d\r\n\r\n%b" % parts
 
     def refusal(
         self,
