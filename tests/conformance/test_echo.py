@@ -10,14 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.conformance.conftest import KeyMaker
-from tests.support.api import (
-    MODEL,
-    Api,
-    assert_echo,
-    assert_success,
-    compact,
-    draft,
-)
+from tests.support.api import MODEL, Api, assert_echo, assert_success, compact, draft
 from tests.support.tables import each
 
 TEXTS = {

@@ -4,14 +4,7 @@ import itertools
 
 import pytest
 
-from tests.support.api import (
-    MODEL,
-    Api,
-    assert_echo,
-    assert_refused,
-    compact,
-    draft,
-)
+from tests.support.api import MODEL, Api, assert_echo, assert_refused, compact, draft
 from tests.support.tables import each, words
 
 WRONG_VALUES = {

@@ -2,12 +2,7 @@
 
 import pytest
 
-from tests.support.api import (
-    Api,
-    assert_refused,
-    compact,
-    draft,
-)
+from tests.support.api import Api, assert_refused, compact, draft
 from tests.support.tables import each, words
 
 GOOD = compact(draft())

@@ -8,15 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.conformance.test_order import IN_ORDER, broken
-from tests.support.api import (
-    CHAT,
-    MARKER,
-    MODELS,
-    STATUS,
-    Api,
-    assert_refused,
-    draft,
-)
+from tests.support.api import CHAT, MARKER, MODELS, STATUS, Api, assert_refused, draft
 from tests.support.wire import Answer, request
 
 Trigger = Callable[[Api], Answer]

@@ -7,13 +7,7 @@ in tests/unit/api/test_many_clients.py.
 
 from tests.conformance.test_echo import TEXTS
 from tests.conformance.test_json import AFTER, BAD_TEXTS, BEFORE
-from tests.support.api import (
-    Api,
-    assert_echo,
-    assert_refused,
-    compact,
-    draft,
-)
+from tests.support.api import Api, assert_echo, assert_refused, compact, draft
 from tests.support.tables import each
 from tests.support.wire import Answer, Connection
 

@@ -3,12 +3,7 @@
 import time
 from email.utils import parsedate_to_datetime
 
-from tests.support.api import (
-    CHAT,
-    MODELS,
-    Api,
-    draft,
-)
+from tests.support.api import CHAT, MODELS, Api, draft
 from tests.support.raw_requests import ask
 from tests.support.server import Server
 from tests.support.wire import Endpoint, request

@@ -2,14 +2,7 @@
 
 import pytest
 
-from tests.support.api import (
-    CHAT,
-    Api,
-    assert_echo,
-    assert_refused,
-    compact,
-    draft,
-)
+from tests.support.api import CHAT, Api, assert_echo, assert_refused, compact, draft
 from tests.support.raw_requests import (
     GOOD,
     ask,

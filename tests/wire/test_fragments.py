@@ -3,13 +3,7 @@
 TCP has no messages: a head may arrive in many segments, and three requests in one.
 """
 
-from tests.support.raw_requests import (
-    GOOD,
-    ask,
-    post,
-    post_body,
-    post_chunks,
-)
+from tests.support.raw_requests import GOOD, ask, post, post_body, post_chunks
 from tests.support.tables import each
 from tests.support.wire import Answer, Endpoint
 

@@ -13,12 +13,7 @@ from readback.api.shared.memory import Counters
 from tests.support.api import Api, compact, draft
 from tests.support.listener import api_without_database, listening
 from tests.support.load import models
-from tests.support.raw_requests import (
-    ask,
-    assert_closing_refusal,
-    code_of,
-    statuses,
-)
+from tests.support.raw_requests import ask, assert_closing_refusal, code_of, statuses
 from tests.support.waiting import wait_until
 
 SECRET = b"zyzzyva-in-an-error"

@@ -5,14 +5,7 @@ The HTTP client of the JDK offers HTTP/2 in every request over plain HTTP; so do
 
 import pytest
 
-from tests.support.api import (
-    CHAT,
-    Api,
-    assert_echo,
-    assert_success,
-    compact,
-    draft,
-)
+from tests.support.api import CHAT, Api, assert_echo, assert_success, compact, draft
 from tests.support.raw_requests import (
     GOOD,
     ask,
