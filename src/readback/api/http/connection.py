@@ -71,9 +71,8 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         try:
-            length = len(data)
             end = self._answer_known(data) if self._may_answer else 0
-            if end < length:
+            if end < len(data):
                 self._may_answer = False
                 self._receive(data, end)
         except Exception as error:
@@ -83,6 +82,7 @@ class Connection(asyncio.Protocol):
         # RFC 9112 §9.6: a client may close its side and still read. Complete requests
         # are answered first; one cut off by the end is dropped (§8).
         self._received_eof = True
+        self._registry.outbox.flush()
         if self._state in PAUSED or not self._flow.writable:
             return self._transport.can_write_eof()
         self._close()

@@ -76,6 +76,20 @@ def test_a_stop_while_many_messages_are_answered_makes_the_next_answer_the_last(
     assert closing == [False] * WRITTEN_TOGETHER + [True]
 
 
+def test_answers_are_written_before_the_event_loop_closes_for_the_clients_end(
+    connection: Connection, loop: ManualLoop
+) -> None:
+    """It does so over TLS, even if other requests of the client wait for a turn."""
+    answer_until_remembered(connection, loop, post_body(b"x"))
+    written = at_answer(connection, 0, connection.abort)  # never
+    while connection._registry.queue.has_room():
+        pass
+    connection.data_received(post_body(b"x") * 2)
+    assert not written
+    connection.eof_received()
+    assert len(written) == 1
+
+
 def at_answer(
     connection: Connection, number: int, act: Callable[[], None]
 ) -> list[bytes]:
