@@ -187,7 +187,7 @@ class Connection(asyncio.Protocol):
             return end
         if answer is None:
             return 0
-        if last is None and not keep_alive:
+        if has_turn or (last is None and not keep_alive):
             self._kind = kind
             self._send(answer)
             return end

@@ -18,7 +18,8 @@ class Outbox:
     """The answers to requests that arrived together, which are written together.
 
     Writing wakes up the program that waits, which takes long in a virtual machine, and
-    slows down what follows. Several answers in a row wake it up once.
+    slows down what follows. Several answers in a row wake it up once. A connection has
+    one here at most: before the next, it must be known whether the client reads.
     """
 
     def __init__(self) -> None:

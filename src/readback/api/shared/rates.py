@@ -80,8 +80,7 @@ class Rates:
             places,
             key=lambda slot: (order.get(self._owner[slot], 2), self._full_at(slot)),
         )
-        # An empty slot needs no care; only in a full table two workers might clear it
-        # one after the other.
+        # Only in a full table might two workers clear a slot one after the other.
         if self._owner[free] not in order:
             for number in range(free + 1, free + self._width):  # all but the owner
                 self._numbers[number] = 0
