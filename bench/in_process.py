@@ -24,7 +24,7 @@ from bench.load import CONNECTIONS
 from bench.messages import PIPELINED_REQUESTS
 from readback import keys
 from readback.api.endpoints import chat, exchange
-from readback.api.http import fair_queue
+from readback.http import fair_queue
 
 PORT = 8000
 Send = Callable[[int], StoringTransport]

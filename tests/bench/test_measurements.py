@@ -8,7 +8,7 @@ from bench import conformance, in_process, instructions, servers, traffic
 from bench.peer import Peer, load_peers
 from bench.traffic import KINDS, MANY_CLIENTS, NEW_CONNECTIONS
 
-from readback.api.http import fair_queue
+from readback.http import fair_queue
 
 
 @pytest.mark.long

@@ -12,8 +12,8 @@ from readback.api.endpoints.near_misses import explain_not_found
 from readback.api.endpoints.presented_key import presented_in, presented_key
 from readback.api.endpoints.refusal import examine, explain
 from readback.api.endpoints.request_info import explain_media_type
-from readback.api.http.head import Head
 from readback.contract import JOURNAL_DIFFERENCES_LENGTH, MAX_BODY_BYTES, REFUSALS
+from readback.http.head import Head
 from readback.keys import KEY_LIKE
 
 _SENTENCE = re.compile(r"[\x21-\x7e][\x20-\x7e]{10,998}[.?]")

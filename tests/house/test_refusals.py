@@ -1,7 +1,7 @@
 """What must agree with the table of refusals: the HTTP room, and the tests."""
 
-from readback.api.http import refused
 from readback.contract import REFUSALS
+from readback.http import refused
 from tests.support.api import STATUS
 
 

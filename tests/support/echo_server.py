@@ -18,9 +18,9 @@ from functools import partial
 import uvloop
 
 from readback.api.endpoints.replies import Replies
-from readback.api.http.connection import Connection
-from readback.api.http.head import Head
-from readback.api.http.registry import ConnectionRegistry, Limits
+from readback.http.connection import Connection
+from readback.http.head import Head
+from readback.http.registry import ConnectionRegistry, Limits
 from readback.logs import describe_error
 
 log = logging.getLogger(__name__)

@@ -19,10 +19,10 @@ from readback.api.data.unmatched import UnmatchedRequests
 from readback.api.endpoints.exchange import Services
 from readback.api.endpoints.replies import Replies
 from readback.api.endpoints.routes import Api
-from readback.api.http.connection import Connection
-from readback.api.http.handler import Handler
-from readback.api.http.registry import ConnectionRegistry, Limits
 from readback.api.shared.created import Limiter
+from readback.http.connection import Connection
+from readback.http.handler import Handler
+from readback.http.registry import ConnectionRegistry, Limits
 from readback.processes.shared_counters import WorkerCounters
 from tests.support.echo_server import HOST, PATIENT, Echo, sweep_until
 from tests.support.waiting import PATIENCE, wait_until

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from typing import Any
 
-from readback.api.http.connection import Connection
+from readback.http.connection import Connection
 from tests.support.work import StoringTransport, Worker
 
 Row = tuple[object, ...]

@@ -29,12 +29,12 @@ from readback.api.data.unmatched import UnmatchedRequests
 from readback.api.endpoints.exchange import Services
 from readback.api.endpoints.replies import Replies
 from readback.api.endpoints.routes import Api
-from readback.api.http.connection import Connection
-from readback.api.http.heads import Heads
-from readback.api.http.registry import ConnectionRegistry
 from readback.api.shared.created import Limiter
 from readback.api.shared.memory import Counters
 from readback.api.worker import limits
+from readback.http.connection import Connection
+from readback.http.heads import Heads
+from readback.http.registry import ConnectionRegistry
 from tests.support.keys import mistyped
 from tests.support.wire import request
 

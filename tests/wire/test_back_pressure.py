@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from readback.api.http.flow_control import LINGER_SECONDS
+from readback.http.flow_control import LINGER_SECONDS
 from tests.support.listener import Listener, limits, listening
 from tests.support.raw_requests import post, post_body
 from tests.support.waiting import PATIENCE, wait_until

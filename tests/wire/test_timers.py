@@ -10,8 +10,8 @@ from itertools import cycle
 
 import pytest
 
-from readback.api.http.registry import MAX_AGE_SECONDS
-from readback.api.http.states import LINGER
+from readback.http.registry import MAX_AGE_SECONDS
+from readback.http.states import LINGER
 from tests.support.echo_server import Echo
 from tests.support.listener import Listener, limits, listening
 from tests.support.raw_requests import (

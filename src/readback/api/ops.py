@@ -18,11 +18,11 @@ from prometheus_client.registry import Collector
 from readback import logs
 from readback.api.data.health import Health
 from readback.api.data.keyring import Keyring
-from readback.api.http.handler import Handler, RequestOrigin
-from readback.api.http.head import Head
 from readback.api.shared import memory
 from readback.config import Config
 from readback.contract import REFUSALS
+from readback.http.handler import Handler, RequestOrigin
+from readback.http.head import Head
 from readback.processes import metrics
 from readback.processes.lifecycle import Lifecycle
 

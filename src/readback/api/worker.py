@@ -26,13 +26,13 @@ from readback.api.data.unmatched import CAPACITY, UnmatchedRequests
 from readback.api.endpoints.exchange import Services
 from readback.api.endpoints.replies import Replies
 from readback.api.endpoints.routes import Api
-from readback.api.http.connection import Connection
-from readback.api.http.registry import ConnectionRegistry, Limits
 from readback.api.ops import Ops
 from readback.api.shared.memory import SharedMemory
 from readback.client_address import network
 from readback.config import Config
 from readback.contract import MAX_BODY_BYTES, MAX_HEAD_BYTES, MAX_HEAD_FIELDS
+from readback.http.connection import Connection
+from readback.http.registry import ConnectionRegistry, Limits
 from readback.processes import listening
 from readback.processes.lifecycle import SHORT_NOTICE_SECONDS
 from readback.processes.plane import PlaneWorker

@@ -7,11 +7,11 @@ import pytest
 
 from readback.api.data.health import Health
 from readback.api.data.keyring import Keyring
-from readback.api.http.head import Head
 from readback.api.ops import STRICT_SECONDS, Ops
 from readback.api.shared.created import Limiter
 from readback.api.shared.memory import Counters
 from readback.config import Config
+from readback.http.head import Head
 from readback.processes.lifecycle import Lifecycle
 
 NO_ORIGIN = None  # the ops listener treats all clients alike

@@ -16,11 +16,11 @@ from readback.api.data.keyring import Record
 from readback.api.endpoints.refusal import Explanation, Finding, explain
 from readback.api.endpoints.replies import Replies
 from readback.api.endpoints.request_info import RequestInfo
-from readback.api.http.refused import REQUEST_TOO_LARGE
 from readback.api.shared.created import Limiter
 from readback.client_address import shorten
 from readback.contract import MODEL_LIST, REFUSALS
 from readback.differences import BODY_TOO_LARGE
+from readback.http.refused import REQUEST_TOO_LARGE
 
 log = logging.getLogger("readback.api")
 

@@ -8,8 +8,8 @@ import re
 from typing import NamedTuple
 
 from readback import keys
-from readback.api.http.head import Head
-from readback.api.http.heads import CREDENTIAL_FIELDS
+from readback.http.head import Head
+from readback.http.heads import CREDENTIAL_FIELDS
 
 _SEND_KEY = "Send the header 'Authorization: Bearer <key>' with a key from the cabinet."
 _BASIC = (

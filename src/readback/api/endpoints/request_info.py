@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from readback import contract, keys
 from readback.api.endpoints.near_misses import NearMiss, explain_not_found
 from readback.api.endpoints.presented_key import PresentedKey, presented_in, times
-from readback.api.http.head import Head
+from readback.http.head import Head
 from readback.programs import advise
 
 # The same in every program that is built on a browser; its name comes after this.

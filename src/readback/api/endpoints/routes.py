@@ -23,12 +23,12 @@ from readback.api.endpoints.exchange import (
 from readback.api.endpoints.near_misses import PROBE
 from readback.api.endpoints.presented_key import PresentedKey, presented_key
 from readback.api.endpoints.request_info import READ_FIELDS, RequestInfo, describe
-from readback.api.http.handler import Outcome, RequestOrigin
-from readback.api.http.head import Head
-from readback.api.http.refused import MALFORMED_REQUEST
 from readback.api.shared.rates import Rates
 from readback.client_address import forwarded_address, network
 from readback.contract import CHAT, MODELS, OTHER
+from readback.http.handler import Outcome, RequestOrigin
+from readback.http.head import Head
+from readback.http.refused import MALFORMED_REQUEST
 from readback.processes.shared_counters import WorkerCounters
 
 # Retry-After when the database cannot be asked or there are too many connections.

@@ -6,7 +6,7 @@ from tests.support.tables import each
 from readback import keys
 from readback.api.endpoints.presented_key import presented_key
 from readback.api.endpoints.request_info import describe
-from readback.api.http.head import Head
+from readback.http.head import Head
 
 KEY = keys.mint()
 SEND_KEY = "Send the header 'Authorization: Bearer <key>' with a key from the cabinet."

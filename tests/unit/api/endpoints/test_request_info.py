@@ -4,8 +4,8 @@ import pytest
 
 from readback.api.endpoints.near_misses import explain_not_found
 from readback.api.endpoints.request_info import describe
-from readback.api.http.head import parse
 from readback.differences import ADVICE
+from readback.http.head import parse
 
 ELECTRON = (
     b"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) "

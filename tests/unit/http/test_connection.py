@@ -8,8 +8,8 @@ from tests.support.memory import reachable_from
 from tests.support.raw_requests import post_body, post_chunks
 from tests.support.work import ManualLoop, StoringTransport
 
-from readback.api.http.connection import Connection
-from readback.api.http.registry import ConnectionRegistry
+from readback.http.connection import Connection
+from readback.http.registry import ConnectionRegistry
 
 # A head is remembered by its connection after four requests.
 REPETITIONS = 5

@@ -2,8 +2,8 @@
 
 import time
 
-from readback.api.http.registry import ConnectionRegistry, Limits
 from readback.client_address import network
+from readback.http.registry import ConnectionRegistry, Limits
 
 
 class Handler:

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from readback.api.http.head import Head, parse
-from readback.api.http.heads import Heads
-from readback.api.http.refused import Refused
+from readback.http.head import Head, parse
+from readback.http.heads import Heads
+from readback.http.refused import Refused
 
 MAX_FIELDS = 100
 

@@ -22,8 +22,8 @@ all others. Nobody without an accepted key can push out a kind that accepted key
 import re
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from readback.api.http.handler import Handler, Responder
-from readback.api.http.head import Head, check_beginning, parse
+from readback.http.handler import Handler, Responder
+from readback.http.head import Head, check_beginning, parse
 
 Info = TypeVar("Info")
 

@@ -7,8 +7,8 @@ from httptools import HttpParserError, HttpRequestParser
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from readback.api.http.chunked_body import ChunkedBody
-from readback.api.http.refused import Refused
+from readback.http.chunked_body import ChunkedBody
+from readback.http.refused import Refused
 
 MAX_FRAMING = 200
 MAX_BODY = 50

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any, Protocol
 
-from readback.api.http.fair_queue import FairQueue
-from readback.api.http.flow_control import LINGER_SECONDS, Outbox
-from readback.api.http.handler import Handler, RequestOrigin
-from readback.api.http.heads import Heads
+from readback.http.fair_queue import FairQueue
+from readback.http.flow_control import LINGER_SECONDS, Outbox
+from readback.http.handler import Handler, RequestOrigin
+from readback.http.heads import Heads
 
 # The answer after this age is a connection's last, so that none lives forever and a
 # load balancer gets to distribute them again.

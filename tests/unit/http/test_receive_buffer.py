@@ -1,6 +1,6 @@
 """Bytes that have been read are dropped, but not after each of many small messages."""
 
-from readback.api.http.receive_buffer import ReceiveBuffer
+from readback.http.receive_buffer import ReceiveBuffer
 
 
 def test_many_small_messages_do_not_make_it_copy_the_rest_each_time() -> None:

@@ -1,6 +1,6 @@
 """What an answer owes to its request: the Connection header, and no body for HEAD."""
 
-from readback.api.http.head import HEAD_END, Head
+from readback.http.head import HEAD_END, Head
 
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 

@@ -15,10 +15,10 @@ from tests.support.raw_requests import post_body
 from tests.support.streams import RecordingTransport
 from tests.support.work import ManualLoop
 
-from readback.api.http import fair_queue
-from readback.api.http.connection import Connection
-from readback.api.http.fair_queue import MOST_EXTRA_REQUESTS, PER_ROUND, FairQueue
-from readback.api.http.registry import ConnectionRegistry
+from readback.http import fair_queue
+from readback.http.connection import Connection
+from readback.http.fair_queue import MOST_EXTRA_REQUESTS, PER_ROUND, FairQueue
+from readback.http.registry import ConnectionRegistry
 
 CLIENT_COUNT = 5 * PER_ROUND
 ALICE = post_body(b"alice")

@@ -6,7 +6,7 @@ handlers. Only interfaces live here, so that neither side imports the other's co
 
 from typing import Protocol, TypeVar
 
-from readback.api.http.head import Head
+from readback.http.head import Head
 
 Info = TypeVar("Info")
 

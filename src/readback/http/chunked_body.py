@@ -14,7 +14,7 @@ packets.
 
 import re
 
-from readback.api.http.refused import MALFORMED_REQUEST, Refused, oversized
+from readback.http.refused import MALFORMED_REQUEST, Refused, oversized
 
 # Sizes, extensions and trailers together may take the bytes that a head may have. A
 # line costs hundreds of times as much as a byte, and nobody else is served meanwhile:

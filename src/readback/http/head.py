@@ -10,7 +10,7 @@ from typing import NoReturn
 
 from httptools import HttpParserError, HttpRequestParser
 
-from readback.api.http.refused import (
+from readback.http.refused import (
     HEADERS_TOO_LARGE,
     MALFORMED_REQUEST,
     TARGET_TOO_LONG,

@@ -7,7 +7,7 @@ import pytest
 from tests.support.streams import RecordingTransport
 from tests.support.work import ManualLoop
 
-from readback.api.http.flow_control import WRITTEN_TOGETHER, FlowControl, Outbox
+from readback.http.flow_control import WRITTEN_TOGETHER, FlowControl, Outbox
 
 
 class Broken(RecordingTransport):

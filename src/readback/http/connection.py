@@ -13,16 +13,16 @@ import asyncio
 from math import inf
 from typing import Any, cast
 
-from readback.api.http.answer import CONTINUE, complete
-from readback.api.http.chunked_body import ChunkedBody
-from readback.api.http.fair_queue import KNOWN_PER_TURN
-from readback.api.http.flow_control import FlowControl
-from readback.api.http.handler import Admitted, Outcome, Responder
-from readback.api.http.heads import Kind, LastHead
-from readback.api.http.receive_buffer import NOTHING_RECEIVED, ReceiveBuffer
-from readback.api.http.refused import REQUEST_TIMEOUT, UNAVAILABLE, Refused, oversized
-from readback.api.http.registry import ConnectionRegistry
-from readback.api.http.states import BODY, HEAD, LINGER, PAUSED, QUEUED, SKIP, WAITING
+from readback.http.answer import CONTINUE, complete
+from readback.http.chunked_body import ChunkedBody
+from readback.http.fair_queue import KNOWN_PER_TURN
+from readback.http.flow_control import FlowControl
+from readback.http.handler import Admitted, Outcome, Responder
+from readback.http.heads import Kind, LastHead
+from readback.http.receive_buffer import NOTHING_RECEIVED, ReceiveBuffer
+from readback.http.refused import REQUEST_TIMEOUT, UNAVAILABLE, Refused, oversized
+from readback.http.registry import ConnectionRegistry
+from readback.http.states import BODY, HEAD, LINGER, PAUSED, QUEUED, SKIP, WAITING
 
 
 class Connection(asyncio.Protocol):
