@@ -23,8 +23,8 @@ from bench import messages, traffic
 from bench.load import CONNECTIONS
 from bench.messages import PIPELINED_REQUESTS
 from readback import keys
-from readback.api.endpoints import chat, exchange
-from readback.http import fair_queue
+from readback.api.endpoints import exchange
+from readback.http import backlog, connection
 
 PORT = 8000
 Send = Callable[[int], StoringTransport]
@@ -118,10 +118,10 @@ KINDS: dict[str, Callable[[Worker], Send]] = {
 
 
 def main(kind: str) -> None:
-    # A key's first answer in a second takes more work, and more requests may take their
-    # turn at once when the loop is slow. So it is always the same moment.
+    # A key's first answer in a second takes more work, and how many requests a
+    # connection answers in a row depends on the time. So it is always the same moment.
     still = repeat(time.monotonic()).__next__
-    for module in (chat, exchange, fair_queue):
+    for module in (backlog, connection, exchange):
         module.monotonic = still  # type: ignore[attr-defined]
     worker = Worker()
     # The API asks `get_running_loop` for its loop, which now returns this one.

@@ -75,6 +75,7 @@ hypothesis.settings.load_profile("readback")
 @pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Prepare what all processes share: the folder, and the seed of the examples."""
+    from tests.support import parse_every_head  # noqa: F401, which acts when imported
     from tests.support.made_once import shared_folder
 
     shared_folder()

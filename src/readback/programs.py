@@ -93,10 +93,20 @@ def table() -> tuple[Program, ...]:
 
 def recognise(user_agent: str) -> Program | None:
     """Return the program, or the library of a program, that calls itself this."""
-    for row in table():
-        if row.user_agent and row.user_agent.search(user_agent):
-            return row
-    return None
+    found = _user_agents().search(user_agent)
+    return table()[int(found.lastgroup[1:])] if found and found.lastgroup else None
+
+
+@cache
+def _user_agents() -> re.Pattern[str]:
+    """Return one pattern for all rows; the group that matches has a row's number."""
+    return re.compile(
+        "|".join(
+            f"(?P<n{number}>{row.user_agent.pattern})"
+            for number, row in enumerate(table())
+            if row.user_agent
+        )
+    )
 
 
 def advise(user_agent: str, differences: Sequence[str], *, connected: bool) -> str:

@@ -8,7 +8,8 @@ from bench import conformance, in_process, instructions, servers, traffic
 from bench.peer import Peer, load_peers
 from bench.traffic import KINDS, MANY_CLIENTS, NEW_CONNECTIONS
 
-from readback.http import fair_queue
+from readback.api.endpoints import exchange
+from readback.http import backlog, connection
 
 
 @pytest.mark.long
@@ -30,8 +31,9 @@ def test_the_instructions_of_a_real_server_are_counted(tmp_path, monkeypatch):
 def test_the_work_is_done_in_process(kind, monkeypatch, capsys):
     """Every kind is answered, however many requests are asked for."""
     monkeypatch.setattr("sys.stdin", ["32\n", "16\n"])
-    # It stops this module's clock in the process that is counted.
-    monkeypatch.setattr(fair_queue, "monotonic", fair_queue.monotonic)
+    # It stops the clock of these modules in the process that is counted.
+    for module in (backlog, connection, exchange):
+        monkeypatch.setattr(module, "monotonic", module.monotonic)
     try:
         in_process.main(kind)
     finally:

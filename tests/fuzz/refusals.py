@@ -13,8 +13,8 @@ from readback.api.endpoints.presented_key import presented_in, presented_key
 from readback.api.endpoints.refusal import examine, explain
 from readback.api.endpoints.request_info import explain_media_type
 from readback.contract import JOURNAL_DIFFERENCES_LENGTH, MAX_BODY_BYTES, REFUSALS
-from readback.http.head import Head
 from readback.keys import KEY_LIKE
+from tests.support.work import head_of
 
 _SENTENCE = re.compile(r"[\x21-\x7e][\x20-\x7e]{10,998}[.?]")
 # Where a head could contain a secret, and a body only the names of its fields.
@@ -34,11 +34,10 @@ def check(data: bytes) -> None:
 def _check_head(data: bytes) -> None:
     value = data + b" " + _SECRET
     method, _, target = value.partition(b" ")
-    media_type = Head(method, target, [(b"content-type", value)], is_http_10=False)
+    media_type = head_of(method, target, [(b"content-type", value)])
     fields = [(name, value) for name in (b"authorization", b"cookie", b"x-api-key")]
     presented = [
-        presented_in(Head(method, target, sent, is_http_10=False))
-        for sent in (fields, fields[1:])
+        presented_in(head_of(method, target, sent)) for sent in (fields, fields[1:])
     ]
     miss = explain_not_found(method, target, from_browser=data.endswith(b" "))
     assert re.fullmatch(r"(/[a-z0-9/]+|base_url)?", miss.difference)
@@ -46,7 +45,7 @@ def _check_head(data: bytes) -> None:
         miss.sentence,
         explain_media_type(media_type),
         presented_key(value).detail,
-        *(key.detail for key in presented if key),
+        *(key.detail for key in presented),
     ):
         assert not sentence or _OF_HEAD.fullmatch(sentence), repr(sentence)
         assert _SECRET.decode() not in sentence, "the detail quotes the head"

@@ -4,8 +4,8 @@ Between the planes and the facts are `processes`, how both planes run, and `http
 imports nothing else of the product.
 
 Inside of `api`: server, worker, ops → endpoints → data → shared. Inside of `cabinet`:
-from the top down, see `CABINET_LEVELS`. Inside of `probe` and `cli`: from the bottom up,
-see `FLOORS`. An import inside of a function counts like any other.
+from the top down, see `CABINET_LEVELS`. Inside of `probe` and `cli`: from the bottom
+up, see `FLOORS`. An import inside of a function counts like any other.
 """
 
 import subprocess
@@ -36,7 +36,7 @@ PACKAGES = {
     "processes": {"gunicorn", "prometheus_client"},
     "api": {"gunicorn", "msgspec", "prometheus_client", "psycopg"}
     # cryptography reads when a certificate expires.
-    | {"simdjson", "uvloop", "cryptography"},
+    | {"uvloop", "cryptography"},
     "cabinet": {"allauth", "django", "gunicorn", "markdown_it", "prometheus_client"}
     | {"msgspec", "psycopg", "whitenoise"}
     # What allauth uses for second factors and for single sign-on.
@@ -61,7 +61,7 @@ ROOMS = {
 API_PACKAGES = {
     "shared": set[str](),
     "data": {"psycopg"},
-    "endpoints": {"msgspec", "simdjson"},
+    "endpoints": {"msgspec"},
 }
 # The modules and rooms of the cabinet, from the top down. Each may import what is below
 # it; two on one level do not know each other.

@@ -14,12 +14,14 @@ import time
 from contextlib import suppress
 from email.utils import formatdate
 from functools import partial
+from typing import NamedTuple
 
 import uvloop
 
 from readback.api.endpoints.replies import Replies
 from readback.http.connection import Connection
 from readback.http.head import Head
+from readback.http.recognition import RecognisedHeads
 from readback.http.registry import ConnectionRegistry, Limits
 from readback.logs import describe_error
 
@@ -41,46 +43,34 @@ PATIENT = Limits(
 )
 
 
+class EchoInfo(NamedTuple):
+    method: bytes
+    target: bytes
+    media_type: bytes
+
+
 class Echo:
     """The handler; it counts its answers for the tests."""
 
     def __init__(self) -> None:
         self.answered = 0
-        self._known: EchoExchange | None = None
         self.replies = Replies()
         self.replies.tick(time.time())
 
-    read_fields = frozenset([b"content-type"])
-
-    def describe(self, head: Head) -> Head:
-        return head
-
-    def contains_secret(self, data: bytes) -> bool:
-        return False
-
-    def find(
-        self, kind: Head, key: bytes, forwarded: bytes, connection: Connection
-    ) -> "EchoExchange | None":
-        if kind.method == b"CONNECT":
-            return None
-        # The same for equal heads, as in the API: connections remember what answers a
-        # client that repeats its head.
-        if self._known is None or self._known.head is not kind:
-            self._known = EchoExchange(self, kind)
-        return self._known
+    def describe(self, head: Head) -> EchoInfo:
+        return EchoInfo(head.method, head.target, _media_type_of(head))
 
     def begin(
         self,
-        head: Head,
-        kind: Head,
+        info: EchoInfo,
         key: bytes,
         forwarded: bytes,
         size: int,
         connection: Connection,
     ) -> "EchoExchange | bytes":
-        if head.method == b"CONNECT":
+        if info.method == b"CONNECT":
             return NO_TUNNEL
-        return EchoExchange(self, head)
+        return EchoExchange(self, info)
 
     def refuse(self, code: str, detail: str, address: str = "") -> bytes:
         return self.replies.refusal(code, detail)
@@ -92,15 +82,10 @@ class Echo:
 
 
 class EchoExchange:
-    """One request, or several with the same head."""
-
-    address = ""
-    is_refusal = False
-
-    def __init__(self, echo: Echo, head: Head) -> None:
-        self._echo, self.head = echo, head
-        self._greets = head.method in (b"GET", b"HEAD")
-        self._media_type = b"text/plain" if self._greets else _media_type_of(head)
+    def __init__(self, echo: Echo, info: EchoInfo) -> None:
+        self._echo = echo
+        self._greets = info.method in (b"GET", b"HEAD")
+        self._media_type = b"text/plain" if self._greets else info.media_type
 
     def answer(self, body: bytes) -> bytes:
         self._echo.answered += 1
@@ -109,9 +94,6 @@ class EchoExchange:
         head = b"HTTP/1.1 200 OK\r\nDate: %b\r\nContent-Type: %b\r\n"
         length = b"Content-Length: %d\r\n\r\n" % len(content)
         return head % (date, self._media_type) + length + content
-
-    def answer_known(self, data: bytes, start: int, end: int) -> bytes:
-        return self.answer(data[start:end])
 
     def refuse(self, code: str, detail: str, size: int) -> bytes:
         return self._echo.refuse(code, detail)
@@ -125,11 +107,22 @@ def _media_type_of(head: Head) -> bytes:
     return sent if sent.isascii() and sent else b"text/plain"
 
 
+def recognising(handler: Echo, limits: Limits) -> ConnectionRegistry:
+    """Return a registry that recognises the heads of all requests."""
+    heads = RecognisedHeads(
+        handler.describe,
+        limits.head_fields,
+        frozenset([b"content-type"]),
+        lambda _: False,
+    )
+    return ConnectionRegistry(handler, limits, heads=heads)
+
+
 async def serve(port: int) -> None:
     """Serve until SIGTERM."""
     loop, stopped = asyncio.get_running_loop(), asyncio.Event()
     loop.add_signal_handler(signal.SIGTERM, stopped.set)
-    registry = ConnectionRegistry(Echo(), PATIENT)
+    registry = recognising(Echo(), PATIENT)
     server = await loop.create_server(partial(Connection, registry), HOST, port)
     print(f"http://{HOST}:{server.sockets[0].getsockname()[1]}/", flush=True)
     await sweep_until(stopped, registry, every=0.1)

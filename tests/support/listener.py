@@ -24,7 +24,7 @@ from readback.http.connection import Connection
 from readback.http.handler import Handler
 from readback.http.registry import ConnectionRegistry, Limits
 from readback.processes.shared_counters import WorkerCounters
-from tests.support.echo_server import HOST, PATIENT, Echo, sweep_until
+from tests.support.echo_server import HOST, PATIENT, Echo, recognising, sweep_until
 from tests.support.waiting import PATIENCE, wait_until
 from tests.support.wire import Connection as Client
 from tests.support.wire import Endpoint
@@ -68,8 +68,8 @@ def api_without_database(
     keyring: Keyring, rates: Limiter, counters: WorkerCounters
 ) -> Api:
     """Return the real API; nothing answers the look-ups of its keyring."""
-    services = Services(Replies(), rates, Journal(counters))
-    return Api(services, keyring, rates, counters, 0, UnmatchedRequests())
+    services = Services(Replies(), rates, Journal(counters), UnmatchedRequests())
+    return Api(services, keyring, rates, counters, 0)
 
 
 def limits(**changed: float) -> Limits:
@@ -86,6 +86,13 @@ class _Counted(Connection):
         self.listener.received += len(data)
 
 
+def make_registry(handler: Handler, limits: Limits) -> ConnectionRegistry:
+    """Return a registry that recognises heads if that is the echo server's."""
+    if isinstance(handler, Echo):
+        return recognising(handler, limits)
+    return ConnectionRegistry(handler, limits)
+
+
 @contextmanager
 def listening(
     handler: Handler | None = None, limits: Limits = PATIENT, *, own_time: bool = False
@@ -99,7 +106,8 @@ def listening(
     started, stopped = threading.Event(), asyncio.Event()
 
     async def serve() -> None:
-        loop, registry = asyncio.get_running_loop(), ConnectionRegistry(handler, limits)
+        loop = asyncio.get_running_loop()
+        registry = make_registry(handler, limits)
 
         def connection() -> Connection:
             made = _Counted(registry)

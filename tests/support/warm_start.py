@@ -45,6 +45,7 @@ _IMPORTED = [
     "django.template.defaulttags",
     "fido2.server",
     "gunicorn.glogging",
+    "tests.support.parse_every_head",
     "whitenoise.middleware",
 ]
 _forks = multiprocessing.get_context("forkserver")

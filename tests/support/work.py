@@ -14,7 +14,7 @@ import gc
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import cycle, islice
 from pathlib import Path
@@ -28,12 +28,14 @@ from readback.api.data.store import KeyRow
 from readback.api.data.unmatched import UnmatchedRequests
 from readback.api.endpoints.exchange import Services
 from readback.api.endpoints.replies import Replies
+from readback.api.endpoints.request_info import READ_FIELDS
 from readback.api.endpoints.routes import Api
 from readback.api.shared.created import Limiter
 from readback.api.shared.memory import Counters
 from readback.api.worker import limits
 from readback.http.connection import Connection
-from readback.http.heads import Heads
+from readback.http.head import Head
+from readback.http.recognition import RecognisedHeads
 from readback.http.registry import ConnectionRegistry
 from tests.support.keys import mistyped
 from tests.support.wire import request
@@ -110,6 +112,16 @@ class ManualLoop:
             callback(*args)
 
 
+def head_of(
+    method: bytes, target: bytes, fields: Sequence[tuple[bytes, bytes]]
+) -> Head:
+    """Return a head with these fields, whose names are in lower case."""
+    values: dict[bytes, list[bytes]] = {}
+    for name, value in fields:
+        values.setdefault(name, []).append(value)
+    return Head(method, target, values, is_http_10=False)
+
+
 class Worker:
     """The data plane of one worker behind a proxy, with no database."""
 
@@ -123,10 +135,12 @@ class Worker:
         self.key = self.keys[0]
         for key in self.keys:
             self._add_key(keys.digest(key.encode()))
-        services = Services(Replies(), rates, Journal(row))
+        services = Services(Replies(), rates, Journal(row), UnmatchedRequests())
         failures = Limiter(UNLIMITED, UNLIMITED)
-        self.api = Api(services, self.keyring, failures, row, 1, UnmatchedRequests())
-        self.registry = ConnectionRegistry(self.api, limits(settings))
+        self.api = Api(services, self.keyring, failures, row, 1)
+        self.limits = limits(settings)
+        self.registry = ConnectionRegistry(self.api, self.limits)
+        self.forget()
         self.loop = ManualLoop()
 
     def connect(self) -> tuple[Connection, StoringTransport]:
@@ -137,16 +151,11 @@ class Worker:
 
     def forget(self) -> None:
         """Forget everything that is kept from one request for the next."""
-        self.registry.heads = Heads(self.api, self.registry.limits.head_fields)
+        self.registry.heads = RecognisedHeads(
+            self.api.describe, self.limits.head_fields, READ_FIELDS, keys.contains_key
+        )
         for record in self.keyring._records.values():
             record.exchanges.clear()
-
-    def kept_of_heads(self) -> list[bytes]:
-        """Return all bytes that are kept of heads."""
-        heads = self.registry.heads
-        kinds = [*heads.accepted.by_skeleton.values()]
-        kinds += heads.others.by_skeleton.values()
-        return [line for kind in kinds for line in kind.skeleton]
 
     def settle(self) -> None:
         """Run scheduled callbacks, and answer key lookups with "not found"."""
@@ -277,6 +286,7 @@ def _work_of(worker: Worker, case: Case) -> Work:
 
 def _responses(worker: Worker, case: Case) -> Iterator[None]:
     """Send the requests of a case; yield after each response."""
+    worker.registry.heads.tick()
     connection, transport = worker.connect()
     for data in islice(cycle(case.requests), REQUESTS):
         if case.new_connections:

@@ -1,13 +1,16 @@
 """What a stranger or the holder of a key can send to the API to make it work most.
 
 Each shape is a whole request, or one that is refused half-way, on a new connection of
-the real API with a transport that stores. `test_worst_case_work.py` counts the work.
+the real API with a transport that stores. Some begin from a state that others have
+prepared before. `test_worst_case_work.py` counts the work.
 """
 
 from collections.abc import Callable
 from functools import cache
 
+from readback import keys
 from readback.contract import MAX_BODY_BYTES
+from readback.http.recognition import MAX_PATTERNS
 from tests.support.instructions import WorstCase
 from tests.support.work import Worker
 
@@ -29,6 +32,39 @@ def _worker() -> Worker:
     return Worker()
 
 
+@cache
+def _prepared_worker() -> Worker:
+    """Return a worker whose state somebody with a key has prepared.
+
+    It knows as many patterns as it may, and those of the program that the cases have
+    are as long as they may be and differ from its heads in the last line only. On
+    hundreds of connections, heads are unfinished, messages wait, or answers are unread.
+    """
+    worker = Worker()
+    worker._add_key(keys.digest(key()))
+    with worker.loop:
+        for number in range(MAX_PATTERNS):
+            _teach(worker, b"User-Agent: %d\r\n" % number)
+        lines = numbered(b"X-%d:", 300, b"\r\n") + b"\r\n"
+        for last in (b"Te: a\r\n", b"Te: b\r\n"):
+            _teach(worker, lines + last)
+        for _ in range(200):
+            for data in (request(b"{}")[:-9], request(b"{}") * 20, lines):
+                connection, _ = worker.connect()
+                connection.data_received(data)
+        connection.pause_writing()
+    return worker
+
+
+def _teach(worker: Worker, fields: bytes) -> None:
+    heads = worker.registry.heads
+    heads.tick()
+    head = request(fields=fields).removesuffix(b"{}")
+    meaning, *_ = heads.understand(head)
+    heads.note_accepted(head, meaning)
+    assert meaning.is_learned
+
+
 def key() -> bytes:
     """Return the key of all requests, another one in each process."""
     return _worker().key.encode()
@@ -39,14 +75,27 @@ def send(pieces: list[bytes]) -> None:
     worker = _worker()
     with worker.loop:
         worker.forget()
-        connection, transport = worker.connect()
-        for piece in pieces:
-            connection.data_received(piece)
-            worker.settle()
-        if not transport.response:
-            connection.check(1e12)  # the rest does not arrive in time
-        connection.connection_lost(None)
-        assert transport.response, "no answer"
+        _send(worker, pieces, worker.settle)
+
+
+def send_to_prepared(pieces: list[bytes]) -> None:
+    """Send one request in packets to a worker in a prepared state."""
+    worker = _prepared_worker()
+    with worker.loop:
+        # What others have sent goes on waiting.
+        _send(worker, pieces, worker.registry.outbox.flush)
+
+
+def _send(worker: Worker, pieces: list[bytes], settle: Callable[[], None]) -> None:
+    connection, transport = worker.connect()
+    for piece in pieces:
+        connection.data_received(piece)
+        settle()
+    if not transport.response:
+        connection.check(1e12)  # the rest does not arrive in time
+        settle()
+    connection.connection_lost(None)
+    assert transport.response, "no answer"
 
 
 def request(
@@ -285,16 +334,24 @@ def _pipelined(size: int) -> bytes:
     return repeated(one, max(size, len(one)))
 
 
-def _seen_again(size: int) -> list[bytes]:
-    """Return two requests of one kind, so that a pattern for it is made."""
-    return [
-        request(b"{}", fields=numbered(form, size, b"\r\n") + b"\r\n")
-        for form in (b"X-%d: a", b"X-%d: b")
-    ]
+def _made_pattern(size: int) -> bytes:
+    """Return an accepted request, of which a pattern is made."""
+    body = b"{%b,%b}" % (MODEL, MESSAGES)
+    return request(body, fields=numbered(b"X-%d: a", size, b"\r\n") + b"\r\n")
+
+
+def _without_end(size: int) -> bytes:
+    """Return a head whose last line does not end."""
+    head = request(b"{}", fields=numbered(b"X-%d:", 300, b"\r\n") + b"\r\n")
+    return head[: head.index(b"Content-Length")] + b"X-Long: " + b"a" * size
 
 
 def _case(name: str, shape: Shape, limit: int, packet: int = 1 << 20) -> WorstCase:
     return WorstCase(name, send, in_packets(shape, packet), limit)
+
+
+def _prepared(name: str, shape: Shape, limit: int, packet: int = 1 << 20) -> WorstCase:
+    return WorstCase(name, send_to_prepared, in_packets(shape, packet), limit)
 
 
 CASES = [
@@ -308,8 +365,11 @@ CASES = [
     ),
     *(_case(f"chunks: {name}", shape, CHUNKED_BYTES) for name, shape in CHUNKS.items()),
     *(_case(f"head: {name}", shape, HEAD_BYTES) for name, shape in HEADS.items()),
-    # Of a head with more than 40 lines, nothing is kept.
-    WorstCase("head: a kind that is seen again", send, _seen_again, 380),
+    # Of a head with more than 40 lines, no pattern is made.
+    _case("head: a pattern is made", _made_pattern, 300),
+    *(_prepared(f"prepared: {name}", HEADS[name], HEAD_BYTES) for name in HEADS),
+    _prepared("prepared: a line without an end", _without_end, 200_000),
+    _prepared("packets: a prepared state", HEADS["fields"], 4096, 8),
     _case("packets: a head", HEADS["an unknown field"], HEAD_BYTES, 16),
     _case("packets: fields", HEADS["fields"], 4096, 8),
     _case(

@@ -35,7 +35,7 @@ STRICT_SECONDS = 5.0
 
 
 @dataclass(eq=False)
-class Ops(Handler[None], Collector):
+class Ops(Handler[Head], Collector):
     """Serves five paths to the operator, and collects the metrics for one of them."""
 
     _counters: memory.Counters
@@ -44,34 +44,33 @@ class Ops(Handler[None], Collector):
     _lifecycle: Lifecycle
     _config: Config
 
-    def describe(self, head: Head) -> None:
-        return None
+    def describe(self, head: Head) -> Head:
+        return head
 
     def begin(
         self,
-        head: Head,
-        info: None,
+        info: Head,
         key: bytes,
         forwarded: bytes,
         size: int,
         origin: RequestOrigin,
     ) -> bytes:
-        if head.method not in (b"GET", b"HEAD"):
+        if info.method not in (b"GET", b"HEAD"):
             return self.refuse("not_found", "")
-        if head.target == b"/healthz":
+        if info.target == b"/healthz":
             return _render(200, _json(status="ok"))
-        if head.target == b"/readyz":
+        if info.target == b"/readyz":
             return self._readiness(self._keyring.is_trusted)
-        if head.target == b"/readyz/strict":
+        if info.target == b"/readyz/strict":
             # Whether every worker has read its keys recently, so the answer is the same
             # whichever worker is asked.
             earliest = self._counters.earliest("keys_confirmed") / 1000
             is_complete = time.monotonic() - earliest <= STRICT_SECONDS
             return self._readiness(self._keyring.is_trusted and is_complete)
-        if head.target == b"/status":
+        if info.target == b"/status":
             # For whoever only looks. A balancer that asks must be told of a stop first.
             return _render(200, self._state(self._keyring.is_trusted))
-        if head.target == b"/metrics":
+        if info.target == b"/metrics":
             return _render(200, generate_latest(self), metrics.CONTENT_TYPE)
         return self.refuse("not_found", "")
 
@@ -79,7 +78,7 @@ class Ops(Handler[None], Collector):
         row = REFUSALS[code]
         return _render(row.status.value, _json(error={"code": code}))
 
-    def fail(self, error: Exception, info: None) -> bytes:
+    def fail(self, error: Exception, info: Head | None) -> bytes:
         log.error("internal error on the ops listener: %s", logs.describe_error(error))
         return self.refuse("internal_error", "")
 

@@ -15,6 +15,7 @@ from typing import Any, TypeVar, cast
 
 import uvloop
 
+from readback import keys
 from readback.api.accepting import Accept, Accepting
 from readback.api.certificate import expiry, log_expiry, tls_context
 from readback.api.data.database import Database
@@ -25,6 +26,7 @@ from readback.api.data.store import Store
 from readback.api.data.unmatched import CAPACITY, UnmatchedRequests
 from readback.api.endpoints.exchange import Services
 from readback.api.endpoints.replies import Replies
+from readback.api.endpoints.request_info import READ_FIELDS
 from readback.api.endpoints.routes import Api
 from readback.api.ops import Ops
 from readback.api.shared.memory import SharedMemory
@@ -32,6 +34,7 @@ from readback.client_address import network
 from readback.config import Config
 from readback.contract import MAX_BODY_BYTES, MAX_HEAD_BYTES, MAX_HEAD_FIELDS
 from readback.http.connection import Connection
+from readback.http.recognition import RecognisedHeads
 from readback.http.registry import ConnectionRegistry, Limits
 from readback.processes import listening
 from readback.processes.lifecycle import SHORT_NOTICE_SECONDS
@@ -124,18 +127,22 @@ class ApiWorker(PlaneWorker):
             self._note_look_up,
             health.note_unexpected,
         )
-        services = Services(self._replies, shared.key_rates, self._journal)
+        services = Services(
+            self._replies, shared.key_rates, self._journal, self._unmatched
+        )
         api = Api(
             services,
             self._keyring,
             shared.failure_rates,
             self._counters,
             config.trusted_proxy_count,
-            self._unmatched,
         )
         ops = Ops(shared.counters, health, self._keyring, self._lifecycle, config)
         allowed = limits(config, len(self.sockets))
-        self._api_connections = ConnectionRegistry(api, allowed, network)
+        heads = RecognisedHeads(
+            api.describe, allowed.head_fields, READ_FIELDS, keys.contains_key
+        )
+        self._api_connections = ConnectionRegistry(api, allowed, network, heads)
         self._ops_connections = ConnectionRegistry(ops, allowed)
         certificate = config.tls_certificate
         self._expires = expiry(certificate) if certificate else 0

@@ -1,18 +1,21 @@
 """What an answer owes to its request: the Connection header, and no body for HEAD."""
 
-from readback.http.head import HEAD_END, Head
+from typing import Any
+
+from readback.http.head import HEAD_END
+from readback.http.meaning import Meaning
 
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
 def complete(
-    answer: bytes, head: Head | None, *, closing: bool, bodiless: bool
+    answer: bytes, meaning: Meaning[Any] | None, *, closing: bool, bodiless: bool
 ) -> bytes:
     """Return the bytes to send for a handler's answer to this request."""
     if closing:
         # RFC 9112 §9.6: a server that is going to close the connection says so.
         answer = answer.replace(b"\r\n", b"\r\nConnection: close\r\n", 1)
-    elif head is not None and head.is_http_10:
+    elif meaning is not None and meaning.is_http_10:
         # RFC 9112 §9.3: HTTP/1.0 clients expect this if the connection stays open.
         answer = answer.replace(b"\r\n", b"\r\nConnection: keep-alive\r\n", 1)
     if bodiless:

@@ -39,11 +39,9 @@ _ABSOLUTE_FORM = re.compile(rb"https?://([^/?#]*)([^#]*)", re.IGNORECASE)
 _HOST = re.compile(
     rb"(?:\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z\-._~%!$&'()*+;=]+)(?::[0-9]{0,5})?"
 )
-# RFC 9110 §5.6.1: a member of a list, between commas and white space.
-_CLOSE = re.compile(rb"(?:\A|,)[ \t]*+close[ \t]*+(?:,|\Z)")
-_KEEP_ALIVE = re.compile(rb"(?:\A|,)[ \t]*+keep-alive[ \t]*+(?:,|\Z)")
-# A request with one of these fields is not answered in one step.
-_NOT_PLAIN = frozenset((b"expect", b"trailer", b"transfer-encoding"))
+# RFC 6750 §2.1, with the scheme in any case and one space or more (RFC 9110 §11.4). A
+# key with other characters is never accepted; the handler may explain why.
+_BEARER = re.compile(rb"bearer +([-_0-9A-Za-z]++)", re.IGNORECASE)
 
 _NO_REQUEST_LINE = "The request line is not 'method target HTTP/1.1'."
 _INVALID_FIELD = "A header field or the framing of the body is not valid"
@@ -53,107 +51,80 @@ _NOT_CHUNKED = "The Transfer-Encoding must end with chunked, once."
 class Head:
     """One request head, fully validated."""
 
-    __slots__ = (
-        "chunked",
-        "content_length",
-        "expects_continue",
-        "fields",
-        "is_http_10",
-        "keep_alive",
-        "method",
-        "plain",
-        "target",
-    )
+    __slots__ = ("fields", "is_http_10", "method", "target")
 
     def __init__(
         self,
         method: bytes,
         target: bytes,
-        fields: list[tuple[bytes, bytes]],
+        fields: dict[bytes, list[bytes]],
         *,
         is_http_10: bool,
     ) -> None:
         self.method = method
         self.target = target
+        # The values of each field, by its name in lower case.
         self.fields = fields
         self.is_http_10 = is_http_10
-        # RFC 9110 §9.3.6: a successful CONNECT would turn the connection into a tunnel.
-        # We never accept one, and do not read on after it.
-        self.keep_alive = method != b"CONNECT" and self._persists()
-        self.chunked = bool(self.all(b"transfer-encoding"))
-        # RFC 9110 §8.6. llhttp has bounded the number, but not the zeros before it,
-        # and Python refuses to convert thousands of digits.
-        length = (self.first(b"content-length") or b"").lstrip(b"0")
-        self.content_length = int(length or b"0")
-        # RFC 9110 §10.1.1: an HTTP/1.0 client does not understand 100 (Continue).
-        expectation = (self.first(b"expect") or b"").lower()
-        self.expects_continue = not is_http_10 and expectation == b"100-continue"
-        # RFC 9110 §9.3.2: the body of the answer to HEAD is cut off on the normal path.
-        self.plain = method != b"HEAD" and self._is_plain()
 
     def all(self, name: bytes) -> list[bytes]:
-        return [value for key, value in self.fields if key == name]
+        return self.fields.get(name, [])
 
     def first(self, name: bytes) -> bytes | None:
-        for key, value in self.fields:
-            if key == name:
-                return value
-        return None
+        values = self.fields.get(name)
+        return values[0] if values else None
 
-    def may_skip_body(self) -> bool:
-        """Return whether the body can be dropped, so that the connection stays open."""
-        # A client that waits for 100 (Continue) may or may not send the body now.
-        return self.keep_alive and not self.chunked and not self.expects_continue
+    @property
+    def key(self) -> bytes:
+        """The key in `Authorization: Bearer <key>`; empty if there is no such field.
 
-    def _persists(self) -> bool:
-        """Return whether the connection stays open after this request.
-
-        RFC 9112 §9.3: not if `close` is among the connection options; in HTTP/1.0
-        only if `keep-alive` is. Options are case-insensitive (RFC 9110 §7.6.1).
+        Also empty if the field is there twice, or has another form.
         """
-        options = b",".join(self.all(b"connection")).lower()
-        if self.is_http_10 and not _KEEP_ALIVE.search(options):
-            return False
-        return b"close" not in options or not _CLOSE.search(options)
-
-    def _is_plain(self) -> bool:
-        """Return whether equal bytes always mean the same, without another look."""
-        names = {name for name, _ in self.fields}
-        options = {value.lower() for value in self.all(b"connection")}
-        usual = options <= {b"keep-alive", b"close"}
-        return not self.is_http_10 and usual and names.isdisjoint(_NOT_PLAIN)
+        values = self.fields.get(b"authorization", [])
+        found = _BEARER.fullmatch(values[0]) if len(values) == 1 else None
+        return found[1] if found else b""
 
 
 class _Fields:
     """What llhttp reports of a head."""
 
+    __slots__ = ("by_name", "count", "url")
+
     def __init__(self) -> None:
         self.url = b""
-        self.all: list[tuple[bytes, bytes]] = []
+        self.by_name: dict[bytes, list[bytes]] = {}
+        self.count = 0
 
     def on_url(self, fragment: bytes) -> None:
         self.url += fragment
 
     def on_header(self, name: bytes, value: bytes) -> None:
+        self.count += 1
+        name = name.lower()
         # RFC 9112 §5: optional whitespace is not part of the value; llhttp keeps the
         # trailing one.
-        self.all.append((name.lower(), value.rstrip(b" \t")))
+        value = value.rstrip(b" \t")
+        if name in self.by_name:
+            self.by_name[name].append(value)
+        else:
+            self.by_name[name] = [value]
 
 
 def parse(data: bytes, max_fields: int) -> Head:
     """Return the head in `data`, which includes the blank line, or raise `Refused`."""
+    check_beginning(data)
     line = _REQUEST_LINE.match(data)
     if not line:
         raise Refused(MALFORMED_REQUEST, _NO_REQUEST_LINE)
     fields = _run_parser(line, data)
     target, authority = _split_target(line[1], fields.url)
-    head = Head(line[1], target, fields.all, is_http_10=line[3] == b"0")
+    head = Head(line[1], target, fields.by_name, is_http_10=line[3] == b"0")
     _check_host(head, authority)
     _check_transfer_coding(head)
-    if len(fields.all) > max_fields:
+    if fields.count > max_fields:
         raise Refused(
             HEADERS_TOO_LARGE,
-            f"The head has {len(fields.all)} header fields; "
+            f"The head has {fields.count} header fields; "
             f"at most {max_fields} are accepted.",
         )
     return head

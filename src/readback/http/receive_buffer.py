@@ -30,15 +30,15 @@ class ReceiveBuffer:
         self.empty_lines = 0  # ignored before the head that is expected or unfinished
         self.head_checked = 0  # bytes of an unfinished head that have been checked
 
-    def append(self, data: bytes, start: int = 0) -> None:
-        """Keep what is received, without what precedes `start`."""
-        if not self.unread:
-            self._data, self._offset = data, start
-        else:
+    def append(self, data: bytes) -> None:
+        if self.unread:
             if not isinstance(self._data, bytearray):
                 self._data = bytearray(self._data)
-            self._data += data[start:]
-        self.unread += len(data) - start
+            self._data += data
+        else:
+            self._data = data
+            self._offset = 0
+        self.unread += len(data)
 
     def drop_read(self) -> None:
         """Free the memory of what has been read."""
@@ -47,12 +47,6 @@ class ReceiveBuffer:
         elif self._offset > _DROP_BYTES:
             self._data = self._data[self._offset :]
             self._offset = 0
-
-    def freeze(self) -> tuple[bytes, int]:
-        """Return the bytes, and where the unread ones begin."""
-        if not isinstance(self._data, bytes):
-            self._data = bytes(self._data)
-        return self._data, self._offset
 
     def clear(self) -> None:
         self._data, self._offset, self.unread = b"", 0, 0
@@ -66,20 +60,23 @@ class ReceiveBuffer:
         if self._data[self._offset] == _CARRIAGE_RETURN:
             self._skip_empty_lines()
         start = self._offset
-        # What has been checked can at most contain the beginning of the blank line.
-        seen = max(0, self.head_checked - _HEAD_END_SIZE + 1)
-        blank_line = self._data.find(HEAD_END, start + seen)
-        size = blank_line + _HEAD_END_SIZE - start
-        if blank_line < 0 or size > limit:
+        seen = start
+        if self.head_checked:
+            # What has been checked can at most contain the beginning of the blank line.
+            seen += max(0, self.head_checked - _HEAD_END_SIZE + 1)
+        blank_line = self._data.find(HEAD_END, seen, start + limit)
+        if blank_line < 0:
             self._check_unfinished(limit)
             return None
-        head = self._data[start : start + size]
+        head = self._data[start : blank_line + _HEAD_END_SIZE]
         return head if isinstance(head, bytes) else bytes(head)
 
     def drop_head(self, size: int) -> None:
         """Count the head that `peek_head` has returned as read."""
-        self._advance(size)
-        self.head_checked = self.empty_lines = 0
+        self._offset += size
+        self.unread -= size
+        self.head_checked = 0
+        self.empty_lines = 0
 
     def begins_with(self, prefix: bytes) -> bool:
         return self._data.startswith(prefix, self._offset)
@@ -89,9 +86,9 @@ class ReceiveBuffer:
         if self.unread < size:
             return None
         start = self._offset
-        self._offset = end = start + size
+        self._offset = start + size
         self.unread -= size
-        taken = self._data[start:end]
+        taken = self._data[start : start + size]
         return taken if isinstance(taken, bytes) else bytes(taken)
 
     def skip(self, size: int) -> int:
@@ -133,7 +130,3 @@ class ReceiveBuffer:
         if self.unread > limit:
             refuse_too_large(bytes(self._data[start : start + limit]), limit)
         self.head_checked = self.unread
-
-
-# What a connection has until something must be kept. Nothing is appended to it.
-NOTHING_RECEIVED = ReceiveBuffer()

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any, Protocol
 
-from readback.http.fair_queue import FairQueue
+from readback.http.backlog import Backlog
 from readback.http.flow_control import LINGER_SECONDS, Outbox
 from readback.http.handler import Handler, RequestOrigin
-from readback.http.heads import Heads
+from readback.http.meaning import Heads
 
 # The answer after this age is a connection's last, so that none lives forever and a
 # load balancer gets to distribute them again.
@@ -32,9 +32,6 @@ class ManagedConnection(RequestOrigin, Protocol):
 
     def check(self, now: float) -> None:
         """End the connection if its deadline has passed."""
-
-    def retire(self) -> None:
-        """Leave the fast path; the next answer is the last."""
 
     def end_if_idle(self, linger_seconds: float) -> None:
         """Send our end unless a request has begun; read on for this time.
@@ -72,16 +69,17 @@ class ConnectionRegistry:
         handler: Handler[Any],
         limits: Limits,
         network_of: Callable[[str], str] = str,
+        heads: Heads[Any] | None = None,
     ) -> None:
         self.handler = handler
         self.limits = limits
         # What counts as one address: whoever has an IPv6 network has many.
         self._network_of = network_of
-        self.heads = Heads(handler, limits.head_fields)
+        self.heads = heads or Heads(handler.describe, limits.head_fields)
         # What most requests need, without a way through another object.
         self.max_head, self.max_body = limits.head_bytes, limits.body_bytes
         self.max_connections = limits.connections
-        self.queue = FairQueue()
+        self.backlog = Backlog()
         self.outbox = Outbox()
         self._stopping = False
         # Connections opened before this time are closed after their next answer.
@@ -129,11 +127,10 @@ class ConnectionRegistry:
         # has been read since, even if this process has been held up meanwhile.
         last_sweep = self.now
         self._set_time(now)
+        self.heads.tick()
         for connection in tuple(self.connections):
             try:
                 connection.check(last_sweep)
-                if connection.opened_at < self.retire_before:
-                    connection.retire()
             except Exception as error:
                 # The deadlines of the others do not wait for this one.
                 self.handler.fail(error, None)
@@ -143,8 +140,6 @@ class ConnectionRegistry:
         """Make the next answer of each connection its last."""
         self._stopping = True
         self.retire_before = inf
-        for connection in tuple(self.connections):
-            connection.retire()
 
     async def stop(self, notice: float, seconds: float) -> None:
         """End all connections within this time, so that no request is lost.

@@ -4,6 +4,7 @@ import json
 import time
 
 import pytest
+from tests.support.work import head_of
 
 from readback.api.data.health import Health
 from readback.api.data.keyring import Keyring
@@ -11,7 +12,6 @@ from readback.api.ops import STRICT_SECONDS, Ops
 from readback.api.shared.created import Limiter
 from readback.api.shared.memory import Counters
 from readback.config import Config
-from readback.http.head import Head
 from readback.processes.lifecycle import Lifecycle
 
 NO_ORIGIN = None  # the ops listener treats all clients alike
@@ -39,8 +39,8 @@ def confirm(counters: Counters, worker: int, seconds_ago: float = 0.0) -> None:
 
 
 def answer(ops: Ops, path: bytes) -> bytes:
-    head = Head(b"GET", path, [(b"host", b"localhost")], is_http_10=False)
-    return ops.begin(head, None, b"", b"", 0, NO_ORIGIN)
+    head = head_of(b"GET", path, [(b"host", b"localhost")])
+    return ops.begin(head, b"", b"", 0, NO_ORIGIN)
 
 
 def status(ops: Ops, path: bytes) -> bytes:

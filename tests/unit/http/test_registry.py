@@ -7,11 +7,10 @@ from readback.http.registry import ConnectionRegistry, Limits
 
 
 class Handler:
-    read_fields = frozenset()
-    find = None
-
     def __init__(self) -> None:
         self.errors: list[Exception] = []
+
+    def describe(self, head: object) -> None: ...
 
     def fail(self, error: Exception, head: object) -> bytes:
         self.errors.append(error)

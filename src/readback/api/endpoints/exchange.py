@@ -1,7 +1,7 @@
-"""The requests of one known key with one kind of head.
+"""The requests of one known key whose heads mean the same.
 
 The base of the two endpoints, and the simpler one of them. An exchange answers requests
-on all connections, whether `begin` has let them in or their head is known.
+on all connections.
 """
 
 import json
@@ -13,13 +13,15 @@ from time import monotonic
 from readback import logs
 from readback.api.data.journal import Event, EventFields, Journal, Tally
 from readback.api.data.keyring import Record
-from readback.api.endpoints.refusal import Explanation, Finding, explain
+from readback.api.data.unmatched import UnmatchedRequests
+from readback.api.endpoints.refusal import Finding, explain
 from readback.api.endpoints.replies import Replies
 from readback.api.endpoints.request_info import RequestInfo
 from readback.api.shared.created import Limiter
 from readback.client_address import shorten
 from readback.contract import MODEL_LIST, REFUSALS
 from readback.differences import BODY_TOO_LARGE
+from readback.http.handler import RequestOrigin
 from readback.http.refused import REQUEST_TOO_LARGE
 
 log = logging.getLogger("readback.api")
@@ -27,6 +29,10 @@ log = logging.getLogger("readback.api")
 # In place of a tally that has not been opened yet.
 _NO_TALLY = Tally(Event(b"", "", 0, "", "", "", ""))
 _NO_TALLY.open = False
+_KEY_NOT_ACCEPTED = (
+    "This key is revoked or expired, or its account is not active with a confirmed "
+    "e-mail address."
+)
 _MODELS = json.dumps(MODEL_LIST, separators=(",", ":")).encode()
 
 
@@ -37,15 +43,16 @@ class Services:
     replies: Replies
     limiter: Limiter
     journal: Journal
+    unmatched: UnmatchedRequests
 
 
 class Exchange:
-    """Answers the requests of one known key with one head."""
+    """Answers the requests of one known key with one program."""
 
     # fmt: off
     __slots__ = (
-        "_journal", "_limiter", "_record", "_refused", "_refused_body", "_replies",
-        "_succeeded", "address", "forwarded", "info", "is_refusal",
+        "_journal", "_limiter", "_record", "_refused", "_replies", "_succeeded",
+        "_unmatched", "address", "forwarded", "info",
     )
     # fmt: on
 
@@ -55,33 +62,37 @@ class Exchange:
         self._replies = services.replies
         self._limiter = services.limiter
         self._journal = services.journal
+        self._unmatched = services.unmatched
         self._record = record
         self.info = info
-        self.address, self.is_refusal = address, False
+        self.address = address
         # The value of X-Forwarded-For that the address was read from, if any.
         self.forwarded = b""
         # Where the last success and the last refusal are counted.
         self._succeeded = self._refused = _NO_TALLY
-        # The hash of the last body that was refused, and why: clients retry the same
-        # body. Nothing else of it is kept. The hash is 64 bits and keyed.
-        self._refused_body: tuple[int, Explanation] | None = None
 
-    def admit(self) -> bool:
-        """Count one request of an accepted key; return False if beyond the rate."""
+    def begin(self, size: int) -> "Exchange | bytes":
+        """Let a request in and return what answers it, or return its refusal."""
         record = self._record
-        record.used_at = now = monotonic()
-        return self._limiter.take(record.slot, now)
+        try:
+            if not record.accepted:
+                return self._refuse_key(size)
+            now = monotonic()
+            record.used_at = now
+            if self._limiter.take(record.slot, now):
+                return self
+            return self._refuse_rate(size)
+        except Exception as error:
+            return self.fail(error, size)
 
     def answer(self, body: bytes) -> bytes:
         raise NotImplementedError
 
-    def answer_known(self, data: bytes, start: int, end: int) -> bytes | None:
-        """Answer unless the key is no longer accepted."""
-        if not self._record.accepted:
-            return None
-        if not self.admit():
-            return self.refuse_rate(end - start)
-        return self.answer(data[start:end])
+    def is_from(self, forwarded: bytes, origin: RequestOrigin) -> bool:
+        """Return whether a request certainly comes from the address of the last one."""
+        if forwarded or self.forwarded:
+            return self.forwarded == forwarded
+        return self.address == origin.address
 
     def move(self, address: str) -> None:
         """Count the next requests for a client at another address."""
@@ -90,7 +101,15 @@ class Exchange:
         if not self._succeeded.counts(shorten(address)):
             self._succeeded = _NO_TALLY
 
-    def refuse_rate(self, size: int) -> bytes:
+    def _refuse_key(self, size: int) -> bytes:
+        agent = self.info.user_agent
+        endpoint = self.info.endpoint
+        self._unmatched.count(
+            self.address, endpoint, "invalid_key", _KEY_NOT_ACCEPTED, agent
+        )
+        return self.refuse("invalid_key", _KEY_NOT_ACCEPTED, size)
+
+    def _refuse_rate(self, size: int) -> bytes:
         wait = self._limiter.retry_after(self._record.slot)
         detail = f"This key has used up its rate; retry in {wait} s."
         return self.refuse("rate_limited", detail, size, retry_after=wait)
@@ -128,13 +147,9 @@ class Exchange:
     def _count_success(self, answer: bytes, size: int) -> bytes:
         tally = self._succeeded
         if not tally.open:
-            tally = self._open_success()
+            tally = self._succeeded = self._journal.open(self._event("", ""))
         tally.count(size, len(answer))
         return answer
-
-    def _open_success(self) -> Tally:
-        tally = self._succeeded = self._journal.open(self._event("", ""))
-        return tally
 
     def _event(self, code: str, detail: str, differences: str = "") -> EventFields:
         digest, info, address = self._record.digest, self.info, self.address

@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from readback import keys
 from readback.http.head import Head
-from readback.http.heads import CREDENTIAL_FIELDS
 
 _SEND_KEY = "Send the header 'Authorization: Bearer <key>' with a key from the cabinet."
 _BASIC = (
@@ -21,6 +20,10 @@ _NOT_BEARER = (
     f"{_SEND_KEY}"
 )
 _PREFIX = keys.PREFIX.encode()
+# Fields in which other services, or other programs, have a key.
+_OTHER_FIELDS = frozenset(
+    b"proxy-authorization api-key x-api-key x-goog-api-key x-auth-token".split()
+)
 
 # How the keys of other services begin.
 _OTHER_SERVICES = {
@@ -64,11 +67,9 @@ class PresentedKey(NamedTuple):
     detail: str  # why it cannot be a key; empty if it can
 
 
-def presented_in(head: Head) -> PresentedKey | None:
-    """Return the key in a head; None if `heads.py` has cut it out."""
+def presented_in(head: Head) -> PresentedKey:
+    """Return the key in a head that does not have it in the usual form."""
     values = head.all(b"authorization")
-    if values == [b"Bearer"]:
-        return None
     if len(values) == 1:
         return _read(values[0])
     if values:
@@ -153,8 +154,8 @@ def _explain_other_service(key: bytes) -> str:
 
 def _elsewhere(head: Head) -> str:
     """Return what to do without Authorization: a key may be in another field."""
-    for name, value in head.fields:
-        if name in CREDENTIAL_FIELDS and name != b"cookie":
+    for name, values in head.fields.items():
+        if name in _OTHER_FIELDS:
             not_read = f"The key in {name.decode().title()} is not read."
-            return f"{not_read} {_explain_other_service(value) or _SEND_KEY}"
+            return f"{not_read} {_explain_other_service(values[0]) or _SEND_KEY}"
     return _SEND_KEY

@@ -1,7 +1,6 @@
 """What a head alone tells about a request: endpoint, key, type of the body, sender.
 
-Worked out once for each kind of heads (`http/heads.py`). Nothing here looks at a body,
-at the database or at the clock.
+Nothing here looks at a body, at the database or at the clock.
 """
 
 import re
@@ -19,11 +18,12 @@ _ENDPOINTS = {
     (b"GET", contract.MODELS_PATH.encode()): contract.MODELS,
     (b"POST", contract.CHAT_PATH.encode()): contract.CHAT,
 }
-# The fields that are read here, besides those that every head is examined for.
+# The fields that are read here if the key has the usual form.
 READ_FIELDS = frozenset(
     b"content-encoding content-type origin prefer user-agent".split()
 )
 _FOUND = NearMiss("")
+_PRINTABLE = re.compile(rb"[\x20-\x7e]*+")
 # Of a User-Agent and of preferences. No program sends as much.
 _EXAMINED_BYTES = 1024
 # RFC 7240 §2: a list of preferences in any case, each perhaps with parameters.
@@ -39,7 +39,7 @@ class RequestInfo:
     endpoint: str
     not_found_detail: str
     not_found_difference: str  # see `near_misses.py`
-    presented: PresentedKey | None  # None if the key was cut out of the head
+    presented: PresentedKey | None  # None if the key has the usual form
     media_type_detail: str
     user_agent: str
     asks_to_explain: bool  # in the body of a refusal, beyond the contract
@@ -47,7 +47,8 @@ class RequestInfo:
 
 def describe(head: Head) -> RequestInfo:
     endpoint = _ENDPOINTS.get((head.method, head.target), contract.OTHER)
-    user_agent, preferences = _user_agent(head), b",".join(head.all(b"prefer"))
+    user_agent = _user_agent(head)
+    preferences = b",".join(head.all(b"prefer"))
     miss = (
         _FOUND if endpoint != contract.OTHER else _explain_not_found(head, user_agent)
     )
@@ -55,7 +56,7 @@ def describe(head: Head) -> RequestInfo:
         endpoint=endpoint,
         not_found_detail=miss.sentence,
         not_found_difference=miss.difference,
-        presented=presented_in(head),
+        presented=None if head.key else presented_in(head),
         media_type_detail=explain_media_type(head),
         user_agent=user_agent,
         asks_to_explain=_EXPLAIN.search(preferences[:_EXAMINED_BYTES]) is not None,
@@ -90,8 +91,9 @@ def explain_media_type(head: Head) -> str:
 
 def _user_agent(head: Head) -> str:
     """Return the name of the client program in printable ASCII, without any key."""
-    value = head.first(b"user-agent") or b""
-    agent = value[:_EXAMINED_BYTES].decode("ascii", "replace")
-    printable = "".join(c if c.isprintable() and c.isascii() else "?" for c in agent)
-    telling = _BROWSER_ENGINE.sub("", printable, count=1)
+    value = (head.first(b"user-agent") or b"")[:_EXAMINED_BYTES]
+    agent = value.decode("ascii", "replace")
+    if not _PRINTABLE.fullmatch(value):
+        agent = "".join(c if c.isprintable() and c.isascii() else "?" for c in agent)
+    telling = _BROWSER_ENGINE.sub("", agent, count=1)
     return keys.hidden(telling)[: contract.JOURNAL_USER_AGENT_LENGTH]

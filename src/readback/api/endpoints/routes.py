@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 from readback import keys
 from readback.api.data.keyring import Found, Keyring, Record
-from readback.api.data.unmatched import UnmatchedRequests
 from readback.api.endpoints.chat import Chat
 from readback.api.endpoints.exchange import (
     Exchange,
@@ -22,7 +21,7 @@ from readback.api.endpoints.exchange import (
 )
 from readback.api.endpoints.near_misses import PROBE
 from readback.api.endpoints.presented_key import PresentedKey, presented_key
-from readback.api.endpoints.request_info import READ_FIELDS, RequestInfo, describe
+from readback.api.endpoints.request_info import RequestInfo, describe
 from readback.api.shared.rates import Rates
 from readback.client_address import forwarded_address, network
 from readback.contract import CHAT, MODELS, OTHER
@@ -33,14 +32,12 @@ from readback.processes.shared_counters import WorkerCounters
 
 # Retry-After when the database cannot be asked or there are too many connections.
 RETRY_SECONDS = 2
-# Kinds of heads that one key is used with; most keys belong to one program.
+# Programs that one key is used with; most keys belong to one.
 _MAX_EXCHANGES = 4
+# What a client's address was read from is kept if it is not longer.
+_MAX_FORWARDED_BYTES = 256
 _EXCHANGES: dict[str, type[Exchange]] = {MODELS: ModelList, CHAT: Chat}
 _UNKNOWN_KEY = "This key does not exist; compare it with the one shown in the cabinet."
-_KEY_NOT_ACCEPTED = (
-    "This key is revoked or expired, or its account is not active with a confirmed "
-    "e-mail address."
-)
 _TOO_MANY_FAILURES = (
     "Too many requests from this address had a key that is not accepted"
 )
@@ -67,54 +64,12 @@ class Api:
     _failures: Rates
     _counters: WorkerCounters
     _trusted_proxies: int
-    _unmatched: UnmatchedRequests
-
-    read_fields = READ_FIELDS
 
     def describe(self, head: Head) -> RequestInfo:
         return describe(head)
 
-    def contains_secret(self, data: bytes) -> bool:
-        return keys.contains_key(data)
-
-    def find(
-        self, info: RequestInfo, key: bytes, forwarded: bytes, origin: RequestOrigin
-    ) -> "Exchange | RefusedClient | None":
-        digest = keys.digest(key)
-        record = self._keyring.find(digest)
-        if record is not None:
-            exchange: Exchange | None = record.exchanges.get(info)
-            # Most clients stay where they are.
-            if exchange is not None and (
-                exchange.forwarded == forwarded
-                if forwarded
-                else exchange.address == origin.address
-            ):
-                return exchange
-        address, source = self._read_address(forwarded, origin)
-        if record is None or info.not_found_detail:
-            # Why a key cannot exist matters only now, and costs more than to find it.
-            presented = info.presented or presented_key(key)
-            is_certain = info.not_found_detail or presented.detail
-            if not is_certain and not self._keyring.is_absent(digest):
-                return None
-            return RefusedClient(self, _Received(info, address, 0), presented)
-        exchange = self._exchange(info, record, address)
-        # `heads.py` cuts out no long value, so that it may be kept.
-        exchange.forwarded = source
-        return exchange
-
-    def _read_address(
-        self, forwarded: bytes, origin: RequestOrigin
-    ) -> tuple[str, bytes]:
-        """Return a client's address, and the value that it was read from, if any."""
-        header = forwarded.decode("ascii", "replace").strip()
-        read = forwarded_address(header, self._trusted_proxies)
-        return (origin.address, b"") if read is None else (read, forwarded)
-
     def begin(
         self,
-        head: Head,
         info: RequestInfo,
         key: bytes,
         forwarded: bytes,
@@ -123,32 +78,32 @@ class Api:
     ) -> Outcome | None:
         presented = info.presented
         digest = presented.digest if presented else keys.digest(key)
-        address, _ = self._read_address(forwarded, origin)
-        request = _Received(info, address, size)
         record = self._keyring.find(digest)
         if record is not None and not info.not_found_detail:
-            return self._admit(request, record)
-        refusal = self.refuse_request(request, presented or presented_key(key))
-        if refusal is None:
-            self._keyring.wait(digest, partial(self._look_up_done, origin, request))
-        return refusal
-
-    def refuse_request(
-        self, request: _Received, presented: PresentedKey
-    ) -> bytes | None:
-        """Return the refusal of a request; None if its key must be looked up."""
-        if request.info.not_found_detail:
+            exchange: Exchange | None = record.exchanges.get(info)
+            # Most clients stay where they are.
+            if exchange is None or not exchange.is_from(forwarded, origin):
+                address, source = self._read_address(forwarded, origin)
+                exchange = self._exchange(info, record, address)
+                exchange.forwarded = source
+            return exchange.begin(size)
+        address, _ = self._read_address(forwarded, origin)
+        request = _Received(info, address, size)
+        # Why a key cannot exist matters only now, and costs more than to find it.
+        presented = presented or presented_key(key)
+        if info.not_found_detail:
             return self._not_found(request, presented)
         if presented.detail:
             return self._refuse_key(request, presented.detail)
-        if self._keyring.is_absent(presented.digest):
+        if self._keyring.is_absent(digest):
             return self._refuse_key(request, _UNKNOWN_KEY)
+        self._keyring.wait(digest, partial(self._look_up_done, origin, request))
         return None
 
     def refuse(self, code: str, detail: str, address: str = "") -> bytes:
         # Behind a proxy the address is the proxy's.
         if code == MALFORMED_REQUEST and not self._trusted_proxies:
-            self._unmatched.count(address, OTHER, code, detail, "")
+            self._services.unmatched.count(address, OTHER, code, detail, "")
         retry_after = RETRY_SECONDS if code == "unavailable" else 0
         self._counters.add((OTHER, code))
         return self._services.replies.refusal(code, detail, retry_after)
@@ -167,7 +122,8 @@ class Api:
             if found is None:
                 outcome = self._refuse_key(request, _UNKNOWN_KEY)
             elif isinstance(found, Record):
-                outcome = self._admit(request, found)
+                exchange = self._exchange(info, found, request.address)
+                outcome = exchange.begin(request.size)
             else:
                 outcome = self._refuse(
                     "unavailable", _NOT_LOOKED_UP, info, RETRY_SECONDS
@@ -177,19 +133,18 @@ class Api:
             outcome = self.fail(error, info)
         origin.resume(outcome)
 
-    def _admit(self, request: _Received, record: Record) -> Exchange | bytes:
-        info, address, size = request
-        exchange = self._exchange(info, record, address)
-        try:
-            if not record.accepted:
-                return self._count_failure(request, _KEY_NOT_ACCEPTED) or (
-                    exchange.refuse("invalid_key", _KEY_NOT_ACCEPTED, size)
-                )
-            if not exchange.admit():
-                return exchange.refuse_rate(size)
-        except Exception as error:
-            return exchange.fail(error, size)
-        return exchange
+    def _read_address(
+        self, forwarded: bytes, origin: RequestOrigin
+    ) -> tuple[str, bytes]:
+        """Return a client's address, and the value that it was read from.
+
+        The value is empty if that was not X-Forwarded-For, or is too long to keep.
+        """
+        header = forwarded.decode("ascii", "replace").strip()
+        address = forwarded_address(header, self._trusted_proxies)
+        if address is None:
+            return origin.address, b""
+        return address, forwarded if len(forwarded) <= _MAX_FORWARDED_BYTES else b""
 
     def _exchange(self, info: RequestInfo, record: Record, address: str) -> Exchange:
         exchange: Exchange | None = record.exchanges.get(info)
@@ -241,12 +196,12 @@ class Api:
         info, address, _ = request
         slot = self._failures.slot(network(address).encode())
         if self._failures.take(slot, time.monotonic()):
-            self._unmatched.count(
+            self._services.unmatched.count(
                 address, info.endpoint, "invalid_key", detail, info.user_agent
             )
             return None
         sentence = f"{_TOO_MANY_FAILURES}."
-        self._unmatched.count(
+        self._services.unmatched.count(
             address, info.endpoint, "rate_limited", sentence, info.user_agent
         )
         wait = self._failures.retry_after(slot)
@@ -258,7 +213,7 @@ class Api:
         self._counters.add((OTHER, "not_found"))
         # The probe imitates other programs, which nobody is waiting for.
         if info.not_found_detail != PROBE.sentence:
-            self._unmatched.count(
+            self._services.unmatched.count(
                 address, OTHER, "not_found", info.not_found_detail, info.user_agent
             )
 
@@ -269,21 +224,3 @@ class Api:
         return self._services.replies.refusal(
             code, detail, retry_after, info.asks_to_explain
         )
-
-
-class RefusedClient:
-    """Refuses the requests of a client whose head and key stay the same."""
-
-    __slots__ = ("_api", "_presented", "_request", "address", "is_refusal")
-
-    def __init__(self, api: Api, request: _Received, presented: PresentedKey) -> None:
-        self._api, self._request, self._presented = api, request, presented
-        self.address, self.is_refusal = request.address, True
-
-    def answer_known(self, data: bytes, start: int, end: int) -> bytes | None:
-        info, address, _ = self._request
-        request = _Received(info, address, end - start)
-        return self._api.refuse_request(request, self._presented)
-
-    def fail(self, error: Exception, size: int) -> bytes:
-        return self._api.fail(error, self._request.info)

@@ -1,10 +1,13 @@
-"""Reading a body: a frame finds the text."""
+"""Reading a body: the decoder accepts exactly what the examination accepts."""
 
 import json
+import re
 
-import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.support.tables import each
 
-from readback.api.endpoints.chat import split_body
+from readback.api.endpoints.chat import decode
 from readback.api.endpoints.refusal import Explanation, examine, explain
 
 MODEL = "vendor-cabinet-preview-echo"
@@ -21,30 +24,108 @@ def refused(body: bytes) -> Explanation:
     return explain(findings, "")
 
 
-@pytest.mark.parametrize(
-    "text", ["use", "contents", "\u0443ser", "x", '"', "\\", ":", ",", "}"]
-)
-def test_a_frame_is_the_bytes_around_the_text(text: str) -> None:
-    body = body_of(text, stream=False)
-    before, written, after = split_body(body)
-    assert written == json.dumps(text).encode()
-    assert before.endswith(b'"content": "')
-    assert after == b'"}], "stream": false}'
+def assert_judged_alike(body: bytes) -> None:
+    examined = examine(body)
+    decoded = decode(body)
+    assert (decoded is not None) == isinstance(examined, str)
+    if decoded is not None:
+        written, size = decoded
+        assert json.loads(written) == examined
+        assert size == len(str(examined).encode())
+        assert written in body
 
 
-@pytest.mark.parametrize("text", ["user", "content", MODEL, "role"])
-def test_a_text_that_is_also_elsewhere_has_no_frame(text: str) -> None:
-    assert split_body(body_of(text)) == (b"", json.dumps(text).encode(), b"")
+USUAL = body_of("Text: \u00e4 \U0001f600 {", stream=False, max_tokens=2000)
+RAW = json.dumps(json.loads(USUAL), ensure_ascii=False, separators=(",", ":")).encode()
+TRAPS = {
+    "usual": USUAL,
+    "raw": RAW,
+    "a fraction": USUAL.replace(b"2000", b"2000.0"),
+    "an exponent": USUAL.replace(b"2000", b"2e3"),
+    "another zero": USUAL.replace(b"2000", b"02000"),
+    "minus": USUAL.replace(b"2000", b"-2000"),
+    "a string of digits": USUAL.replace(b"2000", b'"2000"'),
+    "max_tokens null": USUAL.replace(b"2000", b"null"),
+    "stream null": USUAL.replace(b"false", b"null"),
+    "stream 0": USUAL.replace(b"false", b"0"),
+    "spaces around values": USUAL.replace(b"2000", b" \t\r\n2000 \n "),
+    "space around it": b" \n" + USUAL + b"\r\t",
+    "something after it": USUAL + b"{}",
+    "a mark before it": b"\xef\xbb\xbf" + USUAL,
+    "escapes in a name": USUAL.replace(b'"content"', b'"c\\u006fntent"'),
+    "escapes in the model": USUAL.replace(b"vendor", b"\\u0076endor"),
+    "an escaped colon in a name": USUAL.replace(b'"role"', b'"role\\u003a"'),
+    "a model twice": USUAL.replace(b"{", b'{"model":"%b",' % MODEL.encode(), 1),
+    "a content twice": USUAL.replace(b'"role"', b'"content":"a","role"'),
+    "a content twice with colons": USUAL.replace(b'"role"', b'"content":":","role"'),
+    "a stream twice": USUAL.replace(b'"stream"', b'"stream":false,"stream"'),
+    "no colons": body_of("x"),
+    "only colons": body_of("::::"),
+    "as long as allowed": body_of("a" * 8192),
+    "a byte longer": body_of("a" * 8193),
+    "long in bytes": json.dumps(
+        json.loads(body_of("\u044f" * 4097)), ensure_ascii=False
+    ).encode(),
+    "long in escapes": body_of("\u044f" * 4096),
+    "long, in pairs": body_of("\U0001f600" * 2049),
+    "an empty text": body_of(""),
+    "a lone surrogate": USUAL.replace(b"\\u00e4", b"\\ud800"),
+    "a pair apart": USUAL.replace(b"\\u00e4", b"\\ud83d \\ude00"),
+    "bytes that are not UTF-8": USUAL.replace(b"\\u00e4", b"\xff"),
+    "a surrogate in UTF-8": USUAL.replace(b"\\u00e4", b"\xed\xa0\x80"),
+    "a control character": USUAL.replace(b"Text", b"T\x01xt"),
+    "NUL": USUAL.replace(b"Text", b"T\\u0000xt"),
+    "no message": re.sub(rb"\[.*\]", b"[]", USUAL),
+    "two messages": body_of("x").replace(b"]", b',{"role":"user","content":"y"}]'),
+    "a message in arrays": body_of("x").replace(b"[", b"[[").replace(b"]", b"]]"),
+    "parts": body_of("x").replace(b'"x"', b'[{"type":"text","text":"x"}]'),
+    "deep": body_of("x").replace(b'"x"', b"[" * 1000 + b"]" * 1000),
+    "deeper": body_of("x").replace(b'"x"', b"[" * 15_000 + b"]" * 15_000),
+    "deep elsewhere": body_of("x")[:-1] + b',"a":' + b"[" * 5000 + b"]" * 5000 + b"}",
+    "an array": b"[%b]" % USUAL,
+    "nothing": b"",
+    "a number": b"1",
+}
 
 
-def test_a_text_that_overlaps_its_like_has_no_frame() -> None:
-    body = body_of(":").replace(b" ", b"")
-    assert split_body(body) == (b"", b'":"', b"")
+@each("body", TRAPS)
+def test_a_body_is_judged_alike(body: bytes) -> None:
+    assert_judged_alike(body)
+
+
+@st.composite
+def mutated(draw: st.DrawFn) -> bytes:
+    """Return a body with some of its tokens changed, left out or repeated."""
+    body = TRAPS[draw(st.sampled_from(["usual", "raw", "only colons"]))]
+    tokens = re.findall(rb'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^"{}\[\],:]+', body)
+    for _ in range(draw(st.integers(1, 4))):
+        at = draw(st.integers(0, len(tokens) - 1))
+        what = draw(st.sampled_from(["drop", "repeat", "other", "bytes"]))
+        if what == "drop":
+            del tokens[at]
+        elif what == "repeat":
+            tokens.insert(at, tokens[at])
+        elif what == "other":
+            tokens[at] = tokens[draw(st.integers(0, len(tokens) - 1))]
+        else:
+            place = draw(st.integers(0, len(tokens[at])))
+            more = draw(
+                st.sampled_from([b"\\", b'"', b":", b" ", b"\xd0", b"\0", b"\\u"])
+            )
+            tokens[at] = tokens[at][:place] + more + tokens[at][place:]
+        if not tokens:
+            break
+    return b"".join(tokens)
+
+
+@settings(max_examples=500)
+@given(mutated())
+def test_a_mutated_body_is_judged_alike(body: bytes) -> None:
+    assert_judged_alike(body)
 
 
 def test_a_text_keeps_the_escapes_that_it_was_sent_with() -> None:
-    body = body_of("/").replace(b'"/"', b'"\\/"')
-    assert split_body(body)[1] == b'"\\/"'
+    assert decode(body_of("/").replace(b'"/"', b'"\\/"')) == (b'"\\/"', 1)
 
 
 def test_the_limit_of_nesting_does_not_depend_on_the_stack() -> None:

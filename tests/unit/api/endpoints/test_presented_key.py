@@ -2,21 +2,21 @@
 
 import pytest
 from tests.support.tables import each
+from tests.support.work import head_of
 
 from readback import keys
 from readback.api.endpoints.presented_key import presented_key
 from readback.api.endpoints.request_info import describe
-from readback.http.head import Head
 
 KEY = keys.mint()
 SEND_KEY = "Send the header 'Authorization: Bearer <key>' with a key from the cabinet."
 Fields = list[tuple[bytes, bytes]]
 
 
-def detail_for(fields: Fields, cut_out: bytes = b"") -> str:
-    """Return the detail of a 401; `cut_out` is the key that the head cache took out."""
-    head = Head(b"GET", b"/v1/models", fields, is_http_10=False)
-    return (describe(head).presented or presented_key(cut_out)).detail
+def detail_for(fields: Fields) -> str:
+    """Return the detail of a 401."""
+    head = head_of(b"GET", b"/v1/models", fields)
+    return (describe(head).presented or presented_key(head.key)).detail
 
 
 def detail_of(value: str | bytes) -> str:
@@ -93,15 +93,8 @@ MISTAKES: dict[str, tuple[str | bytes, str]] = {
 
 
 @each("value, expected", MISTAKES)
-def test_the_mistake_is_named_with_and_without_the_head_cache(
-    value: str | bytes, expected: str
-) -> None:
-    detail = detail_of(value)
-    assert detail.startswith(expected)
-    raw = value if isinstance(value, bytes) else value.encode()
-    scheme, _, key = raw.partition(b" ")
-    if scheme == b"Bearer":
-        assert detail_for([(b"authorization", b"Bearer")], key) == detail
+def test_the_mistake_is_named(value: str | bytes, expected: str) -> None:
+    assert detail_of(value).startswith(expected)
 
 
 @pytest.mark.parametrize(
@@ -125,10 +118,10 @@ def test_a_key_in_another_header_is_named(name: bytes, shown: str) -> None:
     other = (name, KEY.encode())
     assert detail_for([other]) == f"The Authorization header is missing. {advice}"
     # If there is an Authorization header, that is the one to correct.
-    read = (b"authorization", b"Bearer")
-    for fields in ([other, read], [read, other]):
-        assert detail_for(fields, b"dummy") == PLACEHOLDER
-        assert detail_for(fields, KEY.encode()) == ""
+    for key, detail in ((b"dummy", PLACEHOLDER), (KEY.encode(), "")):
+        read = (b"authorization", b"Bearer " + key)
+        for fields in ([other, read], [read, other]):
+            assert detail_for(fields) == detail
 
 
 def test_a_key_of_another_service_in_its_own_header_is_named() -> None:

@@ -1,7 +1,7 @@
-"""A head with the same bytes as the previous one is not parsed again.
+"""A head that is recognised by its bytes is treated like one that is parsed.
 
-That is safe only between messages, and when the whole body has been received. That any
-difference is noticed, and every key is checked, is in tests/unit/api.
+It must be exactly between messages. That any difference is noticed, and every key is
+checked, is in tests/unit.
 """
 
 import pytest
@@ -22,7 +22,7 @@ BODY = b"x" * 90
 
 
 def warmed(raw: bytes, echo: Endpoint):
-    """Return a connection that has answered this request, and remembers its head."""
+    """Return a connection that has answered this request, whose head is known now."""
     connection = echo.connect()
     for _ in range(5):
         connection.send(raw)

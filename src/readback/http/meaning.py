@@ -1,0 +1,98 @@
+"""What a head means, and how one listener understands its heads.
+
+Heads of one program differ in the key, in the addresses that proxies add, in the length
+of the body, and in fields that nobody reads. The meaning of a head contains none of
+these; the first three are returned beside it.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from readback.http.head import Head, parse
+
+Info = TypeVar("Info")
+
+FORWARDED = b"x-forwarded-for"
+# RFC 9110 §5.6.1: a member of a list, between commas and white space.
+_CLOSE = re.compile(rb"(?:\A|,)[ \t]*+close[ \t]*+(?:,|\Z)")
+_KEEP_ALIVE = re.compile(rb"(?:\A|,)[ \t]*+keep-alive[ \t]*+(?:,|\Z)")
+
+
+class Meaning(Generic[Info]):
+    """What a connection and its handler do because of a head."""
+
+    # fmt: off
+    __slots__ = (
+        "chunked", "expects_continue", "info", "is_http_10", "is_learned", "is_plain",
+        "keep_alive", "wants_no_body",
+    )
+    # fmt: on
+
+    def __init__(self, head: Head, info: Info) -> None:
+        self.info = info
+        self.is_http_10 = head.is_http_10
+        # RFC 9110 §9.3.6: a successful CONNECT would turn the connection into a tunnel.
+        # We never accept one, and do not read on after it.
+        self.keep_alive = head.method != b"CONNECT" and _persists(head)
+        self.chunked = b"transfer-encoding" in head.fields
+        # RFC 9110 §10.1.1: an HTTP/1.0 client does not understand 100 (Continue).
+        expectation = (head.first(b"expect") or b"").lower()
+        self.expects_continue = expectation == b"100-continue" and not self.is_http_10
+        # RFC 9110 §9.3.2: the answer to HEAD ends after its header.
+        self.wants_no_body = head.method == b"HEAD"
+        # Whether an answer is sent as the handler has made it.
+        self.is_plain = (
+            self.keep_alive and not self.is_http_10 and not self.wants_no_body
+        )
+        # Whether heads with this meaning are recognised by a pattern.
+        self.is_learned = False
+
+    def may_skip_body(self) -> bool:
+        """Return whether the body can be dropped, so that the connection stays open."""
+        # A client that waits for 100 (Continue) may or may not send the body now.
+        return self.keep_alive and not self.chunked and not self.expects_continue
+
+
+# The meaning of a head, its key, its addresses, and the length of the body. A plain
+# tuple is unpacked fastest.
+Understood = tuple[Meaning[Info], bytes, bytes, int]
+
+
+class Heads(Generic[Info]):
+    """Understands the heads of one listener; `describe` is that of its handler."""
+
+    def __init__(self, describe: Callable[[Head], Info], max_fields: int) -> None:
+        self._describe = describe
+        self._max_fields = max_fields
+
+    def understand(self, data: bytes) -> Understood[Info]:
+        """Return what a whole head says; raise `Refused` if it is not valid.
+
+        The result depends on nothing but the bytes.
+        """
+        head = parse(data, self._max_fields)
+        # RFC 9110 §8.6. llhttp has bounded the number, but not the zeros before it, and
+        # Python refuses to convert thousands of digits.
+        digits = (head.first(b"content-length") or b"").lstrip(b"0")
+        meaning = Meaning(head, self._describe(head))
+        addresses = b",".join(head.all(FORWARDED))
+        return meaning, head.key, addresses, int(digits or b"0")
+
+    def note_accepted(self, data: bytes, meaning: Meaning[Info]) -> None:
+        """Note a head whose key was accepted."""
+
+    def tick(self) -> None:
+        """Called twice a second."""
+
+
+def _persists(head: Head) -> bool:
+    """Return whether the connection stays open after this request.
+
+    RFC 9112 §9.3: not if `close` is among the connection options; in HTTP/1.0 only if
+    `keep-alive` is. Options are case-insensitive (RFC 9110 §7.6.1).
+    """
+    options = b",".join(head.all(b"connection")).lower()
+    if head.is_http_10 and not _KEEP_ALIVE.search(options):
+        return False
+    return b"close" not in options or not _CLOSE.search(options)

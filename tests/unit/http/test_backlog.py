@@ -1,0 +1,197 @@
+"""Clients that send many requests at once share the time with others.
+
+The connections are real; the event loop makes one round when the test says so, and the
+clock is the test's own: each answer takes as long as the test says.
+"""
+
+import asyncio
+from collections.abc import Iterator
+from functools import partial
+
+import pytest
+from tests.support.echo_server import PATIENT, Echo, EchoExchange, EchoInfo
+from tests.support.raw_requests import post_body
+from tests.support.streams import RecordingTransport
+from tests.support.work import ManualLoop
+
+from readback.http import backlog, connection
+from readback.http.backlog import CONNECTION_SECONDS, ROUND_SECONDS, Backlog
+from readback.http.connection import Connection
+from readback.http.registry import ConnectionRegistry
+
+ALICE = post_body(b"alice")
+ANSWER_SECONDS = 0.0003
+PER_TURN = 4  # until 1 ms has passed
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Ordered(Echo):
+    """Records the order in which bodies are answered, and takes its time."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__()
+        self.order: list[bytes] = []
+        self.clock = clock
+        self.seconds = ANSWER_SECONDS
+
+    def begin(self, info: EchoInfo, *others: object) -> EchoExchange:
+        return OrderedExchange(self, info)
+
+
+class OrderedExchange(EchoExchange):
+    def answer(self, body: bytes) -> bytes:
+        handler = self._echo
+        assert isinstance(handler, Ordered)
+        handler.order.append(body)
+        handler.clock.now += handler.seconds
+        return super().answer(body)
+
+
+class Server:
+    """Connections of one listener, and the rounds of its loop."""
+
+    def __init__(self, loop: ManualLoop, clock: Clock) -> None:
+        self._loop = loop
+        self.clock = clock
+        self.handler = Ordered(clock)
+        self.order = self.handler.order
+        self.registry = ConnectionRegistry(self.handler, PATIENT)
+
+    def connect(self) -> tuple[Connection, RecordingTransport]:
+        connection = Connection(self.registry)
+        transport = RecordingTransport()
+        connection.connection_made(transport)
+        return connection, transport
+
+    def run_round(self) -> None:
+        callbacks = self._loop.callbacks
+        self._loop.callbacks = []
+        for callback, arguments in callbacks:
+            callback(*arguments)
+
+    def run(self) -> None:
+        while self._loop.callbacks:
+            self.run_round()
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    clock = Clock()
+    for module in (backlog, connection):
+        monkeypatch.setattr(module, "monotonic", clock)
+    with ManualLoop() as loop:
+        yield Server(loop, clock)
+
+
+def test_the_first_message_is_answered_at_once(server: Server) -> None:
+    for _ in range(50):
+        client, _ = server.connect()
+        client.data_received(post_body(b"many") * 30)
+    alice, _ = server.connect()
+    alice.data_received(ALICE)
+    assert server.order == [b"many"] * 50 + [b"alice"]
+
+
+def test_clients_that_send_many_at_once_work_one_after_the_other(
+    server: Server,
+) -> None:
+    names = [b"%d" % number for number in range(5)]
+    for name in names:
+        client, _ = server.connect()
+        client.data_received(post_body(name) * 9)
+    server.order.clear()
+    server.run()
+    one_each = [name for name in names for _ in range(PER_TURN)]
+    assert server.order == one_each * 2
+
+
+def test_a_round_ends_in_time_however_many_wait(server: Server) -> None:
+    clients = [server.connect() for _ in range(600)]
+    for client, _ in clients:
+        client.data_received(post_body(b"many") * 30)
+    while len(server.order) < 600 * 30:
+        before = server.clock.now
+        server.run_round()
+        longest = ROUND_SECONDS + CONNECTION_SECONDS + ANSWER_SECONDS
+        assert server.clock.now - before <= longest
+        alice, _ = server.connect()
+        alice.data_received(ALICE)
+        assert server.order[-1] == b"alice"  # between two rounds
+        server.order.pop()
+        alice.connection_lost(None)
+
+
+def test_a_slow_message_is_the_only_one_of_its_turn(server: Server) -> None:
+    server.handler.seconds = 2 * CONNECTION_SECONDS
+    for name in (b"mallory", b"bob"):
+        client, _ = server.connect()
+        client.data_received(post_body(name) * 3)
+    server.run()
+    assert server.order == [b"mallory", b"bob"] * 3
+
+
+def test_bytes_received_while_a_connection_waits_are_answered_after_the_others(
+    server: Server,
+) -> None:
+    raw = post_body(b"body")
+    clients = [server.connect() for _ in range(10)]
+    for client, _ in clients:
+        client.data_received(raw + raw[:-2])
+    for client, _ in clients:
+        client.data_received(raw[-2:] + raw)
+        client.eof_received()
+    server.run()
+    for _, transport in clients:
+        assert transport.written.count(b"\r\n\r\nbody") == 3
+        assert transport.closing
+
+
+def test_a_client_that_leaves_while_it_waits_does_not_stop_the_others(
+    server: Server,
+) -> None:
+    clients = [server.connect() for _ in range(4)]
+    for number, (client, _) in enumerate(clients):
+        client.data_received(post_body(b"%d" % number) * 2)
+    clients[1][0].connection_lost(None)
+    clients[2][1].abort()
+    server.run()
+    assert server.order == [b"0", b"1", b"2", b"3", b"0", b"3"]
+
+
+def test_the_time_of_waiting_is_not_counted_against_a_client(server: Server) -> None:
+    client, transport = server.connect()
+    client.data_received(ALICE * 2)
+    for minutes in (10, 20):
+        server.registry.sweep(server.registry.now + minutes * 60)
+    server.run()
+    assert transport.written.count(b"HTTP/1.1 200 ") == 2
+
+
+def test_work_that_fails_does_not_stop_the_others() -> None:
+    async def done_after_a_failure() -> tuple[list[str], list[object]]:
+        waiting = Backlog()
+        done: list[str] = []
+        errors: list[object] = []
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, what: errors.append(what["exception"]))
+
+        def fail(until: float) -> bool:
+            raise ZeroDivisionError
+
+        waiting.add(fail)
+        for name in ("Alice", "Bob"):
+            waiting.add(partial(lambda name, until: done.append(name) or False, name))
+        for _ in range(5):
+            await asyncio.sleep(0)
+        return done, errors
+
+    done, errors = asyncio.run(done_after_a_failure())
+    assert done == ["Alice", "Bob"]
+    assert [type(error) for error in errors] == [ZeroDivisionError]

@@ -1,0 +1,282 @@
+"""A head that is recognised is read like one that is parsed, whatever differs in it."""
+
+import tracemalloc
+from typing import NamedTuple
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from readback.http import recognition
+from readback.http.head import Head
+from readback.http.meaning import Heads, Meaning
+from readback.http.recognition import MAX_PATTERNS, RecognisedHeads
+from readback.http.refused import Refused
+
+MAX_FIELDS = 100
+READ_FIELDS = frozenset([b"x-old"])
+Said = list[object]
+
+
+class Info(NamedTuple):
+    """What a handler makes of a head."""
+
+    method: bytes
+    target: bytes
+    old: tuple[bytes, ...]
+
+
+def describe(head: Head) -> Info:
+    return Info(head.method, head.target, tuple(head.all(b"x-old")))
+
+
+def heads() -> RecognisedHeads[Info]:
+    return RecognisedHeads(
+        describe, MAX_FIELDS, READ_FIELDS, lambda data: b"secret" in data
+    )
+
+
+PARSED = Heads(describe, MAX_FIELDS)
+HEAD = (
+    b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\n"
+    b"Authorization: Bearer %b\r\nContent-Length: 5\r\n\r\n"
+)
+
+
+def said_by(understood: tuple[Meaning[Info], bytes, bytes, int]) -> Said:
+    meaning, *beside = understood
+    names = sorted({*Meaning.__slots__} - {"is_learned"})
+    return [*beside, *(getattr(meaning, name) for name in names)]
+
+
+def said_by_head(data: bytes, known: Heads[Info]) -> Said:
+    """Return everything that a head says, or why it is refused."""
+    try:
+        return said_by(known.understand(data))
+    except Refused as refused:
+        return [*refused.args, refused.detail]
+
+
+def accept(data: bytes, known: RecognisedHeads[Info]) -> bool:
+    """Learn from a head whose key was accepted; return whether it is recognised now."""
+    known.tick()
+    meaning, *_ = known.understand(data)
+    known.note_accepted(data, meaning)
+    return known.understand(data)[0] is meaning and meaning.is_learned
+
+
+def head_with(lines: list[bytes]) -> bytes:
+    return b"\r\n".join([b"GET / HTTP/1.1", b"Host: x", *lines, b"", b""])
+
+
+def assert_read_alike(lines: list[bytes], known: RecognisedHeads[Info]) -> None:
+    """Read a head as a new one, and learn from it if it is valid."""
+    data = head_with(lines)
+    said = said_by_head(data, PARSED)
+    assert said_by_head(data, known) == said
+    if len(said) > 2:  # else the code and the reason of a refusal
+        accept(data, known)
+        assert said_by_head(data, known) == said
+
+
+KEYS = st.from_regex(rb"[0-9A-Za-z_-]{1,100}", fullmatch=True)
+
+
+# Lines that are not what a program sends; some of them are refused.
+ODD_LINES = [
+    b"Authorization: bearer alice",
+    b"Authorization:  Bearer alice",
+    b"Authorization: Bearer  alice",
+    b"Authorization: Bearer alice ",
+    b'Authorization: Bearer "alice"',
+    b"Authorization: Bearer alice bob",
+    b"AUTHORIZATION: Bearer alice",
+    b"AUTHORIZATION: Basic YTpi",
+    b"X-Authorization: Bearer alice",
+    b"Proxy-Authorization: Bearer alice",
+    b"Authorization: Bearer",
+    b"Authorization: Bearer ",
+    b"X: Authorization: Bearer alice",
+    b"X-Old: Bearer alice",
+    b"Authorization: Bearer a\x00b",
+    b"Authorization: Bearer a\nb",
+    b"Authorization: Bearer a\rb",
+    b"Authorization: Bearer a\x7fb",
+    b"X-Request-Id : 1",
+    b"X-Request-Id: a\x00b",
+    b"X-Request-Id: a\nb",
+    b"X-Request-Id: a\tb",
+    b" X-Request-Id: 1",
+    b"X Request-Id: 1",
+    b"X-Request-Id",
+    b"X-Forwarded-For: 192.0.2.1 ",
+    b"X-Forwarded-For:  192.0.2.1",
+    b"X-Forwarded-For: ",
+    b"X-Forwarded-For: unknown",
+    b"Host: y",
+    b"Content-Length: ",
+    b"Content-Length: 5, 5",
+    b"Content-Length: 5 ",
+    b"Content-Length: 99999999999",
+    b"Content-Length: " + b"9" * 5000,
+    b"Content-Length: " + b"0" * 20 + b"5",
+    b"Transfer-Encoding: chunked",
+]
+# Lines of which none, one or several may be in a head, in any order.
+VARYING = st.one_of(
+    st.sampled_from(ODD_LINES),
+    KEYS.map(b"Authorization: Bearer %b".__mod__),
+    KEYS.map(b"authorization: Bearer %b".__mod__),
+    KEYS.map(b"X-Request-Id: %b".__mod__),
+    KEYS.map(b"traceparent:%b".__mod__),
+    st.from_regex(rb"X-Forwarded-For: [0-9a-f.:, ]{0,20}", fullmatch=True),
+    st.from_regex(rb"(?i:X-Forwarded-For): ?[a-z, ]{0,9}", fullmatch=True),
+    st.sampled_from(
+        [
+            b"Content-Length: 5",
+            b"Content-Length: 70",
+            b"Content-Length: 007",
+            b"content-length:  6",
+            b"Connection: close",
+            b"Expect: 100-continue",
+            b"X-Old: 1",
+            b"Accept: */*",
+            b"X-Name: \xc3\xa4",
+            b"Cookie: a=b",
+            b"User-Agent: alice/1",
+            b"user-agent: bob/1",
+            b"USER-AGENT: bob/1",
+        ]
+    ),
+)
+
+
+@given(st.lists(st.lists(VARYING, max_size=6), min_size=2, max_size=8))
+def test_any_mixture_of_lines_is_read_like_a_new_head(
+    drawn: list[list[bytes]],
+) -> None:
+    known = heads()
+    for lines in [*drawn, *drawn]:
+        assert_read_alike(lines, known)
+
+
+@pytest.mark.parametrize("odd", ODD_LINES)
+def test_an_odd_line_is_read_like_new_where_a_usual_one_was(odd: bytes) -> None:
+    known = heads()
+    usual = [b"Authorization: Bearer alice", b"X-Request-Id: 1", b"Content-Length: 5"]
+    assert accept(head_with(usual), known)
+    for lines in (
+        [odd, *usual],
+        *([*usual[:n], odd, *usual[n + 1 :]] for n in range(3)),
+    ):
+        assert_read_alike(lines, known)
+        assert_read_alike(usual, known)
+
+
+@pytest.mark.parametrize("is_chunked_first", [True, False])
+def test_a_chunked_head_is_told_from_one_with_a_length(is_chunked_first: bool) -> None:
+    known = heads()
+    usual = [b"Authorization: Bearer alice", b"Content-Length: 5"]
+    chunked = [usual[0], b"Transfer-Encoding: chunked"]
+    pair = [chunked, usual] if is_chunked_first else [usual, chunked]
+    for lines in [*pair, *pair]:
+        assert accept(head_with(lines), known)
+        assert_read_alike(lines, known)
+    assert known.understand(head_with(chunked))[0].chunked
+
+
+def test_one_pattern_recognises_all_heads_of_a_program() -> None:
+    known = heads()
+    lines = b"X-Forwarded-For: 10.0.0.%d\r\nX-Request-Id: %d\r\nContent-Length: %d\r\n"
+    data = HEAD.replace(b"Content-Length: 5\r\n", lines)
+    assert accept(data % (b"alice", 1, 1, 1), known)
+    learned, *_ = known.understand(data % (b"alice", 1, 1, 1))
+    for number in range(3, 100):
+        meaning, *beside = known.understand(
+            data % (b"key%d" % number, number, number, number)
+        )
+        assert meaning is learned
+        assert beside == [b"key%d" % number, b"10.0.0.%d" % number, number]
+
+
+def test_nobody_without_an_accepted_key_teaches_or_evicts_anything(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    known = heads()
+    usual = b"GET /known HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer alice\r\n\r\n"
+    assert accept(usual, known)
+    monkeypatch.setattr(RecognisedHeads, "_pattern_of", None)
+    for number in range(2000):
+        known.understand(usual.replace(b"known", b"%d" % number))
+        unread = b"x\r\nX-Id: %b" % (b"1" * (number % 300))
+        known.understand(usual.replace(b"x\r", unread + b"\r", 1))
+    assert known.understand(usual)[0].is_learned
+
+
+def test_the_patterns_are_bounded() -> None:
+    known = heads()
+    head = (
+        b"GET /%d HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer alice\r\n"
+        b"User-Agent: %d\r\n\r\n"
+    )
+    for number in range(3 * MAX_PATTERNS):
+        assert accept(head % (number, number), known)
+        assert accept(head % (number, 0), known)
+        assert sum(map(len, known._patterns.values())) == known._count <= MAX_PATTERNS
+        assert len(known._patterns[b"0"]) <= 2
+    # Of a program, the last two are kept.
+    assert known.understand(head % (number, 0))[0].is_learned
+    assert known.understand(head % (number - 1, 0))[0].is_learned
+
+
+def test_few_patterns_are_made_in_a_round() -> None:
+    known = heads()
+    known.tick()
+    learned = 0
+    for number in range(20):
+        data = HEAD.replace(b"Host", b"User-Agent: %d\r\nHost" % number) % b"alice"
+        meaning, *_ = known.understand(data)
+        known.note_accepted(data, meaning)
+        learned += meaning.is_learned
+    assert learned == recognition._MADE_PER_TICK
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [b"User-Agent: my-secret/1"],
+        [b"X-Old: secret"],
+        [b"My-Secret: 1".lower()],
+        [b"X-Old: %b" % (b"a" * 2000)],
+        [b"X-%d: 1" % number for number in range(50)],
+        [b"X-Forwarded-For: 192.0.2.1", b"X-Forwarded-For: 192.0.2.1"],
+    ],
+    ids=["program", "value", "name", "long", "many", "twice"],
+)
+def test_what_must_not_be_kept_is_parsed_each_time(lines: list[bytes]) -> None:
+    known = heads()
+    assert not accept(head_with([b"Authorization: Bearer alice", *lines]), known)
+
+
+def test_what_the_patterns_keep_contains_no_key() -> None:
+    known = heads()
+    lines = [b"Authorization: Bearer zyzzyva", b"Cookie: zyzzyva", b"X-Key: zyzzyva"]
+    assert accept(head_with(lines), known)
+    assert b"zyzzyva" not in repr(known._patterns).encode()
+
+
+def test_heads_made_to_be_different_fill_little_memory() -> None:
+    known = heads()
+    made = 8  # tracing the memory of all would take long
+    fields = 36
+    width = 1000 // fields - 10
+    many = b"".join(b"X-Old: %0*d\r\n" % (width, field) for field in range(fields))
+    tracemalloc.start()
+    try:
+        for number in range(made):
+            lines = [b"User-Agent: %d" % number, many.removesuffix(b"\r\n")]
+            assert accept(head_with(lines), known)
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept * MAX_PATTERNS / made < 2 << 20, kept
