@@ -64,8 +64,6 @@ class Config:
     trusted_proxy_count: int = _setting("0", values.whole_number(0, 8))
     key_rate: int = _setting("20", values.whole_number(1, 10_000_000))
     key_burst: int = _setting("1000", values.whole_number(1, 10_000_000))
-    auth_failure_rate: int = _setting("30", values.whole_number(1, 10_000_000))
-    auth_failure_burst: int = _setting("300", values.whole_number(1, 10_000_000))
     error_messages: bool = _setting("off", values.on_off)
     unmatched_requests: bool = _setting("on", values.on_off)
     max_connections: int = _setting("16384", values.whole_number(1, 1_000_000))

@@ -31,6 +31,8 @@ VARIABLE_PREFIX = "READBACK_"
 SYSLOG = "syslog:"
 # Read by the probe and by the tests; these are not settings of the service.
 _OTHER_VARIABLES = frozenset({"READBACK_API_KEY", "READBACK_TEST_CHROMIUM"})
+# Settings of earlier versions. What is similar to them means something else.
+_REMOVED = frozenset({"READBACK_AUTH_FAILURE_BURST", "READBACK_AUTH_FAILURE_RATE"})
 # Kubernetes adds these to every pod if there is a Service called "readback".
 _KUBERNETES = re.compile(r"READBACK_(\w+_)?(SERVICE_(HOST|PORT)|PORT(_|$))")
 
@@ -275,6 +277,6 @@ def unknown(environ: Mapping[str, str], known: set[str]) -> Iterator[str]:
             continue
         if _KUBERNETES.match(name):
             continue
-        similar = get_close_matches(name, known, n=1)
+        similar = [] if name in _REMOVED else get_close_matches(name, known, n=1)
         hint = f"; did you mean {similar[0]}?" if similar else "; remove it."
         yield f"{name} is not a setting of Readback{hint}"

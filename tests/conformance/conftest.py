@@ -28,10 +28,6 @@ STRICT = UNLIMITED | {
     "READBACK_HEAD_TIMEOUT": "3",
     "READBACK_BODY_TIMEOUT": "1",
 }
-FAILURE_LIMITED = UNLIMITED | {
-    "READBACK_AUTH_FAILURE_RATE": "1",
-    "READBACK_AUTH_FAILURE_BURST": "3",
-}
 
 
 @pytest.fixture(scope="session")
@@ -96,13 +92,6 @@ def strict_server(
     pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Server]:
     yield from _extra_server(pytestconfig, tmp_path_factory, STRICT)
-
-
-@pytest.fixture(scope="session")
-def failure_limited_server(
-    pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Server]:
-    yield from _extra_server(pytestconfig, tmp_path_factory, FAILURE_LIMITED)
 
 
 def assert_no_text_or_key_was_written(folder: Path, key: str) -> None:

@@ -1,4 +1,4 @@
-"""What depends on time: the rate of a key, of failed keys, and slow requests.
+"""What depends on time: the rate of a key, and slow requests.
 
 Each test has its own key on a server with low rates: one request a second, with a burst
 of three.
@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from readback import keys
 from tests.support.api import (
     CHAT,
     MODELS,
@@ -15,10 +16,12 @@ from tests.support.api import (
     assert_refused,
     assert_success,
     draft,
-    key_with_checksum,
 )
+from tests.support.keys import mistyped
+from tests.support.load import models, spread
 from tests.support.server import Server
-from tests.support.wire import Answer, request
+from tests.support.waiting import wait_until
+from tests.support.wire import Answer, exchange, request
 
 BURST = 3
 
@@ -124,31 +127,29 @@ def test_a_wrong_path_does_not_count_against_the_rate(alice: Api) -> None:
         assert_success(alice.models())
 
 
-def test_an_address_that_fails_too_often_is_told_when_to_retry(
-    failure_limited_server: Server,
+def test_a_request_without_an_accepted_key_is_told_so_ten_thousand_times(
+    strict_server: Server,
 ) -> None:
-    alice = Api.of(failure_limited_server)
-    refusals = fail_often(alice)
-    for answer in refusals:
-        assert_refused(answer, "rate_limited")
-        assert 1 <= retry_after(answer) <= 2
-    # Only failures are limited, so a valid key still works.
-    assert_success(alice.models())
-
-
-def fail_often(api: Api) -> list[Answer]:
-    """Try keys that were never issued; return the answers that are rate limited."""
-    answers = [ask_as_mallory(api, number) for number in range(30)]
-    for answer in answers[:BURST]:
-        assert_refused(answer, "invalid_key")
-    limited = [answer for answer in answers if answer.status != 401]
-    assert limited, "thirty failures in a row are not limited"
-    return limited
-
-
-def ask_as_mallory(api: Api, number: int) -> Answer:
-    secret = f"Mallory{number:02}".ljust(32, "0")
-    return api.with_key(key_with_checksum(secret)).models()
+    """All come from one address, and a fifth of them have keys that differ."""
+    host, revoked = [Api.of(strict_server).host], strict_server.new_key()
+    strict_server.revoke_key(revoked)
+    endpoint = Api.of(strict_server).endpoint
+    without_key = request("GET", MODELS, host)
+    wait_until(
+        lambda: exchange(endpoint, models(endpoint, revoked)).status == 401,
+        "the key is revoked",
+    )
+    each_time = [
+        without_key,
+        models(endpoint, revoked),
+        models(endpoint, mistyped(revoked)),
+        models(endpoint, keys.mint()),
+    ]
+    sent = [
+        raw for _ in range(2000) for raw in (*each_time, models(endpoint, keys.mint()))
+    ]
+    assert spread(endpoint, sent, connections=40) == {401: 10_000}
+    assert_refused(exchange(endpoint, without_key), "invalid_key")
 
 
 def test_a_head_that_does_not_end_in_time_is_refused(strict_server: Server) -> None:

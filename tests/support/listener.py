@@ -69,7 +69,7 @@ def api_without_database(
 ) -> Api:
     """Return the real API; nothing answers the look-ups of its keyring."""
     services = Services(Replies(), rates, Journal(counters), UnmatchedRequests())
-    return Api(services, keyring, rates, counters, 0)
+    return Api(services, keyring, counters, 0)
 
 
 def limits(**changed: float) -> Limits:

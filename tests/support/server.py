@@ -31,8 +31,6 @@ EMAIL = "alice@example.org"
 UNLIMITED = {
     "READBACK_KEY_RATE": "1000000",
     "READBACK_KEY_BURST": "1000000",
-    "READBACK_AUTH_FAILURE_RATE": "1000000",
-    "READBACK_AUTH_FAILURE_BURST": "1000000",
 }
 """Rates so high that only a test of the rates can reach one."""
 LASTING = UNLIMITED | {"READBACK_STOP_NOTICE": "5"}

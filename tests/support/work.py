@@ -136,8 +136,7 @@ class Worker:
         for key in self.keys:
             self._add_key(keys.digest(key.encode()))
         services = Services(Replies(), rates, Journal(row), UnmatchedRequests())
-        failures = Limiter(UNLIMITED, UNLIMITED)
-        self.api = Api(services, self.keyring, failures, row, 1)
+        self.api = Api(services, self.keyring, row, 1)
         self.limits = limits(settings)
         self.registry = ConnectionRegistry(self.api, self.limits)
         self.forget()

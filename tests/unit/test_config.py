@@ -71,6 +71,7 @@ def test_the_error_for_a_wrong_value_names_the_variable(
     ("given", "why"),
     [
         ({"WORKRES": "2"}, "did you mean READBACK_WORKERS"),
+        ({"AUTH_FAILURE_RATE": "30"}, "is not a setting of Readback; remove it."),
         ({"WORKERS_FILE": "x"}, "READBACK_WORKERS_FILE is not a setting"),
         ({"SECRET_KEY": "s" * 60, "SECRET_KEY_FILE": "x"}, "both set"),
         ({"SMTP_URL_FILE": "/no/such/file"}, "READBACK_SMTP_URL_FILE: .*No such file"),

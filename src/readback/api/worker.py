@@ -110,7 +110,6 @@ class ApiWorker(PlaneWorker):
         # A new worker gets as long to reach the database as one that has lost it.
         self._counters.set("keys_confirmed", int(time.monotonic() * 1000))
         shared.key_rates.join(self.counters_row)
-        shared.failure_rates.join(self.counters_row)
         self._replies = Replies(
             f"{config.effective_cabinet_url}/docs/errors", config.error_messages
         )
@@ -133,7 +132,6 @@ class ApiWorker(PlaneWorker):
         api = Api(
             services,
             self._keyring,
-            shared.failure_rates,
             self._counters,
             config.trusted_proxy_count,
         )

@@ -4,7 +4,6 @@ Decides everything that can be decided before a body is read, in the order of th
 contract: path and method, key, rate. Nothing here decodes a body.
 """
 
-import time
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
@@ -22,8 +21,7 @@ from readback.api.endpoints.exchange import (
 from readback.api.endpoints.near_misses import PROBE
 from readback.api.endpoints.presented_key import PresentedKey, presented_key
 from readback.api.endpoints.request_info import RequestInfo, describe
-from readback.api.shared.rates import Rates
-from readback.client_address import forwarded_address, network
+from readback.client_address import forwarded_address
 from readback.contract import CHAT, MODELS, OTHER
 from readback.http.handler import Outcome, RequestOrigin
 from readback.http.head import Head
@@ -38,9 +36,6 @@ _MAX_EXCHANGES = 4
 _MAX_FORWARDED_BYTES = 256
 _EXCHANGES: dict[str, type[Exchange]] = {MODELS: ModelList, CHAT: Chat}
 _UNKNOWN_KEY = "This key does not exist; compare it with the one shown in the cabinet."
-_TOO_MANY_FAILURES = (
-    "Too many requests from this address had a key that is not accepted"
-)
 _NOT_LOOKED_UP = (
     "The key could not be looked up because the database is unavailable; this does not "
     "mean that the key is wrong."
@@ -61,7 +56,6 @@ class Api:
 
     _services: Services
     _keyring: Keyring
-    _failures: Rates
     _counters: WorkerCounters
     _trusted_proxies: int
 
@@ -187,26 +181,11 @@ class Api:
     # Refusals without a journal: no key is known.
 
     def _refuse_key(self, request: _Received, detail: str) -> bytes:
-        return self._count_failure(request, detail) or self._refuse(
-            "invalid_key", detail, request.info
-        )
-
-    def _count_failure(self, request: _Received, detail: str) -> bytes | None:
-        """Count a failed authentication; return a refusal if there are too many."""
         info, address, _ = request
-        slot = self._failures.slot(network(address).encode())
-        if self._failures.take(slot, time.monotonic()):
-            self._services.unmatched.count(
-                address, info.endpoint, "invalid_key", detail, info.user_agent
-            )
-            return None
-        sentence = f"{_TOO_MANY_FAILURES}."
         self._services.unmatched.count(
-            address, info.endpoint, "rate_limited", sentence, info.user_agent
+            address, info.endpoint, "invalid_key", detail, info.user_agent
         )
-        wait = self._failures.retry_after(slot)
-        detail = f"{_TOO_MANY_FAILURES}; retry in {wait} s."
-        return self._refuse("rate_limited", detail, info, wait)
+        return self._refuse("invalid_key", detail, info)
 
     def _count_not_found(self, request: _Received) -> None:
         info, address, _ = request

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable
 
 from readback.api.shared.created import Limiter
-from readback.api.shared.rates import Rates
 from readback.config import Config
 from readback.contract import ENDPOINTS, REFUSALS
 from readback.processes.shared_counters import API, SharedCounters, rows_for
@@ -73,13 +72,10 @@ class Places:
 
 
 class SharedMemory:
-    """Rates of keys, failures of addresses, counters and places of all workers."""
+    """Rates of keys, counters and places of all workers."""
 
     def __init__(self, config: Config) -> None:
         self.workers = workers = config.worker_count
         self.key_rates = Limiter(config.key_rate, config.key_burst, workers=workers)
-        self.failure_rates = Rates(
-            config.auth_failure_rate, config.auth_failure_burst, workers=workers
-        )
         self.counters = Counters(rows_for(workers))
         self.places = Places(place_count(config))

@@ -1,4 +1,4 @@
-"""Whose failures are counted together, and what is kept of an address."""
+"""Under which address a request is counted, and what is kept of an address."""
 
 import tracemalloc
 from collections.abc import Iterator
@@ -7,11 +7,7 @@ import pytest
 from tests.support.streams import rows_of
 from tests.support.work import Worker, _behind_proxy, _chat
 
-from readback import keys
-from readback.api.shared.created import Limiter
 from readback.contract import SEVERAL_ADDRESSES
-
-BURST = 3
 
 
 @pytest.fixture
@@ -29,18 +25,6 @@ def status(worker: Worker, key: str, forwarded: bytes) -> int:
     worker.settle()
     connection.connection_lost(None)
     return int(transport.response[9:12])
-
-
-def test_failures_are_counted_by_network(worker: Worker) -> None:
-    """Whoever has an IPv6 network has 2^64 addresses."""
-    worker.api._failures = Limiter(1, BURST)
-
-    mallory = [b"2001:db8:0:1::%x" % number for number in range(1, BURST + 2)]
-    answers = [status(worker, keys.mint(), address) for address in mallory]
-
-    assert answers == [*[401] * BURST, 429]
-    assert status(worker, keys.mint(), b"2001:db8:0:2::1") == 401
-    assert status(worker, worker.key, mallory[0]) == 200
 
 
 def test_long_values_of_forwarded_addresses_are_not_kept(worker: Worker) -> None:
