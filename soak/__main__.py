@@ -65,7 +65,7 @@ def main(
     with ProgressBar() as progress:
         seen, scene = runner.run(name, minutes * 60, progress)
         progress.describe("judging")
-        judgement = verdicts.judge(seen, scene, runner.OWN_KEYS)
+        judgement = verdicts.judge(seen, scene)
     report(judgement)
     published = not trial and not scene.interrupted
     page.save(name, judgement, scene, published)

@@ -53,7 +53,6 @@ SETTINGS = {
     "READBACK_WORKERS": str(WORKERS),
     "READBACK_JOURNAL_INTERVAL": str(counts.JOURNAL_INTERVAL),
 }
-OWN_KEYS = range(clients.SHARED_KEYS, clients.KEYS)
 # The counts are final when they have not changed for this long.
 _SETTLED_SECONDS = counts.JOURNAL_INTERVAL + 1.2
 _SETTLING_SECONDS = 20.0

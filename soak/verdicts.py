@@ -40,9 +40,9 @@ class Judgement:
         return [verdict for verdict in self.verdicts if not verdict.kept]
 
 
-def judge(seen: Seen, scene: Scene, own_keys: range) -> Judgement:
+def judge(seen: Seen, scene: Scene) -> Judgement:
     losses = Losses(seen, scene)
-    stamps = created.check(seen, scene, own_keys)
+    stamps = created.check(seen, scene)
     memory = Memory(scene)
     compared = {
         "`readback_requests_total`": counts.compare_metrics(seen, scene),
@@ -231,18 +231,16 @@ def _ids(seen: Seen) -> Verdict:
 
 def _created(report: CreatedReport) -> Verdict:
     details = []
-    if report.equal_neighbours:
-        details.append(f"{report.equal_neighbours:,} equal the response before")
     if report.out_of_range:
         details.append(
             f"{report.out_of_range:,} are behind the clock or over an hour ahead: "
             f"{report.leads[0]:.0f} to {report.leads[1]:.0f} s"
         )
     return Verdict(
-        "No `created` of a key repeats within 1000 responses, and none is more than an "
-        "hour ahead of the clock.",
-        f"{report.repeated:,} of {report.values:,} repeated, {report.out_of_range:,} "
-        f"out of range; {report.after_kill:,} more after kills",
+        "Two successive responses to a key differ in `created`, and none is more than "
+        "an hour ahead of the clock.",
+        f"{report.repeated:,} of {report.values:,} equal the one before, "
+        f"{report.out_of_range:,} out of range",
         not report.violations,
         details,
     )

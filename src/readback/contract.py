@@ -36,11 +36,9 @@ MAX_TOKENS = 2_000
 
 # `usage` is synthetic: this many bytes of text count as one token.
 BYTES_PER_TOKEN = 4
-# `created` differs on every response to one key, so it may run ahead of the clock. When
-# the lead is used up it starts again from the present; no value is repeated before this
-# many other responses.
+# `created` differs from the one before, so it may run ahead of the clock, by at most
+# this. Then it starts again from the present.
 CREATED_LEAD_SECONDS = 3600
-CREATED_REPEATS_AFTER = 1000
 # It has ten digits even if the clock of the machine has not been set.
 EARLIEST_CREATED = 1_000_000_000
 # A revoked key is refused everywhere within this time.

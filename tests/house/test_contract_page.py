@@ -20,7 +20,6 @@ FACTS = [
     str(contract.MAX_TOKENS),
     str(contract.MAX_ACTIVE_KEYS),
     str(contract.CREATED_LEAD_SECONDS),
-    str(contract.CREATED_REPEATS_AFTER),
     keys.PREFIX,
     str(keys.SECRET_LENGTH + keys.CHECKSUM_LENGTH),
     *(f"`{name}`" for name in contract.REQUEST_FIELDS),

@@ -152,16 +152,39 @@ def test_a_batch_is_written_once_if_its_commit_is_not_answered(
     assert database.usage(key) == {("chat", ""): 9}
 
 
-def test_the_newest_created_of_a_key_is_kept(store, database, key):
+YEARS = 100_000_000
+# What is stored, what is written, and what is stored then, in seconds from now. Version
+# 1.0.0 also stored how often `created` had started again.
+LAST_CREATED = [
+    (0, 5, 5),
+    # Of two workers, the other one has written first.
+    (5, 0, 5),
+    (3600, 0, 3600),
+    # The clock was wrong, and is right again; or the other way round.
+    (YEARS, 0, 0),
+    (0, YEARS, YEARS),
+    (0, -YEARS, 0),
+    # It has only listed models.
+    (5, None, 5),
+]
+
+
+@pytest.mark.parametrize("restarts", [0, 7])
+@pytest.mark.parametrize(("stored", "written", "kept"), LAST_CREATED)
+def test_the_newest_created_of_a_key_is_kept(
+    store, database, key, restarts, stored, written, kept
+):
+    now = int(time.time())
     [row] = store.keys([digest(key)]).values()
     assert row.last_created == 0
-    restarted = (1 << 32) + 1_000  # it has started again from the present
-    for first, second in ((1_000, 4_000), (restarted, 5_000), (3_000, 0)):
-        batch = [tally(row.digest, "a"), tally(row.digest, "b")]
-        batch[0].last_created, batch[1].last_created = first, second
-        store.record(batch)
+    count = (restarts << 32) + now + stored
+    database.rows("UPDATE cabinet_key SET last_created = ?", count)
     [row] = store.keys([digest(key)]).values()
-    assert row.last_created == restarted
+    assert row.last_created == now + stored
+    batch = [tally(row.digest, "a"), tally(row.digest, "b")]
+    batch[0].last_created = 0 if written is None else now + written
+    store.record(batch)
+    assert database.value("SELECT last_created FROM cabinet_key") == now + kept
 
 
 def test_the_journal_of_a_key_keeps_its_last_entries(store, database, key):

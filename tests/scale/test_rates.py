@@ -1,4 +1,4 @@
-"""Rates hold across all workers of a server, which count in parallel."""
+"""The rate of a key holds across all workers of a server, which count in parallel."""
 
 import time
 from collections import Counter
@@ -11,9 +11,7 @@ from tests.scale.conftest import Serve, Site
 from tests.support.load import models, pipeline
 from tests.support.processes import one_connection_per_worker
 
-# A machine would have to take 18 s for the requests below to be refused none of them.
-RATE, BURST = 500, 3000
-TOLERANCE = 0.05
+RATE, BURST = 1, 3000
 
 
 @pytest.fixture(scope="module")
@@ -30,20 +28,18 @@ def site(serve: Serve) -> Iterator[Site]:
 def test_the_rate_of_a_key_is_exact_across_two_workers(site):
     [key] = site.new_keys(1)
     raw = models(site.endpoint, key)
+    began = time.monotonic()
     with one_connection_per_worker(site.server) as connections:
         for connection in connections:
             connection.send(raw)
             assert connection.read_answer().status == 200
     # Both workers know the key; from now on they compete for every request.
-    began = time.monotonic()
     with ThreadPoolExecutor(8) as pool:
         requests = [[raw] * 1500 for _ in range(8)]
         counts = sum(
-            pool.map(lambda r: pipeline(site.endpoint, r), requests), Counter()
+            pool.map(lambda r: pipeline(site.endpoint, r), requests), Counter({200: 2})
         )
     elapsed = time.monotonic() - began
 
     assert set(counts) == {200, 429}
-    fewest = BURST - 2
-    most = BURST + RATE * (elapsed + 0.1)
-    assert fewest * (1 - TOLERANCE) <= counts[200] <= most * (1 + TOLERANCE)
+    assert BURST <= counts[200] <= BURST + RATE * elapsed

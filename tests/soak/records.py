@@ -71,7 +71,7 @@ class Story:
         ]
         scene.checkpoints = [self._checkpoint(50.0), self._checkpoint(100.0)]
         scene.leaks, scene.exit_error = self.leaks, self.exit_error
-        return judge(seen, scene, range(4, 100))
+        return judge(seen, scene)
 
     def broken(self) -> list[str]:
         """Return the first words of the promises that were not kept."""

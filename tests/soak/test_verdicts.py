@@ -3,10 +3,18 @@
 import pytest
 from soak.records import Kill, Outage
 
-from tests.soak.records import LOST, MIB, NOW, UNAVAILABLE, Story, good_story
+from tests.soak.records import (
+    LOST,
+    MIB,
+    NOW,
+    OWN_KEY,
+    UNAVAILABLE,
+    Story,
+    good_story,
+)
 
 LOSS = "No request is lost,"
-CREATED = "No `created` of a"
+CREATED = "Two successive responses to"
 REQUESTS = "`readback_requests_total` is exact."
 AVAILABILITY = "A key that a"
 FAULTS = "The faults really happened."
@@ -80,12 +88,25 @@ def test_a_repeated_id_breaks_a_promise(story):
     assert story.broken() == ["Every `id` is unique."]
 
 
-@pytest.mark.parametrize(("distance", "broken"), [(999, [CREATED]), (1000, [])])
-def test_a_created_may_repeat_after_1000_responses(story, distance, broken):
-    story.rows.clear()
-    for number in range(distance):
-        story.ask(1.0 + number / 100, created=SOON + number, takes=0.001)
-    story.ask(1.0 + distance / 100, created=SOON, takes=0.001)
+@pytest.mark.parametrize(
+    ("between", "broken"),
+    [
+        ({}, [CREATED]),
+        # Another response or a lost one may have been made between the two.
+        ({"created": SOON + 1}, []),
+        ({"created": SOON + 1, "takes": 0.2}, []),
+        ({"outcome": UNAVAILABLE}, [CREATED]),
+        ({"created": SOON + 1, "key": OWN_KEY + 1}, [CREATED]),
+    ],
+)
+def test_two_successive_responses_with_one_created_break_a_promise(
+    story, between, broken
+):
+    story.outages.append(Outage("frozen", 60.0, 64.0, noticed=True))
+    story.ask(60.1, created=SOON)
+    if between:
+        story.ask(60.2, **between)
+    story.ask(60.3, created=SOON)
 
     assert story.broken() == broken
 

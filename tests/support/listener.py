@@ -19,7 +19,7 @@ from readback.api.data.unmatched import UnmatchedRequests
 from readback.api.endpoints.exchange import Services
 from readback.api.endpoints.replies import Replies
 from readback.api.endpoints.routes import Api
-from readback.api.shared.created import Limiter
+from readback.api.shared.limiter import Limiter
 from readback.http.connection import Connection
 from readback.http.handler import Handler
 from readback.http.registry import ConnectionRegistry, Limits
@@ -65,10 +65,10 @@ class Listener:
 
 
 def api_without_database(
-    keyring: Keyring, rates: Limiter, counters: WorkerCounters
+    keyring: Keyring, limiter: Limiter, counters: WorkerCounters
 ) -> Api:
     """Return the real API; nothing answers the look-ups of its keyring."""
-    services = Services(Replies(), rates, Journal(counters), UnmatchedRequests())
+    services = Services(Replies(), limiter, Journal(counters), UnmatchedRequests())
     return Api(services, keyring, counters, 0)
 
 

@@ -30,7 +30,7 @@ from readback.api.endpoints.exchange import Services
 from readback.api.endpoints.replies import Replies
 from readback.api.endpoints.request_info import READ_FIELDS
 from readback.api.endpoints.routes import Api
-from readback.api.shared.created import Limiter
+from readback.api.shared.limiter import Limiter
 from readback.api.shared.memory import Counters
 from readback.api.worker import limits
 from readback.http.connection import Connection
@@ -125,17 +125,17 @@ def head_of(
 class Worker:
     """The data plane of one worker behind a proxy, with no database."""
 
-    def __init__(self, rates: Limiter | None = None) -> None:
+    def __init__(self, limiter: Limiter | None = None) -> None:
         settings = config.read({})
         row = Counters(rows=1).row(0)
-        self._rates = rates = rates or Limiter(UNLIMITED, UNLIMITED)
+        self._limiter = limiter = limiter or Limiter(UNLIMITED, UNLIMITED)
         self.lookups: list[bytes] = []
-        self.keyring = Keyring(rates, self.lookups.append, settings.database_grace)
+        self.keyring = Keyring(limiter, self.lookups.append, settings.database_grace)
         self.keys = [keys.mint() for _ in range(KEYS)]
         self.key = self.keys[0]
         for key in self.keys:
             self._add_key(keys.digest(key.encode()))
-        services = Services(Replies(), rates, Journal(row), UnmatchedRequests())
+        services = Services(Replies(), limiter, Journal(row), UnmatchedRequests())
         self.api = Api(services, self.keyring, row, 1)
         self.limits = limits(settings)
         self.registry = ConnectionRegistry(self.api, self.limits)
@@ -167,9 +167,8 @@ class Worker:
 
     def use_up_rate(self, key: str) -> None:
         """Take from the rate of a key what would last for an hour."""
-        slot = self._rates.slot(keys.digest(key.encode()))
-        self._rates.take(slot, time.monotonic())
-        self._rates._own_taken[slot] += 3600.0
+        slot = self._limiter.slot(keys.digest(key.encode()))
+        self._limiter._full_at[slot] = time.monotonic() + 3600.0
 
     def _add_key(self, digest: bytes) -> None:
         self.keyring.wait(digest, lambda _: None)

@@ -8,7 +8,7 @@ import pytest
 from readback import keys
 from readback.api.data.keyring import Keyring
 from readback.api.data.store import KeyRow
-from readback.api.shared.created import Limiter
+from readback.api.shared.limiter import Limiter
 from readback.api.shared.memory import Counters
 from tests.support.api import Api, compact, draft
 from tests.support.listener import api_without_database, listening
@@ -32,9 +32,9 @@ def _fail(*_: object) -> Any:
 def test_an_error_is_answered_logged_with_its_request_id_and_ends_the_connection(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    counters, rates = Counters(1).row(0), Limiter(1000, 1000)
-    keyring = BrokenKeyring(rates, lambda digest: None, 900)
-    api = api_without_database(keyring, rates, counters)
+    counters, limiter = Counters(1).row(0), Limiter(1000, 1000)
+    keyring = BrokenKeyring(limiter, lambda digest: None, 900)
+    api = api_without_database(keyring, limiter, counters)
     key = keys.mint()
     with listening(api) as listener, caplog.at_level(logging.ERROR):
         raw = models(listener.endpoint, key)
@@ -52,13 +52,13 @@ class BrokenLimiter(Limiter):
 
     broken_from = 1
 
-    def take(self, slot: int, now: float) -> bool:
+    def admit(self, slot: int, now: float) -> bool:
         self._break()
-        return super().take(slot, now)
+        return super().admit(slot, now)
 
-    def number(self, slot: int, now: float) -> int:
+    def number(self, slot: int) -> int:
         self._break()
-        return super().number(slot, now)
+        return super().number(slot)
 
     def _break(self) -> None:
         self.broken_from -= 1
@@ -68,10 +68,10 @@ class BrokenLimiter(Limiter):
 
 def test_an_error_after_a_look_up_is_answered_and_not_waited_for() -> None:
     counters, asked = Counters(1).row(0), []
-    rates = BrokenLimiter(1000, 1000)
-    keyring = Keyring(rates, asked.append, 900)
+    limiter = BrokenLimiter(1000, 1000)
+    keyring = Keyring(limiter, asked.append, 900)
     with (
-        listening(api_without_database(keyring, rates, counters)) as listener,
+        listening(api_without_database(keyring, limiter, counters)) as listener,
         listener.endpoint.connect() as connection,
     ):
         connection.send(models(listener.endpoint, keys.mint()))
@@ -89,12 +89,12 @@ def test_an_error_is_counted_for_its_endpoint_and_its_key(
 ) -> None:
     counters, key, body = Counters(1).row(0), keys.mint(), compact(draft("A text."))
     digest = keys.digest(key.encode())
-    rates = BrokenLimiter(1000, 1000)
-    rates.broken_from = works + 1
-    keyring = Keyring(rates, lambda digest: None, 900)
+    limiter = BrokenLimiter(1000, 1000)
+    limiter.broken_from = works + 1
+    keyring = Keyring(limiter, lambda digest: None, 900)
     keyring.wait(digest, lambda found: None)
     keyring.learn([digest], {digest: KeyRow(digest, None, True)})
-    api = api_without_database(keyring, rates, counters)
+    api = api_without_database(keyring, limiter, counters)
     journal = api._services.journal
     with listening(api) as listener, listener.endpoint.connect() as connection:
         connection.send(Api(listener.endpoint, key).chat_bytes(body))
@@ -105,7 +105,7 @@ def test_an_error_is_counted_for_its_endpoint_and_its_key(
             assert connection.rest() == b""
     journal.close(1.0, 1.0)
 
-    rows = journal.fetch(lambda digest, advance: 0)
+    rows = journal.fetch(lambda digest: 0)
     [failed] = [tally for tally in rows if tally.event.code]
     event = failed.event
     assert (event.digest, event.endpoint, event.status) == (digest, "chat", 500)

@@ -13,7 +13,7 @@ from readback import keys
 from readback.api.data import keyring as keyring_module
 from readback.api.data.keyring import Keyring
 from readback.api.data.store import KeyRow
-from readback.api.shared.created import Limiter
+from readback.api.shared.limiter import Limiter
 from readback.api.shared.memory import Counters
 from tests.support.listener import Listener, api_without_database, listening
 from tests.support.load import models
@@ -33,7 +33,7 @@ def asked() -> list[bytes]:
 
 @pytest.fixture
 def keyring(asked: list[bytes]) -> Keyring:
-    return Keyring(Limiter(1_000_000, 1_000_000), asked.append, 900)
+    return Keyring(Limiter(0, 1), asked.append, 900)
 
 
 @pytest.fixture

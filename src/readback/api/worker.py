@@ -109,7 +109,6 @@ class ApiWorker(PlaneWorker):
         self._counters.set("workers", 1)
         # A new worker gets as long to reach the database as one that has lost it.
         self._counters.set("keys_confirmed", int(time.monotonic() * 1000))
-        shared.key_rates.join(self.counters_row)
         self._replies = Replies(
             f"{config.effective_cabinet_url}/docs/errors", config.error_messages
         )
@@ -120,14 +119,14 @@ class ApiWorker(PlaneWorker):
         )
         self._database = Database(Store(config), health, self._counters)
         self._keyring = Keyring(
-            shared.key_rates,
+            shared.limiter,
             self._database.look_up,
             config.database_grace,
             self._note_look_up,
             health.note_unexpected,
         )
         services = Services(
-            self._replies, shared.key_rates, self._journal, self._unmatched
+            self._replies, shared.limiter, self._journal, self._unmatched
         )
         api = Api(
             services,
@@ -243,7 +242,6 @@ class ApiWorker(PlaneWorker):
             self.notify,
             self._notice_stop,
             lambda: self._replies.tick(wall),
-            lambda: self._shared.key_rates.tick(now, wall),
             lambda: self._api_connections.sweep(now),
             lambda: self._ops_connections.sweep(now),
             lambda: self._begin_round(now, wall),

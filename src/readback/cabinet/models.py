@@ -102,8 +102,7 @@ class Key(models.Model):
     last_used_at = models.DateTimeField(_("last used"), null=True, blank=True)
     # Whether the body of a refusal has an `error.message`, beyond the contract.
     explains_refusals = models.BooleanField(default=False, db_default=False)
-    # How far the API has numbered its answers to this key: the last `created`, above
-    # its 32 bits how often that has started again from the present.
+    # The `created` of the API's last answer to this key.
     last_created = models.BigIntegerField(null=True, editable=False)
     # The new key, if this one was rotated.
     replaced_by = models.ForeignKey(

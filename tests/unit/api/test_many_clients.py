@@ -20,7 +20,7 @@ from tests.support.streams import Row, answers_of, rows_of
 from tests.support.wire import request
 from tests.support.work import Worker
 
-from readback.api.shared.created import Limiter
+from readback.api.shared.limiter import Limiter
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +112,7 @@ def test_a_rate_that_ends_within_a_batch_refuses_the_rest_in_order(
     worker: Worker, batch: int
 ) -> None:
     # An hour per request: nothing is refilled on a slow machine.
-    limited = Worker(Limiter(1 / 3600, 24))  # type: ignore[arg-type]
+    limited = Worker(Limiter(1 / 3600, 24))
     limited.loop = worker.loop
     key, other = (key.encode() for key in limited.keys[:2])
     usual = [_chat(limited, b'"usual"')] * 4

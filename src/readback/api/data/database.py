@@ -118,7 +118,7 @@ class Database:
 
         Neither waits for the other: a long journal does not delay a revocation.
         """
-        self._journal.close(now, wall, self._keyring.is_beyond_reserve)
+        self._journal.close(now, wall)
         if self._refreshing_since == inf:
             self._refreshing_since = now
             # One part even without keys: it finds out whether the database answers.
@@ -166,7 +166,7 @@ class Database:
         return not (self._tallies or self._unmatched_are_due)
 
     def _fetch(self) -> list[Tally]:
-        return self._journal.fetch(self._keyring.reserve_created)
+        return self._journal.fetch(self._keyring.last_created)
 
     async def _work(self) -> None:
         """Do a little of what is waiting, the most urgent first, or wait."""

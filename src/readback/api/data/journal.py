@@ -13,7 +13,6 @@ contains a text, a body or a key.
 
 from collections.abc import Callable, Collection
 from copy import copy
-from math import ceil
 from random import uniform
 from typing import NamedTuple
 
@@ -84,7 +83,7 @@ class Tally:
         self.counted = 0
         self.at = 0.0
         # On the monotonic clock: when it may be written as often as a new one. It is a
-        # GCRA, as in `shared/rates.py`.
+        # GCRA, as in `shared/limiter.py`.
         self.due = 0.0
         self.last_created = 0
         self.request_bytes = 0
@@ -114,8 +113,6 @@ class Journal:
     def __init__(self, counters: WorkerCounters, interval: float = 10.0) -> None:
         self._counters = counters
         self._interval = interval
-        # How much `created` grows with the clock until a key is written again.
-        self._advance = max(1, ceil(interval))
         # The open tallies of each key, and how many they are.
         self._keys: dict[bytes, dict[EventFields, Tally]] = {}
         self._open = 0
@@ -136,16 +133,8 @@ class Journal:
     def note(self, fields: EventFields, request_bytes: int, answer_bytes: int) -> None:
         self.open(fields).count(request_bytes, answer_bytes)
 
-    def close(
-        self,
-        now: float,
-        wall: float,
-        is_urgent: Callable[[bytes], bool] = lambda digest: False,
-    ) -> None:
-        """Count and date what has happened; close what is to be written.
-
-        `is_urgent` returns whether what is known of a key must not wait.
-        """
+    def close(self, now: float, wall: float) -> None:
+        """Count and date what has happened; close what is to be written."""
         interval = self._interval
         allowance = (AT_ONCE - 1) * interval
         for tallies in list(self._keys.values()):
@@ -157,27 +146,18 @@ class Journal:
                 if not tally.requests:
                     if now >= tally.due:
                         self._forget(tally)
-                elif (
-                    not interval
-                    or now >= tally.due - allowance
-                    or is_urgent(event.digest)
-                ):
+                elif not interval or now >= tally.due - allowance:
                     self._keep(tally.take())
                     # The first pause is shortened at random, so that what began
                     # together is not always written together.
                     share = uniform(0.5, 1) if tally.due <= now else 1.0
                     tally.due = max(tally.due, now) + share * interval
 
-    def fetch(self, last_created: Callable[[bytes, int], int]) -> list[Tally]:
-        """Return everything that is to be written.
-
-        `last_created` returns how far the answers to a key will be numbered. Its second
-        argument is how much `created` has grown by the requests or with the clock.
-        """
+    def fetch(self, last_created: Callable[[bytes], int]) -> list[Tally]:
+        """Return everything that is to be written, with the last `created` of now."""
         ready, self._closed = list(self._closed.values()), {}
         for tally in ready:
-            advance = max(tally.requests, self._advance)
-            tally.last_created = last_created(tally.event.digest, advance)
+            tally.last_created = last_created(tally.event.digest)
         return ready
 
     def give_back(self, tallies: list[Tally]) -> None:

@@ -17,7 +17,7 @@ from math import inf
 from typing import Any
 
 from readback.api.data.store import KeyRow, KeyRows
-from readback.api.shared.created import Limiter
+from readback.api.shared.limiter import Limiter
 
 # A record unused for this long is forgotten; the next use looks it up again.
 IDLE_SECONDS = 60.0
@@ -91,20 +91,10 @@ class Keyring:
         """Return whether a look-up since the last tick has not found the key."""
         return digest in self._absent
 
-    def reserve_created(self, digest: bytes, advance: int) -> int:
-        """Return what to write as the last `created` of a key.
-
-        `advance` is how much it has grown since the last time. 0 if it is not known.
-        """
+    def last_created(self, digest: bytes) -> int:
+        """Return the last `created` of a key; 0 if it is not known."""
         record = self._records.get(digest)
-        if record is None:
-            return 0
-        return self._limiter.reserve(record.slot, advance, self.now)
-
-    def is_beyond_reserve(self, digest: bytes) -> bool:
-        """Return whether more has to be reserved before the next answers."""
-        record = self._records.get(digest)
-        return record is not None and self._limiter.is_beyond_reserve(record.slot)
+        return self._limiter.last(record.slot) if record else 0
 
     def wait(self, digest: bytes, waiter: Waiter) -> None:
         """Look up a key, and call the waiter with the result."""
@@ -186,20 +176,11 @@ class Keyring:
                 # between its first look-up and the first answer about all records.
                 asked_at, _waiters = self._waiting[digest]
                 self.confirmed_at = max(self.confirmed_at, asked_at)
-        elif (
-            row == record.row
-            # The clock may have been set back.
-            and row.expires_at is None
-            and self._limiter.has_slot(digest, record.slot)
-        ):
-            return record  # like most of them
-        # Another key may have taken the slot, so it is looked up each time.
-        slot = self._limiter.slot(digest)
+        # Another key may have got the slot, so it is looked up each time.
+        slot = self._limiter.slot(digest, row.last_created)
         if record is None:
             record = self._records[digest] = Record(row, slot, self.now)
         record.row, record.slot = row, slot
-        # Another host may have answered since, or this slot may be a new one.
-        self._limiter.adopt(slot, row.last_created, self.now)
         expired = row.expires_at is not None and row.expires_at <= time.time()
         record.accepted = row.accepted and not expired
         return record

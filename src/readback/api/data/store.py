@@ -64,14 +64,18 @@ INSERT INTO cabinet_journalentry (key_id, at, endpoint, status, code, detail,
     requests)
 VALUES {rows}
 """
-# Several workers and hosts write these, in any order: the highest is the newest.
-_LAST_USED = """
+# Workers write these in any order, so the higher `created` is the newer one; unless it
+# is later than possible (column4): it was written while a clock was wrong. Version
+# 1.0.0 also wrote how often `created` had started again, above these bits.
+_CREATED_BITS = (1 << 32) - 1
+_LAST_USED = f"""
 UPDATE cabinet_key SET
     last_used_at = CASE WHEN last_used_at > used.column2
         THEN last_used_at ELSE used.column2 END,
-    last_created = CASE WHEN last_created > used.column3
-        THEN last_created ELSE used.column3 END
-FROM (VALUES {rows}) AS used WHERE id = used.column1
+    last_created = CASE
+        WHEN last_created & {_CREATED_BITS} BETWEEN used.column3 AND used.column4
+        THEN last_created & {_CREATED_BITS} ELSE used.column3 END
+FROM (VALUES {{rows}}) AS used WHERE id = used.column1
 """
 _TRIM = """
 DELETE FROM cabinet_journalentry WHERE id IN (
@@ -109,7 +113,7 @@ class KeyRow(NamedTuple):
     digest: bytes
     expires_at: float | None
     accepted: bool
-    last_created: int = 0  # how far its answers are numbered; see `Limiter`
+    last_created: int = 0  # the `created` of its last answer; see `Limiter`
     explains_refusals: bool = False
 
 
@@ -179,12 +183,9 @@ class Store:
             for digest, expires_at, created, explains, accepted in self._read(
                 text, values
             ):
+                last = (created or 0) & _CREATED_BITS
                 found[bytes(digest)] = KeyRow(
-                    bytes(digest),
-                    expires_at,
-                    bool(accepted),
-                    created or 0,
-                    bool(explains),
+                    bytes(digest), expires_at, bool(accepted), last, bool(explains)
                 )
         return found
 
@@ -321,7 +322,8 @@ class Store:
             ],
         )
         self._run_rows(_JOURNAL, entries)
-        used = [(id_, moment(at), created[id_]) for id_, at in used_at.items()]
+        latest = int(time()) + contract.CREATED_LEAD_SECONDS
+        used = [(i, moment(at), created[i], latest) for i, at in used_at.items()]
         self._run_rows(_LAST_USED, used)
         self._trim([key_id for key_id, *_ in entries])
 

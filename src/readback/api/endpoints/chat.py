@@ -52,7 +52,7 @@ class Chat(Exchange):
                 return self.refuse(code, detail, len(body), differences)
             found = examined
         text, size = found
-        created = self._limiter.number(self._record.slot, self._record.used_at)
+        created = self._limiter.number(self._record.slot)
         answer = self._replies.completion(text, size, created)
         return self._count_success(answer, len(body))
 

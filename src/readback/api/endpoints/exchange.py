@@ -17,7 +17,7 @@ from readback.api.data.unmatched import UnmatchedRequests
 from readback.api.endpoints.refusal import Finding, explain
 from readback.api.endpoints.replies import Replies
 from readback.api.endpoints.request_info import RequestInfo
-from readback.api.shared.created import Limiter
+from readback.api.shared.limiter import Limiter
 from readback.client_address import shorten
 from readback.contract import MODEL_LIST, REFUSALS
 from readback.differences import BODY_TOO_LARGE
@@ -79,7 +79,7 @@ class Exchange:
                 return self._refuse_key(size)
             now = monotonic()
             record.used_at = now
-            if self._limiter.take(record.slot, now):
+            if self._limiter.admit(record.slot, now):
                 return self
             return self._refuse_rate(size)
         except Exception as error:

@@ -5,7 +5,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable
 
-from readback.api.shared.created import Limiter
+from readback.api.shared.limiter import Limiter
 from readback.config import Config
 from readback.contract import ENDPOINTS, REFUSALS
 from readback.processes.shared_counters import API, SharedCounters, rows_for
@@ -72,10 +72,10 @@ class Places:
 
 
 class SharedMemory:
-    """Rates of keys, counters and places of all workers."""
+    """The table of keys, the counters and the places of all workers."""
 
     def __init__(self, config: Config) -> None:
         self.workers = workers = config.worker_count
-        self.key_rates = Limiter(config.key_rate, config.key_burst, workers=workers)
+        self.limiter = Limiter(config.key_rate, config.key_burst)
         self.counters = Counters(rows_for(workers))
         self.places = Places(place_count(config))

@@ -21,7 +21,7 @@ from readback.api.data.journal import Event, Journal, Tally
 from readback.api.data.keyring import UNAVAILABLE, Keyring
 from readback.api.data.store import KeyRows, Store, UnmatchedEvent
 from readback.api.data.unmatched import UnmatchedRequests
-from readback.api.shared.created import Limiter
+from readback.api.shared.limiter import Limiter
 from readback.api.shared.memory import Counters
 from readback.config import Config
 

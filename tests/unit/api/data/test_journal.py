@@ -38,7 +38,7 @@ def event(
     return Event(bytes([key_id]), "chat", status, code, detail, agent, address)
 
 
-def unnumbered(digest: bytes, advance: int) -> int:
+def unnumbered(digest: bytes) -> int:
     return 0
 
 
@@ -60,13 +60,13 @@ class Rounds:
         # When each row was written, and the row.
         self.written: list[tuple[float, journal_module.Tally]] = []
 
-    def run(self, seconds: float, *events: Event, urgent=lambda digest: False) -> None:
+    def run(self, seconds: float, *events: Event) -> None:
         for _ in range(int(seconds / ROUND)):
             for each in events:
                 self.journal.note(each, 0, 0)
             self.now += ROUND
             self.wall += ROUND
-            self.journal.close(self.now, self.wall, urgent)
+            self.journal.close(self.now, self.wall)
             self.written += [(self.now, each) for each in fetch(self.journal)]
 
     def rows(self) -> list[journal_module.Tally]:
@@ -138,15 +138,6 @@ def test_a_tally_stays_open_while_its_outcome_goes_on(journal):
     assert tally.open and journal.open(event()) is tally
     rounds.run(4 * INTERVAL)
     assert not tally.open and journal.open(event()) is not tally
-
-
-def test_what_must_not_wait_is_written_in_the_same_round(journal):
-    rounds = Rounds(journal)
-    rounds.run(60, event(1), event(2))
-    rounds.written.clear()
-    rounds.run(3, event(1), event(2), urgent=lambda digest: digest == event(2).digest)
-    assert sum(row.event == event(2) for row in rounds.rows()) == 6
-    assert sum(row.event == event(1) for row in rounds.rows()) <= 1
 
 
 def test_only_the_last_interval_of_an_hour_may_be_counted_in_the_next_one(journal):
@@ -250,27 +241,9 @@ def test_tallies_that_were_not_written_are_merged_by_hour(journal, counters):
 def test_a_tally_gets_the_newest_created_when_it_is_fetched(journal):
     journal.note(event(), 0, 0)
     journal.close(1.0, 10.0)
-    journal.give_back(journal.fetch(lambda digest, advance: 5))
-    [tally] = journal.fetch(lambda digest, advance: 9)
+    journal.give_back(journal.fetch(lambda digest: 5))
+    [tally] = journal.fetch(lambda digest: 9)
     assert tally.last_created == 9
-
-
-def test_the_reserve_for_created_follows_the_requests_or_the_clock(journal):
-    rounds, advances = Rounds(journal), []
-    for _ in range(5 * int(INTERVAL)):
-        journal.note(event(), 0, 0)
-    journal.note(event(2), 0, 0)
-    journal.close(rounds.now, rounds.wall)
-
-    def note(digest: bytes, advance: int) -> int:
-        advances.append((digest, advance))
-        return 0
-
-    journal.fetch(note)
-    by_key = dict(advances)
-    assert by_key[event().digest] == 5 * INTERVAL
-    # Its next row may be written after an interval, and the clock goes on.
-    assert by_key[event(2).digest] == INTERVAL
 
 
 def test_above_the_limit_details_are_omitted_and_counts_stay_exact(

@@ -1,42 +1,51 @@
-"""The limiter: rates, Retry-After, and bounded memory."""
+"""The limiter in one process: rates, `created`, and the table of the keys."""
 
-import copy
 import math
-import sys
 import time
-from collections.abc import Callable
-from types import FrameType
-from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests.support.memory import reachable_from
 
-from readback.api.shared.created import Limiter
-from readback.api.shared.rates import SLOTS, TABLE_BYTES
+from readback.api.shared import limiter as limiter_module
+from readback.api.shared.limiter import Limiter
+from readback.contract import EARLIEST_CREATED
 
 ALICE, BOB = b"alice", b"bob"
+START = 1_800_000_000
+HOUR = 3600
 
 
 def test_a_burst_is_allowed_and_then_the_rate():
     limiter = Limiter(rate=10, burst=5)
     slot = limiter.slot(ALICE)
-    assert [limiter.take(slot, 100.0) for _ in range(7)] == [True] * 5 + [False] * 2
-    assert limiter.take(limiter.slot(BOB), 100.0)
+    now = time.monotonic() + 100
+    assert [limiter.admit(slot, now) for _ in range(7)] == [True] * 5 + [False] * 2
+    assert limiter.admit(limiter.slot(BOB), now)
     # A tenth of a second later one more is allowed.
-    assert [limiter.take(slot, 100.1) for _ in range(2)] == [True, False]
+    assert [limiter.admit(slot, now + 0.1) for _ in range(2)] == [True, False]
     # After a long time the whole burst is available, but not more.
-    assert [limiter.take(slot, 999.0) for _ in range(6)] == [True] * 5 + [False]
+    later = [limiter.admit(slot, now + 900) for _ in range(6)]
+    assert later == [True] * 5 + [False]
 
 
 @pytest.mark.parametrize(("rate", "burst"), [(1, 1), (2, 10), (20, 1000), (7, 3)])
 def test_a_retry_after_the_announced_time_is_accepted(rate, burst):
     limiter = Limiter(rate, burst)
     slot, now = limiter.slot(ALICE), time.monotonic()
-    while limiter.take(slot, now):
+    while limiter.admit(slot, now):
         pass
     wait = limiter.retry_after(slot)
     assert wait == max(1, math.ceil(1 / rate))
-    assert limiter.take(slot, now + wait)
+    assert limiter.admit(slot, now + wait)
+
+
+def test_a_rate_of_zero_means_none():
+    limiter = Limiter(rate=0, burst=1)
+    slot, now = limiter.slot(ALICE), time.monotonic()
+    # The clock of another worker may have been read a moment earlier.
+    assert all(limiter.admit(slot, now - n / 1000) for n in range(5000))
 
 
 def test_many_keys_use_no_more_memory_than_the_slots():
@@ -52,158 +61,89 @@ def test_no_key_takes_the_slot_of_another_while_one_is_empty():
     assert len({limiter.slot(b"%d" % number) for number in range(8)}) == 8
 
 
-def test_in_a_full_bucket_the_least_recently_used_slot_is_replaced():
-    limiter = Limiter(rate=1, burst=10, slots=8)
-    slots = {}
-    for number in range(8):
-        slots[number] = limiter.slot(b"%d" % number)
-        limiter.take(slots[number], 100.0 + number)
-    assert limiter.slot(b"newcomer") == slots[0]
+@pytest.mark.parametrize("rate", [0, 1])
+def test_in_a_full_table_the_key_that_was_inactive_longest_is_replaced(rate):
+    limiter = Limiter(rate, burst=10, slots=8)
+    now = time.monotonic()
+    slots = [limiter.slot(b"%d" % number) for number in range(8)]
+    for number in (0, 1, 2, 4, 5, 6, 7, 3, 0):
+        limiter.admit(slots[number], now + 100 + number)
+    limiter.admit(slots[0], now + 200)
+    limiter.number(slots[1])
+    assert limiter.slot(b"newcomer") == slots[1]
     assert limiter.slot(b"7") == slots[7]
+    # It has neither the rate nor the number of the other.
+    assert limiter.last(slots[1]) == 0
+    assert [limiter.admit(slots[1], now) for _ in range(10)] == [True] * 10
 
 
-def count_with_take(limiter: Limiter, slot: int) -> bool:
-    return limiter.take(slot, 100.0)
+class Clock:
+    """The wall clock, which a test sets."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, wall: float = START) -> None:
+        self.wall = wall
+        monkeypatch.setattr(limiter_module, "time", lambda: self.wall)
 
 
-def count_with_admit(limiter: Limiter, slot: int) -> bool:
-    return bool(limiter.admit(slot, 100.0))
+@pytest.fixture
+def clock(monkeypatch):
+    return Clock(monkeypatch)
 
 
-def call_held_up(call: Callable[[], Any], after: int, meanwhile: Callable) -> Any:
-    """Make a call that is held up once, before the instruction with this number."""
-    instructions = 0
-
-    def trace(frame: FrameType, event: str, arg: Any) -> Any:
-        nonlocal instructions
-        frame.f_trace_opcodes = True
-        if event == "opcode":
-            instructions += 1
-            if instructions == after:
-                sys.settrace(None)
-                meanwhile()
-        return trace
-
-    before = sys.gettrace()
-    # Python 3.12 checks this only once, when tracing begins.
-    sys._getframe().f_trace_opcodes = True
-    sys.settrace(trace)
-    try:
-        return call()
-    finally:
-        sys.settrace(before)
+def numbers(limiter: Limiter, times: int, key: bytes = ALICE) -> list[int]:
+    slot = limiter.slot(key)
+    return [limiter.number(slot) for _ in range(times)]
 
 
-def two_workers() -> tuple[Limiter, Limiter]:
-    slow = Limiter(rate=1, burst=50, slots=8, workers=2)
-    quick = copy.copy(slow)
-    quick.join(1)
-    return slow, quick
+def test_a_burst_runs_ahead_of_the_clock_and_the_clock_catches_up(clock):
+    limiter = Limiter(0, 1)
+    assert numbers(limiter, 1500) == list(range(START, START + 1500))
+    clock.wall += 1000
+    assert numbers(limiter, 2) == [START + 1500, START + 1501]
+    clock.wall += 1000.9
+    assert numbers(limiter, 1) == [START + 2000]
 
 
-def allowed_when_held_up(count: Callable, first: int, instruction: int) -> int:
-    """Return how many of a burst of 50 two workers allow; 0 if none was held up."""
-    slow, quick = two_workers()
-    slot = slow.slot(ALICE)
-    allowed = [count((slow, quick)[first], slot)]
-    meanwhile: list[bool] = []
-    allowed.append(
-        call_held_up(
-            lambda: count(slow, slot),
-            instruction,
-            lambda: meanwhile.extend(count(quick, slot) for _ in range(20)),
-        )
-    )
-    for worker in slow, quick:
-        allowed += [count(worker, slot) for _ in range(60)]
-    return sum(allowed + meanwhile) if meanwhile else 0
+def test_after_an_hour_of_lead_it_starts_again_from_the_present(clock):
+    limiter = Limiter(0, 1)
+    given = numbers(limiter, HOUR + 3)
+    assert given[-3:] == [START + HOUR, START, START + 1]
 
 
-@pytest.mark.parametrize("first", [0, 1])
-@pytest.mark.parametrize("count", [count_with_take, count_with_admit])
-def test_a_worker_that_is_held_up_gives_nothing_back(count, first):
-    """It is held up at each of its instructions, while another worker counts."""
-    for instruction in range(1, 1000):
-        allowed = allowed_when_held_up(count, first, instruction)
-        if not allowed:
-            break
-        # One that was counted at the same instant as another may be lost.
-        assert 50 <= allowed <= 51, instruction
-    assert instruction > 20
+def test_a_clock_that_has_not_been_set_does_not_shorten_created(clock):
+    clock.wall = 0.0
+    assert numbers(Limiter(0, 1), 1) == [EARLIEST_CREATED]
 
 
-def created_of(limiter: Limiter) -> int:
-    """Find the slot of a key, and number one answer."""
-    return limiter.number(limiter.slot(ALICE), 100.0)
+def test_a_new_slot_continues_after_what_is_stored_and_no_other_does(clock):
+    limiter = Limiter(0, 1)
+    limiter.slot(ALICE, START + 20)
+    limiter.slot(ALICE, START + 900)  # by a worker that learns of the key later
+    assert numbers(limiter, 1) == [START + 21]
+    # The clock was years ahead when this was stored.
+    limiter.slot(BOB, START + 100_000_000)
+    assert numbers(limiter, 2, BOB) == [START, START + 1]
 
 
-def given_when_held_up(
-    slow: Limiter, quick: Limiter, instruction: int, answers: int
-) -> list[int]:
-    """Return the values of both workers; [] if the slow one was not held up."""
-    meanwhile: list[int] = []
-    given = call_held_up(
-        lambda: [created_of(slow) for _ in range(answers)],
-        instruction,
-        lambda: meanwhile.extend(created_of(quick) for _ in range(20)),
-    )
-    if not meanwhile:
-        return []
-    again = [created_of(worker) for worker in (quick, slow) for _ in range(20)]
-    return [*meanwhile, *given, *again]
+CHANGES = st.one_of(
+    st.integers(0, 5),
+    st.integers(-5, 5),
+    st.integers(-HOUR - 5, HOUR + 5),
+    st.integers(-10 * HOUR, 10 * HOUR),
+)
+ANSWERS = st.one_of(st.integers(1, 5), st.integers(HOUR - 5, HOUR + 5))
 
 
-def test_two_workers_that_find_a_new_key_at_once_give_out_different_values():
-    """One is held up at each of its instructions, while another one answers."""
-    for instruction in range(1, 1000):
-        given = given_when_held_up(*two_workers(), instruction, answers=1)
-        if not given:
-            break
-        assert len(set(given)) == len(given), instruction
-    assert instruction > 20
-
-
-@pytest.mark.parametrize("last", [0, 1], ids=["has the turn", "lost the turn"])
-def test_two_workers_that_claim_blocks_at_once_give_out_different_values(last):
-    """One is held up at each instruction of a claim, and of what it gives out."""
-    for instruction in range(1, 5000):
-        workers = two_workers()
-        # The lead over the clock is so long that blocks have several numbers.
-        before = [created_of(workers[n % 2]) for n in range(90 + last)]
-        given = given_when_held_up(*workers, instruction, answers=7)
-        if not given:
-            break
-        all_values = before + given
-        assert len(set(all_values)) == len(all_values), instruction
-    assert instruction > 200
-
-
-class Died(Exception):
-    """A worker has ended before its next instruction."""
-
-
-def die() -> None:
-    raise Died
-
-
-def test_a_worker_that_died_during_a_claim_leaves_no_wrong_turn():
-    """Its successor has the same row, but does not know what others have claimed."""
-    for instruction in range(1, 1000):
-        dead, other = two_workers()
-        given = [created_of(dead), created_of(other)]
-        try:
-            call_held_up(lambda dead=dead: created_of(dead), instruction, die)
-            break
-        except Died:
-            dead.join(0)
-        given += [created_of(dead), created_of(other)]
-        assert len(set(given)) == len(given), instruction
-    assert instruction > 20
-
-
-def test_the_memory_of_many_workers_is_bounded():
-    for workers in (1, 16, 64, 512):
-        limiter = Limiter(1, 1, workers=workers)
-        assert limiter._memory.nbytes <= TABLE_BYTES
-        assert limiter.slots >= 8000
-    assert Limiter(1, 1, workers=8).slots == SLOTS
+@settings(max_examples=75)
+@given(steps=st.lists(st.tuples(CHANGES, ANSWERS), max_size=8))
+def test_however_the_clock_is_set_each_created_differs_from_the_one_before(steps):
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        clock, limiter = Clock(monkeypatch), Limiter(0, 1)
+        last = 0
+        for change, answers in steps:
+            clock.wall += change
+            given = numbers(limiter, answers)
+            pairs = zip([last, *given], given, strict=False)
+            assert all(a != b for a, b in pairs)
+            assert clock.wall <= min(given) and max(given) <= clock.wall + HOUR
+            last = given[-1]

@@ -1,0 +1,180 @@
+"""The rate and the `created` of each key, in a table that all workers of a host share.
+
+The table is mapped before the workers are forked. A key has a slot in it, of three
+numbers. Whoever changes a slot locks it first, for about a microsecond.
+
+The lock is a byte of an empty file: the kernel unlocks it when the process that has
+locked it ends, so a worker that is killed holds up nobody. A worker that is stopped in
+the middle goes on holding its lock. Therefore nobody waits for longer than
+LOCK_SECONDS: then a slot is changed without the lock. When the stopped worker
+continues, it writes what it was about to write, which may set one slot back, once.
+"""
+
+import mmap
+import os
+import tempfile
+from fcntl import LOCK_EX, LOCK_NB, LOCK_UN, lockf
+from math import ceil, inf
+from time import monotonic, time
+from weakref import finalize
+
+from readback.contract import CREATED_LEAD_SECONDS, EARLIEST_CREATED
+
+# 6 MiB are mapped; pages that are never touched cost nothing.
+SLOTS = 262_144
+# A slot has its owner, the time at which its bucket is full again (on the machine's
+# monotonic clock), and the last `created`.
+_NUMBERS = 3
+# In how many slots a key may be. If other keys have all of them, it takes the slot of
+# the key that has been inactive longest.
+_PROBES = 8
+LOCK_SECONDS = 0.05
+
+
+class Limiter:
+    """Create it before the workers are forked. Only their event loops use it."""
+
+    def __init__(self, rate: float, burst: int, slots: int = SLOTS) -> None:
+        """Allow each key a rate and a burst; a rate of 0 means any number of requests.
+
+        The rate is a GCRA (generic cell rate algorithm): each request moves the time at
+        which the bucket is full by an interval.
+        """
+        self._interval = 1 / rate if rate else 0.0
+        # How far ahead that time may be. Slightly more than the burst without the
+        # request, because sums of intervals are not exact.
+        self._allowance = (burst - 1 + 0.01) * self._interval if rate else inf
+        self._slots = slots
+        memory = memoryview(mmap.mmap(-1, slots * _NUMBERS * 8))
+        # A slot is known by the index of its first number, valid in all these views.
+        self._owner = memory.cast("q")
+        self._full_at = memory[8:].cast("d")
+        self._last = memory[16:].cast("q")
+        self._locks = Locks()
+        # The lock under which slots get their owners.
+        self._owners = slots * _NUMBERS
+
+    def admit(self, slot: int, now: float) -> bool:
+        """Take one request from the rate; return False if it is used up."""
+        is_locked = self._locks.acquire(slot)
+        try:
+            full_at = max(self._full_at[slot], now)
+            if full_at - now > self._allowance:
+                return False
+            self._full_at[slot] = full_at + self._interval
+            return True
+        finally:
+            if is_locked:
+                self._locks.release(slot)
+
+    def retry_after(self, slot: int) -> int:
+        """Return in how many whole seconds a request will be within the rate."""
+        wait = self._full_at[slot] - self._allowance - monotonic()
+        return max(1, ceil(wait))
+
+    def number(self, slot: int) -> int:
+        """Return the `created` of the next answer to a key.
+
+        It differs from the one before, whatever has happened to the clock.
+        """
+        present = max(int(time()), EARLIEST_CREATED)
+        is_locked = self._locks.acquire(slot)
+        try:
+            created = max(present, self._last[slot] + 1)
+            if created > present + CREATED_LEAD_SECONDS:
+                created = present
+            self._last[slot] = created
+            return created
+        finally:
+            if is_locked:
+                self._locks.release(slot)
+
+    def last(self, slot: int) -> int:
+        """Return the last `created` of a key; 0 if it has none yet."""
+        return self._last[slot]
+
+    def slot(self, digest: bytes, last: int = 0) -> int:
+        """Return the slot of a key; a new one continues after `last`.
+
+        Ask again from time to time: another key may have got it.
+        """
+        # Forked processes have the seed of their parent. 0 is the owner of empty slots.
+        owner = hash(digest) or 1
+        slot = self._find(owner)
+        if slot is None:
+            is_locked = self._locks.acquire(self._owners)
+            try:
+                slot = self._find(owner)  # another worker may have been faster
+                if slot is None:
+                    slot = self._assign(owner, last)
+            finally:
+                if is_locked:
+                    self._locks.release(self._owners)
+        return slot
+
+    def _find(self, owner: int) -> int | None:
+        for probe in range(_PROBES):
+            slot = (owner + probe) % self._slots * _NUMBERS
+            if self._owner[slot] == owner:
+                return slot
+        return None
+
+    def _assign(self, owner: int, last: int) -> int:
+        places = [(owner + n) % self._slots * _NUMBERS for n in range(_PROBES)]
+        slot = min(places, key=self._full_at.__getitem__)  # of an empty slot, it is 0
+        self._full_at[slot] = monotonic()
+        self._last[slot] = last
+        self._owner[slot] = owner
+        return slot
+
+
+class Locks:
+    """Locks between processes, each known by a number; forked ones share them.
+
+    They are POSIX locks of the bytes of a file that stays empty. A process that closes
+    any descriptor of this file loses all its locks, so the only one is never copied,
+    and stays open as long as the process. The table is elsewhere, because `mmap` copies
+    the descriptor of a file. The locks say nothing to threads.
+    """
+
+    def __init__(self) -> None:
+        self._file = _empty_file()
+        finalize(self, os.close, self._file)
+        # Those that somebody has held for too long, and that were not free since.
+        self._stuck: set[int] = set()
+
+    def acquire(self, number: int) -> bool:
+        """Lock; return False if somebody holds the lock for too long."""
+        try:
+            lockf(self._file, LOCK_EX | LOCK_NB, 1, number)
+        except BlockingIOError:
+            return self._wait(number)
+        if self._stuck:
+            self._stuck.discard(number)
+        return True
+
+    def release(self, number: int) -> None:
+        lockf(self._file, LOCK_UN, 1, number)
+
+    def _wait(self, number: int) -> bool:
+        if number in self._stuck:
+            return False  # one request has waited, which is enough
+        deadline = monotonic() + LOCK_SECONDS
+        while monotonic() < deadline:
+            os.sched_yield()
+            try:
+                lockf(self._file, LOCK_EX | LOCK_NB, 1, number)
+            except BlockingIOError:
+                continue
+            return True
+        self._stuck.add(number)
+        return False
+
+
+def _empty_file() -> int:
+    """Return the descriptor of a file that has no name and vanishes with us."""
+    if hasattr(os, "memfd_create"):
+        return os.memfd_create("readback-locks")
+    file, path = tempfile.mkstemp()
+    os.unlink(path)
+    return file

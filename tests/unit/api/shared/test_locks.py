@@ -1,0 +1,242 @@
+"""Workers that share a table: real processes, killed and stopped when one has a lock.
+
+Each scenario runs in a new process without threads, which forks the workers.
+"""
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from time import monotonic
+from typing import Any, Self
+
+import pytest
+
+from readback.api.shared import limiter as limiter_module
+from readback.api.shared.limiter import LOCK_SECONDS, Limiter
+
+ALICE, BOB = b"alice", b"bob"
+NOW = 1e6  # no bucket is refilled
+BURST = 500
+_forks = get_context("fork")
+
+
+@pytest.fixture(scope="module")
+def new_process() -> Iterator[ProcessPoolExecutor]:
+    with ProcessPoolExecutor(1, get_context("spawn"), max_tasks_per_child=1) as pool:
+        yield pool
+
+
+class Worker:
+    """A process forked from this one, which does one thing."""
+
+    def __init__(self, work: Callable[[], Any]) -> None:
+        self._work = work
+        self._results, there = _forks.Pipe(duplex=False)
+        self.process = _forks.Process(target=self._run, args=(there,), daemon=True)
+        self.process.start()
+        there.close()
+
+    def _run(self, there: Connection) -> None:
+        there.send(self._work())
+
+    def result(self) -> Any:
+        result = self._results.recv()
+        self.process.join()
+        return result
+
+    def status(self) -> int:
+        """Wait until it has been stopped or has ended, and return how."""
+        return os.waitpid(self.process.pid, os.WUNTRACED)[1]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+
+
+class Signalling:
+    """Numbers of the table; when one is written, this process gets a signal."""
+
+    def __init__(self, numbers: memoryview, number: signal.Signals) -> None:
+        self._numbers, self._signal = numbers, number
+
+    def __getitem__(self, index: int) -> Any:
+        return self._numbers[index]
+
+    def __setitem__(self, index: int, value: Any) -> None:
+        os.kill(os.getpid(), self._signal)
+        self._numbers[index] = value
+
+
+def patient_limiter() -> Limiter:
+    """Return a limiter whose `created` never starts again.
+
+    The machine may be so busy that it does not run a worker for a second. That is the
+    subject of other tests.
+    """
+    limiter_module.CREATED_LEAD_SECONDS = 1 << 40
+    limiter_module.LOCK_SECONDS = 60.0
+    return Limiter(1, BURST)
+
+
+def use(limiter: Limiter, requests: int, seconds: float) -> tuple[int, list[int]]:
+    """Return how many requests are within the rate, and the values of `created`."""
+    slot, admitted, given = limiter.slot(ALICE), 0, []
+    end = monotonic() + seconds
+    while len(given) < requests or monotonic() < end:
+        admitted += limiter.admit(slot, NOW)
+        given.append(limiter.number(slot))
+    return admitted, given
+
+
+def eight_workers(requests: int, seconds: float) -> None:
+    limiter = patient_limiter()
+    workers = [Worker(lambda: use(limiter, requests, seconds)) for _ in range(8)]
+    results = [worker.result() for worker in workers]
+    assert sum(admitted for admitted, _ in results) == BURST
+    # All values differ, and each is the one before and 1: under a lock, in its order.
+    given = sorted(number for _, numbers in results for number in numbers)
+    assert given == list(range(given[0], given[0] + len(given)))
+
+
+@pytest.mark.parametrize(
+    ("requests", "seconds"),
+    [(2000, 0), pytest.param(2000, 10, marks=pytest.mark.long)],
+)
+def test_eight_workers_share_one_rate_and_number_their_answers_in_a_row(
+    new_process: ProcessPoolExecutor, requests: int, seconds: float
+) -> None:
+    new_process.submit(eight_workers, requests, seconds).result()
+
+
+def eight_workers_learn_new_keys() -> None:
+    limiter = Limiter(1, BURST, slots=8192)
+    limiter_module.LOCK_SECONDS = 60.0
+    keys = [b"key %d" % number for number in range(200)]
+
+    def slots(first: int) -> dict[bytes, int]:
+        order = keys[first:] + keys[:first]
+        return {key: limiter.slot(key) for key in order}
+
+    workers = [Worker(lambda n=n: slots(n // 2)) for n in range(8)]
+    first, *others = [worker.result() for worker in workers]
+    assert all(other == first for other in others)
+    assert len(set(first.values())) == len(keys)
+
+
+def test_workers_that_learn_of_keys_at_once_give_each_one_slot_of_its_own(
+    new_process: ProcessPoolExecutor,
+) -> None:
+    new_process.submit(eight_workers_learn_new_keys).result()
+
+
+ACTIONS: dict[str, Callable[[Limiter], Any]] = {
+    "admit": lambda limiter: limiter.admit(limiter.slot(ALICE), NOW),
+    "number": lambda limiter: limiter.number(limiter.slot(ALICE)),
+    "slot": lambda limiter: limiter.slot(BOB),
+}
+VIEWS = {"admit": "_full_at", "number": "_last", "slot": "_owner"}
+
+
+def interrupted(limiter: Limiter, action: str, number: signal.Signals) -> Worker:
+    """Return a worker that gets a signal while it has a lock."""
+    view = VIEWS[action]
+
+    def work() -> Any:
+        limiter.slot(ALICE)
+        setattr(limiter, view, Signalling(getattr(limiter, view), number))
+        return ACTIONS[action](limiter)
+
+    return Worker(work)
+
+
+class TriesClock:
+    """A clock that moves on by a millisecond at each try to lock, and else not."""
+
+    def __init__(self) -> None:
+        self.tries = 0
+        limiter_module.monotonic = lambda: self.tries / 1000
+        limiter_module.os.sched_yield = self._note
+
+    def _note(self) -> None:
+        self.tries += 1
+
+
+def all_actions(limiter: Limiter) -> None:
+    for action in ACTIONS.values():
+        action(limiter)
+
+
+def killed_inside(action: str) -> None:
+    limiter = patient_limiter()
+    before = use(limiter, 3, 0)[1]
+    with interrupted(limiter, action, signal.SIGKILL) as killed:
+        assert os.WTERMSIG(killed.status()) == signal.SIGKILL
+    clock = TriesClock()
+    admitted, given = Worker(lambda: use(limiter, BURST, 0)).result()
+    all_actions(limiter)
+    assert clock.tries == 0
+    # What it was about to write is not written.
+    assert admitted == BURST - 3
+    assert given == list(range(before[-1] + 1, before[-1] + 1 + BURST))
+    assert limiter.slot(BOB) != limiter.slot(ALICE)
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_a_worker_that_is_killed_with_a_lock_costs_nothing(
+    new_process: ProcessPoolExecutor, action: str
+) -> None:
+    new_process.submit(killed_inside, action).result()
+
+
+def stopped_inside(action: str) -> None:
+    limiter = Limiter(1, BURST)
+    limiter_module.CREATED_LEAD_SECONDS = 1 << 40
+    before = use(limiter, 3, 0)[1]
+    with interrupted(limiter, action, signal.SIGSTOP) as stopped:
+        assert os.WIFSTOPPED(stopped.status())
+        clock = TriesClock()
+        admitted, meanwhile = use(limiter, 40, 0)
+        all_actions(limiter)
+        # One request has waited, for as long as is allowed; no other has.
+        assert 1 <= clock.tries <= 1000 * LOCK_SECONDS + 1
+        assert meanwhile == list(range(before[-1] + 1, before[-1] + 41))
+        assert admitted == 40
+
+        os.kill(stopped.process.pid, signal.SIGCONT)
+        result = stopped.result()
+    clock.tries = 0
+    admitted, after = use(limiter, BURST, 0)
+    limiter.slot(b"carol")
+    assert clock.tries == 0 and not limiter._locks._stuck
+    # What it has written is what it was about to write when it was stopped.
+    last = result if action == "number" else meanwhile[-1] + 1
+    assert after == list(range(last + 1, last + 1 + BURST))
+    used = 4 if action == "admit" else 3 + 40 + 1
+    assert admitted == BURST - used
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_a_worker_that_is_stopped_with_a_lock_sets_its_slot_back_at_most_once(
+    new_process: ProcessPoolExecutor, action: str
+) -> None:
+    """The others wait for it once, no longer than the bound, and then go on."""
+    new_process.submit(stopped_inside, action).result()
+
+
+def test_without_memfd_the_locks_are_in_a_file_that_has_no_name(
+    new_process: ProcessPoolExecutor,
+) -> None:
+    new_process.submit(locked_in_a_file).result()
+
+
+def locked_in_a_file() -> None:
+    del os.memfd_create
+    killed_inside("number")
+    eight_workers(200, 0)
+    limiter = Limiter(1, 1)
+    assert os.fstat(limiter._locks._file).st_nlink == 0
