@@ -62,7 +62,7 @@ class Config:
     tls_certificate: Path | None = _setting("", values.optional_path)
     tls_key: Path | None = _setting("", values.optional_path)
     trusted_proxy_count: int = _setting("0", values.whole_number(0, 8))
-    key_rate: int = _setting("20", values.whole_number(1, 10_000_000))
+    key_rate: int = _setting("20", values.whole_number(0, 10_000_000))
     key_burst: int = _setting("1000", values.whole_number(1, 10_000_000))
     error_messages: bool = _setting("off", values.on_off)
     unmatched_requests: bool = _setting("on", values.on_off)

@@ -18,8 +18,10 @@ from readback import keys
 from tests.cli.program import READBACK, Program, answers_200, is_listening
 from tests.support import migrated
 from tests.support.commands import environment_with, free_port
+from tests.support.load import models, pipeline
 from tests.support.namespaces import Namespaces, why_not
 from tests.support.waiting import PATIENCE
+from tests.support.wire import Endpoint
 
 JSON = ("--ephemeral", "--json")
 
@@ -95,6 +97,10 @@ def test_the_key_and_the_addresses_can_be_chosen(tmp_path):
         request.add_header("Host", f"readback.localhost:{cabinet}")
         assert urlopen(request, timeout=PATIENCE).status == 200
         assert answers_200(f"http://127.0.0.1:{api}/v1/models", key)
+        # More than the burst that a key has on other servers.
+        endpoint = Endpoint("127.0.0.1", api)
+        asked = [models(endpoint, key)] * 1200
+        assert pipeline(endpoint, asked) == {200: 1200}
         # With the default setting there would be no message.
         refused = httpx.put(f"http://127.0.0.1:{api}/v1/models", verify=False)
         assert "message" in refused.json()["error"]

@@ -26,7 +26,7 @@ def test_every_setting_has_a_default() -> None:
         ("READBACK_WORKERS", "many", "whole number"),
         ("READBACK_WORKERS", "-1", "whole number"),
         ("READBACK_WORKERS", "²", "whole number"),
-        ("READBACK_KEY_RATE", "0", "from 1"),
+        ("READBACK_KEY_BURST", "0", "from 1"),
         ("READBACK_HEAD_TIMEOUT", "0", "seconds"),
         ("READBACK_HEAD_TIMEOUT", "1e3", "seconds"),
         ("READBACK_ERROR_MESSAGES", "yes", "on or off"),

@@ -220,6 +220,7 @@ def _temporary_server() -> Iterator[tuple[Config, Listeners]]:
             os.environ.setdefault(f"READBACK_{plane}_BIND", _any_port())
         os.environ.setdefault("READBACK_DATA_DIR", folder)
         os.environ.setdefault("READBACK_WORKERS", "1")
+        os.environ.setdefault("READBACK_KEY_RATE", "0")
         # The test that started it has ended, and nobody else knows its address.
         os.environ.setdefault("READBACK_STOP_NOTICE", str(SHORT_NOTICE_SECONDS))
         sockets = listeners.open_all(settings.load())
