@@ -36,6 +36,7 @@ PATIENT = Limits(
     head_bytes=16_384,
     head_fields=100,
     body_bytes=1024 * 1024,
+    unfinished_bytes=1024 * 1024 * 1024,
     head_seconds=10,
     body_seconds=10,
     idle_seconds=60,

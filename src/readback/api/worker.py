@@ -54,6 +54,8 @@ _HANDSHAKE_SECONDS = 1.0
 _TLS_HANDSHAKE_SECONDS = 2.0
 _MOMENT_SECONDS = 0.05
 _SLOW_LOOK_UP_SECONDS = 0.25
+# Of all bodies that are arriving. No usual client sends one in several packets.
+_UNFINISHED_BYTES = 64 << 20
 # Of the files that a worker may open, those that are not for connections: about 30, and
 # perhaps a copy of each listening socket to accept from, and some for connections that
 # are being refused. Otherwise a worker without free descriptors could not even say what
@@ -301,6 +303,7 @@ def limits(config: Config, listeners: int = 1) -> Limits:
         head_bytes=MAX_HEAD_BYTES,
         head_fields=MAX_HEAD_FIELDS,
         body_bytes=MAX_BODY_BYTES,
+        unfinished_bytes=_UNFINISHED_BYTES,
         head_seconds=config.head_timeout,
         body_seconds=config.body_timeout,
         idle_seconds=config.idle_timeout,

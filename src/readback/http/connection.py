@@ -41,7 +41,7 @@ class Connection(asyncio.Protocol):
     __slots__ = (
         "_address", "_buffer", "_chunks", "_deadline", "_flow", "_meaning",
         "_received_eof", "_registry", "_responder", "_size", "_state", "_transport",
-        "opened_at",
+        "opened_at", "waiting_since",
     )
     # fmt: on
 
@@ -49,6 +49,7 @@ class Connection(asyncio.Protocol):
         self._registry = registry
         self._address: str | None = None
         self.opened_at = registry.now
+        self.waiting_since = registry.now
         self._state = HEAD
         self._deadline = registry.head_deadline
         self._buffer = ReceiveBuffer()
@@ -127,6 +128,7 @@ class Connection(asyncio.Protocol):
             self._registry.outbox.flush()
             self._state = HEAD
             self._deadline = self._registry.idle_deadline
+            self.waiting_since = self._registry.now
             self._work_on_message()
             if monotonic() >= until:
                 break
@@ -239,6 +241,7 @@ class Connection(asyncio.Protocol):
             raise oversized(max_body, f"{size} are declared")
         self._state = BODY
         self._deadline = self._registry.body_deadline
+        self.waiting_since = self._registry.now
         if not has_body:
             self._read_body()  # which is empty
             return
@@ -254,7 +257,13 @@ class Connection(asyncio.Protocol):
         else:
             body = self._buffer.take_chunks(self._chunks, self._registry.max_body)
         if body is None:
+            received = self._buffer.unread
+            if self._chunks is not None:
+                received += len(self._chunks.body)
+            self._registry.hold_body(self, received)
             return False
+        if self._registry.unfinished:
+            self._registry.release_body(self)
         assert self._responder is not None
         answer = self._responder.answer(body)
         if answer is None:
@@ -272,9 +281,10 @@ class Connection(asyncio.Protocol):
     # Answering.
 
     def _wait(self, state: int) -> None:
-        """Wait for the handler, which is not the client's fault."""
+        """Wait for ourselves, which is not the client's fault."""
         self._state = state
         self._deadline = inf
+        self.waiting_since = inf
 
     def _send(self, answer: bytes, last: bool = False) -> bool:
         """Write the answer; return whether the connection stays open after it."""
@@ -298,6 +308,7 @@ class Connection(asyncio.Protocol):
             return True
         self._state = LINGER
         self._deadline = registry.linger_deadline
+        self.waiting_since = registry.now
         done = self._received_eof or self._transport.is_closing()
         sending = last or self._buffer.unread > 0
         if done or not (self._flow.close_for_writing() or sending):
@@ -313,6 +324,7 @@ class Connection(asyncio.Protocol):
         else:
             self._state = HEAD
             self._deadline = self._registry.idle_deadline
+            self.waiting_since = self._registry.now
 
     def _refuse(self, code: str, detail: str) -> None:
         if self._responder:

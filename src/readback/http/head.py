@@ -120,6 +120,8 @@ def parse(data: bytes, max_fields: int) -> Head:
     target, authority = _split_target(line[1], fields.url)
     head = Head(line[1], target, fields.by_name, is_http_10=line[3] == b"0")
     _check_host(head, authority)
+    if authority is not None:
+        head.fields[b"host"] = [authority]
     _check_transfer_coding(head)
     if fields.count > max_fields:
         raise Refused(

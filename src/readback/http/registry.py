@@ -29,6 +29,8 @@ class ManagedConnection(RequestOrigin, Protocol):
     """What the registry needs of a connection."""
 
     opened_at: float
+    # Since when it has been waiting for its client; `inf` if it is not.
+    waiting_since: float
 
     def check(self, now: float) -> None:
         """End the connection if its deadline has passed."""
@@ -55,10 +57,15 @@ class Limits:
     # Up to this size, the body of a refused request is read and dropped, so that the
     # connection can stay open.
     body_bytes: int
+    # Of all bodies that have not arrived completely.
+    unfinished_bytes: int
     head_seconds: float
     body_seconds: float
     idle_seconds: float
     drain_seconds: float
+    # Whether a connection beyond the limit takes the place of the slowest one, instead
+    # of being refused.
+    closes_slowest: bool = False
 
 
 class ConnectionRegistry:
@@ -86,6 +93,10 @@ class ConnectionRegistry:
         self.retire_before = -inf
         # Each with the network that it is counted for, if any.
         self.connections: dict[ManagedConnection, str] = {}
+        # Those whose body has not arrived completely, the oldest first, and how much of
+        # it has.
+        self.unfinished: dict[ManagedConnection, int] = {}
+        self._unfinished_bytes = 0
         self._per_address: dict[str, int] = {}
         self._accepted = self._refused = 0
         self.now = 0.0
@@ -103,18 +114,37 @@ class ConnectionRegistry:
         self.connections[connection] = network
         if count <= most and len(self.connections) <= self.max_connections:
             return True
+        if count <= most and self.limits.closes_slowest:
+            self._close_slowest(connection)
+            return True
         self._refused += 1
         if len(self.connections) > self.max_connections + _ANSWERED_BEYOND:
             connection.abort()
         return False
 
     def disconnect(self, connection: ManagedConnection) -> None:
+        self.release_body(connection)
         network = self.connections.pop(connection, "")
         if not network:
             return
         self._per_address[network] -= 1
         if not self._per_address[network]:
             del self._per_address[network]
+
+    def hold_body(self, connection: ManagedConnection, size: int) -> None:
+        """Note how much of its body a connection holds that has not received all of it.
+
+        While all of them hold too much, the oldest is closed.
+        """
+        self._unfinished_bytes += size - self.unfinished.get(connection, 0)
+        self.unfinished[connection] = size
+        while self._unfinished_bytes > self.limits.unfinished_bytes:
+            oldest = next(iter(self.unfinished))
+            self.release_body(oldest)
+            oldest.abort()
+
+    def release_body(self, connection: ManagedConnection) -> None:
+        self._unfinished_bytes -= self.unfinished.pop(connection, 0)
 
     def take_counts(self) -> tuple[int, int]:
         """Return how many were accepted and how many refused since the last call."""
@@ -158,6 +188,13 @@ class ConnectionRegistry:
             now = time.monotonic()
         for connection in tuple(self.connections):
             connection.abort()
+
+    def _close_slowest(self, newest: ManagedConnection) -> None:
+        """Close the connection that has waited longest for its client, if any does."""
+        others = (each for each in self.connections if each is not newest)
+        slowest = min(others, key=lambda each: each.waiting_since)
+        if slowest.waiting_since < inf:
+            slowest.abort()
 
     def _set_time(self, now: float) -> None:
         # Computed once for all connections, which share these numbers.
