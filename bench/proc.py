@@ -46,7 +46,7 @@ def resident_memory(pid: int) -> int:
 
 
 def busiest(pids: list[int]) -> int:
-    """Return the process that has used most CPU: the worker, not its master."""
+    """Return the process that has used most CPU: the worker, not its manager."""
     return max(pids, key=cpu_seconds)
 
 

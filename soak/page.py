@@ -111,7 +111,7 @@ def _figures_of(run: Run) -> dict[str, str]:
         else "none were equal",
         "`created` ahead of the clock": f"{behind:.0f} s to {ahead:.0f} s",
         "memory of a worker, first and last fifth": _from_to(figures["worker_memory"]),
-        "memory of the master": _from_to(figures["master_memory"]),
+        "memory of the manager": _from_to(figures["manager_memory"]),
         "memory growth of a worker after the last fault": "too short to tell"
         if slope is None
         else f"{slope:+g} KiB a minute",

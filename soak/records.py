@@ -100,8 +100,8 @@ class Sample:
     answered: int
     workers: list[int]
     """The resident memory of each worker, in bytes."""
-    master: int
-    """That of their master."""
+    manager: int
+    """That of their manager."""
 
 
 @dataclass

@@ -27,7 +27,7 @@ from bench.progress import ProgressBar
 from tests.support.api import MARKER
 from tests.support.database import Database
 from tests.support.metrics import metrics, requests_by_outcome
-from tests.support.processes import api_workers, has_ended
+from tests.support.processes import api_workers
 from tests.support.server import LASTING, Server, ephemeral_server
 from tests.support.waiting import wait_until
 from tests.support.wire import Endpoint
@@ -114,7 +114,6 @@ class SoakRun:
         account = self._database.add_account("alice@example.com")
         self._database.add_keys(account, self._keys)
         wait_until(lambda: len(api_workers(server)) == WORKERS, "all workers run", 30)
-        self._master = psutil.Process(api_workers(server)[0].ppid())
         self._before_reload: set[int] = set()
         self._errors_before = 0
         self._seconds_shown = 0
@@ -182,7 +181,7 @@ class SoakRun:
                     self._read_counts()
 
     def _reload(self) -> None:
-        self._before_reload = {worker.pid for worker in self._workers()}
+        self._before_reload = {worker.pid for worker in api_workers(self._server)}
         self.scene.reloads.append(Reload(time.monotonic()))
         os.kill(self._server.pid, signal.SIGHUP)
 
@@ -191,7 +190,8 @@ class SoakRun:
 
         It is suspended first, so that it accepts and closes none while they are read.
         """
-        newest = sorted(self._workers(), key=psutil.Process.create_time)[-WORKERS:]
+        workers = api_workers(self._server)
+        newest = sorted(workers, key=psutil.Process.create_time)[-WORKERS:]
         victim = random.choice(newest)
         port = Endpoint.of(self._server.base_url).port
         victim.suspend()
@@ -229,16 +229,13 @@ class SoakRun:
                 return metrics(self._server.ops_url)["database_errors_total"]
         raise MeasurementError("the ops listener does not answer")
 
-    def _workers(self) -> list[psutil.Process]:
-        return [child for child in self._master.children() if not has_ended(child.pid)]
-
     def _sample(self, crowd: "ClientProcess") -> None:
         scene = self.scene
-        pids = {worker.pid for worker in self._workers()}
+        pids = {worker.pid for worker in api_workers(self._server)}
         memory = [size for pid in pids if (size := proc.resident_memory(pid))]
-        master = proc.resident_memory(self._master.pid)
+        manager = proc.resident_memory(self._server.pid)
         now = time.monotonic()
-        scene.samples.append(Sample(now, crowd.answered, memory, master))
+        scene.samples.append(Sample(now, crowd.answered, memory, manager))
         if scene.reloads and not pids & self._before_reload and len(pids) >= WORKERS:
             scene.reloads[-1].replaced = True
         outage = scene.outages[-1] if scene.outages else None

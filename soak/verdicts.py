@@ -129,7 +129,7 @@ class Losses:
 
 
 class Memory:
-    """The resident memory of the workers and of their master over time."""
+    """The resident memory of the workers and of their manager over time."""
 
     def __init__(self, scene: Scene) -> None:
         fifth = max(1, len(scene.samples) // 5)
@@ -141,26 +141,26 @@ class Memory:
 
     def verdict(self) -> Verdict:
         start, end = self._worker(self._first), self._worker(self._last)
-        master_start, master_end = self._master(self._first), self._master(self._last)
-        flat = _flat(start, end) and _flat(master_start, master_end)
+        first, last = self._manager(self._first), self._manager(self._last)
+        flat = _flat(start, end) and _flat(first, last)
         measured = (
-            f"worker {_mib(start)} to {_mib(end)}, master {_mib(master_start)} to "
-            f"{_mib(master_end)}"
+            f"worker {_mib(start)} to {_mib(end)}, manager {_mib(first)} to "
+            f"{_mib(last)}"
         )
         return Verdict("Memory is flat.", measured, flat)
 
     def figures(self) -> dict[str, Any]:
         return {
             "worker_memory": [self._worker(self._first), self._worker(self._last)],
-            "master_memory": [self._master(self._first), self._master(self._last)],
+            "manager_memory": [self._manager(self._first), self._manager(self._last)],
             "slope_kib_per_minute": self._slope(),
         }
 
     def _worker(self, samples: Sequence[Sample]) -> float:
         return median([max(each.workers, default=0) for each in samples] or [0])
 
-    def _master(self, samples: Sequence[Sample]) -> float:
-        return median([each.master for each in samples] or [0])
+    def _manager(self, samples: Sequence[Sample]) -> float:
+        return median([each.manager for each in samples] or [0])
 
     def _slope(self) -> float | None:
         """Return the growth of a worker at the end, where none is replaced any more.

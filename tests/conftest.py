@@ -50,7 +50,7 @@ _WAITING = (
     "probe/test_interruption.py",
     "conformance/test_rates.py",
     "cli/test_wait.py",
-    "cli/test_plane_deaths.py",
+    "cli/test_worker_deaths.py",
 )
 
 # So that a failing assertion in a helper shows its values.

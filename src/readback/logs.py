@@ -20,6 +20,7 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
+from logging.config import dictConfig
 from typing import Any
 
 Line = bytes | logging.LogRecord
@@ -69,7 +70,7 @@ class PlainLine(_WithoutMessages):
 
 
 def configuration() -> dict[str, Any]:
-    """Return a configuration for `logging.config`, for gunicorn and for Django."""
+    """Return a configuration for `logging.config`, and for Django."""
     form = PlainLine if sys.stderr.isatty() else JsonLine
     quiet = {"handlers": ["stderr"], "level": "WARNING", "propagate": False}
     return {
@@ -78,8 +79,13 @@ def configuration() -> dict[str, Any]:
         "formatters": {"line": {"()": form}},
         "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
         "root": {"handlers": ["stderr"], "level": "WARNING"},
-        "loggers": {"readback": quiet, "gunicorn.error": quiet},
+        "loggers": {"readback": quiet},
     }
+
+
+def configure() -> None:
+    """Log as a server does."""
+    dictConfig(configuration())
 
 
 class LineQueue:
@@ -182,7 +188,7 @@ class _StandardError(io.RawIOBase):
 def never_block() -> None:
     """Let nothing in this process, or in those that it forks, wait for standard error.
 
-    This includes what gunicorn prints, and the traceback of a crash.
+    This includes the traceback of a crash.
     """
     sys.stderr = io.TextIOWrapper(
         _StandardError(), sys.stderr.encoding, sys.stderr.errors, line_buffering=True

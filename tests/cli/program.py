@@ -133,7 +133,7 @@ class Service:
         return self.process.wait(PATIENCE)
 
     def children(self) -> list[int]:
-        """Return the process ids of the planes: the cabinet's, then the API's."""
+        """Return the ids of the workers: the cabinet's is started first."""
         listed = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
         return [int(number) for number in listed.read_text().split()]
 
@@ -169,6 +169,14 @@ def is_listening(address: str) -> bool:
     except OSError:
         return False
     return True
+
+
+def unfinished_request(program: Program) -> socket.socket:
+    """Send a request without the end of its headers."""
+    host, _, port = program.settings["READBACK_API_BIND"].rpartition(":")
+    client = socket.create_connection((host, int(port)), timeout=PATIENCE)
+    client.sendall(b"GET /v1/models HTTP/1.1\r\nHost: localhost\r\n")
+    return client
 
 
 def answers_200(url: str, key: str = "") -> bool:

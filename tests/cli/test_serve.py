@@ -14,7 +14,7 @@ from urllib.request import urlopen
 import httpx
 import pytest
 
-from tests.cli.program import Program, is_listening, key_in
+from tests.cli.program import is_listening, key_in, unfinished_request
 from tests.cli.terminal import serving_in_terminal
 from tests.support.browser import Browser
 from tests.support.commands import free_port
@@ -178,11 +178,3 @@ def test_it_serves_unix_sockets_and_replaces_a_stale_one(program, tmp_path):
         curl = ["sh", "-c", f"{curl_line(service.stdout)} --fail --silent"]
         assert b"Hello" in subprocess.check_output(curl, timeout=PATIENCE)
         assert service.stop() == 0
-
-
-def unfinished_request(program: Program) -> socket.socket:
-    """Send a request without the end of its headers."""
-    host, _, port = program.settings["READBACK_API_BIND"].rpartition(":")
-    client = socket.create_connection((host, int(port)), timeout=PATIENCE)
-    client.sendall(b"GET /v1/models HTTP/1.1\r\nHost: localhost\r\n")
-    return client

@@ -11,6 +11,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from urllib.error import URLError
 
+import psutil
 import pytest
 
 from tests.support.api import Api, assert_echo, assert_refused, draft
@@ -80,16 +81,25 @@ def balancing(server: Server) -> Iterator[Balancer]:
         thread.join()
 
 
-def test_readiness_fails_before_the_api_stops_accepting(tmp_path: Path) -> None:
-    with ephemeral_server(tmp_path, noticed(NOTICE)) as server:
-        api = Api.of(server)
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGTERM, 0), (signal.SIGKILL, -signal.SIGKILL)]
+)
+def test_readiness_fails_before_the_api_stops_accepting(
+    tmp_path: Path, number: signal.Signals, code: int
+) -> None:
+    settings = noticed(NOTICE)
+    with ephemeral_server(tmp_path, settings, expected_exit_code=code) as server:
+        api, workers = Api.of(server), psutil.Process(server.pid).children()
         with balancing(server) as balancer:
-            os.kill(server.pid, signal.SIGTERM)
+            # If the manager is killed, nobody replaces the workers: they stop, too.
+            os.kill(server.pid, number)
             wait_until(lambda: balancer.not_ready_at, "/readyz answers 503")
             last_answer = serve_until_refused(api, balancer.stop)
         assert last_answer - balancer.not_ready_at > NOTICE / 2
         assert balancer.statuses.count(503) > 3
         wait_until_ended(server)
+        left = [worker.pid for worker in workers]
+        wait_until(lambda: all(map(has_ended, left)), "the workers have ended")
 
 
 def serve_until_refused(api: Api, stop: threading.Event) -> float:
@@ -262,7 +272,7 @@ def test_a_key_revoked_during_the_notice_is_refused(tmp_path: Path) -> None:
 def test_a_stop_in_the_middle_of_a_start_is_not_forgotten(tmp_path: Path) -> None:
     with ephemeral_server(tmp_path, noticed(LONG_NOTICE)) as server:
         [worker] = worker_pids(server)
-        # The master starts another worker, and stops while that one is starting.
+        # The manager starts another worker, and stops while that one is starting.
         os.kill(worker, signal.SIGKILL)
         os.kill(server.pid, signal.SIGTERM)
         wait_until_ended(server)

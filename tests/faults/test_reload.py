@@ -9,12 +9,14 @@ from pathlib import Path
 import psutil
 
 from tests.support.api import Api, assert_echo, draft
+from tests.support.authority import Authority
+from tests.support.metrics import is_ready
 from tests.support.processes import api_workers, has_ended, worker_pids
-from tests.support.server import LASTING, Server, api_server
+from tests.support.server import LASTING, UNLIMITED, Server, api_server
 from tests.support.waiting import wait_until
 from tests.support.wire import Connection
 
-# The slow request ends when the test ends it. The master used to react only then.
+# The slow request ends when the test ends it. Nothing may wait for that.
 PATIENT = LASTING | {"READBACK_BODY_TIMEOUT": "300", "READBACK_STOP_TIMEOUT": "300"}
 
 
@@ -66,13 +68,12 @@ def test_however_many_reloads_there_are_two_generations_of_workers(
     tmp_path: Path,
 ) -> None:
     with reloading(tmp_path) as (server, slow, rest):
-        [master] = {worker.ppid() for worker in api_workers(server)}
-        current = worker_pids(server)
+        manager, current = psutil.Process(server.pid), worker_pids(server)
         generations = []
 
         def reload_again() -> bool:
-            os.kill(master, signal.SIGHUP)
-            generations.append(len(psutil.Process(master).children()))
+            manager.send_signal(signal.SIGHUP)
+            generations.append(len(manager.children()))
             return len(generations) == 20
 
         wait_until(reload_again, "20 reloads are requested")
@@ -85,4 +86,29 @@ def test_however_many_reloads_there_are_two_generations_of_workers(
             lambda: worker_pids(server) and not worker_pids(server) & current,
             "the worker is replaced once more",
         )
-        assert len(psutil.Process(master).children()) <= 2
+        assert len(manager.children()) <= 2
+
+
+def test_a_reload_whose_workers_cannot_start_leaves_the_old_ones(
+    tmp_path: Path,
+) -> None:
+    certificate = Authority(tmp_path / "authority").issue("localhost")
+    settings = {
+        "READBACK_TLS_CERTIFICATE": str(certificate),
+        "READBACK_TLS_KEY": str(certificate),
+    }
+    with api_server(tmp_path, UNLIMITED | settings) as server:
+        valid, log = certificate.read_bytes(), server.folder / "stderr"
+        [old] = api_workers(server)
+        certificate.write_bytes(b"none")
+        os.kill(server.pid, signal.SIGHUP)
+        wait_until(
+            lambda: log.read_text().count("exited with code 3; another starts") >= 2,
+            "new workers cannot start",
+        )
+        assert old.is_running()
+        assert not has_ended(old.pid)
+        assert is_ready(server.ops_url)
+        certificate.write_bytes(valid)
+        wait_until(lambda: has_ended(old.pid), "the old worker is replaced")
+        assert is_ready(server.ops_url)

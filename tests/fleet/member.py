@@ -1,19 +1,18 @@
 """One plane of the service on a machine of its own, used as an operator does it."""
 
-import os
 import re
 import signal
 import subprocess
 import sys
 import urllib.error
 import urllib.request
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.fleet import balancer, database_machine
 from tests.fleet.network import NETWORKS, Network
 from tests.support.commands import environment_with
+from tests.support.processes import kill_all
 from tests.support.waiting import wait_until
 
 START_SECONDS = 60.0
@@ -107,8 +106,8 @@ class Member:
     def kill(self) -> None:
         """End all its processes without warning."""
         if self._process:
-            with suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
+            if self.is_running:
+                kill_all(self._process.pid)
             self._process.wait(10)
         self._process = None
 

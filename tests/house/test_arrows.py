@@ -33,10 +33,10 @@ SHARED_FACTS = {
 # Each part may import the shared facts, itself, and these packages.
 PACKAGES = {
     "http": {"httptools"},
-    "processes": {"gunicorn", "prometheus_client"},
-    "api": {"gunicorn", "msgspec", "prometheus_client", "psycopg"}
-    # cryptography reads when a certificate expires.
-    | {"uvloop", "cryptography"},
+    "processes": {"prometheus_client", "uvloop"},
+    "api": {"msgspec", "prometheus_client", "psycopg"}
+    # It reads when a certificate expires.
+    | {"cryptography"},
     "cabinet": {"allauth", "django", "gunicorn", "markdown_it", "prometheus_client"}
     | {"msgspec", "psycopg", "whitenoise"}
     # What allauth uses for second factors and for single sign-on.
@@ -88,7 +88,7 @@ FLOORS = {
     + ["report", "output", "runner", "command", "__main__"],
     # What commands share, then the commands.
     "cli": ["exit_codes", "settings", "console", "streams", "database"]
-    + ["listeners", "supervisor", "startup", "checks"]
+    + ["listeners", "startup", "checks"]
     + ["wait", "doctor", "backup", "serve", "account", "key", "audit", "__init__"],
 }
 

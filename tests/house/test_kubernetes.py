@@ -26,8 +26,8 @@ PAGE = (ROOT / "docs" / "deploy-kubernetes.md").read_text()
 OLDEST = "1.27"
 VERSIONS = [OLDEST, kubernetes_validate.latest_version()]
 COMPONENT = "app.kubernetes.io/component"
-# How much longer than a worker the master waits for it, in both planes, at most.
-MASTER_SECONDS = 10
+# How much longer than a worker the manager waits for it, in both planes, at most.
+MANAGER_SECONDS = 10
 
 Object = dict[str, Any]
 
@@ -143,7 +143,7 @@ def test_both_planes_accept_their_settings(settings):
         assert read.ops_bind.port == ports("api")["ops"]
         assert read.cabinet_bind.port == ports("cabinet")["pages"]
         grace = PODS[component]["terminationGracePeriodSeconds"]
-        assert grace > read.stop_timeout + MASTER_SECONDS
+        assert grace > read.stop_timeout + MANAGER_SECONDS
 
 
 def test_secrets_are_those_that_the_page_creates():

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from tests.support import migrated
 from tests.support.commands import environment_with, free_port, run_readback
+from tests.support.processes import kill_all
 from tests.support.server import started
 from tests.support.waiting import PATIENCE
 
@@ -29,9 +30,7 @@ class CabinetServer:
     pid: int
 
     def kill(self) -> None:
-        """Kill the server and all its workers at once, without a chance to clean up."""
-        # The group contains only the server and its workers.
-        os.killpg(self.pid, signal.SIGKILL)
+        kill_all(self.pid)
 
     def signal(self, number: signal.Signals) -> None:
         os.kill(self.pid, number)

@@ -16,21 +16,11 @@ _TABLE, _LISTENING = Path("/proc/net/tcp"), "0A"
 
 
 def api_workers(server: Server) -> list[psutil.Process]:
-    """Return the processes that answer at the API's port, without their master."""
+    """Return the processes that answer at the API's port, without their manager."""
     port = Endpoint.of(server.base_url).port
     sockets = _listening_sockets(port)
-    first = psutil.Process(server.pid)
-    # Without a cabinet, the first process is the master of the API.
-    parents = {
-        process: parent
-        for process in [
-            *([] if server.cabinet_url else [first]),
-            *first.children(recursive=True),
-        ]
-        if (parent := _parent_if_listening(process, port, sockets)) is not None
-    }
-    listening = {process.pid for process in parents}
-    return [process for process, parent in parents.items() if parent in listening]
+    processes = psutil.Process(server.pid).children()
+    return [each for each in processes if _listens(each, port, sockets)]
 
 
 def worker_pids(server: Server) -> set[int]:
@@ -47,10 +37,12 @@ def reload(server: Server) -> None:
     )
 
 
-def listening_descriptors(server: Server, worker: psutil.Process) -> int:
-    """Return how many descriptors of a worker listen on the API's port; on Linux."""
-    sockets = _listening_sockets(Endpoint.of(server.base_url).port) or set()
-    return sum(each in sockets for each in _descriptors(worker.pid))
+def kill_all(pid: int) -> None:
+    """Kill a server and its workers at once, without a chance to clean up."""
+    manager = psutil.Process(pid)
+    manager.suspend()  # otherwise it would replace them
+    for process in (*manager.children(recursive=True), manager):
+        process.kill()
 
 
 def has_ended(pid: int) -> bool:
@@ -95,21 +87,16 @@ def _worker_of(workers: list[psutil.Process], connection: Connection) -> int:
     raise AssertionError("no worker has the connection")
 
 
-def _parent_if_listening(
-    process: psutil.Process, port: int, sockets: set[str] | None
-) -> int | None:
-    """Return the parent's pid if the process listens on the port."""
+def _listens(process: psutil.Process, port: int, sockets: set[str] | None) -> bool:
     try:
         if sockets is None:
-            listens = any(
+            return any(
                 each.status == psutil.CONN_LISTEN and each.laddr.port == port
                 for each in process.net_connections("tcp")
             )
-        else:
-            listens = not sockets.isdisjoint(_descriptors(process.pid))
-        return process.ppid() if listens else None
+        return not sockets.isdisjoint(_descriptors(process.pid))
     except (psutil.NoSuchProcess, psutil.AccessDenied, OSError):
-        return None
+        return False
 
 
 def _listening_sockets(port: int) -> set[str] | None:

@@ -44,7 +44,6 @@ _IMPORTED = [
     "django.middleware.security",
     "django.template.defaulttags",
     "fido2.server",
-    "gunicorn.glogging",
     "tests.support.parse_every_head",
     "whitenoise.middleware",
 ]
@@ -181,7 +180,7 @@ def _become_readback(arguments: list[str], surroundings: _Surroundings) -> None:
     gc.freeze()
     os.setsid()
     # The process that forks ends with the tests, however they end.
-    from readback.cli.supervisor import stop_with_parent
+    from readback.processes.child import stop_with_parent
 
     stop_with_parent()
     surroundings.enter()

@@ -100,7 +100,7 @@ class Ops(Handler[Head], Collector):
             status="stopping" if self._lifecycle.is_stopping else status,
             errors=self._health.errors(),
             # A balancer looks for errors. This concerns no request.
-            warnings=metrics.log_problems(self._counters),
+            warnings=metrics.warnings(self._lifecycle, self._counters),
         )
 
     def collect(self) -> Iterator[Metric]:

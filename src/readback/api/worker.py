@@ -1,22 +1,18 @@
-"""The gunicorn worker: one process, one event loop, all listeners.
+"""A worker of the API: one process, one event loop, all listeners.
 
 Assembles the data plane, calls its periodic work, and stops it in the right order.
-gunicorn is the supervisor: it forks, restarts and signals.
 """
 
 import asyncio
-import gc
+import os
 import resource
 import socket
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Any, TypeVar, cast
-
-import uvloop
+from typing import Any
 
 from readback import keys
-from readback.api.accepting import Accept, Accepting
 from readback.api.certificate import expiry, log_expiry, tls_context
 from readback.api.data.database import Database
 from readback.api.data.health import Health
@@ -38,10 +34,7 @@ from readback.http.recognition import RecognisedHeads
 from readback.http.registry import ConnectionRegistry, Limits
 from readback.processes import listening
 from readback.processes.lifecycle import SHORT_NOTICE_SECONDS
-from readback.processes.plane import PlaneWorker
-from readback.processes.shared_counters import WorkerCounters
-
-Result = TypeVar("Result")
+from readback.processes.worker import MOMENT_SECONDS, Plane, Worker
 
 # What the kernel keeps per connection and direction; it doubles the number for its own
 # needs. The largest request and the largest answer fit. Without this, it takes several
@@ -52,74 +45,40 @@ _KERNEL_BUFFER_BYTES = 64 * 1024
 # been no client at all, a new one is not waited for.
 _HANDSHAKE_SECONDS = 1.0
 _TLS_HANDSHAKE_SECONDS = 2.0
-_MOMENT_SECONDS = 0.05
 _SLOW_LOOK_UP_SECONDS = 0.25
 # Of all bodies that are arriving. No usual client sends one in several packets.
 _UNFINISHED_BYTES = 64 << 20
-# Of the files that a worker may open, those that are not for connections: about 30, and
-# perhaps a copy of each listening socket to accept from, and some for connections that
-# are being refused. Otherwise a worker without free descriptors could not even say what
-# is wrong with it.
+# Of the files that a worker may open, those that are not for connections: about 30, the
+# listening sockets, and some for connections that are being refused. Otherwise a worker
+# without free descriptors could not even say what is wrong with it.
 _RESERVED_FILES = 96
-_FILES_PER_LISTENER = 2
 
 
-class ApiWorker(PlaneWorker):
+class ApiWorker(Worker):
     """Serves the API on all sockets except the last, which is the ops listener."""
 
-    # Set by the `pre_fork` hook.
-    place = 0
+    tick_seconds = ROUND_SECONDS
 
-    def load_wsgi(self) -> None:
-        """Assemble the data plane, where gunicorn would load a WSGI application.
+    def __init__(self, plane: Plane, shared: SharedMemory, row: int) -> None:
+        super().__init__(plane, row)
+        self._row = row
+        self._shared = shared
+        *self._api_listeners, self._ops_listener = self.listeners
 
-        An error here stops the start with one message; later, gunicorn would replace
-        one failing worker after the other.
-        """
-        super().load_wsgi()
-        self._shared: SharedMemory = cast(Any, self.app).shared
-        self._build()
-
-    def run(self) -> None:
-        uvloop.run(self._serve())
-
-    async def _serve(self) -> None:
-        self._handle_sigterm()
-        self._database.start(self._keyring, self._journal, self._unmatched)
-        self._tick()  # so that the first answer has a date
-        if self._expires and self.place == 0:  # one of the workers is enough
-            log_expiry(self._expires)
-        *listeners, ops_listener = self._listeners
-        self._accepting = Accepting(
-            listeners, self.place, self._shared.places, self._accept_api()
-        )
-        await self._accepting.update()
-        ops_server = await self._tick_during(self._accept_ops(ops_listener))
-        # These objects live as long as the process, so the collector can ignore them.
-        gc.collect()
-        gc.freeze()
-        await self._tick_during(self._stopping.wait())
-        await self._tick_during(self._stop(ops_server))
-        self._report()
-        # From now on it refreshes no keys, which is no reason to distrust the others.
-        self._counters.set("keys_confirmed", 0)
-        await self._database.stop()
-
-    def _build(self) -> None:
-        config, shared = self._config, self._shared
-        self._counters: WorkerCounters = shared.counters.row(self.counters_row)
-        self._counters.set("workers", 1)
+    def prepare(self) -> None:
+        config, shared = self.config, self._shared
+        self.counters.set("workers", 1)
         # A new worker gets as long to reach the database as one that has lost it.
-        self._counters.set("keys_confirmed", int(time.monotonic() * 1000))
+        self.counters.set("keys_confirmed", int(time.monotonic() * 1000))
         self._replies = Replies(
             f"{config.effective_cabinet_url}/docs/errors", config.error_messages
         )
-        self._health = health = Health(self._counters)
-        self._journal = Journal(self._counters, config.journal_interval)
+        self._health = health = Health(self.counters)
+        self._journal = Journal(self.counters, config.journal_interval)
         self._unmatched = UnmatchedRequests(
             CAPACITY if config.unmatched_requests else 0
         )
-        self._database = Database(Store(config), health, self._counters)
+        self._database = Database(Store(config), health, self.counters)
         self._keyring = Keyring(
             shared.limiter,
             self._database.look_up,
@@ -133,11 +92,11 @@ class ApiWorker(PlaneWorker):
         api = Api(
             services,
             self._keyring,
-            self._counters,
+            self.counters,
             config.trusted_proxy_count,
         )
-        ops = Ops(shared.counters, health, self._keyring, self._lifecycle, config)
-        allowed = limits(config, len(self.sockets))
+        ops = Ops(shared.counters, health, self._keyring, self.lifecycle, config)
+        allowed = limits(config, len(self.listeners))
         heads = RecognisedHeads(
             api.describe, allowed.head_fields, READ_FIELDS, keys.contains_key
         )
@@ -145,104 +104,88 @@ class ApiWorker(PlaneWorker):
         self._ops_connections = ConnectionRegistry(ops, allowed)
         certificate = config.tls_certificate
         self._expires = expiry(certificate) if certificate else 0
-        self._counters.set("certificate_expires", self._expires)
+        self.counters.set("certificate_expires", self._expires)
 
-    def _accept_api(self) -> Accept:
+    async def listen(self) -> None:
+        self._database.start(self._keyring, self._journal, self._unmatched)
+        if self._expires and self.is_first:
+            log_expiry(self._expires)
+        self.tick()  # so that the first answer has a date
+        accept = self._accept_api()
+        self._servers = [await accept(each) for each in self._api_listeners]
+        await self._reach_database()
+        self._ops_server = await _accept(
+            partial(Connection, self._ops_connections), self._ops_listener
+        )
+
+    async def stop(self) -> None:
+        await self.tick_during(self._end_connections())
+        self._report()
+        # From now on it refreshes no keys, which is no reason to distrust the others.
+        self.counters.set("keys_confirmed", 0)
+        await self._database.stop()
+
+    def _accept_api(self) -> Callable[[socket.socket], Awaitable[asyncio.Server]]:
         """Return the function that accepts connections to the API from a socket."""
-        certificate, key = self._config.tls_certificate, self._config.tls_key
-        accept = partial(_accept, partial(Connection, self._api_connections))
+        certificate, key = self.config.tls_certificate, self.config.tls_key
+        accept = partial(_accept, self._new_connection)
         if not certificate or not key:
             return accept
         return partial(
             accept,
             ssl=tls_context(certificate, key),
             # Before the first byte of a head, and no longer than for the head itself.
-            ssl_handshake_timeout=self._config.head_timeout,
+            ssl_handshake_timeout=self.config.head_timeout,
         )
 
-    async def _accept_ops(self, listener: socket.socket) -> asyncio.Server:
-        """Accept checks of readiness, once this worker knows the answer.
+    def _new_connection(self) -> Connection:
+        # The worker that wakes up first would accept a whole burst: of 64 connections
+        # that were opened at once, all. With this, it was half of them.
+        os.sched_yield()
+        return Connection(self._api_connections)
 
-        A balancer that watches this replica must not hear that it is not ready only
-        because a new worker has not reached the database yet. Until then its checks go
-        to another worker, or wait.
+    async def _reach_database(self) -> None:
+        """Wait until this worker knows whether it can read keys.
+
+        A balancer must not hear that this replica is not ready only because a new
+        worker has not reached the database yet. Until then its checks go to another
+        worker, or wait, and no reload ends an old worker.
         """
-        while self._lifecycle.is_watched and not (
-            self._keyring.is_trusted or self._health.reading.error
-        ):
-            if self._stopping.is_set():
+        while not (self._keyring.is_trusted or self._health.reading.error):
+            if self.stopping.is_set():
                 break
-            await asyncio.sleep(_MOMENT_SECONDS)
-        return await _accept(partial(Connection, self._ops_connections), listener)
+            await asyncio.sleep(MOMENT_SECONDS)
 
-    async def _stop(self, ops_server: asyncio.Server) -> None:
+    async def _end_connections(self) -> None:
         """End all connections, so that no request is lost on the longest path."""
-        deadline = time.monotonic() + self._config.stop_timeout
-        lifecycle = self._lifecycle
-        notice = lifecycle.notice(self._config)
+        deadline = time.monotonic() + self.config.stop_timeout
+        lifecycle = self.lifecycle
+        notice = lifecycle.notice(self.config)
         # First: once the listeners close, no answer may promise to keep its connection.
         self._api_connections.retire()
         self._journal.hurry()
         if lifecycle.is_stopping and lifecycle.is_watched and not lifecycle.is_hurried:
             # /readyz answers 503 now; balancers send no more requests before we close.
             await asyncio.sleep(notice)
-        await self._stop_listening()
+        await self.stop_listening(self._api_listeners, self._servers)
         await self._api_connections.stop(notice, deadline - time.monotonic())
         # Last: a balancer that gets no answer here ends the requests that still run.
-        ops_server.close()
+        self._ops_server.close()
         await self._ops_connections.stop(SHORT_NOTICE_SECONDS, 1)
 
-    async def _stop_listening(self) -> None:
-        """Close the listeners; serve the connections that the kernel has accepted.
-
-        Their clients may have sent a request already, and would lose it. If other
-        processes go on listening, the queue stays for them.
-        """
-        pause = self._handshake_seconds()
-        listeners = self._accepting.sockets
-        if self._lifecycle.is_stopping and self._application.owns_listeners:
-            for listener in listeners:
-                listening.turn_away(listener)
-            # A worker that hangs, or ends before this one, may leave a queue.
-            await self._accepting.accept_from_all()
-            await asyncio.sleep(pause)
-            # The loop accepts one in each iteration.
-            end = time.monotonic() + _HANDSHAKE_SECONDS
-            is_waiting = listening.is_anyone_waiting
-            while any(map(is_waiting, listeners)) and time.monotonic() < end:
-                await asyncio.sleep(0)
-            pause = _MOMENT_SECONDS
-        self._accepting.close()
-        # What was accepted last is not registered before the loop has gone on.
-        await asyncio.sleep(pause)
-        listening.let_in()
-
-    def _handshake_seconds(self) -> float:
-        if self._lifecycle.is_hurried:
-            return _MOMENT_SECONDS
-        if self._config.tls_certificate:
+    def handshake_seconds(self) -> float:
+        if self.lifecycle.is_hurried:
+            return MOMENT_SECONDS
+        if self.config.tls_certificate:
             return _TLS_HANDSHAKE_SECONDS
-        busy = self._api_connections.connections
-        return _HANDSHAKE_SECONDS if busy else _MOMENT_SECONDS
+        # Of all workers: the first that closes a listener closes it for the others.
+        busy = self._shared.counters.total("open_connections")
+        return _HANDSHAKE_SECONDS if busy else MOMENT_SECONDS
 
-    async def _tick_during(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Call the periodic work until this coroutine has ended."""
-        task = asyncio.create_task(work)
-        while not task.done():
-            self._tick()
-            try:
-                await self._accepting.update()
-            except Exception as error:
-                self._health.note_unexpected(error)
-            await asyncio.wait([task], timeout=ROUND_SECONDS)
-        return task.result()
-
-    def _tick(self) -> None:
+    def tick(self) -> None:
         """Begin a round. A step that fails does not keep the others from being done."""
         now, wall = time.monotonic(), time.time()
         steps: list[Callable[[], object]] = [
-            self.notify,
-            self._notice_stop,
             lambda: self._replies.tick(wall),
             lambda: self._api_connections.sweep(now),
             lambda: self._ops_connections.sweep(now),
@@ -259,13 +202,12 @@ class ApiWorker(PlaneWorker):
         self._database.begin_round(self._keyring.tick(now, wall), now, wall)
 
     def _note_look_up(self, seconds: float) -> None:
-        self._counters.add("key_lookups")
+        self.counters.add("key_lookups")
         if seconds > _SLOW_LOOK_UP_SECONDS:
-            self._counters.add("slow_key_lookups")
+            self.counters.add("slow_key_lookups")
 
     def _report(self) -> None:
-        counters = self._counters
-        counters.count_log_lines()
+        counters = self.counters
         accepted, refused = self._api_connections.take_counts()
         counters.add("connections", accepted)
         counters.add("connections_refused", refused)
@@ -293,7 +235,7 @@ def limits(config: Config, listeners: int = 1) -> Limits:
     most = config.max_connections
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if files != resource.RLIM_INFINITY:
-        room = files - _RESERVED_FILES - _FILES_PER_LISTENER * listeners
+        room = files - _RESERVED_FILES - listeners
         most = max(1, min(most, room))
     behind_proxy = config.trusted_proxy_count > 0
     per_address = 0 if behind_proxy else config.max_connections_per_address

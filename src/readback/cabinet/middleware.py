@@ -21,12 +21,11 @@ from django.utils.translation import gettext as _
 from readback.cabinet import account_rules
 from readback.cabinet.accounts import selectors, sessions, single_sign_on
 from readback.cabinet.operators import status
-from readback.cabinet.operators.status import WorkerPages
+from readback.cabinet.serving.page_counts import LIFECYCLE, PAGES, WorkerPages
 from readback.cabinet.serving.sealing import SessionKey, SessionStore
 from readback.cabinet.serving.security_headers import headers_of
-from readback.cabinet.serving.worker import LIFECYCLE, PAGES
+from readback.processes import metrics
 from readback.processes.lifecycle import Lifecycle
-from readback.processes.metrics import log_problems
 
 HEALTH_PATH = "/healthz"
 METRICS_PATH = "/metrics"
@@ -82,8 +81,10 @@ def health(request: HttpRequest) -> HttpResponse | None:
     lifecycle: Lifecycle | None = request.META.get(LIFECYCLE)
     if lifecycle and not lifecycle.answer_check():  # served by our worker
         return HttpResponse("stopping\n", "text/plain", status=503)
-    problems = log_problems(request.META[PAGES].counters) if lifecycle else []
-    return HttpResponse([f"{line}\n" for line in ("ok", *problems)], "text/plain")
+    lines = ["ok"]
+    if lifecycle:
+        lines += metrics.warnings(lifecycle, request.META[PAGES].counters)
+    return HttpResponse([f"{line}\n" for line in lines], "text/plain")
 
 
 @_answering

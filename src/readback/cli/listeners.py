@@ -8,15 +8,15 @@ receive sockets that are already listening.
 import errno
 import os
 import socket
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from readback.api.shared.memory import place_count
 from readback.cli.exit_codes import CannotStart
 from readback.config import Config
 from readback.processes.listening import BACKLOG
 from readback.setting_values import Bind
+
+_FIRST_INHERITED = 3  # SD_LISTEN_FDS_START of systemd
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,10 @@ def open_all(config: Config) -> Listeners:
     return Listeners(*_api_and_ops(inherited, config), cabinet)
 
 
-def open_for_api(config: Config) -> tuple[list[socket.socket], socket.socket]:
-    """Return the sockets of the API and the socket of the ops listener."""
-    return _api_and_ops(_inherited(), config)
+def open_for_api(config: Config) -> list[socket.socket]:
+    """Return the sockets of the API, the last one that of the ops listener."""
+    api, ops = _api_and_ops(_inherited(), config)
+    return [*api, ops]
 
 
 def open_for_cabinet(config: Config) -> socket.socket:
@@ -52,37 +53,13 @@ def bind_of(listener: socket.socket) -> Bind:
     return Bind("", 0, name) if isinstance(name, str) else Bind(name[0], name[1])
 
 
-def listen(bind: Bind, *, reuse_port: bool = False) -> socket.socket:
+def listen(bind: Bind) -> socket.socket:
     """Open a listening socket; raise OSError if that is not possible."""
     if bind.path:
         return _listen_unix(bind.path)
     # [::] means IPv6 only, so that "0.0.0.0:8000,[::]:8000" can open both.
     family = socket.AF_INET6 if ":" in bind.host else socket.AF_INET
-    return socket.create_server(
-        (bind.host, bind.port), family=family, backlog=BACKLOG, reuse_port=reuse_port
-    )
-
-
-def open_beside(first: socket.socket, bind: Bind, count: int) -> list[socket.socket]:
-    """Open more sockets with the address of the first, to share its connections.
-
-    The first is listening alone when this is called, and did not have the option that
-    lets sockets share an address. So no second server can have it, either.
-    """
-    # Elsewhere the kernel does not distribute connections.
-    if bind.path or sys.platform != "linux":
-        return []
-    same = Bind(bind.host, first.getsockname()[1])
-    found: list[socket.socket] = []
-    try:
-        for _ in range(count):
-            first.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-            found.append(listen(same, reuse_port=True))
-    except OSError:  # then all workers share the first
-        for listener in found:
-            listener.close()
-        return []
-    return found
+    return socket.create_server((bind.host, bind.port), family=family, backlog=BACKLOG)
 
 
 def check_can_listen(bind: Bind) -> None:
@@ -98,23 +75,15 @@ def _api_and_ops(
     ops = _open("READBACK_OPS_BIND", config.ops_bind, inherited)
     if inherited:
         return inherited, ops
-    api: list[socket.socket] = []
-    for bind in config.api_bind:
-        first = _open("READBACK_API_BIND", bind, [])
-        api += [first, *open_beside(first, bind, place_count(config) - 1)]
-    return api, ops
+    return [_open("READBACK_API_BIND", bind, []) for bind in config.api_bind], ops
 
 
 def _inherited() -> list[socket.socket]:
-    """Return the sockets of systemd's socket activation, if there are any.
-
-    This removes the variables: gunicorn would read them again and take the sockets of
-    the other plane, too.
-    """
-    from gunicorn import systemd
-
-    first = systemd.SD_LISTEN_FDS_START
-    descriptors = range(first, first + systemd.listen_fds())
+    """Return the sockets of systemd's socket activation, if there are any."""
+    if os.environ.get("LISTEN_PID") != str(os.getpid()):
+        return []
+    count = int(os.environ.get("LISTEN_FDS", "0"))
+    descriptors = range(_FIRST_INHERITED, _FIRST_INHERITED + count)
     return [socket.socket(fileno=descriptor) for descriptor in descriptors]
 
 

@@ -1,9 +1,9 @@
 """`readback serve`: both planes together, or one plane alone.
 
-The command opens the sockets, prepares the database, then starts one process per
-plane. Neither this process nor the API's ever imports Django. The settings of a
-temporary server are put into the environment, because both planes and every command
-read their settings from there and nowhere else.
+The command opens the sockets, then manages the processes of the planes. Only workers of
+the cabinet ever import Django. The settings of a temporary server are put into the
+environment, because both planes and every command read their settings from there and
+nowhere else.
 """
 
 import json
@@ -12,7 +12,6 @@ import shlex
 import shutil
 import socket
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,18 +23,18 @@ import click
 from readback import logs
 from readback.cli import console, listeners, settings
 from readback.cli.database import set_up_django
-from readback.cli.exit_codes import CannotStart, Failure
+from readback.cli.exit_codes import Failure
 from readback.cli.listeners import Listeners, bind_of
 from readback.cli.streams import give_up_output
-from readback.cli.supervisor import ResultPipe, Supervisor, run_in_child
-from readback.cli.wait import has_started
 from readback.config import Config
 from readback.contract import CHAT_PATH, MODEL
-from readback.processes.lifecycle import SHORT_NOTICE_SECONDS
+from readback.processes.child import fork
+from readback.processes.lifecycle import SHORT_NOTICE_SECONDS, Lifecycle
+from readback.processes.manager import Manager
 from readback.setting_values import Bind
 
-READY_SECONDS = 60
-_POLL_SECONDS = 0.02
+# Of the account that is printed; it fits into a pipe.
+_MAX_ACCOUNT_BYTES = 4096
 
 
 @click.group(invoke_without_command=True)
@@ -64,6 +63,7 @@ def serve(
     first key of this account and prints a curl command that uses the key.
     """
     logs.never_block()
+    logs.configure()
     if as_json and not is_ephemeral:
         raise click.UsageError("--json requires --ephemeral.")
     if context.invoked_subcommand:
@@ -88,12 +88,16 @@ def api(context: click.Context) -> None:
     """Serve only the API; run `readback migrate` first."""
     config = settings.load_for_server()
     settings.check_certificate(config)
-    api_listeners, ops_listener = listeners.open_for_api(config)
-    run_in_child(lambda: _startup(needs_secret_key=False).check_database(config))
-    click.echo(f"Serving the API at {config.base_url}.", err=True)
-    from readback.api import server
+    sockets = listeners.open_for_api(config)
+    from readback.api.server import ApiPlane
 
-    context.exit(server.run(config, api_listeners, ops_listener))
+    _run_in_child(lambda: _startup(needs_secret_key=False).check_database(config))
+    click.echo(f"Serving the API at {config.base_url}.", err=True)
+    lifecycle = Lifecycle()
+    manager = Manager(lifecycle, sockets)
+    manager.add(ApiPlane(config, lifecycle, sockets))
+    manager.wait_until_ready()
+    context.exit(manager.wait())
 
 
 @serve.command()
@@ -102,11 +106,18 @@ def cabinet(context: click.Context) -> None:
     """Serve only the cabinet; run `readback migrate` first."""
     config = settings.load_for_server()
     listener = listeners.open_for_cabinet(config)
-    _startup().prepare_cabinet(config)
-    click.echo(f"Serving the cabinet at {config.effective_cabinet_url}.", err=True)
-    from readback.cabinet import server
+    from readback.cabinet.server import CabinetPlane
 
-    context.exit(server.run(config, listener))
+    def prepare() -> None:
+        _startup().prepare_cabinet(config)
+
+    lifecycle = Lifecycle()
+    manager = Manager(lifecycle, [listener])
+    manager.add(CabinetPlane(config, lifecycle, listener, _explained(prepare)))
+    if manager.wait_until_ready():
+        url = config.effective_cabinet_url
+        click.echo(f"Serving the cabinet at {url}.", err=True)
+    context.exit(manager.wait())
 
 
 def _run(
@@ -119,72 +130,47 @@ def _run(
 ) -> int:
     """Start both planes, print the message when they are ready, wait for their end."""
     settings.check_certificate(config)
-    # The addresses are read now: the listeners are closed afterwards.
-    ops, cabinet = (
-        (listener.family, listener.getsockname())
-        for listener in (sockets.ops, sockets.cabinet)
-    )
-    pipe = ResultPipe()
+    reader, writer = os.pipe()
 
-    def has_everything_started() -> bool:
-        # Not /readyz and /healthz: before it stops, a plane gives notice to whoever
-        # asked.
-        has_api = has_started(ops, "/status", b'"status": "ready"')
-        return has_api and has_started(cabinet, "/robots.txt")
-
-    def start_cabinet() -> int:
-        # The database is prepared in this process because it needs Django anyway, and
+    def prepare() -> None:
+        # A worker of the cabinet does this because it needs Django anyway, and
         # importing Django takes most of the time that a start takes.
-        code = pipe.send_result_of(
-            lambda: _startup().prepare_database(
-                config, ephemeral=ephemeral, shows_secrets=shows_secrets
-            )
+        account = _startup().prepare_database(
+            config, ephemeral=ephemeral, shows_secrets=shows_secrets
         )
-        if code:
-            return code
-        for listener in (*sockets.api, sockets.ops):
-            listener.close()
-        from readback.cabinet import server
+        os.write(writer, json.dumps(account).encode())
 
-        return server.run(config, sockets.cabinet)
-
-    def start_api() -> int:
-        sockets.cabinet.close()
-        from readback.api import server
-
-        return server.run(config, sockets.api, sockets.ops)
-
-    supervisor = Supervisor()
-    supervisor.start("cabinet", start_cabinet)
+    manager = _start_both(config, sockets, prepare)
+    if not manager.wait_until_ready():
+        return manager.wait()
+    account = json.loads(os.read(reader, _MAX_ACCOUNT_BYTES))
     try:
-        account = pipe.receive()
-    except CannotStart:
-        supervisor.stop()
-        supervisor.wait()
-        raise
-    if supervisor.is_running():
-        supervisor.start("API", start_api)
-    # A listener left open here would keep accepting connections that no process answers
-    # while the planes stop.
-    for listener in (*sockets.api, sockets.ops, sockets.cabinet):
-        listener.close()
-    if _wait_until_ready(supervisor, has_everything_started):
-        try:
-            if as_json:
-                _print_json(config, account)
-            else:
-                _print_text(config, account, ephemeral=ephemeral)
-            sys.stdout.flush()
-        except OSError as error:
-            sentence = give_up_output(error)
-            if "key" in account and not config.ephemeral_key:
-                # Nobody would ever learn the new key.
-                supervisor.stop()
-                supervisor.wait()
-                run_in_child(lambda: _startup().discard_key(account["key"]))
-                raise Failure(sentence) from None
-            click.echo(f"{sentence} Readback is running.", err=True)
-    return supervisor.wait()
+        _print(config, account, ephemeral=ephemeral, as_json=as_json)
+    except OSError as error:
+        sentence = give_up_output(error)
+        if "key" in account and not config.ephemeral_key:
+            # Nobody would ever learn the new key.
+            manager.stop()
+            manager.wait()
+            _run_in_child(lambda: _startup().discard_key(account["key"]))
+            raise Failure(sentence) from None
+        click.echo(f"{sentence} Readback is running.", err=True)
+    return manager.wait()
+
+
+def _start_both(
+    config: Config, sockets: Listeners, prepare: Callable[[], None]
+) -> Manager:
+    from readback.cabinet.server import CabinetPlane
+
+    lifecycle = Lifecycle()
+    manager = Manager(lifecycle, [*sockets.api, sockets.ops, sockets.cabinet])
+    manager.add(CabinetPlane(config, lifecycle, sockets.cabinet, _explained(prepare)))
+    # Imported while that worker is busy, and shared by the workers of the API.
+    from readback.api.server import ApiPlane
+
+    manager.add(ApiPlane(config, lifecycle, [*sockets.api, sockets.ops]))
+    return manager
 
 
 def _startup(*, needs_secret_key: bool = True) -> ModuleType:
@@ -195,18 +181,24 @@ def _startup(*, needs_secret_key: bool = True) -> ModuleType:
     return startup
 
 
-def _wait_until_ready(supervisor: Supervisor, is_ready: Callable[[], bool]) -> bool:
-    """Return True when the planes are ready, False if one exits or is stopped."""
-    deadline = time.monotonic() + READY_SECONDS
-    while supervisor.is_running():
-        if is_ready():
-            return True
-        if time.monotonic() > deadline:
-            supervisor.stop()
-            supervisor.wait()
-            raise Failure(f"Readback was not ready within {READY_SECONDS} seconds.")
-        time.sleep(_POLL_SECONDS)
-    return False
+def _explained(function: Callable[[], None]) -> Callable[[], None]:
+    """End the process as a command does: with one sentence and an exit code."""
+
+    def explained() -> None:
+        try:
+            function()
+        except click.ClickException as error:
+            error.show()
+            sys.exit(error.exit_code)
+
+    return explained
+
+
+def _run_in_child(function: Callable[[], None]) -> None:
+    """Run what needs Django from this process, which must not import it."""
+    _, status = os.waitpid(fork(_explained(function)), 0)
+    if status:
+        sys.exit(os.waitstatus_to_exitcode(status))
 
 
 @contextmanager
@@ -225,8 +217,7 @@ def _temporary_server() -> Iterator[tuple[Config, Listeners]]:
         os.environ.setdefault("READBACK_STOP_NOTICE", str(SHORT_NOTICE_SECONDS))
         sockets = listeners.open_all(settings.load())
         # Now with the ports that the operating system has chosen.
-        # An address may have several sockets.
-        api = dict.fromkeys(str(bind_of(listener)) for listener in sockets.api)
+        api = [str(bind_of(listener)) for listener in sockets.api]
         os.environ["READBACK_API_BIND"] = ",".join(api)
         os.environ["READBACK_OPS_BIND"] = str(bind_of(sockets.ops))
         os.environ["READBACK_CABINET_BIND"] = str(bind_of(sockets.cabinet))
@@ -241,6 +232,16 @@ def _any_port() -> str:
     except OSError:
         return str(ipv6)
     return str(ipv4)
+
+
+def _print(
+    config: Config, account: dict[str, str], *, ephemeral: bool, as_json: bool
+) -> None:
+    if as_json:
+        _print_json(config, account)
+    else:
+        _print_text(config, account, ephemeral=ephemeral)
+    sys.stdout.flush()
 
 
 def _print_text(config: Config, account: dict[str, str], *, ephemeral: bool) -> None:

@@ -43,7 +43,7 @@ def prepare_database(
             account = ephemeral_account(config)
         else:
             account = _local_account(config, is_new, shows_secrets)
-    # gunicorn forks next, and two processes must not share a connection.
+    # The threads that serve pages have connections of their own.
     connections.close_all()
     return account
 

@@ -6,7 +6,6 @@ on its address; the ops listener and the cabinet answer their health checks.
 
 import time
 from datetime import timedelta
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import click
@@ -15,10 +14,6 @@ from readback.cli.console import duration
 from readback.cli.exit_codes import Failure
 from readback.contract import MODELS_PATH, REFUSALS, VERSION_PREFIX
 
-if TYPE_CHECKING:
-    from readback.http_client import SocketAddress
-
-_LOCAL_SECONDS = 1
 _POLL_SECONDS = 0.2
 # For one answer: a request that was lost must not use up all the time.
 _ANSWER_SECONDS = 5
@@ -63,21 +58,6 @@ def wait(url: str, timeout: timedelta) -> None:
         if time.monotonic() + _POLL_SECONDS > deadline:
             raise Failure(f"{url} is not ready: {seen}.")
         time.sleep(_POLL_SECONDS)
-
-
-def has_started(address: "SocketAddress", path: str, text: bytes = b"") -> bool:
-    """Return whether the listener at the address answers 200 and with this text."""
-    # Here, because no other command needs an HTTP client.
-    from http.client import HTTPException
-
-    from readback.http_client import send
-
-    try:
-        url = f"http://localhost{path}"
-        answer = send("GET", url, _LOCAL_SECONDS, address=address)
-    except (OSError, HTTPException, ValueError):
-        return False
-    return answer.status == 200 and text in answer.body
 
 
 def _problem(url: str, deadline: float) -> str:

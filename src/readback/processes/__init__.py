@@ -1,1 +1,1 @@
-"""How both planes run as processes: gunicorn, stops, listening sockets, counters."""
+"""How both planes run as processes: manager, workers, stops, sockets, counters."""

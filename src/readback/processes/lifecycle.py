@@ -1,9 +1,8 @@
 """Whether the whole service is stopping, and whether a balancer must hear of it first.
 
 A worker that must stop cannot see why: other workers may take over (a reload), or the
-service ends. The master (`plane.py`) writes the reason here before it signals the
-workers. The workers write when they were asked whether they are ready. Each plane has
-one of these.
+service ends. The manager writes the reason here before it signals the workers, and
+which plane does not run. The workers write when they were asked whether they are ready.
 """
 
 import mmap
@@ -16,15 +15,19 @@ _CHECK_SECONDS = 120.0
 # The notice that a person who pressed Ctrl-C waits for.
 SHORT_NOTICE_SECONDS = 0.5
 # What the cells contain. Times are monotonic, which all processes share.
-_STOPPING, _HURRIED, _LAST_CHECK = range(3)
+_STOPPING, _HURRIED, _LAST_CHECK, _DOWN = range(4)
+# Their names in logs and messages; `_DOWN` is the first of a cell for each.
+API, CABINET = "API", "cabinet"
+_PLANES = (API, CABINET)
 
 
 class Lifecycle:
-    """In memory that the master and all workers share."""
+    """In memory that the manager and all workers share."""
 
     def __init__(self) -> None:
-        self._values = memoryview(mmap.mmap(-1, 3 * 8)).cast("d")
-        # By the wall clock. The master creates this, so a reload does not change it.
+        cells = _DOWN + len(_PLANES)
+        self._values = memoryview(mmap.mmap(-1, cells * 8)).cast("d")
+        # By the wall clock. The manager has this, so a reload does not change it.
         self.started_at = int(time.time())
 
     def stop(self) -> None:
@@ -41,6 +44,17 @@ class Lifecycle:
     @property
     def is_hurried(self) -> bool:
         return bool(self._values[_HURRIED])
+
+    def set_down(self, plane: str, is_down: bool) -> None:
+        """Note whether a plane that has served has no worker that does."""
+        self._values[_DOWN + _PLANES.index(plane)] = is_down
+
+    def problems(self) -> list[str]:
+        """Return what the checks of readiness say about planes that do not run."""
+        down = [
+            plane for cell, plane in enumerate(_PLANES, _DOWN) if self._values[cell]
+        ]
+        return [f"no worker of the {plane} is running; see the log" for plane in down]
 
     def notice(self, config: Config) -> float:
         """Return for how long an idle connection may still send a request."""

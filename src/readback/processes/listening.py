@@ -68,7 +68,18 @@ def is_anyone_waiting(listener: socket.socket) -> bool:
         return False  # cannot be seen any more once it turns clients away
     poll = select.poll()
     poll.register(listener, select.POLLIN)
-    return bool(poll.poll(0))
+    # It hangs up once it refuses clients.
+    return any(seen == select.POLLIN for _, seen in poll.poll(0))
+
+
+def refuse(listener: socket.socket) -> None:
+    """End a listening socket for all processes, also for one that hangs.
+
+    Otherwise the system would go on listening for that one, and clients would wait.
+    Whoever has not been accepted is reset.
+    """
+    with suppress(OSError):  # another process was first, or the system has no such call
+        listener.shutdown(socket.SHUT_RD)
 
 
 def _require_hops(connection: socket.socket, hops: int) -> None:

@@ -67,9 +67,12 @@ def of_both_planes(
     yield counter("log_lines_dropped_total", counters.total(LOG_LINES_DROPPED))
 
 
-def log_problems(counters: SharedCounters) -> list[str]:
-    """Return what the checks of readiness say about a log that is not read."""
-    if not counters.total(LOG_IS_DROPPING):
-        return []
-    dropped = counters.total(LOG_LINES_DROPPED)
-    return [f"log lines were dropped because they were not read: {dropped} so far"]
+def warnings(lifecycle: Lifecycle, counters: SharedCounters) -> list[str]:
+    """Return what the checks of readiness say although requests can be answered."""
+    found = lifecycle.problems()
+    if counters.total(LOG_IS_DROPPING):
+        dropped = counters.total(LOG_LINES_DROPPED)
+        found.append(
+            f"log lines were dropped because they were not read: {dropped} so far"
+        )
+    return found

@@ -52,18 +52,20 @@ CABINET = {
     "mails_total": "Mails that left the outbox, by outcome.",
     "last_backup_timestamp_seconds": "When `readback backup` last wrote an archive.",
 }
-# The master counts this one, in the row of the worker that has ended.
+# The manager counts this one, in the row of the worker that has ended.
 WORKER_DEATHS = "worker_deaths"
+# When a worker last said that it serves, in milliseconds on the monotonic clock, which
+# all processes share.
+REPORTED_AT = "reported_at"
 # Log lines that a process dropped, and whether their reader has not caught up since.
 LOG_LINES_DROPPED, LOG_IS_DROPPING = "log_lines_dropped", "log_is_dropping"
-_BOTH_PLANES = (WORKER_DEATHS, LOG_LINES_DROPPED, LOG_IS_DROPPING)
+_BOTH_PLANES = (WORKER_DEATHS, REPORTED_AT, LOG_LINES_DROPPED, LOG_IS_DROPPING)
 
 
 def rows_for(workers: int) -> int:
     """Return how many workers may run at once; each has a row.
 
-    Old and new workers run together while workers are replaced. `plane.py` starts no
-    more than this.
+    Old and new workers run together during a reload.
     """
     return 2 * workers
 
@@ -79,8 +81,8 @@ class SharedCounters:
     ) -> None:
         all_columns = (*columns, *_BOTH_PLANES)
         self._index = {column: index for index, column in enumerate(all_columns)}
-        self._transient = (*transient, LOG_IS_DROPPING)
-        # Of workers; one more is for what the master logs.
+        self._transient = (*transient, REPORTED_AT, LOG_IS_DROPPING)
+        # Of workers; one more is for what the manager logs.
         self.rows = rows
         self._memory = mmap.mmap(-1, (rows + 1) * len(self._index) * 8)
         self._values = memoryview(self._memory).cast("q")
@@ -90,7 +92,7 @@ class SharedCounters:
         values = self._values[number * width : (number + 1) * width]
         return WorkerCounters(values, self._index, self._transient)
 
-    def row_of_master(self) -> "WorkerCounters":
+    def row_of_manager(self) -> "WorkerCounters":
         return self.row(self.rows)
 
     def total(self, column: Column) -> int:

@@ -87,8 +87,8 @@ def limited_files(server: CabinetServer) -> Iterator[Prefix]:
 
 
 def _limit_files(server: CabinetServer, size: int) -> None:
-    master = psutil.Process(server.pid)
-    for process in (master, *master.children(recursive=True)):
+    manager = psutil.Process(server.pid)
+    for process in (manager, *manager.children()):
         limit = (size, resource.RLIM_INFINITY)
         resource.prlimit(process.pid, resource.RLIMIT_FSIZE, limit)
 

@@ -1,8 +1,7 @@
 """The outbox: mails that wait in the database, and the thread that sends them.
 
-Each worker of the cabinet has a sender. It starts after gunicorn has forked the worker,
-because threads do not survive a fork. Any number may run, on any number of machines: a
-sender claims a mail by moving its due time into the future, so if it dies, the mail
+Each worker of the cabinet has a sender. Any number may run, on any number of machines:
+a sender claims a mail by moving its due time into the future, so if it dies, the mail
 becomes due again. Now and then it also does what its caller wants to be done then, such
 as to add reminders. Subject and texts are rendered when a mail is added, and stored
 sealed, because a link to set a password is as good as the password.

@@ -5,7 +5,6 @@ in the database, so every cabinet on it reports the same.
 `readback.processes.shared_counters` says what each metric means.
 """
 
-import threading
 from collections.abc import Iterator
 from datetime import datetime
 
@@ -19,30 +18,18 @@ from prometheus_client.registry import Collector
 
 from readback.cabinet.mail import outbox
 from readback.cabinet.models import LastBackup
-from readback.cabinet.serving.worker import LIFECYCLE, PAGES
+from readback.cabinet.serving.page_counts import (
+    LIFECYCLE,
+    PAGES,
+    STATUSES,
+    WorkerPages,
+)
 from readback.processes import metrics
 from readback.processes.lifecycle import Lifecycle
-from readback.processes.shared_counters import SharedCounters
-
-OTHER = "other"
-STATUSES = (200, 204, 301, 302, 304, 400, 403, 404, 405, 429, 500, 502, 503, OTHER)
 
 
 def last_backup() -> datetime | None:
     return LastBackup.objects.values_list("at", flat=True).first()
-
-
-class WorkerPages:
-    """Counts the pages of one worker, from all its threads."""
-
-    def __init__(self, counters: SharedCounters, row: int) -> None:
-        self.counters = counters
-        self._row = counters.row(row)
-        self._lock = threading.Lock()
-
-    def count(self, code: int) -> None:
-        with self._lock:
-            self._row.add(code if code in STATUSES else OTHER)
 
 
 class CabinetMetrics(Collector):

@@ -1,20 +1,22 @@
-"""The cabinet's gunicorn worker: an event loop for bytes, threads for pages.
+"""A worker of the cabinet: an event loop for bytes, threads for pages.
 
 Accepts connections, runs the WSGI application in a thread for each complete request,
-and stops without losing a request. gunicorn is the supervisor: it forks, restarts and
-signals. Its WSGI environment and its response are used as they are.
+and stops without losing a request. gunicorn's parser, WSGI environment and response are
+used as they are.
 """
 
 import asyncio
-import socket
+import logging
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, suppress
+from contextlib import closing
 from functools import partial
 from http import HTTPStatus
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
+from gunicorn.config import Config as GunicornConfig
 from gunicorn.http import wsgi
 from gunicorn.http.errors import ParseException
 from gunicorn.http.message import Request
@@ -26,107 +28,94 @@ from readback.cabinet.serving.connection import (
     BufferedConnection,
     refusal,
 )
-from readback.processes.listening import BACKLOG, let_in, turn_away
-from readback.processes.plane import PlaneWorker
+from readback.cabinet.serving.page_counts import LIFECYCLE, PAGES, WorkerPages
+from readback.processes.listening import BACKLOG
+from readback.processes.worker import MOMENT_SECONDS, Plane, Worker
 
-# Where the application finds whether the whole service is stopping, and what counts its
-# pages.
-LIFECYCLE = "readback.lifecycle"
-PAGES = "readback.pages"
+THREADS = 8
 # Per worker. With the files of the database, this is below the usual limit of 1,024
 # descriptors.
 MAX_CONNECTIONS = 800
 # How long running requests get after Ctrl-C.
 QUICK_SECONDS = 1.0
-_TICK_SECONDS = 1.0
-_POLL_SECONDS = 0.05
+
+_log = logging.getLogger("readback.cabinet.worker")
 
 
-class CabinetWorker(PlaneWorker):
-    # The thread that sends e-mails, from when the worker is ready.
-    mail_sender: Any = None
+class CabinetWorker(Worker):
+    tick_seconds = 1.0
 
-    def load_wsgi(self) -> None:
-        super().load_wsgi()
-        application: Any = self.app  # a CabinetApplication, whose module imports this
-        self._counters = application.counters.row(self.counters_row)
-        self._pages = application.pages(self.counters_row)
-        self._server_address: Address = self._listeners[0].getsockname()
-        self._threads = ThreadPoolExecutor(self.cfg.threads, "request")
+    def __init__(
+        self,
+        plane: Plane,
+        row: int,
+        load_application: Callable[[], Callable[..., Any]],
+        make_mail_sender: Callable[[], Any],
+    ) -> None:
+        super().__init__(plane, row)
+        self._load_application = load_application
+        self._make_mail_sender = make_mail_sender
+        self._pages = WorkerPages(plane.counters, row)
+        self._gunicorn_config = GunicornConfig()
+        # No proxy may move the pages to other paths: nothing here expects it.
+        self._gunicorn_config.set("forwarder_headers", "")
+        self._server_address: Address = self.listeners[0].getsockname()
+        self._threads = ThreadPoolExecutor(THREADS, "request")
         # Forms use at most half of the threads; further ones wait here. Many
         # sign-ups at once, which hash passwords, must not delay other pages.
-        self._forms = asyncio.Semaphore(self.cfg.threads // 2)
+        self._forms = asyncio.Semaphore(THREADS // 2)
         # The event loop itself does not keep a task alive.
         self._connections: dict[BufferedConnection, asyncio.Task[None]] = {}
         self._accepted = 0
         # While it retires, every answer says `Connection: close`.
         self._is_retiring = False
 
-    def run(self) -> None:
-        asyncio.run(self._serve())
-        self._threads.shutdown(wait=False, cancel_futures=True)
+    def prepare(self) -> None:
+        self._application = self._load_application()
 
-    async def _serve(self) -> None:
-        self._handle_sigterm()
-        servers = [
+    async def listen(self) -> None:
+        self._mail_sender = self._make_mail_sender()
+        self._mail_sender.start()
+        self._servers = [
             await asyncio.start_server(self._accept, sock=each, backlog=BACKLOG)
-            for each in self._listeners
+            for each in self.listeners
         ]
-        while not self._stopping.is_set():
-            self.notify()
-            self._notice_stop()
-            self._counters.count_log_lines()
-            with suppress(TimeoutError):
-                async with asyncio.timeout(_TICK_SECONDS):
-                    await self._stopping.wait()
-        await self._retire(servers)
 
-    async def _retire(self, servers: list[asyncio.Server]) -> None:
+    def tick(self) -> None:
+        """Do nothing: connections have timers, and mails a thread."""
+
+    async def stop(self) -> None:
+        await self.tick_during(self._retire())
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._mail_sender.stop()
+
+    async def _retire(self) -> None:
         """Stop accepting connections, and end those that are open.
 
         If new workers accept from the same sockets, this one no longer does. Otherwise
         it goes on as long as clients or balancers are there, while health checks fail.
         """
         self._is_retiring = True
-        lifecycle, begun = self._lifecycle, time.monotonic()
-        notice_ends = begun + lifecycle.notice(self._config)
-        seconds = QUICK_SECONDS if lifecycle.is_hurried else self._config.stop_timeout
+        lifecycle, begun = self.lifecycle, time.monotonic()
+        notice_ends = begun + lifecycle.notice(self.config)
+        seconds = QUICK_SECONDS if lifecycle.is_hurried else self.config.stop_timeout
         if lifecycle.is_stopping:
             await self._until_quiet(notice_ends)
-            if self._application.owns_listeners:
-                # Accept the connections in the kernel's queue, but no new ones: their
-                # clients may have sent a request already, and would lose it.
-                for listener in self._listeners:
-                    # asyncio would log an error if a unix socket did this.
-                    if listener.family != socket.AF_UNIX:
-                        turn_away(listener)
-                await self._wait()
-        # Leave the queues of the kernel, and take in what was accepted last: asyncio
-        # drops a connection that is not taken in when its server closes.
-        for listener in self._listeners:
-            asyncio.get_running_loop().remove_reader(listener)
-        await self._wait()
-        let_in()
-        for server in servers:
-            server.close()
+        await self.stop_listening(self.listeners, self._servers)
         # Let each connection answer one more request, and close it if none comes.
         while self._connections and time.monotonic() < begun + seconds:
             if time.monotonic() >= notice_ends:
                 for connection in self._connections:
                     connection.end_if_idle()
-            await self._wait()
+            await asyncio.sleep(MOMENT_SECONDS)
 
     async def _until_quiet(self, notice_ends: float) -> None:
         """Wait until no client is connected, none has come since, and none checks."""
-        accepted, lifecycle = self._accepted, self._lifecycle
+        accepted, lifecycle = self._accepted, self.lifecycle
         while self._connections or self._accepted > accepted or lifecycle.is_watched:
             if lifecycle.is_hurried or time.monotonic() >= notice_ends:
                 return
-            await self._wait()
-
-    async def _wait(self) -> None:
-        self.notify()
-        await asyncio.sleep(_POLL_SECONDS)
+            await asyncio.sleep(MOMENT_SECONDS)
 
     def _accept(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -137,7 +126,7 @@ class CabinetWorker(PlaneWorker):
                 min(waiting, key=lambda each: each.waiting_since or 0).abort()
         self._accepted += 1
         connection = BufferedConnection(
-            reader, writer, self._config, self.cfg, self._respond
+            reader, writer, self.config, self._gunicorn_config, self._respond
         )
         task = asyncio.create_task(connection.serve())
         self._connections[connection] = task
@@ -156,13 +145,14 @@ class CabinetWorker(PlaneWorker):
         answer = bytearray()
         # gunicorn's response writes to a socket.
         sock: Any = SimpleNamespace(sendall=answer.extend)
-        address, application = self._server_address, cast(Any, self.wsgi)
         try:
-            response, environ = wsgi.create(request, sock, client, address, self.cfg)
+            response, environ = wsgi.create(
+                *(request, sock, client, self._server_address, self._gunicorn_config)
+            )
             environ["wsgi.multithread"] = True
-            environ[LIFECYCLE] = self._lifecycle
+            environ[LIFECYCLE] = self.lifecycle
             environ[PAGES] = self._pages
-            with closing(application(environ, response.start_response)) as parts:
+            with closing(self._application(environ, response.start_response)) as parts:
                 if self._is_retiring:
                     response.force_close()
                 for part in parts:
@@ -171,9 +161,9 @@ class CabinetWorker(PlaneWorker):
                         response.write(part)
                 response.close()
         except ParseException:
-            return refusal(HTTPStatus.BAD_REQUEST, self._config), False
+            return refusal(HTTPStatus.BAD_REQUEST, self.config), False
         except Exception as error:
-            self.log.error("A request failed: %s", logs.describe_error(error))
+            _log.error("A request failed: %s", logs.describe_error(error))
             status = HTTPStatus.INTERNAL_SERVER_ERROR
-            return refusal(status, self._config), False
+            return refusal(status, self.config), False
         return bytes(answer), not response.should_close()

@@ -1,0 +1,75 @@
+"""Child processes: how one is forked, what it inherits, and when it ends.
+
+What a child runs is up to its parent. Nothing here waits for a child.
+"""
+
+import ctypes
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, NoReturn
+
+from readback import logs
+
+# The exit code of a child that has failed: nobody else has said why it cannot start.
+CANNOT_START = 3
+# Those that a parent handles. No child may receive one before it has its own handlers.
+SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)
+_PR_SET_PDEATHSIG = 1  # from <linux/prctl.h>
+
+
+def fork(run: Callable[[], object]) -> int:
+    """Run a function in a child process; return the id of the process."""
+    # Otherwise both processes would write what is still in the buffers.
+    sys.stdout.flush()
+    sys.stderr.flush()
+    parent = os.getpid()
+    # A signal that arrives while a child has the handlers of its parent would be lost.
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    try:
+        child = os.fork()
+        if child == 0:
+            _run_child(run, parent)
+        return child
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+def stop_with_parent() -> None:
+    """Have the kernel send SIGTERM to this process when its parent ends, however."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def _run_child(run: Callable[[], object], parent: int) -> NoReturn:
+    """Run the function and exit, never returning into the parent's code."""
+    code: Any = CANNOT_START
+    try:
+        # A terminal and GNU timeout signal a whole process group. In a group of its
+        # own, a child receives only what its parent passes on.
+        os.setpgid(0, 0)
+        signal.set_wakeup_fd(-1)
+        for number in SIGNALS:
+            signal.signal(number, signal.SIG_DFL)
+        for number in (signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+        # Only the parent writes to standard output, because scripts parse it.
+        os.dup2(2, 1)
+        sys.stdout = sys.stderr
+        stop_with_parent()
+        if os.getppid() == parent:  # otherwise it has ended already
+            run()
+        code = 0
+    except SystemExit as error:
+        code = error.code or 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        with suppress(Exception):
+            sys.stderr.flush()
+            logs.flush()
+        os._exit(code if isinstance(code, int) else CANNOT_START)

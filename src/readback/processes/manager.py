@@ -1,0 +1,334 @@
+"""The manager: starts the workers of both planes, replaces, reloads and stops them.
+
+It opens nothing itself, serves nothing and imports no plane. Handlers of signals only
+note that a signal has arrived; one loop acts on signals and looks after the workers.
+
+    a worker is   it has reported   if it ends by itself   it is told to stop
+    ------------  ----------------  ---------------------  -----------------------------
+    starting      never             is replaced            only if the service stops
+    serving       within 30 s       is replaced            by a reload, or by a stop
+    hanging       longer ago        is killed, replaced    by a reload, or by a stop
+    leaving       –                 is not replaced        has been told
+
+Until each plane has served, a worker that ends by itself ends the whole service: what
+is wrong is said once, instead of by one failing worker after the other.
+"""
+
+import logging
+import os
+import select
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from readback.processes.child import CANNOT_START, SIGNALS, fork
+from readback.processes.lifecycle import Lifecycle
+from readback.processes.shared_counters import REPORTED_AT, WORKER_DEATHS
+
+if TYPE_CHECKING:  # a command that serves nothing must not import the event loop
+    from readback.processes.worker import Plane
+
+log = logging.getLogger("readback.processes")
+
+_ROUND_SECONDS = 0.5
+# While a worker starts, which tells nobody when it serves.
+_SHORT_ROUND_SECONDS = 0.02
+# After a round that was this late, the workers may have been held up like the manager.
+_LATE_SECONDS = 5.0
+# A worker that has not reported for this long is killed.
+_SILENT_SECONDS = 30.0
+# GNU timeout sends its signal twice: to the process, and at once to the process group.
+_SAME_SIGNAL_SECONDS = 0.5
+# If no worker has ended for this long, the next one that does is replaced at once.
+# Otherwise there is a pause, which doubles.
+_STABLE_SECONDS = 10.0
+_SHORTEST_PAUSE_SECONDS = 0.1
+_LONGEST_PAUSE_SECONDS = 30.0
+
+
+@dataclass(eq=False)
+class WorkerProcess:
+    """One process, from its start until it has ended."""
+
+    plane: "Plane"
+    row: int
+    pid: int
+    started_at: float
+    is_leaving: bool = False
+    is_killed: bool = False
+
+    def __post_init__(self) -> None:
+        self.counters = self.plane.counters.row(self.row)
+
+    @property
+    def reported_at(self) -> float:
+        """When it last said that it serves; 0 before it has served."""
+        return self.counters.get(REPORTED_AT) / 1000
+
+    def tell_to_stop(self) -> None:
+        self.is_leaving = True
+        self._send(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self.is_killed = True
+        self._send(signal.SIGKILL)
+
+    def _send(self, number: signal.Signals) -> None:
+        with suppress(ProcessLookupError):
+            os.kill(self.pid, number)
+
+
+class WorkerGroup:
+    """The workers of one plane."""
+
+    def __init__(self, plane: "Plane") -> None:
+        self.plane = plane
+        self.workers: list[WorkerProcess] = []
+        self.has_served = False
+        # A reload changes between the two halves of the rows: one for current workers,
+        # one for those that they replace. So no two workers share a row.
+        self._first_row = 0
+        self._pause = 0.0
+        self._next_start = 0.0
+
+    def current(self) -> list[WorkerProcess]:
+        """Return the workers that no reload replaces."""
+        rows = range(self._first_row, self._first_row + self.plane.workers)
+        return [worker for worker in self.workers if worker.row in rows]
+
+    def is_serving(self) -> bool:
+        return any(worker.reported_at for worker in self.workers)
+
+    def reload(self) -> None:
+        self._first_row = self.plane.workers - self._first_row
+
+    def missing_rows(self) -> list[int]:
+        """Return the rows of the workers to start now."""
+        if time.monotonic() < self._next_start:
+            return []
+        # The first starts alone: if it cannot, this is said once.
+        wanted = self.plane.workers if self.has_served else 1
+        taken = {worker.row for worker in self.workers}
+        rows = range(self._first_row, self._first_row + wanted)
+        return [row for row in rows if row not in taken]
+
+    def dismiss_old(self) -> None:
+        """Tell old workers to stop once all new ones serve, except those that start."""
+        current = self.current()
+        if sum(bool(each.reported_at) for each in current) < self.plane.workers:
+            return
+        for worker in self.workers:
+            is_told = worker in current or worker.is_leaving
+            if worker.reported_at and not is_told:
+                worker.tell_to_stop()
+
+    def kill_silent(self, awake_since: float) -> None:
+        """Kill the workers that hang; before that time, all may have been held up."""
+        if self.plane.prepare_service and not self.has_served:
+            return  # nobody knows how long a migration takes
+        now = time.monotonic()
+        for worker in self.workers:
+            heard = max(worker.reported_at, worker.started_at, awake_since)
+            if now - heard > _SILENT_SECONDS and not worker.is_killed:
+                log.error(
+                    "A worker of the %s (process %d) has not responded for %d seconds "
+                    "and is killed.",
+                    *(self.plane.name, worker.pid, _SILENT_SECONDS),
+                )
+                worker.kill()
+
+    def postpone(self) -> float:
+        """Decide when to start the next worker; return the pause until then."""
+        now = time.monotonic()
+        pause = max(_SHORTEST_PAUSE_SECONDS, 2 * self._pause)
+        was_stable = now - self._next_start > _STABLE_SECONDS
+        self._pause = 0.0 if was_stable else min(pause, _LONGEST_PAUSE_SECONDS)
+        self._next_start = now + self._pause
+        return self._pause
+
+    def idle_seconds(self) -> float:
+        """Return for how long there is nothing to do, unless a signal arrives."""
+        if not all(worker.reported_at for worker in self.workers):
+            return _SHORT_ROUND_SECONDS
+        pause = self._next_start - time.monotonic()
+        return min(pause, _ROUND_SECONDS) if pause > 0 else _ROUND_SECONDS
+
+
+class Manager:
+    """The processes of one service, from its first worker to the end of its last.
+
+    It owns the listening sockets of all planes.
+    """
+
+    def __init__(self, lifecycle: Lifecycle, listeners: list[socket.socket]) -> None:
+        self._lifecycle = lifecycle
+        self._listeners = listeners
+        self._groups: list[WorkerGroup] = []
+        self._wants_reload = False
+        # When the workers were told to stop; 0 means that they were not.
+        self._stopping_since = 0.0
+        self._exit_code = 0
+        self._last_round = time.monotonic()
+        self._awake_since = 0.0
+        self._signals: list[int] = []
+        # Python writes a byte here for each signal, which ends the wait for the next
+        # round, also if the signal arrives just before the wait begins.
+        self._wakeup, writer = os.pipe()
+        os.set_blocking(writer, False)
+        signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+        for number in SIGNALS:
+            signal.signal(number, lambda number, _: self._signals.append(number))
+
+    def add(self, plane: "Plane") -> None:
+        """Add a plane; its first worker starts when those of earlier planes serve."""
+        self._groups.append(WorkerGroup(plane))
+        self._look_after_workers()
+
+    def wait_until_ready(self) -> bool:
+        """Return True when all planes serve, False if the service stops before."""
+        self._run_until(lambda: self._is_ready() or self._has_ended())
+        return not self._stopping_since
+
+    def wait(self) -> int:
+        """Wait until the service has ended; return the exit code."""
+        self._run_until(self._has_ended)
+        return self._exit_code
+
+    def stop(self) -> None:
+        """Tell all workers to stop, and start none any more."""
+        if self._stopping_since:
+            return
+        self._stopping_since = time.monotonic()
+        self._lifecycle.stop()
+        # Otherwise this process would accept connections that nobody answers.
+        for listener in self._listeners:
+            listener.close()
+        for worker in self._workers():
+            worker.tell_to_stop()
+
+    def _is_ready(self) -> bool:
+        return all(group.has_served for group in self._groups)
+
+    def _has_ended(self) -> bool:
+        return bool(self._stopping_since) and not self._workers()
+
+    def _workers(self) -> list[WorkerProcess]:
+        return [worker for group in self._groups for worker in group.workers]
+
+    def _run_until(self, is_over: Callable[[], bool]) -> None:
+        while not is_over():
+            self._wait_for_next_round()
+            while self._signals:
+                self._handle(self._signals.pop(0))
+            self._reap()
+            self._look_after_workers()
+            self._groups[-1].plane.counters.row_of_manager().count_log_lines()
+
+    def _wait_for_next_round(self) -> None:
+        seconds = min(group.idle_seconds() for group in self._groups)
+        if select.select([self._wakeup], [], [], seconds)[0]:
+            os.read(self._wakeup, 4096)
+        now = time.monotonic()
+        if now - self._last_round > _LATE_SECONDS:
+            self._awake_since = now
+        self._last_round = now
+
+    def _handle(self, number: int) -> None:
+        if number == signal.SIGHUP:
+            self._wants_reload = True
+        elif number in (signal.SIGTERM, signal.SIGINT):
+            if not self._stopping_since:
+                if number == signal.SIGINT:  # a person waits
+                    self._lifecycle.hurry()
+                self.stop()
+            elif time.monotonic() - self._stopping_since > _SAME_SIGNAL_SECONDS:
+                self._exit_code = 128 + signal.SIGKILL
+                for worker in self._workers():
+                    worker.kill()
+
+    def _reap(self) -> None:
+        running = {w.pid: (g, w) for g in self._groups for w in g.workers}
+        with suppress(ChildProcessError):
+            while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+                pid, status = ended
+                if pid in running:  # as process 1, this one inherits others
+                    self._note_end(*running[pid], os.waitstatus_to_exitcode(status))
+
+    def _note_end(self, group: WorkerGroup, worker: WorkerProcess, code: int) -> None:
+        group.workers.remove(worker)
+        worker.counters.retire()
+        if worker.is_leaving:
+            return
+        worker.counters.add(WORKER_DEATHS)
+        reason = f"exited with code {code}" if code >= 0 else f"got signal {-code}"
+        if self._is_ready():
+            pause = group.postpone()
+            log.error(
+                "A worker of the %s (process %d) %s; another starts in %.3g seconds.",
+                *(group.plane.name, worker.pid, reason, pause),
+            )
+            return
+        if code != CANNOT_START:  # otherwise the worker has said why
+            line = f"The {group.plane.name} {reason}; stopping Readback."
+            print(line, file=sys.stderr)
+        # Like a shell: a process killed by signal 9 has exit code 137.
+        self._exit_code = 128 - code if code < 0 else CANNOT_START
+        self.stop()
+
+    def _look_after_workers(self) -> None:
+        if self._stopping_since:
+            self._kill_late()
+            return
+        self._reload_if_due()
+        for group in self._groups:
+            group.has_served = group.has_served or group.is_serving()
+            group.kill_silent(self._awake_since)
+            for row in group.missing_rows():
+                self._start(group, row)
+            group.dismiss_old()
+            is_down = group.has_served and not group.is_serving()
+            self._lifecycle.set_down(group.plane.name, is_down)
+            if not group.has_served:
+                break  # the next plane needs what this one prepares
+
+    def _reload_if_due(self) -> None:
+        """Replace all workers, unless an earlier reload is under way."""
+        is_over = all(group.workers == group.current() for group in self._groups)
+        if self._wants_reload and self._is_ready() and is_over:
+            self._wants_reload = False
+            for group in self._groups:
+                group.reload()
+
+    def _start(self, group: WorkerGroup, row: int) -> None:
+        now = time.monotonic()
+        try:
+            pid = fork(lambda: self._run_worker(group, row))
+        except OSError as error:  # no memory, or too many processes
+            if not self._is_ready():
+                raise
+            name, reason = group.plane.name, error.strerror
+            log.error("No worker of the %s can be started: %s.", name, reason)
+            group.postpone()
+            return
+        group.workers.append(WorkerProcess(group.plane, row, pid, now))
+
+    def _run_worker(self, group: WorkerGroup, row: int) -> None:
+        """Be a worker; called in its process."""
+        for listener in self._listeners:
+            if listener not in group.plane.listeners:
+                listener.close()
+        if not group.has_served and group.plane.prepare_service:
+            group.plane.prepare_service()
+        group.plane.worker(row).run()
+
+    def _kill_late(self) -> None:
+        """Kill the workers that should have stopped by now."""
+        for worker in self._workers():
+            seconds = worker.plane.config.stop_timeout + worker.plane.margin_seconds
+            if time.monotonic() - self._stopping_since > seconds:
+                worker.kill()

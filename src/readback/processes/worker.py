@@ -1,0 +1,166 @@
+"""What the workers of both planes do alike: they report, and stop when they are told.
+
+A plane supplies what is in between, as the methods of `Worker` that do nothing here.
+The manager (`manager.py`) forks the process, and reads from the row of counters that
+the worker serves and is alive.
+"""
+
+import asyncio
+import gc
+import os
+import signal
+import socket
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import uvloop
+
+from readback import logs
+from readback.config import Config
+from readback.processes import listening
+from readback.processes.lifecycle import Lifecycle
+from readback.processes.shared_counters import REPORTED_AT, SharedCounters
+
+Result = TypeVar("Result")
+
+MOMENT_SECONDS = 0.05
+# For how long the connections are accepted that wait when new ones are turned away.
+_QUEUE_SECONDS = 1.0
+
+
+@dataclass(eq=False)
+class Plane(ABC):
+    """What the workers of a plane share, made before the first of them is forked."""
+
+    name: str
+    config: Config
+    lifecycle: Lifecycle
+    listeners: list[socket.socket]
+    counters: SharedCounters
+    # How many workers serve; during a reload there are twice as many.
+    workers: int
+    # How much longer the manager waits for a stop than a worker waits for requests.
+    margin_seconds: float
+    # What the first worker does before it starts, once for the whole service.
+    prepare_service: Callable[[], None] | None = None
+
+    def __post_init__(self) -> None:
+        # Whether no other process goes on listening when the plane stops.
+        self.owns_listeners = all(map(listening.is_ours, self.listeners))
+
+    @abstractmethod
+    def worker(self, row: int) -> "Worker":
+        """Return the worker with this row of the counters, in its own process."""
+
+
+class Worker(ABC):
+    """One process with one event loop."""
+
+    tick_seconds: float
+
+    def __init__(self, plane: Plane, row: int) -> None:
+        self.config = plane.config
+        self.lifecycle = plane.lifecycle
+        self.listeners = plane.listeners
+        self.counters = plane.counters.row(row)
+        # One of the workers of a plane is, so that a log line is written once.
+        self.is_first = row % plane.workers == 0
+        self._owns_listeners = plane.owns_listeners
+        self._manager = os.getppid()
+        self._serves = False
+
+    @abstractmethod
+    def prepare(self) -> None:
+        """Get ready to listen. SIGTERM ends the process: there is nothing to finish."""
+
+    @abstractmethod
+    async def listen(self) -> None:
+        """Accept connections; return when this worker can serve like the others."""
+
+    @abstractmethod
+    async def stop(self) -> None:
+        """Stop accepting connections, answer what has begun, and finish all work."""
+
+    @abstractmethod
+    def tick(self) -> None:
+        """Do the periodic work of the plane."""
+
+    def run(self) -> None:
+        """Serve until told to stop."""
+        # Almost all that is created in the beginning stays. There is no garbage to look
+        # for, and memory that is not touched remains shared with the manager.
+        gc.disable()
+        try:
+            self.prepare()
+            uvloop.run(self._serve())
+        finally:
+            logs.flush()
+            self.counters.count_log_lines()
+
+    async def _serve(self) -> None:
+        self.stopping = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGTERM, self._receive_stop)
+        await self.tick_during(self.listen())
+        self._serves = True
+        gc.freeze()
+        gc.enable()
+        await self.tick_during(self.stopping.wait())
+        await self.stop()
+
+    async def tick_during(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """Call the periodic work until this coroutine has ended."""
+        task = asyncio.create_task(work)
+        await asyncio.sleep(0)  # so that the work has begun
+        while not task.done():
+            self._notice_stop()
+            self.counters.count_log_lines()
+            self.tick()
+            if self._serves:
+                self.counters.set(REPORTED_AT, int(time.monotonic() * 1000))
+            await asyncio.wait([task], timeout=self.tick_seconds)
+        return task.result()
+
+    async def stop_listening(
+        self, listeners: Sequence[socket.socket], servers: Sequence[asyncio.Server]
+    ) -> None:
+        """Close the listeners; serve the connections that the kernel has accepted.
+
+        Their clients may have sent a request already, and would lose it. If other
+        processes go on listening, the queue stays for them.
+        """
+        is_last = self.lifecycle.is_stopping and self._owns_listeners
+        if is_last:
+            for listener in listeners:
+                listening.turn_away(listener)
+            await asyncio.sleep(MOMENT_SECONDS)
+            await asyncio.sleep(self.handshake_seconds())
+            # The event loop accepts one in each iteration.
+            end = time.monotonic() + _QUEUE_SECONDS
+            is_waiting = listening.is_anyone_waiting
+            while any(map(is_waiting, listeners)) and time.monotonic() < end:
+                await asyncio.sleep(0)
+            for listener in listeners:
+                listening.refuse(listener)
+        for server in servers:
+            server.close()
+        # What was accepted last is not registered before the loop has gone on.
+        await asyncio.sleep(MOMENT_SECONDS if is_last else self.handshake_seconds())
+        listening.let_in()
+
+    def handshake_seconds(self) -> float:
+        """Return for how long to wait for handshakes that are under way."""
+        return 0.0
+
+    def _receive_stop(self) -> None:
+        self.stopping.set()
+        self._notice_stop()
+
+    def _notice_stop(self) -> None:
+        if os.getppid() != self._manager:  # nobody will replace this worker
+            self.lifecycle.stop()
+        if self.lifecycle.is_stopping:
+            self.stopping.set()

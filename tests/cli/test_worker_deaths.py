@@ -1,0 +1,218 @@
+"""`readback serve` replaces a worker that ends, and ends if it cannot start at all."""
+
+import os
+import shutil
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+import psutil
+import pytest
+
+from tests.cli.conftest import ALICE
+from tests.cli.program import (
+    Program,
+    answers_200,
+    is_listening,
+    key_in,
+    unfinished_request,
+)
+from tests.support.processes import has_ended
+from tests.support.waiting import PATIENCE, wait_until
+
+PLANES = ["cabinet", "API"]
+
+
+def change_code(program: Program, text: str) -> None:
+    """Have each process of a cold start run this before anything else."""
+    folder = program.folder / "changed"
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text(text)
+    program.settings["PYTHONPATH"] = str(folder)
+
+
+def readiness(program: Program) -> httpx.Response:
+    return httpx.get(f"http://{program.settings['READBACK_OPS_BIND']}/readyz")
+
+
+def serves(program: Program, plane: str) -> bool:
+    name, path = {"cabinet": ("CABINET", "/robots.txt"), "API": ("OPS", "/readyz")}[
+        plane
+    ]
+    return answers_200(f"http://{program.settings[f'READBACK_{name}_BIND']}{path}")
+
+
+@pytest.mark.parametrize("plane", PLANES)
+@pytest.mark.parametrize(
+    ("number", "reason"),
+    [(signal.SIGKILL, "got signal 9"), (signal.SIGTERM, "exited with code 0")],
+)
+def test_a_worker_that_ends_by_itself_is_replaced(
+    migrated, plane: str, number: signal.Signals, reason: str
+):
+    with migrated.serving() as service:
+        workers = service.children()
+        assert len(workers) == 2
+        victim = workers[PLANES.index(plane)]
+        os.kill(victim, number)
+        wait_until(
+            lambda: len(now := service.children()) == 2 and victim not in now,
+            "it is replaced",
+        )
+        wait_until(lambda: serves(migrated, plane), "the new one serves")
+        assert f"A worker of the {plane} (process {victim}) {reason}" in service.stderr
+        assert service.stop() == 0
+
+
+def test_a_worker_that_hangs_is_killed_and_replaced(migrated):
+    change_code(
+        migrated,
+        "from readback.processes import manager\nmanager._SILENT_SECONDS = 1.5\n",
+    )
+    with migrated.serving(cold=True) as service:
+        _, hanging = service.children()
+        os.kill(hanging, signal.SIGSTOP)
+        wait_until(lambda: has_ended(hanging), "it is killed")
+        wait_until(lambda: serves(migrated, "API"), "another one serves")
+        line = f"A worker of the API (process {hanging}) has not responded"
+        assert line in service.stderr
+
+
+@pytest.mark.parametrize("plane", PLANES)
+def test_a_worker_that_is_killed_before_the_service_is_ready_ends_it(
+    program, plane: str
+):
+    # No worker of the API becomes ready.
+    change_code(program, "import time\nfrom readback.api import worker\n" + HOLD_UP)
+    with program.serving(until="", cold=True) as service:
+        number = PLANES.index(plane) + 1
+        wait_until(lambda: len(service.children()) >= number, "it is starting")
+        os.kill(service.children()[-1], signal.SIGKILL)
+        assert service.process.wait(PATIENCE) == 128 + signal.SIGKILL
+        assert service.stderr == f"The {plane} got signal 9; stopping Readback.\n"
+        assert service.stdout == ""
+
+
+HOLD_UP = "worker.ApiWorker.prepare = lambda self: time.sleep(1000)\n"
+FAIL = """
+from readback.api import worker
+def prepare(self):
+    raise RuntimeError("out of order")
+worker.ApiWorker.prepare = prepare
+"""
+
+
+@pytest.mark.parametrize("command", [[], ["api"]], ids=["both planes", "API"])
+def test_a_worker_that_cannot_start_ends_the_service_once(migrated, command):
+    change_code(migrated, FAIL)
+    migrated.settings["READBACK_WORKERS"] = "4"
+    with migrated.serving(*command, until="", cold=True) as service:
+        children = []
+        wait_until(
+            lambda: children.extend(service.children()) or service.process.poll(),
+            "it has ended",
+        )
+        assert service.process.poll() == 3
+        assert service.stderr.count("RuntimeError: out of order") == 1
+        assert service.stdout == ""
+    assert all(map(has_ended, children))
+    assert not migrated.is_listening()
+
+
+def test_a_cabinet_that_can_no_longer_start_leaves_the_api_alone(with_alice):
+    key = key_in(with_alice.output("key", "create", ALICE))
+    models = f"http://{with_alice.settings['READBACK_API_BIND']}/v1/models"
+    folder = Path(with_alice.settings["READBACK_DATA_DIR"])
+    secret = folder / "secret-key"
+    with with_alice.serving() as service:
+        assert readiness(with_alice).json()["warnings"] == []
+        os.rename(secret, kept := folder / "kept")
+        secret.mkdir()
+        cabinet, _ = service.children()
+        os.kill(cabinet, signal.SIGKILL)
+
+        def has_failed_again() -> bool:
+            return service.stderr.count("exited with code 3; another starts") >= 3
+
+        wait_until(has_failed_again, lambda: f"it is tried again: {service.stderr}")
+        answer = readiness(with_alice)
+        assert answer.status_code == 200
+        warning = "no worker of the cabinet is running; see the log"
+        assert answer.json()["warnings"] == [warning]
+        assert answer.json()["errors"] == []
+        assert answers_200(models, key)
+
+        shutil.rmtree(secret)
+        os.rename(kept, secret)
+        wait_until(lambda: not readiness(with_alice).json()["warnings"], "it runs")
+        assert serves(with_alice, "cabinet")
+        assert service.stop() == 0
+
+
+def test_a_reload_during_a_start_waits_for_its_end(program):
+    with program.serving(until="") as service:
+        wait_until(service.children, "the cabinet is starting")
+        first = service.children()
+        service.process.send_signal(signal.SIGHUP)
+        service.wait_for(" key create ")
+        wait_until(
+            lambda: len(now := service.children()) == 2 and not {*first} & {*now},
+            "the workers are replaced",
+        )
+        assert service.stop() == 0
+        assert service.stderr == ""
+
+
+def test_a_stop_at_any_moment_of_a_start_leaves_no_process(migrated):
+    def starting(service) -> None:
+        wait_until(service.children, "the cabinet is starting")
+
+    def both(service) -> None:
+        wait_until(lambda: len(service.children()) == 2, "the API is starting")
+
+    moments: list[Callable] = [starting, both, both]
+    for moment in moments:
+        with migrated.serving(until="") as service:
+            moment(service)
+            family = psutil.Process(service.process.pid).children(recursive=True)
+            assert service.stop() == 0
+            assert service.stdout == ""
+            assert "Traceback" not in service.stderr
+        assert all(has_ended(process.pid) for process in family)
+
+
+def test_a_worker_that_is_killed_during_a_stop_leaves_no_queue(migrated):
+    patient = migrated.with_settings(HEAD_TIMEOUT="100", STOP_TIMEOUT="100")
+    with patient.serving() as service:
+        cabinet, _ = service.children()
+        with unfinished_request(patient) as client:
+            # Nobody but the manager can close the cabinet's socket.
+            os.kill(cabinet, signal.SIGSTOP)
+            service.process.send_signal(signal.SIGTERM)
+            wait_until(lambda: not serves(patient, "API"), "it stops")
+            os.kill(cabinet, signal.SIGKILL)
+            address = patient.settings["READBACK_CABINET_BIND"]
+            wait_until(lambda: not is_listening(address), "clients are refused")
+            assert service.process.poll() is None
+            client.sendall(b"\r\n")
+        assert service.process.wait(PATIENCE) == 0
+
+
+IMPORTS = """
+import os, sys
+class Note:
+    def find_spec(self, name, path=None, target=None):
+        if name == "django":
+            with open({path!r}, "a") as file:
+                print(os.getpid(), file=file)
+sys.meta_path.insert(0, Note())
+"""
+
+
+def test_only_workers_of_the_cabinet_import_django(migrated):
+    noted = migrated.folder / "imports"
+    change_code(migrated, IMPORTS.format(path=str(noted)))
+    with migrated.serving(cold=True) as service:
+        cabinet, _ = service.children()
+        assert set(map(int, noted.read_text().split())) == {cabinet}
