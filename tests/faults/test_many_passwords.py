@@ -57,7 +57,7 @@ def test_other_pages_are_answered_while_passwords_wait(
 
 
 def test_a_client_cannot_move_the_pages_to_other_paths(server: CabinetServer) -> None:
-    """gunicorn would believe this header."""
+    """Some servers believe this header."""
     headers = {"SCRIPT_NAME": "/x"}
     moved = httpx.get(f"{server.url}/x{LOGIN}", headers=headers, timeout=PATIENCE)
     assert moved.status_code == 404

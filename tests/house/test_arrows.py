@@ -37,14 +37,14 @@ PACKAGES = {
     "api": {"msgspec", "prometheus_client", "psycopg"}
     # It reads when a certificate expires.
     | {"cryptography"},
-    "cabinet": {"allauth", "django", "gunicorn", "markdown_it", "prometheus_client"}
+    "cabinet": {"allauth", "django", "markdown_it", "prometheus_client"}
     | {"msgspec", "psycopg", "whitenoise"}
     # What allauth uses for second factors and for single sign-on.
     | {"cryptography", "fido2", "jwt", "qrcode", "requests"},
     "probe": {"certifi", "openai"},
     "pytest_plugin": {"pytest"},
 }
-SERVER_PACKAGES = {"django", "allauth", "gunicorn", "uvloop", "msgspec", "httptools"}
+SERVER_PACKAGES = {"django", "allauth", "uvloop", "msgspec", "httptools"}
 # These may also import how a plane runs.
 PLANES = {"api", "cabinet"}
 # The texts of the probe, which the cabinet shows as a page.

@@ -221,13 +221,12 @@ def _post(text: str, kind: str = "application/x-www-form-urlencoded") -> object:
 
 
 def _parse_head(text: str) -> object:
-    from gunicorn.config import Config
-    from gunicorn.http.errors import ParseException
-    from gunicorn.http.message import Request
-    from gunicorn.http.unreader import IterUnreader
+    from readback.cabinet.serving.wsgi import environ_of
+    from readback.http.head import parse
+    from readback.http.refused import Refused
 
-    with suppress(ParseException):
-        return Request(Config(), IterUnreader([text.encode()]), ("127.0.0.1", 1))
+    with suppress(Refused):
+        return environ_of(parse(text.encode(), 100), b"", "127.0.0.1")
 
 
 def _answers() -> Iterator[WorstCase]:

@@ -1,0 +1,201 @@
+"""The cabinet as a handler of HTTP: Django's WSGI application, in threads.
+
+The connections are those of the API (`readback.http`). A request is given to a thread
+only after it has arrived completely, and the thread is free again when the answer is
+rendered, so a slow client occupies no thread. Nothing here knows Django.
+"""
+
+import asyncio
+import logging
+import sys
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, nullcontext
+from email.utils import formatdate
+from functools import partial
+from http import HTTPStatus
+from io import BytesIO
+from typing import Any
+from urllib.parse import unquote_to_bytes
+
+from readback import logs
+from readback.cabinet.serving.security_headers import headers_of
+from readback.config import Config
+from readback.contract import REFUSALS
+from readback.http.handler import RequestOrigin
+from readback.http.head import Head
+
+THREADS = 8
+# Forms use at most half of the threads; further ones wait. Many sign-ups at once, which
+# hash passwords, must not delay other pages.
+FORM_THREADS = THREADS // 2
+# Of the bodies that the application has not answered yet. Further ones are refused.
+MAX_BODIES_BYTES = 32 << 20
+_WITHOUT_BODY = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
+
+_log = logging.getLogger("readback.cabinet.pages")
+
+Environ = dict[str, Any]
+Application = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
+
+
+class Pages:
+    """Gives requests to the application, and its answers to their connections."""
+
+    def __init__(
+        self, application: Application, config: Config, environ: Environ
+    ) -> None:
+        """`environ` is what the application gets with each request."""
+        self._application = application
+        self._environ = environ
+        self._headers = headers_of(config)
+        self._threads = ThreadPoolExecutor(THREADS, "request")
+        self._forms = asyncio.Semaphore(FORM_THREADS)
+        self._bodies_bytes = 0
+        # The event loop itself does not keep a task alive.
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def describe(self, head: Head) -> Head:
+        return head
+
+    def begin(
+        self,
+        info: Head,
+        key: bytes,
+        forwarded: bytes,
+        size: int,
+        origin: RequestOrigin,
+    ) -> "Page":
+        return Page(self, info, origin)
+
+    def answer(self, head: Head, body: bytes, origin: RequestOrigin) -> bytes | None:
+        """Give a request to a thread, which answers later."""
+        if self._bodies_bytes + len(body) > MAX_BODIES_BYTES:
+            return self.refuse("unavailable", "")
+        self._bodies_bytes += len(body)
+        task = asyncio.create_task(self._answer_later(head, body, origin))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return None
+
+    def refuse(self, code: str, detail: str, address: str = "") -> bytes:
+        """Return a refusal without a body, which therefore suits HEAD as well."""
+        status = HTTPStatus(REFUSALS[code].status)
+        return _render(f"{status.value} {status.phrase}", [*self._headers.items()], b"")
+
+    def fail(self, error: Exception, info: Head | None) -> bytes:
+        _log.error("A request failed: %s", logs.describe_error(error))
+        return self.refuse("internal_error", "")
+
+    def stop(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def _answer_later(
+        self, head: Head, body: bytes, origin: RequestOrigin
+    ) -> None:
+        loop = asyncio.get_running_loop()
+        run = partial(self._run_application, head, body, origin.address)
+        try:
+            if head.method in (b"GET", b"HEAD"):
+                answer = await loop.run_in_executor(self._threads, run)
+            else:
+                async with self._forms:
+                    answer = await loop.run_in_executor(self._threads, run)
+        finally:
+            self._bodies_bytes -= len(body)
+        origin.resume(answer)
+
+    def _run_application(self, head: Head, body: bytes, address: str) -> bytes:
+        """Return the answer of the application; runs in a thread."""
+        started: list[tuple[str, list[tuple[str, str]]]] = []
+        written: list[bytes] = []
+
+        def start_response(
+            status: str, headers: list[tuple[str, str]], exc_info: object = None
+        ) -> Callable[[bytes], None]:
+            started.append((status, headers))
+            return written.append
+
+        try:
+            environ = self._environ | environ_of(head, body, address)
+            parts: Any = self._application(environ, start_response)
+            with closing(parts) if hasattr(parts, "close") else nullcontext():
+                written.extend(parts)
+            status, headers = started[-1]
+            return _render(status, headers, b"".join(written))
+        except Exception as error:
+            return self.fail(error, head)
+
+
+class Page:
+    """One request to the application."""
+
+    def __init__(self, pages: Pages, head: Head, origin: RequestOrigin) -> None:
+        self._pages = pages
+        self._head = head
+        self._origin = origin
+
+    def answer(self, body: bytes) -> bytes | None:
+        return self._pages.answer(self._head, body, self._origin)
+
+    def refuse(self, code: str, detail: str, size: int) -> bytes:
+        return self._pages.refuse(code, detail)
+
+    def fail(self, error: Exception, size: int) -> bytes:
+        return self._pages.fail(error, self._head)
+
+
+def server_environ(address: tuple[str, int] | str) -> Environ:
+    """Return what is the same for all requests that a socket receives (PEP 3333)."""
+    host, port = ("localhost", 0) if isinstance(address, str) else address[:2]
+    return {
+        "SCRIPT_NAME": "",
+        "SERVER_NAME": host,
+        "SERVER_PORT": str(port),
+        "wsgi.version": (1, 0),
+        # Django looks at X-Forwarded-Proto if a proxy is trusted.
+        "wsgi.url_scheme": "http",
+        "wsgi.errors": sys.stderr,
+        "wsgi.multithread": True,
+        "wsgi.multiprocess": True,
+        "wsgi.run_once": False,
+    }
+
+
+def environ_of(head: Head, body: bytes, address: str) -> Environ:
+    """Return what PEP 3333 wants to know of a request; bytes are Latin-1 there."""
+    path, _, query = head.target.partition(b"?")
+    environ: Environ = {
+        "REQUEST_METHOD": head.method.decode(),
+        "PATH_INFO": unquote_to_bytes(path).decode("latin-1"),
+        "QUERY_STRING": query.decode("latin-1"),
+        "SERVER_PROTOCOL": "HTTP/1.0" if head.is_http_10 else "HTTP/1.1",
+        "REMOTE_ADDR": address,
+        "CONTENT_LENGTH": str(len(body)),
+        "wsgi.input": BytesIO(body),
+    }
+    for name, values in head.fields.items():
+        # X_Forwarded_For would become the same variable as X-Forwarded-For.
+        if b"_" in name or name in (b"content-length", b"transfer-encoding"):
+            continue
+        separator = b"; " if name == b"cookie" else b","
+        variable = name.decode().upper().replace("-", "_")
+        if variable != "CONTENT_TYPE":
+            variable = f"HTTP_{variable}"
+        environ[variable] = separator.join(values).decode("latin-1")
+    return environ
+
+
+def _render(status: str, headers: list[tuple[str, str]], body: bytes) -> bytes:
+    """Return an answer, complete but for the Connection header."""
+    lines = [f"HTTP/1.1 {status}", f"Date: {formatdate(usegmt=True)}"]
+    lines += [f"{name}: {value}" for name, value in headers]
+    names = {name.lower() for name, _ in headers}
+    if int(status[:3]) in _WITHOUT_BODY:
+        body = b""
+    elif "content-length" not in names:
+        lines.append(f"Content-Length: {len(body)}")
+    head = "\r\n".join(lines)
+    if head.count("\n") != len(lines) - 1 or head.count("\r") != len(lines) - 1:
+        raise ValueError("a header of the application contains a line break")
+    return f"{head}\r\n\r\n".encode("latin-1") + body
