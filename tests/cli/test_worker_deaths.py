@@ -75,7 +75,7 @@ def test_a_worker_that_hangs_is_killed_and_replaced(migrated):
         os.kill(hanging, signal.SIGSTOP)
         wait_until(lambda: has_ended(hanging), "it is killed")
         wait_until(lambda: serves(migrated, "API"), "another one serves")
-        line = f"A worker of the API (process {hanging}) has not responded"
+        line = f"A worker of the API (process {hanging}) hangs; killed."
         assert line in service.stderr
 
 

@@ -4,6 +4,7 @@ Importing this module imports all that a worker needs, so that one starts at onc
 """
 
 import socket
+from functools import partial
 
 from readback.api.shared.memory import SharedMemory
 from readback.api.worker import ApiWorker
@@ -15,22 +16,18 @@ from readback.processes.worker import Plane
 _MARGIN_SECONDS = 10
 
 
-class ApiPlane(Plane):
-    """The last of its listeners is for the operator."""
-
-    def __init__(
-        self, config: Config, lifecycle: Lifecycle, listeners: list[socket.socket]
-    ) -> None:
-        self.shared = SharedMemory(config)
-        super().__init__(
-            name=API,
-            config=config,
-            lifecycle=lifecycle,
-            listeners=listeners,
-            counters=self.shared.counters,
-            workers=self.shared.workers,
-            margin_seconds=_MARGIN_SECONDS,
-        )
-
-    def worker(self, row: int) -> ApiWorker:
-        return ApiWorker(self, self.shared, row)
+def api_plane(
+    config: Config, lifecycle: Lifecycle, listeners: list[socket.socket]
+) -> Plane:
+    """Return the plane; the last of its listeners is for the operator."""
+    shared = SharedMemory(config)
+    return Plane(
+        name=API,
+        config=config,
+        lifecycle=lifecycle,
+        listeners=listeners,
+        counters=shared.counters,
+        workers=shared.workers,
+        stop_seconds=config.stop_timeout + _MARGIN_SECONDS,
+        make_worker=partial(ApiWorker, shared),
+    )

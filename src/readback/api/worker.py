@@ -59,7 +59,7 @@ class ApiWorker(Worker):
 
     tick_seconds = ROUND_SECONDS
 
-    def __init__(self, plane: Plane, shared: SharedMemory, row: int) -> None:
+    def __init__(self, shared: SharedMemory, plane: Plane, row: int) -> None:
         super().__init__(plane, row)
         self._row = row
         self._shared = shared

@@ -6,6 +6,7 @@ Django is imported only in the workers, so that importing this module is cheap.
 import os
 import socket
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from readback.cabinet.serving.page_counts import page_counters
@@ -17,27 +18,23 @@ from readback.processes.worker import Plane
 _MARGIN_SECONDS = 5
 
 
-class CabinetPlane(Plane):
-    def __init__(
-        self,
-        config: Config,
-        lifecycle: Lifecycle,
-        listener: socket.socket,
-        prepare_service: Callable[[], None],
-    ) -> None:
-        super().__init__(
-            name=CABINET,
-            config=config,
-            lifecycle=lifecycle,
-            listeners=[listener],
-            counters=page_counters(config.cabinet_workers),
-            workers=config.cabinet_workers,
-            margin_seconds=_MARGIN_SECONDS,
-            prepare_service=prepare_service,
-        )
-
-    def worker(self, row: int) -> CabinetWorker:
-        return CabinetWorker(self, row, load_application, _mail_sender)
+def cabinet_plane(
+    config: Config,
+    lifecycle: Lifecycle,
+    listener: socket.socket,
+    prepare_service: Callable[[], None],
+) -> Plane:
+    return Plane(
+        name=CABINET,
+        config=config,
+        lifecycle=lifecycle,
+        listeners=[listener],
+        counters=page_counters(config.cabinet_workers),
+        workers=config.cabinet_workers,
+        stop_seconds=config.stop_timeout + _MARGIN_SECONDS,
+        make_worker=partial(CabinetWorker, load_application, _mail_sender),
+        prepare_service=prepare_service,
+    )
 
 
 def load_application() -> Callable[..., Any]:

@@ -29,7 +29,7 @@ from readback.cli.streams import give_up_output
 from readback.config import Config
 from readback.contract import CHAT_PATH, MODEL
 from readback.processes.child import fork
-from readback.processes.lifecycle import SHORT_NOTICE_SECONDS, Lifecycle
+from readback.processes.lifecycle import SHORT_NOTICE_SECONDS
 from readback.processes.manager import Manager
 from readback.setting_values import Bind
 
@@ -89,13 +89,12 @@ def api(context: click.Context) -> None:
     config = settings.load_for_server()
     settings.check_certificate(config)
     sockets = listeners.open_for_api(config)
-    from readback.api.server import ApiPlane
+    from readback.api.server import api_plane
 
     _run_in_child(lambda: _startup(needs_secret_key=False).check_database(config))
     click.echo(f"Serving the API at {config.base_url}.", err=True)
-    lifecycle = Lifecycle()
-    manager = Manager(lifecycle, sockets)
-    manager.add(ApiPlane(config, lifecycle, sockets))
+    manager = Manager(sockets)
+    manager.add(api_plane(config, manager.lifecycle, sockets))
     manager.wait_until_ready()
     context.exit(manager.wait())
 
@@ -106,14 +105,11 @@ def cabinet(context: click.Context) -> None:
     """Serve only the cabinet; run `readback migrate` first."""
     config = settings.load_for_server()
     listener = listeners.open_for_cabinet(config)
-    from readback.cabinet.server import CabinetPlane
+    from readback.cabinet.server import cabinet_plane
 
-    def prepare() -> None:
-        _startup().prepare_cabinet(config)
-
-    lifecycle = Lifecycle()
-    manager = Manager(lifecycle, [listener])
-    manager.add(CabinetPlane(config, lifecycle, listener, _explained(prepare)))
+    manager = Manager([listener])
+    prepare = _explained(lambda: _startup().prepare_cabinet(config))
+    manager.add(cabinet_plane(config, manager.lifecycle, listener, prepare))
     if manager.wait_until_ready():
         url = config.effective_cabinet_url
         click.echo(f"Serving the cabinet at {url}.", err=True)
@@ -140,7 +136,7 @@ def _run(
         )
         os.write(writer, json.dumps(account).encode())
 
-    manager = _start_both(config, sockets, prepare)
+    manager = _start_both(config, sockets, _explained(prepare))
     if not manager.wait_until_ready():
         return manager.wait()
     account = json.loads(os.read(reader, _MAX_ACCOUNT_BYTES))
@@ -161,15 +157,15 @@ def _run(
 def _start_both(
     config: Config, sockets: Listeners, prepare: Callable[[], None]
 ) -> Manager:
-    from readback.cabinet.server import CabinetPlane
+    from readback.cabinet.server import cabinet_plane
 
-    lifecycle = Lifecycle()
-    manager = Manager(lifecycle, [*sockets.api, sockets.ops, sockets.cabinet])
-    manager.add(CabinetPlane(config, lifecycle, sockets.cabinet, _explained(prepare)))
+    for_api = [*sockets.api, sockets.ops]
+    manager = Manager([*for_api, sockets.cabinet])
+    manager.add(cabinet_plane(config, manager.lifecycle, sockets.cabinet, prepare))
     # Imported while that worker is busy, and shared by the workers of the API.
-    from readback.api.server import ApiPlane
+    from readback.api.server import api_plane
 
-    manager.add(ApiPlane(config, lifecycle, [*sockets.api, sockets.ops]))
+    manager.add(api_plane(config, manager.lifecycle, for_api))
     return manager
 
 

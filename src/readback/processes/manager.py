@@ -40,7 +40,7 @@ _ROUND_SECONDS = 0.5
 _SHORT_ROUND_SECONDS = 0.02
 # After a round that was this late, the workers may have been held up like the manager.
 _LATE_SECONDS = 5.0
-# A worker that has not reported for this long is killed.
+# A worker that has not reported for this long hangs.
 _SILENT_SECONDS = 30.0
 # GNU timeout sends its signal twice: to the process, and at once to the process group.
 _SAME_SIGNAL_SECONDS = 0.5
@@ -59,7 +59,8 @@ class WorkerProcess:
     row: int
     pid: int
     started_at: float
-    is_leaving: bool = False
+    # When it was told to stop; 0 means that it was not.
+    leaving_since: float = 0.0
     is_killed: bool = False
 
     def __post_init__(self) -> None:
@@ -70,8 +71,16 @@ class WorkerProcess:
         """When it last said that it serves; 0 before it has served."""
         return self.counters.get(REPORTED_AT) / 1000
 
+    def is_overdue(self, awake_since: float) -> bool:
+        """Return whether it hangs; before that time, all may have been held up."""
+        now = time.monotonic()
+        if self.leaving_since:
+            return now - self.leaving_since > self.plane.stop_seconds
+        heard = max(self.reported_at, self.started_at, awake_since)
+        return now - heard > _SILENT_SECONDS
+
     def tell_to_stop(self) -> None:
-        self.is_leaving = True
+        self.leaving_since = time.monotonic()
         self._send(signal.SIGTERM)
 
     def kill(self) -> None:
@@ -123,23 +132,17 @@ class WorkerGroup:
         if sum(bool(each.reported_at) for each in current) < self.plane.workers:
             return
         for worker in self.workers:
-            is_told = worker in current or worker.is_leaving
+            is_told = worker in current or worker.leaving_since
             if worker.reported_at and not is_told:
                 worker.tell_to_stop()
 
-    def kill_silent(self, awake_since: float) -> None:
-        """Kill the workers that hang; before that time, all may have been held up."""
+    def kill_overdue(self, awake_since: float) -> None:
         if self.plane.prepare_service and not self.has_served:
             return  # nobody knows how long a migration takes
-        now = time.monotonic()
         for worker in self.workers:
-            heard = max(worker.reported_at, worker.started_at, awake_since)
-            if now - heard > _SILENT_SECONDS and not worker.is_killed:
-                log.error(
-                    "A worker of the %s (process %d) has not responded for %d seconds "
-                    "and is killed.",
-                    *(self.plane.name, worker.pid, _SILENT_SECONDS),
-                )
+            if worker.is_overdue(awake_since) and not worker.is_killed:
+                name, pid = self.plane.name, worker.pid
+                log.error("A worker of the %s (process %d) hangs; killed.", name, pid)
                 worker.kill()
 
     def postpone(self) -> float:
@@ -165,8 +168,8 @@ class Manager:
     It owns the listening sockets of all planes.
     """
 
-    def __init__(self, lifecycle: Lifecycle, listeners: list[socket.socket]) -> None:
-        self._lifecycle = lifecycle
+    def __init__(self, listeners: list[socket.socket]) -> None:
+        self.lifecycle = Lifecycle()
         self._listeners = listeners
         self._groups: list[WorkerGroup] = []
         self._wants_reload = False
@@ -204,7 +207,7 @@ class Manager:
         if self._stopping_since:
             return
         self._stopping_since = time.monotonic()
-        self._lifecycle.stop()
+        self.lifecycle.stop()
         # Otherwise this process would accept connections that nobody answers.
         for listener in self._listeners:
             listener.close()
@@ -244,7 +247,7 @@ class Manager:
         elif number in (signal.SIGTERM, signal.SIGINT):
             if not self._stopping_since:
                 if number == signal.SIGINT:  # a person waits
-                    self._lifecycle.hurry()
+                    self.lifecycle.hurry()
                 self.stop()
             elif time.monotonic() - self._stopping_since > _SAME_SIGNAL_SECONDS:
                 self._exit_code = 128 + signal.SIGKILL
@@ -262,7 +265,7 @@ class Manager:
     def _note_end(self, group: WorkerGroup, worker: WorkerProcess, code: int) -> None:
         group.workers.remove(worker)
         worker.counters.retire()
-        if worker.is_leaving:
+        if worker.leaving_since:
             return
         worker.counters.add(WORKER_DEATHS)
         reason = f"exited with code {code}" if code >= 0 else f"got signal {-code}"
@@ -281,18 +284,18 @@ class Manager:
         self.stop()
 
     def _look_after_workers(self) -> None:
+        for group in self._groups:
+            group.kill_overdue(self._awake_since)
         if self._stopping_since:
-            self._kill_late()
             return
         self._reload_if_due()
         for group in self._groups:
             group.has_served = group.has_served or group.is_serving()
-            group.kill_silent(self._awake_since)
             for row in group.missing_rows():
                 self._start(group, row)
             group.dismiss_old()
             is_down = group.has_served and not group.is_serving()
-            self._lifecycle.set_down(group.plane.name, is_down)
+            self.lifecycle.set_down(group.plane.name, is_down)
             if not group.has_served:
                 break  # the next plane needs what this one prepares
 
@@ -324,11 +327,4 @@ class Manager:
                 listener.close()
         if not group.has_served and group.plane.prepare_service:
             group.plane.prepare_service()
-        group.plane.worker(row).run()
-
-    def _kill_late(self) -> None:
-        """Kill the workers that should have stopped by now."""
-        for worker in self._workers():
-            seconds = worker.plane.config.stop_timeout + worker.plane.margin_seconds
-            if time.monotonic() - self._stopping_since > seconds:
-                worker.kill()
+        group.plane.make_worker(group.plane, row).run()

@@ -32,7 +32,7 @@ _QUEUE_SECONDS = 1.0
 
 
 @dataclass(eq=False)
-class Plane(ABC):
+class Plane:
     """What the workers of a plane share, made before the first of them is forked."""
 
     name: str
@@ -42,18 +42,16 @@ class Plane(ABC):
     counters: SharedCounters
     # How many workers serve; during a reload there are twice as many.
     workers: int
-    # How much longer the manager waits for a stop than a worker waits for requests.
-    margin_seconds: float
+    # How long a worker may take to stop before it is killed.
+    stop_seconds: float
+    # Returns the worker with this row of the counters; called in its process.
+    make_worker: Callable[["Plane", int], "Worker"]
     # What the first worker does before it starts, once for the whole service.
     prepare_service: Callable[[], None] | None = None
 
     def __post_init__(self) -> None:
         # Whether no other process goes on listening when the plane stops.
         self.owns_listeners = all(map(listening.is_ours, self.listeners))
-
-    @abstractmethod
-    def worker(self, row: int) -> "Worker":
-        """Return the worker with this row of the counters, in its own process."""
 
 
 class Worker(ABC):

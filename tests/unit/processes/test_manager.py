@@ -17,7 +17,7 @@ class Recorder(WorkerProcess):
     """Is sent no signals; `done` says what the manager decided."""
 
     def tell_to_stop(self) -> None:
-        self.is_leaving = True
+        self.leaving_since = time.monotonic()
 
     def kill(self) -> None:
         self.is_killed = True
@@ -34,6 +34,7 @@ def group() -> WorkerGroup:
         workers=2,
         counters=SharedCounters((), rows_for(2)),
         prepare_service=None,
+        stop_seconds=40,
     )
     group = WorkerGroup(plane)
     [row] = group.missing_rows()  # it starts alone
@@ -69,10 +70,10 @@ def test_an_old_worker_is_told_once_all_new_ones_serve(group: WorkerGroup) -> No
     assert len({worker.row for worker in old + new}) == 4
     new[0].report()
     group.dismiss_old()
-    assert not any(worker.is_leaving for worker in group.workers)
+    assert not any(worker.leaving_since for worker in group.workers)
     new[1].report()
     group.dismiss_old()
-    assert [worker.is_leaving for worker in old + new] == [True, True, False, False]
+    assert [bool(each.leaving_since) for each in old + new] == [1, 1, 0, 0]
 
 
 def test_an_old_worker_that_still_starts_is_told_when_it_serves(
@@ -83,10 +84,10 @@ def test_an_old_worker_that_still_starts_is_told_when_it_serves(
     for worker in start_missing(group):
         worker.report()
     group.dismiss_old()
-    assert not late.is_leaving
+    assert not late.leaving_since
     late.report()
     group.dismiss_old()
-    assert late.is_leaving
+    assert late.leaving_since
 
 
 def test_a_worker_that_ends_again_and_again_is_replaced_more_and_more_slowly(
@@ -120,10 +121,10 @@ def test_a_worker_that_is_silent_for_30_seconds_is_killed(
         worker.report()
     clock.now += 29
     group.workers[0].counters.set(REPORTED_AT, int(clock.now * 1000))
-    group.kill_silent(0)
+    group.kill_overdue(0)
     assert not worker.is_killed
     clock.now += 2
-    group.kill_silent(0)
+    group.kill_overdue(0)
     assert [each.is_killed for each in group.workers] == [False, True]
 
 
@@ -131,7 +132,7 @@ def test_no_worker_is_killed_because_the_whole_machine_was_held_up(
     group: WorkerGroup, clock: SimpleNamespace
 ) -> None:
     clock.now += 3600
-    group.kill_silent(awake_since=clock.now)
+    group.kill_overdue(awake_since=clock.now)
     assert not group.workers[0].is_killed
 
 
@@ -141,7 +142,7 @@ def test_a_worker_that_prepares_the_service_may_take_any_time(
     group.plane.prepare_service = lambda: None
     group.has_served = False
     clock.now += 3600
-    group.kill_silent(0)
+    group.kill_overdue(0)
     assert not group.workers[0].is_killed
 
 

@@ -41,10 +41,10 @@ class CabinetWorker(Worker):
 
     def __init__(
         self,
-        plane: Plane,
-        row: int,
         load_application: Callable[[], Application],
         make_mail_sender: Callable[[], Any],
+        plane: Plane,
+        row: int,
     ) -> None:
         super().__init__(plane, row)
         self._load_application = load_application
