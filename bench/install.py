@@ -11,12 +11,23 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from bench.errors import MeasurementError
-from bench.paths import GO_PROGRAM, NPM, PEERS, ROOT, VENV, WORKSPACE
+from bench.paths import GO_FILES, GO_PROGRAM, NPM, PEERS, ROOT, VENV
 from bench.peer import Peer
+
+GO_SETTINGS = {
+    "CGO_ENABLED": "0",
+    "GOCACHE": str(GO_FILES / "cache"),
+    "GOENV": "off",
+    "GOFLAGS": "-mod=mod",
+    "GOPATH": str(GO_FILES),
+    # The program needs nothing but the standard library and this compiler.
+    "GOPROXY": "off",
+    "GOTOOLCHAIN": "local",
+}
 
 
 def install(peer: Peer) -> None:
@@ -76,10 +87,10 @@ def _install_npm() -> None:
 
 
 def _build_go() -> None:
-    if not shutil.which("go"):
-        raise MeasurementError("go is not installed")
-    WORKSPACE.mkdir(exist_ok=True)
-    _run(["go", "build", "-o", str(GO_PROGRAM), "."], cwd=PEERS / "go_http")
+    _install_python()  # a distribution contains the compiler
+    go = str(VENV / "bin" / "go")
+    build = [go, "build", "-buildvcs=false", "-o", str(GO_PROGRAM), "."]
+    _run(build, cwd=PEERS / "go_http", settings=GO_SETTINGS)
 
 
 def _is_installed(folder: Path, lock: str) -> bool:
@@ -91,8 +102,15 @@ def _mark_installed(folder: Path, lock: str) -> None:
     (folder / "installed").write_text(lock)
 
 
-def _run(command: list[str], cwd: Path | None = None) -> str:
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True)
+def _run(
+    command: list[str],
+    cwd: Path | None = None,
+    settings: Mapping[str, str] | None = None,
+) -> str:
+    environment = os.environ | (settings or {})
+    done = subprocess.run(
+        command, cwd=cwd, env=environment, capture_output=True, text=True
+    )
     if done.returncode:
         output = (done.stderr or done.stdout).strip().splitlines() or ["no output"]
         program = Path(command[0]).name

@@ -1,3 +1,3 @@
 module readback/bench/go_http
 
-go 1.19
+go 1.27

@@ -1,205 +1,229 @@
-// Go's net/http. Run as `go_http PORT`; BENCH_KEYS is a file of keys. With BENCH_CERTIFICATE,
-// a file with a certificate and its key, it serves TLS.
+// The contract on Go's net/http. A typed decoder accepts a request, and the answer is
+// appended to a buffer that is used again. What the decoder does not accept is read once
+// more, member by member, to say why.
+//
+// Run as `go_http PORT`; BENCH_KEYS is a file of keys.
 package main
 
 import (
 	"bytes"
-	"crypto/rand"
 	"crypto/sha256"
-	"encoding/json"
-	"errors"
-	"fmt"
+	"encoding/binary"
+	"encoding/json/jsontext"
+	"encoding/json/v2"
 	"io"
 	"log"
+	"math/rand/v2"
 	"mime"
 	"net/http"
 	"os"
+	"strconv"
 	"strings"
+	"sync"
 	"time"
-	"unicode/utf8"
+	"uuid"
 )
 
 const (
 	model      = "vendor-cabinet-preview-echo"
 	maxBody    = 32768
 	maxContent = 8192
-	models     = `{"object":"list","data":[{"id":"` + model + `","object":"model","owned_by":"vendor"}]}`
 )
 
-var keys = map[[32]byte]bool{}
+var (
+	keys            = map[[32]byte]bool{}
+	models          = []byte(`{"object":"list","data":[{"id":"` + model + `","object":"model","owned_by":"vendor"}]}`)
+	applicationJSON = []string{"application/json"}
+	exchanges       = sync.Pool{New: func() any { return new(exchange) }}
+)
 
-type refused struct {
+// A refusal is nil if the request is accepted.
+type refusal struct {
 	status int
 	code   string
 }
-
-func (r refused) Error() string { return r.code }
-
-type fields = map[string]json.RawMessage
 
 type message struct {
 	Role    string `json:"role"`
 	Content string `json:"content"`
 }
 
-type choice struct {
-	Index        int     `json:"index"`
-	Message      message `json:"message"`
-	FinishReason string  `json:"finish_reason"`
+type chat struct {
+	Model    string     `json:"model"`
+	Messages [1]message `json:"messages"`
+	// As they are written, because null and 2000.0 are refused.
+	Stream    jsontext.Value `json:"stream"`
+	MaxTokens jsontext.Value `json:"max_tokens"`
 }
 
-type usage struct {
-	Prompt     int `json:"prompt_tokens"`
-	Completion int `json:"completion_tokens"`
-	Total      int `json:"total_tokens"`
+func (c *chat) accepted() bool {
+	content := c.Messages[0].Content
+	return c.Model == model && c.Messages[0].Role == "user" &&
+		content != "" && len(content) <= maxContent &&
+		(c.Stream == nil || string(c.Stream) == "false") &&
+		(c.MaxTokens == nil || string(c.MaxTokens) == "2000")
 }
 
-type completion struct {
-	ID      string   `json:"id"`
-	Object  string   `json:"object"`
-	Created int64    `json:"created"`
-	Model   string   `json:"model"`
-	Choices []choice `json:"choices"`
-	Usage   usage    `json:"usage"`
+// An exchange is what a request needs until it is answered.
+type exchange struct {
+	body   bytes.Buffer
+	chat   chat
+	answer []byte
 }
 
-func checkHead(r *http.Request) error {
-	endpoint := r.Method + " " + r.RequestURI
-	if endpoint != "GET /v1/models" && endpoint != "POST /v1/chat/completions" {
-		return refused{404, "not_found"}
+func serve(w http.ResponseWriter, r *http.Request) {
+	e := exchanges.Get().(*exchange)
+	defer exchanges.Put(e)
+	status := http.StatusOK
+	if refused := e.respond(r); refused != nil {
+		status = refused.status
+		e.answer = append(e.answer[:0], `{"error":{"code":"`+refused.code+`"}}`...)
+	}
+	header := w.Header()
+	header["Content-Type"] = applicationJSON
+	header["Content-Length"] = []string{strconv.Itoa(len(e.answer))}
+	w.WriteHeader(status)
+	w.Write(e.answer)
+}
+
+func (e *exchange) respond(r *http.Request) *refusal {
+	if refused := checkHead(r); refused != nil {
+		return refused
+	}
+	if r.Method == "GET" {
+		e.answer = append(e.answer[:0], models...)
+		return nil
+	}
+	e.body.Reset()
+	// One byte more than is allowed, to see that there is more.
+	_, err := e.body.ReadFrom(io.LimitReader(r.Body, maxBody+1))
+	if err != nil || e.body.Len() > maxBody {
+		return &refusal{413, "request_too_large"}
+	}
+	if !isJSON(r.Header.Get("Content-Type")) {
+		return &refusal{415, "unsupported_media_type"}
+	}
+	e.chat = chat{}
+	err = json.Unmarshal(e.body.Bytes(), &e.chat, json.RejectUnknownMembers(true))
+	if err != nil || !e.chat.accepted() {
+		return explain(e.body.Bytes())
+	}
+	e.answer = appendCompletion(e.answer[:0], e.chat.Messages[0].Content)
+	return nil
+}
+
+func checkHead(r *http.Request) *refusal {
+	asksForModels := r.Method == "GET" && r.RequestURI == "/v1/models"
+	chats := r.Method == "POST" && r.RequestURI == "/v1/chat/completions"
+	if !asksForModels && !chats {
+		return &refusal{404, "not_found"}
 	}
 	scheme, key, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "bearer") || !keys[sha256.Sum256([]byte(key))] {
-		return refused{401, "invalid_key"}
+		return &refusal{401, "invalid_key"}
 	}
 	return nil
 }
 
-func object(data []byte, required []string, optional ...string) (fields, error) {
-	var found fields
+func isJSON(contentType string) bool {
+	if contentType == "application/json" {
+		return true
+	}
+	media, _, _ := mime.ParseMediaType(contentType)
+	return media == "application/json"
+}
+
+func appendCompletion(out []byte, content string) []byte {
+	tokens := int64(len(content)+3) / 4
+	out = append(out, `{"id":"`...)
+	out, _ = newID().AppendText(out)
+	out = append(out, `","object":"chat.completion","created":`...)
+	out = strconv.AppendInt(out, time.Now().Unix(), 10)
+	out = append(out, `,"model":"`+model+`","choices":[{"index":0,"message":{"role":"assistant","content":`...)
+	out, _ = jsontext.AppendQuote(out, content)
+	out = append(out, `},"finish_reason":"stop"}],"usage":{"prompt_tokens":`...)
+	out = strconv.AppendInt(out, tokens, 10)
+	out = append(out, `,"completion_tokens":`...)
+	out = strconv.AppendInt(out, tokens, 10)
+	out = append(out, `,"total_tokens":`...)
+	out = strconv.AppendInt(out, 2*tokens, 10)
+	return append(out, `}}`...)
+}
+
+// newID returns a random UUID without asking the kernel for each, as uuid.NewV4 does.
+func newID() (id uuid.UUID) {
+	binary.NativeEndian.PutUint64(id[:8], rand.Uint64())
+	binary.NativeEndian.PutUint64(id[8:], rand.Uint64())
+	id[6], id[8] = id[6]&0x0f|0x40, id[8]&0x3f|0x80
+	return id
+}
+
+type members = map[string]jsontext.Value
+
+// explain returns the first rule that a body breaks.
+func explain(body []byte) *refusal {
+	request, refused := object(body, []string{"model", "messages"}, "stream", "max_tokens")
+	if refused != nil {
+		return refused
+	}
+	if name, ok := text(request["model"]); !ok || name != model {
+		return &refusal{400, "invalid_model"}
+	}
+	var messages []jsontext.Value
+	if json.Unmarshal(request["messages"], &messages) != nil || len(messages) != 1 {
+		return &refusal{400, "invalid_messages"}
+	}
+	only, refused := object(messages[0], []string{"role", "content"})
+	if refused != nil {
+		return refused
+	}
+	if role, ok := text(only["role"]); !ok || role != "user" {
+		return &refusal{400, "invalid_role"}
+	}
+	content, ok := text(only["content"])
+	switch {
+	case !ok:
+		return &refusal{400, "invalid_content"}
+	case content == "":
+		return &refusal{400, "empty_content"}
+	case len(content) > maxContent:
+		return &refusal{400, "content_too_large"}
+	}
+	if value, here := request["stream"]; here && string(value) != "false" {
+		return &refusal{400, "stream_unavailable"}
+	}
+	return &refusal{400, "invalid_max_tokens"}
+}
+
+func object(data []byte, required []string, optional ...string) (members, *refusal) {
+	var found members
 	if json.Unmarshal(data, &found) != nil || found == nil {
-		return nil, refused{400, "invalid_json"}
+		return nil, &refusal{400, "invalid_json"}
 	}
 	left := len(found)
-	for _, name := range required {
-		if _, here := found[name]; here {
-			left--
-		}
-	}
-	missing := len(found)-left < len(required)
-	for _, name := range optional {
+	for _, name := range append(required, optional...) {
 		if _, here := found[name]; here {
 			left--
 		}
 	}
 	if left > 0 {
-		return nil, refused{400, "unknown_field"}
+		return nil, &refusal{400, "unknown_field"}
 	}
-	if missing {
-		return nil, refused{400, "missing_field"}
+	for _, name := range required {
+		if _, here := found[name]; !here {
+			return nil, &refusal{400, "missing_field"}
+		}
 	}
 	return found, nil
 }
 
-func text(data json.RawMessage) (string, bool) {
+func text(data jsontext.Value) (string, bool) {
 	var value *string
-	if json.Unmarshal(data, &value) != nil || value == nil {
+	err := json.Unmarshal(data, &value)
+	if err != nil || value == nil {
 		return "", false
 	}
 	return *value, true
-}
-
-func read(body []byte) (string, error) {
-	if !utf8.Valid(body) {
-		return "", refused{400, "invalid_json"}
-	}
-	request, err := object(body, []string{"model", "messages"}, "stream", "max_tokens")
-	if err != nil {
-		return "", err
-	}
-	if name, ok := text(request["model"]); !ok || name != model {
-		return "", refused{400, "invalid_model"}
-	}
-	var messages []json.RawMessage
-	if json.Unmarshal(request["messages"], &messages) != nil || len(messages) != 1 {
-		return "", refused{400, "invalid_messages"}
-	}
-	only, err := object(messages[0], []string{"role", "content"})
-	if err != nil {
-		return "", err
-	}
-	if role, ok := text(only["role"]); !ok || role != "user" {
-		return "", refused{400, "invalid_role"}
-	}
-	content, ok := text(only["content"])
-	switch {
-	case !ok:
-		return "", refused{400, "invalid_content"}
-	case content == "":
-		return "", refused{400, "empty_content"}
-	case len(content) > maxContent:
-		return "", refused{400, "content_too_large"}
-	}
-	if value, here := request["stream"]; here && string(value) != "false" {
-		return "", refused{400, "stream_unavailable"}
-	}
-	if value, here := request["max_tokens"]; here && string(value) != "2000" {
-		return "", refused{400, "invalid_max_tokens"}
-	}
-	return content, nil
-}
-
-func newID() string {
-	var b [16]byte
-	if _, err := rand.Read(b[:]); err != nil {
-		panic(err)
-	}
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
-}
-
-func answer(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	if err := checkHead(r); err != nil {
-		return nil, err
-	}
-	if r.Method == "GET" {
-		return []byte(models), nil
-	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	if err != nil {
-		return nil, refused{413, "request_too_large"}
-	}
-	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if media != "application/json" {
-		return nil, refused{415, "unsupported_media_type"}
-	}
-	content, err := read(body)
-	if err != nil {
-		return nil, err
-	}
-	tokens := (len(content) + 3) / 4
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	err = encoder.Encode(completion{
-		newID(), "chat.completion", time.Now().Unix(), model,
-		[]choice{{0, message{"assistant", content}, "stop"}},
-		usage{tokens, tokens, 2 * tokens},
-	})
-	return bytes.TrimRight(out.Bytes(), "\n"), err
-}
-
-func serve(w http.ResponseWriter, r *http.Request) {
-	status := 200
-	body, err := answer(w, r)
-	if err != nil {
-		broken := refused{500, "internal_error"}
-		errors.As(err, &broken)
-		status, body = broken.status, []byte(`{"error":{"code":"`+broken.code+`"}}`)
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	w.Write(body)
 }
 
 func main() {
@@ -207,12 +231,8 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	for _, key := range bytes.Fields(file) {
+	for key := range bytes.FieldsSeq(file) {
 		keys[sha256.Sum256(key)] = true
 	}
-	address, handler := "127.0.0.1:"+os.Args[1], http.HandlerFunc(serve)
-	if certificate := os.Getenv("BENCH_CERTIFICATE"); certificate != "" {
-		log.Fatal(http.ListenAndServeTLS(address, certificate, certificate, handler))
-	}
-	log.Fatal(http.ListenAndServe(address, handler))
+	log.Fatal(http.ListenAndServe("127.0.0.1:"+os.Args[1], http.HandlerFunc(serve)))
 }
