@@ -55,6 +55,10 @@ def any_address(worker: Worker) -> Send:
     return many_clients(worker, traffic.ANY_ADDRESS)
 
 
+def request_ids(worker: Worker) -> Send:
+    return many_clients(worker, traffic.REQUEST_IDS)
+
+
 def new_connections(worker: Worker) -> Send:
     """Make a connection for each request, and tell it when it has ended."""
     [request] = traffic.new_connections(worker.keys)
@@ -111,8 +115,8 @@ class _Constant:
 KINDS: dict[str, Callable[[Worker], Send]] = {
     kind.__name__: kind
     for kind in (
-        *(repeated, many_clients, any_text, any_address, new_connections, pipelined),
-        *(ascii_texts, cyrillic_texts, driver),
+        *(repeated, many_clients, any_text, any_address, request_ids),
+        *(new_connections, pipelined, ascii_texts, cyrillic_texts, driver),
     )
 }
 

@@ -34,6 +34,7 @@ REPEATED = "50 bytes, the same connection"
 MANY_CLIENTS = f"50 bytes, {traffic.MANY_CLIENTS}"
 ANY_TEXT = traffic.ANY_TEXT
 ANY_ADDRESS = traffic.ANY_ADDRESS
+REQUEST_IDS = traffic.REQUEST_IDS
 RECONNECT = "50 bytes, a new connection each"
 PIPELINED = f"50 bytes, {PIPELINED_REQUESTS} requests at once"
 ASCII = "8192 bytes of ASCII"
@@ -83,6 +84,7 @@ IN_PROCESS = {
     MANY_CLIENTS: in_process.many_clients,
     ANY_TEXT: in_process.any_text,
     ANY_ADDRESS: in_process.any_address,
+    REQUEST_IDS: in_process.request_ids,
     RECONNECT: in_process.new_connections,
     PIPELINED: in_process.pipelined,
     ASCII: in_process.ascii_texts,

@@ -44,6 +44,7 @@ class Request:
     path: str = PATH
     extra_fields: dict[str, object] = field(default_factory=dict)
     forwarded_for: str = ""
+    request_id: str = ""
     close: bool = False
     # As `requests` and PHP do.
     escapes_letters: bool = False
@@ -61,6 +62,8 @@ class Request:
             headers["Authorization"] = f"Bearer {self.key}"
         if self.forwarded_for:
             headers["X-Forwarded-For"] = self.forwarded_for
+        if self.request_id:
+            headers["X-Request-Id"] = self.request_id
         if self.close:
             headers["Connection"] = "close"
         return headers
@@ -94,6 +97,10 @@ class Request:
     def forwarded(self, address: str) -> "Request":
         """Add the address of a client, as a balancer does."""
         return replace(self, forwarded_for=address)
+
+    def with_request_id(self, request_id: str) -> "Request":
+        """Add an id that differs in every request, as an ingress does."""
+        return replace(self, request_id=request_id)
 
     def closing(self) -> "Request":
         """Ask the server to close the connection after its response."""

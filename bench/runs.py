@@ -18,6 +18,7 @@ Run = dict[str, Any]
 RATIOS: dict[str, Callable[[Measurements], float]] = {
     "any text": goals.relative_to_peer("nginx", traffic.ANY_TEXT),
     "any address": goals.relative_to_peer("nginx", traffic.ANY_ADDRESS),
+    "request ids": goals.relative_to_peer("nginx", traffic.REQUEST_IDS),
     "1,000 clients": goals.relative_to_peer("nginx", traffic.MANY_CLIENTS),
     "one client": goals.relative_to_peer("nginx"),
     "new connections": goals.relative_to_peer("nginx", traffic.NEW_CONNECTIONS),

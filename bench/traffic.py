@@ -6,6 +6,7 @@ connection sends one request on a new one.
 """
 
 from collections.abc import Callable, Sequence
+from random import Random
 
 from bench.messages import Request, text_of
 
@@ -15,9 +16,10 @@ ONE_KEY = "one client"
 MANY_CLIENTS = "1,000 clients"
 ANY_TEXT = "1,000 clients, any text"
 ANY_ADDRESS = "any text, every address new"
+REQUEST_IDS = "any text, every request id new"
 NEW_CONNECTIONS = "a new connection for each request"
-# Enough that no server has seen an address lately.
-_ADDRESSES = 30_000
+# Enough that no server has seen an address or an id lately.
+_MANY_REQUESTS = 30_000
 _SHORTEST, _LONGEST = 10, 800
 
 
@@ -40,7 +42,18 @@ def any_text(keys: Sequence[str]) -> list[Request]:
 
 def any_address(keys: Sequence[str]) -> list[Request]:
     """Return the same from clients whose address changes with every request."""
-    return [_with_any_text(keys, number, number) for number in range(_ADDRESSES)]
+    return [_with_any_text(keys, number, number) for number in range(_MANY_REQUESTS)]
+
+
+def request_ids(keys: Sequence[str]) -> list[Request]:
+    """Return the same from clients behind an ingress, which adds an id to each head."""
+    random = Random(0)
+    return [
+        _with_any_text(keys, number, number % KEYS).with_request_id(
+            f"{random.getrandbits(128):032x}"
+        )
+        for number in range(_MANY_REQUESTS)
+    ]
 
 
 def _with_any_text(keys: Sequence[str], number: int, client: int) -> Request:
@@ -59,6 +72,7 @@ def new_connections(keys: Sequence[str]) -> list[Request]:
 KINDS: dict[str, Callable[[Sequence[str]], list[Request]]] = {
     ANY_TEXT: any_text,
     ANY_ADDRESS: any_address,
+    REQUEST_IDS: request_ids,
     MANY_CLIENTS: many_clients,
     ONE_KEY: one_key,
     NEW_CONNECTIONS: new_connections,

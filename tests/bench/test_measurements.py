@@ -27,6 +27,16 @@ def test_the_instructions_of_a_real_server_are_counted(tmp_path, monkeypatch):
     assert 200 < count < 20_000
 
 
+def test_requests_with_an_id_differ_in_nothing_else_from_any_text():
+    keys = ["first", "second"]
+    plain, sent = traffic.any_text(keys), traffic.request_ids(keys)
+
+    assert len({request.request_id for request in sent}) == len(sent)
+    assert b"\r\nX-Request-Id: " in sent[0].to_bytes(port=8000)
+    for request, same in zip(sent, plain, strict=False):
+        assert request.with_request_id("") == same
+
+
 @pytest.mark.parametrize("kind", in_process.KINDS)
 def test_the_work_is_done_in_process(kind, monkeypatch, capsys):
     """Every kind is answered, however many requests are asked for."""
