@@ -19,7 +19,7 @@ _ENGLISH = "Radio check: how do you read me, say again word for word. "
 
 def _of_size(sentence: str, size: int) -> str:
     """Repeat a sentence until it is exactly `size` bytes long in UTF-8."""
-    cut = (sentence * size).encode()[:size].decode(errors="ignore")
+    cut = (sentence.encode() * size)[:size].decode(errors="ignore")
     return cut + "." * (size - len(cut.encode()))
 
 
