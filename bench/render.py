@@ -204,7 +204,7 @@ def traffic_table(peers: dict[str, Peer]) -> str:
     rows = [
         [title(peer), *(traffic_cell(found, name, kind) for kind in KINDS)]
         for name, peer in fastest_first(peers).items()
-        if name == "nginx" or keeps_contract(peer)
+        if name == "nginx" or goals.keeps_contract(peer)
     ]
     return table(["server", *KINDS], rows)
 
@@ -267,10 +267,6 @@ def relative(ours: Rounds, limit: Rounds) -> str:
     """Return requests per CPU-second, and in brackets the ratio to the limit's."""
     each, highest = goals.efficiency(ours), goals.efficiency(limit)
     return f"{rounded(each)} ({each / highest:.3g})"
-
-
-def keeps_contract(peer: Peer) -> bool:
-    return bool(peer["echoes"] and peer["key"] == "checked")
 
 
 def is_readback(peer: Peer) -> bool:

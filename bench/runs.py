@@ -16,15 +16,15 @@ from bench.paths import ROOT
 
 Run = dict[str, Any]
 RATIOS: dict[str, Callable[[Measurements], float]] = {
-    "any text": goals.relative_to_peer("nginx", traffic.ANY_TEXT),
-    "any address": goals.relative_to_peer("nginx", traffic.ANY_ADDRESS),
-    "request ids": goals.relative_to_peer("nginx", traffic.REQUEST_IDS),
-    "1,000 clients": goals.relative_to_peer("nginx", traffic.MANY_CLIENTS),
-    "one client": goals.relative_to_peer("nginx"),
-    "new connections": goals.relative_to_peer("nginx", traffic.NEW_CONNECTIONS),
-    "8192 bytes of ASCII": goals.relative_to_nginx("sizes", "_ascii"),
-    "8192 bytes of Cyrillic": goals.relative_to_nginx("sizes", "_cyrillic"),
-    "pipelined": goals.relative_to_nginx("pipelined"),
+    "any text": goals.relative_to_nginx(traffic.ANY_TEXT),
+    "any address": goals.relative_to_nginx(traffic.ANY_ADDRESS),
+    "request ids": goals.relative_to_nginx(traffic.REQUEST_IDS),
+    "1,000 clients": goals.relative_to_nginx(traffic.MANY_CLIENTS),
+    "one client": goals.relative_to_nginx(traffic.ONE_KEY),
+    "new connections": goals.relative_to_nginx(traffic.NEW_CONNECTIONS),
+    "8192 bytes of ASCII": goals.scenario_relative_to_nginx("sizes", "_ascii"),
+    "8192 bytes of Cyrillic": goals.scenario_relative_to_nginx("sizes", "_cyrillic"),
+    "pipelined": goals.scenario_relative_to_nginx("pipelined"),
 }
 
 
