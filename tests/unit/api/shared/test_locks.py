@@ -94,8 +94,13 @@ def use(limiter: Limiter, requests: int, seconds: float) -> tuple[int, list[int]
 
 
 def eight_workers(requests: int, seconds: float) -> None:
-    limiter = patient_limiter()
-    workers = [Worker(lambda: use(limiter, requests, seconds)) for _ in range(8)]
+    limiter, gate = patient_limiter(), _forks.Barrier(8)
+
+    def work() -> tuple[int, list[int]]:
+        gate.wait()
+        return use(limiter, requests, seconds)
+
+    workers = [Worker(work) for _ in range(8)]
     results = [worker.result() for worker in workers]
     assert sum(admitted for admitted, _ in results) == BURST
     # All values differ, and each is the one before and 1: under a lock, in its order.
@@ -114,15 +119,14 @@ def test_eight_workers_share_one_rate_and_number_their_answers_in_a_row(
 
 
 def eight_workers_learn_new_keys() -> None:
-    limiter = Limiter(1, BURST, slots=8192)
-    limiter_module.LOCK_SECONDS = 60.0
-    keys = [b"key %d" % number for number in range(200)]
+    limiter, gate = patient_limiter(), _forks.Barrier(8)
+    keys = [b"key %d" % number for number in range(1000)]
 
-    def slots(first: int) -> dict[bytes, int]:
-        order = keys[first:] + keys[:first]
-        return {key: limiter.slot(key) for key in order}
+    def slots() -> dict[bytes, int]:
+        gate.wait()
+        return {key: limiter.slot(key) for key in keys}
 
-    workers = [Worker(lambda n=n: slots(n // 2)) for n in range(8)]
+    workers = [Worker(slots) for _ in range(8)]
     first, *others = [worker.result() for worker in workers]
     assert all(other == first for other in others)
     assert len(set(first.values())) == len(keys)
@@ -164,6 +168,7 @@ class TriesClock:
 
     def _note(self) -> None:
         self.tries += 1
+        assert self.tries < 1000, "it tries forever"
 
 
 def all_actions(limiter: Limiter) -> None:
@@ -236,7 +241,7 @@ def test_without_memfd_the_locks_are_in_a_file_that_has_no_name(
 
 def locked_in_a_file() -> None:
     del os.memfd_create
-    killed_inside("number")
     eight_workers(200, 0)
+    killed_inside("number")
     limiter = Limiter(1, 1)
     assert os.fstat(limiter._locks._file).st_nlink == 0
