@@ -78,7 +78,8 @@ def send(
             # The server may refuse a large request before it has read all of it.
             with suppress(BrokenPipeError, ConnectionResetError):
                 fields = {"Connection": "close", **(headers or {})}
-                http.request(method, parts.path, body, fields)
+                query = f"?{parts.query}" if parts.query else ""
+                http.request(method, (parts.path or "/") + query, body, fields)
             return _answer(http.getresponse())
 
 

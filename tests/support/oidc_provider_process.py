@@ -51,6 +51,10 @@ def _sign(claims: Claims, key: str = "", kid: str = "", typ: str = "JWT") -> str
     return jwt.encode(claims, used, "RS256", {"kid": kid or jwk["kid"], "typ": typ})
 
 
+def _without(claims: Claims, name: str) -> Claims:
+    return {key: value for key, value in claims.items() if key != name}
+
+
 def _unsigned(claims: Claims) -> str:
     parts = ({"alg": "none", "typ": "JWT"}, claims)
     encoded = [base64.urlsafe_b64encode(json.dumps(part).encode()) for part in parts]
@@ -69,6 +73,9 @@ DEFECTS: dict[str, Callable[[Claims], str | None]] = {
     "two-audiences": lambda claims: _sign(claims | {"aud": [CLIENT_ID, "x"]}),
     "other-issuer": lambda claims: _sign(claims | {"iss": "https://mallory.example"}),
     "expired": lambda claims: _sign(claims | {"exp": int(time.time()) - 120}),
+    "endless": lambda claims: _sign(claims | {"exp": float("inf")}),
+    "far-too-late": lambda claims: _sign(claims | {"exp": 10**30}),
+    "no-person": lambda claims: _sign(claims | {"sub": None}),
     "other-key": lambda claims: _sign(claims, key=_other_key()),
     "unknown-key": lambda claims: _sign(claims, key=_other_key(), kid="unknown"),
     "alg-none": _unsigned,
@@ -76,9 +83,7 @@ DEFECTS: dict[str, Callable[[Claims], str | None]] = {
     "no-token": lambda claims: None,
     "not-a-token": lambda claims: "x.y.z",
     "text-true": lambda claims: _sign(claims | {"email_verified": "true"}),
-    "no-claim": lambda claims: _sign(
-        {k: v for k, v in claims.items() if k != "email_verified"}
-    ),
+    "no-claim": lambda claims: _sign(_without(claims, "email_verified")),
 }
 
 

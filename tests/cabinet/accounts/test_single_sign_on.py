@@ -37,7 +37,9 @@ from tests.cabinet.visitor import (
     words_of,
 )
 from tests.cabinet.which_database import ON_BOTH
+from tests.support import bad_oidc_providers
 from tests.support.bad_mail_servers import silent_server
+from tests.support.bad_oidc_providers import bad_provider, sending
 from tests.support.mailbox import text_of as mail_text
 from tests.support.oidc_provider import Provider, oidc_provider
 from tests.support.oidc_provider_process import DEFECTS
@@ -60,6 +62,7 @@ def running_provider() -> Iterator[Provider]:
 @contextmanager
 def configured(**changes) -> Iterator[None]:
     """Change settings of single sign-on, as a restart with other settings would."""
+    provider_documents._remembered.clear()
     config = replace(settings.CONFIG, **changes)
     providers = account_rules.providers(config)
     with override_settings(CONFIG=config, SOCIALACCOUNT_PROVIDERS=providers):
@@ -383,7 +386,7 @@ def test_a_token_that_is_not_for_this_login_is_refused(provider, caplog):
 
         assert answer.status_code == 502, defect
         assert "The login did not work" in words_of(answer)
-        assert "token" in caplog.text or "not valid" in caplog.text
+        assert "token" in caplog.text or "not valid" in caplog.text, defect
         assert "eyJ" not in caplog.text and "@" not in caplog.text
     assert not visitor.is_logged_in and not User.objects.exists()
 
@@ -445,6 +448,19 @@ def test_a_provider_that_is_silent_gets_our_page(provider, monkeypatch, caplog):
 
     assert answer.status_code == 502
     assert "no answer within 0.2 seconds" in caplog.text
+
+
+ENDLESSLY_NESTED = http_answer(b"[" * 30_000, b"Content-Type: application/json")
+
+
+def test_a_token_answer_that_nobody_expects_gets_our_page(caplog, unsent_mails):
+    for answer in (bad_oidc_providers.endless, sending(ENDLESSLY_NESTED)):
+        with bad_provider(token=answer) as bad, configured(oidc_issuer=bad.issuer):
+            visitor = Visitor()
+            [state] = parse_qs(urlsplit(leave(visitor)).query)["state"]
+            returned = visitor.get(f"{CALLBACK}?code=x&state={state}")
+            assert returned.status_code == 502
+    assert "more than 65536 bytes" in caplog.text and "not valid" in caplog.text
 
 
 def test_a_wrong_secret_is_named_in_the_log_and_not_shown(provider, caplog):

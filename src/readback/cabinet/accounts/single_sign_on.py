@@ -34,6 +34,11 @@ from readback.cabinet.accounts.services import ServiceError
 from readback.cabinet.mail import notices
 from readback.cabinet.models import User
 from readback.cabinet.serving import security_log
+from readback.cabinet.serving.provider_documents import (
+    FAILURE_SECONDS,
+    ProviderBusyError,
+    ProviderError,
+)
 
 _log = logging.getLogger("readback.cabinet.single_sign_on")
 
@@ -46,14 +51,12 @@ def start(request: HttpRequest) -> Any:
         return redirect("account_login")
     if limited := ratelimit.consume_or_429(request, action="login"):
         return limited
-    from readback.cabinet.serving.provider_documents import ProviderError
-
     provider = get_adapter().get_provider(request, settings.CONFIG.oidc_issuer)
     next_url = get_next_redirect_url(request)
     try:
         away = provider.redirect(request, AuthProcess.LOGIN, next_url)
     except ProviderError as error:
-        return _failed(request, str(error))
+        return _failed(request, error)
     # Not a redirect: `form-action 'self'` of our Content-Security-Policy forbids a form
     # whose answer leads to another site, and the provider may lead to yet others.
     return render(request, "accounts/provider_leave.html", {"url": away.url})
@@ -64,19 +67,30 @@ def start(request: HttpRequest) -> Any:
 def callback(request: HttpRequest) -> Any:
     _require_provider()
     from readback.cabinet.accounts.openid_connect import finish_login
-    from readback.cabinet.serving.provider_documents import ProviderError
 
     try:
         return finish_login(request)
     except ProviderError as error:
-        return _failed(request, str(error))
+        return _failed(request, error)
 
 
-def _failed(request: HttpRequest, reason: str) -> HttpResponse:
-    """Log the reason for the operator, and show that the provider failed."""
-    _log.warning("A login with the OpenID Connect provider failed: %s", reason)
-    status = HTTPStatus.BAD_GATEWAY
-    return render(request, "accounts/provider_failed.html", status=status)
+def _failed(request: HttpRequest, error: ProviderError) -> HttpResponse:
+    """Log the reason for the operator, and show that the provider failed.
+
+    While it is busy, nothing is logged: otherwise, anyone could fill the log.
+    """
+    is_busy = isinstance(error, ProviderBusyError)
+    page = render(
+        request,
+        "accounts/provider_failed.html",
+        {"is_busy": is_busy},
+        status=HTTPStatus.BAD_GATEWAY,
+    )
+    if is_busy:
+        page["Retry-After"] = f"{FAILURE_SECONDS:.0f}"
+    else:
+        _log.warning("A login with the OpenID Connect provider failed: %s", error)
+    return page
 
 
 def _require_provider() -> None:
@@ -93,7 +107,7 @@ class CabinetSocialAdapter(DefaultSocialAccountAdapter):
         return CabinetProvider(request, app=self.get_app(request, provider, client_id))
 
     def get_requests_session(self) -> Any:
-        from readback.cabinet.serving.provider_documents import ProviderSession
+        from readback.cabinet.accounts.openid_connect import ProviderSession
 
         return ProviderSession()
 
@@ -142,7 +156,7 @@ class CabinetSocialAdapter(DefaultSocialAccountAdapter):
         from readback.cabinet.accounts.openid_connect import reason
 
         told = reason(exception) if exception else "it answered with an error"
-        raise ImmediateHttpResponse(_failed(request, told))
+        raise ImmediateHttpResponse(_failed(request, ProviderError(told)))
 
 
 def _verified_address(sociallogin: SocialLogin) -> str:

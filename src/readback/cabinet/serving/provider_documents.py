@@ -1,44 +1,68 @@
-"""What an OpenID Connect provider publishes: its configuration.
+"""Requests to an OpenID Connect provider, and the configuration that it publishes.
+
+A login waits for the provider in a thread that other pages need. So a request has one
+deadline and one size for the whole answer, only a few run at once, and the
+configuration is remembered. So is a failure, for a moment.
 
 Nothing here depends on Django: `readback doctor` uses it, too.
 """
 
 import json
+import ssl
+import time
+from collections.abc import Mapping
+from functools import partial
+from http import HTTPStatus
+from http.client import HTTPException
 from typing import Any
 from urllib.parse import urlsplit
 
-import requests
-
+from readback import __version__, http_client
+from readback.http_client import Answer, AnswerTooLarge, NoFreeSlot, Slots
 from readback.setting_values import is_loopback
 
-# For connecting, and for each part of an answer. The provider is the operator's own.
+# From the look-up of the name to the last byte of the answer.
 TIMEOUT_SECONDS = 5.0
-# A configuration and a list of keys have some thousand.
-MAX_DOCUMENT_BYTES = 1 << 20
-_PART_BYTES = 1 << 16
+REMEMBERED_SECONDS = 300.0
+FAILURE_SECONDS = 5.0
+# Per process, which has eight threads; forms use four of them. A form waits only for
+# the configuration, the page to which the provider leads back for everything else.
+_for_forms = Slots(1)
+_for_pages = Slots(4)
+
+# By issuer: the configuration, or None after a failure, and until when it is used.
+_remembered: dict[str, tuple[dict[str, Any] | None, float]] = {}
 
 
 class ProviderError(Exception):
     """The provider cannot be used; the text says why, without anything it sent."""
 
 
-class ProviderSession(requests.Session):
-    """A session with a timeout, which follows no redirect.
-
-    A redirect could carry the client secret to another host.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.max_redirects = 0
-
-    def request(self, *args: Any, **options: Any) -> requests.Response:
-        return super().request(*args, **options | {"timeout": TIMEOUT_SECONDS})
+class ProviderBusyError(ProviderError):
+    """The provider is not asked: others are waiting for it, or it has just failed."""
 
 
 def configuration(issuer: str) -> dict[str, Any]:
     """Return the provider's configuration; raise `ProviderError` if it is unusable."""
-    document = _fetch_json(f"{issuer}/.well-known/openid-configuration")
+    document, until = _remembered.get(issuer, (None, float("-inf")))
+    if time.monotonic() >= until:
+        try:
+            document = _read_configuration(issuer)
+        except ProviderBusyError:
+            # Another login is reading it; the previous one is good enough until then.
+            pass
+        except ProviderError:
+            _remembered[issuer] = (None, time.monotonic() + FAILURE_SECONDS)
+            raise
+        else:
+            _remembered[issuer] = (document, time.monotonic() + REMEMBERED_SECONDS)
+    if document is None:
+        raise ProviderBusyError("others are waiting for it, or it has just failed")
+    return document
+
+
+def _read_configuration(issuer: str) -> dict[str, Any]:
+    document = _read_json(f"{issuer}/.well-known/openid-configuration")
     told = document.get("issuer")
     # The setting has no slash at the end; an issuer may.
     if not isinstance(told, str) or told.rstrip("/") != issuer:
@@ -49,40 +73,56 @@ def configuration(issuer: str) -> dict[str, Any]:
     return document
 
 
-def _fetch_json(url: str) -> dict[str, Any]:
+def _read_json(url: str) -> dict[str, Any]:
+    answer = _ask(_for_forms, url, "GET", url)
+    if answer.status != HTTPStatus.OK:
+        raise ProviderError(f"{url} answers {answer.status}")
     try:
-        with ProviderSession() as session, session.get(url, stream=True) as response:
-            if response.status_code != requests.codes.ok:
-                raise ProviderError(f"{url} answers {response.status_code}")
-            document = json.loads(_content(url, response))
+        document = json.loads(answer.body)
     except (ValueError, RecursionError):  # too long a number, or too deep a nesting
         raise ProviderError(f"{url} is not JSON") from None
-    except requests.RequestException as error:
-        raise ProviderError(f"{url} cannot be read: {reason(error)}") from None
     if not isinstance(document, dict):
         raise ProviderError(f"{url} is not a JSON object")
     return document
 
 
-def _content(url: str, response: requests.Response) -> bytes:
-    content = bytearray()
-    for part in response.iter_content(_PART_BYTES):
-        content += part
-        if len(content) > MAX_DOCUMENT_BYTES:
-            raise ProviderError(f"{url} has more than {MAX_DOCUMENT_BYTES} bytes")
-    return bytes(content)
+def ask(
+    method: str, url: str, headers: Mapping[str, str | bytes], body: bytes | None
+) -> Answer:
+    """Send a request of a page, which waits for the whole answer.
+
+    Raise `ProviderError` if there is none. No redirect is followed: it could carry the
+    client secret to another host.
+    """
+    name = "its list of keys" if method == "GET" else "its token endpoint"
+    return _ask(_for_pages, name, method, url, headers=headers, body=body)
 
 
-def reason(error: requests.RequestException) -> str:
+def _ask(slots: Slots, name: str, method: str, url: str, **options: Any) -> Answer:
+    headers = {"Accept": "application/json", "User-Agent": f"Readback/{__version__}"}
+    options["headers"] = headers | dict(options.get("headers", {}))
+    send = partial(http_client.send, method, url, TIMEOUT_SECONDS, **options)
+    try:
+        answer = slots.run(send, TIMEOUT_SECONDS)
+    except NoFreeSlot:
+        raise ProviderBusyError("others are waiting for it") from None
+    except (OSError, HTTPException, ValueError) as error:
+        raise ProviderError(f"{name} cannot be read: {_reason(error)}") from None
+    if HTTPStatus.MULTIPLE_CHOICES <= answer.status < HTTPStatus.BAD_REQUEST:
+        raise ProviderError(f"{name} redirects to another address")
+    return answer
+
+
+def _reason(error: Exception) -> str:
     """Return why a request failed; the message of the exception may quote answers."""
     match error:
-        case requests.TooManyRedirects():
-            return "it redirects to another address"
-        case requests.exceptions.SSLError():
+        case ssl.SSLError():
             return "its certificate is not trusted"
-        case requests.Timeout():
+        case TimeoutError():
             return f"no answer within {TIMEOUT_SECONDS:.3g} seconds"
-        case requests.ConnectionError():
+        case AnswerTooLarge():
+            return f"it has more than {http_client.MAX_RECEIVED_BYTES} bytes"
+        case OSError():
             return "no connection"
         case _:
             return "the answer is not valid"

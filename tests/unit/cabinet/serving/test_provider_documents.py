@@ -1,25 +1,82 @@
-"""What a provider publishes is told from what is not JSON, whatever it is."""
+"""What a provider publishes is told from what is not JSON, and remembered."""
 
-import gzip
+import threading
 
 import pytest
+from tests.support.bad_oidc_providers import DISCOVERY, bad_provider, sending, silent
 from tests.support.peers import answer, peer
+from tests.support.waiting import wait_until
 
 from readback.cabinet.serving import provider_documents
-from readback.cabinet.serving.provider_documents import ProviderError
+from readback.cabinet.serving.provider_documents import (
+    ProviderBusyError,
+    ProviderError,
+    configuration,
+)
 
 
-@pytest.mark.parametrize("body", [b"[" * 100_000, b"1" * 5_000, b"\xff", b""])
+@pytest.fixture(autouse=True)
+def nothing_remembered(monkeypatch):
+    monkeypatch.setattr(provider_documents, "_remembered", {})
+
+
+@pytest.mark.parametrize("body", [b"[" * 60_000, b"1" * 5_000, b"\xff", b""])
 def test_what_cannot_be_read_as_json_is_said_to_be_no_json(body):
     with (
         peer(answer(body)) as server,
         pytest.raises(ProviderError, match="is not JSON"),
     ):
-        provider_documents.configuration(server.url)
+        configuration(server.url)
 
 
-def test_a_document_is_read_up_to_a_mebibyte_however_well_it_is_compressed():
-    body = b'{"issuer": "%b"}' % (b"x" * provider_documents.MAX_DOCUMENT_BYTES)
-    for sent in (answer(body), answer(gzip.compress(body), b"Content-Encoding: gzip")):
-        with peer(sent) as server, pytest.raises(ProviderError, match="1048576 bytes"):
-            provider_documents.configuration(server.url)
+def test_a_document_is_read_up_to_a_limit():
+    body = b'{"issuer": "%b"}' % (b"x" * 65_536)
+    with (
+        peer(answer(body)) as server,
+        pytest.raises(ProviderError, match="more than 65536 bytes"),
+    ):
+        configuration(server.url)
+
+
+def test_a_configuration_is_read_again_only_after_a_while(monkeypatch):
+    with bad_provider() as provider:
+        for _ in range(3):
+            assert configuration(provider.issuer)["issuer"] == provider.issuer
+        assert provider.requests[DISCOVERY] == 1
+
+        monkeypatch.setattr(provider_documents, "REMEMBERED_SECONDS", 0.0)
+        provider_documents._remembered.clear()
+        for _ in range(2):
+            configuration(provider.issuer)
+        assert provider.requests[DISCOVERY] == 3
+
+
+def test_a_failure_is_remembered_for_a_moment(monkeypatch):
+    with bad_provider(discovery=sending(b"no HTTP\r\n")) as provider:
+        for expected in (ProviderError, ProviderBusyError, ProviderBusyError):
+            with pytest.raises(ProviderError) as raised:
+                configuration(provider.issuer)
+            assert raised.type is expected
+        assert provider.requests[DISCOVERY] == 1
+
+        provider.answers.clear()
+        provider_documents._remembered.clear()
+        assert configuration(provider.issuer)
+
+
+def test_while_a_configuration_is_read_again_the_previous_one_is_used(monkeypatch):
+    monkeypatch.setattr(provider_documents, "REMEMBERED_SECONDS", 0.0)
+    with bad_provider() as provider:
+        document = configuration(provider.issuer)
+        provider.answers[DISCOVERY] = silent
+        reading = threading.Thread(target=_read_in_vain, args=(provider.issuer,))
+        reading.start()
+        wait_until(lambda: provider.requests[DISCOVERY] == 2, "it is read again")
+        assert configuration(provider.issuer) == document
+        provider.stopped.set()
+        reading.join()
+
+
+def _read_in_vain(issuer: str) -> None:
+    with pytest.raises(ProviderError):
+        configuration(issuer)

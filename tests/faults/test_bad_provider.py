@@ -1,0 +1,128 @@
+"""A provider that never answers keeps only a few of those waiting who chose it."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.support import bad_oidc_providers
+from tests.support.bad_oidc_providers import DISCOVERY, TOKEN, BadProvider, bad_provider
+from tests.support.browser import Browser
+from tests.support.cabinet_server import CabinetServer, cabinet_server
+from tests.support.waiting import PATIENCE, wait_until
+from tests.support.wire import Answer, Connection, Endpoint
+
+PASSWORD = "a sentence that is long"
+PRESS, CALLBACK = "/accounts/oidc/login/", "/accounts/oidc/callback/"
+WAITING = 50
+# While the first of them wait for the provider, all others are told to come back.
+# Waiting one after the other, they would all ask it before a login gets its turn.
+MOST_ASKED = 15
+
+
+@contextmanager
+def cabinet_with(provider: BadProvider, folder: Path) -> Iterator[CabinetServer]:
+    settings = {
+        "READBACK_OIDC_ISSUER": provider.issuer,
+        "READBACK_OIDC_CLIENT_ID": "readback",
+        "READBACK_OIDC_CLIENT_SECRET": "only-for-tests",
+        # Each visitor has an address of their own, so that no limit is reached.
+        "READBACK_TRUSTED_PROXY_COUNT": "1",
+    }
+    with cabinet_server(folder, settings) as cabinet:
+        create = ("account", "create", "alice@example.org", "--confirmed")
+        cabinet.run(*create, "--password-stdin", stdin=PASSWORD)
+        yield cabinet
+        assert "Traceback" not in cabinet.stderr
+
+
+def anonymous(cabinet: CabinetServer, number: int) -> httpx.Client:
+    headers = {"X-Forwarded-For": f"192.0.2.{number}"}
+    return httpx.Client(base_url=cabinet.url, headers=headers, timeout=PATIENCE)
+
+
+def press(visitor: httpx.Client) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the fields of the form with the button, and the headers to send it."""
+    page = visitor.get("/accounts/login/")
+    token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page.text)
+    assert token
+    return {"csrfmiddlewaretoken": token[1]}, {"Referer": f"{visitor.base_url}"}
+
+
+def send(stack: ExitStack, request: httpx.Request) -> Connection:
+    """Send a request without waiting for its answer."""
+    fields = "".join(f"{name}: {value}\r\n" for name, value in request.headers.items())
+    head = f"{request.method} {request.url.raw_path.decode()} HTTP/1.1\r\n{fields}\r\n"
+    client = stack.enter_context(Endpoint.of(str(request.url)).connect())
+    client.send(head.encode() + request.read())
+    return client
+
+
+def judge(answers: list[Answer]) -> None:
+    """Those who waited learn that it failed, the others when to come back."""
+    assert {answer.status for answer in answers} == {502}
+    told = Counter(answer.header("Retry-After") for answer in answers)
+    assert told.keys() == {None, "5"} and told[None] <= MOST_ASKED
+
+
+@pytest.mark.parametrize("kind", ["silent", "dripping_head", "dripping_body"])
+def test_a_password_login_does_not_wait_for_those_who_press_the_button(kind, tmp_path):
+    answer = getattr(bad_oidc_providers, kind)
+    with (
+        bad_provider(discovery=answer) as provider,
+        cabinet_with(provider, tmp_path) as cabinet,
+        ExitStack() as stack,
+    ):
+        requests = []
+        for number in range(WAITING):
+            visitor = stack.enter_context(anonymous(cabinet, number))
+            fields, headers = press(visitor)
+            made = visitor.build_request("POST", PRESS, data=fields, headers=headers)
+            requests.append(made)
+        alice = Browser(cabinet.url)
+        page = alice.get("/accounts/login/")
+        waiting = [send(stack, request) for request in requests]
+        wait_until(lambda: provider.requests[DISCOVERY], "one waits for the provider")
+
+        fields = {"login": "alice@example.org", "password": PASSWORD}
+        alice.submit("/accounts/login/", page, **fields)
+
+        assert alice.path == "/keys/"
+        assert provider.requests[DISCOVERY] <= MOST_ASKED
+        judge([each.read_answer() for each in waiting])
+
+
+@pytest.mark.parametrize("kind", ["silent", "dripping_body"])
+def test_a_password_login_does_not_wait_for_those_who_return(kind, tmp_path):
+    answer = getattr(bad_oidc_providers, kind)
+    with (
+        bad_provider(token=answer) as provider,
+        cabinet_with(provider, tmp_path) as cabinet,
+        ExitStack() as stack,
+    ):
+        requests = []
+        for number in range(WAITING):
+            visitor = stack.enter_context(anonymous(cabinet, number))
+            fields, headers = press(visitor)
+            away = visitor.post(PRESS, data=fields, headers=headers)
+            state = re.search(r"state=(\w+)", away.text)
+            assert state, away.text
+            query = {"code": "any", "state": state[1]}
+            requests.append(visitor.build_request("GET", CALLBACK, params=query))
+        # All of these presses together have read it once.
+        assert provider.requests[DISCOVERY] == 1
+        alice = Browser(cabinet.url)
+        page = alice.get("/accounts/login/")
+        waiting = [send(stack, request) for request in requests]
+        wait_until(lambda: provider.requests[TOKEN], "one waits for the provider")
+
+        fields = {"login": "alice@example.org", "password": PASSWORD}
+        alice.submit("/accounts/login/", page, **fields)
+
+        assert alice.path == "/keys/"
+        assert provider.requests[TOKEN] <= MOST_ASKED
+        judge([each.read_answer() for each in waiting])
