@@ -73,6 +73,8 @@ DEFECTS: dict[str, Callable[[Claims], str | None]] = {
     "two-audiences": lambda claims: _sign(claims | {"aud": [CLIENT_ID, "x"]}),
     "other-issuer": lambda claims: _sign(claims | {"iss": "https://mallory.example"}),
     "expired": lambda claims: _sign(claims | {"exp": int(time.time()) - 120}),
+    "no-expiry": lambda claims: _sign(_without(claims, "exp")),
+    "no-time": lambda claims: _sign(_without(claims, "iat")),
     "endless": lambda claims: _sign(claims | {"exp": float("inf")}),
     "far-too-late": lambda claims: _sign(claims | {"exp": 10**30}),
     "no-person": lambda claims: _sign(claims | {"sub": None}),

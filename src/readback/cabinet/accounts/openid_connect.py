@@ -59,6 +59,9 @@ class CabinetClient(OpenIDConnectOAuth2Adapter):
             raise ProviderError("it sent no ID token")
         self.did_fetch_access_token = False  # so that allauth verifies the signature
         claims = self._decode_id_token(app, id_token)
+        # allauth checks them only if they are there.
+        if not {"exp", "iat"} <= claims.keys():
+            raise ProviderError("its ID token has no exp or no iat")
         several = isinstance(claims["aud"], list) and len(claims["aud"]) > 1
         # Core, section 3.1.3.7: which client a token with several audiences is for.
         party = claims.get("azp", "" if several else app.client_id)
