@@ -284,7 +284,7 @@ def test_manage_runs_django_commands(migrated):
 def test_the_audit_trail_is_printed_for_people_and_programs(with_alice):
     with_alice.output("account", "operator", ALICE, "on")
     forty_days_ago = with_alice.database.moment(-40 * 86_400)
-    old = "UPDATE django_admin_log SET action_time = ?"
+    old = "UPDATE cabinet_auditentry SET at = ?"
     with_alice.database.rows(old, forty_days_ago)
     with_alice.output("account", "create", BOB, "--operator")
 

@@ -10,10 +10,8 @@ from tests.journeys.test_every_page import broken_rules, ignore_cache
 
 # Makes an account an operator's, and fills the first page of every list.
 PREPARE = """
-from django.contrib.admin.models import CHANGE, LogEntry
-from django.contrib.contenttypes.models import ContentType
 from django.utils import timezone
-from readback.cabinet.models import JournalEntry, Key, Usage, User
+from readback.cabinet.models import AuditEntry, JournalEntry, Key, Usage, User
 now, rows = timezone.now(), range(25)
 User.objects.filter(email={email!r}).update(is_staff=True)
 alice = User.objects.get(email={email!r})
@@ -29,11 +27,9 @@ JournalEntry.objects.bulk_create(
     JournalEntry(key=key, at=now, accepted=False, endpoint="chat", status=400,
         code="unknown_field", detail="A detail. " * 12, user_agent="An agent " * 8)
     for n in rows)
-user = ContentType.objects.get_for_model(User)
-LogEntry.objects.bulk_create(
-    LogEntry(user=alice, content_type=user, object_id=str(n),
-        object_repr=long.format(n), action_flag=CHANGE, change_message="Deactivated")
-    for n in rows)
+AuditEntry.objects.bulk_create(
+    AuditEntry(by=alice.email, by_id=alice.pk, object_type="account", object_id=n,
+        object_name=long.format(n), change="Deactivated") for n in rows)
 """
 OURS = [
     "/admin/",
@@ -41,7 +37,7 @@ OURS = [
     "/admin/cabinet/user/add/",
 ]
 KEYS = "/admin/cabinet/key/?q=alice&state=active"
-DJANGOS = ["/admin/cabinet/user/", KEYS, "/admin/admin/logentry/"]
+DJANGOS = ["/admin/cabinet/user/", KEYS, "/admin/cabinet/auditentry/"]
 # Most of it is jQuery and XRegExp, which Django's pages load.
 DJANGOS_BUDGET = 420_000
 # The search form of Django's lists has a picture as its label.

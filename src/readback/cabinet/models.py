@@ -254,6 +254,27 @@ class UsageWriter(models.Model):
     at = models.DateTimeField()
 
 
+class AuditEntry(models.Model):
+    """What an operator did with an account or a key, in words that refer to no row.
+
+    So it outlives all of them. Django's own table loses its rows with their author.
+    """
+
+    at = models.DateTimeField(_("time"), default=timezone.now)
+    by = models.EmailField(_("operator"))
+    by_id = models.BigIntegerField()
+    object_type = models.CharField(_("table"), max_length=20)
+    object_id = models.BigIntegerField()
+    object_name = models.CharField(_("object"), max_length=254)
+    change = models.CharField(_("change"), max_length=100)  # in English
+
+    class Meta:
+        verbose_name_plural = _("audit trail")
+        indexes = [
+            models.Index(fields=["object_type", "object_id"], name="cabinet_audit"),
+        ]
+
+
 class Address(models.Model):
     """An address of the API and when it was set; the newest row is current."""
 

@@ -1,11 +1,10 @@
 """Invitations: an account without a password, made by an operator, and a mail."""
 
 import pytest
-from django.contrib.admin.models import LogEntry
 
 from readback.cabinet.accounts.selectors import account_is_confirmed
 from readback.cabinet.accounts.services import account_invite
-from readback.cabinet.models import OutgoingMail, User
+from readback.cabinet.models import AuditEntry, OutgoingMail, User
 from readback.cabinet.operators.admin import MAX_INVITED, addresses_in
 from tests.cabinet.accounts.test_password_reset import choose
 from tests.cabinet.owners import ALICE, BOB, account
@@ -91,6 +90,6 @@ def test_an_operator_invites_and_is_told_who_was_left_out(operator):
         "carol@example.com Use an address from one of these domains: example.org.",
     ):
         assert left_out in words
-    entry = LogEntry.objects.get()
-    assert (entry.object_repr, entry.get_change_message()) == (ALICE, "Invited")
+    entry = AuditEntry.objects.get()
+    assert (entry.object_name, entry.change) == (ALICE, "Invited")
     assert OutgoingMail.objects.get().address == ALICE

@@ -5,10 +5,9 @@ from dataclasses import replace
 import pytest
 from allauth.mfa.models import Authenticator
 from django.conf import settings
-from django.contrib.admin.models import LogEntry
 from django.test import override_settings
 
-from readback.cabinet.models import User
+from readback.cabinet.models import AuditEntry, User
 from tests.cabinet.accounts.factors import (
     APP,
     PAGE,
@@ -102,8 +101,8 @@ def test_an_operator_resets_the_second_factor_of_an_owner(
 
     assert not Authenticator.objects.exists()
     assert operator.is_logged_in and not owner.is_logged_in
-    [line] = LogEntry.objects.all()
-    assert line.object_id == str(alice.pk)
+    [line] = AuditEntry.objects.all()
+    assert line.object_id == alice.pk
     logged = log.last("second_factor_reset")
     assert (logged["account"], logged["by"]) == (alice.pk, me.pk)
     mail = body_of(mails.wait_for(ALICE, "has been reset"))

@@ -4,12 +4,11 @@ import pytest
 from allauth.mfa.models import Authenticator
 from allauth.socialaccount.models import SocialAccount
 from allauth.usersessions.models import UserSession
-from django.contrib.admin.models import LogEntry
 from django.utils import timezone
 
 from readback.cabinet.accounts import selectors
 from readback.cabinet.keys import services as key_services
-from readback.cabinet.models import OutgoingMail, User
+from readback.cabinet.models import AuditEntry, OutgoingMail, User
 from readback.cabinet.serving.sealing import seal
 from tests.cabinet.operators.test_admin import act
 from tests.cabinet.owners import ALICE, BOB, OPERATOR, account
@@ -100,11 +99,11 @@ def test_every_operation_asks_first_and_is_in_the_audit_trail(operator, alice):
     do(operator, alice, "delete")
     assert not User.objects.filter(email=ALICE).exists()
 
-    entries = LogEntry.objects.order_by("id")
-    assert {(each.object_repr, each.object_id) for each in entries} == {
-        (ALICE, str(alice.pk))
+    entries = AuditEntry.objects.order_by("id")
+    assert {(each.object_name, each.object_id) for each in entries} == {
+        (ALICE, alice.pk)
     }
-    assert [each.get_change_message() for each in entries] == [
+    assert [each.change for each in entries] == [
         "Sessions ended",
         "Address confirmed",
         "Second factor reset",

@@ -3,14 +3,14 @@
 from datetime import timedelta
 
 import pytest
-from django.contrib.admin.models import LogEntry
 from django.db import OperationalError, connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from readback.cabinet.accounts import services as account_services
 from readback.cabinet.keys import services as key_services
-from readback.cabinet.models import Key, OutgoingMail, User
+from readback.cabinet.models import AuditEntry, Key, OutgoingMail, User
+from readback.cabinet.operators import audit
 from tests.cabinet.owners import ALICE, OPERATOR, entry, used
 from tests.cabinet.visitor import PASSWORD, Visitor, text_of, words_of
 from tests.cabinet.which_database import ON_BOTH
@@ -19,7 +19,7 @@ DATABASES = ["sqlite"]
 
 LISTS = (
     *(f"/admin/cabinet/{name}/" for name in ("user", "key")),
-    "/admin/admin/logentry/",
+    "/admin/cabinet/auditentry/",
 )
 
 pytestmark = pytest.mark.usefixtures("unsent_mails")
@@ -157,9 +157,13 @@ def test_revoking_a_key_is_logged_and_its_owner_is_notified(operator, key, mails
 
     key.refresh_from_db()
     assert key.revoked_at
-    line = LogEntry.objects.get()
-    assert (line.user.email, line.object_id) == (OPERATOR, str(key.pk))
-    assert "Revoked" in words_of(operator.get("/admin/admin/logentry/"))
+    line = AuditEntry.objects.get()
+    assert (line.by, line.object_id) == (OPERATOR, key.pk)
+    assert "Revoked" in words_of(operator.get(LISTS[-1]))
+    history = operator.get(f"/admin/cabinet/key/{key.pk}/history/")
+    assert "Revoked" in words_of(operator.get(history["Location"]))
+    other = operator.get(f"/admin/cabinet/key/{key.pk + 1}/history/")
+    assert "Revoked" not in words_of(operator.get(other["Location"]))
     assert mails.wait_for(ALICE, "revoked")
 
 
@@ -182,12 +186,36 @@ def test_a_change_without_its_line_in_the_audit_trail_is_not_made(
     def fail(*_: object, **__: object) -> None:
         raise OperationalError
 
-    monkeypatch.setattr(LogEntry.objects, "log_actions", fail)
+    monkeypatch.setattr(AuditEntry.objects, "create", fail)
     with pytest.raises(OperationalError):
         act(operator, "user", "deactivate", alice.pk)
     alice.refresh_from_db()
     assert alice.is_active
-    assert not LogEntry.objects.exists() and OutgoingMail.objects.count() == before
+    assert not AuditEntry.objects.exists() and OutgoingMail.objects.count() == before
+
+
+@ON_BOTH
+def test_what_operators_did_outlives_them(operator, alice):
+    """Neither a new address nor the end of an account hides who did what."""
+    services = account_services
+    other = services.account_create("other@example.org", PASSWORD, confirmed=True)
+    User.objects.filter(pk=other.pk).update(is_staff=True)
+    me = User.objects.get(email=OPERATOR)
+    act(operator, "user", "delete", alice.pk)
+    User.objects.filter(pk=me.pk).update(email="renamed@example.org")
+    gone = operator.send("/account/delete/", {"email": "renamed@example.org"})
+    assert gone["Location"] == "/" and not User.objects.filter(pk=me.pk).exists()
+
+    rows = [audit.row_of(entry) for entry in audit.entries()]
+    names = ("by", "by_id", "object", "change")
+    assert [tuple(row[name] for name in names) for row in rows] == [
+        (OPERATOR, me.pk, ALICE, "Deleted"),
+        ("renamed@example.org", me.pk, "renamed@example.org", "Deleted"),
+    ]
+    visitor = Visitor()
+    visitor.log_in(other.email)
+    words = words_of(visitor.get(LISTS[-1]))
+    assert f"{OPERATOR} account {ALICE} Deleted" in words
 
 
 def test_the_audit_trail_is_filtered_by_time_and_searched_by_object(
@@ -195,11 +223,11 @@ def test_the_audit_trail_is_filtered_by_time_and_searched_by_object(
 ):
     act(operator, "key", "revoke", key.pk)
     old = timezone.now() - timedelta(days=10)
-    LogEntry.objects.update(action_time=old)
+    AuditEntry.objects.update(at=old)
     act(operator, "user", "deactivate", alice.pk)
 
     week = (timezone.now() - timedelta(days=7)).isoformat()
-    words = words_of(operator.get(LISTS[-1], data={"action_time__gte": week}))
+    words = words_of(operator.get(LISTS[-1], data={"at__gte": week}))
     assert "account alice@example.org Deactivated" in words
     assert "Revoked" not in words
     words = words_of(operator.get(f"{LISTS[-1]}?q=sk-echo"))

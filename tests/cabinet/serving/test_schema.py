@@ -1,12 +1,15 @@
 """The tables that the migrations create match the models and the API."""
 
 import pytest
+from django.contrib.admin.models import CHANGE, LogEntry
 from django.core.management import call_command
 from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
 from readback.cabinet.keys import selectors, services
+from readback.cabinet.models import User
+from readback.cabinet.operators import audit
 from readback.cabinet.serving import schema
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -34,6 +37,27 @@ def test_the_last_migration_of_an_app_is_pending_until_it_is_recorded(app):
     finally:
         recorder.record_applied(*last)
     assert schema.pending() == []
+
+
+def test_the_audit_trail_of_version_1_0_0_is_kept():
+    call_command("migrate", "cabinet", "0001", verbosity=0)
+    by = User.objects.create(email="operator@example.org")
+    alice = User.objects.create(email="alice@example.org")
+    LogEntry.objects.log_actions(by.pk, [alice], CHANGE, "Deactivated")
+
+    schema.migrate()
+    by.delete()
+
+    [row] = map(audit.row_of, audit.entries())
+    assert row.pop("time").endswith("Z")
+    assert row == {
+        "by": "operator@example.org",
+        "by_id": 1,
+        "object_type": "account",
+        "object_id": str(alice.pk),
+        "object": "alice@example.org",
+        "change": "Deactivated",
+    }
 
 
 def test_a_migration_of_a_newer_version_is_unknown_and_that_of_others_is_not():

@@ -22,6 +22,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import translation
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 from django.views.decorators.http import require_POST, require_safe
 
 from readback.cabinet.accounts import forms, selectors, services
@@ -79,7 +80,9 @@ def delete(request: AccountRequest) -> HttpResponse:
     account = request.user
     form = forms.DeleteAccountForm(account, request.POST or None)
     if request.method == "POST" and form.is_valid():
-        with forms.service_errors(form):
+        with forms.service_errors(form), transaction.atomic():
+            if account.is_staff:
+                services.audit_record(account, account, gettext_noop("Deleted"))
             services.account_delete(account)
             request.session.flush()
             done = _("Your account and all its data have been deleted.")

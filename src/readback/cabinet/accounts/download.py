@@ -16,7 +16,6 @@ from allauth.core import ratelimit
 from allauth.mfa.models import Authenticator
 from allauth.socialaccount.models import SocialAccount
 from allauth.usersessions.models import UserSession
-from django.contrib.admin.models import LogEntry
 from django.contrib.auth.decorators import login_required
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db.models import Q, QuerySet
@@ -28,7 +27,14 @@ from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_GET
 
 from readback.cabinet.accounts import selectors
-from readback.cabinet.models import JournalEntry, Key, OutgoingMail, Usage, User
+from readback.cabinet.models import (
+    AuditEntry,
+    JournalEntry,
+    Key,
+    OutgoingMail,
+    Usage,
+    User,
+)
 from readback.cabinet.serving import security_log
 from readback.cabinet.serving.visitors import AccountRequest, personal_page
 
@@ -99,11 +105,11 @@ def lists_of(account: User) -> dict[str, tuple[QuerySet[Any], str]]:
         "mails_waiting": (mails, "template address created_at expires_at attempts"),
         "actions_of_operators": (
             selectors.audit_entries(account),
-            "action_time object_repr action_flag change_message",
+            "at object_name change",
         ),
         "actions_as_operator": (
-            LogEntry.objects.filter(user=account),
-            "action_time object_id action_flag change_message",
+            AuditEntry.objects.filter(by_id=account.pk),
+            "at object_type object_id change",
         ),
     }
 

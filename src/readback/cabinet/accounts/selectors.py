@@ -9,9 +9,7 @@ from allauth.account.utils import user_pk_to_url_str
 from allauth.mfa.models import Authenticator
 from allauth.socialaccount.models import SocialAccount
 from django.conf import settings
-from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import AnonymousUser
-from django.contrib.contenttypes.models import ContentType
 from django.core.exceptions import ValidationError
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce, Lower
@@ -19,7 +17,7 @@ from django.http import HttpRequest
 
 from readback.cabinet.account_rules import normalise
 from readback.cabinet.mail import rendering
-from readback.cabinet.models import Key, User, key_is_active
+from readback.cabinet.models import AuditEntry, Key, User, key_is_active
 
 # Recovery codes alone are no second factor: they exist only beside one of these.
 FACTORS = (Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN)
@@ -83,13 +81,11 @@ def account_is_connected(account: User) -> bool:
     return SocialAccount.objects.filter(user=account, provider=issuer).exists()
 
 
-def audit_entries(account: User) -> QuerySet[LogEntry]:
+def audit_entries(account: User) -> QuerySet[AuditEntry]:
     """Return what operators did with the account and with its keys."""
-    ids = [str(pk) for pk in account.keys.values_list("pk", flat=True)]
-    kinds = ContentType.objects.get_for_models(User, Key)
-    return LogEntry.objects.filter(
-        Q(content_type=kinds[User], object_id=str(account.pk))
-        | Q(content_type=kinds[Key], object_id__in=ids)
+    return AuditEntry.objects.filter(
+        Q(object_type="account", object_id=account.pk)
+        | Q(object_type="key", object_id__in=account.keys.values("pk"))
     )
 
 

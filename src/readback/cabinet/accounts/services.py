@@ -11,7 +11,6 @@ from allauth.account.models import EmailAddress
 from allauth.core import context
 from allauth.usersessions.models import UserSession
 from django.conf import settings
-from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.auth.password_validation import validate_password
 from django.contrib.sessions.models import Session
 from django.core.exceptions import ValidationError
@@ -23,7 +22,7 @@ from django.utils.translation import gettext_noop
 from readback.cabinet import account_rules
 from readback.cabinet.accounts import selectors, sessions
 from readback.cabinet.mail import notices, outbox, rendering
-from readback.cabinet.models import LABEL_LENGTH, CacheEntry, Key, User
+from readback.cabinet.models import LABEL_LENGTH, AuditEntry, CacheEntry, Key, User
 
 # Invisible, and not control characters: many emoji and Persian words contain them.
 _JOINERS = {ord("\N{ZERO WIDTH NON-JOINER}"): "", ord("\N{ZERO WIDTH JOINER}"): ""}
@@ -153,8 +152,20 @@ def account_set_operator(account: User, is_operator: bool) -> None:
         change = gettext_noop("No longer an operator, by a command")
     account.is_staff = is_operator
     account.save(update_fields=["is_staff"])
-    LogEntry.objects.log_actions(account.pk, [account], CHANGE, change)
+    audit_record(account, account, change)
     notices.record(event, account=account.pk)
+
+
+def audit_record(by: User, row: User | Key, change: str) -> None:
+    """Write to the audit trail what an operator has done, in English."""
+    AuditEntry.objects.create(
+        by=by.email,
+        by_id=by.pk,
+        object_type="account" if isinstance(row, User) else "key",
+        object_id=row.pk,
+        object_name=str(row),
+        change=change,
+    )
 
 
 def account_set_language(account: User, language: str) -> None:

@@ -5,7 +5,7 @@ Each list is in `admin.py`.
 
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from allauth.account.decorators import reauthentication_required, secure_admin_login
 from allauth.account.utils import get_next_redirect_url
@@ -25,8 +25,8 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from readback.cabinet.accounts import second_factor
-from readback.cabinet.accounts.services import ServiceError
-from readback.cabinet.models import Key, KeyState, key_is_active
+from readback.cabinet.accounts.services import ServiceError, audit_record
+from readback.cabinet.models import Key, KeyState, User, key_is_active
 from readback.cabinet.operators import overview
 
 # Longer lists are cut off: counting a million rows or reading a late page takes long.
@@ -128,6 +128,12 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     def changelist_view(self, request: HttpRequest, *args: Any, **options: Any) -> Any:
         return super().changelist_view(request, *args, **options)
 
+    def history_view(self, request: HttpRequest, object_id: str, *_: Any) -> Any:
+        """Lead to the audit trail of the row; Django's history is of its own table."""
+        kind = "account" if self.model is User else "key"
+        query = {"object_type": kind, "object_id": object_id}
+        return redirect(reverse("admin:cabinet_auditentry_changelist", query=query))
+
     def _operate(
         self, request: HttpRequest, rows: QuerySet[Any]
     ) -> TemplateResponse | None:
@@ -178,7 +184,8 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
             try:
                 with transaction.atomic():
                     # First, because a deleted row has no id.
-                    self.log_change(request, row, operation.message)
+                    by = cast(User, request.user)
+                    audit_record(by, row, operation.message)
                     operation.service(row)
             except ServiceError as error:
                 messages.error(request, f"{row}: {error}")
