@@ -1,5 +1,6 @@
 """The operators' pages: search, actions and access."""
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -17,6 +18,7 @@ from tests.cabinet.which_database import ON_BOTH
 
 DATABASES = ["sqlite"]
 
+HIDDEN = re.compile(r'<input type="hidden" name="(\w+)" value="([^"]*)"')
 LISTS = (
     *(f"/admin/cabinet/{name}/" for name in ("user", "key")),
     "/admin/cabinet/auditentry/",
@@ -98,14 +100,43 @@ def test_who_was_not_active_for_90_days_is_found_and_deactivated(operator):
     key = key_services.key_create(uses_key).key
     Key.objects.filter(pk=key.pk).update(last_used_at=timezone.now())
 
+    has_new_key = account_services.account_create("new-key@example.org", confirmed=True)
+    key_services.key_create(has_new_key)
+    User.objects.exclude(email=OPERATOR).update(date_joined=long_ago)
+    account_services.account_invite("invited@example.org")
+
     listed = "/admin/cabinet/user/?active=not-90"
     page = words_of(operator.get(listed))
 
     assert "old@example.org" in page
-    assert "uses-key@" not in page and "logs-in@" not in page
+    for name in ("uses-key", "logs-in", "new-key", "invited"):
+        assert f"{name}@" not in page
     act(operator, "user", "deactivate", old.pk)
     old.refresh_from_db()
     assert not old.is_active
+
+
+@ON_BOTH
+def test_all_rows_of_a_list_can_be_selected(operator, monkeypatch):
+    monkeypatch.setattr("readback.cabinet.operators.admin_site.MAX_ROWS", 400)
+    User.objects.bulk_create(User(email=f"{n}@example.org") for n in range(500))
+    path = "/admin/cabinet/user/?is_active__exact=1&q=example.org"
+    some = [str(row.pk) for row in User.objects.order_by("-pk")[:50]]
+    everybody = {"action": "deactivate", "select_across": "1", "index": "0"}
+    for left in (101, 1):  # the operator alone
+        question = operator.send(path, everybody | {"_selected_action": some})
+        fields = dict(HIDDEN.findall(text_of(question)))
+        newcomer = account_services.account_create(f"{left}-new@example.org")
+        done = operator.send(path, fields | {"confirmed": "yes"})
+        assert done.status_code == 302
+        # What was not in the question stays as it was.
+        newcomer.refresh_from_db()
+        assert newcomer.is_active
+        newcomer.delete()
+        assert User.objects.filter(is_active=True).count() == left
+    # Somebody has done it in the meantime.
+    done = operator.send(path.replace("=1", "=0"), fields | {"confirmed": "yes"})
+    assert "nothing to do" in words_of(operator.get(path))
 
 
 @ON_BOTH

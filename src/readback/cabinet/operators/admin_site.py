@@ -3,6 +3,7 @@
 Each list is in `admin.py`.
 """
 
+import re
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, NamedTuple, cast
@@ -32,6 +33,7 @@ from readback.cabinet.operators import overview
 # Longer lists are cut off: counting a million rows or reading a late page takes long.
 MAX_ROWS = 1000
 _ROWS_PER_PAGE = 50
+NOTHING_TO_DO = _("There is nothing to do for any of the selected rows.")
 
 
 class OperatorSite(admin.AdminSite):
@@ -137,9 +139,15 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     def _operate(
         self, request: HttpRequest, rows: QuerySet[Any]
     ) -> TemplateResponse | None:
-        """Ask, and then apply an operation to the rows that were selected."""
+        """Ask, and then apply an operation to the rows that were selected.
+
+        The answer names in one field the rows that the question did: if all rows of a
+        list are selected, there are more than a form may have fields.
+        """
         name = request.POST["action"]
         operation = self.operations[name]
+        if asked := re.findall(r"\d+", request.POST.get("rows", "")):
+            rows = rows.filter(pk__in=asked)
         rows = self._rows_for(operation, request, rows)
         if "confirmed" in request.POST:
             self._apply(request, rows, operation)
@@ -149,7 +157,8 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
             "title": operation.title,
             "operation": operation,
             "name": name,
-            "rows": rows,
+            "rows": rows[:MAX_ROWS],
+            "nothing_to_do": NOTHING_TO_DO,
         }
         return TemplateResponse(request, "operators/operate.html", context)
 
@@ -191,7 +200,9 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
                 messages.error(request, f"{row}: {error}")
             else:
                 changed += 1
-        if changed or not selected:
+        if not selected:  # somebody else was quicker
+            messages.warning(request, NOTHING_TO_DO)
+        elif changed:
             messages.success(request, f"{gettext(operation.message)}: {changed}.")
 
 
@@ -217,6 +228,13 @@ def _active_within(period: timedelta) -> Q:
     return Q(last_login__gte=start) | Q(Exists(used))
 
 
+def _inactive_for(period: timedelta) -> Q:
+    """Return who has had an account for longer, and has done nothing with it since."""
+    start = timezone.now() - period
+    new_key = Key.objects.filter(owner=OuterRef("pk"), created_at__gte=start)
+    return Q(date_joined__lt=start) & ~_active_within(period) & ~Q(Exists(new_key))
+
+
 class LastActiveFilter(ChoiceFilter):
     title, parameter_name = _("last active"), "active"
     conditions = (
@@ -224,7 +242,7 @@ class LastActiveFilter(ChoiceFilter):
         (
             "not-90",
             _("more than 90 days ago"),
-            lambda: ~_active_within(timedelta(days=90)),
+            lambda: _inactive_for(timedelta(days=90)),
         ),
     )
 
