@@ -58,6 +58,39 @@ def test_one_sender_gets_six_mails_an_hour_to_one_mailbox(clock, mails, known):
     assert reset(clock, ALICE) == 302
 
 
+SERIES = {
+    "/accounts/signup/": {"password1": PASSWORD},
+    RESET: {},
+    "/accounts/login/": {"password": "wrong, but long enough"},
+}
+
+
+@pytest.mark.parametrize("path", SERIES)
+def test_a_series_of_tries_does_not_tell_whether_there_is_an_account(clock, path):
+    account_services.account_create("confirmed@example.org", PASSWORD, confirmed=True)
+    account_services.account_create("unconfirmed@example.org", PASSWORD)
+    inactive = account_services.account_create("inactive@example.org", PASSWORD)
+    account_services.account_deactivate(inactive)
+
+    def answers(number: int, name: str, pause: float) -> list[tuple[int, str]]:
+        visitor = Visitor(address=f"198.51.100.{number}")
+        seen = []
+        for _ in range(9):
+            clock[0] += pause
+            field = "login" if "login" in path else "email"
+            email = f"{name}@example.org"
+            answer = visitor.post(path, {field: email, **SERIES[path]})
+            words = words_of(answer) + words_of(visitor.get("/accounts/login/"))
+            seen.append((answer.status_code, words.replace(name, "NAME")))
+        return seen
+
+    for pause in (0, 61, 200):
+        clock[0] += 2 * DAY
+        names = ("confirmed", "unconfirmed", "inactive", f"unknown-{pause}")
+        found = [answers(*each, pause) for each in enumerate(names)]
+        assert found == [found[0]] * len(names), pause
+
+
 def test_a_mailbox_gets_twenty_mails_an_hour_whoever_asks(clock):
     seen = [reset(clock, ALICE, sender) for sender in senders(21)]
 

@@ -26,6 +26,7 @@ from django.utils.translation import gettext_noop
 from django.views.decorators.http import require_POST, require_safe
 
 from readback.cabinet.accounts import forms, selectors, services
+from readback.cabinet.accounts.adapter import count_mail
 from readback.cabinet.serving import security_log
 from readback.cabinet.serving.visitors import AccountRequest, personal_form
 
@@ -33,6 +34,8 @@ from readback.cabinet.serving.visitors import AccountRequest, personal_form
 class SignUpView(allauth_views.SignupView):
     def form_valid(self, form: forms.SignupForm) -> HttpResponse:
         """Create account, address and mail together, or nothing."""
+        # Before anything depends on whether the address has an account.
+        count_mail(self.request, form.cleaned_data["email"])
         form.hash_password()
         with transaction.atomic():
             response: HttpResponse = super().form_valid(form)

@@ -34,6 +34,7 @@ from readback.cabinet.serving import errors, security_log, visitors
 # For how long a mail is worth sending: for as long as a link made at once would work.
 _CONFIRMATION = timedelta(days=settings.ACCOUNT_EMAIL_CONFIRMATION_EXPIRE_DAYS)
 _RESET = timedelta(seconds=settings.PASSWORD_RESET_TIMEOUT)
+_AFTER_SIGN_UP = (outbox.SIGN_UP_CONFIRMATION, outbox.ACCOUNT_EXISTS)
 # The longest window of the limits on wrong passwords.
 _LOGIN_MINUTES = 5
 
@@ -58,6 +59,14 @@ class OwnAddressBackend(AuthenticationBackend):
         user = super().authenticate(request, **credentials)
         is_own_address = user and user.get_username() == credentials.get("email")
         return user if is_own_address else None
+
+
+def count_mail(request: HttpRequest, email: str) -> None:
+    """Count an e-mail that a visitor asks for; refuse it if there were too many."""
+    if not outbox.allow_request(request, email):
+        security_log.record("mail_limited", account=None)
+        page = errors.too_many_requests(request, errors.MAIL_MINUTES)
+        raise ImmediateHttpResponse(page)
 
 
 class CabinetAdapter(DefaultAccountAdapter):
@@ -192,12 +201,12 @@ class CabinetAdapter(DefaultAccountAdapter):
         account: Any = None,
         link: str = "",
     ) -> None:
-        """Add a mail that a visitor asked for, unless there were too many."""
-        request = allauth_context.request
-        if not outbox.allow_request(request, email):
-            security_log.record("mail_limited", account=None)
-            page = errors.too_many_requests(request, errors.MAIL_MINUTES)
-            raise ImmediateHttpResponse(page)
+        """Add a mail that a visitor asked for, unless there were too many.
+
+        The sign-up has counted it, before it was known which mail it would be.
+        """
+        if template not in _AFTER_SIGN_UP:
+            count_mail(allauth_context.request, email)
         recipient = account or selectors.account_find(email)
         language = recipient.language if recipient else ""
         outbox.add(

@@ -144,9 +144,10 @@ class SignupForm(PasswordForm, allauth_forms.SignupForm):
         """Save the account; for a known address, answer the same."""
         email = self.cleaned_data["email"]
         if self.account_already_exists and services.account_discard_unused(email):
+            # The links in earlier mails have just stopped working.
             self.account_already_exists = False
-            # The links in earlier mails have just stopped working: send another one.
-            ratelimit.clear(request, action="confirm_email", key=email)
+        # So that every sign-up is answered by a mail, with the same message.
+        ratelimit.clear(request, action="confirm_email", key=email)
         if not self.account_already_exists:
             try:
                 with transaction.atomic():

@@ -39,6 +39,7 @@ from readback.cabinet.serving.visitors import network_of
 CONFIRMATION = "account/email/email_confirmation"
 SIGN_UP_CONFIRMATION = "account/email/email_confirmation_signup"
 PASSWORD_RESET = "account/email/password_reset_key"
+ACCOUNT_EXISTS = "account/email/account_already_exists"
 ACCOUNT_DELETED = "account/email/account_deleted"
 EMAIL_CHANGED = "account/email/email_changed"
 INVITATION = "account/email/invitation"
