@@ -269,7 +269,7 @@ class AuditEntry(models.Model):
     change = models.CharField(_("change"), max_length=100)  # in English
 
     class Meta:
-        verbose_name_plural = _("audit trail")
+        verbose_name, verbose_name_plural = _("action"), _("actions")
         indexes = [
             models.Index(fields=["object_type", "object_id"], name="cabinet_audit"),
         ]

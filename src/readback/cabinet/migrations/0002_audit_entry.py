@@ -61,7 +61,8 @@ class Migration(migrations.Migration):
                 ("change", models.CharField(max_length=100, verbose_name="change")),
             ],
             options={
-                "verbose_name_plural": "audit trail",
+                "verbose_name": "action",
+                "verbose_name_plural": "actions",
                 "indexes": [
                     models.Index(
                         fields=["object_type", "object_id"], name="cabinet_audit"
