@@ -26,18 +26,33 @@ def at_localhost(server: Server) -> str:
     return server.cabinet_url.replace("127.0.0.1", "localhost")
 
 
-def add_authenticator(page: Page) -> None:
-    developer_tools = page.context.new_cdp_session(page)
-    developer_tools.send("WebAuthn.enable")
-    developer_tools.send("WebAuthn.addVirtualAuthenticator", {"options": AUTHENTICATOR})
+class Authenticator:
+    """The virtual authenticator of a page, through the developer tools."""
+
+    def __init__(self, page: Page) -> None:
+        self._tools = page.context.new_cdp_session(page)
+        self._tools.send("WebAuthn.enable")
+        added = "WebAuthn.addVirtualAuthenticator"
+        self._id = self._tools.send(added, {"options": AUTHENTICATOR})
+
+    def forget_passkeys(self) -> None:
+        self._tools.send("WebAuthn.clearCredentials", self._id)
+
+    def fail_to_verify(self, fails: bool) -> None:
+        options = {**self._id, "isUserVerified": not fails}
+        self._tools.send("WebAuthn.setUserVerified", options)
 
 
 @pytest.fixture
 def alice(a_person: Callable[..., Person], server: Server) -> Person:
     alice = a_person(origin=at_localhost(server))
     ignore_cache(alice.page)
-    add_authenticator(alice.page)
     return alice
+
+
+@pytest.fixture
+def authenticator(alice: Person) -> Authenticator:
+    return Authenticator(alice.page)
 
 
 def check_page(alice: Person, path: str) -> None:
@@ -47,13 +62,12 @@ def check_page(alice: Person, path: str) -> None:
 
 
 @pytest.mark.long
-def test_a_passkey_is_missed_added_and_logs_in(alice):
+def test_a_passkey_is_missed_added_and_logs_in(alice, authenticator):
     page = alice.page
     alice.sign_up()
 
     check_page(alice, f"{SECOND_FACTOR}webauthn/add/")
     page.fill("[name=name]", "laptop")
-    page.check("[name=passwordless]")
     page.click("#mfa_webauthn_add")
     page.wait_for_url("**/recovery-codes/")
     assert not violations(page)
@@ -78,3 +92,28 @@ def test_a_passkey_is_missed_added_and_logs_in(alice):
     check_page(alice, f"{SECOND_FACTOR}authenticate/")
     page.click("#mfa_webauthn_authenticate")
     page.wait_for_url("**/keys/")
+
+
+@pytest.mark.long
+def test_a_prompt_that_ends_without_a_passkey_says_what_to_do(alice, authenticator):
+    page = alice.page
+    alice.sign_up()
+    page.goto(f"{SECOND_FACTOR}webauthn/add/")
+    authenticator.fail_to_verify(True)
+    page.click("#mfa_webauthn_add")
+    alice.expect_to_see("No passkey was added")
+    assert not violations(page)
+    authenticator.fail_to_verify(False)
+    page.click("#mfa_webauthn_add")
+    page.wait_for_url("**/recovery-codes/")
+
+    alice.log_out()
+    authenticator.forget_passkeys()
+    page.goto("/accounts/login/")
+    page.click("#passkey_login")
+    alice.expect_to_see("You are not logged in")
+    assert not violations(page)
+    alice.log_in()
+    page.wait_for_url(f"**{SECOND_FACTOR}authenticate/")
+    page.click("#mfa_webauthn_authenticate")
+    alice.expect_to_see("No passkey was used")

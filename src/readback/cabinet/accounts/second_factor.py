@@ -20,13 +20,14 @@ from django import forms
 from django.conf import settings
 from django.contrib import messages
 from django.core.cache import cache
-from django.core.exceptions import ValidationError
+from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from django.db import transaction
+from django.forms.utils import ErrorList
 from django.http import HttpRequest, HttpResponse
 from django.http.request import split_domain_port
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as _
 
 from readback.cabinet.account_rules import provider_is_only_way
 from readback.cabinet.accounts import selectors, sessions
@@ -126,11 +127,18 @@ class ConfirmCodeForm(CodeForm, code_forms.ReauthenticateForm):
 class PasskeyForm(forms.Form):
     """Refuse what a hostile client sends and allauth or fido2 cannot read."""
 
+    wrong = _("This passkey is not accepted here. It may have been removed.")
+
     def full_clean(self) -> None:
         try:
             super().full_clean()
         except Exception:  # there are very many kinds of them
-            self.add_error(None, CabinetMFAAdapter().validation_error("incorrect_code"))
+            self.add_error("credential", ValidationError("", "invalid"))
+        # Django and allauth speak of a value and of a code.
+        for field in ("credential", NON_FIELD_ERRORS):
+            for error in self.errors.get(field, ErrorList()).as_data():
+                if error.code in ("required", "invalid", "incorrect_code"):
+                    error.message = self.wrong
         # A page never repeats an answer.
         self.data = {**self.data, "credential": ""}
 
@@ -148,8 +156,13 @@ class LoginPasskeyForm(PasskeyForm, passkey_forms.LoginWebAuthnForm):
 
 
 class AddPasskeyForm(NoLabelSuffixForm, PasskeyForm, passkey_forms.AddWebAuthnForm):
+    wrong = _("The passkey was not added. Try again.")
     # Optional: the browser has created the passkey before the name is sent.
     name = NameField(required=False)
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.fields["passwordless"].initial = True  # as the button to log in promises
 
     def clean(self) -> dict[str, Any]:
         kind = Authenticator.Type.WEBAUTHN

@@ -126,3 +126,10 @@ document.addEventListener("submit", async (event) => {
   }
   button.disabled = false;
 });
+
+// allauth's scripts report that the browser's prompt has ended without a passkey; next
+// to their buttons, #passkey_failed says what to do then.
+document.addEventListener("allauth.error", (event) => {
+  event.preventDefault();
+  document.getElementById("passkey_failed").hidden = false;
+});
