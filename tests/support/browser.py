@@ -49,7 +49,7 @@ class Browser:
 
     def add_app(self) -> str:
         """Add an authenticator app; return its secret."""
-        page = self.get(APP)  # each time with another secret
+        page = self.get(APP)
         found = re.search(r'id="authenticator_secret" value="([A-Z2-7]+)"', page)
         assert found
         self.submit(APP, page, code=code(found[1], 0))

@@ -206,3 +206,11 @@ def test_the_operators_contact_is_named_where_only_the_operator_can_help(alice):
         for name in ("account_deleted", "email_changed"):
             body = rendered(name, alice, ip="").text
             assert "contact the operator: operator@example.org" in body
+
+
+def test_the_mail_about_a_recovery_code_warns_when_few_are_left(alice):
+    for left, warns in (("9", False), ("4", False), ("3", True), ("0", True)):
+        name, details = "account/email/recovery_code_used", {"left": left}
+        body = rendering.render(name, ALICE, "en", details, "").text
+        assert f"Codes left: {left}." in body
+        assert ("Create new codes" in body) == warns, left

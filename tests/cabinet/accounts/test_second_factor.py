@@ -1,7 +1,10 @@
 """Second factors: adding, using, losing and removing them."""
 
+from dataclasses import replace
+
 import pytest
 from allauth.mfa.models import Authenticator
+from django.conf import settings
 from django.test import override_settings
 
 from readback.cabinet.accounts import services as account_services
@@ -59,6 +62,36 @@ def test_a_login_needs_the_code_of_the_app_once_it_is_added(alice, owner, clock,
     visitor.send(CHALLENGE, {"code": f" {code[:3]} {code[3:]} "})
 
     assert visitor.is_logged_in
+
+
+def test_a_reload_shows_the_same_secret_until_it_is_used(owner, clock):
+    first = App(owner.get(APP))
+    assert App(owner.get(APP)).secret == first.secret
+    wrong = owner.send(APP, {"code": first.wrong_code})
+    assert App(wrong).secret == first.secret
+    assert owner.send(APP, {"code": first.code}).status_code == 302
+
+    owner.send(APP_REMOVE)
+    assert App(owner.get(APP)).secret != first.secret
+
+
+def test_a_page_for_a_lost_device_names_the_contact(alice, app):
+    visitor = Visitor()
+    visitor.log_in(ALICE)
+    assert "Contact:" not in words_of(visitor.get(CHALLENGE))
+    config = replace(settings.CONFIG, contact="mailto:help@example.org")
+    with override_settings(CONFIG=config):
+        page = visitor.get(CHALLENGE)
+    assert "reset your second factor. Contact: help@example.org" in words_of(page)
+    assert 'href="mailto:help@example.org"' in text_of(page)
+
+
+def test_the_list_warns_when_few_recovery_codes_are_left(alice, owner):
+    _, codes = add_app_with_codes(owner)
+    for left, code in zip(range(9, 2, -1), codes, strict=False):
+        assert "Create new codes before" not in words_of(owner.get(PAGE)), left
+        log_in(ALICE, code)
+    assert "Create new codes before" in words_of(owner.get(PAGE))
 
 
 def test_adding_and_removing_needs_a_proof_long_after_the_login(alice, owner, app):

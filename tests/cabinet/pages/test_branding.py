@@ -58,11 +58,17 @@ def test_landing_page_and_cards_have_the_sentence_and_the_picture(branded):
         assert "og:image" not in text_of(Visitor().get("/"))
 
 
-def test_every_page_has_the_notice_also_if_the_database_is_away(branded):
+def test_every_page_has_the_notice_also_if_the_database_is_away(branded, operator):
     link = '<a href="https://status.example.org/" rel="nofollow">'
-    for page in (Visitor().get("/accounts/login/"), errors.server_error(None)):
+    pages = (
+        Visitor().get("/accounts/login/"),
+        operator.get("/admin/cabinet/key/"),
+        errors.server_error(None),
+    )
+    for page in pages:
         text = page.content.decode()
         assert f"Closed on &lt;b&gt;Monday&lt;/b&gt;: {link}" in text
+        assert '<aside class="notice" aria-label="Notice">' in text  # a landmark
 
 
 def test_errors_and_the_pages_for_operators_have_the_name(branded, operator):

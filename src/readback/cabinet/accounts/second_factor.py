@@ -43,6 +43,8 @@ _log = logging.getLogger("readback.cabinet.second_factor")
 MAX_PASSKEYS = 20
 # A code of the app counts in its period, the one before and the one after.
 _TOLERANCE_SECONDS = 4 * 30
+# The session's key for the secret of an app that is being added.
+_NEW_APP = "new_app"
 # The window of the limit on wrong codes.
 _LIMIT_MINUTES = 5
 
@@ -113,7 +115,21 @@ class CodeForm(OnceForm):
 
 
 class ActivateTOTPForm(OnceForm, totp_forms.ActivateTOTPForm):
+    """Keep the secret until it is used: allauth makes another one at each reload.
+
+    The app may have read it from the page before.
+    """
+
     autofocus = False  # a phone would scroll past the QR code
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.secret = context.request.session.setdefault(_NEW_APP, self.secret)
+
+    def clean_code(self) -> str:
+        code = super().clean_code()
+        context.request.session.pop(_NEW_APP, None)
+        return code
 
 
 class LoginCodeForm(CodeForm, code_forms.AuthenticateForm):

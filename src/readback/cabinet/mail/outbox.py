@@ -23,7 +23,6 @@ from threading import Event, Thread
 from typing import NamedTuple
 
 from allauth.core import ratelimit
-from django.core.mail import EmailMultiAlternatives
 from django.db import close_old_connections, connections, transaction
 from django.db.models import F, Min, QuerySet
 from django.http import HttpRequest
@@ -31,6 +30,7 @@ from django.utils import timezone, translation
 
 from readback import logs
 from readback.cabinet.mail import rendering
+from readback.cabinet.mail.backends import Mail
 from readback.cabinet.models import MailOutcome, MailTotal, OutgoingMail, User
 from readback.cabinet.serving.sealing import InvalidToken, seal, unseal
 from readback.cabinet.serving.visitors import network_of
@@ -230,7 +230,7 @@ class Sender(Thread):
             reason = "it was sealed with another READBACK_SECRET_KEY"
             _drop(mail, MailOutcome.EXPIRED, reason)
             return
-        message = EmailMultiAlternatives(subject, text, to=[mail.address])
+        message = Mail(subject, text, to=[mail.address])
         message.attach_alternative(html, "text/html")
         try:
             message.send()

@@ -57,7 +57,6 @@ def privacy(request: HttpRequest) -> HttpResponse:
         "settings": settings,  # which has the names of the cookies
         "language_days": settings.LANGUAGE_COOKIE_AGE // _DAY,
         "csrf_days": settings.CSRF_COOKIE_AGE // _DAY,
-        "contact_name": config.contact.removeprefix("mailto:"),
     }
     return render(request, "pages/privacy.html", context)
 
