@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from itertools import count
 
 import pytest
-from allauth.account.models import EmailAddress
+from allauth.account.models import EmailAddress, EmailConfirmation
 from django.test import override_settings
 
 from readback.cabinet.accounts import selectors
@@ -47,6 +47,7 @@ def test_a_visitor_signs_up_confirms_and_is_logged_in(mails):
     assert response.headers["Location"] == "/keys/"
     assert alice.is_logged_in
     assert selectors.account_is_confirmed(User.objects.get(email=ALICE))
+    assert not EmailConfirmation.objects.exists()  # as the privacy page supposes
 
 
 def test_only_the_button_confirms_once_and_logs_no_other_browser_in(mails):

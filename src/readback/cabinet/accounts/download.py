@@ -18,7 +18,7 @@ from allauth.socialaccount.models import SocialAccount
 from allauth.usersessions.models import UserSession
 from django.contrib.auth.decorators import login_required
 from django.core.serializers.json import DjangoJSONEncoder
-from django.db.models import Q, QuerySet
+from django.db.models import F, Q, QuerySet
 from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import render
 from django.utils import timezone
@@ -92,11 +92,12 @@ def lists_of(account: User) -> dict[str, tuple[QuerySet[Any], str]]:
         ),
         "sessions": (
             UserSession.objects.filter(user=account),
-            "created_at last_seen_at ip user_agent",
+            "created_at last_seen_at ip data",
         ),
         "second_factors": (
-            Authenticator.objects.filter(user=account),
-            "type created_at last_used_at",
+            # The rest of `data` is secret.
+            Authenticator.objects.filter(user=account).annotate(name=F("data__name")),
+            "type name created_at last_used_at",
         ),
         "providers": (
             SocialAccount.objects.filter(user=account),
