@@ -5,6 +5,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from django.db import OperationalError
 from django.test import override_settings
 from django.utils import timezone
 
@@ -95,6 +96,39 @@ def test_mails_wait_while_the_server_is_down_and_go_out_when_it_is_back(
     assert len(mails.to(ALICE)) == len(mails.to(BOB)) == 1
     # One line when it stops working and one when it works again.
     assert log == [
+        "Mails wait in the outbox. The mail server failed: ConnectionRefusedError.",
+        "Mail can be sent again.",
+    ]
+
+
+@ON_SQLITE
+def test_a_failure_of_the_server_is_logged_also_after_a_round_has_failed(
+    mail_server, fast_retries, log
+):
+    failures = iter((RuntimeError(), OperationalError()))
+
+    def fail_twice() -> None:
+        if error := next(failures, None):
+            raise error
+
+    sender = outbox.Sender(fail_twice)
+    for _ in range(2):
+        sender._next_round = 0.0
+        sender._work()
+    sender._work()
+    for _ in range(2):
+        add()
+        with server_that_is_down() as url, mail_server_at(url):
+            sender._work()
+            OutgoingMail.objects.update(due_at=timezone.now())
+            sender._work()
+        OutgoingMail.objects.update(due_at=timezone.now())
+        with mail_server_at(mail_server.url):
+            sender._work()
+
+    first, *others = log
+    assert "The mail sender failed: RuntimeError" in first
+    assert others == 2 * [
         "Mails wait in the outbox. The mail server failed: ConnectionRefusedError.",
         "Mail can be sent again.",
     ]

@@ -181,7 +181,9 @@ class Sender(Thread):
         super().__init__(name="mail-sender", daemon=True)
         self._rounds = rounds
         self._stopping = Event()
+        # Of the mail server, until it works again; and others, such as the database's.
         self._failures = 0
+        self._errors = 0
         self._next_round = 0.0
 
     def stop(self) -> None:
@@ -201,15 +203,22 @@ class Sender(Thread):
             close_old_connections()
             self._do_rounds()
             mail = claim()
-            if mail is None:
-                return POLL_SECONDS
-            self._send(mail)
+            if mail is not None:
+                self._send(mail)
         except OSError as error:  # includes the exceptions of smtplib
-            # The exception's text may contain an address or the server's reply to it.
-            self._fail(f"The mail server failed: {type(error).__name__}.")
+            if not self._failures:
+                # Its text may contain an address or the server's reply to it.
+                reason = f"The mail server failed: {type(error).__name__}."
+                _log.error("Mails wait in the outbox. %s", reason)
+            self._failures += 1
         except Exception as error:
-            self._fail(f"The sender failed: {logs.describe_error(error)}")
-        return _delay(self._failures, _LONGEST_PAUSE_SECONDS) if self._failures else 0.0
+            if not self._errors:
+                _log.error("The mail sender failed: %s", logs.describe_error(error))
+            self._errors += 1
+        else:
+            self._errors = 0
+            return POLL_SECONDS if mail is None else 0.0
+        return _delay(self._failures + self._errors, _LONGEST_PAUSE_SECONDS)
 
     def _do_rounds(self) -> None:
         """Do the rounds, such as that of reminders, if it is time for them again."""
@@ -248,11 +257,6 @@ class Sender(Thread):
         if self._failures:
             _log.warning("Mail can be sent again.")
         self._failures = 0
-
-    def _fail(self, reason: str) -> None:
-        if not self._failures:
-            _log.error("Mails wait in the outbox. %s", reason)
-        self._failures += 1
 
 
 def _code(refusal: smtplib.SMTPRecipientsRefused | smtplib.SMTPDataError) -> int:
