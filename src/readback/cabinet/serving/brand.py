@@ -34,6 +34,8 @@ _FORMS: dict[str, type] = {
     **dict.fromkeys(("notice", "sentence", "mail_footer"), dict),
     "logo_has_name": bool,
 }
+# A value in hexadecimal, a name, or a function such as rgb().
+_COLOUR = re.compile(r"#(?:[0-9a-fA-F]{3}){1,2}|[a-z]+(?:\([^;{}()]*\))?")
 # Styles inside of the picture are usual. Opened by itself, it can do nothing else.
 _PICTURE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 _STYLES = "/brand/colours.css"
@@ -145,12 +147,23 @@ def _read_file(path: Path, changes: dict[str, Any]) -> None:
         for name, value in tomllib.loads(path.read_text("utf-8-sig")).items():
             if not isinstance(value, _FORMS.get(name, ())):
                 raise ValueError(f"{name} is unknown, or has another form")
-            changes[name] = Texts(value) if isinstance(value, dict) else value
+            if isinstance(value, str) and not _COLOUR.fullmatch(value):
+                raise ValueError(f"{name} is not a colour such as #7a1f5c")
+            changes[name] = _texts(name, value) if isinstance(value, dict) else value
         if "accent" in changes or "accent_dark" in changes:
             light = changes.get("accent", Brand.accent)
             styles = _styles(light, changes.get("accent_dark", Brand.accent_dark))
             changes["stylesheet"] = _STYLES
             changes["files"][_STYLES] = BrandFile(_STYLES, "text/css", styles)
+
+
+def _texts(name: str, value: dict[str, Any]) -> Texts:
+    for language, text in value.items():
+        is_text = isinstance(text, str) and bool(text.strip())
+        if language not in LANGUAGES or not is_text:
+            languages = " or ".join(LANGUAGES)
+            raise ValueError(f"{name} must have a text for {languages}, and no other")
+    return Texts(value)
 
 
 def _styles(light: str, dark: str) -> bytes:
