@@ -3,10 +3,12 @@
 import io
 import json
 import os
+import random
 import signal
 import stat
 import subprocess
 import tarfile
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -124,6 +126,55 @@ def test_tables_of_another_version_are_refused_and_those_of_others_kept(
     database.rows("DROP TABLE cabinet_newer")
     program.output("restore", "saved", "--yes")
     assert database.value("SELECT to_regclass('theirs') IS NOT NULL")
+
+
+def members_of(file):
+    with tarfile.open(file) as tar:
+        return [(each.name, tar.extractfile(each).read()) for each in tar]
+
+
+def test_a_restore_names_the_member_with_a_changed_byte_and_changes_nothing(
+    installed_on_each, tmp_path
+):
+    program = installed_on_each
+    (tmp_path / "brand").mkdir()
+    (tmp_path / "brand" / "terms.en.md").write_text("# Terms")
+    program = program.with_settings(BRAND_DIR=str(tmp_path / "brand"))
+    program.output("backup", "saved")
+    program.output("key", "create", "alice@example.com")
+    key = Path(program.settings["READBACK_DATA_DIR"], "secret-key")
+    key.write_text("another " * 8)
+    with tarfile.open(tmp_path / "saved") as tar:
+        members = tar.getmembers()[1:]
+    saved = (tmp_path / "saved").read_bytes()
+    for member in members:
+        altered = bytearray(saved)
+        altered[member.offset_data + random.randrange(member.size)] ^= 1
+        (tmp_path / "altered").write_bytes(altered)
+
+        found = refusal(program.run("restore", "altered", "--yes"))
+
+        assert f"{member.name} in the archive has changed" in found
+        assert program.database.value(KEYS) == 2
+        assert key.read_text() == "another " * 8
+    assert len(members) == 3
+    assert not left_over(tmp_path)
+
+
+def test_an_archive_without_checksums_is_restored_and_said_to_be_unchecked(
+    installed, tmp_path
+):
+    installed.output("backup", "saved")
+    (_, manifest), *members = members_of(tmp_path / "saved")
+    facts = json.loads(manifest)
+    del facts["sha256"]
+    older = tar_of(("manifest.json", json.dumps(facts).encode()), *members)
+    (tmp_path / "older").write_bytes(older)
+
+    done = installed.run("restore", "older", "--yes")
+
+    assert done.returncode == 0 and "no checksums" in done.stderr
+    assert "no checksums" not in installed.run("restore", "saved", "--yes").stderr
 
 
 def test_an_archive_moves_to_a_new_machine_through_pipes(
@@ -396,10 +447,11 @@ def test_an_archive_that_is_not_ours_is_refused(data, tmp_path):
 @pytest.mark.parametrize("key", [b"short", b"\xff" * 64])
 def test_an_archive_with_a_damaged_secret_key_is_refused(installed, tmp_path, key):
     installed.output("backup", "saved")
-    with tarfile.open(tmp_path / "saved") as tar:
-        members = [(each.name, tar.extractfile(each).read()) for each in tar]
-    members = [(name, key if name == "secret-key" else text) for name, text in members]
-    (tmp_path / "altered").write_bytes(tar_of(*members))
+    members = dict(members_of(tmp_path / "saved"))
+    facts = json.loads(members["manifest.json"])
+    facts["sha256"]["secret-key"] = sha256(key).hexdigest()
+    members |= {"manifest.json": json.dumps(facts).encode(), "secret-key": key}
+    (tmp_path / "altered").write_bytes(tar_of(*members.items()))
 
     found = refusal(installed.run("restore", "altered", "--yes"))
 

@@ -86,6 +86,9 @@ def restore(file: str, yes: bool) -> None:
     with _folder(place, make_parent=True) as folder, commands.report_database_errors():
         with click.open_file(file, "rb") as source:
             manifest = archive.read(source, folder)
+        if manifest.sha256 is None:
+            note = f"Readback {manifest.readback} stored no checksums in this archive"
+            click.echo(f"{note}: nobody can tell if bytes have changed.", err=True)
         try:
             key = private_files.read_secret_key(folder / archive.SECRET_KEY)
         except ValueError as error:
@@ -132,10 +135,18 @@ def _write(output: IO[bytes], config: Config, folder: Path, made_at: int) -> Non
     files = {name: folder / name for name in (archive.DATABASE, archive.SECRET_KEY)}
     files[archive.SECRET_KEY].write_text(_secret_key(config))
     database.copy(config, files[archive.DATABASE])
-    files |= {f"{archive.BRAND}/{path.name}": path for path in _brand_files(config)}
-    migrations = sorted(schema.applied())
+    (folder / archive.BRAND).mkdir()
+    for path in _brand_files(config):
+        name = f"{archive.BRAND}/{path.name}"
+        # A copy, because the file may change before it is in the archive.
+        files[name] = shutil.copyfile(path, folder / name)
     manifest = archive.Manifest(
-        __version__, made_at, _kind(config), migrations, list(files)
+        readback=__version__,
+        created_at=made_at,
+        database=_kind(config),
+        migrations=sorted(schema.applied()),
+        members=list(files),
+        sha256={name: archive.sha256(path) for name, path in files.items()},
     )
     archive.write(output, files, manifest)
 

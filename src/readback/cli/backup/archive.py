@@ -4,6 +4,7 @@ Only plain files with names of ours are read, and nothing is compressed: an arch
 never unpacks to more than its own size.
 """
 
+import hashlib
 import io
 import json
 import re
@@ -29,6 +30,13 @@ class Manifest(NamedTuple):
     database: str
     migrations: list[str]
     members: list[str]
+    sha256: dict[str, str] | None = None
+    """Of each member, in hexadecimal; archives of 1.0.0 do not have it."""
+
+
+def sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def write(output: IO[bytes], files: Mapping[str, Path], manifest: Manifest) -> None:
@@ -48,7 +56,7 @@ def write(output: IO[bytes], files: Mapping[str, Path], manifest: Manifest) -> N
 def read(source: IO[bytes], folder: Path) -> Manifest:
     """Copy the members to a folder; return the manifest.
 
-    End the command with a sentence if anything differs from what the manifest lists.
+    End the command with a sentence if anything differs from what the manifest says.
     """
     try:
         with tarfile.open(fileobj=source, mode="r|") as tar:
@@ -74,9 +82,18 @@ def _read(tar: tarfile.TarFile, folder: Path) -> Manifest:
         raise ValueError("not a backup")
     facts = json.loads((folder / _MANIFEST).read_bytes())
     # Another version may say more.
-    manifest = Manifest(*(facts[name] for name in Manifest._fields))
+    manifest = Manifest(
+        **{name: facts[name] for name in Manifest._fields if name in facts}
+    )
     if [_MANIFEST, *manifest.members] != names:
         raise ValueError("other members than it lists")
+    if manifest.sha256 is not None:
+        for name in manifest.members:
+            if sha256(folder / name) != manifest.sha256[name]:
+                raise Failure(
+                    f"{name} in the archive has changed since the backup (its SHA-256 "
+                    "differs): nothing was restored. Restore another archive."
+                )
     return manifest
 
 
