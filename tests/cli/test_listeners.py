@@ -4,13 +4,15 @@ import pytest
 
 from readback import config
 from readback.cli import listeners
+from readback.setting_values import Bind
+from tests.support.programs import needed_address
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "[::1]"])
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
 def test_an_address_has_one_socket_and_a_second_server_has_none(host: str) -> None:
     settings = config.read(
         {
-            "READBACK_API_BIND": f"{host}:0",
+            "READBACK_API_BIND": str(Bind(needed_address(host), 0)),
             "READBACK_OPS_BIND": "127.0.0.1:0",
             "READBACK_WORKERS": "3",
         }

@@ -11,13 +11,15 @@ from tests.support.api import (
     draft,
 )
 from tests.support.commands import free_port
+from tests.support.programs import needed_address
 from tests.support.server import UNLIMITED, api_server
 from tests.support.waiting import PATIENCE
 from tests.support.wire import Connection, Endpoint
 
 
 def test_ipv6_unix_sockets_and_ipv4_serve_the_same_api(tmp_path: Path) -> None:
-    four, six, path = free_port(), free_port("::1"), tmp_path / "api.sock"
+    four, six = free_port(), free_port(needed_address("::1"))
+    path = tmp_path / "api.sock"
     binds = f"127.0.0.1:{four},[::1]:{six},unix:{path}"
     with api_server(tmp_path, UNLIMITED | {"READBACK_API_BIND": binds}) as server:
         for endpoint in (Endpoint("127.0.0.1", four), Endpoint("::1", six)):

@@ -1,7 +1,8 @@
-"""Programs of the machine that a test may need: found, or the test is skipped."""
+"""What a test may need of the machine: it is there, or the test is skipped."""
 
 import os
 import shutil
+import socket
 
 import pytest
 
@@ -15,3 +16,13 @@ def needed_program(name: str) -> str:
     if not found:
         pytest.skip(f"needs the program {name}")
     return found
+
+
+def needed_address(host: str) -> str:
+    """Return an address of loopback, or skip the test: IPv6 may be turned off."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        socket.create_server((host, 0), family=family).close()
+    except OSError:
+        pytest.skip(f"this machine does not have the address {host}")
+    return host

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.support.programs import needed_address
 from tests.support.waiting import PATIENCE
 
 from readback.processes.listening import (
@@ -26,11 +27,9 @@ def listener(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[socket.
         listener.bind(str(tmp_path / "socket"))
     else:
         family = socket.AF_INET if request.param == "IPv4" else socket.AF_INET6
+        host = needed_address("127.0.0.1" if request.param == "IPv4" else "::1")
         listener = socket.socket(family)
-        try:
-            listener.bind(("127.0.0.1" if request.param == "IPv4" else "::1", 0))
-        except OSError:
-            pytest.skip(f"this machine has no {request.param}")
+        listener.bind((host, 0))
     listener.listen(10)
     listener.settimeout(PATIENCE)
     with listener:
