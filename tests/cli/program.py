@@ -13,7 +13,7 @@ from pathlib import Path
 from urllib.request import Request, urlopen
 
 from readback.config import DATABASE_NAME
-from tests.support.commands import Process, environment_with, free_port, start_server
+from tests.support.commands import Process, environment_with, own_ports, start_server
 from tests.support.database import Database
 from tests.support.waiting import PATIENCE, wait_until
 from tests.support.warm_start import WarmProcess, run_warm
@@ -23,12 +23,9 @@ READBACK = [sys.executable, "-m", "readback"]
 
 def local_settings(folder: Path) -> dict[str, str]:
     """Return settings for a server on loopback with its data in the folder."""
-    api, cabinet, ops = (free_port() for _ in range(3))
     return {
         "READBACK_DATA_DIR": str(folder / "data"),
-        "READBACK_API_BIND": f"127.0.0.1:{api}",
-        "READBACK_CABINET_BIND": f"127.0.0.1:{cabinet}",
-        "READBACK_OPS_BIND": f"127.0.0.1:{ops}",
+        **own_ports(),
         "READBACK_WORKERS": "1",
         # No balancer asks for the state of these servers.
         "READBACK_STOP_NOTICE": "0.1",

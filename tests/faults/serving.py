@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.support.commands import environment_with, free_port
+from tests.support.commands import environment_with, own_ports
 from tests.support.server import started
 
 
@@ -18,9 +18,7 @@ def first_start(
         {
             "READBACK_DATA_DIR": str(folder / "data"),
             "READBACK_WORKERS": "1",
-            "READBACK_API_BIND": f"127.0.0.1:{free_port()}",
-            "READBACK_CABINET_BIND": f"127.0.0.1:{free_port()}",
-            "READBACK_OPS_BIND": f"127.0.0.1:{free_port()}",
+            **own_ports(),
             **settings,
         }
     )

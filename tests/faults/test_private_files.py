@@ -10,7 +10,7 @@ import pytest
 
 from tests.faults.serving import first_start
 from tests.support import migrated
-from tests.support.commands import environment_with, run_command
+from tests.support.commands import environment_with, own_ports, run_command
 from tests.support.database import Database
 
 NOBODY = 65534
@@ -29,7 +29,7 @@ def data(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def environment(data: Path) -> dict[str, str]:
-    return environment_with({"READBACK_DATA_DIR": str(data)})
+    return environment_with({"READBACK_DATA_DIR": str(data), **own_ports()})
 
 
 @pytest.fixture
@@ -104,6 +104,7 @@ def test_a_shared_directory_may_have_a_private_database(tmp_path):
         {
             "READBACK_DATA_DIR": str(tmp_path / "data"),
             "READBACK_DATABASE_URL": f"sqlite:///{shared}/echo.sqlite3",
+            **own_ports(),
         }
     )
     run(environment, "migrate")

@@ -90,6 +90,14 @@ def run_readback(
     return done
 
 
+def own_ports() -> dict[str, str]:
+    """Return settings for a server of this test, beside any other on this machine."""
+    return {
+        f"READBACK_{plane}_BIND": f"127.0.0.1:{free_port()}"
+        for plane in ("API", "CABINET", "OPS")
+    }
+
+
 def free_port(host: str = "127.0.0.1") -> int:
     """Return a port that nothing listens on, and that no other test is given.
 
