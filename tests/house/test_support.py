@@ -1,10 +1,16 @@
-"""Tests and tools import only themselves and the helpers in tests/support."""
+"""Tests and tools import only what they may; a run depends on nothing around it."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tests.support.files import imports_of, python_files
+from tests.support.made_once import shared_folder
+from tests.support.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
 # Each has a folder of tests, and no other tests import it.
@@ -24,3 +30,43 @@ def test_a_folder_imports_only_itself_and_the_helpers(folder: str) -> None:
         if not f"{name}.".startswith(tuple(allowed))
     }
     assert not wrong
+
+
+def of_own_run(code: str, **variables: str) -> subprocess.Popen[str]:
+    """Start Python code that is a run of the tests, not a part of this one."""
+    kept = {name: os.environ[name] for name in ("PATH", "TMPDIR") if name in os.environ}
+    return subprocess.Popen(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        env=kept | variables,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+SERVE = """
+import os, pathlib
+from tests.support.made_once import shared_folder
+from tests.support.postgres import postgres
+pathlib.Path(shared_folder(), "postgresql").symlink_to(os.environ["MADE"])
+pathlib.Path(shared_folder(), "postgresql.done").touch()
+with postgres() as server:
+    print(server.pid, flush=True)
+    server.freeze()
+    input()
+"""
+
+
+@pytest.mark.usefixtures("postgresql")
+def test_nothing_is_left_of_a_run_that_is_killed() -> None:
+    run = of_own_run(SERVE, MADE=str(shared_folder() / "postgresql"))
+    server = psutil.Process(int(run.stdout.readline()))
+    processes = [server, *server.children(recursive=True)]
+    folder = Path(server.cmdline()[2]).parents[1]
+    assert folder.name.startswith("readback-tests-")
+
+    run.kill()
+    run.communicate()
+
+    wait_until(lambda: not any(map(psutil.Process.is_running, processes)), "all ended")
+    wait_until(lambda: not folder.exists(), "the folder is deleted")

@@ -2,22 +2,25 @@
 
 `make test` runs the tests in several processes. The first that needs such files makes
 them; the others wait for it and use the same ones. The whole folder is deleted when the
-run ends.
+run ends, by a process that also ends what the run has left behind.
 """
 
-import atexit
 import fcntl
 import os
 import shutil
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 _FOLDER = "READBACK_TEST_SHARED"
+# Kept, because a process that is forgotten before it ends is a warning.
+_cleaners: list[subprocess.Popen[bytes]] = []
 
 
 def shared_folder() -> Path:
-    """Return the folder of this run; the first caller creates and later deletes it.
+    """Return the folder of this run; the first caller creates it.
 
     pytest's first process calls this before it starts others, which inherit the name.
     """
@@ -25,13 +28,18 @@ def shared_folder() -> Path:
         os.environ[_FOLDER] = folder = tempfile.mkdtemp(prefix="readback-tests-")
         # PostgreSQL runs as another user if the tests run as root.
         os.chmod(folder, 0o755)
-        owner = os.getpid()
-        atexit.register(lambda: os.getpid() == owner and _delete(folder))
+        cleaner = Path(__file__).with_name("left_behind.py")
+        _cleaners.append(
+            subprocess.Popen(
+                [sys.executable, cleaner, str(os.getpid()), folder],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                # Ctrl-C must not end it.
+                start_new_session=True,
+            )
+        )
     return Path(os.environ[_FOLDER])
-
-
-def _delete(folder: str) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 def made_once(name: str, make: Callable[[Path], None]) -> Path:

