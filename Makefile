@@ -28,10 +28,7 @@ run: .venv/run.stamp ## Start the API and the cabinet on this machine; options i
 	@echo "Starting Readback."
 	@$(BIN)/readback serve $(ARGS)
 
-# The tests start hundreds of processes, and each would compile the modules again if the
-# environment forbids Python to store them.
-PYTEST = READBACK_TEST_CHROMIUM=$$(scripts/chromium 2> /dev/null) PYTHONDONTWRITEBYTECODE= \
-	$(BIN)/python -m pytest
+PYTEST = READBACK_TEST_CHROMIUM=$$(scripts/chromium 2> /dev/null) $(BIN)/python -m pytest
 
 test: chromium .venv/dev.stamp ## Run the tests, including a real browser; pytest options in ARGS=.
 	@echo "Running the tests in random order. All of them take about five minutes on two cores."

@@ -1,4 +1,4 @@
-"""Options and order of the whole test run, and its PostgreSQL.
+"""Options, order and environment of the whole test run, and its PostgreSQL.
 
 Other fixtures belong to the folder that uses them; code that several folders share is
 in tests/support.
@@ -74,11 +74,11 @@ hypothesis.settings.load_profile("readback")
 
 @pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Prepare what all processes share: the folder, and the seed of the examples."""
+    """Prepare what all processes share: the environment, and the seed of examples."""
     from tests.support import parse_every_head  # noqa: F401, which acts when imported
-    from tests.support.made_once import shared_folder
+    from tests.support.environment import make_clean
 
-    shared_folder()
+    make_clean()
     seed = config.getoption("randomly_seed", None)
     if isinstance(seed, int):
         hypothesis.core.global_force_seed = seed

@@ -7,11 +7,13 @@ from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from clients import environments
 
 from readback.cabinet.keys import examples
+from tests.support import environment
 from tests.support.files import imports_of
 from tests.support.programs import needed_program
 from tests.support.server import Server
@@ -26,7 +28,8 @@ pytestmark = pytest.mark.timeout(environments.INSTALL_SECONDS + RUN_SECONDS)
 def installed(install: Callable[[], Any]) -> Any:
     """Return what an environment of the clients runs in; skip if it cannot be had."""
     try:
-        return install()
+        with patch.dict(os.environ, environment.before()):
+            return install()
     except environments.NotInstalled as problem:
         pytest.skip(str(problem))
 

@@ -16,11 +16,10 @@ REQUIREMENT = f"readback-does-not-exist==1 --hash=sha256:{'0' * 64}\n"
 
 
 def run(*command: str, folder: Path = ROOT, **variables: str):
-    inherited = {k: v for k, v in os.environ.items() if not k.startswith("PIP_")}
     return subprocess.run(
         command,
         cwd=folder,
-        env=inherited | variables,
+        env=os.environ | variables,
         capture_output=True,
         text=True,
         timeout=300,

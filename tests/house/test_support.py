@@ -1,5 +1,6 @@
 """Tests and tools import only what they may; a run depends on nothing around it."""
 
+import json
 import os
 import subprocess
 import sys
@@ -42,6 +43,35 @@ def of_own_run(code: str, **variables: str) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         text=True,
     )
+
+
+SHOW = """
+import json, os
+from tests.support.environment import make_clean
+make_clean()
+print(json.dumps(dict(os.environ)))
+"""
+OF_A_PERSON = {
+    "HOME": "/nowhere",
+    "LC_ALL": "ru_RU.UTF-8",
+    "HTTPS_PROXY": "http://127.0.0.1:1",
+    "SSL_CERT_FILE": "/nowhere",
+    "READBACK_API_BIND": "127.0.0.1:8000",
+    "OPENAI_API_KEY": "sk-mine",
+    "PGHOST": "database.example",
+}
+
+
+def test_the_environment_of_a_test_is_the_same_on_every_machine() -> None:
+    def shown(**variables: str) -> dict[str, str]:
+        output = of_own_run(SHOW, **variables).communicate()[0]
+        environment = json.loads(output)
+        assert environment.pop("READBACK_TEST_PROCESS")
+        folder = environment.pop("READBACK_TEST_SHARED")
+        assert environment.pop("HOME") == f"{folder}/home"
+        return environment
+
+    assert shown(**OF_A_PERSON) == shown()
 
 
 SERVE = """

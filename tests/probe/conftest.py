@@ -1,7 +1,5 @@
 """Fixtures: one Readback server for all tests of the probe, keys and certificates."""
 
-import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -30,25 +28,9 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def _quiet_environment(monkeypatch: pytest.MonkeyPatch, empty: Path) -> None:
-    """Remove what on this machine would change the probe's results."""
+def _own_root(monkeypatch: pytest.MonkeyPatch, empty: Path) -> None:
+    """Hide the files of this machine that would change the probe's results."""
     monkeypatch.setattr(tcp, "ROOT", empty)
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(empty))
-    monkeypatch.setenv("GSETTINGS_BACKEND", "memory")
-    for name in setup.VARIABLES:
-        monkeypatch.delenv(name, raising=False)
-
-
-@pytest.fixture(autouse=True)
-def _ctrl_c_is_heard() -> Iterator[None]:
-    """Let Ctrl-C have its usual effect, here and in the processes that tests start.
-
-    A shell starts programs in the background with SIGINT ignored, and they pass that
-    on. The probe respects it, as every program should.
-    """
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(autouse=True)

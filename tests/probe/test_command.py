@@ -1,7 +1,6 @@
 """`readback probe` as a process: key input, output formats, exit codes, terminal."""
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -15,16 +14,14 @@ from readback.probe.command import command_line
 from readback.probe.common.results import FailureFamily
 from readback.probe.entered.key import key_from_file
 from tests.probe.terminal import TIMEOUT, Terminal
-from tests.support.commands import run_command
+from tests.support.commands import environment_with, run_command
 from tests.support.server import Server
 
 COMMAND = (sys.executable, "-m", "readback", "probe")
 
 
 def environment(**more: str) -> dict[str, str]:
-    hidden = ("READBACK_", "OPENAI_")
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(hidden)}
-    return kept | more
+    return environment_with(more)
 
 
 def run(*arguments: str, key: str | None = None, more: Mapping[str, str] | None = None):

@@ -1,7 +1,6 @@
 """Run pytest as the plugin's users do: in a process of its own, with a new project."""
 
 import re
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -81,8 +80,6 @@ def running(folder: Path, files: dict[str, str], *options: str) -> Iterator[Run]
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
-            # A shell in the background starts its commands with SIGINT ignored.
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
     run = Run(process, folder, temporary)
     try:

@@ -16,6 +16,7 @@ from tests.probe import resources as setup
 from tests.probe.misfortunes import MISFORTUNES
 from tests.probe.misfortunes.judging import Misfortune, Told
 from tests.probe.misfortunes.running import Outcome, run_all, write_report
+from tests.support.environment import make_clean
 
 ROOT = Path(__file__).parents[3]
 LEAST_SHARE = 0.97
@@ -31,6 +32,7 @@ def main() -> int:
     if not chosen:
         print(f"No class or name contains {', '.join(options.only)}.")
         return 2
+    make_clean()
     shutil.rmtree(options.reports, ignore_errors=True)
     options.reports.mkdir(parents=True)
     started = time.monotonic()
