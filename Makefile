@@ -42,7 +42,7 @@ long: chromium .venv/dev.stamp ## Run the tests that take too long for make test
 	@echo "Running the long tests, which take about three minutes on two cores."
 	@$(PYTEST) $(XDIST) -m long $(ARGS)
 	@echo "Running the tests of the protocol with every head parsed."
-	@PARSE_EVERY_HEAD=1 $(PYTEST) $(XDIST) tests/wire tests/conformance
+	@READBACK_TEST_PARSE_EVERY_HEAD=1 $(PYTEST) $(XDIST) tests/wire tests/conformance
 
 # Before the packages, so that nobody waits for them and then has no browser.
 chromium:

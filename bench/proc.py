@@ -41,8 +41,9 @@ def memory(pids: list[int]) -> int:
     return sum(_memory(pid, "Pss:") for pid in pids)
 
 
-def resident_memory(pid: int) -> int:
-    return _memory(pid, "Rss:")
+def private_memory(pid: int) -> int:
+    """Return what no other process shares, such as the tables of all workers."""
+    return _memory(pid, "Private_")
 
 
 def busiest(pids: list[int]) -> int:

@@ -16,6 +16,7 @@ from soak.verdicts import Judgement
 MAX_MINUTES = 240
 # The details of a broken promise that are printed; all are in the results.
 _DETAILS_SHOWN = 5
+_WORDS = {True: "kept", False: "BROKEN", None: "?"}
 
 
 @click.group(
@@ -36,13 +37,14 @@ _DETAILS_SHOWN = 5
     help="Use SQLite, which is locked from time to time, instead of PostgreSQL.",
 )
 @click.option(
-    "--trial",
+    "--publish",
     is_flag=True,
-    help="Save the results in .bench/results; docs/reliability.md does not change.",
+    help="Save the results in bench/results instead of .bench/results, and write them "
+    "into docs/reliability.md.",
 )
 @click.pass_context
 def main(
-    context: click.Context, minutes: float, database: str | None, trial: bool
+    context: click.Context, minutes: float, database: str | None, publish: bool
 ) -> None:
     """Check that Readback keeps its promises while everything around it breaks.
 
@@ -51,7 +53,7 @@ def main(
     goes away and comes back. At the end every promise is judged. The exit code is 1 if
     one is broken. Ctrl-C ends the run early and judges what there is.
 
-    A complete run updates bench/results/soak.json, docs/reliability.md and its plot.
+    Runs of an hour or more also judge whether memory grows.
     """
     if context.invoked_subcommand:
         return
@@ -67,7 +69,7 @@ def main(
         progress.describe("judging")
         judgement = verdicts.judge(seen, scene)
     report(judgement)
-    published = not trial and not scene.interrupted
+    published = publish and not scene.interrupted
     page.save(name, judgement, scene, published)
     if published:
         page.write()
@@ -95,9 +97,9 @@ def report(judgement: Judgement) -> None:
         f"{figures['kills']} kills, {figures['outages']} outages of the database"
     )
     for verdict in judgement.verdicts:
-        click.echo(f"{'kept  ' if verdict.kept else 'BROKEN'}  {verdict.promise}")
+        click.echo(f"{_WORDS[verdict.kept]:8}{verdict.promise}")
         click.echo(f"        {verdict.measured}")
-        if not verdict.kept:
+        if verdict.kept is False:
             for detail in verdict.details[:_DETAILS_SHOWN]:
                 click.echo(f"        - {detail}")
             if len(verdict.details) > _DETAILS_SHOWN:

@@ -1,10 +1,11 @@
 """Compare what the service has counted with what the clients have seen.
 
 They are compared from one checkpoint to the next, for every endpoint and code. Without
-a kill in between both must be equal. A killed worker may lose what it has not added up
-yet: what it did in its last half second. Nothing tells a client which worker answered
-on a connection that was closed before the kill, so such connections count as those of
-the killed worker. A request that was lost may have been counted.
+a kill in between both must be equal, and these sums are also kept apart: the others say
+little, because a kill may explain a tenth of them. A killed worker may lose what it has
+not added up yet: what it did in its last half second. Nothing tells a client which
+worker answered on a connection that was closed before the kill, so such connections
+count as those of the killed worker. A request that was lost may have been counted.
 """
 
 from bisect import bisect_right
@@ -47,6 +48,9 @@ class Comparison:
     """How many the kills may have lost."""
     may_exceed: int = 0
     """How many requests without an answer may have been counted."""
+    certainly_seen: int = 0
+    """How many of those that were seen must have been counted."""
+    certainly_counted: int = 0
     differences: list[str] = field(default_factory=list)
     """What neither of the two explains, in words."""
 
@@ -54,6 +58,9 @@ class Comparison:
         self.seen += seen
         self.counted += counted
         self.may_lack += lack
+        if not lack and not exceed:
+            self.certainly_seen += seen
+            self.certainly_counted += counted
         if not seen - lack <= counted <= seen + exceed:
             self.differences.append(f"{what}: {seen:,} seen, {counted:,} counted")
 

@@ -56,10 +56,8 @@ def write() -> None:
 
 def _verdicts(name: str, run: Run) -> str:
     machine, figures = run["machine"], run["figures"]
-    broken = sum(not verdict["kept"] for verdict in run["verdicts"])
-    kept = (
-        "Every promise was kept." if not broken else f"{broken} promises were broken."
-    )
+    broken = sum(verdict["kept"] is False for verdict in run["verdicts"])
+    kept = f"{broken} promises were broken." if broken else "No promise was broken."
     rows = [
         [verdict["promise"], verdict["measured"], _word(verdict["kept"])]
         for verdict in run["verdicts"]
@@ -110,9 +108,7 @@ def _figures_of(run: Run) -> dict[str, str]:
         if closest
         else "none were equal",
         "`created` ahead of the clock": f"{behind:.0f} s to {ahead:.0f} s",
-        "memory of a worker, first and last fifth": _from_to(figures["worker_memory"]),
-        "memory of the manager": _from_to(figures["manager_memory"]),
-        "memory growth of a worker after the last fault": "too short to tell"
+        "memory growth of a worker": "too short to tell"
         if slope is None
         else f"{slope:+g} KiB a minute",
     }
@@ -150,10 +146,5 @@ def _time(milliseconds: float) -> str:
     return render.milliseconds(1000 * milliseconds)
 
 
-def _word(kept: bool) -> str:
-    return "kept" if kept else "**broken**"
-
-
-def _from_to(sizes: list[float]) -> str:
-    first, last = (f"{size / 2**20:.1f} MiB" for size in sizes)
-    return f"{first} to {last}"
+def _word(kept: bool | None) -> str:
+    return {True: "kept", False: "**broken**", None: "not judged"}[kept]

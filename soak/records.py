@@ -99,7 +99,7 @@ class Sample:
     at: float
     answered: int
     workers: list[int]
-    """The resident memory of each worker, in bytes."""
+    """The private memory of each worker, in bytes."""
     manager: int
     """That of their manager."""
 

@@ -232,8 +232,8 @@ class SoakRun:
     def _sample(self, crowd: "ClientProcess") -> None:
         scene = self.scene
         pids = {worker.pid for worker in api_workers(self._server)}
-        memory = [size for pid in pids if (size := proc.resident_memory(pid))]
-        manager = proc.resident_memory(self._server.pid)
+        memory = [size for pid in pids if (size := proc.private_memory(pid))]
+        manager = proc.private_memory(self._server.pid)
         now = time.monotonic()
         scene.samples.append(Sample(now, crowd.answered, memory, manager))
         if scene.reloads and not pids & self._before_reload and len(pids) >= WORKERS:

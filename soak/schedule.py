@@ -9,10 +9,10 @@ A reload happens every ten seconds, and between two reloads at most one other fa
 | 4 | the database is away during the reload, then the counts are compared |
 | 5 | a worker is killed |
 
-and so on from the beginning. To compare the counts, the clients pause for a moment. So
-kills, which may lose counts, are apart from everything else, which may not. The last
-part of a run is calm: the load goes on, and the same workers serve to the end, so that
-their memory can be watched.
+and so on from the beginning. To compare the counts, the clients pause for a moment. A
+kill may lose counts, so in the second half of the faults no worker is killed: there
+the counts must be exact. The last part of a run is calm: the load goes on, and the same
+workers serve to the end, so that their memory can be watched.
 """
 
 from typing import NamedTuple
@@ -21,6 +21,9 @@ RELOAD_SECONDS = 10
 # One round of faults, without the calm at the end.
 SHORTEST_FAULTS = 44
 CALM_SHARE = 0.2
+# Of runs that are long enough to tell whether memory grows.
+LONG_RUN_SECONDS = 3600
+LONG_CALM_SECONDS = 32 * 60
 RELOAD, KILL, GO, COME_BACK = "reload", "kill", "go", "come back"
 COMPARE = "compare"
 
@@ -36,7 +39,10 @@ class Step(NamedTuple):
 
 def faults_end(seconds: float) -> float:
     """Return when the calm at the end begins."""
-    return max(SHORTEST_FAULTS, seconds * (1 - CALM_SHARE))
+    calm = seconds * CALM_SHARE
+    if seconds >= LONG_RUN_SECONDS:
+        calm = max(calm, LONG_CALM_SECONDS)
+    return max(SHORTEST_FAULTS, seconds - calm)
 
 
 def steps(seconds: float) -> list[Step]:
@@ -48,7 +54,8 @@ def steps(seconds: float) -> list[Step]:
         if at + 4 <= end:
             found += [Step(at, RELOAD), *_fault(number, at)]
     # An outage that has begun also ends.
-    return sorted(s for s in found if s.at <= end or s.what == COME_BACK)
+    found = [s for s in found if s.at <= end or s.what == COME_BACK]
+    return sorted(s for s in found if s.at <= end / 2 or s.what != KILL)
 
 
 def _fault(number: int, at: float) -> list[Step]:

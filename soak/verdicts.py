@@ -10,13 +10,11 @@ from soak.counts import Comparison
 from soak.created import CreatedReport
 from soak.records import LOST, Observation, Sample, Scene, Seen
 
-# Growth beyond this is not flat: a tenth, and the noise of an allocator.
-MEMORY_GROWTH = 0.1
-MEMORY_NOISE = 2 * 2**20
-# How long a new worker grows, and how long it is watched after that. The calm at the
-# end of ten minutes is as long as both.
-SETTLING_SECONDS = 30.0
-SETTLED_SECONDS = 50.0
+# Growth beyond this is not flat.
+MEMORY_GROWTH = 0.05
+# How long a new worker grows, and how long it must be watched after that.
+SETTLING_SECONDS = 60.0
+SETTLED_SECONDS = 1800.0
 
 
 @dataclass
@@ -25,7 +23,8 @@ class Verdict:
 
     promise: str
     measured: str
-    kept: bool
+    kept: bool | None
+    """None if it could not be judged."""
     details: list[str] = field(default_factory=list)
     """What broke it, in words."""
 
@@ -37,7 +36,7 @@ class Judgement:
 
     @property
     def broken(self) -> list[Verdict]:
-        return [verdict for verdict in self.verdicts if not verdict.kept]
+        return [verdict for verdict in self.verdicts if verdict.kept is False]
 
 
 def judge(seen: Seen, scene: Scene) -> Judgement:
@@ -56,7 +55,7 @@ def judge(seen: Seen, scene: Scene) -> Judgement:
         _availability(seen, scene),
         _ids(seen),
         _created(stamps),
-        *[_counts(what, each) for what, each in compared.items()],
+        *[_counts(what, each, scene) for what, each in compared.items()],
         memory.verdict(),
         _privacy(scene),
         _faults(scene),
@@ -64,7 +63,10 @@ def judge(seen: Seen, scene: Scene) -> Judgement:
     ]
     figures = _figures(seen, scene) | losses.figures() | memory.figures()
     figures["counts"] = {
-        what: [each.seen, each.counted, each.may_lack, each.may_exceed]
+        what: [
+            *(each.seen, each.counted, each.may_lack, each.may_exceed),
+            *(each.certainly_seen, each.certainly_counted),
+        ]
         for what, each in compared.items()
     }
     figures["created_leads"] = [round(lead, 1) for lead in stamps.leads]
@@ -129,25 +131,42 @@ class Losses:
 
 
 class Memory:
-    """The resident memory of the workers and of their manager over time."""
+    """The private memory of the workers and of their manager after the last fault.
+
+    Shared memory is left out: it is as large as its tables, and fills with the keys.
+    """
 
     def __init__(self, scene: Scene) -> None:
-        fifth = max(1, len(scene.samples) // 5)
-        # The first samples are those of workers that have just been started.
-        self._first = scene.samples[fifth // 2 : fifth // 2 + fifth]
-        self._last = scene.samples[-fifth:]
         settled_at = scene.calm_since + SETTLING_SECONDS
-        self._settled = [each for each in scene.samples if each.at >= settled_at]
+        self._settled = [
+            each for each in scene.samples if each.at >= settled_at and each.workers
+        ]
+        fifth = max(1, len(self._settled) // 5)
+        self._first = self._settled[:fifth]
+        self._last = self._settled[-fifth:]
+
+    @property
+    def _seconds(self) -> float:
+        return self._settled[-1].at - self._settled[0].at if self._settled else 0.0
+
+    @property
+    def _is_judged(self) -> bool:
+        return self._seconds >= SETTLED_SECONDS
 
     def verdict(self) -> Verdict:
+        promise = "The private memory of a process is flat."
+        if not self._is_judged:
+            least = SETTLED_SECONDS / 60
+            measured = f"{self._seconds / 60:.0f} of at least {least:.0f} minutes"
+            return Verdict(promise, measured, None)
         start, end = self._worker(self._first), self._worker(self._last)
         first, last = self._manager(self._first), self._manager(self._last)
-        flat = _flat(start, end) and _flat(first, last)
         measured = (
             f"worker {_mib(start)} to {_mib(end)}, manager {_mib(first)} to "
-            f"{_mib(last)}"
+            f"{_mib(last)}, in {self._seconds / 60:.0f} minutes"
         )
-        return Verdict("Memory is flat.", measured, flat)
+        flat = _flat(start, end) and _flat(first, last)
+        return Verdict(promise, measured, flat)
 
     def figures(self) -> dict[str, Any]:
         return {
@@ -157,20 +176,20 @@ class Memory:
         }
 
     def _worker(self, samples: Sequence[Sample]) -> float:
-        return median([max(each.workers, default=0) for each in samples] or [0])
+        return median([max(each.workers) for each in samples] or [0])
 
     def _manager(self, samples: Sequence[Sample]) -> float:
         return median([each.manager for each in samples] or [0])
 
     def _slope(self) -> float | None:
-        """Return the growth of a worker at the end, where none is replaced any more.
+        """Return the growth of a worker; None if it was not watched long enough.
 
-        None if that was too short: the allocator takes and returns a megabyte now and
-        then, which in twenty seconds looks like a growth of three in a minute.
+        The allocator takes and returns a megabyte now and then, which in twenty seconds
+        looks like a growth of three in a minute.
         """
-        rows = [each for each in self._settled if each.workers]
-        if not rows or rows[-1].at - rows[0].at < SETTLED_SECONDS:
+        if not self._is_judged:
             return None
+        rows = self._settled
         kib = [sum(each.workers) / len(each.workers) / 1024 for each in rows]
         return round(60 * linear_regression([each.at for each in rows], kib).slope, 1)
 
@@ -246,15 +265,19 @@ def _created(report: CreatedReport) -> Verdict:
     )
 
 
-def _counts(what: str, compared: Comparison) -> Verdict:
+def _counts(what: str, compared: Comparison, scene: Scene) -> Verdict:
+    details = list(compared.differences)
+    if not compared.certainly_seen and not scene.interrupted:
+        details.append("a kill may explain any difference, so this proves nothing")
     difference = f"{compared.counted - compared.seen:+,}".replace("-", "−")
     return Verdict(
         f"{what} is exact.",
-        f"clients saw {compared.seen:,}, Readback counted {compared.counted:,} "
-        f"({difference}); kills may explain −{compared.may_lack:,} to "
-        f"+{compared.may_exceed:,}",
-        not compared.differences,
-        compared.differences,
+        f"without kills, clients saw {compared.certainly_seen:,} and Readback counted "
+        f"{compared.certainly_counted:,}; in all, {compared.seen:,} and "
+        f"{compared.counted:,} ({difference}; kills may explain "
+        f"−{compared.may_lack:,} to +{compared.may_exceed:,})",
+        not details,
+        details,
     )
 
 
@@ -320,7 +343,7 @@ def _figures(seen: Seen, scene: Scene) -> dict[str, Any]:
 
 
 def _flat(start: float, end: float) -> bool:
-    return end <= start * (1 + MEMORY_GROWTH) + MEMORY_NOISE
+    return end <= start * (1 + MEMORY_GROWTH)
 
 
 def _mib(size: float) -> str:

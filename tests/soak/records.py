@@ -29,7 +29,10 @@ MIB = 2**20
 
 @dataclass
 class Story:
-    """A soak of 100 seconds; the monotonic clock starts at 0, the wall clock at NOW."""
+    """A soak of 100 seconds; the monotonic clock starts at 0, the wall clock at NOW.
+
+    Only the samples go on for longer, because memory is watched for half an hour.
+    """
 
     rows: list[Observation] = field(default_factory=list)
     connections: list[ClientConnection] = field(default_factory=list)
@@ -39,6 +42,7 @@ class Story:
     outages: list[Outage] = field(default_factory=list)
     leaks: list[str] = field(default_factory=list)
     worker_memory: list[int] = field(default_factory=lambda: [40 * MIB] * 100)
+    sampled_every: float = 30.0
     uncounted: int = 0
     unwritten: int = 0
     uncounted_connections: int = 0
@@ -66,7 +70,7 @@ class Story:
         scene.reloads = [Reload(10.0, self.replaced)]
         scene.kills, scene.outages = self.kills, self.outages
         scene.samples = [
-            Sample(float(at), 0, [size], 30 * MIB)
+            Sample(at * self.sampled_every, 0, [size], 30 * MIB)
             for at, size in enumerate(self.worker_memory)
         ]
         scene.checkpoints = [self._checkpoint(50.0), self._checkpoint(100.0)]

@@ -1,4 +1,4 @@
-"""If PARSE_EVERY_HEAD is set, no head is recognised, in all processes of the tests.
+"""If READBACK_TEST_PARSE_EVERY_HEAD is set, no head is recognised, in all processes of the tests.
 
 `make long` runs the tests of the protocol and of the contract so, because everything
 has to work without this accelerator.
@@ -8,5 +8,5 @@ import os
 
 from readback.http.recognition import RecognisedHeads
 
-if os.environ.get("PARSE_EVERY_HEAD"):
+if os.environ.get("READBACK_TEST_PARSE_EVERY_HEAD"):
     RecognisedHeads.note_accepted = lambda self, data, meaning: None  # type: ignore[method-assign]
