@@ -1,4 +1,4 @@
-"""If READBACK_TEST_PARSE_EVERY_HEAD is set, no head is recognised, in all processes of the tests.
+"""With READBACK_TEST_PARSE_EVERY_HEAD, no process of the tests recognises a head.
 
 `make long` runs the tests of the protocol and of the contract so, because everything
 has to work without this accelerator.

@@ -51,7 +51,7 @@ _NOT_CHUNKED = "The Transfer-Encoding must end with chunked, once."
 class Head:
     """One request head, fully validated."""
 
-    __slots__ = ("fields", "is_http_10", "method", "target")
+    __slots__ = ("fields", "is_http_10", "key", "method", "target")
 
     def __init__(
         self,
@@ -66,6 +66,11 @@ class Head:
         # The values of each field, by its name in lower case.
         self.fields = fields
         self.is_http_10 = is_http_10
+        # The key in `Authorization: Bearer <key>`; empty if there is no such field, or
+        # if it is there twice or has another form.
+        credentials = fields.get(b"authorization", [])
+        found = _BEARER.fullmatch(credentials[0]) if len(credentials) == 1 else None
+        self.key = found[1] if found else b""
 
     def all(self, name: bytes) -> list[bytes]:
         return self.fields.get(name, [])
@@ -73,16 +78,6 @@ class Head:
     def first(self, name: bytes) -> bytes | None:
         values = self.fields.get(name)
         return values[0] if values else None
-
-    @property
-    def key(self) -> bytes:
-        """The key in `Authorization: Bearer <key>`; empty if there is no such field.
-
-        Also empty if the field is there twice, or has another form.
-        """
-        values = self.fields.get(b"authorization", [])
-        found = _BEARER.fullmatch(values[0]) if len(values) == 1 else None
-        return found[1] if found else b""
 
 
 class _Fields:
