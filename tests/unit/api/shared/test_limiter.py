@@ -87,6 +87,7 @@ def test_in_a_full_table_the_key_that_was_inactive_longest_is_replaced(rate):
     assert limiter.slot(b"7") == slots[7]
     # It has neither the rate nor the number of the other.
     assert limiter.last(slots[1]) == 0
+    now = time.monotonic()
     assert [limiter.admit(slots[1], now) for _ in range(10)] == [True] * 10
 
 
