@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from urllib.request import urlopen
 
+import psutil
 import pytest
 
 from tests.support.cabinet_server import CabinetServer, cabinet_server
-from tests.support.waiting import PATIENCE
+from tests.support.waiting import PATIENCE, wait_until
 from tests.support.wire import Endpoint
 
 PAGES = ("/", "/accounts/login/", "/accounts/signup/", "/docs/", "/healthz")
@@ -111,6 +112,33 @@ def test_more_clients_than_a_worker_can_have_do_not_keep_a_visitor_out(
             readable, _, _ = select.select([client], [], [], PATIENCE)
             assert readable
         assert not any(map(_is_closed, clients[-50:]))
+
+
+def test_forms_that_do_not_arrive_take_little_memory(server: CabinetServer) -> None:
+    """Of those that are nearly complete, the oldest make room for others."""
+    size = 250_000
+    number = 300  # 75 MB in all
+    _visit(server, "/")  # the first page loads much that stays
+    before = _private_memory(server)
+    endpoint = Endpoint.of(server.url)
+    form = _request("POST /accounts/login/", "Content-Length: 260000\r\n\r\n")
+    with ExitStack() as stack:
+        clients = [stack.enter_context(_connect(endpoint)) for _ in range(number)]
+        for client in clients:
+            with suppress(OSError):
+                client.sendall(form + bytes(size))
+        for client in clients[:50]:
+            wait_until(lambda client=client: _is_closed(client), "it made room")
+        assert not any(map(_is_closed, clients[-50:]))
+        _visit(server, "/")
+        assert _private_memory(server) - before < 64 << 20
+
+
+def _private_memory(server: CabinetServer) -> int:
+    """Return the private memory of the processes of a server, in bytes."""
+    parent = psutil.Process(server.pid)
+    processes = [parent, *parent.children(recursive=True)]
+    return sum(process.memory_full_info().uss for process in processes)
 
 
 def _visit(server: CabinetServer, page: str) -> float:

@@ -27,7 +27,7 @@ _MAX_HEAD_FIELDS = 100
 # Larger than the largest form that Django accepts, so that Django refuses the form with
 # a page of ours.
 MAX_BODY_BYTES = 4 * 65_536
-_UNFINISHED_BYTES = 32 << 20
+_UNFINISHED_BYTES = 16 << 20
 # How long running requests get after Ctrl-C.
 QUICK_SECONDS = 1.0
 # When the cabinet stops, the first request of a younger connection is probably on its

@@ -30,7 +30,7 @@ THREADS = 8
 # hash passwords, must not delay other pages.
 FORM_THREADS = THREADS // 2
 # Of the bodies that the application has not answered yet. Further ones are refused.
-MAX_BODIES_BYTES = 32 << 20
+MAX_BODIES_BYTES = 16 << 20
 _WITHOUT_BODY = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
 
 _log = logging.getLogger("readback.cabinet.pages")
