@@ -72,6 +72,9 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._registry.disconnect(self)
         self._state = LINGER
+        # The connection itself may stay until the garbage collector finds it.
+        self._buffer.clear()
+        self._chunks = None
 
     def data_received(self, data: bytes) -> None:
         if self._state == LINGER:
