@@ -90,7 +90,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 # allauth counts attempts in the cache. In memory, each process would count its own.
 CACHES = {
     "default": {
-        "BACKEND": "django.core.cache.backends.db.DatabaseCache",
+        "BACKEND": "readback.cabinet.serving.counts.CountCache",
         "LOCATION": "cabinet_cache",
         # Beyond this number the oldest counts are dropped; with Django's default of
         # 300, anyone could reset a count by filling the cache.

@@ -8,12 +8,16 @@ import pytest
 from allauth.account.models import EmailAddress
 from django.conf import settings
 from django.core.cache import cache
+from django.db import OperationalError, connection
 from django.test import RequestFactory, override_settings
+from django.test.utils import CaptureQueriesContext
 
 from readback.cabinet.models import CacheEntry
 from readback.cabinet.serving import visitors
+from tests.cabinet.accounts.factors import PASSKEY_LOGIN
 from tests.cabinet.outgoing import wait_until_sent
 from tests.cabinet.visitor import Visitor, words_of
+from tests.cabinet.which_database import ON_BOTH
 from tests.support.browser import Browser
 from tests.support.cabinet_server import cabinet_server
 
@@ -94,6 +98,42 @@ def test_sign_ups_and_logins_are_limited_per_client_address():
         visitor = Visitor()
         seen = [visitor.post(path, fields).status_code for _ in range(limit + 1)]
         assert seen == [200] * limit + [429], path
+
+
+@ON_BOTH
+def test_a_request_above_a_limit_writes_nothing(clock):
+    """A flood costs no disk flush, nor the lock that a write would wait for."""
+    fields = {
+        "/accounts/signup/": {"email": "", "password1": ""},
+        "/accounts/login/": {"login": "", "password": ""},
+        PASSKEY_LOGIN: {"credential": ""},
+    }
+    for path, form in fields.items():
+        visitor = Visitor()
+        seen = [visitor.post(path, form).status_code for _ in range(31)]
+        assert seen[-1] == 429, path
+        with CaptureQueriesContext(connection) as queries:
+            assert visitor.post(path, form).status_code == 429
+        assert queries.captured_queries
+        for query in queries:
+            assert query["sql"].startswith("SELECT"), (path, query["sql"])
+        clock[0] += 61
+        assert visitor.post(path, form).status_code != 429
+
+
+def test_a_count_that_cannot_be_written_is_not_blamed_on_the_visitor():
+    """Tests of full disks and lost servers show the same with the real fault."""
+    with connection.execute_wrapper(_fail_to_write):
+        with pytest.raises(OperationalError):
+            Visitor().post("/accounts/login/", {"login": "", "password": ""})
+    answer = Visitor().post("/accounts/login/", {"login": "", "password": ""})
+    assert answer.status_code == 200
+
+
+def _fail_to_write(execute, sql, params, many, context):
+    if sql.startswith(("INSERT", "UPDATE")):
+        raise OperationalError("disk full")
+    return execute(sql, params, many, context)
 
 
 def test_resets_are_limited_per_client_address_and_per_account(mails):

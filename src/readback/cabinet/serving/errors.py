@@ -12,12 +12,10 @@ from math import ceil
 
 from django.conf import settings
 from django.contrib.sessions.exceptions import SessionInterrupted
-from django.contrib.sessions.models import Session
 from django.db import OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
-from django.utils.timezone import now
 
 _log = logging.getLogger("readback.cabinet.errors")
 # The window of all limits that allauth itself applies; a test holds it.
@@ -28,9 +26,6 @@ MAIL_MINUTES = 60
 # An outage is logged this often, however many requests fail.
 _LOG_SECONDS = 60.0
 
-# The row that `_require_storage` writes; it has always expired.
-_NOBODYS_SESSION = "nobody"
-
 _logged_at = float("-inf")
 
 
@@ -38,28 +33,12 @@ def too_many_requests(
     request: HttpRequest, minutes: int = ALLAUTH_MINUTES
 ) -> HttpResponse:
     """Say when to try again; allauth calls this with a request alone."""
-    _require_storage()
     hours = ceil(minutes / 60) if minutes >= 60 else 0
     context = {"minutes": minutes, "hours": hours}
     status = HTTPStatus.TOO_MANY_REQUESTS
     response = render(request, "429.html", context, status=status)
     response["Retry-After"] = str(minutes * 60)
     return response
-
-
-def _require_storage() -> None:
-    """Raise an error if nothing can be stored, so that no visitor is blamed for that.
-
-    Django's cache counts attempts, and reports every error as one attempt too many.
-    """
-    row = Session(session_key=_NOBODYS_SESSION, session_data="", expire_date=now())
-    # In one statement, because several workers may do so at once.
-    Session.objects.bulk_create(
-        [row],
-        update_conflicts=True,
-        update_fields=["expire_date"],
-        unique_fields=["session_key"],
-    )
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:

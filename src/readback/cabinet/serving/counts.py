@@ -1,0 +1,65 @@
+"""The cache in which allauth counts attempts: a table that all processes share.
+
+allauth locks a count by adding an entry, reads it, and writes it if one more attempt is
+allowed. Here a count that is used up is only read, so that a flood of requests causes
+no writes. Django reports an error of the database as an entry that exists already;
+allauth would take it for one attempt too many, and the visitor would be blamed.
+"""
+
+import re
+import time
+from typing import Any
+
+from django.contrib.sessions.models import Session
+from django.core.cache.backends.base import DEFAULT_TIMEOUT
+from django.core.cache.backends.db import DatabaseCache
+from django.utils.timezone import now
+
+# allauth's name for a lock: that of its count, which contains the rate.
+_LOCK = re.compile(r"(allauth:rl:[\w.]+:\w+:(\d+)/([\d.]+)/\w+:.*):lock")
+# The row that `_require_storage` writes; it has always expired.
+_NOBODYS_SESSION = "nobody"
+
+
+class CountCache(DatabaseCache):
+    """Each thread has its own, as Django makes them."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        # The locks that this thread believes to hold.
+        self._only_read: set[str] = set()
+
+    def add(
+        self, key: str, value: Any, timeout: Any = DEFAULT_TIMEOUT, version: Any = None
+    ) -> bool:
+        lock = _LOCK.fullmatch(key)
+        if lock and self._is_used_up(lock[1], int(lock[2]), float(lock[3])):
+            self._only_read.add(key)
+            return True
+        added = super().add(key, value, timeout, version)
+        if lock and not added and not self.has_key(key, version):
+            _require_storage()  # or somebody else has just returned the lock
+        return added
+
+    def delete(self, key: str, version: Any = None) -> bool:
+        if key in self._only_read:
+            self._only_read.remove(key)
+            return True
+        return super().delete(key, version)
+
+    def _is_used_up(self, count: str, attempts: int, seconds: float) -> bool:
+        begin = time.time() - seconds
+        history: list[float] = self.get(count, [])
+        return sum(at > begin for at in history) >= attempts
+
+
+def _require_storage() -> None:
+    """Raise an error if nothing can be stored."""
+    row = Session(session_key=_NOBODYS_SESSION, session_data="", expire_date=now())
+    # In one statement, because several workers may do so at once.
+    Session.objects.bulk_create(
+        [row],
+        update_conflicts=True,
+        update_fields=["expire_date"],
+        unique_fields=["session_key"],
+    )
