@@ -90,6 +90,15 @@ def test_a_certificate_is_verified_with_the_store_of_the_machine(tmp_path, monke
         send("POST", server.url, SOON)
 
 
+def test_the_query_of_a_url_is_sent():
+    with peer(answer(b"x")) as server:
+        send("GET", f"{server.url}/keys?p=one&q=%20two", SOON)
+        send("GET", f"{server.url.removesuffix('/v1')}?p=one", SOON)
+    lines = [request.partition(b"\r\n")[0] for request in server.requests]
+    targets = (b"/v1/keys?p=one&q=%20two", b"/?p=one")
+    assert lines == [b"GET %b HTTP/1.1" % target for target in targets]
+
+
 def test_a_redirect_is_not_followed_and_no_proxy_is_used(monkeypatch):
     with peer() as elsewhere:
         monkeypatch.setenv("http_proxy", elsewhere.url)
