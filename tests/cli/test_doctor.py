@@ -184,6 +184,19 @@ def test_the_end_of_the_certificate_is_read(authority):
         checks.certificate(ended)
 
 
+def test_a_certificate_whose_end_is_unknown_is_not_said_to_have_expired(
+    authority, tmp_path
+):
+    # What `openssl x509 -trustout` writes; OpenSSL can serve it.
+    trusted = authority.issue().read_bytes().replace(b"CERT", b"TRUSTED CERT")
+    (tmp_path / "trusted.pem").write_bytes(trusted)
+
+    with pytest.raises(Doubt, match="cannot be read") as caught:
+        checks.certificate(config_with(tmp_path / "trusted.pem"))
+
+    assert "1970" not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("content", "reason"),
     [

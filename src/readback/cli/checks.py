@@ -67,7 +67,12 @@ def certificate(config: Config) -> str:
     if config.tls_certificate is None:
         return ""
     settings.check_certificate(config)
-    end = datetime.fromtimestamp(expiry(config.tls_certificate), UTC)
+    if not (expires := expiry(config.tls_certificate)):
+        raise Doubt(
+            f"{config.tls_certificate} can be served, but when it expires cannot be "
+            "read: convert it with `openssl x509 -in FILE -out FILE`."
+        )
+    end = datetime.fromtimestamp(expires, UTC)
     at = console.format_time(end)
     if end < datetime.now(UTC):
         raise CannotStart(f"{config.tls_certificate} expired on {at}: renew it.")
