@@ -67,7 +67,9 @@ def is_loopback(host: str) -> bool:
 
 def host_field(host: str) -> str:
     """Return the host of a URL as browsers send it; raise ValueError if it is none."""
-    return f"[{ip_address(host)}]" if ":" in host else host
+    if ":" in host:
+        return f"[{ip_address(host)}]"
+    return host if host.isascii() else host.encode("idna").decode()
 
 
 class Bind(NamedTuple):
@@ -181,7 +183,8 @@ def url(*schemes: str) -> Callable[[str], str]:
     def parse(value: str) -> str:
         if value and not _is_url(value, schemes):
             raise ValueError(
-                f"must be empty or a URL that begins with {' or '.join(schemes)}."
+                "must be empty or a URL without spaces that begins with "
+                f"{' or '.join(schemes)}."
             )
         return value.rstrip("/")
 
@@ -193,6 +196,10 @@ def _is_url(value: str, schemes: tuple[str, ...]) -> bool:
         parts = urlsplit(value)
         _ = parts.port, host_field(parts.hostname or "")
     except ValueError:
+        return False
+    # `urlsplit` removes some of these; only the path of an SQLite file may have them.
+    has_gap = any(each.isspace() or not each.isprintable() for each in value)
+    if has_gap and not value.startswith(SQLITE):
         return False
     # A database URL needs no host if it names a file or a PostgreSQL unix socket.
     is_local = parts.scheme in ("sqlite", "postgresql") and len(parts.path) > 1

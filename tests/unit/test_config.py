@@ -36,6 +36,12 @@ def test_every_setting_has_a_default() -> None:
         ("READBACK_DATABASE_URL", "mysql://x/y", "postgresql://"),
         ("READBACK_PUBLIC_BASE_URL", "https://api.example/v2", "/v1"),
         ("READBACK_CABINET_URL", "example.org", "https://"),
+        ("READBACK_CABINET_URL", "https://echo example.org", "without spaces"),
+        ("READBACK_CABINET_URL", "https://echo.exam\tple.org", "without spaces"),
+        ("READBACK_CABINET_URL", "https://echo.example\u200b.org", "without spaces"),
+        ("READBACK_PUBLIC_BASE_URL", "https://a.example /v1", "without spaces"),
+        ("READBACK_SMTP_URL", "smtp://mail example", "without spaces"),
+        ("READBACK_DATABASE_URL", "postgresql://a b/readback", "without spaces"),
         ("READBACK_SMTP_URL", "https://x", "smtp://"),
         ("READBACK_SECRET_KEY", "short", "50 characters"),
         ("READBACK_SIGNUP", "nobody", "open, closed, or domains"),
@@ -49,6 +55,7 @@ def test_every_setting_has_a_default() -> None:
         ("READBACK_OIDC_ISSUER", "https://login.example/?realm=x", "without ?"),
         ("READBACK_OIDC_ISSUER", f"https://{'x' * 200}.example", "200 characters"),
         ("READBACK_CONTACT", "alice", "e-mail address"),
+        ("READBACK_CONTACT", "https://echo example.org", "e-mail address"),
         ("READBACK_SITE_NAME", "x" * 41, "at most 40"),
         ("READBACK_SITE_NAME", "Aurora\r\nBcc: mallory@example.net", "one line"),
         ("READBACK_SITE_NAME", "Aurora\u202e", "visible characters"),
@@ -86,6 +93,11 @@ def test_the_error_for_settings_that_do_not_fit_together_says_why(
 ) -> None:
     with pytest.raises(ConfigError, match=why):
         config.read({f"READBACK_{name}": value for name, value in given.items()})
+
+
+def test_the_path_of_an_sqlite_file_may_have_a_space() -> None:
+    url = "sqlite:////srv/my files/readback.sqlite3"
+    assert config.read({"READBACK_DATABASE_URL": url}).database_url == url
 
 
 def test_variables_that_kubernetes_injects_are_ignored() -> None:

@@ -102,9 +102,18 @@ def test_an_error_is_described_in_the_log_and_not_on_the_page(tmp_path):
         assert "0123456789abcdef" not in server.stderr
 
 
-def test_a_cabinet_can_have_an_ipv6_address_in_any_form(tmp_path):
-    url = "http://[2001:DB8:0:0::1]:8001"
+@pytest.mark.parametrize(
+    ("url", "right", "wrong"),
+    [
+        ("http://[2001:DB8:0:0::1]:8001", "[2001:db8::1]:8001", "[2001:db8::2]:8001"),
+        ("http://Почта.example", "xn--80a1acny.example", "xn--e1afmkfd.example"),
+    ],
+    ids=["IPv6", "other letters"],
+)
+def test_a_cabinet_is_reached_by_the_host_that_browsers_send(
+    tmp_path, url, right, wrong
+):
     with cabinet_server(tmp_path, {"READBACK_CABINET_URL": url}) as server:
-        for host, status in (("[2001:db8::1]:8001", 200), ("[2001:db8::2]:8001", 400)):
+        for host, status in ((right, 200), (wrong, 400)):
             answer = httpx.get(f"{server.url}/", headers={"Host": host})
             assert answer.status_code == status, host
