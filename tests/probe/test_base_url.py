@@ -64,6 +64,9 @@ def test_another_way_to_write_an_address_is_not_a_mistake(
     [
         (f" {GOOD}\n", "address.corrected", GOOD),
         ("https://echo.exam\nple/v1", "address.corrected", GOOD),
+        ("https://echo. example/v1", "address.corrected", GOOD),
+        ("https://echo .example/v1", "address.corrected", GOOD),
+        ("https://echo.example:4 43/v1", "address.corrected", GOOD),
         (f"{GOOD}\\n", "address.corrected", GOOD),
         (f'"{GOOD}"', "address.corrected", GOOD),
         (f"“{GOOD}”", "address.corrected", GOOD),
@@ -162,6 +165,23 @@ def test_an_address_that_cannot_be_corrected_raises_an_error(
     with pytest.raises(ProbeError) as caught:
         address.check(entered)
     assert caught.value.id == id
+
+
+@pytest.mark.parametrize(
+    "entered",
+    [
+        "a.example/v1 b.example/v1",
+        "a.example b.example/v1",
+        "https://a.example\tb.example/v1",
+        "https://a.example/v1\u3000b.example/v1",
+        "http://a.example:8000/v1 localhost:8000/v1",
+        "localhost:8000/v1 backend/v1",
+    ],
+)
+def test_two_addresses_do_not_become_one(entered: str) -> None:
+    with pytest.raises(ProbeError) as caught:
+        address.check(entered)
+    assert "several addresses" in str(caught.value.facts)
 
 
 def test_all_mistakes_are_told_in_one_finding() -> None:

@@ -56,6 +56,9 @@ _URL = re.compile(
 )
 _ANY_SCHEME = re.compile(r"([a-z][a-z0-9+.-]{0,20})://", re.IGNORECASE)
 _REST_OF_ADDRESS = re.compile(r"[\w.:/-]{0,200}/v\d\w{0,9}", re.IGNORECASE)
+# A beginning that is complete, and a rest that has a host of its own.
+_WHOLE = re.compile(r"/v\d\w{0,9}/?$", re.IGNORECASE)
+_HOST = re.compile(r"[\w-]{1,63}[.:]")
 _ESCAPED_SPACE = re.compile(r"(?:\\[nrt]|%0[9ad]|%20)+$", re.IGNORECASE)
 _AROUND = QUOTES + "()[]{}<>*,;:!… \t\r\n"
 _GAPS = re.compile(r"(?<=//)\s+|\s+(?=/)")
@@ -137,6 +140,9 @@ def _extracted(text: str) -> str:
     plain = _GAPS.sub("", plain)
     pieces = plain.split()
     if len(pieces) == 2 and _REST_OF_ADDRESS.fullmatch(pieces[1]):
+        has_host = _HOST.match(pieces[1]) and not pieces[0].endswith((".", "-"))
+        if has_host or _WHOLE.search(pieces[0]):
+            raise unreadable("contains_several")
         plain = "".join(pieces)
     found = {one.strip(_AROUND) for one in _URL.findall(plain)}
     if len(found) > 1:
