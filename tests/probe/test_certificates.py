@@ -2,9 +2,11 @@
 
 import ssl
 from datetime import UTC, datetime
+from ipaddress import ip_address
 from pathlib import Path
 
 import pytest
+from cryptography import x509
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -30,11 +32,24 @@ def test_names_issuer_and_dates_are_read(tmp_path: Path) -> None:
     assert not read.is_interception
 
 
-def test_an_ip_address_in_a_certificate_is_shown_as_one(tmp_path: Path) -> None:
-    authority = Authority(tmp_path)
-    authority.serves("127.0.0.1")
-    [path] = set(tmp_path.glob("*.pem")) - {authority.root}
-    assert certificates.read(der_of(path)).subject == "127.0.0.1"
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        (x509.IPAddress(ip_address("127.0.0.1")), "127.0.0.1"),
+        (x509.IPAddress(ip_address("2001:db8::1")), "2001:db8::1"),
+        (x509.UniformResourceIdentifier("spiffe://mesh/echo"), "spiffe://mesh/echo"),
+        (x509.RFC822Name("alice@example.org"), "alice@example.org"),
+        (x509.RegisteredID(x509.ObjectIdentifier("1.2.3.4")), "owner"),
+        (x509.DirectoryName(x509.Name([])), "owner"),
+    ],
+)
+def test_a_name_of_any_kind_is_readable_or_left_out(
+    name: x509.GeneralName, shown: str, tmp_path: Path
+) -> None:
+    kind = x509.SubjectAlternativeName
+    changes = {kind: (kind([name]), False)}
+    path = Authority(tmp_path).issue("owner", changes=changes)
+    assert certificates.read(der_of(path)).subject == shown
 
 
 @pytest.mark.parametrize("issuer", ["mitmproxy", "FortiGate CA", "Acme SSL Inspection"])

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from ipaddress import ip_address
 
 from readback.probe.common.formatting import sanitize
 from readback.probe.common.results import Fact
@@ -27,7 +28,8 @@ _PUBLIC_POLICY = bytes.fromhex("67810c01")
 _CERTIFICATE_TRANSPARENCY = bytes.fromhex("2b06010401d679020402")
 _OBJECT_ID, _UTC_TIME, _OCTETS = 0x06, 0x17, 0x04
 _VERSION, _EXTENSIONS = 0xA0, 0xA3
-_DNS_NAME = 0x82
+# RFC 5280 §4.2.1.6: names of text, which are an e-mail address, a host and a URI.
+_TEXT_NAMES, _IP_ADDRESS = (0x81, 0x82, 0x86), 0x87
 
 # Issuer names used by common TLS-inspecting products.
 _INTERCEPTORS = re.compile(
@@ -119,7 +121,7 @@ def _read(der: bytes) -> Certificate:
     parts = [dict(_values(content)) for _, content in _nested(sequences)]
     extensions = {one.get(_OBJECT_ID): one.get(_OCTETS, b"") for one in parts}
     names = _nested(extensions.get(_ALTERNATIVE_NAMES, b""))
-    hosts = [_host(tag, value) for tag, value in names]
+    hosts = [shown for tag, value in names if (shown := _shown(tag, value))]
     name = sanitize(_name(subject))
     return Certificate(
         subject=sanitize(", ".join(hosts)) or name,
@@ -165,10 +167,12 @@ def _name(sequence: bytes) -> str:
     return ", ".join(dict.fromkeys(part for part in known if part)) or "?"
 
 
-def _host(tag: int, value: bytes) -> str:
-    if tag == _DNS_NAME:
+def _shown(tag: int, value: bytes) -> str:
+    """Return a name as people write it; "" for the kinds that nobody writes."""
+    if tag in _TEXT_NAMES:
         return value.decode("ascii", "replace")
-    return ".".join(map(str, value)) if len(value) == 4 else value.hex(":", 2)
+    is_address = tag == _IP_ADDRESS and len(value) in (4, 16)
+    return str(ip_address(value)) if is_address else ""
 
 
 def _moment(tag: int, content: bytes) -> datetime:
