@@ -14,6 +14,8 @@ from readback.contract import REFUSALS
 from readback.probe.entered.key import Secret
 from readback.probe.report import ProbeReport
 from readback.probe.runner import STEPS, ProbeRun
+from readback.probe.service import endpoint
+from readback.probe.transport import exchanges
 from readback.probe.transport.context import ProbeContext
 from tests.probe.forms import FORMS, REPORT_SCHEMA
 from tests.probe.hostile_peers import ESCAPES, HOSTILE_PEERS, JSON, answer, hostile_peer
@@ -57,6 +59,77 @@ def assert_sound(report: ProbeReport, forms: Forms = FORMS) -> None:
     for form in forms.values():
         assert form(report).replace("\n", "").isprintable()
     REPORT_SCHEMA.validate(json.loads(forms["json"](report)))
+
+
+# Each of these takes a second to parse, and most of them are 2 KB with gzip.
+LABORIOUS = {
+    "90,000 objects": b"[%b]" % b",".join([b'{"a":0}'] * 90_000),
+    "empty lists": b"[%b]" % b",".join([b"[]"] * 300_000),
+    "deep lists": b"[%b]" % b",".join([b"[" * 900 + b"]" * 900] * 500),
+    "numbers close to 0": b"[%b]" % b",".join([b"1e-400"] * 140_000),
+    "many names": b'{"error":{%b}}'
+    % b",".join(b'"%x":1' % number for number in range(90_000)),
+    "no end": b"[" + b"{}," * 300_000,
+}
+MOST_VALUES = 50_000
+
+
+def values_in(body: bytes) -> int:
+    return sum(map(body.count, (b",", b"[", b"{")))
+
+
+@pytest.mark.parametrize("status", [b"200 OK", b"401 No", b"500 Error"])
+@pytest.mark.parametrize("body", LABORIOUS.values(), ids=LABORIOUS)
+def test_an_answer_that_takes_long_to_parse_is_not_parsed(
+    body: bytes, status: bytes, readback: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parsed: list[bytes] = []
+
+    def loads(text: bytes, **options: object) -> object:
+        parsed.append(text)
+        return real_loads(text, **options)
+
+    real_loads = exchanges.json.loads
+    monkeypatch.setattr(exchanges.json, "loads", loads)
+    with hostile_peer(lambda _: answer(body, JSON, status=status)) as port:
+        report = probed(port, readback.api_key)
+
+    assert report.results
+    assert max(map(values_in, parsed), default=0) <= MOST_VALUES
+
+
+def test_an_answer_is_parsed_once(
+    readback: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parsed: list[bytes] = []
+    real = exchanges.parse_json
+    monkeypatch.setattr(
+        exchanges, "parse_json", lambda body: parsed.append(body) or real(body)
+    )
+    requests: list[bytes] = []
+
+    def respond(request: bytes) -> list[bytes]:
+        requests.append(request)
+        return answer(b'{"error":{"code":"%d"}}' % len(requests), JSON)
+
+    with hostile_peer(respond) as port:
+        probed(port, readback.api_key)
+
+    assert 0 < len(parsed) <= len(requests)
+    assert len(set(parsed)) == len(parsed)
+
+
+def test_a_stream_is_read_only_as_far_as_a_completion_can_go(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    parsed: list[bytes] = []
+    monkeypatch.setattr(endpoint, "parse_json", parsed.append)
+
+    events = endpoint.EventStream()
+    for _ in range(100):
+        events.feed(b"data: {}\n" * 1000, 0.0)
+
+    assert len(parsed) == 10_000
 
 
 @contextmanager

@@ -29,6 +29,8 @@ _COMPARED_MODELS = 5000
 _LONGEST_NAME = 200
 # A part of a stream is a line; what is longer is no part of a completion.
 _LONGEST_LINE = 1 << 16
+# Hundreds of times as many as the completion has tokens.
+_MOST_LINES = 10_000
 # How an OpenAI-compatible API may respond to a request without a key.
 _OF_AN_API = (HTTPStatus.OK, HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 _NO_MONEY = ("_quota", "billing", "balance", "credit", "budget")
@@ -273,6 +275,7 @@ class EventStream:
     def __init__(self) -> None:
         self._started = time.monotonic()
         self._rest = bytearray()
+        self._lines = 0
         self.moments: list[float] = []
         """The seconds from the request until each part was received."""
         self.is_done = False
@@ -288,7 +291,8 @@ class EventStream:
         *lines, rest = bytes(self._rest).split(b"\n")
         self._rest = bytearray(rest)
         for line in lines:
-            if not line.startswith(b"data:"):
+            self._lines += 1
+            if not line.startswith(b"data:") or self._lines > _MOST_LINES:
                 continue
             data = line[len(b"data:") :].strip()
             self.is_done |= data == _DONE

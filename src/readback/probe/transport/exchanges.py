@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from email.message import Message
 from email.utils import parsedate_to_datetime
+from functools import cached_property
 from http import HTTPStatus
 from typing import Any
 
@@ -28,6 +29,11 @@ from readback.probe.transport.connecting import Proxy
 MAX_REQUESTS = 60
 # "Sun, 06 Nov 1994 08:49:37 GMT", with room for another zone.
 _DATE_LENGTH = 64
+# Parsing takes time for each value: a million empty lists, which are 2 KB with gzip, a
+# second. The longest list of models that we know has 20,000 values.
+_MAX_VALUES = 50_000
+# Converting a whole number takes quadratic time; none that is used has more digits.
+_MAX_DIGITS = 20
 # No page is searched beyond this.
 _SEARCHED_BYTES = 65_536
 _LINE_LENGTH = 1000
@@ -83,18 +89,28 @@ class ProbeResponse:
         except LookupError:
             return start.decode("utf-8", "replace")
 
-    @property
+    @cached_property
     def json(self) -> Any:
         """The parsed body, or None if it is not JSON."""
         return parse_json(self.body)
 
 
-def parse_json(body: bytes | bytearray) -> Any:
-    """Return the parsed JSON, or None if the body is not JSON."""
+def parse_json(body: bytes) -> Any:
+    """Return the parsed JSON, or None if it is not JSON, or too much to read."""
+    if has_too_many_values(body):
+        return None
     try:
-        return json.loads(body)
+        return json.loads(body, parse_int=_number)
     except (ValueError, RecursionError):
         return None
+
+
+def has_too_many_values(body: bytes) -> bool:
+    return sum(map(body.count, (b",", b"[", b"{"))) > _MAX_VALUES
+
+
+def _number(digits: str) -> float:
+    return int(digits) if len(digits) <= _MAX_DIGITS else float(digits)
 
 
 @dataclass(eq=False)
