@@ -64,6 +64,7 @@ class ApiWorker(Worker):
         self._row = row
         self._shared = shared
         *self._api_listeners, self._ops_listener = self.listeners
+        self._has_others = shared.workers > 1
 
     def prepare(self) -> None:
         config, shared = self.config, self._shared
@@ -141,7 +142,8 @@ class ApiWorker(Worker):
     def _new_connection(self) -> Connection:
         # The worker that wakes up first would accept a whole burst: of 64 connections
         # that were opened at once, all. With this, it was half of them.
-        os.sched_yield()
+        if self._has_others:
+            os.sched_yield()
         return Connection(self._api_connections)
 
     async def _reach_database(self) -> None:

@@ -173,7 +173,7 @@ class Connection(asyncio.Protocol):
         """
         try:
             if outcome is not None:
-                self._proceed(outcome)
+                self._go_on_with(outcome)
             while self._buffer.unread and self._flow.writable:
                 if self._state == HEAD:
                     progress = self._read_head()
@@ -199,7 +199,7 @@ class Connection(asyncio.Protocol):
         buffer = self._buffer
         registry = self._registry
         begun = buffer.head_checked
-        data = buffer.peek_head(registry.max_head)
+        data = buffer.take_head(registry.max_head)
         if data is None:
             if not begun and buffer.head_checked:
                 # A client that sends its head in pieces has a deadline from the first.
@@ -209,7 +209,6 @@ class Connection(asyncio.Protocol):
         meaning, key, forwarded, size = registry.heads.understand(data)
         self._meaning = meaning
         self._size = size
-        buffer.drop_head(len(data))
         outcome = registry.handler.begin(meaning.info, key, forwarded, size, self)
         if outcome is None:
             self._wait(DECIDING)
@@ -219,12 +218,17 @@ class Connection(asyncio.Protocol):
         self._proceed(outcome)
         return True
 
-    def _proceed(self, outcome: Outcome) -> None:
-        """Answer a request at once, or read its body."""
+    def _go_on_with(self, outcome: Outcome) -> None:
+        """Continue with what the handler has decided or answered meanwhile."""
+        self.waiting_since = self._registry.now
         if self._state == ANSWERING:
             assert isinstance(outcome, bytes)
             self._send(outcome)
-            return
+        else:
+            self._proceed(outcome)
+
+    def _proceed(self, outcome: Outcome) -> None:
+        """Answer a request at once, or read its body."""
         meaning = self._meaning
         size = self._size
         max_body = self._registry.max_body
@@ -244,7 +248,6 @@ class Connection(asyncio.Protocol):
             raise oversized(max_body, f"{size} are declared")
         self._state = BODY
         self._deadline = self._registry.body_deadline
-        self.waiting_since = self._registry.now
         if not has_body:
             self._read_body()  # which is empty
             return
@@ -299,8 +302,8 @@ class Connection(asyncio.Protocol):
             self._finish_message()
             registry.outbox.add(self._transport, answer)
             return True
-        if meaning is None:  # the head was refused, and is still in the buffer
-            bodiless = self._buffer.begins_with(b"HEAD ")
+        if meaning is None:  # the head was refused
+            bodiless = self._buffer.head_begins_with(b"HEAD ")
             closing = True
         else:
             bodiless = meaning.wants_no_body

@@ -21,11 +21,19 @@ _DROP_BYTES = 65_536
 class ReceiveBuffer:
     """The unread bytes of one connection."""
 
-    __slots__ = ("_data", "_offset", "empty_lines", "head_checked", "unread")
+    __slots__ = (
+        "_data",
+        "_head_start",
+        "_offset",
+        "empty_lines",
+        "head_checked",
+        "unread",
+    )
 
     def __init__(self) -> None:
         self._data: bytes | bytearray = b""
         self._offset = 0  # where the unread bytes begin
+        self._head_start = 0  # of the head that was looked for or taken last
         self.unread = 0
         self.empty_lines = 0  # ignored before the head that is expected or unfinished
         self.head_checked = 0  # bytes of an unfinished head that have been checked
@@ -43,7 +51,8 @@ class ReceiveBuffer:
     def drop_read(self) -> None:
         """Free the memory of what has been read."""
         if not self.unread:
-            self._data, self._offset = b"", 0
+            self._data = b""
+            self._offset = 0
         elif self._offset > _DROP_BYTES:
             self._data = self._data[self._offset :]
             self._offset = 0
@@ -51,15 +60,15 @@ class ReceiveBuffer:
     def clear(self) -> None:
         self._data, self._offset, self.unread = b"", 0, 0
 
-    def peek_head(self, limit: int) -> bytes | None:
+    def take_head(self, limit: int) -> bytes | None:
         """Return a whole head with its blank line; None if it is not complete.
 
-        It stays unread until `drop_head`. Raise `Refused` if it is longer than the
-        limit, or if it cannot become valid.
+        Raise `Refused` if it is longer than the limit, or if it cannot become valid.
         """
         if self._data[self._offset] == _CARRIAGE_RETURN:
             self._skip_empty_lines()
         start = self._offset
+        self._head_start = start
         seen = start
         if self.head_checked:
             # What has been checked can at most contain the beginning of the blank line.
@@ -68,18 +77,17 @@ class ReceiveBuffer:
         if blank_line < 0:
             self._check_unfinished(limit)
             return None
-        head = self._data[start : blank_line + _HEAD_END_SIZE]
-        return head if isinstance(head, bytes) else bytes(head)
-
-    def drop_head(self, size: int) -> None:
-        """Count the head that `peek_head` has returned as read."""
-        self._offset += size
-        self.unread -= size
+        end = blank_line + _HEAD_END_SIZE
+        self._offset = end
+        self.unread -= end - start
         self.head_checked = 0
         self.empty_lines = 0
+        head = self._data[start:end]
+        return head if isinstance(head, bytes) else bytes(head)
 
-    def begins_with(self, prefix: bytes) -> bool:
-        return self._data.startswith(prefix, self._offset)
+    def head_begins_with(self, prefix: bytes) -> bool:
+        """Return how the head begins that was looked for or taken last."""
+        return self._data.startswith(prefix, self._head_start)
 
     def take(self, size: int) -> bytes | None:
         """Return the next bytes, or None if there are not enough."""

@@ -123,7 +123,8 @@ class ConnectionRegistry:
         return False
 
     def disconnect(self, connection: ManagedConnection) -> None:
-        self.release_body(connection)
+        if self.unfinished:
+            self.release_body(connection)
         network = self.connections.pop(connection, "")
         if not network:
             return
