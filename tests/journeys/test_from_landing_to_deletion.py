@@ -8,7 +8,7 @@ from playwright.sync_api import BrowserContext, expect
 from tests.journeys.person import Person
 from tests.journeys.test_passkey import (
     SECOND_FACTOR,
-    add_authenticator,
+    Authenticator,
     at_localhost,
 )
 from tests.support.browser import code
@@ -77,7 +77,7 @@ def test_from_the_landing_page_to_a_deleted_account(browser, server, mails, loca
 
 def add_passkey(context: BrowserContext, name: str) -> None:
     page = context.new_page()
-    add_authenticator(page)
+    Authenticator(page)
     page.goto(f"{SECOND_FACTOR}webauthn/add/")
     page.fill("[name=name]", name)
     page.click("#mfa_webauthn_add")

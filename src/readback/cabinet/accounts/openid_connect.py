@@ -21,21 +21,10 @@ from allauth.socialaccount.providers.openid_connect.views import (
 from django.conf import settings
 from django.http import HttpRequest
 from requests import PreparedRequest, RequestException, Response, Session
-from requests.adapters import BaseAdapter
 
 from readback.cabinet.account_rules import CALLBACK_PATH
 from readback.cabinet.serving import provider_documents
 from readback.cabinet.serving.provider_documents import ProviderError
-
-# What an answer that nobody expects raises in allauth: it may have any type and size.
-_NOT_VALID = (
-    ArithmeticError,
-    AttributeError,
-    LookupError,
-    RecursionError,
-    TypeError,
-    ValueError,
-)
 
 
 class CabinetClient(OpenIDConnectOAuth2Adapter):
@@ -72,35 +61,28 @@ class CabinetClient(OpenIDConnectOAuth2Adapter):
 
 
 class ProviderSession(Session):
-    """What allauth sends requests with: bounded, and with no setting but our own.
+    """What allauth sends requests with: our own client, which has bounds.
 
-    Otherwise a ~/.netrc would replace the client secret, and a proxy would read it.
+    No setting of the machine counts: a ~/.netrc would replace the client secret.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.trust_env = False
         self.headers.clear()
-        for scheme in ("http://", "https://"):
-            self.mount(scheme, _Transport())
 
-
-class _Transport(BaseAdapter):
-    """Sends the requests of a session with our own client."""
-
-    def send(self, request: PreparedRequest, *_: Any, **__: Any) -> Response:
+    def send(self, request: PreparedRequest, **_: Any) -> Response:
         method, url = str(request.method), str(request.url)
         fields = request.body.encode() if isinstance(request.body, str) else None
-        answer = provider_documents.ask(method, url, request.headers, fields)
+        answer = provider_documents.ask(
+            "its answer", method, url, headers=request.headers, body=fields
+        )
         response = Response()
         response.status_code = answer.status
         response.headers.update(answer.headers.items())
         response.raw = io.BytesIO(answer.body)
         response.encoding = "utf-8"  # not guessed, which takes long
         return response
-
-    def close(self) -> None:
-        """Do nothing: no connection is kept."""
 
 
 class CabinetProvider(OpenIDConnectProvider):
@@ -140,7 +122,14 @@ def finish_login(request: HttpRequest) -> Any:
     view = OAuth2CallbackView.adapter_view(client)  # type: ignore[no-untyped-call]
     try:
         return view(request)
-    except _NOT_VALID as error:
+    except (  # an answer may have values of any type and size
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        RecursionError,
+        TypeError,
+        ValueError,
+    ) as error:
         raise ProviderError(
             f"its answer is not valid: {type(error).__name__}"
         ) from None

@@ -80,12 +80,8 @@ def _failed(request: HttpRequest, error: ProviderError) -> HttpResponse:
     While it is busy, nothing is logged: otherwise, anyone could fill the log.
     """
     is_busy = isinstance(error, ProviderBusyError)
-    page = render(
-        request,
-        "accounts/provider_failed.html",
-        {"is_busy": is_busy},
-        status=HTTPStatus.BAD_GATEWAY,
-    )
+    page = render(request, "accounts/provider_failed.html", {"is_busy": is_busy})
+    page.status_code = HTTPStatus.BAD_GATEWAY
     if is_busy:
         page["Retry-After"] = f"{FAILURE_SECONDS:.0f}"
     else:

@@ -10,15 +10,13 @@ import re
 import time
 from typing import Any
 
-from django.contrib.sessions.models import Session
-from django.core.cache.backends.base import DEFAULT_TIMEOUT
 from django.core.cache.backends.db import DatabaseCache
 from django.utils.timezone import now
 
+from readback.cabinet.models import CacheEntry
+
 # allauth's name for a lock: that of its count, which contains the rate.
 _LOCK = re.compile(r"(allauth:rl:[\w.]+:\w+:(\d+)/([\d.]+)/\w+:.*):lock")
-# The row that `_require_storage` writes; it has always expired.
-_NOBODYS_SESSION = "nobody"
 
 
 class CountCache(DatabaseCache):
@@ -29,23 +27,21 @@ class CountCache(DatabaseCache):
         # The locks that this thread believes to hold.
         self._only_read: set[str] = set()
 
-    def add(
-        self, key: str, value: Any, timeout: Any = DEFAULT_TIMEOUT, version: Any = None
-    ) -> bool:
+    def add(self, key: str, *args: Any, **options: Any) -> bool:
         lock = _LOCK.fullmatch(key)
         if lock and self._is_used_up(lock[1], int(lock[2]), float(lock[3])):
             self._only_read.add(key)
             return True
-        added = super().add(key, value, timeout, version)
-        if lock and not added and not self.has_key(key, version):
+        added = super().add(key, *args, **options)
+        if lock and not added and not self.has_key(key):
             _require_storage()  # or somebody else has just returned the lock
         return added
 
-    def delete(self, key: str, version: Any = None) -> bool:
+    def delete(self, key: str, *args: Any, **options: Any) -> bool:
         if key in self._only_read:
             self._only_read.remove(key)
             return True
-        return super().delete(key, version)
+        return super().delete(key, *args, **options)
 
     def _is_used_up(self, count: str, attempts: int, seconds: float) -> bool:
         begin = time.time() - seconds
@@ -55,11 +51,9 @@ class CountCache(DatabaseCache):
 
 def _require_storage() -> None:
     """Raise an error if nothing can be stored."""
-    row = Session(session_key=_NOBODYS_SESSION, session_data="", expire_date=now())
-    # In one statement, because several workers may do so at once.
-    Session.objects.bulk_create(
-        [row],
+    CacheEntry.objects.bulk_create(
+        [CacheEntry(cache_key="storage", value="", expires=now())],
         update_conflicts=True,
-        update_fields=["expire_date"],
-        unique_fields=["session_key"],
+        update_fields=["expires"],
+        unique_fields=["cache_key"],
     )

@@ -10,7 +10,6 @@ Nothing here depends on Django: `readback doctor` uses it, too.
 import json
 import ssl
 import time
-from collections.abc import Mapping
 from functools import partial
 from http import HTTPStatus
 from http.client import HTTPException
@@ -74,7 +73,7 @@ def _read_configuration(issuer: str) -> dict[str, Any]:
 
 
 def _read_json(url: str) -> dict[str, Any]:
-    answer = _ask(_for_forms, url, "GET", url)
+    answer = ask(url, "GET", url, is_form=True)
     if answer.status != HTTPStatus.OK:
         raise ProviderError(f"{url} answers {answer.status}")
     try:
@@ -87,23 +86,17 @@ def _read_json(url: str) -> dict[str, Any]:
 
 
 def ask(
-    method: str, url: str, headers: Mapping[str, str | bytes], body: bytes | None
+    name: str, method: str, url: str, *, is_form: bool = False, **options: Any
 ) -> Answer:
-    """Send a request of a page, which waits for the whole answer.
+    """Send a request; raise `ProviderError`, which calls it by the name, if it fails.
 
-    Raise `ProviderError` if there is none. No redirect is followed: it could carry the
-    client secret to another host.
+    No redirect is followed: it could carry the client secret to another host.
     """
-    name = "its list of keys" if method == "GET" else "its token endpoint"
-    return _ask(_for_pages, name, method, url, headers=headers, body=body)
-
-
-def _ask(slots: Slots, name: str, method: str, url: str, **options: Any) -> Answer:
     headers = {"Accept": "application/json", "User-Agent": f"Readback/{__version__}"}
     options["headers"] = headers | dict(options.get("headers", {}))
     send = partial(http_client.send, method, url, TIMEOUT_SECONDS, **options)
     try:
-        answer = slots.run(send, TIMEOUT_SECONDS)
+        answer = (_for_forms if is_form else _for_pages).run(send, TIMEOUT_SECONDS)
     except NoFreeSlot:
         raise ProviderBusyError("others are waiting for it") from None
     except (OSError, HTTPException, ValueError) as error:
