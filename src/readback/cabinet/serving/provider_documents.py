@@ -24,10 +24,11 @@ from readback.setting_values import is_loopback
 TIMEOUT_SECONDS = 5.0
 REMEMBERED_SECONDS = 300.0
 FAILURE_SECONDS = 5.0
-# Per process, which has eight threads; forms use four of them. A form waits only for
-# the configuration, the page to which the provider leads back for everything else.
+# Per process, which has eight threads; forms use at most four, and tests of keys two of
+# these. A form waits only for the configuration, the page to which the provider leads
+# back for everything else.
 _for_forms = Slots(1)
-_for_pages = Slots(4)
+_for_pages = Slots(3)
 
 # By issuer: the configuration, or None after a failure, and until when it is used.
 _remembered: dict[str, tuple[dict[str, Any] | None, float]] = {}
