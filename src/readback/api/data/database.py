@@ -81,7 +81,7 @@ class Database:
         self._tallies: list[Tally] = []
         self._suspects = 0
         self._next_write = 0.0
-        # How many of it may have been written: the same batch has to be tried again.
+        # How many of it may have been written: ask before anything else is written.
         self._in_doubt = 0
         self._unmatched_are_due = False
         self._next_expiry = time.monotonic() + random.uniform(0, EXPIRY_SECONDS)
@@ -246,11 +246,11 @@ class Database:
             self._refreshing_since = inf
 
     async def _write_batch(self) -> None:
-        again = bool(self._in_doubt)
-        usual = 1 if self._suspects else TALLIES_PER_TRANSACTION
-        batch = self._tallies[: self._in_doubt or usual]
+        if self._in_doubt:
+            return await self._settle_doubt()
+        batch = self._tallies[: 1 if self._suspects else TALLIES_PER_TRANSACTION]
         try:
-            locked_out = await self._call(self._store.record, batch, again)
+            locked_out = await self._call(self._store.record, batch)
         except CommitInDoubt as doubt:
             self._note_error(self._health.writing, doubt)
             self._journal.give_back(doubt.locked_out)
@@ -259,7 +259,7 @@ class Database:
             return self._give_back_the_rest()
         except Exception as error:
             self._note_error(self._health.writing, error)
-            if again or (isinstance(error, StoreError) and not error.permanent):
+            if isinstance(error, StoreError) and not error.permanent:
                 return self._give_back_the_rest()  # no batch would succeed
             if len(batch) > 1:
                 self._suspects = len(batch)
@@ -274,8 +274,18 @@ class Database:
             if locked_out:
                 self._next_write = time.monotonic() + RETRY_SECONDS
         del self._tallies[: len(batch)]
-        self._in_doubt = 0
         self._suspects = max(0, self._suspects - 1)
+
+    async def _settle_doubt(self) -> None:
+        """Find out whether the batch in doubt was written; if not, it is like any."""
+        try:
+            if await self._call(self._store.has_written):
+                del self._tallies[: self._in_doubt]
+                self._health.writing.succeeded()
+            self._in_doubt = 0
+        except Exception as error:
+            self._note_error(self._health.writing, error)
+            self._next_write = time.monotonic() + RETRY_SECONDS
 
     def _give_back_the_rest(self) -> None:
         """Keep for the next round what was not written now; not what is in doubt."""

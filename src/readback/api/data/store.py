@@ -198,21 +198,15 @@ class Store:
             # The server has closed an idle connection, or was restarted.
             return self._fetch(text, values)
 
-    def record(self, tallies: Sequence[Tally], again: bool = False) -> list[Tally]:
+    def record(self, tallies: Sequence[Tally]) -> list[Tally]:
         """Write usage and journal in one transaction; return what has to wait.
 
         What belongs to a deleted key is dropped. If another transaction has locked a
-        key's row, that key has to wait, and all others are written. `again` means that
-        these are in doubt since the last call; they are not written twice.
+        key's row, that key has to wait, and all others are written.
         """
-        if not again:
-            self._batch += 1
+        self._batch += 1
         try:
-            self._run(self._dialect.begin)
-            now = self._dialect.moment(time())
-            if not self._run(_BATCH, (self._writer, self._batch, now)).rowcount:
-                self._roll_back()
-                return []
+            self._begin_batch()
             ids, waiting = self._lock({tally.event.digest for tally in tallies})
             ours = [tally for tally in tallies if tally.event.digest in ids]
             if ours:
@@ -227,6 +221,16 @@ class Store:
             self._roll_back()
             raise CommitInDoubt(str(error), ours, locked_out) from None
         return locked_out
+
+    def has_written(self) -> bool:
+        """Return whether the last batch, which is in doubt, was written after all.
+
+        If not, it never will be. Raise an error as long as that is not decided.
+        """
+        try:
+            return not self._begin_batch()
+        finally:
+            self._roll_back()
 
     def clean(self, wall: float) -> bool:
         """Delete some rows that are too old; return True if none are left.
@@ -280,6 +284,15 @@ class Store:
         if connection is not None:
             with suppress(*self._dialect.errors):
                 connection.close()
+
+    def _begin_batch(self) -> bool:
+        """Begin a transaction with the number of the batch; return whether it is new.
+
+        Wait if an earlier transaction with this number is not decided.
+        """
+        self._run(self._dialect.begin)
+        now = self._dialect.moment(time())
+        return bool(self._run(_BATCH, (self._writer, self._batch, now)).rowcount)
 
     def _lock(self, digests: set[bytes]) -> tuple[dict[bytes, int], set[bytes]]:
         """Lock the rows of keys; return the ids of ours, and who others have locked."""

@@ -19,7 +19,7 @@ from readback.api.data.dialects import StoreError
 from readback.api.data.health import BUSY_SECONDS, Health
 from readback.api.data.journal import Event, Journal, Tally
 from readback.api.data.keyring import UNAVAILABLE, Keyring
-from readback.api.data.store import KeyRows, Store, UnmatchedEvent
+from readback.api.data.store import CommitInDoubt, KeyRows, Store, UnmatchedEvent
 from readback.api.data.unmatched import UnmatchedRequests
 from readback.api.shared.limiter import Limiter
 from readback.api.shared.memory import Counters
@@ -46,7 +46,7 @@ class FailingStore(Store):
             raise StoreError("no answer", permanent=False, lost=False)
         return {}
 
-    def record(self, tallies: Sequence[Tally], again: bool = False) -> list[Tally]:
+    def record(self, tallies: Sequence[Tally]) -> list[Tally]:
         if self.broken:
             raise ZeroDivisionError
         if self.fail_slowly:
@@ -239,7 +239,7 @@ class StoreWithPoison(FailingStore):
     poison = b"p" * 32
     attempts = 0
 
-    def record(self, tallies: Sequence[Tally], again: bool = False) -> list[Tally]:
+    def record(self, tallies: Sequence[Tally]) -> list[Tally]:
         self.attempts += 1
         if any(tally.event.digest == self.poison for tally in tallies):
             raise self.error
@@ -271,6 +271,48 @@ def test_one_outcome_that_cannot_be_written_delays_no_other(tmp_path, kind, capl
     assert data.row.get("journal_dropped") == 1
     assert data.store.written == count - 1
     assert VALUE not in caplog.text
+
+
+class StoreInDoubt(StoreWithPoison):
+    """A store whose first COMMIT is not answered; nothing was written."""
+
+    is_decided = False
+    first = True
+
+    def record(self, tallies: Sequence[Tally]) -> list[Tally]:
+        if self.first:
+            self.first = False
+            raise CommitInDoubt("no answer", list(tallies), [])
+        return super().record(tallies)
+
+    def has_written(self) -> bool:
+        if not self.is_decided:
+            raise StoreError("locked", permanent=False, lost=False, busy=True)
+        return False
+
+
+@pytest.mark.parametrize("kind", ["permanent", "unexpected"])
+def test_a_batch_in_doubt_that_cannot_be_written_delays_no_other(tmp_path, kind):
+    data = DataLayer(tmp_path / "database", StoreInDoubt)
+    if kind == "unexpected":
+        data.store.error = ZeroDivisionError(VALUE)
+
+    async def work() -> None:
+        for number in range(5):
+            digest = data.store.poison if number == 3 else number.to_bytes(32)
+            data.journal.note(Event(digest, "chat", 200, "", "", "", ""), 0, 0)
+        await data.until(lambda: not data.store.first, "the batch is in doubt")
+        note(data)
+        data.begin_round()
+        assert data.store.written == 0
+        data.store.is_decided = True
+        await data.until(lambda: data.store.written == 5, "all others are written")
+        data.store.error = StoreError("gone", permanent=True, lost=False)
+        await data.until(lambda: not data.database.pending_rows, "nothing waits")
+
+    run(data, work)
+    assert data.row.get("journal_dropped") == 1
+    assert data.store.written == 5
 
 
 def test_an_unexpected_error_is_logged_once_and_counted_each_time(data, caplog):
