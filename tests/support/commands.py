@@ -20,6 +20,9 @@ from tests.support.warm_start import WarmProcess, run_warm
 Process = WarmProcess | subprocess.Popen[bytes]
 
 COMMAND_SECONDS = 60.0
+NO_BYTECODE = {"PYTHONDONTWRITEBYTECODE": "1"}
+"""For a process that cannot write whole files: Python would store a module that is cut
+off, and no later process could import it."""
 _PORTS = range(15_000, 32_768)
 
 

@@ -91,6 +91,7 @@ class _Surroundings:
         sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
         os.environ.clear()
         os.environ.update(self.environment)
+        sys.dont_write_bytecode = "PYTHONDONTWRITEBYTECODE" in os.environ
         os.chdir(self.folder)
         os.umask(self.umask)
         resource.setrlimit(resource.RLIMIT_NOFILE, self.descriptors)

@@ -14,7 +14,7 @@ import pytest
 from tests.faults.database.conftest import GatedPostgres
 from tests.support.browser import Browser
 from tests.support.cabinet_server import CabinetServer, cabinet_server
-from tests.support.commands import run_command
+from tests.support.commands import NO_BYTECODE, run_command
 from tests.support.database import Database
 from tests.support.waiting import wait_until
 
@@ -112,7 +112,7 @@ def fault(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Fault]:
 
 @pytest.fixture
 def server(fault: Fault, tmp_path: Path) -> Iterator[CabinetServer]:
-    with cabinet_server(tmp_path, {}) as running:
+    with cabinet_server(tmp_path, NO_BYTECODE) as running:
         yield running
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.database.conftest import Site, Start
+from tests.support.commands import NO_BYTECODE
 from tests.support.metrics import metrics, readiness
 from tests.support.processes import reload, worker_pids
 from tests.support.waiting import wait_until
@@ -17,7 +18,7 @@ from tests.support.waiting import wait_until
 
 @pytest.fixture
 def site(start: Start, tmp_path: Path) -> Site:
-    return start(f"sqlite:///{tmp_path}/readback.sqlite3")
+    return start(f"sqlite:///{tmp_path}/readback.sqlite3", **NO_BYTECODE)
 
 
 @contextmanager
