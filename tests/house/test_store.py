@@ -21,8 +21,8 @@ from readback.api.data.store import (
     TRIM_EVERY,
     CommitInDoubt,
     Store,
-    UnmatchedEvent,
 )
+from readback.api.data.unmatched import UnmatchedEvent
 from readback.config import Config
 from readback.contract import JOURNAL_ROWS
 from tests.support import migrated

@@ -14,7 +14,8 @@ import psycopg
 import pytest
 
 from readback import keys
-from readback.api.data.store import Store, UnmatchedEvent
+from readback.api.data.store import Store
+from readback.api.data.unmatched import UnmatchedEvent
 from readback.config import Config
 from readback.contract import JOURNAL_ROWS
 from tests.support.api import Api

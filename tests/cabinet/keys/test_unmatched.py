@@ -9,7 +9,8 @@ from django.db import connection
 from django.test import override_settings
 from django.test.utils import CaptureQueriesContext
 
-from readback.api.data.store import Store, UnmatchedEvent
+from readback.api.data.store import Store
+from readback.api.data.unmatched import UnmatchedEvent
 from readback.cabinet.models import Key
 from readback.config import Config
 from readback.contract import UNMATCHED_ROWS

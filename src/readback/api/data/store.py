@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from readback import contract
 from readback.api.data.dialects import StoreError, dialect, marks
 from readback.api.data.journal import Tally
+from readback.api.data.unmatched import UnmatchedEvent
 from readback.client_address import network_digest
 from readback.config import Config
 
@@ -120,16 +121,6 @@ class KeyRow(NamedTuple):
 KeyRows = dict[bytes, KeyRow]  # by digest
 
 
-class UnmatchedEvent(NamedTuple):
-    """One kind of request without an accepted key, from one address."""
-
-    address: str
-    endpoint: str
-    code: str
-    detail: str
-    user_agent: str
-
-
 class CommitInDoubt(StoreError):
     """COMMIT was not answered, so what is `in_doubt` may have been written."""
 
@@ -225,7 +216,7 @@ class Store:
     def has_written(self) -> bool:
         """Return whether the last batch, which is in doubt, was written after all.
 
-        If not, it never will be. Raise an error as long as that is not decided.
+        Raise an error as long as that is not decided.
         """
         try:
             return not self._begin_batch()
@@ -286,10 +277,7 @@ class Store:
                 connection.close()
 
     def _begin_batch(self) -> bool:
-        """Begin a transaction with the number of the batch; return whether it is new.
-
-        Wait if an earlier transaction with this number is not decided.
-        """
+        """Begin a transaction; return whether the number of the batch is new."""
         self._run(self._dialect.begin)
         now = self._dialect.moment(time())
         return bool(self._run(_BATCH, (self._writer, self._batch, now)).rowcount)

@@ -8,12 +8,22 @@ as rows, and deletes the rows after a few minutes. Neither a text nor a key is h
 
 from collections import Counter
 from collections.abc import Mapping
+from typing import NamedTuple
 
-from readback.api.data.store import UnmatchedEvent
 from readback.contract import UNMATCHED_ROWS
 
 # Distinct unmatched requests of one worker that are written in one round.
 CAPACITY = 32
+
+
+class UnmatchedEvent(NamedTuple):
+    """One kind of request without an accepted key, from one address."""
+
+    address: str
+    endpoint: str
+    code: str
+    detail: str
+    user_agent: str
 
 
 class UnmatchedRequests:

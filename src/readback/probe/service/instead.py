@@ -19,7 +19,7 @@ from readback.probe.common.results import Fact, ProbeError
 from readback.probe.entered.base_url import PORTS, is_ip_address, is_local, shown_url
 from readback.probe.service import answers
 from readback.probe.transport.context import MODELS
-from readback.probe.transport.exchanges import ProbeResponse, has_too_many_values
+from readback.probe.transport.exchanges import ProbeResponse, end_of_json
 
 _PROXY_SERVERS = re.compile(
     r"squid|zscaler|bluecoat|fortigate|fortiguard|mcafee|websense|forcepoint|sophos"
@@ -386,11 +386,8 @@ def spoiled(response: ProbeResponse) -> ProbeError | None:
         if "json" in declared and "\ufffd" in text and response.json is None:
             return ProbeError("http.spoiled", how=say("is_binary"))
         return other if _WRAPPED.match(text) else None
-    if has_too_many_values(response.body):
-        return None
     try:
-        # Only where it ends is of interest, not the value of a number.
-        _, end = json.JSONDecoder(parse_int=len).raw_decode(text)
+        end = end_of_json(text)
     except json.JSONDecodeError as error:
         # The end of the text, or a string or word that begins but does not end there.
         is_cut = error.msg.startswith("Unterminated") or error.pos >= len(text) - 5

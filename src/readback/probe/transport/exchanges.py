@@ -97,7 +97,7 @@ class ProbeResponse:
 
 def parse_json(body: bytes) -> Any:
     """Return the parsed JSON, or None if it is not JSON, or too much to read."""
-    if has_too_many_values(body):
+    if _has_too_many_values(body):
         return None
     try:
         return json.loads(body, parse_int=_number)
@@ -105,7 +105,16 @@ def parse_json(body: bytes) -> Any:
         return None
 
 
-def has_too_many_values(body: bytes) -> bool:
+def end_of_json(text: str) -> int:
+    """Return where JSON ends in a text; raise `ValueError` if it does not."""
+    if _has_too_many_values(text.encode()):
+        raise ValueError("too many values")
+    # The value of a number does not matter.
+    _, end = json.JSONDecoder(parse_int=len).raw_decode(text)
+    return end
+
+
+def _has_too_many_values(body: bytes) -> bool:
     return sum(map(body.count, (b",", b"[", b"{"))) > _MAX_VALUES
 
 

@@ -19,8 +19,8 @@ from readback.api.data.dialects import StoreError
 from readback.api.data.health import BUSY_SECONDS, Health
 from readback.api.data.journal import Event, Journal, Tally
 from readback.api.data.keyring import UNAVAILABLE, Keyring
-from readback.api.data.store import CommitInDoubt, KeyRows, Store, UnmatchedEvent
-from readback.api.data.unmatched import UnmatchedRequests
+from readback.api.data.store import CommitInDoubt, KeyRows, Store
+from readback.api.data.unmatched import UnmatchedEvent, UnmatchedRequests
 from readback.api.shared.limiter import Limiter
 from readback.api.shared.memory import Counters
 from readback.config import Config
