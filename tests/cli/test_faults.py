@@ -46,7 +46,9 @@ def test_the_message_for_a_port_in_use_names_address_and_setting(program, plane)
 
         done = program.run("serve")
 
-    assert_cannot_start(done, f"READBACK_{plane}_BIND", address, "in use")
+    name, _, port = address.rpartition(":")
+    example = f"READBACK_{plane}_BIND={name}:{int(port) + 10}"
+    assert_cannot_start(done, f"READBACK_{plane}_BIND", address, "in use", example)
     assert not Path(program.settings["READBACK_DATA_DIR"]).exists()
 
 
@@ -75,7 +77,9 @@ def test_a_unix_socket_in_use_is_not_removed(program, tmp_path):
 
         done = program.run("serve", "cabinet")
 
-        assert_cannot_start(done, "READBACK_CABINET_BIND", "in use")
+        # Another path is no number, so there is no example.
+        words = ("in use", "set READBACK_CABINET_BIND to another address.")
+        assert_cannot_start(done, "READBACK_CABINET_BIND", *words)
         assert path.exists()
 
 

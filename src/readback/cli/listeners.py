@@ -62,6 +62,19 @@ def listen(bind: Bind) -> socket.socket:
     return socket.create_server((bind.host, bind.port), family=family, backlog=BACKLOG)
 
 
+def why_not(setting: str, bind: Bind, error: OSError) -> str:
+    """Return the sentence for an address that cannot be listened on."""
+    sentence = f"{setting}: cannot listen on {bind}: {error.strerror or error}."
+    if error.errno != errno.EADDRINUSE:
+        return sentence
+    other = bind._replace(port=bind.port + 10 if bind.port < 60_000 else bind.port - 10)
+    example = "" if bind.path else f", such as {setting}={other}"
+    return (
+        f"{sentence} Stop the program that listens there, or set {setting} to another "
+        f"address{example}."
+    )
+
+
 def check_can_listen(bind: Bind) -> None:
     """Raise OSError if the address cannot be listened on; leave no socket behind."""
     listen(bind).close()
@@ -95,9 +108,7 @@ def _open(setting: str, bind: Bind, inherited: list[socket.socket]) -> socket.so
     try:
         return listen(bind)
     except OSError as error:
-        raise CannotStart(
-            f"{setting}: cannot listen on {bind}: {error.strerror or error}."
-        ) from None
+        raise CannotStart(why_not(setting, bind, error)) from None
 
 
 def _listen_unix(path: str) -> socket.socket:
