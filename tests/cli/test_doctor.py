@@ -134,8 +134,20 @@ def test_an_address_in_use_is_a_warning(program):
         code, results = diagnose(program)
 
     assert code == 0
-    assert results["READBACK_OPS_BIND"][0] == "warn"
-    assert address in results["READBACK_OPS_BIND"][1]
+    status, found = results["READBACK_OPS_BIND"]
+    assert status == "warn" and address in found
+    assert "READBACK_OPS_BIND=" in found
+
+
+def test_addresses_on_which_readback_listens_are_no_problem(migrated):
+    with migrated.serving(until="Readback is running"):
+        code, results = diagnose(migrated)
+
+    listening = {name: each for name, each in results.items() if "_BIND" in name}
+    assert len(listening) == 3
+    assert {status for status, _ in listening.values()} == {"ok"}
+    assert all("Readback is listening" in found for _, found in listening.values())
+    assert code == 0
 
 
 def test_an_address_of_another_machine_fails():

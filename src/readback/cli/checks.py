@@ -6,8 +6,10 @@ start ends. It changes nothing.
 
 import os
 import shlex
+import socket
 from datetime import UTC, datetime, timedelta
 from errno import EACCES, EADDRINUSE
+from http.client import HTTPException
 
 from readback.api.certificate import SOON, expiry
 from readback.cabinet.account_rules import CALLBACK_PATH
@@ -17,10 +19,19 @@ from readback.cli import console, listeners, settings
 from readback.cli.database import rows, set_up_django
 from readback.cli.exit_codes import CannotStart
 from readback.config import Config
+from readback.contract import MODELS_PATH
+from readback.http_client import send
 from readback.setting_values import Bind, ConfigError
 
 # Several replicas and a slow connection differ by less.
 _TOLERANCE = timedelta(seconds=2)
+# What only Readback answers, whatever the host is; none of it changes anything.
+_SIGNS = {
+    "READBACK_API_BIND": (MODELS_PATH, b'{"error":{"code":"invalid_key"}'),
+    "READBACK_OPS_BIND": ("/status", b'"warnings": ['),
+    "READBACK_CABINET_BIND": ("/robots.txt", b"Disallow: /accounts/"),
+}
+_SECONDS = 2.0
 # The codes of authenticator apps change this often.
 _TOO_MUCH = timedelta(seconds=30)
 
@@ -100,13 +111,26 @@ def can_listen(setting: str, bind: Bind) -> str:
     try:
         listeners.check_can_listen(bind)
     except OSError as error:
-        found = f"cannot listen on {bind}: {error.strerror or error}."
+        found = listeners.why_not(setting, bind, error)
         if error.errno == EADDRINUSE:
-            raise Doubt(f"{found} Ignore this if Readback is running.") from None
+            if _is_readback(setting, bind):
+                return f"Readback is listening on {bind}"
+            raise Doubt(f"{found} Readback does not answer there.") from None
         if error.errno == EACCES and bind.port:
             raise Doubt(f"{found} Ignore this if systemd opens it.") from None
-        raise CannotStart(f"{setting}: {found}") from None
+        raise CannotStart(found) from None
     return f"{bind} is free"
+
+
+def _is_readback(setting: str, bind: Bind) -> bool:
+    """Return whether Readback answers there; with HTTPS, nobody can tell."""
+    path, sign = _SIGNS[setting]
+    address = (socket.AF_UNIX, bind.path) if bind.path else None
+    origin = "http://localhost" if bind.path else bind.origin
+    try:
+        return sign in send("GET", origin + path, _SECONDS, address=address).body
+    except (OSError, HTTPException, ValueError):
+        return False
 
 
 def database(config: Config) -> str:
