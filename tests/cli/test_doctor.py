@@ -49,7 +49,7 @@ def test_each_invalid_setting_is_a_line_of_the_report(program):
 
     done = program.run("doctor")
 
-    assert (done.returncode, done.stderr) == (1, "")
+    assert (done.returncode, done.stderr) == (3, "")
     rows = [line.split("\t") for line in done.stdout.splitlines()]
     assert [row[:2] for row in rows] == [["fail", "settings"]] * 3
     assert [row[2].split()[0] for row in rows] == [
@@ -71,7 +71,7 @@ def test_a_bad_file_of_the_brand_is_named_here_and_stops_a_start(program, tmp_pa
     code, results = diagnose(program)
     start = program.run("serve")
 
-    assert (code, results) == (1, {"settings": ("fail", problem)})
+    assert (code, results) == (3, {"settings": ("fail", problem)})
     assert (start.returncode, start.stderr) == (3, f"Error: {problem}\n")
 
 

@@ -12,6 +12,8 @@ from readback.cli.exit_codes import CannotStart, ExitCode
 from readback.config import read
 from readback.setting_values import ConfigError
 
+_SETTINGS = "settings"
+
 
 class CheckResult(NamedTuple):
     status: str
@@ -25,14 +27,17 @@ class CheckResult(NamedTuple):
 def doctor(context: click.Context, as_json: bool) -> None:
     """Check settings, database, mail and login provider.
 
-    Changes nothing. The exit code is 1 if a check fails; warnings do not count.
+    Changes nothing. The exit code is 3 if a setting is invalid, and 1 if another check
+    fails; warnings do not count.
     """
     results = list(_results())
     if as_json:
         console.print_json([result._asdict() for result in results])
     else:
         console.print_rows(("", "check", "found"), results)
-    failed = any(result.status == "fail" for result in results)
+    failed = [result.check for result in results if result.status == "fail"]
+    if _SETTINGS in failed:
+        context.exit(ExitCode.CANNOT_START)
     context.exit(ExitCode.FAILURE if failed else ExitCode.OK)
 
 
@@ -46,9 +51,9 @@ def _results() -> Iterator[CheckResult]:
     except ConfigError as error:
         # Every other check depends on the settings.
         for problem in error.problems:
-            yield CheckResult("fail", "settings", problem)
+            yield CheckResult("fail", _SETTINGS, problem)
         return
-    yield CheckResult("ok", "settings", "all are valid")
+    yield CheckResult("ok", _SETTINGS, "all are valid")
     for name, check in (
         ("secret key", checks.secret_key),
         ("permissions", checks.permissions),
