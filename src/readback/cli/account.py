@@ -74,11 +74,26 @@ def create(
                 # Another command has created it in the meantime.
                 user, is_new = find_account(email), False
         shown = _as_json(user) | {"created": is_new}
-    state = "confirmed" if confirmed else "not confirmed: log in to receive the e-mail"
-    sentence = f"Created the account {user.email} ({state})."
+    sentence = _created(user, confirmed=confirmed)
     if not is_new:
         sentence = f"The account {user.email} already exists."
     console.print_result(sentence, shown, as_json)
+
+
+def _created(user: "User", *, confirmed: bool) -> str:
+    """Say what has been created, and what is missing to log in."""
+    state = "confirmed" if confirmed else "not confirmed"
+    sentence = f"Created the account {user.email} ({state})."
+    if load().oidc_only:
+        return sentence
+    if not user.has_usable_password():
+        return (
+            f"{sentence} It has no password: to set one, its owner uses “Forgot your "
+            "password?” on the login page."
+        )
+    if not confirmed:
+        return f"{sentence} To receive the e-mail that confirms the address, log in."
+    return sentence
 
 
 @account.command()
