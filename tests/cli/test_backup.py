@@ -182,9 +182,11 @@ def test_an_archive_moves_to_a_new_machine_through_pipes(
 ):
     program = installed_on_each
     environment = environment_with(program.settings)
-    saved = subprocess.run(
+    done = subprocess.run(
         [*READBACK, "backup", "-"], env=environment, capture_output=True, check=True
-    ).stdout
+    )
+    assert done.stderr == b"Wrote the archive to standard output.\n"
+    saved = done.stdout
     settings = local_settings(tmp_path / "new")
     if "READBACK_DATABASE_URL" in program.settings:
         settings["READBACK_DATABASE_URL"] = postgresql.new_database()
@@ -197,6 +199,7 @@ def test_an_archive_moves_to_a_new_machine_through_pipes(
         capture_output=True,
     )
     assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(b"Restored the archive, made by Readback ")
     new = Program(tmp_path, settings)
     assert new.database.value(KEYS) == 1
     assert stat.S_IMODE(os.stat(settings["READBACK_DATA_DIR"]).st_mode) == 0o700

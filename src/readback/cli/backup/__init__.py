@@ -64,7 +64,8 @@ def backup(file: str, yes: bool) -> None:
             # Not linked, which not every file system can.
             os.replace(written, place)
             private_files.sync_directory(place.parent)
-        click.echo(f"Wrote {file}.", err=is_stream)
+        where = "the archive to standard output" if is_stream else file
+        click.echo(f"Wrote {where}.", err=is_stream)
         _remember(made_at)
 
 
@@ -101,7 +102,8 @@ def restore(file: str, yes: bool) -> None:
             key_path = config.data_dir / private_files.SECRET_KEY_NAME
             private_files.write_secret_key(key_path, key)
         _restore_brand(config, folder / archive.BRAND)
-        click.echo(f"Restored {file}, made by Readback {manifest.readback}.")
+        what = "the archive" if file == _STANDARD_STREAM else file
+        click.echo(f"Restored {what}, made by Readback {manifest.readback}.")
         _remember(manifest.created_at)
 
 
