@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.pages import DOCS
 from tests.support.server import Server
 
 MODEL = "vendor-cabinet-preview-echo"
@@ -54,6 +55,22 @@ def test_the_async_client_gets_every_text_back_concurrently(
         return [answer.choices[0].message.content for answer in answers]
 
     assert asyncio.run(ask()) == TEXTS
+
+
+@pytest.mark.parametrize("page", ["connect.md", "ru/connect.md"])
+def test_the_client_prints_the_explanation_as_on_the_page(
+    server: Server, openai: Any, page: str
+) -> None:
+    with openai.OpenAI(
+        base_url=server.base_url,
+        api_key=server.api_key,
+        default_headers={"Prefer": "explain"},
+    ) as client, pytest.raises(openai.BadRequestError) as caught:
+        client.chat.completions.create(
+            model=MODEL, messages=message("Hello"), temperature=0
+        )
+    words = " ".join((DOCS / page).read_text(encoding="utf-8").split())
+    assert f"``` {caught.value} ```" in words
 
 
 def test_the_client_raises_the_right_errors(server: Server, openai: Any) -> None:
