@@ -64,6 +64,14 @@ REQUIRED_FIELDS = ("model", "messages")
 MESSAGE_FIELDS = ("role", "content")
 
 
+# RFC 9110 §15.5.14 and §15.5.15; Python has had these phrases only since 3.13.
+_PHRASES = {413: "Content Too Large", 414: "URI Too Long"}
+
+
+def reason_phrase(status: int) -> str:
+    return _PHRASES.get(status) or HTTPStatus(status).phrase
+
+
 @dataclass(frozen=True)
 class Refusal:
     """One row of the table of refusals: what a client is told, and how to fix it."""
@@ -76,7 +84,7 @@ class Refusal:
     @property
     def reason(self) -> str:
         """The reason phrase, which is all that many clients show."""
-        return f"{self.status.phrase} ({self.code})"
+        return f"{reason_phrase(self.status)} ({self.code})"
 
 
 _ROWS = (

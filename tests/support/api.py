@@ -148,13 +148,30 @@ def assert_common_headers(answer: Answer) -> None:
     assert not _ANY_KEY.search(answer.head)
 
 
+# RFC 9110 §15 and RFC 6585, whatever Python calls them.
+_PHRASES = {
+    400: "Bad Request",
+    401: "Unauthorized",
+    404: "Not Found",
+    408: "Request Timeout",
+    413: "Content Too Large",
+    414: "URI Too Long",
+    415: "Unsupported Media Type",
+    429: "Too Many Requests",
+    431: "Request Header Fields Too Large",
+    500: "Internal Server Error",
+    501: "Not Implemented",
+    503: "Service Unavailable",
+}
+
+
 def assert_refused(answer: Answer, code: str, *, bodiless: bool = False) -> str:
     """Check the exact form of a refusal; return its sentence."""
     body = b'{"error":{"code":"%b"}}' % code.encode()
     assert (answer.status, answer.body) == (STATUS[code], b"" if bodiless else body)
     assert answer.header("Content-Length") == str(len(body))
     assert_common_headers(answer)
-    assert answer.reason.endswith(f" ({code})")
+    assert answer.reason == f"{_PHRASES[answer.status]} ({code})"
     sentence = answer.header("X-Error-Detail")
     assert sentence and _SENTENCE.fullmatch(sentence), sentence
     assert MARKER.encode() not in answer.head

@@ -10,7 +10,6 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from email.utils import formatdate
-from http import HTTPStatus
 
 from prometheus_client import Metric, generate_latest
 from prometheus_client.registry import Collector
@@ -20,7 +19,7 @@ from readback.api.data.health import Health
 from readback.api.data.keyring import Keyring
 from readback.api.shared import memory
 from readback.config import Config
-from readback.contract import REFUSALS
+from readback.contract import REFUSALS, reason_phrase
 from readback.http.handler import Handler, RequestOrigin
 from readback.http.head import Head
 from readback.processes import metrics
@@ -134,7 +133,7 @@ def _json(**members: object) -> bytes:
 
 def _render(status: int, body: bytes, kind: str = "application/json") -> bytes:
     head = (
-        f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\n"
+        f"HTTP/1.1 {status} {reason_phrase(status)}\r\n"
         f"Date: {formatdate(usegmt=True)}\r\nContent-Type: {kind}\r\n"
         f"Cache-Control: no-store\r\nContent-Length: {len(body)}\r\n\r\n"
     )

@@ -21,7 +21,7 @@ from urllib.parse import unquote_to_bytes
 from readback import logs
 from readback.cabinet.serving.security_headers import headers_of
 from readback.config import Config
-from readback.contract import REFUSALS
+from readback.contract import REFUSALS, reason_phrase
 from readback.http.handler import RequestOrigin
 from readback.http.head import Head
 
@@ -80,8 +80,7 @@ class Pages:
 
     def refuse(self, code: str, detail: str, address: str = "") -> bytes:
         """Return a refusal without a body, which therefore suits HEAD as well."""
-        status = HTTPStatus(REFUSALS[code].status)
-        return _render(f"{status.value} {status.phrase}", [*self._headers.items()], b"")
+        return _render(REFUSALS[code].status, [*self._headers.items()], b"")
 
     def fail(self, error: Exception, info: Head | None) -> bytes:
         _log.error("A request failed: %s", logs.describe_error(error))
@@ -122,7 +121,7 @@ class Pages:
             with closing(parts) if hasattr(parts, "close") else nullcontext():
                 written.extend(parts)
             status, headers = started[-1]
-            return _render(status, headers, b"".join(written))
+            return _render(int(status[:3]), headers, b"".join(written))
         except Exception as error:
             return self.fail(error, head)
 
@@ -186,12 +185,13 @@ def environ_of(head: Head, body: bytes, address: str) -> Environ:
     return environ
 
 
-def _render(status: str, headers: list[tuple[str, str]], body: bytes) -> bytes:
+def _render(status: int, headers: list[tuple[str, str]], body: bytes) -> bytes:
     """Return an answer, complete but for the Connection header."""
-    lines = [f"HTTP/1.1 {status}", f"Date: {formatdate(usegmt=True)}"]
+    status_line = f"HTTP/1.1 {status:d} {reason_phrase(status)}"
+    lines = [status_line, f"Date: {formatdate(usegmt=True)}"]
     lines += [f"{name}: {value}" for name, value in headers]
     names = {name.lower() for name, _ in headers}
-    if int(status[:3]) in _WITHOUT_BODY:
+    if status in _WITHOUT_BODY:
         body = b""
     elif "content-length" not in names:
         lines.append(f"Content-Length: {len(body)}")
