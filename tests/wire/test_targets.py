@@ -34,6 +34,25 @@ def test_an_invalid_target_is_refused(echo: Endpoint, target: str) -> None:
     assert_closing_refusal(ask(echo, raw + GOOD), "malformed_request")
 
 
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        ("v1/models", "must begin with a slash"),
+        ("localhost:8000/v1", "must begin with a slash"),
+        ("?a", "must begin with a slash"),
+        ("/v1/mod\u00e9ls", "is not valid in a URL"),
+    ],
+)
+def test_the_refusal_of_a_target_speaks_of_the_target(
+    api: Api, target: str, words: str
+) -> None:
+    line = f"GET {target} HTTP/1.1\r\n".encode()
+    detail = assert_refused(
+        api.send(line + b"Host: localhost\r\n\r\n"), "malformed_request"
+    )
+    assert detail.startswith("The target of the request line ") and words in detail
+
+
 @pytest.mark.parametrize("method", [b"GET", b"HEAD", b"POST", b"PRI", b"BREW"])
 def test_an_asterisk_is_accepted_only_with_options(
     echo: Endpoint, method: bytes

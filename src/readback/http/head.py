@@ -8,7 +8,7 @@ about sockets, time or what is served.
 import re
 from typing import NoReturn
 
-from httptools import HttpParserError, HttpRequestParser
+from httptools import HttpParserError, HttpParserInvalidURLError, HttpRequestParser
 
 from readback.http.refused import (
     HEADERS_TOO_LARGE,
@@ -44,6 +44,13 @@ _HOST = re.compile(
 _BEARER = re.compile(rb"bearer +([-_0-9A-Za-z]++)", re.IGNORECASE)
 
 _NO_REQUEST_LINE = "The request line is not 'method target HTTP/1.1'."
+_NO_TARGET = (
+    "The target of the request line must begin with a slash, or be a whole http "
+    "address."
+)
+_INVALID_TARGET = (
+    "The target of the request line contains a character that is not valid in a URL."
+)
 _INVALID_FIELD = "A header field or the framing of the body is not valid"
 _NOT_CHUNKED = "The Transfer-Encoding must end with chunked, once."
 
@@ -190,6 +197,10 @@ def _run_parser(line: re.Match[bytes], data: bytes) -> _Fields:
     parser = HttpRequestParser(fields)
     try:
         parser.feed_data(request_line + rest)
+    except HttpParserInvalidURLError:
+        is_whole = target.startswith(b"/") or _ABSOLUTE_FORM.match(target)
+        detail = _INVALID_TARGET if is_whole else _NO_TARGET
+        raise Refused(MALFORMED_REQUEST, detail) from None
     except HttpParserError as error:
         # llhttp's reasons are constants, which repeat nothing of the request.
         raise Refused(MALFORMED_REQUEST, f"{_INVALID_FIELD}: {error}.") from None
@@ -207,9 +218,7 @@ def _split_target(method: bytes, url: bytes) -> tuple[bytes, bytes | None]:
         return url, None
     absolute = _ABSOLUTE_FORM.fullmatch(url)
     if not absolute:
-        raise Refused(
-            MALFORMED_REQUEST, "The target is neither a path nor an http address."
-        )
+        raise Refused(MALFORMED_REQUEST, _NO_TARGET)
     return absolute[2] or b"/", absolute[1]
 
 
