@@ -15,8 +15,9 @@ from readback.contract import MAX_CONTENT_BYTES, MAX_TOKENS, MODEL, VERSION_PREF
 UNNAMED = "*"
 # The path shows that the base URL is wrong.
 BASE_URL = "base_url"
-# The body is refused unread.
+# The body is refused unread; or it is, and nothing needs one.
 BODY_TOO_LARGE = "body.too_large"
+BODY_UNUSED = "body.unused"
 
 
 class OtherApi(NamedTuple):
@@ -56,19 +57,23 @@ OTHER_APIS = {
 ADVICE = {
     BASE_URL: f"Correct the base URL: it ends in {VERSION_PREFIX}.",
     **{path: api.advice for path, api in OTHER_APIS.items()},
-    "content-type": "Send the header Content-Type: application/json.",
+    "content-type": "Send the header Content-Type: application/json once.",
+    "content-encoding": "Send the body without a Content-Encoding.",
+    "body.empty": "Send the fields model and messages in the body.",
+    BODY_UNUSED: "Send the request without a body.",
     BODY_TOO_LARGE: f"Shorten the text to {MAX_CONTENT_BYTES} bytes in UTF-8.",
     "json": "Write the body with a JSON library.",
     "model": f"Set the model to {MODEL}.",
-    "messages": "Send exactly one message.",
+    "messages": "Send messages as an array of exactly one message.",
     "messages.system": "Remove the system prompt.",
     "messages.history": "Send one message, without the conversation before it.",
     "message.role": "Send the message with the role user.",
-    "message.content": "Send the content as one string, not as a list of parts.",
+    "message.content": "Send the content as one string.",
     "message.empty": "Send a text that is not empty.",
     "message.too_large": f"Shorten the text to {MAX_CONTENT_BYTES} bytes in UTF-8.",
     "message.name": "Turn off the names of participants.",
     "stream": "Turn off streaming.",
+    "stream.kind": "Send stream as the value false, or leave it unset.",
     "stream_options": "Turn off streaming.",
     "max_tokens": f"Set max_tokens to {MAX_TOKENS}, or leave it unset.",
     "max_completion_tokens": f"Leave the token limit unset, or send {MAX_TOKENS} as "

@@ -61,11 +61,14 @@ def test_the_async_client_gets_every_text_back_concurrently(
 def test_the_client_prints_the_explanation_as_on_the_page(
     server: Server, openai: Any, page: str
 ) -> None:
-    with openai.OpenAI(
-        base_url=server.base_url,
-        api_key=server.api_key,
-        default_headers={"Prefer": "explain"},
-    ) as client, pytest.raises(openai.BadRequestError) as caught:
+    with (
+        openai.OpenAI(
+            base_url=server.base_url,
+            api_key=server.api_key,
+            default_headers={"Prefer": "explain"},
+        ) as client,
+        pytest.raises(openai.BadRequestError) as caught,
+    ):
         client.chat.completions.create(
             model=MODEL, messages=message("Hello"), temperature=0
         )

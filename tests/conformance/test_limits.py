@@ -80,6 +80,13 @@ def test_a_body_of_32769_bytes_is_refused(api: Api) -> None:
     assert_refused(api.chat_in_chunks(padded(32769), size=32769), "request_too_large")
 
 
+def test_a_request_without_a_text_is_not_told_to_shorten_it(api: Api) -> None:
+    length = ("Content-Length", "40000")
+    answer = api.send(request("GET", MODELS, [*api.usual_fields, length], b" " * 40000))
+    detail = assert_refused(answer, "request_too_large")
+    assert detail.endswith("Send the request without a body.")
+
+
 def test_chunks_are_counted_before_the_last_one_arrives(api: Api) -> None:
     coding = ("Transfer-Encoding", "chunked")
     fields = [*api.usual_fields, ("Content-Type", "application/json"), coding]

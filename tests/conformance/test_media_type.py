@@ -15,6 +15,8 @@ ACCEPTED = [
     "application/json ; charset=utf-8",
     'application/json; charset="utf-8"',
     "application/json; charset=utf-8; version=1",
+    # As documented, parameters have no effect.
+    "application/json; charset=utf-16",
     "application/json ",
 ]
 
@@ -55,6 +57,17 @@ def test_json_is_accepted_with_parameters_and_in_any_case(api: Api, media: str) 
 def test_any_other_type_is_refused(api: Api, media: str | bytes) -> None:
     answer = post(api, ("Content-Type", media))
     assert_refused(answer, "unsupported_media_type")
+
+
+def test_the_advice_is_about_what_was_sent(api: Api) -> None:
+    json = ("Content-Type", "application/json")
+    encoded = assert_refused(
+        post(api, json, ("Content-Encoding", "gzip")), "unsupported_media_type"
+    )
+    assert "Content-Type" not in encoded
+    assert encoded.endswith("Send the body without a Content-Encoding.")
+    twice = assert_refused(post(api, json, json), "unsupported_media_type")
+    assert twice.endswith("Send the header Content-Type: application/json once.")
 
 
 def test_a_missing_type_is_refused(api: Api) -> None:

@@ -7,6 +7,7 @@ from msgspec import UNSET, UnsetType
 
 from readback.api.endpoints.exchange import Exchange
 from readback.api.endpoints.refusal import Explanation, Finding, examine, explain
+from readback.api.endpoints.request_info import ENCODED
 from readback.contract import MAX_CONTENT_BYTES
 
 # The model, the messages, the role and the content.
@@ -70,7 +71,8 @@ class Chat(Exchange):
             # A body that is not JSON was not meant to be, or it is compressed.
             others = [each for each in findings if each.code != "invalid_json"]
             code = "unsupported_media_type"
-            findings = [Finding(code, ("content-type",), undeclared), *others]
+            header = "content-encoding" if undeclared == ENCODED else "content-type"
+            findings = [Finding(code, (header,), undeclared), *others]
         return explain(findings, self.info.user_agent)
 
 

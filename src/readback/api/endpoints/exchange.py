@@ -20,7 +20,7 @@ from readback.api.endpoints.request_info import RequestInfo
 from readback.api.shared.limiter import Limiter
 from readback.client_address import shorten
 from readback.contract import MODEL_LIST, REFUSALS
-from readback.differences import BODY_TOO_LARGE
+from readback.differences import BODY_TOO_LARGE, BODY_UNUSED
 from readback.http.handler import RequestOrigin
 from readback.http.refused import REQUEST_TOO_LARGE
 
@@ -55,6 +55,8 @@ class Exchange:
         "_unmatched", "address", "forwarded", "info",
     )
     # fmt: on
+    # What to change if the body is refused unread.
+    oversized = BODY_TOO_LARGE
 
     def __init__(
         self, services: Services, record: Record, info: RequestInfo, address: str
@@ -123,7 +125,7 @@ class Exchange:
         retry_after: int = 0,
     ) -> bytes:
         if code == REQUEST_TOO_LARGE:
-            finding = Finding(code, (BODY_TOO_LARGE,), detail)
+            finding = Finding(code, (self.oversized,), detail)
             _, detail, differences = explain([finding], self.info.user_agent)
         explained = self.info.asks_to_explain or self._record.row.explains_refusals
         answer = self._replies.refusal(code, detail, retry_after, explained)
@@ -160,6 +162,7 @@ class ModelList(Exchange):
     """GET /v1/models: lists the one model. A body is read, but its content ignored."""
 
     __slots__ = ()
+    oversized = BODY_UNUSED
 
     def answer(self, body: bytes) -> bytes:
         return self._count_success(self._replies.ok(_MODELS), len(body))

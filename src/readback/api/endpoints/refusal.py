@@ -30,6 +30,8 @@ _MAX_TOKENS: Number = str(contract.MAX_TOKENS).encode()
 # Field names and model ids are quoted only if they have this form.
 _QUOTABLE = re.compile(r"[A-Za-z0-9_.:/-]{1,40}")
 _MAX_QUOTED_DIGITS = 20
+# Of a string that is almost right.
+_MOST_SHOWN = 60
 # How much of a long list of names is written out.
 _MAX_LISTED_LENGTH = 200
 
@@ -53,7 +55,8 @@ def examine(body: bytes) -> str | list[Finding]:
         request = load(body)
     except NotJson as error:
         sentence = f"The body is not valid JSON in UTF-8: {error}."
-        return [Finding("invalid_json", ("json",), sentence)]
+        difference = "json" if body.strip() else "body.empty"
+        return [Finding("invalid_json", (difference,), sentence)]
     if not isinstance(request, dict):
         got, rule = _kind(request), "The body must be a JSON object"
         return [_wrong_value("invalid_json", "json", rule, got)]
@@ -68,19 +71,21 @@ def _check_request(request: dict[str, Any]) -> Iterator[Finding]:
     if "model" in request:
         model = request["model"]
         if model != contract.MODEL:
-            got = model if _is_quotable(model) else _kind(model)
+            got = model if _is_quotable(model) else _got(model, contract.MODEL)
             rule = f"model must be {contract.MODEL}"
             yield _wrong_value("invalid_model", "model", rule, got)
     if "messages" in request:
         yield from _check_messages(request["messages"])
     if "stream" in request and request["stream"] is not False:
-        got = _kind(request["stream"])
+        value = request["stream"]
+        difference = "stream" if value is True else "stream.kind"
+        got = _got(value, "false")
         rule = "stream must be false or omitted"
-        yield _wrong_value("stream_unavailable", "stream", rule, got)
+        yield _wrong_value("stream_unavailable", difference, rule, got)
     if "max_tokens" in request:
         value = request["max_tokens"]
         if value != _MAX_TOKENS:
-            got = _kind(value)
+            got = _got(value, str(contract.MAX_TOKENS))
             rule = f"max_tokens must be the integer {contract.MAX_TOKENS} or omitted"
             yield _wrong_value("invalid_max_tokens", "max_tokens", rule, got)
 
@@ -163,7 +168,7 @@ def _check_message(message: Any, path: str) -> Iterator[Finding]:
     yield from _check_names(message, names, names, "a message", f"{path}.")
     role = message.get("role", contract.ROLE)
     if role != contract.ROLE:
-        got = role if role in _OTHER_ROLES else _kind(role)
+        got = role if role in _OTHER_ROLES else _got(role, contract.ROLE)
         rule = f"{path}.role must be {contract.ROLE}"
         yield _wrong_value("invalid_role", "message.role", rule, got)
     if "content" not in message:
@@ -221,6 +226,21 @@ def _is_quotable(word: Any) -> bool:
     if not isinstance(word, str) or not _QUOTABLE.fullmatch(word):
         return False
     return not KEY_LIKE.search(word)
+
+
+def _got(value: Any, wanted: str) -> str:
+    """Return what kind of value it is; show a string that is almost what is wanted."""
+    if not isinstance(value, str) or len(value) > _MOST_SHOWN:
+        return _kind(value)
+    bare = "".join(c for c in value if c.isprintable() and not c.isspace())
+    if bare.lower() != wanted.lower():
+        return _kind(value)
+    flaws = [
+        *(["whose letter case differs"] if bare != wanted else []),
+        *(["which has white space"] if bare != value else []),
+    ]
+    shown = json.dumps(value)
+    return f"{shown}, {' and '.join(flaws)}" if flaws else f"the string {shown}"
 
 
 def _kind(value: Any) -> str:

@@ -28,6 +28,7 @@ _PRINTABLE = re.compile(rb"[\x20-\x7e]*+")
 _EXAMINED_BYTES = 1024
 # RFC 7240 §2: a list of preferences in any case, each perhaps with parameters.
 _EXPLAIN = re.compile(rb"(?:\A|,)[ \t]*+explain[ \t]*+(?:[,;]|\Z)", re.IGNORECASE)
+ENCODED = "The body has a Content-Encoding."
 _JSON_TYPE = b"application/json"
 _FORM_TYPES = (b"application/x-www-form-urlencoded", b"multipart/form-data")
 
@@ -75,7 +76,7 @@ def _explain_not_found(head: Head, user_agent: str) -> NearMiss:
 def explain_media_type(head: Head) -> str:
     """Return why the body is not plain application/json; empty if it is."""
     if head.first(b"content-encoding") is not None:
-        return "The body has a Content-Encoding; send it without one."
+        return ENCODED
     types = head.all(b"content-type")
     if not types:
         return "The Content-Type header is missing; it must be application/json."

@@ -50,6 +50,56 @@ def test_every_difference_is_named_in_the_order_of_the_contract():
     )
 
 
+def with_role(role: object) -> dict[str, Any]:
+    return body(messages=[{"role": role, "content": "zyzzyva-47"}])
+
+
+@pytest.mark.parametrize(
+    ("request_body", "got", "hint"),
+    [
+        (with_role("User"), 'got "User", whose letter case differs', "role user."),
+        (with_role(" user\n"), r'got " user\n", which has white space', "role user."),
+        (
+            with_role("USER\u200b"),
+            r'got "USER\u200b", whose letter case differs and which has white space',
+            "role user.",
+        ),
+        (with_role("use"), "got a string of 3 characters", "role user."),
+        (with_role("\n" * 99 + "user"), "got a string of 103 characters", "user."),
+        (
+            body(model=f"{MODEL} "),
+            f'got "{MODEL} ", which has white space',
+            MODEL + ".",
+        ),
+        (body(stream="false"), 'got the string "false"', "as the value false"),
+        (body(stream="False"), 'got "False", whose letter case differs', "value false"),
+        (body(stream=None), "got null", "Send stream as the value false"),
+        (body(stream=True), "got true", "Turn off streaming."),
+        (body(max_tokens="2000"), 'got the string "2000"', "Set max_tokens to 2000"),
+        (body(messages={"role": "user"}), "got an object", "an array of exactly one"),
+        (
+            body(messages=[{"role": "user", "content": None}]),
+            "got null",
+            "Send the content as one string.",
+        ),
+    ],
+)
+def test_the_detail_says_what_is_almost_right_and_the_hint_fits(
+    request_body: Any, got: str, hint: str
+):
+    detail = explanation_of(request_body).detail
+    assert got in detail
+    assert hint in detail
+    assert "list of parts" not in detail
+
+
+def test_an_empty_body_is_not_told_to_use_a_library():
+    [finding] = examine(b"")
+    found = explain([finding], "")
+    assert found.code == "invalid_json"
+    assert found.detail.endswith("Send the fields model and messages in the body.")
+
+
 @pytest.mark.parametrize(
     "messages, differences",
     [
