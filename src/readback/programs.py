@@ -91,6 +91,11 @@ def table() -> tuple[Program, ...]:
     return tuple(rows)
 
 
+def load() -> None:
+    """Read the table now, which takes ten milliseconds, and not for a first request."""
+    _user_agents()
+
+
 def recognise(user_agent: str) -> Program | None:
     """Return the program, or the library of a program, that calls itself this."""
     found = _user_agents().search(user_agent)

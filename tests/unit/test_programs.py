@@ -1,6 +1,8 @@
 """The table of programs is sound, and a User-Agent names at most one of them."""
 
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -107,3 +109,17 @@ def test_a_program_is_recognised_by_its_user_agent(user_agent: str, name: str | 
     found = programs.recognise(user_agent)
 
     assert found is None if name is None else found.name == name and not found.library
+
+
+def test_the_table_is_read_before_the_first_request() -> None:
+    code = (
+        "from readback import programs; from readback.api.server import api_plane\n"
+        "from readback.config import Config; from readback.processes.lifecycle import"
+        " Lifecycle\n"
+        "api_plane(Config(), Lifecycle(), [])\n"
+        "print(programs.table.cache_info().currsize)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "1"

@@ -6,6 +6,7 @@ Importing this module imports all that a worker needs, so that one starts at onc
 import socket
 from functools import partial
 
+from readback import programs
 from readback.api.shared.memory import SharedMemory
 from readback.api.worker import ApiWorker
 from readback.config import Config
@@ -20,6 +21,7 @@ def api_plane(
     config: Config, lifecycle: Lifecycle, listeners: list[socket.socket]
 ) -> Plane:
     """Return the plane; the last of its listeners is for the operator."""
+    programs.load()
     shared = SharedMemory(config)
     return Plane(
         name=API,

@@ -13,8 +13,9 @@ from time import monotonic
 
 # How long a connection may work on its messages before it is the turn of the next one …
 CONNECTION_SECONDS = 0.001
-# … and how long all of them before the event loop looks for new bytes.
-ROUND_SECONDS = 0.005
+# … and how long all of them before the event loop looks for new bytes. It also accepts
+# only one new connection in between, so a longer round would make many of them wait.
+ROUND_SECONDS = 0.001
 
 # Works on at least one message, and on further ones until this time; returns whether
 # there are more.

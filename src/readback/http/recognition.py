@@ -21,7 +21,7 @@ from readback.http.meaning import FORWARDED, Heads, Info, Meaning, Understood
 MAX_PATTERNS = 64
 # Of one User-Agent: a program lists the models, and sends texts.
 _MAX_PER_PROGRAM = 2
-# Making a pattern takes up to 1 ms, so few are made between two ticks.
+# Making a pattern takes one to three milliseconds, so few are made between two ticks.
 _MADE_PER_TICK = 4
 # Of the lines that a pattern repeats. All patterns together fill less than 2 MiB.
 _MAX_LINES = 40
