@@ -122,7 +122,11 @@ class CountPages(MiddlewareMixin):
 
 
 class Sessions(SessionMiddleware):
-    """Give browsers a cookie of which the database has only a digest."""
+    """Give browsers a cookie of which the database has only a digest.
+
+    Only the request that ends a session removes its cookie. A page in another window
+    may ask with it a moment later, when the browser has that of a newer session.
+    """
 
     def process_request(self, request: HttpRequest) -> None:
         cookie = request.COOKIES.get(settings.SESSION_COOKIE_NAME, "")
@@ -136,6 +140,8 @@ class Sessions(SessionMiddleware):
         if sent and sent.value:  # an empty one deletes the cookie
             key = cast(SessionKey, request.session.session_key)
             sent.set(sent.key, key.cookie, key.cookie)
+        elif sent and not request.session.modified:
+            del response.cookies[settings.SESSION_COOKIE_NAME]
         return response
 
 

@@ -4,10 +4,13 @@ from datetime import timedelta
 from importlib import import_module
 
 import pytest
+from django.contrib.sessions.exceptions import SessionInterrupted
 from django.contrib.sessions.models import Session
+from django.http import HttpRequest
 from django.utils import timezone
 
 from readback.cabinet.keys.services import key_create
+from readback.cabinet.serving.errors import bad_request
 from tests.cabinet.accounts.test_security_log import _everything_stored
 from tests.cabinet.visitor import PASSWORD, Visitor, words_of
 
@@ -67,6 +70,21 @@ def test_a_session_in_use_is_extended_up_to_two_weeks(owner, clock):
     clock.ahead += timedelta(days=1, minutes=1)
 
     assert not owner.is_logged_in
+
+
+def test_a_late_answer_does_not_remove_the_cookie_of_a_newer_session(owner):
+    """A page in another window asks with the cookie of a session that has ended."""
+    late = Visitor()
+    late.client.cookies["session"] = owner.client.cookies["session"].value
+    ended = owner.post("/accounts/logout/")
+    assert "session" in ended.cookies
+
+    answer = late.get("/keys/")
+
+    assert answer.status_code == 302
+    assert "session" not in answer.cookies
+    # The session has ended while the page was made.
+    assert "session" not in bad_request(HttpRequest(), SessionInterrupted()).cookies
 
 
 def test_a_key_needs_the_password_again_long_after_the_login(alice, owner):

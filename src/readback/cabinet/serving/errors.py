@@ -47,9 +47,7 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     Its owner has ended it, here or in another browser, or an operator has.
     """
     if isinstance(exception, SessionInterrupted):
-        ended = redirect("account_login")
-        ended.delete_cookie(settings.SESSION_COOKIE_NAME, samesite="Lax")
-        return ended
+        return redirect("account_login")
     return _standalone("400.html", HTTPStatus.BAD_REQUEST)
 
 
