@@ -1,5 +1,6 @@
 """Bytes that the cabinet's server receives: hostile, slow, large, or in pieces."""
 
+import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -19,7 +20,11 @@ FORM = "/accounts/login/"
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CabinetServer]:
     # Long enough for what is sent in pieces on a busy machine.
-    settings = {"READBACK_HEAD_TIMEOUT": "5", "READBACK_BODY_TIMEOUT": "5"}
+    settings = {
+        "READBACK_HEAD_TIMEOUT": "5",
+        "READBACK_BODY_TIMEOUT": "5",
+        "READBACK_PUBLIC_BASE_URL": "https://api.example.org/v1",
+    }
     with cabinet_server(tmp_path_factory.mktemp("requests"), settings) as running:
         wait_until(lambda: "Serving" in running.stderr, "the log has its first line")
         before = running.stderr
@@ -162,3 +167,46 @@ def test_a_client_that_has_sent_everything_may_close_its_end(
         connection.finish_sending()
         assert connection.read_answer().status == 200
         assert connection.at_end()
+
+
+CHAT = "/v1/chat/completions"
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS", "DELETE", "ANY"])
+@pytest.mark.parametrize(
+    "target", [CHAT, "/v1", "/v1/responses?a=b", "/chat/completions", "/models?a=b"]
+)
+def test_a_program_that_asks_the_cabinet_is_led_to_the_api(
+    endpoint: Endpoint, method: str, target: str
+) -> None:
+    with endpoint.connect() as connection:
+        for length in (2, 0):
+            fields = [("Host", "elsewhere"), ("Content-Length", str(length))]
+            connection.send(request(method, target, fields, length * b"{"))
+            answer = connection.read_answer()
+            assert (answer.status, answer.reason) == (404, "Not Found")
+            message = "This is the cabinet; the API is at https://api.example.org/v1"
+            assert json.loads(answer.body) == {
+                "error": {"code": "not_found", "message": message}
+            }
+            assert answer.header("Content-Type") == "application/json"
+            assert answer.header("Cache-Control") == "no-store"
+
+
+def test_a_program_that_asks_the_cabinet_is_answered_before_its_body_arrives(
+    endpoint: Endpoint,
+) -> None:
+    for framing in ("Content-Length: 9000000", "Transfer-Encoding: chunked"):
+        with endpoint.connect() as connection:
+            head = f"POST {CHAT} HTTP/1.1\r\nHost: localhost\r\n{framing}\r\n\r\n"
+            connection.send(head.encode() + b"12")
+            assert connection.read_answer().status == 404
+
+
+def test_the_answer_to_head_has_no_body(endpoint: Endpoint) -> None:
+    with endpoint.connect() as connection:
+        connection.send(request("HEAD", CHAT, [HOST]))
+        assert connection.read_answer(bodiless=True).status == 404
+        connection.send(get(target="/v1x"))
+        # A page of the cabinet, and not the API.
+        assert b"<html" in connection.read_answer().body

@@ -175,6 +175,13 @@ _PORTS = (
         "you",
         id="http.cabinet",
     ),
+    Misfortune(
+        "the address is that of the cabinet's first page",
+        working(lambda one: ProbeInput(one.readback.cabinet_url, one.readback.api_key)),
+        ("cabinet",),
+        "you",
+        id="http.cabinet",
+    ),
 )
 
 

@@ -6,6 +6,7 @@ rendered, so a slow client occupies no thread. Nothing here knows Django.
 """
 
 import asyncio
+import json
 import logging
 import sys
 from collections.abc import Callable, Iterable
@@ -21,8 +22,14 @@ from urllib.parse import unquote_to_bytes
 from readback import logs
 from readback.cabinet.serving.security_headers import headers_of
 from readback.config import Config
-from readback.contract import REFUSALS, reason_phrase
-from readback.http.handler import RequestOrigin
+from readback.contract import (
+    CHAT_PATH,
+    MODELS_PATH,
+    REFUSALS,
+    VERSION_PREFIX,
+    reason_phrase,
+)
+from readback.http.handler import Outcome, RequestOrigin
 from readback.http.head import Head
 
 THREADS = 8
@@ -31,6 +38,11 @@ THREADS = 8
 FORM_THREADS = THREADS // 2
 # Of the bodies that the application has not answered yet. Further ones are refused.
 MAX_BODIES_BYTES = 16 << 20
+# What a program asks for if its base URL is the cabinet's address, with /v1 or without.
+_VERSION = f"{VERSION_PREFIX}/".encode()
+_ENDPOINTS = tuple(
+    path.removeprefix(VERSION_PREFIX).encode() for path in (CHAT_PATH, MODELS_PATH)
+)
 _WITHOUT_BODY = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
 
 _log = logging.getLogger("readback.cabinet.pages")
@@ -49,6 +61,7 @@ class Pages:
         self._application = application
         self._environ = environ
         self._headers = headers_of(config)
+        self._base_url = config.base_url
         self._threads = ThreadPoolExecutor(THREADS, "request")
         self._forms = asyncio.Semaphore(FORM_THREADS)
         self._bodies_bytes = 0
@@ -65,8 +78,20 @@ class Pages:
         forwarded: bytes,
         size: int,
         origin: RequestOrigin,
-    ) -> "Page":
+    ) -> Outcome:
+        path = info.target.partition(b"?")[0]
+        if (path + b"/").startswith(_VERSION) or path.endswith(_ENDPOINTS):
+            return self._lead_to_api()
         return Page(self, info, origin)
+
+    def _lead_to_api(self) -> bytes:
+        """Refuse a request for the API, in the only form that most programs show."""
+        message = f"This is the cabinet; the API is at {self._base_url}"
+        error = {"error": {"code": "not_found", "message": message}}
+        body = json.dumps(error, separators=(",", ":")).encode()
+        headers = {"Content-Type": "application/json", "Cache-Control": "no-store"}
+        all_headers = [*headers.items(), *self._headers.items()]
+        return _render(HTTPStatus.NOT_FOUND, all_headers, body)
 
     def answer(self, head: Head, body: bytes, origin: RequestOrigin) -> bytes | None:
         """Give a request to a thread, which answers later."""

@@ -145,6 +145,7 @@ def _readback(
         if health == {"status": "ok"}:
             said = say("operations_port")
             raise ProbeError("http.no_such_path", status=unknown.status, title=said)
+        _refuse_cabinet(context)
     if codes[0] != "not_found":
         raise instead.unexpected_response(unknown)
     if codes[1] != "invalid_key":
@@ -195,7 +196,9 @@ def _stranger(
         why = say("is_web_server", reason=said)
         facts: dict[str, Fact] = models.proxy.facts(context.base_url)
         return ProbeError("proxy.wrong_kind", why=why, **facts)
-    if answers.is_html(models) and not context.identity:
+    # A cabinet refuses the paths of the API in the form of the contract.
+    is_page = answers.is_html(models) or answers.parse_refusal(models) is not None
+    if is_page and not context.identity:
         _refuse_cabinet(context)
     key = context.usable_key
     is_asked = chat is not None and chat.status == HTTPStatus.UNAUTHORIZED
