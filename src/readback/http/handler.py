@@ -27,9 +27,6 @@ class Responder(Protocol):
         The size is the declared one.
         """
 
-    def fail(self, error: Exception, size: int) -> bytes:
-        """Log an unexpected exception, and return the answer for it."""
-
 
 # What becomes of a request once its head is known: its body is read and given to a
 # responder, or the request is answered at once.
@@ -78,7 +75,7 @@ class Handler(Protocol[Info]):
         """
 
     def fail(self, error: Exception, info: Info | None) -> bytes:
-        """Log an unexpected exception where no responder can, and return the answer.
+        """Log an unexpected exception, and return the answer for it.
 
         The info is None if the exception occurred before the head was parsed.
         """

@@ -2,16 +2,15 @@
 
 The first few times, an outcome is written in the same round. While it goes on, it is
 written once in an interval: the rows of a key follow the number of its outcomes, not
-how long or how often it is used. A few addresses with the same outcome have a tally
-each, and all further ones share one, so a client whose address changes with every
-request makes no more rows than any other.
+how long or how often it is used. Beyond a number of outcomes, the further ones of a key
+share tallies without details.
 
 Only the event loop's thread uses a journal. An event names a key by its digest: the id
 of its row may belong to another key after the database was restored. An event never
 contains a text, a body or a key.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from copy import copy
 from random import uniform
 from typing import NamedTuple
@@ -24,8 +23,8 @@ from readback.processes.shared_counters import WorkerCounters
 ROUND_SECONDS = 0.5
 # How often an outcome is written at once before it has to wait for its interval.
 AT_ONCE = 3
-# Addresses with the same outcome that have a tally each.
-CALLERS = 4
+# Outcomes of one key that have a tally each; more are not shown.
+OUTCOMES_PER_KEY = JOURNAL_ROWS
 # Tallies that go on or wait to be written. With more, details are left out so that
 # outcomes merge, and counts stay exact; with twice as many that wait, the next ones are
 # dropped.
@@ -49,14 +48,11 @@ class Event(NamedTuple):
         return self.code == ACCEPTED
 
     @property
-    def of_several(self) -> "Event":
-        """The outcome without the address of the caller."""
-        return self._replace(address=SEVERAL_ADDRESSES)
-
-    @property
     def plain(self) -> "Event":
         """The outcome with nothing but its code."""
-        return self.of_several._replace(user_agent="", detail="", differences="")
+        return self._replace(
+            detail="", user_agent="", address=SEVERAL_ADDRESSES, differences=""
+        )
 
 
 # The fields of an `Event`, which is equal to them and takes longer to make.
@@ -68,15 +64,13 @@ class Tally:
 
     # fmt: off
     __slots__ = (
-        "alone", "answer_bytes", "at", "counted", "due", "event", "last_created",
-        "open", "request_bytes", "requests",
+        "answer_bytes", "at", "counted", "due", "event", "last_created", "open",
+        "request_bytes", "requests",
     )
     # fmt: on
 
-    def __init__(self, event: Event, alone: Collection[str] | None = None) -> None:
+    def __init__(self, event: Event) -> None:
         self.event = event
-        # If several addresses share it: those that have a tally of their own.
-        self.alone = alone
         self.open = True
         self.requests = 0
         # How many of them the metrics contain, and when the last of these was added.
@@ -88,10 +82,6 @@ class Tally:
         self.last_created = 0
         self.request_bytes = 0
         self.answer_bytes = 0
-
-    def counts(self, address: str) -> bool:
-        """Return whether several addresses share it, and this is one of them."""
-        return self.open and self.alone is not None and address not in self.alone
 
     def count(self, request_bytes: int, answer_bytes: int) -> None:
         """Count one request; the sizes kept are those of the last one."""
@@ -124,11 +114,7 @@ class Journal:
         own = self._keys.get(fields[0])
         if own is None:
             own = self._keys[fields[0]] = {}
-        tally = own.get(fields)
-        if tally is None:
-            # Most often the address is new.
-            tally = own.get((*fields[:6], SEVERAL_ADDRESSES, fields[7]))
-        return tally or self._begin(Event(*fields), own)
+        return own.get(fields) or self._begin(Event(*fields), own)
 
     def note(self, fields: EventFields, request_bytes: int, answer_bytes: int) -> None:
         self.open(fields).count(request_bytes, answer_bytes)
@@ -180,17 +166,11 @@ class Journal:
 
     def _begin(self, event: Event, own: dict[EventFields, Tally]) -> Tally:
         """Return a new tally, or the one that an event shares with similar ones."""
-        alike, alone = event.of_several, None
         is_crowded = len(self) + self._open >= MAX_TALLIES
-        if is_crowded or len(own) >= JOURNAL_ROWS:  # more than are shown
+        if is_crowded or len(own) >= OUTCOMES_PER_KEY:
             event = event.plain
-        else:
-            others = [one.event for one in own.values()]
-            callers = {each.address for each in others if each.of_several == alike}
-            if len(callers) >= CALLERS:
-                event, alone = alike, callers
         if event not in own:
-            own[event] = Tally(event, alone)
+            own[event] = Tally(event)
             self._open += 1
         return own[event]
 

@@ -1,16 +1,13 @@
-"""The requests of one known key whose heads mean the same.
+"""The requests of one known key, from one program at one address.
 
 The base of the two endpoints, and the simpler one of them. An exchange answers requests
 on all connections.
 """
 
 import json
-import logging
-from contextlib import suppress
 from dataclasses import dataclass
 from time import monotonic
 
-from readback import logs
 from readback.api.data.journal import Event, EventFields, Journal, Tally
 from readback.api.data.keyring import Record
 from readback.api.data.unmatched import UnmatchedRequests
@@ -21,10 +18,7 @@ from readback.api.shared.limiter import Limiter
 from readback.client_address import shorten
 from readback.contract import MODEL_LIST, REFUSALS
 from readback.differences import BODY_TOO_LARGE, BODY_UNUSED
-from readback.http.handler import RequestOrigin
 from readback.http.refused import REQUEST_TOO_LARGE
-
-log = logging.getLogger("readback.api")
 
 # In place of a tally that has not been opened yet.
 _NO_TALLY = Tally(Event(b"", "", 0, "", "", "", ""))
@@ -51,8 +45,8 @@ class Exchange:
 
     # fmt: off
     __slots__ = (
-        "_journal", "_limiter", "_record", "_refused", "_replies", "_succeeded",
-        "_unmatched", "address", "forwarded", "info",
+        "_address", "_journal", "_limiter", "_record", "_refused", "_replies",
+        "_succeeded", "_unmatched", "info",
     )
     # fmt: on
     # What to change if the body is refused unread.
@@ -67,47 +61,29 @@ class Exchange:
         self._unmatched = services.unmatched
         self._record = record
         self.info = info
-        self.address = address
-        # The value of X-Forwarded-For that the address was read from, if any.
-        self.forwarded = b""
+        self._address = address
         # Where the last success and the last refusal are counted.
         self._succeeded = self._refused = _NO_TALLY
 
     def begin(self, size: int) -> "Exchange | bytes":
         """Let a request in and return what answers it, or return its refusal."""
         record = self._record
-        try:
-            if not record.accepted:
-                return self._refuse_key(size)
-            now = monotonic()
-            record.used_at = now
-            if self._limiter.admit(record.slot, now):
-                return self
-            return self._refuse_rate(size)
-        except Exception as error:
-            return self.fail(error, size)
+        if not record.accepted:
+            return self._refuse_key(size)
+        now = monotonic()
+        record.used_at = now
+        if self._limiter.admit(record.slot, now):
+            return self
+        return self._refuse_rate(size)
 
     def answer(self, body: bytes) -> bytes:
         raise NotImplementedError
-
-    def is_from(self, forwarded: bytes, origin: RequestOrigin) -> bool:
-        """Return whether a request certainly comes from the address of the last one."""
-        if forwarded or self.forwarded:
-            return self.forwarded == forwarded
-        return self.address == origin.address
-
-    def move(self, address: str) -> None:
-        """Count the next requests for a client at another address."""
-        self.address, self.forwarded = address, b""
-        self._refused = _NO_TALLY
-        if not self._succeeded.counts(shorten(address)):
-            self._succeeded = _NO_TALLY
 
     def _refuse_key(self, size: int) -> bytes:
         agent = self.info.user_agent
         endpoint = self.info.endpoint
         self._unmatched.count(
-            self.address, endpoint, "invalid_key", _KEY_NOT_ACCEPTED, agent
+            self._address, endpoint, "invalid_key", _KEY_NOT_ACCEPTED, agent
         )
         return self.refuse("invalid_key", _KEY_NOT_ACCEPTED, size)
 
@@ -138,14 +114,6 @@ class Exchange:
         tally.count(size, len(answer))
         return answer
 
-    def fail(self, error: Exception, size: int) -> bytes:
-        """Log an unexpected exception, enter it into the journal, and answer."""
-        answer = internal_error(self._replies, error)
-        with suppress(Exception):  # what counts it may be what has failed
-            event = self._event("internal_error", REFUSALS["internal_error"].sentence)
-            self._journal.note(event, size, len(answer))
-        return answer
-
     def _count_success(self, answer: bytes, size: int) -> bytes:
         tally = self._succeeded
         if not tally.open:
@@ -154,8 +122,10 @@ class Exchange:
         return answer
 
     def _event(self, code: str, detail: str, differences: str = "") -> EventFields:
-        digest, info, address = self._record.digest, self.info, self.address
-        return journal_event(digest, info, address, code, detail, differences)
+        digest = self._record.digest
+        return journal_event(
+            digest, self.info, self._address, code, detail, differences
+        )
 
 
 class ModelList(Exchange):
@@ -166,15 +136,6 @@ class ModelList(Exchange):
 
     def answer(self, body: bytes) -> bytes:
         return self._count_success(self._replies.ok(_MODELS), len(body))
-
-
-def internal_error(replies: Replies, error: Exception) -> bytes:
-    """Log an unexpected exception, and return the 500 that has the id in the log."""
-    request_id, answer = replies.internal_error()
-    log.error(
-        "internal error, X-Request-Id %s: %s", request_id, logs.describe_error(error)
-    )
-    return answer
 
 
 def journal_event(
