@@ -219,8 +219,9 @@ def test_a_generated_key_is_well_formed_and_stored_nowhere(program, tmp_path):
 
 
 def test_the_life_of_a_key(with_alice):
-    create = ("key", "create", ALICE, "--name", "ci", "--expires-in", "30d")
-    made = answer(with_alice, *create)
+    options = ("--name", "ci", "--expires-in", "30d", "--explain")
+    made = answer(with_alice, "key", "create", ALICE, *options)
+    assert made["explains_refusals"]
     assert set(made) == {*KEY_FIELDS, "created", "key"} and made["created"] is True
     first, number = made["key"], str(made["id"])
     assert (made["name"], made["masked"]) == ("ci", f"sk-echo-…{first[-4:]}")

@@ -43,6 +43,13 @@ def test_refused(readback):
     assert (one.requests, one.status, one.endpoint) == (1, 400, "chat")
     readback.expect(accepted=1, program="curl", differences=[])
 
+def test_explained(readback):
+    explaining = readback.with_new_key(explain=True)
+    client = OpenAI(base_url=explaining.base_url, api_key=explaining.api_key)
+    with pytest.raises(BadRequestError, match="model must be vendor-"):
+        client.chat.completions.create(model="another", messages=[])
+    explaining.expect(invalid_model=1)
+
 def test_nothing_of_other_tests_is_seen(readback, readback_server):
     readback.expect()
     ask(readback)

@@ -42,12 +42,18 @@ def key() -> None:
     type=console.duration,
     help="Lifetime of the key, such as 30d, 12h, 15m or 1s. Default: no expiry.",
 )
+@click.option(
+    "--explain",
+    is_flag=True,
+    help="Explain refusals in their body, for programs that show nothing else.",
+)
 @console.json_option
 def create(
     email: str,
     name: str,
     if_missing: str | None,
     expires_in: timedelta | None,
+    explain: bool,
     as_json: bool,
 ) -> None:
     """Create a key for an account.
@@ -61,10 +67,10 @@ def create(
         from readback.cabinet.keys import services
 
         owner = find_account(email)
-        if if_missing is not None:
-            made, text = services.key_create_if_missing(owner, if_missing, expires_at)
-        else:
-            made, text = services.key_create(owner, name, expires_at)
+        missing = if_missing is not None
+        make = services.key_create_if_missing if missing else services.key_create
+        label = if_missing or name
+        made, text = make(owner, label, expires_at, explains_refusals=explain)
         if as_json:
             secret = {"key": text} if text else {}
             console.print_json({"created": bool(text), **secret, **_fields(made)})

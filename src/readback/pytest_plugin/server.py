@@ -61,8 +61,8 @@ class JournalDatabase:
     def __init__(self, data_dir: Path) -> None:
         self._url = f"{(data_dir / DATABASE_NAME).as_uri()}?mode=rw"
 
-    def create_key(self, like: str) -> str:
-        """Create a key of the same account and with the settings of another."""
+    def create_key(self, like: str, *, explain: bool = False) -> str:
+        """Create a key of the same account as another one."""
         text = keys.mint()
         with self._connect() as connection:
             row = dict(connection.execute(_KEY, (_digest(like),)).fetchone())
@@ -72,6 +72,7 @@ class JournalDatabase:
                 "last_four": keys.last_characters(text),
                 "last_used_at": None,
                 "last_created": None,
+                "explains_refusals": explain,
             }
             marks = ", ".join("?" * len(row))
             connection.execute(
@@ -234,9 +235,13 @@ class ReadbackServer:
     _marker: Marker = field(repr=False)
     model: str = MODEL
 
-    def with_new_key(self) -> "ReadbackServer":
-        """Return the same server with a new key, with which nothing has arrived."""
-        return replace(self, api_key=self._database.create_key(self.api_key))
+    def with_new_key(self, *, explain: bool = False) -> "ReadbackServer":
+        """Return the same server with a new key, with which nothing has arrived.
+
+        With `explain`, the body of a refusal has an `error.message`.
+        """
+        key = self._database.create_key(self.api_key, explain=explain)
+        return replace(self, api_key=key)
 
     def expect(
         self,

@@ -131,11 +131,16 @@ def sent_by(user_agent: str, *differences: str) -> dict[str, str]:
 def test_explanations_in_the_body_are_off_until_the_owner_turns_them_on(alice, key):
     visitor, path = logged_in(alice), f"/keys/{key.pk}/"
     assert not Key.objects.get().explains_refusals
+    refused(key, "unknown_field", 400)
+    offer = "Does your program show only Error code: 400"
+    for page in (path, f"{path}numbers/", f"{path}arrived/"):
+        assert offer in words_of(visitor.get(page))
 
     form = {"explains_refusals": "on"}
     visitor.send(f"{path}explanations/", form, page=path)
     assert Key.objects.get().explains_refusals
-    assert "Explain refusals in the body (on)" in words_of(visitor.get(path))
+    words = words_of(visitor.get(path))
+    assert "Explain refusals in the body (on)" in words and offer not in words
 
     visitor.send(f"{path}explanations/", {}, page=path)
     assert not Key.objects.get().explains_refusals

@@ -36,10 +36,12 @@ def test_the_list_shows_name_last_four_last_use_and_requests_today(alice, monkey
     assert "of Bob" not in words
 
 
-def test_a_key_gets_the_chosen_name_and_expiry(alice):
-    response = logged_in(alice).send("/keys/", {"label": " laptop ", "days": "30"})
+def test_a_key_gets_the_chosen_name_expiry_and_explanations(alice):
+    form = {"label": " laptop ", "days": "30", "explains_refusals": "on"}
+    response = logged_in(alice).send("/keys/", form)
 
     key = Key.objects.get()
+    assert key.explains_refusals
     assert response.headers["Location"] == f"/keys/{key.pk}/new/"
     assert key.label == "laptop"
     month = timezone.now() + timedelta(days=30)

@@ -85,6 +85,14 @@ class KeyForm(forms.Form):
     days = forms.ChoiceField(
         label=gettext_lazy("Expires"), choices=LIFETIMES, required=False
     )
+    explains_refusals = forms.BooleanField(
+        label=gettext_lazy("Explain refusals in the body"),
+        help_text=gettext_lazy(
+            "Your program then shows “Error code: 400 - The field temperature is not "
+            "accepted: …”, for example, and not only “Error code: 400”."
+        ),
+        required=False,
+    )
 
     @property
     def expires_at(self) -> datetime | None:
@@ -115,7 +123,10 @@ def key_list(request: AccountRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         with service_errors(form):
             label = form.cleaned_data["label"]
-            new = services.key_create(request.user, label, form.expires_at)
+            explains = form.cleaned_data["explains_refusals"]
+            new = services.key_create(
+                request.user, label, form.expires_at, explains_refusals=explains
+            )
             return _show_once(request, new)
     active = list(selectors.keys_with_requests_today(request.user))
     current = [key for key in active if not key.replaced_by_id]

@@ -40,6 +40,7 @@ def key_create(
     label: str = "",
     expires_at: datetime | None = None,
     *,
+    explains_refusals: bool = False,
     notify: bool = True,
     text: str | None = None,
 ) -> NewKey:
@@ -54,24 +55,31 @@ def key_create(
     label = checked_name(label)
     if expires_at is not None and expires_at <= timezone.now():
         raise ServiceError(_("The expiry must be in the future."))
-    new = _key_store(owner, label, expires_at, text=text)
+    explains = explains_refusals
+    new = _key_store(owner, label, expires_at, explains_refusals=explains, text=text)
     notices.key_created(new.key, notify=notify)
     return new
 
 
 @transaction.atomic
 def key_create_if_missing(
-    owner: User, label: str, expires_at: datetime | None = None
+    owner: User,
+    label: str,
+    expires_at: datetime | None = None,
+    *,
+    explains_refusals: bool = False,
 ) -> tuple[Key, str | None]:
     """Return the active key with this name, or a new one with its text.
 
-    A rotated key does not count: it ends soon.
+    A rotated key does not count: it ends soon. A key that exists keeps its options.
     """
     owner, label = _lock_for_new_key(owner), checked_name(label)
     if not label:
         raise ServiceError(_("The name is empty."))
     named = selectors.keys_active(owner).current().filter(label=label).first()
-    return (named, None) if named else key_create(owner, label, expires_at)
+    if named:
+        return named, None
+    return key_create(owner, label, expires_at, explains_refusals=explains_refusals)
 
 
 @transaction.atomic
