@@ -92,5 +92,5 @@ clean: ## Remove .venv, caches and build artefacts; keep the data in var/.
 	@rm -rf .venv .bench .clients .fuzz .misfortunes screenshots build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	@find . -name __pycache__ -not -path './node_modules/*' -prune -exec rm -rf {} +
 
-.venv/%.stamp: requirements/pip.txt requirements/%.txt pyproject.toml scripts/install
+.venv/%.stamp: requirements/pip.txt requirements/build.txt requirements/%.txt pyproject.toml scripts/install
 	@scripts/install $*

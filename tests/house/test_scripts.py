@@ -47,7 +47,7 @@ def test_make_test_looks_for_chromium_before_it_installs_anything():
 def test_without_network_the_installation_ends_with_one_sentence(tmp_path):
     shutil.copytree(ROOT / "scripts", tmp_path / "scripts")
     (tmp_path / "requirements").mkdir()
-    for name in ("pip.txt", "run.txt"):
+    for name in ("pip.txt", "build.txt", "run.txt"):
         (tmp_path / "requirements" / name).write_text(REQUIREMENT)
     # This environment is complete, and pip gets as far as the download.
     (tmp_path / ".venv").mkdir()

@@ -104,6 +104,7 @@ def test_the_commands_of_the_page_use_files_that_exist_and_this_version():
     assert len(named) >= 4
     assert all(any(ROOT.glob(name)) for name in named), named
     assert f"python3 -m venv /opt/readback/{readback.__version__}\n" in commands
+    assert f"dist/readback_api-{readback.__version__}-py3-none-any.whl\n" in commands
 
 
 def test_caddy_closes_an_idle_connection_before_readback_does():

@@ -1,8 +1,10 @@
-"""The wheel has its name, every file it needs, and a description that works alone.
+"""The packages: the same from each build, with every file and a description of its own.
 
 The description is README.md without links and pictures that need the repository.
 """
 
+import hashlib
+import os
 import re
 import shutil
 import subprocess
@@ -15,6 +17,7 @@ import pytest
 
 from tests.support import build_context
 from tests.support.build_context import ROOT
+from tests.support.pages import block, sh
 
 CABINET = "readback/cabinet"
 
@@ -31,16 +34,11 @@ def sources(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory, sources):
-    folder = tmp_path_factory.mktemp("wheel")
-    subprocess.run(
-        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder],
-        cwd=sources,
-        check=True,
-        capture_output=True,
-        timeout=300,
-    )
-    [path] = folder.glob("*.whl")
+def wheel(sources):
+    """The wheel that the last command of the page makes, without the installation."""
+    *_, command = block("python3 -m venv build").splitlines()
+    sh(command.replace("build/bin/pip", f"{sys.executable} -m pip"), cwd=sources)
+    [path] = (sources / "dist").glob("*.whl")
     return path
 
 
@@ -57,6 +55,32 @@ def description(wheel, names):
         message = message_from_bytes(archive.read(metadata))
     assert message["Description-Content-Type"] == "text/markdown"
     return message.get_payload(decode=True).decode()
+
+
+def digests(sources: Path, umask: int) -> dict[str, str]:
+    build = [sys.executable, "-m", "hatchling", "build", "-d", "built"]
+    subprocess.run(build, cwd=sources, umask=umask, check=True, capture_output=True)
+    built = (sources / "built").iterdir()
+    return {one.name: hashlib.sha256(one.read_bytes()).hexdigest() for one in built}
+
+
+def test_two_builds_of_wheel_and_sdist_are_the_same(sources, tmp_path):
+    other = shutil.copytree(sources, tmp_path / "elsewhere")
+    for path in other.rglob("*"):
+        os.utime(path, (1e9, 1e9))
+
+    built = digests(sources, 0o022)
+
+    assert len(built) == 2
+    assert digests(other, 0o077) == built
+
+
+def test_a_server_installs_nothing_that_only_a_build_needs(names):
+    run, build = (
+        (ROOT / "requirements" / name).read_text() for name in ("run.txt", "build.txt")
+    )
+    assert "\nhatchling==" in build and "hatchling" not in run
+    assert not [name for name in names if name.endswith(".po")]
 
 
 def test_the_wheel_contains_templates_snippets_translations_and_docs(names):

@@ -57,6 +57,7 @@ def prepare() -> None:
 
 def install() -> None:
     """Do everything but download: this environment takes the place of pip's."""
+    sh(block("apt install --yes python3-venv"))
     text = block("useradd --system")
     downloads = re.compile(r"^.*/pip install .*\n", re.M)
     assert len(downloads.findall(text)) == 2
@@ -72,6 +73,7 @@ def install() -> None:
 
 
 def start() -> None:
+    sh(block("systemctl enable --now readback-api.socket"))
     sh(block("cat >/etc/caddy/Caddyfile"))
 
 

@@ -29,8 +29,14 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 @pytest.fixture(scope="module")
+def plain_port() -> int:
+    """The port on which nginx does not speak TLS."""
+    return free_port()
+
+
+@pytest.fixture(scope="module")
 def nginx(
-    server: Server, tmp_path_factory: pytest.TempPathFactory
+    server: Server, plain_port: int, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[httpx.Client]:
     """A client of nginx, which has the block of the page and one server with TLS."""
     program = needed_program("nginx")
@@ -46,6 +52,7 @@ def nginx(
         f"listen 127.0.0.1:{port} ssl; server_name _; ssl_certificate {certificate};"
         f" ssl_certificate_key {certificate};",
     )
+    site = site.replace("listen 80;", f"listen 127.0.0.1:{plain_port};")
     lines = [line for line in site.splitlines() if "listen 443" not in line]
     temporary = "".join(
         f"{name}_temp_path {folder};"
@@ -120,3 +127,15 @@ def test_a_refusal_keeps_its_form_behind_nginx(nginx: httpx.Client):
     )
     assert answer.headers["WWW-Authenticate"] == "Bearer"
     assert answer.headers["X-Error-Detail"]
+
+
+def test_plain_http_is_redirected_with_the_method(
+    nginx: httpx.Client, plain_port: int
+) -> None:
+    url = f"http://127.0.0.1:{plain_port}/v1/chat/completions"
+    answer = httpx.post(url, json=BODY, headers={"Host": "api.example.com"})
+
+    assert (answer.status_code, answer.headers["Location"]) == (
+        308,
+        "https://api.example.com/v1/chat/completions",
+    )
