@@ -85,7 +85,6 @@ class ApiWorker(Worker):
             self._database.look_up,
             config.database_grace,
             self._note_look_up,
-            health.note_unexpected,
         )
         services = Services(
             self._replies, shared.limiter, self._journal, self._unmatched

@@ -52,9 +52,11 @@ class Sqlite:
     begin = "BEGIN IMMEDIATE"
     # Appended to a SELECT to lock those of its rows that nobody else has locked.
     lock_skip_locked = ""
-    # When a key expires, in Unix time. What is no time stays a text, which the keyring
-    # reports as an error of this key alone.
-    expires_at = "coalesce(86400 * (julianday(k.expires_at) - 2440587.5), k.expires_at)"
+    # When a key expires, in Unix time. It has expired if the column contains no time.
+    expires_at = (
+        "iif(k.expires_at IS NULL, NULL, "
+        "coalesce(86400 * (julianday(k.expires_at) - 2440587.5), 0))"
+    )
     # Few: the statement runs in this process, and the event loop may have to wait for
     # its end to get a core back.
     keys_per_statement = 128

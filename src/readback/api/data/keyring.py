@@ -6,8 +6,7 @@ and writes the result here. Only the event loop's thread uses a keyring; there i
 and no lock.
 
 A digest is the only name of a key: the id of its row may belong to another key after
-the database was restored. If a record cannot be brought up to date, it is forgotten and
-reported, and the others are not affected.
+the database was restored.
 """
 
 import asyncio
@@ -57,10 +56,6 @@ Found = Record | DatabaseUnavailable | None
 Waiter = Callable[[Found], None]
 
 
-def _raise(error: Exception) -> None:
-    raise error
-
-
 class Keyring:
     """All records of one worker."""
 
@@ -70,13 +65,10 @@ class Keyring:
         look_up: Callable[[bytes], None],
         grace: float,
         note_wait: Callable[[float], None] = lambda seconds: None,
-        note_error: Callable[[Exception], None] = _raise,
     ) -> None:
         self._limiter = limiter
         # Called with the duration of each look-up.
         self._note_wait = note_wait
-        # Called with each unexpected error of a single record.
-        self._note_error = note_error
         self._look_up = look_up
         self._grace = grace
         self._records: dict[bytes, Record] = {}
@@ -116,10 +108,7 @@ class Keyring:
     def learn(self, asked: Sequence[bytes], rows: KeyRows) -> None:
         """Store what the database says of the keys that were asked about."""
         for digest in asked:
-            try:
-                self._tell(digest, self._learn(digest, rows.get(digest)))
-            except Exception as error:
-                self._give_up(digest, error)
+            self._tell(digest, self._learn(digest, rows.get(digest)))
 
     def fail(self, asked: Sequence[bytes]) -> None:
         """Tell the waiters that the database could not be asked about these keys."""
@@ -141,13 +130,10 @@ class Keyring:
             unavailable = now - self.confirmed_at > UNAVAILABLE_SECONDS
             unused_since = -inf if unavailable else now - IDLE_SECONDS
         for digest, record in list(self._records.items()):
-            try:
-                if record.used_at < unused_since:
-                    self._forget(digest)
-                elif (expires_at := record.row.expires_at) is not None:
-                    record.accepted &= expires_at > wall
-            except Exception as error:
-                self._give_up(digest, error)
+            if record.used_at < unused_since:
+                self._forget(digest)
+            elif (expires_at := record.row.expires_at) is not None:
+                record.accepted &= expires_at > wall
         for digest, (since, _) in list(self._waiting.items()):
             if now - since > WAIT_SECONDS:
                 self._tell(digest, UNAVAILABLE)
@@ -185,15 +171,6 @@ class Keyring:
         record.accepted = row.accepted and not expired
         return record
 
-    def _give_up(self, digest: bytes, error: Exception) -> None:
-        """Forget what is known of a key; its next request looks it up again.
-
-        Its requests are not told that it is wrong: we do not know.
-        """
-        self._forget(digest)
-        self._note_error(error)
-        self._tell(digest, UNAVAILABLE)
-
     def _forget(self, digest: bytes) -> None:
         record = self._records.pop(digest, None)
         if record is not None:
@@ -206,7 +183,4 @@ class Keyring:
         since, waiters = self._waiting.pop(digest)
         self._note_wait(time.monotonic() - since)
         for waiter in waiters:
-            try:
-                waiter(found)
-            except Exception as error:
-                self._note_error(error)
+            waiter(found)

@@ -12,6 +12,7 @@ from readback.contract import REVOCATION_SECONDS
 
 DIGEST = b"d" * 32
 ROW = KeyRow(DIGEST, None, True)
+OTHER = b"o" * 32
 GRACE = 900.0
 
 
@@ -154,70 +155,3 @@ def test_each_look_up_is_timed_once_and_a_refresh_is_not(limiter, asked, now):
 def test_every_key_is_looked_up_twice_within_the_promised_time():
     """The tests with real servers allow more, because the machine may be busy."""
     assert 2 * ROUND_SECONDS <= REVOCATION_SECONDS
-
-
-@pytest.fixture
-def errors():
-    return []
-
-
-@pytest.fixture
-def reporting(limiter, errors):
-    """A keyring that reports the errors of single records."""
-    made = Keyring(limiter, lambda _: None, GRACE, note_error=errors.append)
-    made.confirm(time.monotonic())
-    return made
-
-
-OTHER = b"o" * 32
-OTHER_ROW = KeyRow(OTHER, None, True)
-
-
-DAMAGED_ROW = KeyRow(DIGEST, "soon", True)
-
-
-def test_a_row_that_cannot_be_understood_affects_no_other_key(reporting, errors):
-    held, other = add_key(reporting), add_key(reporting, OTHER_ROW)
-    refused = OTHER_ROW._replace(accepted=False)
-
-    reporting.learn([DIGEST, OTHER], {DIGEST: DAMAGED_ROW, OTHER: refused})
-
-    assert len(errors) == 1
-    assert not held.accepted and reporting.find(DIGEST) is None
-    assert reporting.find(OTHER) is other and not other.accepted
-
-
-def test_nobody_is_told_that_a_key_is_wrong_whose_row_cannot_be_understood(reporting):
-    answers = []
-    reporting.wait(DIGEST, answers.append)
-    reporting.learn([DIGEST], {DIGEST: DAMAGED_ROW})
-    assert answers == [UNAVAILABLE]
-    # The next request asks again.
-    assert not reporting.is_absent(DIGEST) and reporting.waiting == 0
-    assert add_key(reporting).accepted
-
-
-def test_a_record_that_fails_at_a_tick_affects_no_other_key(reporting, errors, now):
-    held, other = add_key(reporting), add_key(reporting, OTHER_ROW)
-    held.row = ROW._replace(expires_at="soon")
-    other.row = OTHER_ROW._replace(expires_at=1.0)
-
-    known = reporting.tick(now, time.time())
-
-    assert [type(error) for error in errors] == [TypeError]
-    assert known == [OTHER] and not held.accepted and not other.accepted
-
-
-def test_a_waiter_that_fails_does_not_keep_others_waiting(reporting, errors):
-    answers = []
-
-    def fail(found):
-        raise ZeroDivisionError
-
-    for digest in (DIGEST, OTHER):
-        for waiter in (fail, answers.append):
-            reporting.wait(digest, waiter)
-    reporting.learn([DIGEST, OTHER], {DIGEST: ROW})
-
-    assert answers == [reporting.find(DIGEST), None]
-    assert len(errors) == 2
