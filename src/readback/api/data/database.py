@@ -28,10 +28,9 @@ from readback.api.data.health import DependencyStatus, Health
 from readback.api.data.journal import Journal, Tally
 from readback.api.data.keyring import Keyring
 from readback.api.data.store import (
-    KEYS_PER_LOOK_UP,
+    KEYS_PER_STATEMENT,
     TALLIES_PER_TRANSACTION,
     CommitInDoubt,
-    KeyRows,
     Store,
 )
 from readback.api.data.unmatched import UnmatchedRequests
@@ -44,12 +43,10 @@ Result = TypeVar("Result")
 # A refresh that takes longer means that the thread itself is stuck.
 STUCK_SECONDS = 5.0
 STOP_SECONDS = 5.0
-# Under a flood, look-ups are this far apart, so it costs at most a hundred statements a
-# second. A few in a row need not wait.
+# Look-ups are this far apart, so a flood of unknown keys costs at most a hundred
+# statements a second. The answers to one of them take a few milliseconds.
 LOOK_UP_SECONDS = 0.01
-LOOK_UP_BURST = 50
-# Answers to look-ups that are given before the event loop turns to other work.
-ANSWERS_PER_ROUND = 4
+KEYS_PER_LOOK_UP = 100
 # How often to delete unmatched requests that are no longer shown.
 EXPIRY_SECONDS = 30.0
 CLEANING_SECONDS = 3600.0
@@ -70,10 +67,9 @@ class Database:
         self._health = health
         self._counters = counters
         self._is_stopping = False
-        # Unknown keys to look up, and answers about them that were not given yet.
+        # Unknown keys to look up.
         self._asked: list[bytes] = []
         self._next_look_up = 0.0
-        self._answers: deque[tuple[list[bytes], KeyRows]] = deque()
         # The parts of the refresh that are left, and when it began.
         self._known: deque[list[bytes]] = deque()
         self._refreshing_since = inf
@@ -122,8 +118,8 @@ class Database:
         if self._refreshing_since == inf:
             self._refreshing_since = now
             # One part even without keys: it finds out whether the database answers.
-            starts = range(0, max(1, len(known)), KEYS_PER_LOOK_UP)
-            self._known.extend(known[at : at + KEYS_PER_LOOK_UP] for at in starts)
+            starts = range(0, max(1, len(known)), KEYS_PER_STATEMENT)
+            self._known.extend(known[at : at + KEYS_PER_STATEMENT] for at in starts)
         elif now - self._refreshing_since > STUCK_SECONDS:
             self._health.reading.failed(f"no answer for {STUCK_SECONDS:g} seconds")
         if not self._tallies:
@@ -207,8 +203,7 @@ class Database:
     async def _look_up(self) -> None:
         digests = self._asked[:KEYS_PER_LOOK_UP]
         del self._asked[:KEYS_PER_LOOK_UP]
-        earliest = time.monotonic() - LOOK_UP_BURST * LOOK_UP_SECONDS
-        self._next_look_up = max(self._next_look_up, earliest) + LOOK_UP_SECONDS
+        self._next_look_up = time.monotonic() + LOOK_UP_SECONDS
         try:
             rows = await self._call(self._store.keys, digests)
         except Exception as error:
@@ -217,18 +212,7 @@ class Database:
             self._asked.clear()
             self._keyring.fail(digests)
         else:
-            if not self._answers:
-                self._loop.call_soon(self._give_answers)
-            self._answers.append((digests, rows))
-
-    def _give_answers(self) -> None:
-        """Answer a few look-ups, and let the event loop turn to other work."""
-        digests, rows = self._answers.popleft()
-        if rest := digests[ANSWERS_PER_ROUND:]:
-            self._answers.appendleft((rest, rows))
-        if self._answers:
-            self._loop.call_soon(self._give_answers)
-        self._keyring.learn(digests[:ANSWERS_PER_ROUND], rows)
+            self._keyring.learn(digests, rows)
 
     async def _refresh_part(self) -> None:
         digests = self._known.popleft()
@@ -312,8 +296,6 @@ class Database:
                 await self._call(self._store.write_unmatched, counts, time.time())
         except Exception as error:
             self._note_error(self._health.unmatched, error)
-            if isinstance(error, StoreError) and error.busy:
-                self._unmatched.give_back(counts)  # somebody else was writing
         else:
             self._health.unmatched.succeeded()
 

@@ -22,7 +22,7 @@ from readback.api.data.unmatched import UnmatchedEvent
 from readback.client_address import network_digest
 from readback.config import Config
 
-KEYS_PER_LOOK_UP = 500
+KEYS_PER_STATEMENT = 500
 TALLIES_PER_TRANSACTION = 500
 # A key's journal is trimmed once for about this many rows that are added.
 TRIM_EVERY = 20
@@ -159,7 +159,7 @@ class Store:
         return count
 
     def keys(self, digests: Sequence[bytes]) -> KeyRows:
-        """Return the rows of at most KEYS_PER_LOOK_UP keys by their digests.
+        """Return the rows of at most KEYS_PER_STATEMENT keys by their digests.
 
         Without digests, only find out whether the database answers.
         """

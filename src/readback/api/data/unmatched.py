@@ -7,7 +7,6 @@ as rows, and deletes the rows after a few minutes. Neither a text nor a key is h
 """
 
 from collections import Counter
-from collections.abc import Mapping
 from typing import NamedTuple
 
 from readback.contract import UNMATCHED_ROWS
@@ -50,12 +49,6 @@ class UnmatchedRequests:
         ):
             self._kinds[address] += 1
             counts[request] = 1
-
-    def give_back(self, counts: Mapping[UnmatchedEvent, int]) -> None:
-        """Take back what could not be written, as far as there is room."""
-        for request, number in counts.items():
-            if request in self._counts or len(self._counts) < self._capacity:
-                self._counts[request] = self._counts.get(request, 0) + number
 
     def fetch(self) -> dict[UnmatchedEvent, int]:
         """Return how often each has occurred since the last call."""

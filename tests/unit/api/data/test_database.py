@@ -340,24 +340,6 @@ def test_keys_are_not_confirmed_by_rows_that_cannot_be_applied(data, monkeypatch
     run(data, work)
 
 
-def test_unmatched_requests_wait_while_somebody_else_is_writing(data, caplog):
-    data.table.error = StoreError("locked", permanent=False, lost=False, busy=True)
-
-    async def work() -> None:
-        data.table.broken = True
-        note_unmatched(data, 5)
-        await data.until(lambda: len(data.table.attempts) > 3, "it is tried again")
-        note_unmatched(data, 2)
-        await data.until(lambda: data.table.attempts[-1] == 7, "all of them wait")
-        data.table.broken = False
-        await data.until(lambda: data.table.written == 7, "all are written")
-        assert not data.health.errors()
-
-    run(data, work)
-    assert caplog.text == ""
-    assert data.row.get("database_errors") > 0
-
-
 def test_a_database_that_stays_busy_is_an_error(data):
     now = time.monotonic()
     status = data.health.writing
