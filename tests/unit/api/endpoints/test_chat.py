@@ -126,15 +126,3 @@ def test_a_mutated_body_is_judged_alike(body: bytes) -> None:
 
 def test_a_text_keeps_the_escapes_that_it_was_sent_with() -> None:
     assert decode(body_of("/").replace(b'"/"', b'"\\/"')) == (b'"\\/"', 1)
-
-
-def test_the_limit_of_nesting_does_not_depend_on_the_stack() -> None:
-    def details(frames: int) -> list[str]:
-        if frames:
-            return details(frames - 1)
-        found = []
-        for depth in range(300, 1200, 20):
-            found.append(refused(b"[" * depth + b"]" * depth).detail)
-        return found
-
-    assert details(0) == details(250)
