@@ -19,6 +19,21 @@ _NOT_BEARER = (
     "The Authorization header does not consist of Bearer, a space and a key. "
     f"{_SEND_KEY}"
 )
+_TWO_SCHEMES = "Bearer appears twice: the program adds it, so enter only the key."
+_NO_KEY = (
+    "No key was sent: the setting or variable that should contain it is empty. Put a "
+    "key from the cabinet there."
+)
+_NAME_OF_VARIABLE = (
+    "The name of a variable was sent instead of its value. In a shell, put the header "
+    "in double quotes, not in single ones."
+)
+_IS_PLACEHOLDER = "This is a placeholder. Put a key from the cabinet in its place."
+_WITH_SPACE = (
+    "The key contains a space, a line break or an invisible character; copy it again "
+    "in one piece."
+)
+_IN_QUOTES = "The key is in quotation marks or brackets; remove them."
 _PREFIX = keys.PREFIX.encode()
 # Fields in which other services, or other programs, have a key.
 _OTHER_FIELDS = frozenset(
@@ -38,7 +53,7 @@ _OTHER_SERVICES = {
     b"xai-": "xAI",
     b"sk-": "another service",
 }
-_OTHER_BEGINNINGS = tuple(_OTHER_SERVICES)
+_OTHER_SERVICE = re.compile(b"|".join(_OTHER_SERVICES))
 # A shorter word is a placeholder or a typing error.
 _MIN_KEY_LENGTH = 20
 # No mistake needs more to be recognised, so a long header costs no more time.
@@ -112,44 +127,30 @@ def _name_mistake(key: bytes) -> str:
     unquoted = key.strip(_QUOTES)
     bare = unquoted.strip(_BRACKETS)
     word = bare.translate(None, _SEPARATORS).lower()
-    if of_other_service := _explain_other_service(bare):
-        return of_other_service
-    if bare[:7].lower() == b"bearer ":
-        return "Bearer appears twice: the program adds it, so enter only the key."
-    if not unquoted or word in _UNSET:
-        return (
-            "No key was sent: the setting or variable that should contain it is empty. "
-            "Put a key from the cabinet there."
-        )
-    if _VARIABLE.search(unquoted):
-        return (
-            "The name of a variable was sent instead of its value. In a shell, put the "
-            "header in double quotes, not in single ones."
-        )
-    in_brackets = bare != unquoted
-    if _PLACEHOLDER.fullmatch(word) or (in_brackets and not bare.startswith(_PREFIX)):
-        return "This is a placeholder. Put a key from the cabinet in its place."
-    if _SPACE.search(key):
-        return (
-            "The key contains a space, a line break or an invisible character; copy it "
-            "again in one piece."
-        )
-    if bare != key:
-        return "The key is in quotation marks or brackets; remove them."
-    return ""
+    is_ours = bare.startswith(_PREFIX)
+    is_placeholder = _PLACEHOLDER.fullmatch(word) or (bare != unquoted and not is_ours)
+    # The first one that holds is the most telling.
+    mistakes = (
+        (bare[:7].lower() == b"bearer ", _TWO_SCHEMES),
+        (not unquoted or word in _UNSET, _NO_KEY),
+        (_VARIABLE.search(unquoted), _NAME_OF_VARIABLE),
+        (is_placeholder, _IS_PLACEHOLDER),
+        (_SPACE.search(key), _WITH_SPACE),
+        (bare != key, _IN_QUOTES),
+    )
+    sentences = (sentence for holds, sentence in mistakes if holds)
+    return _explain_other_service(bare) or next(sentences, "")
 
 
 def _explain_other_service(key: bytes) -> str:
     """Return a warning if this is a key of another service, else nothing."""
-    if not key.startswith(_OTHER_BEGINNINGS) or key.startswith(_PREFIX):
+    found = _OTHER_SERVICE.match(key)
+    if not found or len(key) < _MIN_KEY_LENGTH or key.startswith(_PREFIX):
         return ""
-    for beginning, service in _OTHER_SERVICES.items():
-        if key.startswith(beginning) and len(key) >= _MIN_KEY_LENGTH:
-            return (
-                f"This looks like a key of {service}: never send it here. Use a key "
-                f"from the cabinet, which begins with {keys.PREFIX}."
-            )
-    return ""
+    return (
+        f"This looks like a key of {_OTHER_SERVICES[found[0]]}: never send it here. "
+        f"Use a key from the cabinet, which begins with {keys.PREFIX}."
+    )
 
 
 def _elsewhere(head: Head) -> str:
