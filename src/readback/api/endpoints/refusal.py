@@ -32,8 +32,8 @@ _QUOTABLE = re.compile(r"[A-Za-z0-9_.:/-]{1,40}")
 _MAX_QUOTED_DIGITS = 20
 # Of a string that is almost right.
 _MOST_SHOWN = 60
-# How much of a long list of names is written out.
-_MAX_LISTED_LENGTH = 200
+# How many names of a long list are written out.
+_MOST_NAMED = 8
 
 
 class Finding(NamedTuple):
@@ -233,14 +233,8 @@ def _got(value: Any, wanted: str) -> str:
     if not isinstance(value, str) or len(value) > _MOST_SHOWN:
         return _kind(value)
     bare = "".join(c for c in value if c.isprintable() and not c.isspace())
-    if bare.lower() != wanted.lower():
-        return _kind(value)
-    flaws = [
-        *(["whose letter case differs"] if bare != wanted else []),
-        *(["which has white space"] if bare != value else []),
-    ]
-    shown = json.dumps(value)
-    return f"{shown}, {' and '.join(flaws)}" if flaws else f"the string {shown}"
+    is_close = bare.lower() == wanted.lower()
+    return f"the string {json.dumps(value)}" if is_close else _kind(value)
 
 
 def _kind(value: Any) -> str:
@@ -260,11 +254,8 @@ def _fields(names: Sequence[str], path: str) -> str:
 
     Names that are not quoted are counted.
     """
-    shown: list[str] = []
-    for name in filter(_is_quotable, names[:_MAX_DIFFERENCES]):
-        if len(", ".join([*shown, path + name])) > _MAX_LISTED_LENGTH:
-            break
-        shown.append(path + name)
+    quotable = [path + name for name in names[:_MAX_DIFFERENCES] if _is_quotable(name)]
+    shown = quotable[:_MOST_NAMED]
     if left := len(names) - len(shown):
         shown.append(f"{left} more" if shown else "with an unusual name")
     noun = "field" if len(names) == 1 else "fields"
