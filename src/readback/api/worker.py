@@ -158,18 +158,10 @@ class ApiWorker(Worker):
             await asyncio.sleep(MOMENT_SECONDS)
 
     async def _end_connections(self) -> None:
-        """End all connections, so that no request is lost on the longest path."""
-        deadline = time.monotonic() + self.config.stop_timeout
-        lifecycle = self.lifecycle
-        notice = lifecycle.notice(self.config)
-        # First: once the listeners close, no answer may promise to keep its connection.
-        self._api_connections.retire()
         self._journal.hurry()
-        if lifecycle.is_stopping and lifecycle.is_watched and not lifecycle.is_hurried:
-            # /readyz answers 503 now; balancers send no more requests before we close.
-            await asyncio.sleep(notice)
-        await self.stop_listening(self._api_listeners, self._servers)
-        await self._api_connections.stop(notice, deadline - time.monotonic())
+        await self.end_connections(
+            self._api_connections, self._api_listeners, self._servers
+        )
         # Last: a balancer that gets no answer here ends the requests that still run.
         self._ops_server.close()
         await self._ops_connections.stop(SHORT_NOTICE_SECONDS, 1)

@@ -14,7 +14,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import uvloop
 
@@ -52,6 +52,16 @@ class Plane:
     def __post_init__(self) -> None:
         # Whether no other process goes on listening when the plane stops.
         self.owns_listeners = all(map(listening.is_ours, self.listeners))
+
+
+class Connections(Protocol):
+    """The open connections of a listener, as far as a worker ends them."""
+
+    def retire(self) -> None:
+        """Make the next answer of each connection its last."""
+
+    async def stop(self, notice: float, seconds: float) -> None:
+        """End all of them: idle ones after the notice, all after these seconds."""
 
 
 class Worker(ABC):
@@ -122,7 +132,25 @@ class Worker(ABC):
             await asyncio.wait([task], timeout=self.tick_seconds)
         return task.result()
 
-    async def stop_listening(
+    async def end_connections(
+        self,
+        connections: Connections,
+        listeners: Sequence[socket.socket],
+        servers: Sequence[asyncio.Server],
+    ) -> None:
+        """Accept no more connections, and end all, so that no request is lost."""
+        lifecycle = self.lifecycle
+        deadline = time.monotonic() + self.config.stop_timeout
+        notice = lifecycle.notice(self.config)
+        # First: once the listeners close, no answer may promise to keep its connection.
+        connections.retire()
+        if lifecycle.is_stopping and lifecycle.is_watched and not lifecycle.is_hurried:
+            # Checks fail now; balancers send no more requests before we close.
+            await asyncio.sleep(notice)
+        await self._stop_listening(listeners, servers)
+        await connections.stop(notice, deadline - time.monotonic())
+
+    async def _stop_listening(
         self, listeners: Sequence[socket.socket], servers: Sequence[asyncio.Server]
     ) -> None:
         """Close the listeners; serve the connections that the kernel has accepted.

@@ -16,7 +16,7 @@ from readback.config import Config
 from readback.http.connection import Connection
 from readback.http.registry import ConnectionRegistry, Limits
 from readback.processes.listening import BACKLOG
-from readback.processes.worker import MOMENT_SECONDS, Plane, Worker
+from readback.processes.worker import Plane, Worker
 
 # Per worker. With the files of the database, this is below the usual limit of 1,024
 # descriptors.
@@ -28,11 +28,6 @@ _MAX_HEAD_FIELDS = 100
 # a page of ours.
 MAX_BODY_BYTES = 4 * 65_536
 _UNFINISHED_BYTES = 16 << 20
-# How long running requests get after Ctrl-C.
-QUICK_SECONDS = 1.0
-# When the cabinet stops, the first request of a younger connection is probably on its
-# way.
-_FRESH_SECONDS = 1.0
 
 
 class CabinetWorker(Worker):
@@ -72,39 +67,11 @@ class CabinetWorker(Worker):
         self._connections.sweep(time.monotonic())
 
     async def stop(self) -> None:
-        await self.tick_during(self._end_connections())
+        await self.tick_during(
+            self.end_connections(self._connections, self.listeners, self._servers)
+        )
         self._pages.stop()
         self._mail_sender.stop()
-
-    async def _end_connections(self) -> None:
-        """Stop accepting connections, and end those that are open.
-
-        If new workers accept from the same sockets, this one no longer does. Otherwise
-        it goes on as long as clients or balancers are there, while health checks fail.
-        """
-        lifecycle = self.lifecycle
-        begun = time.monotonic()
-        notice_ends = begun + lifecycle.notice(self.config)
-        seconds = QUICK_SECONDS if lifecycle.is_hurried else self.config.stop_timeout
-        self._connections.retire()
-        if lifecycle.is_stopping:
-            await self._until_quiet(notice_ends)
-        await self.stop_listening(self.listeners, self._servers)
-        now = time.monotonic()
-        notice = max(notice_ends - now, 0 if lifecycle.is_hurried else _FRESH_SECONDS)
-        await self._connections.stop(notice, begun + seconds - now)
-
-    async def _until_quiet(self, notice_ends: float) -> None:
-        """Wait until no client is connected, none has come since, and none checks."""
-        connections = self._connections
-        connections.take_counts()
-        has_come = False
-        while connections.connections or has_come or self.lifecycle.is_watched:
-            if self.lifecycle.is_hurried or time.monotonic() >= notice_ends:
-                return
-            await asyncio.sleep(MOMENT_SECONDS)
-            accepted, _ = connections.take_counts()
-            has_come = has_come or accepted > 0
 
 
 def limits(config: Config) -> Limits:
