@@ -114,10 +114,9 @@ def contradictions(client: Client, command: list[str], site: Site) -> list[str]:
     if row.user_agent:
         if not any(row.user_agent.search(one) for one in default.user_agents):
             found.append(f"has the User-Agent {default.user_agents}")
-        known = {*row.switches, *row.cannot}
-        if "*" not in known:
-            unknown = [one for one in default.differences if one not in known]
-            found += [f"differs in {one}" for one in unknown]
+        for one in default.differences:
+            if not (row.library or row.switch(one) or row.cannot_remove(one)):
+                found.append(f"differs in {one}")
     return found
 
 

@@ -55,7 +55,7 @@ OTHER_APIS = {
 
 # What to change, whatever the program.
 ADVICE = {
-    BASE_URL: f"Correct the base URL: it ends in {VERSION_PREFIX}.",
+    BASE_URL: f"Correct the base URL: it must end in {VERSION_PREFIX}.",
     **{path: api.advice for path, api in OTHER_APIS.items()},
     "content-type": "Send the header Content-Type: application/json once.",
     "content-encoding": "Send the body without a Content-Encoding.",
@@ -78,15 +78,8 @@ ADVICE = {
     "max_tokens": f"Set max_tokens to {MAX_TOKENS}, or leave it unset.",
     "max_completion_tokens": f"Leave the token limit unset, or send {MAX_TOKENS} as "
     "max_tokens.",
-    "temperature": "Leave temperature unset.",
-    "top_p": "Leave top_p unset.",
-    "frequency_penalty": "Leave the penalties unset.",
-    "presence_penalty": "Leave the penalties unset.",
     "reasoning_effort": "Turn off reasoning.",
-    "seed": "Leave seed unset.",
     "stop": "Remove the stop sequences.",
-    "user": "Leave user unset.",
-    "n": "Leave n unset.",
     "tools": "Turn off tools.",
     "tool_choice": "Turn off tools.",
     "parallel_tool_calls": "Turn off tools.",
@@ -97,7 +90,18 @@ ADVICE = {
 }
 # What to change about any other field.
 FIELD_ADVICE = "Do not send {field}."
+# Whoever sends a request decides on these. Any other difference of a body may be a
+# default of the program or of its library.
+_OWN = {
+    *("content-type", "content-encoding", "body.empty", BODY_UNUSED, "json", "model"),
+    *("message.empty", "message.too_large"),
+}
 
 
 def advice(difference: str) -> str:
     return ADVICE.get(difference) or FIELD_ADVICE.format(field=difference)
+
+
+def may_be_default(difference: str) -> bool:
+    is_of_path = difference == BASE_URL or difference in OTHER_APIS
+    return not is_of_path and difference not in _OWN

@@ -14,16 +14,22 @@ from string import Template
 from typing import Any, Literal, NamedTuple
 
 from readback.contract import MAX_TOKENS, VERSION_PREFIX
-from readback.differences import BASE_URL, advice
+from readback.differences import BASE_URL, advice, may_be_default
 
 _TABLE = Path(__file__).with_suffix(".toml")
 _CONTRACT = {"MAX_TOKENS": MAX_TOKENS, "VERSION_PREFIX": VERSION_PREFIX}
 # In `cannot`: every difference of a body.
 _EVERY = "*"
-_CONNECTED = ", but this answer shows that its address and its key are right"
+_WORKS = "The network, the address and the key work: test with curl."
 # The answer to a wrong path proves no key: it is sent before the key is looked at.
-_NOT_CONNECTED = "; test its key, its address and the network with curl or the probe"
-_INSTRUCTION_LENGTH = 350
+_UNPROVED = "Test its key, its address and the network with curl or the probe."
+_MAY_BE_UNABLE = (
+    "Your program or its library may do this by default; if it has no setting for this,"
+    f" it cannot comply. {_WORKS}"
+)
+# How long an advice is at most, with its ending; what does not fit is counted.
+ADVICE_LENGTH = 420
+_BEGINS_WITH_A_WORD = re.compile(r"[a-z]+ ")
 
 
 class Program(NamedTuple):
@@ -37,6 +43,7 @@ class Program(NamedTuple):
     user_agent: re.Pattern[str] | None = None
     # The differences that no setting removes.
     cannot: frozenset[str] = frozenset()
+    # What to set, by the advice for every program that this replaces.
     switches: Mapping[str, str] = {}
     # What to set, in Markdown; empty if nothing.
     setup: str = ""
@@ -44,34 +51,14 @@ class Program(NamedTuple):
     library: bool = False
 
     def cannot_remove(self, difference: str) -> bool:
-        if difference in self.switches:
+        if self.switch(difference):
             return False
         every = _EVERY in self.cannot and difference != BASE_URL
         return every or difference in self.cannot
 
     def switch(self, difference: str) -> str:
         """Return what removes a difference; empty if that is not known."""
-        text = self.switches.get(difference, "")
-        # Of a library, which a program may hide, only what says more than the advice
-        # for every program.
-        is_general = text.startswith(f"leave {difference} unset")
-        return "" if self.library and is_general else text
-
-    def hint(self, differences: Sequence[str], *, connected: bool) -> str:
-        """Return what to set in this program, or that no setting helps.
-
-        A request that is connected has proved that its address and its key are right.
-        """
-        if any(map(self.cannot_remove, differences)):
-            rest = _CONNECTED if connected else _NOT_CONNECTED
-            return f"{self.name} cannot be made to comply{rest}."
-        told: list[str] = []
-        room = _INSTRUCTION_LENGTH
-        for text in filter(None, map(self.switch, differences)):
-            if text not in told and len(text) <= room:
-                told.append(text)
-                room -= len(f"{text} and ")
-        return f"{self.name}: {' and '.join(told)}." if told else ""
+        return self.switches.get(advice(difference), "")
 
 
 @cache
@@ -82,7 +69,7 @@ def table() -> tuple[Program, ...]:
         switches = row.get("switches", {})
         parsed: dict[str, Any] = {
             "cannot": frozenset(row.get("cannot", ())),
-            "switches": {id: _filled_in(text) for id, text in switches.items()},
+            "switches": {advice(id): _filled_in(switches[id]) for id in switches},
             "setup": _filled_in(row.get("setup", "")),
         }
         if "user_agent" in row:
@@ -117,13 +104,39 @@ def _user_agents() -> re.Pattern[str]:
 def advise(user_agent: str, differences: Sequence[str], *, connected: bool) -> str:
     """Return what to change: in the program that sent a request, if it is known.
 
-    If only a library that it uses is known, begin with the advice for every program.
+    A request that is connected has proved that its address and its key are right.
     """
-    general, program = advice(differences[0]), recognise(user_agent)
-    special = program.hint(differences, connected=connected) if program else ""
-    if program and program.library:
-        return f"{general} {special}".rstrip()
-    return special or general
+    program = recognise(user_agent)
+    if program and any(map(program.cannot_remove, differences)):
+        ending = _WORKS if connected else _UNPROVED
+        return f"{program.name} cannot be made to comply. {ending}"
+    switched = {each: program.switch(each) for each in differences} if program else {}
+    # A program hides the library that it uses, so what every program can do is first.
+    is_library = program is None or program.library
+    left = [each for each in differences if is_library or not switched[each]]
+    sentences = list(dict.fromkeys(map(advice, left)))
+    if program and (special := [*dict.fromkeys(filter(None, switched.values()))]):
+        first, *others = map(_sentence, special)
+        sentences += [f"{program.name}: {first}", *others]
+    ending = _MAY_BE_UNABLE if connected and any(map(may_be_default, left)) else ""
+    return f"{_shortened(sentences, ADVICE_LENGTH - len(ending))} {ending}".rstrip()
+
+
+def _sentence(switch: str) -> str:
+    """Return a switch as a sentence; one that begins with code stays as it is."""
+    begins_with_a_word = _BEGINS_WITH_A_WORD.match(switch)
+    return f"{switch[0].upper() if begins_with_a_word else switch[0]}{switch[1:]}."
+
+
+def _shortened(sentences: Sequence[str], room: int) -> str:
+    """Return the first sentences, and the number of the others."""
+    text, *others = sentences
+    for number, sentence in enumerate(others):
+        count = f" And {len(others) - number} more."
+        if len(f"{text} {sentence} {count}") > room:
+            return text + count
+        text = f"{text} {sentence}"
+    return text
 
 
 def _filled_in(text: str) -> str:

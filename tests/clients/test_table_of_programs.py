@@ -55,6 +55,6 @@ def test_a_plain_client_without_the_version_is_told_about_it(package, server: Se
 
     hint = refused.headers["X-Error-Detail"]
     assert hint.endswith(
-        f"{package}: the base URL must end in /v1, without a slash after it."
+        f"{package}: The base URL must end in /v1, without a slash after it."
     )
     assert post(server.base_url).status_code == httpx.codes.OK

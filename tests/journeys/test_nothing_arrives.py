@@ -30,7 +30,7 @@ def mistakes(alice: Person) -> dict[str, tuple[str, ...]]:
         "its checksum does not match": (f"{base_url}/models", *usual, "-H", wrong),
         "The Authorization header is missing": (chat, *usual, "-H", key, "-d", "{}"),
         "/v1/chat/completions only accepts POST": (chat, *usual, "-X", "OPTIONS"),
-        "Correct the base URL: it ends in /v1.": (
+        "Correct the base URL: it must end in /v1.": (
             *(f"{base_url.removesuffix('/v1')}/models", *usual),
         ),
     }

@@ -3,11 +3,12 @@
 import re
 import subprocess
 import sys
+import tomllib
 
 import pytest
 
 from readback import contract, programs
-from readback.differences import ADVICE
+from readback.differences import ADVICE, advice
 from readback.programs import Program
 
 TABLE = programs.table()
@@ -35,10 +36,13 @@ def test_a_row_is_complete(row: Program):
 
 @each_program()
 def test_the_differences_of_a_row_are_sound(row: Program):
-    assert not row.cannot & row.switches.keys()
-    for difference in {*row.cannot, *row.switches}:
+    assert not {advice(each) for each in row.cannot} & row.switches.keys()
+    for difference in row.cannot:
         field = re.fullmatch(r"(message\.)?[a-z0-9_]{1,40}", difference)
         assert field or difference in ADVICE, difference
+    for general in row.switches:
+        field = re.fullmatch(r"Do not send (message\.)?[a-z0-9_]{1,40}\.", general)
+        assert field or general in ADVICE.values(), general
     for switch in row.switches.values():  # short, and fits into a header
         assert re.fullmatch(r"[\x21-\x7e][\x20-\x7e]{2,118}[\x21-\x7e]", switch), switch
         assert not switch.endswith("."), switch
@@ -57,14 +61,65 @@ def test_nobody_is_told_that_a_library_cannot_comply():
     assert not any(row.cannot for row in TABLE if row.library)
 
 
-def test_a_library_is_named_only_for_what_not_every_program_can_do():
-    found = programs.recognise("OpenAI/Python 3.49.0")
+def test_differences_that_one_change_removes_have_one_switch():
+    for row in tomllib.loads(programs._TABLE.read_text(encoding="utf-8"))["program"]:
+        advices = [advice(each) for each in row.get("switches", ())]
+        assert len(set(advices)) == len(advices), row["name"]
 
-    assert found and found.name == "openai for Python" and found.library
-    assert found.switches["temperature"]
-    assert found.hint(["temperature"], connected=True) == ""
-    hint = found.hint(["temperature", "message.content"], connected=True)
-    assert hint == f"openai for Python: {found.switches['message.content']}."
+
+WORKS = "The network, the address and the key work: test with curl."
+DEFAULT = (
+    "Your program or its library may do this by default; if it has no setting for "
+    f"this, it cannot comply. {WORKS}"
+)
+AGENTS, LIBRARY = "Agents/Python 0.24.0", "OpenAI/Python 3.49.0"
+
+
+@pytest.mark.parametrize(
+    "user_agent, differences, advice",
+    [
+        # A library, or nothing, is known: a default of the program may be the reason.
+        (LIBRARY, "temperature", f"Do not send temperature. {DEFAULT}"),
+        ("zyzzyva/47", "tools tool_choice seed",
+         f"Turn off tools. Do not send seed. {DEFAULT}"),
+        (LIBRARY, "temperature response_format",
+         "Do not send temperature. Turn off structured output. openai for Python: "
+         f"create(...) without response_format, instead of parse(...). {DEFAULT}"),
+        ("zyzzyva/47", "body.too_large",
+         f"Shorten the text to 8192 bytes in UTF-8. {DEFAULT}"),
+        # What people set themselves is no default.
+        (LIBRARY, "model", f"Set the model to {contract.MODEL}."),
+        ("curl/8", "content-type", "curl: -H 'Content-Type: application/json'."),
+        # The program is known, with a setting for everything or not.
+        (AGENTS, "stream stream_options temperature",
+         "OpenAI Agents SDK: Runner.run(...) instead of Runner.run_streamed(...). "
+         "Leave temperature unset in ModelSettings(...)."),
+        (AGENTS, "stream x",
+         "Do not send x. OpenAI Agents SDK: Runner.run(...) instead of "
+         f"Runner.run_streamed(...). {DEFAULT}"),
+        ("Zed/1.18.0", "stream", f"Zed cannot be made to comply. {WORKS}"),
+    ],
+)  # fmt: skip
+def test_the_advice_has_a_sentence_for_everything_and_a_plain_ending(
+    user_agent: str, differences: str, advice: str
+):
+    assert programs.advise(user_agent, differences.split(), connected=True) == advice
+
+
+def test_a_path_has_no_ending_because_no_key_was_looked_at():
+    assert programs.advise(LIBRARY, ["/embeddings"], connected=False) == (
+        "Turn off embeddings."
+    )
+
+
+def test_what_has_no_room_is_counted():
+    fields = [f"{'x' * 30}{number}" for number in range(20)]
+
+    advice = programs.advise("", ["stream", *fields], connected=True)
+
+    assert len(advice) <= programs.ADVICE_LENGTH
+    told = advice.count("Do not send")
+    assert f". And {20 - told} more. Your program" in advice
 
 
 def test_values_of_the_contract_are_those_of_contract_py(monkeypatch):

@@ -83,15 +83,17 @@ def test_the_card_says_what_works_and_what_to_change(alice, key):
 
     words = words_of(page)
     works = "Works: network, address, key, readable JSON"
-    assert f"What to change {works} 400 unknown_field Leave top_p" in words
+    assert f"What to change {works} 400 unknown_field Do not send top_p" in words
     assert "Turn off streaming. stream_options Remove the system prompt." in words
-    assert "Do not send zebra. Details All of it." in words
+    unable = "If it has no setting for this, it cannot comply. That is fine"
+    assert "Do not send zebra. Your program or its library may" in words
+    assert f"{unable}: your connection works. Test with curl. Details" in words
 
 
 @pytest.mark.parametrize(
     ("code", "works"),
     [
-        ("not_found", "network, TLS"),
+        ("not_found", "network, TLS, key"),
         ("invalid_key", "network, TLS, address"),
         ("invalid_json", "network, TLS, address, key"),
         ("stream_unavailable", "network, TLS, address, key, readable JSON"),
@@ -113,13 +115,13 @@ def test_what_works_depends_on_the_code_and_on_the_address(alice, key, code, wor
 def test_a_change_names_the_setting_of_the_program(alice, key):
     curl, library = "curl/8.5.0", "OpenAI/Python 3.49.0"
     refused(key, "unsupported_media_type", 415, "x", **sent_by(curl, "content-type"))
-    refused(key, "invalid_content", 400, "x", **sent_by(library, "message.content"))
+    refused(key, "unknown_field", 400, "x", **sent_by(library, "response_format"))
     refused(key, "unknown_field", 400, "x", **sent_by("Zed/1.0", "temperature"))
 
     words = words_of(logged_in(alice).get(f"/keys/{key.pk}/"))
 
     assert "curl: -H 'Content-Type: application/json'" in words
-    assert "openai for Python: pass content as a string" in words
+    assert "openai for Python: create(...) without response_format" in words
     assert "openai for Python OpenAI/Python 3.49.0" in words
     assert "Zed cannot be made to comply. That is fine" in words
 

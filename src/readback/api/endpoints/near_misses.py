@@ -85,7 +85,7 @@ _POST_TO_BASE_URL = NearMiss(
 )
 _BASE_URL_ALONE = NearMiss(
     "This is the address of an API for programs; it has no page. In a program, "
-    f"enter it as the base URL, which ends in {VERSION_PREFIX}. {_AVAILABLE}."
+    f"enter it as the base URL, which must end in {VERSION_PREFIX}. {_AVAILABLE}."
 )
 
 

@@ -15,7 +15,7 @@ from readback import contract
 from readback.api.endpoints.strict_json import NotJson, Number, load
 from readback.differences import ADVICE, UNNAMED
 from readback.keys import KEY_LIKE
-from readback.programs import advise
+from readback.programs import ADVICE_LENGTH, advise
 
 _SYSTEM_ROLES = ("system", "developer")
 _OTHER_ROLES = (*_SYSTEM_ROLES, "assistant", "tool")
@@ -205,12 +205,12 @@ def explain(findings: Sequence[Finding], user_agent: str) -> Explanation:
     """
     first, *others = findings
     found = dict.fromkeys(id_ for finding in findings for id_ in finding.differences)
-    # Names of fields that no program is known to send must not push out the others.
+    # Fields, which may have any names, must not push out the others.
     ids = sorted(found, key=lambda each: each not in ADVICE)
     hint = advise(user_agent, ids, connected=True)
     also = f"Also: {'; '.join(other.short for other in others)}." if others else ""
     # No program makes that many mistakes with such long names.
-    if len(f"{first.sentence} {also} {hint}") > contract.MAX_DETAIL_LENGTH:
+    if len(f"{first.sentence} {also} ") > contract.MAX_DETAIL_LENGTH - ADVICE_LENGTH:
         also = f"Also: {len(others)} more."
     detail = " ".join(filter(None, (first.sentence, also, hint)))
     stored = " ".join(ids)

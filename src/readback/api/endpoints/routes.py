@@ -154,7 +154,7 @@ class Api:
         answer_bytes = len(answer)
 
         def enter(found: Found) -> None:
-            if not isinstance(found, Record):
+            if not isinstance(found, Record) or not found.accepted:
                 return self._count_not_found(request)
             digest = found.digest
             event = journal_event(

@@ -22,7 +22,7 @@ from readback import programs
 from readback.cabinet.keys import selectors
 from readback.cabinet.models import JournalEntry, Key, UnmatchedRequest
 from readback.contract import JOURNAL_USER_AGENT_LENGTH, REFUSALS, SEVERAL_ADDRESSES
-from readback.differences import ADVICE, FIELD_ADVICE
+from readback.differences import ADVICE, FIELD_ADVICE, may_be_default
 from readback.programs import Program
 
 _CODES = list(REFUSALS)
@@ -99,6 +99,14 @@ class ExplainedEntry(NamedTuple):
     def cannot_comply(self) -> bool:
         """Whether no setting makes the program comply."""
         return any(each.is_impossible for each in self.changes)
+
+    @property
+    def may_be_unable(self) -> bool:
+        """Whether it is not known if the program can change what it sends."""
+        ids = [
+            id_ for each in self.changes if not each.switch for id_ in each.differences
+        ]
+        return not self.cannot_comply and any(map(may_be_default, ids))
 
     @property
     def is_connected(self) -> bool:
@@ -213,11 +221,10 @@ def _works(code: str) -> Iterable[str]:
     yield _("network")
     if settings.CONFIG.base_url.startswith("https:"):
         yield _("TLS")
-    if code == "not_found":
-        return
-    yield _("address")
-    if code == "invalid_key":
-        return
-    yield _("key")
+    if code != "not_found":
+        yield _("address")
+    # What arrives with another key is in no journal.
+    if code != "invalid_key":
+        yield _("key")
     if code in _READABLE:
         yield _("readable JSON")

@@ -8,6 +8,7 @@ import re
 from typing import Any
 
 import pytest
+from tests.unit.test_programs import DEFAULT
 
 from readback import differences, programs
 from readback.api.endpoints.refusal import Explanation, examine, explain
@@ -45,8 +46,9 @@ def test_every_difference_is_named_in_the_order_of_the_contract():
         "false or "
         f"omitted, got true; max_tokens must be the integer {MAX_TOKENS} or omitted, "
         "got 16. "
-        "Leave temperature unset.",
-        "temperature top_p messages.system stream max_tokens",
+        "Remove the system prompt. Turn off streaming. Set max_tokens to 2000, or "
+        f"leave it unset. Do not send temperature. Do not send top_p. {DEFAULT}",
+        "messages.system stream max_tokens temperature top_p",
     )
 
 
@@ -134,7 +136,7 @@ def test_what_does_not_fit_into_a_header_is_counted():
         body(**unknown, **wrong, messages=messages), "OpenAI/Python 2"
     )
 
-    assert " Also: 7 more. " in found.detail
+    assert " Also: 7 more. " in found.detail and " more. Your program" in found.detail
     assert len(found.detail) <= 1000
 
 
@@ -155,25 +157,16 @@ def test_the_hint_is_for_the_program_that_sent_the_request():
     alone = explanation_of(body(stream=True), "pydantic-ai/2.66.0").detail
 
     assert "LlamaIndex" not in curl
-    assert curl.endswith("Leave temperature unset.")
-    switch = program("pydantic-ai").switches["stream"]
+    assert curl.endswith(f"Do not send temperature. {DEFAULT}")
+    switch = program("pydantic-ai").switch("stream")
     assert alone == (
         f"stream must be false or omitted; got true. pydantic-ai: {switch}."
     )
 
 
-def test_a_library_is_named_after_what_any_program_can_do():
-    parts = {**USER, "content": [{"type": "text", "text": "zyzzyva-47"}]}
-
-    found = explanation_of(body(messages=[parts]), "OpenAI/Python 3.49.0").detail
-
-    general = differences.advice("message.content")
-    assert f" {general} openai for Python: pass content as a string" in found
-
-
-@pytest.mark.parametrize("row", programs.table(), ids=lambda row: row.name)
-def test_a_hint_has_a_bound_whatever_differs(row):
-    """A hostile body leaves no room for more than the hint."""
-    every = sorted({*row.switches, *row.cannot, "messages.system", "n"})
+@pytest.mark.parametrize("agent", ["x", "OpenAI/Python 3", "pydantic-ai/2", "Zed/1"])
+def test_an_advice_has_a_bound_whatever_differs(agent: str):
+    """A hostile body leaves no room for more."""
     for connected in (True, False):
-        assert len(row.hint(every, connected=connected)) < 450
+        found = programs.advise(agent, [*differences.ADVICE, "n"], connected=connected)
+        assert len(found) <= programs.ADVICE_LENGTH

@@ -51,7 +51,7 @@ HINTS = [
     (b"opencode/1.18.18 ai-sdk/4", b"/chat/completions",
      "baseURL of the provider in opencode.json must end in /v1"),
     (b"Groq/Python 1.7.0", b"/openai/v1/chat/completions",
-     "groq for Python: it adds /openai/v1 to every base URL, so no base URL works"),
+     "groq for Python: It adds /openai/v1 to every base URL, so no base URL works"),
     (b"Groq/Python 1.7.0", b"/v1/openai/v1/chat/completions", "so no base URL works"),
     (b"Anthropic/Python 2.8.0", b"/v1/messages", "only uses the Anthropic API"),
     (b"Anthropic/Python 2.8.0", b"/v1/v1/messages", "only uses the Anthropic API"),
@@ -99,6 +99,6 @@ def test_a_program_without_chat_completions_is_not_told_to_switch(
 
     assert "switch it" not in detail and "choose an" not in detail
     assert f"{program} cannot be made to comply" in detail
-    assert "test its key, its address and the network with curl or the probe" in detail
+    assert "Test its key, its address and the network with curl or the probe" in detail
     # The key has not been looked at.
     assert "right" not in detail
