@@ -7,7 +7,7 @@ from readback.cabinet.account_rules import CALLBACK_PATH
 from readback.cabinet.accounts import account_pages, download, single_sign_on
 from readback.cabinet.keys import pages as keys
 from readback.cabinet.operators.admin import operator_site
-from readback.cabinet.pages import docs, public, search
+from readback.cabinet.pages import docs, for_programs, public, search
 
 _key = [
     path("", keys.detail, name="key"),
@@ -26,6 +26,7 @@ _docs = [
     path("", search.docs_index, name="docs"),
     path("probe-report.schema.json", docs.report_schema, name="report_schema"),
     path("<slug:name>", docs.docs_page, name="docs_page"),
+    path("<slug:name>.md", for_programs.docs_markdown, name="docs_markdown"),
     path("<slug:name>/", RedirectView.as_view(pattern_name="docs_page")),
 ]
 _account = [
@@ -60,6 +61,7 @@ urlpatterns = [
     path("docs/", include(_docs)),
     # Programs rely on this path and on docs/errors (the API's Link header).
     path("address.json", public.address_json, name="address"),
+    path("llms.txt", for_programs.llms_txt, name="llms_txt"),
     path("openapi.yaml", docs.openapi, name="openapi"),
     path("probe.pyz", public.probe, name="probe"),
     path(".well-known/security.txt", public.security_txt, name="security_txt"),

@@ -39,14 +39,15 @@ _IN_PACKAGE = Path(__file__).parents[1] / "docs"
 _IN_REPOSITORY = Path(__file__).parents[4] / "docs"
 FOLDER = _IN_PACKAGE if _IN_PACKAGE.is_dir() else _IN_REPOSITORY
 
-# The page of all pages: /docs/ itself.
+# The page of all pages: /docs/ itself. Together with the other, it lists every page.
 INDEX = "README"
+INDEXES = (INDEX, "hosting")
 # A longer list of contents shows only the headings of the second level.
 _MAX_CONTENTS = 40
 # Tables with more columns stay tables on a phone.
 _MAX_STACKED = 4
 # A placeholder, not a valid key.
-_YOUR_KEY = f"{keys.PREFIX}YOUR-KEY"
+YOUR_KEY = f"{keys.PREFIX}YOUR-KEY"
 _IN_FILE = config.read({})
 _PART = re.compile(
     r"(?<=\[//\]: # \((findings|programs): begin\)\n\n).*?(?=\n\[//\]: # \(\1: end\))",
@@ -187,25 +188,48 @@ def _stack_on_a_phone(tokens: "list[Token]") -> None:
 
 
 def _link_to_page(token: "Token") -> "Token":
-    """Point a link to another file of docs/ at the address where it is served."""
-    href = str(token.attrGet("href"))
-    if href.endswith("openapi.yaml"):
-        token.attrSet("href", reverse("openapi"))
-    elif match := re.fullmatch(r"(?:\.\./)?([a-z-]+)\.md(#.*)?", href):
-        token.attrSet("href", reverse("docs_page", args=[match[1]]) + (match[2] or ""))
+    if token.type == "link_open":
+        token.attrSet("href", served_at(str(token.attrGet("href"))))
     return token
+
+
+def served_at(link: str, *, markdown: bool = False) -> str:
+    """Return the path of another file of docs/, or the link if it is none."""
+    if link.endswith("openapi.yaml"):
+        return reverse("openapi")
+    found = re.fullmatch(r"(?:\.\./)?([\w-]+)\.md(#.*)?", link)
+    return path_of(found[1], markdown=markdown) + (found[2] or "") if found else link
+
+
+def path_of(name: str, *, markdown: bool = False) -> str:
+    if markdown:
+        return reverse("docs_markdown", args=[name])
+    return reverse("docs") if name == INDEX else reverse("docs_page", args=[name])
 
 
 @require_safe
 def docs_page(request: HttpRequest, name: str) -> HttpResponse:
     if name not in names():
         raise Http404
-    base_url = settings.CONFIG.base_url
     context = {
         "document": load(name, reader_language()),
-        "snippets": examples.filled(base_url, _YOUR_KEY) if name == "connect" else [],
+        "snippets": snippets(name),
     }
-    return cached(request, render(request, "pages/document.html", context))
+    response = render(request, "pages/document.html", context)
+    name_alternate(response, path_of(name, markdown=True), "text/markdown")
+    return cached(request, response)
+
+
+def snippets(name: str) -> list[examples.Snippet]:
+    """Return the programs that the page shows at its end."""
+    base_url = settings.CONFIG.base_url
+    return examples.filled(base_url, YOUR_KEY) if name == "connect" else []
+
+
+def name_alternate(response: HttpResponse, path: str, media_type: str) -> None:
+    """Say where the same page is in another form (RFC 8288)."""
+    link = f'<{settings.CABINET_URL}{path}>; rel="alternate"; type="{media_type}"'
+    response["Link"] = link
 
 
 def cached(request: HttpRequest, response: HttpResponse) -> HttpResponse:

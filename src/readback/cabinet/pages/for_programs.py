@@ -1,0 +1,95 @@
+"""What programs read: /llms.txt, and each page of the documentation as Markdown.
+
+The Markdown of a page has the same language, the same parts and the same status. Its
+links are absolute, because a program may not remember where it got the text.
+"""
+
+import re
+from functools import cache
+from urllib.parse import urljoin
+
+from django.conf import settings
+from django.http import Http404, HttpRequest, HttpResponse
+from django.template.loader import render_to_string
+from django.utils.translation import gettext as _
+from django.utils.translation import override
+from django.views.decorators.http import require_safe
+
+from readback import contract, keys
+from readback.cabinet.keys import examples
+from readback.cabinet.pages import docs
+
+# RFC 7763 §2 requires the charset.
+_MARKDOWN = "text/markdown; charset=utf-8"
+# A comment, or a picture.
+_UNSEEN = re.compile(r"^(?:\[//\]: # .*|!\[.*\]\(.*\))\n\n?", re.M)
+_TARGET = re.compile(r"(?<=\]\()(?!#)[^)\s]+(?=\))")
+# A heading of an index, and the rows of the table below it.
+_INDEX_TABLE = re.compile(
+    r"^(## .+)\n(?:[^|#\n].*\n|\n)*\|.+\n\| ---.+\n((?:\|.+\n)+)", re.M
+)
+_INDEX_ROW = re.compile(r"^\| (\[.+?\]\(.+?\)) \| (.+) \|$", re.M)
+
+
+@require_safe
+def docs_markdown(request: HttpRequest, name: str) -> HttpResponse:
+    if name not in {docs.INDEX, *docs.names()}:
+        raise Http404
+    text, language = _markdown(
+        name, docs.reader_language(), settings.CONFIG.base_url, settings.CABINET_URL
+    )
+    response = HttpResponse(text, _MARKDOWN, headers={"Content-Language": language})
+    docs.name_alternate(response, docs.path_of(name), "text/html")
+    return docs.cached(request, response)
+
+
+@require_safe
+def llms_txt(request: HttpRequest) -> HttpResponse:
+    """Return what a program needs to know first, as llmstxt.org proposes."""
+    base_url = settings.CONFIG.base_url
+    cabinet_url = settings.CABINET_URL
+    [curl] = examples.filled(base_url, docs.YOUR_KEY, ["curl.sh"])
+    with override("en"):
+        text = render_to_string(
+            "pages/llms.txt",
+            {
+                "site_name": settings.BRAND.name,
+                "base_url": base_url,
+                "cabinet_url": cabinet_url,
+                "contract": contract,
+                "key_prefix": keys.PREFIX,
+                "curl": curl.text,
+                "pages": _pages(base_url, cabinet_url),
+            },
+        )
+    return docs.cached(request, HttpResponse(text, "text/plain; charset=utf-8"))
+
+
+def _pages(base_url: str, cabinet_url: str) -> str:
+    """Return the tables of the indexes as lists."""
+    sections = []
+    for index in docs.INDEXES:
+        text, _language = _markdown(index, "en", base_url, cabinet_url)
+        for heading, rows in _INDEX_TABLE.findall(text):
+            items = _INDEX_ROW.sub(r"- \1: \2", rows)
+            sections.append(f"{heading}\n\n{items}")
+    return "\n".join(sections)
+
+
+@cache
+def _markdown(
+    name: str, language: str, base_url: str, cabinet_url: str
+) -> tuple[str, str]:
+    """Return what the page shows, and its language."""
+    text, language = docs.source(name, language)
+    title, _newline, rest = text.partition("\n")
+    with override(language):
+        address = f"{_('API address')}: `{base_url}`"
+    here = f"{cabinet_url}{docs.path_of(name, markdown=True)}"
+    rest = _UNSEEN.sub("", rest)
+    rest = _TARGET.sub(
+        lambda found: urljoin(here, docs.served_at(found[0], markdown=True)), rest
+    )
+    for snippet in docs.snippets(name):
+        rest += f"\n### {snippet.name}\n\n```\n{snippet.text.rstrip()}\n```\n"
+    return f"{title}\n\n{address}\n{rest}", language
