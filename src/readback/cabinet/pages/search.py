@@ -7,10 +7,11 @@ section of its own, which leads to where its link does, and so is each setting.
 Nobody pastes only words that the pages have: a message comes with paths, names and
 numbers. So a section is judged by the words that it does have, and a rare word counts
 more than a common one. Of a word, the first letters are compared, without its ending.
+The messages of a symptom lead there even if a program has other words in between.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from math import log
 from typing import NamedTuple
@@ -36,6 +37,18 @@ _SYMPTOMS, _FINDINGS, _HOSTING = "symptoms", "findings", "hosting"
 # findings: they answer precise questions, which have their ids and messages.
 _WEIGHT_OF_OTHERS = 0.6
 
+# Words that ask a question, or join others, say nothing about what is asked for.
+_JOINING_WORDS = """
+a an and are as at be by can could did do does for from has have how i if in into is it
+its me my no not of on or so that the then there this to was were what when where which
+why will with would you your
+без в во все вы где для до если есть за и из или как какой какая какие когда который ли
+мне мой моя мы на не нет но о об от по под почему при с со так то только у уже что чтобы
+это я
+"""
+_JOINING = frozenset(_JOINING_WORDS.split())
+# Of a message of a symptom, what a query must have if it has not all of it.
+_LEAST_OF_MESSAGE = 0.6
 _LINKED = re.compile(r"\((?:\.\./)?([a-z-]+)\.md")
 # `tls.wrong_name`, `READBACK_KEY_RATE`, `sk-echo`: one word, beside its parts.
 # It begins where a word does: a long word would otherwise take quadratic time.
@@ -45,6 +58,7 @@ _EXAMPLE = re.compile(r"^```.*?^```$", re.M | re.S)
 # Where a paragraph, a row, an item or a quotation begins; other lines continue one.
 _BLOCK = re.compile(r"\n\s*\n|\n(?= *(?:[|>]|[-*] |\d+\. ))|\\\n")
 _SENTENCES = re.compile(r"(?<=[.!?]) (?=[A-ZА-ЯЁ])")
+_INNER_WORD = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _ROW = re.compile(r"\| (.+?) \| (.+?) \| .*?\]\((?:\.\./)?([a-z-]+)\.md(#[\w-]+)?\)")
 _SETTING_ROW = re.compile(rf"^\| {SETTING.pattern} \| .+? \| (.+) \|$", re.M)
 
@@ -100,15 +114,38 @@ def search(query: str, language: str) -> list[SearchHit]:
             scores[number] = scores.get(number, 0.0) + weight * value
     phrase = _words(query)
     for number, section in enumerate(index.sections):
-        if named := [len(name) for name in section.names if name in phrase]:
-            # A longer name is a more precise one.
-            certain = (1 + max(named) / len(phrase)) * whole
-            scores[number] = scores.get(number, 0.0) + certain
+        # A longer name is a more precise one.
+        if shares := [
+            share * (1 + len(name) / len(phrase))
+            for name in section.names
+            if (share := _share(name, phrase, worth))
+        ]:
+            scores[number] = scores.get(number, 0.0) + max(shares) * whole
     best = max(scores.values(), default=0.0)
     least = max(_LEAST_SHARE * whole, _LEAST_RELATIVE * best)
     found = [number for number in scores if scores[number] >= least]
     ranked = sorted(found, key=lambda number: -scores[number])[:_MAX_FOUND]
     return [_hit(index.sections[number], worth) for number in ranked]
+
+
+def _share(name: str, phrase: str, worth: Mapping[str, float]) -> float:
+    """Return how much of a name a query has: all of it, in a row, or most words.
+
+    Another number, such as a status, makes it another message.
+    """
+    if name in phrase:
+        return 1.0
+    words = _words_of_name(name)
+    missing = [word for word in words if word not in worth]
+    if len(words) < 3 or not all(map(str.isalpha, missing)):
+        return 0.0
+    share = 1 - len(missing) / len(words)
+    return share / 2 if share >= _LEAST_OF_MESSAGE else 0.0
+
+
+@cache  # there are only those of the pages
+def _words_of_name(name: str) -> frozenset[str]:
+    return frozenset(_stems(name))
 
 
 def _worth(word: str, index: SearchIndex) -> float:
@@ -133,10 +170,14 @@ def _hit(section: DocSection, worth: dict[str, float]) -> SearchHit:
 
 
 def _stems(text: str) -> set[str]:
-    """Return the words of a text without their endings, and whole compounds."""
-    text = text.casefold().replace("ё", "е")
-    words = re.findall(r"[^\W_]+", text)
-    return {*_COMPOUND.findall(text), *(word[:_STEM_LENGTH] for word in words)}
+    """Return the words of a text without their endings, and whole compounds.
+
+    A compound such as `ConnectTimeout` is also two words.
+    """
+    text = text.replace("ё", "е")
+    words = re.findall(r"[^\W_]+", f"{text} {_INNER_WORD.sub(' ', text)}".casefold())
+    stems = {word[:_STEM_LENGTH] for word in words if word not in _JOINING and word[1:]}
+    return {*_COMPOUND.findall(text.casefold()), *stems}
 
 
 @cache
