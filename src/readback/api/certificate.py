@@ -18,11 +18,10 @@ _DAY_SECONDS = 86_400.0
 
 
 def tls_context(certificate: Path, key: Path) -> ssl.SSLContext:
-    """Return the TLS settings of a listener, which offers HTTP/1.1 by ALPN."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
-    # RFC 7301 §3.2 would end the handshake if a client offers only other protocols.
-    # Like OpenSSL's other users, we go on without; the client may speak HTTP/1.1.
+    # A client that offers only other protocols may still speak HTTP/1.1, so we go on
+    # without ALPN, although RFC 7301 §3.2 would end the handshake.
     context.set_alpn_protocols(["http/1.1"])
     return context
 
@@ -30,10 +29,9 @@ def tls_context(certificate: Path, key: Path) -> ssl.SSLContext:
 def expiry(path: Path) -> int:
     """Return the end of the first certificate in a file, in Unix time; 0 if unknown.
 
-    The server's own certificate comes first. OpenSSL has accepted the file already, so
-    a certificate that this parser refuses is no reason not to serve.
+    OpenSSL has accepted the file already, so we serve even if this parser refuses it.
     """
-    # Only servers with TLS need it, and importing it takes a while.
+    # Importing it takes a while.
     from cryptography.x509 import load_pem_x509_certificate
 
     try:

@@ -27,9 +27,9 @@ from readback.processes.lifecycle import Lifecycle
 
 log = logging.getLogger("readback.api")
 
-# A replica is strictly ready if all its workers have read their keys this recently.
-# A worker reports an error earlier, within 2.5 s even if no packet arrives. So when all
-# replicas lose the database, a balancer can know before it takes out the first of them.
+# A replica is strictly ready if all its workers have read their keys this recently. A
+# worker reports an error within 2.5 s, so if all replicas lose the database, a balancer
+# can know before it takes out the first of them.
 STRICT_SECONDS = 5.0
 
 
@@ -61,13 +61,11 @@ class Ops(Handler[Head], Collector):
         if info.target == b"/readyz":
             return self._readiness(self._keyring.is_trusted)
         if info.target == b"/readyz/strict":
-            # Whether every worker has read its keys recently, so the answer is the same
-            # whichever worker is asked.
             earliest = self._counters.earliest("keys_confirmed") / 1000
             is_complete = time.monotonic() - earliest <= STRICT_SECONDS
             return self._readiness(self._keyring.is_trusted and is_complete)
         if info.target == b"/status":
-            # For whoever only looks. A balancer that asks must be told of a stop first.
+            # For a look that does not count as the check of a balancer.
             return _render(200, self._state(self._keyring.is_trusted))
         if info.target == b"/metrics":
             return _render(200, generate_latest(self), metrics.CONTENT_TYPE)
@@ -84,10 +82,9 @@ class Ops(Handler[Head], Collector):
     def _readiness(self, ready: bool) -> bytes:
         """Return whether to send requests to this replica, and what is wrong, if any.
 
-        While the database is unavailable, known keys keep working. If that is true of
-        all replicas, it would be wrong to leave the balancer without any; if another
-        replica has the database, that one can do better. Only the balancer knows, so
-        it gets both answers.
+        While the database is unavailable, known keys keep working. Only the balancer
+        knows whether another replica can do better, so it gets both answers: `/readyz`
+        and `/readyz/strict`.
         """
         if ready:
             ready = self._lifecycle.answer_check()
@@ -98,7 +95,6 @@ class Ops(Handler[Head], Collector):
         return _json(
             status="stopping" if self._lifecycle.is_stopping else status,
             errors=self._health.errors(),
-            # A balancer looks for errors. This concerns no request.
             warnings=metrics.warnings(self._lifecycle, self._counters),
         )
 
@@ -107,8 +103,7 @@ class Ops(Handler[Head], Collector):
         yield from metrics.of_both_planes(
             "api", self._config, self._lifecycle, counters
         )
-        # Also those that have not happened yet: otherwise Prometheus, which compares
-        # values, would not notice the first internal error.
+        # Also those that have not happened yet: Prometheus compares values.
         requests = [
             ((endpoint, code or "ok"), counters.total((endpoint, code)))
             for endpoint, code in memory.REQUESTS

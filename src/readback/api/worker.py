@@ -36,21 +36,17 @@ from readback.processes import listening
 from readback.processes.lifecycle import SHORT_NOTICE_SECONDS
 from readback.processes.worker import MOMENT_SECONDS, Plane, Worker
 
-# What the kernel keeps per connection and direction; it doubles the number for its own
-# needs. The largest request and the largest answer fit. Without this, it takes several
-# megabytes from a client that pipelines and does not read, and we answer all of it.
+# What the kernel keeps per connection and direction; it doubles the number. By default,
+# it takes several megabytes from a client that pipelines and does not read.
 _KERNEL_BUFFER_BYTES = 64 * 1024
-# How long the handshakes that have begun may take once the listeners accept no more:
-# of TCP on the longest path, and of TLS, which takes another round trip. If there has
-# been no client at all, a new one is not waited for.
+# How long handshakes that have begun may take when the listeners close; TLS takes
+# another round trip.
 _HANDSHAKE_SECONDS = 1.0
 _TLS_HANDSHAKE_SECONDS = 2.0
 _SLOW_LOOK_UP_SECONDS = 0.25
 # Of all bodies that are arriving. No usual client sends one in several packets.
 _UNFINISHED_BYTES = 64 << 20
-# Of the files that a worker may open, those that are not for connections: about 30, the
-# listening sockets, and some for connections that are being refused. Otherwise a worker
-# without free descriptors could not even say what is wrong with it.
+# Files that are not connections: about 30, and some for connections that are refused.
 _RESERVED_FILES = 96
 
 
@@ -67,9 +63,10 @@ class ApiWorker(Worker):
         self._has_others = shared.workers > 1
 
     def prepare(self) -> None:
-        config, shared = self.config, self._shared
+        config = self.config
+        shared = self._shared
         self.counters.set("workers", 1)
-        # A new worker gets as long to reach the database as one that has lost it.
+        # A new worker has as much time to reach the database as one that has lost it.
         self.counters.set("keys_confirmed", int(time.monotonic() * 1000))
         self._replies = Replies(
             f"{config.effective_cabinet_url}/docs/errors", config.error_messages
@@ -121,13 +118,14 @@ class ApiWorker(Worker):
     async def stop(self) -> None:
         await self.tick_during(self._end_connections())
         self._report()
-        # From now on it refreshes no keys, which is no reason to distrust the others.
+        # It no longer refreshes keys, which is no reason to distrust the other workers.
         self.counters.set("keys_confirmed", 0)
         await self._database.stop()
 
     def _accept_api(self) -> Callable[[socket.socket], Awaitable[asyncio.Server]]:
         """Return the function that accepts connections to the API from a socket."""
-        certificate, key = self.config.tls_certificate, self.config.tls_key
+        certificate = self.config.tls_certificate
+        key = self.config.tls_key
         accept = partial(_accept, self._new_connection)
         if not certificate or not key:
             return accept
@@ -139,8 +137,7 @@ class ApiWorker(Worker):
         )
 
     def _new_connection(self) -> Connection:
-        # The worker that wakes up first would accept a whole burst: of 64 connections
-        # that were opened at once, all. With this, it was half of them.
+        # Otherwise the worker that wakes up first accepts a whole burst.
         if self._has_others:
             os.sched_yield()
         return Connection(self._api_connections)
@@ -148,9 +145,8 @@ class ApiWorker(Worker):
     async def _reach_database(self) -> None:
         """Wait until this worker knows whether it can read keys.
 
-        A balancer must not hear that this replica is not ready only because a new
-        worker has not reached the database yet. Until then its checks go to another
-        worker, or wait, and no reload ends an old worker.
+        Until then, another worker answers the checks of a balancer, and no reload ends
+        an old worker.
         """
         while not (self._keyring.is_trusted or self._health.reading.error):
             if self.stopping.is_set():
@@ -176,8 +172,9 @@ class ApiWorker(Worker):
         return _HANDSHAKE_SECONDS if busy else MOMENT_SECONDS
 
     def tick(self) -> None:
-        """Begin a round. A step that fails does not keep the others from being done."""
-        now, wall = time.monotonic(), time.time()
+        """Begin a round; a step that fails does not prevent the others."""
+        now = time.monotonic()
+        wall = time.time()
         steps: list[Callable[[], object]] = [
             lambda: self._replies.tick(wall),
             lambda: self._api_connections.sweep(now),

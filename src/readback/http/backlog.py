@@ -1,9 +1,8 @@
 """Connections whose next messages have arrived already, and how they share the time.
 
-A connection answers the first message of what it receives at once. If a client has sent
-several, the others wait here, and the client's connection is not read meanwhile. So the
-request of a client that sends one at a time waits for one round of this work at most,
-however many others send many at once.
+A connection answers the first message that it receives at once. If a client has sent
+several, the others wait here, and its connection is not read meanwhile. So a client
+that sends one request at a time waits for at most one round of this work.
 """
 
 import asyncio
@@ -11,14 +10,12 @@ from collections import deque
 from collections.abc import Callable
 from time import monotonic
 
-# How long a connection may work on its messages before it is the turn of the next one …
+# How long a connection may work before the next one does …
 CONNECTION_SECONDS = 0.001
-# … and how long all of them before the event loop looks for new bytes. It also accepts
-# only one new connection in between, so a longer round would make many of them wait.
+# … and all of them, before the event loop reads new bytes and accepts one connection.
 ROUND_SECONDS = 0.001
 
-# Works on at least one message, and on further ones until this time; returns whether
-# there are more.
+# Works on one message or more until this time; returns whether there are more.
 Work = Callable[[float], bool]
 
 
@@ -44,6 +41,5 @@ class Backlog:
                     waiting.append(work)
                 now = monotonic()
         finally:
-            # If the work raises an exception, which the event loop logs, others wait.
             if waiting:
                 asyncio.get_running_loop().call_soon(self._work_for_a_while)

@@ -8,7 +8,7 @@ llhttp is not used here: it refuses the white space that §7.1.1 allows in exten
 and lets extensions and trailers grow without end. Extensions and trailers are checked
 and dropped; a trailer never becomes a header (RFC 9110 §6.5.1).
 
-Every verdict is about a whole line, so it does not depend on how the body was cut into
+Whole lines are judged, so the result does not depend on how the body was cut into
 packets.
 """
 
@@ -16,18 +16,16 @@ import re
 
 from readback.http.refused import MALFORMED_REQUEST, Refused, oversized
 
-# Sizes, extensions and trailers together may take the bytes that a head may have. A
-# line costs hundreds of times as much as a byte, and nobody else is served meanwhile:
-# 32,768 chunks of one byte took 0.13 s, and these take 2 ms. Trailer fields count, too.
+# Also of trailer fields. A line costs hundreds of times as much as a byte: 32,768
+# chunks of one byte took 0.13 s, and these take 2 ms.
 _MAX_CHUNKS = 512
-# Of this many chunks, with the last chunk and the blank line.
+# With the last chunk and the blank line.
 _MAX_LINES = _MAX_CHUNKS + 2
 _LINE_END = b"\r\n"
 _HEXADECIMAL = b"0123456789ABCDEFabcdef"
 
-# RFC 9110 §5.6.2 and §5.6.4. Repetitions of characters are possessive, so a line that
-# does not match is given up after a number of steps that is linear in its length.
-# Repetitions of groups are not: before Python 3.11.5 they could give a wrong result.
+# RFC 9110 §5.6.2 and §5.6.4. Repetitions of characters are possessive, so the work is
+# linear. Those of groups are not: before Python 3.11.5 they could give a wrong result.
 _TOKEN = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]++"
 _TEXT = rb"[\t !\x23-\x5b\x5d-\x7e\x80-\xff]*+"
 _QUOTED = rb'"%b(?:\\[\t -\x7e\x80-\xff]%b)*"' % (_TEXT, _TEXT)
@@ -37,8 +35,8 @@ _EXTENSION = rb"[ \t]*+;[ \t]*+%b(?:[ \t]*+=[ \t]*+(?:%b|%b))?" % (
     _TOKEN,
     _QUOTED,
 )
-# The group is the size without its zeros, absent in the last chunk. It has at most 64
-# bits: other software on the way could take a longer one for another number.
+# The group is the size, without zeros; absent in the last chunk. It has at most 64
+# bits, because other software could read a longer one as another number.
 _SIZE_LINE = re.compile(
     rb"(?=[0-9A-Fa-f])0*+([1-9A-Fa-f][0-9A-Fa-f]{0,15}+)?(?:%b)*\r\n" % _EXTENSION
 )
@@ -61,8 +59,7 @@ class ChunkedBody:
         self._in_trailers = False
         self._max_framing = max_framing
         self._framing_bytes = self._lines = 0
-        # How much of an unfinished line was looked at: it may arrive in thousands of
-        # packets.
+        # Of an unfinished line, which may arrive in thousands of packets.
         self._looked_at = 0
 
     def read(self, buffer: bytes | bytearray, start: int, max_body: int) -> int:
@@ -80,7 +77,7 @@ class ChunkedBody:
         return start
 
     def _read_size(self, buffer: bytes | bytearray, start: int, max_body: int) -> int:
-        # A client that forgets to write chunks need not wait for the deadline.
+        # A client that forgets to write chunks does not wait for the deadline.
         if buffer[start : start + 1] not in _HEXADECIMAL:
             raise _malformed()
         line = self._match(_SIZE_LINE, buffer, start)

@@ -1,12 +1,8 @@
 """One HTTP/1.1 connection: bytes to requests, answers to bytes.
 
-A connection finds the messages in what it receives, keeps their order and deadlines,
-and meets the duties that RFC 9112 gives to a server. It asks a handler what to answer.
-Its states are explained in `states.py`.
-
 There is one way to an answer: find the head, understand it, let the handler decide,
-read the body, write the answer. One message at a time; what a client has sent after it
-waits in the backlog.
+read the body, write the answer. A connection works on one message at a time, keeps its
+deadlines, and does what RFC 9112 asks of a server. `states.py` explains its states.
 """
 
 import asyncio
@@ -35,8 +31,6 @@ from readback.http.states import (
 
 
 class Connection(asyncio.Protocol):
-    """One client's connection."""
-
     # fmt: off
     __slots__ = (
         "_address", "_buffer", "_chunks", "_deadline", "_flow", "_meaning",
@@ -53,8 +47,7 @@ class Connection(asyncio.Protocol):
         self._state = HEAD
         self._deadline = registry.head_deadline
         self._buffer = ReceiveBuffer()
-        # The message being read: what its head means, and how long its body is or what
-        # is left to skip of it.
+        # What the head of the message means, and how much of its body is to be read.
         self._meaning: Meaning[Any] | None = None
         self._size = 0
         self._chunks: ChunkedBody | None = None
@@ -72,7 +65,7 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._registry.disconnect(self)
         self._state = LINGER
-        # The connection itself may stay until the garbage collector finds it.
+        # Free the memory before the garbage collector finds the connection.
         self._buffer.clear()
         self._chunks = None
 
@@ -96,7 +89,7 @@ class Connection(asyncio.Protocol):
         return False
 
     def pause_writing(self) -> None:
-        """Stop reading, too, from a client that does not read our answers."""
+        """Stop reading from a client that does not read our answers."""
         self._flow.pause_writing(self._registry.drain_deadline)
         self._pace_reading()
 
@@ -111,7 +104,7 @@ class Connection(asyncio.Protocol):
 
     @property
     def address(self) -> str:
-        """The peer's; made when it is needed, because behind a proxy nobody does."""
+        """The address of the peer, which nobody needs behind a proxy."""
         if self._address is None:
             peer = self._transport.get_extra_info("peername")
             self._address = peer[0] if isinstance(peer, tuple) else ""  # a unix socket
@@ -147,7 +140,7 @@ class Connection(asyncio.Protocol):
             self._time_out()
 
     def end_if_idle(self, linger_seconds: float) -> None:
-        # RFC 9112 §9.6: a request that is on its way must not be met with a reset.
+        # RFC 9112 §9.6: do not reset a request that is on its way.
         if self._is_idle() and not self._transport.is_closing():
             self._state = LINGER
             self._deadline = self._registry.now + linger_seconds
@@ -202,8 +195,7 @@ class Connection(asyncio.Protocol):
         data = buffer.take_head(registry.max_head)
         if data is None:
             if not begun and buffer.head_checked:
-                # A client that sends its head in pieces has a deadline from the first.
-                # Empty lines before it do not count, so they extend no deadline.
+                # Empty lines before the head extend no deadline.
                 self._deadline = registry.head_deadline
             return False
         meaning, key, forwarded, size = registry.heads.understand(data)
@@ -287,7 +279,7 @@ class Connection(asyncio.Protocol):
     # Answering.
 
     def _wait(self, state: int) -> None:
-        """Wait for ourselves, which is not the client's fault."""
+        """Wait for our own work, without a deadline for the client."""
         self._state = state
         self._deadline = inf
         self.waiting_since = inf

@@ -1,8 +1,4 @@
-"""How answers are written: together with others, and at the pace of the client.
-
-This is the part of a connection that is not HTTP. What is read and answered is decided
-in `connection.py`.
-"""
+"""How answers are written: together with others, and at the pace of the client."""
 
 import asyncio
 from collections import deque
@@ -17,9 +13,9 @@ LINGER_SECONDS = 2.0
 class Outbox:
     """The answers to requests that arrived together, which are written together.
 
-    Writing wakes up the program that waits, which takes long in a virtual machine, and
-    slows down what follows. Several answers in a row wake it up once. A connection has
-    one here at most: before the next, it must be known whether the client reads.
+    A write wakes up the program that waits, which takes long in a virtual machine;
+    writes in a row do so once. A connection has at most one answer here, because it
+    must know before the next one whether the client reads.
     """
 
     def __init__(self) -> None:
@@ -35,7 +31,7 @@ class Outbox:
             self.flush()
 
     def flush(self) -> None:
-        """Write all now, as before a connection is closed."""
+        """Write all answers now."""
         answers = self._answers
         try:
             while answers:
@@ -43,7 +39,6 @@ class Outbox:
                 if not transport.is_closing():
                     transport.write(answer)
         finally:
-            # If a transport raises an exception, the others are written later.
             if answers:
                 asyncio.get_running_loop().call_soon(self.flush)
 
@@ -56,7 +51,7 @@ class FlowControl:
     def __init__(self, transport: asyncio.Transport, outbox: Outbox) -> None:
         self._transport = transport
         self._outbox = outbox
-        # False while the client does not read the answers that are already written.
+        # Whether the client reads what is written.
         self.writable = True
         # Until when the client must have read them.
         self.drain_deadline = inf
@@ -87,9 +82,9 @@ class FlowControl:
     def close_for_writing(self) -> bool:
         """Close our side only; return whether the transport can do that.
 
-        The client may still be sending. Closing both sides now would reset the
-        connection and discard our last answer, so we read on for a while and drop what
-        arrives (RFC 9112 §9.6). TLS cannot be half-closed.
+        If the client is still sending, closing both sides would reset the connection
+        and discard our last answer, so we read on for a while (RFC 9112 §9.6). TLS
+        cannot be half-closed.
         """
         self._outbox.flush()
         if not self._transport.can_write_eof():
@@ -102,7 +97,7 @@ class FlowControl:
         self._outbox.flush()
         if self._transport.is_closing():
             return
-        # With TLS, even a client that has read everything must say that it ends.
+        # With TLS, the client must still send its end.
         unsent = self._transport.get_write_buffer_size()
         self.drain_deadline = drain_deadline if unsent else linger_deadline
         self._transport.close()

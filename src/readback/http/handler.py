@@ -1,8 +1,6 @@
 """What a listener serves, as its connections see it.
 
-A connection calls a handler; the API, the cabinet, the ops listener and the tests' echo
-server are handlers. Only interfaces live here, so that neither side imports the other's
-code.
+The API, the cabinet, the ops listener and the tests' echo server are handlers.
 """
 
 from typing import Protocol, TypeVar
@@ -28,8 +26,7 @@ class Responder(Protocol):
         """
 
 
-# What becomes of a request once its head is known: its body is read and given to a
-# responder, or the request is answered at once.
+# The body is read and given to a responder, or the request is answered at once.
 Outcome = Responder | bytes
 
 

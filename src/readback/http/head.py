@@ -139,16 +139,14 @@ def check_beginning(part: bytes, *, is_start: bool = True) -> None:
 
     That is a line feed or carriage return without the other (RFC 9112 §2.2), a control
     character (RFC 9110 §5.5), or a first byte that begins no method, as in a TLS
-    handshake. The part is the head from its start, or from what has not been checked.
-    The first such byte decides, so the refusal does not depend on how the head was cut
-    into packets.
+    handshake. The first such byte decides, so the refusal does not depend on how the
+    head was cut into packets.
     """
     if is_start and part[:1] not in _TOKEN_BYTES:
         raise Refused(
             MALFORMED_REQUEST, "The first byte does not begin an HTTP method."
         )
-    # A line end may arrive in two pieces, so a carriage return at the very end is
-    # checked with what follows it.
+    # A carriage return at the very end is checked with what follows it.
     new = part.removesuffix(b"\r")
     bad = new.replace(b"\r\n", b"").translate(None, _NO_CONTROLS)
     if not bad:
@@ -180,14 +178,13 @@ def _run_parser(line: re.Match[bytes], data: bytes) -> _Fields:
     """Run llhttp over a head, finished or not; raise `Refused` if it is not valid.
 
     llhttp has a table of methods, but a method is any token (RFC 9110 §9.1). It stops
-    at an Upgrade and at CONNECT, but a server may ignore Upgrade (RFC 9110 §7.8), and
-    we accept no CONNECT. It knows no version after 1.1. So it gets the head of a POST
-    in version 1.0 or 1.1, without Upgrade, and raises nothing but `HttpParserError`.
+    at Upgrade, which a server may ignore (§7.8), and at CONNECT, and knows no version
+    after 1.1. So it gets the head of a POST in version 1.0 or 1.1, without Upgrade.
     """
     method, target, minor_version = line.groups()
     if method == b"CONNECT":
-        # RFC 9112 §3.2.3: an authority, which llhttp does not take for the target of
-        # another method. Any valid characters will do, because it is refused anyway.
+        # RFC 9112 §3.2.3: an authority, which is no target of a POST. It is refused
+        # later.
         target = b"/" + target
     request_line = b"POST %b HTTP/1.%b\r\n" % (target, min(minor_version, b"1"))
     rest = data[line.end() :]
@@ -210,9 +207,8 @@ def _run_parser(line: re.Match[bytes], data: bytes) -> _Fields:
 def _split_target(method: bytes, url: bytes) -> tuple[bytes, bytes | None]:
     """Return the path and the authority of a request target.
 
-    RFC 9112 §3.2 has four forms: origin-form (§3.2.1), absolute-form, which a server
-    must accept (§3.2.2), authority-form for CONNECT alone (§3.2.3), and asterisk-form
-    for OPTIONS alone (§3.2.4).
+    RFC 9112 §3.2 has four forms: origin-form, absolute-form, which a server must
+    accept, authority-form for CONNECT alone, and asterisk-form for OPTIONS alone.
     """
     if url.startswith(b"/") or (method, url) == (b"OPTIONS", b"*"):
         return url, None

@@ -1,8 +1,8 @@
 """What a head means, and how one listener understands its heads.
 
-Heads of one program differ in the key, in the addresses that proxies add, in the length
-of the body, and in fields that nobody reads. The meaning of a head contains none of
-these; the first three are returned beside it.
+The heads of a program differ in the key, in the addresses that proxies add, in the
+length of the body, and in fields that nobody reads. The meaning of a head contains none
+of these; the first three are returned beside it.
 """
 
 import re
@@ -54,8 +54,7 @@ class Meaning(Generic[Info]):
         return self.keep_alive and not self.chunked and not self.expects_continue
 
 
-# The meaning of a head, its key, its addresses, and the length of the body. A plain
-# tuple is unpacked fastest.
+# The meaning of a head, its key, its addresses, and the length of the body.
 Understood = tuple[Meaning[Info], bytes, bytes, int]
 
 

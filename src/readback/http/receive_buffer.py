@@ -13,8 +13,8 @@ MAX_EMPTY_LINES = 4
 _LINE_END = b"\r\n"
 _CARRIAGE_RETURN = 0x0D
 _HEAD_END_SIZE = len(HEAD_END)
-# Bytes that have been read are dropped only when there are this many: copying the rest
-# after each of many small messages would cost the square of their number.
+# Bytes that have been read are dropped only when there are this many, because the rest
+# is copied each time.
 _DROP_BYTES = 65_536
 
 
@@ -58,7 +58,9 @@ class ReceiveBuffer:
             self._offset = 0
 
     def clear(self) -> None:
-        self._data, self._offset, self.unread = b"", 0, 0
+        self._data = b""
+        self._offset = 0
+        self.unread = 0
 
     def take_head(self, limit: int) -> bytes | None:
         """Return a whole head with its blank line; None if it is not complete.
@@ -125,7 +127,8 @@ class ReceiveBuffer:
 
     def _check_unfinished(self, limit: int) -> None:
         """Refuse a head that cannot become valid, without waiting for its end."""
-        start, checked = self._offset, self.head_checked
+        start = self._offset
+        checked = self.head_checked
         # Only what is new: a head may arrive in thousands of packets. A carriage return
         # is checked again with the byte after it.
         begin = start + checked

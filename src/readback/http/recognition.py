@@ -3,13 +3,13 @@
 An accelerator: `RecognisedHeads.understand` returns exactly what `Heads.understand`
 would return, in a fifth of the time, and everything works without it.
 
-A pattern recognises the heads of one program. It has all bytes of a head that was
-parsed, except for the values that may differ: the key, the addresses and the length,
-which are its groups, and the fields that nobody reads, whose values must be valid in
-themselves. It is possessive throughout, so it looks at each byte at most once.
+A pattern recognises the heads of one program. It has all bytes of a parsed head, except
+for the values that may differ: the key, the addresses and the length, which are its
+groups, and fields that nobody reads. It is possessive throughout, so it looks at each
+byte at most once.
 
-Patterns are made only of heads whose key was accepted. Strangers teach nothing, evict
-nothing, and no pattern contains a key.
+Patterns are made only of heads whose key was accepted, so strangers teach and evict
+nothing. No pattern contains a key.
 """
 
 import re
@@ -21,7 +21,7 @@ from readback.http.meaning import FORWARDED, Heads, Info, Meaning, Understood
 MAX_PATTERNS = 64
 # Of one User-Agent: a program lists the models, and sends texts.
 _MAX_PER_PROGRAM = 2
-# Making a pattern takes one to three milliseconds, so few are made between two ticks.
+# Making a pattern takes one to three milliseconds.
 _MADE_PER_TICK = 4
 # Of the lines that a pattern repeats. All patterns together fill less than 2 MiB.
 _MAX_LINES = 40
@@ -33,8 +33,8 @@ _READ_FIELDS = frozenset(
     b"connection expect host proxy-connection "
     b"transfer-encoding upgrade user-agent".split()
 )
-# Fields whose values are groups: how such a line begins, the name of the group, and
-# what it consists of. The parser refuses nothing of that, and reads it the same way.
+# How the line of a group begins, the name of the group, and what it consists of. The
+# parser reads all of that in the same way.
 _GROUPS = {
     b"authorization": (
         rb"[^:]++:[ \t]*+(?i:bearer) ++",
@@ -105,7 +105,7 @@ class RecognisedHeads(Heads[Info]):
         if len(alike) == _MAX_PER_PROGRAM:
             del alike[0]
             self._count -= 1
-        # By number, because finding them by name takes longer than the rest.
+        # By number, which is faster than by name.
         groups = tuple(pattern.groupindex[group] for group in _GROUP_NAMES)
         alike.append((pattern.fullmatch, groups, meaning))
         self._count += 1

@@ -1,8 +1,7 @@
 """The refusals that a connection asks its handler for, and the exception `Refused`.
 
-A connection notices itself that bytes are not a request, or that they are too many
-or too slow. It names the refusal by one of these codes and leaves status line, headers
-and body to its handler.
+A connection notices that bytes are not a request, too many or too slow. Its handler
+makes the answer.
 """
 
 MALFORMED_REQUEST = "malformed_request"

@@ -1,7 +1,7 @@
 """The open connections of one listener: what they share, how many, how they end.
 
-One sweep every half second replaces a timer per connection: the hot path only stores a
-deadline. Nothing here knows about HTTP messages.
+A sweep every half second replaces a timer for each connection, which only stores its
+deadline.
 """
 
 import asyncio
@@ -16,12 +16,11 @@ from readback.http.flow_control import LINGER_SECONDS, Outbox
 from readback.http.handler import Handler, RequestOrigin
 from readback.http.meaning import Heads
 
-# The answer after this age is a connection's last, so that none lives forever and a
-# load balancer gets to distribute them again.
+# The answer after this age is a connection's last, so that load balancers can
+# distribute connections again.
 MAX_AGE_SECONDS = 3600.0
 _STOP_POLL_SECONDS = 0.05
-# How many connections beyond the limit are refused with an answer, which takes as long
-# as their clients need to read it. Those beyond that are closed at once.
+# How many connections beyond the limit get an answer; further ones are closed at once.
 _ANSWERED_BEYOND = 32
 
 
@@ -36,11 +35,7 @@ class ManagedConnection(RequestOrigin, Protocol):
         """End the connection if its deadline has passed."""
 
     def end_if_idle(self, linger_seconds: float) -> None:
-        """Send our end unless a request has begun; read on for this time.
-
-        The client reads our end and no answer, so it knows that its request was not
-        processed.
-        """
+        """Send our end unless a request has begun; read on for this time."""
 
     def abort(self) -> None:
         """Close the connection at once."""
@@ -54,8 +49,7 @@ class Limits:
     connections_per_address: int
     head_bytes: int
     head_fields: int
-    # Up to this size, the body of a refused request is read and dropped, so that the
-    # connection can stay open.
+    # Also of a refused request, which is read and dropped.
     body_bytes: int
     # Of all bodies that have not arrived completely.
     unfinished_bytes: int
@@ -63,8 +57,7 @@ class Limits:
     body_seconds: float
     idle_seconds: float
     drain_seconds: float
-    # Whether a connection beyond the limit takes the place of the slowest one, instead
-    # of being refused.
+    # Whether a connection beyond the limit replaces the slowest one.
     closes_slowest: bool = False
 
 
@@ -80,11 +73,11 @@ class ConnectionRegistry:
     ) -> None:
         self.handler = handler
         self.limits = limits
-        # What counts as one address: whoever has an IPv6 network has many.
+        # An IPv6 network counts as one address.
         self._network_of = network_of
         self.heads = heads or Heads(handler.describe, limits.head_fields)
-        # What most requests need, without a way through another object.
-        self.max_head, self.max_body = limits.head_bytes, limits.body_bytes
+        self.max_head = limits.head_bytes
+        self.max_body = limits.body_bytes
         self.max_connections = limits.connections
         self.backlog = Backlog()
         self.outbox = Outbox()
@@ -93,8 +86,7 @@ class ConnectionRegistry:
         self.retire_before = -inf
         # Each with the network that it is counted for, if any.
         self.connections: dict[ManagedConnection, str] = {}
-        # Those whose body has not arrived completely, the oldest first, and how much of
-        # it has.
+        # How much of each unfinished body has arrived, the oldest first.
         self.unfinished: dict[ManagedConnection, int] = {}
         self._unfinished_bytes = 0
         self._per_address: dict[str, int] = {}
@@ -107,7 +99,9 @@ class ConnectionRegistry:
     def connect(self, connection: ManagedConnection) -> bool:
         """Add a connection; return False if that is more than the limits allow."""
         self._accepted += 1
-        most, count, network = self.limits.connections_per_address, 0, ""
+        most = self.limits.connections_per_address
+        count = 0
+        network = ""
         if most and (address := connection.address):  # a unix socket has none
             network = self._network_of(address)
             count = self._per_address[network] = self._per_address.get(network, 0) + 1
@@ -133,10 +127,7 @@ class ConnectionRegistry:
             del self._per_address[network]
 
     def hold_body(self, connection: ManagedConnection, size: int) -> None:
-        """Note how much of its body a connection holds that has not received all of it.
-
-        While all of them hold too much, the oldest is closed.
-        """
+        """Note the size of an unfinished body; close the oldest if all are too big."""
         self._unfinished_bytes += size - self.unfinished.get(connection, 0)
         self.unfinished[connection] = size
         while self._unfinished_bytes > self.limits.unfinished_bytes:
@@ -154,8 +145,8 @@ class ConnectionRegistry:
         return counts
 
     def sweep(self, now: float) -> None:
-        # Deadlines are judged by the time of the last sweep. What had arrived by then
-        # has been read since, even if this process has been held up meanwhile.
+        # What had arrived by the last sweep has been read since, even if this process
+        # was delayed, so deadlines are compared with that time.
         last_sweep = self.now
         self._set_time(now)
         self.heads.tick()
@@ -163,7 +154,6 @@ class ConnectionRegistry:
             try:
                 connection.check(last_sweep)
             except Exception as error:
-                # The deadlines of the others do not wait for this one.
                 self.handler.fail(error, None)
                 connection.abort()
 
@@ -175,8 +165,7 @@ class ConnectionRegistry:
     async def stop(self, notice: float, seconds: float) -> None:
         """End all connections within this time, so that no request is lost.
 
-        The next answer of each is its last, and says so. A connection on which nothing
-        arrives during the notice is ended; a request that has begun may finish.
+        A connection on which nothing arrives during the notice is ended.
         """
         self.retire()
         begun = now = time.monotonic()
@@ -198,7 +187,6 @@ class ConnectionRegistry:
             slowest.abort()
 
     def _set_time(self, now: float) -> None:
-        # Computed once for all connections, which share these numbers.
         self.now = now
         self.head_deadline = now + self.limits.head_seconds
         self.body_deadline = now + self.limits.body_seconds

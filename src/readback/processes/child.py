@@ -1,7 +1,4 @@
-"""Child processes: how one is forked, what it inherits, and when it ends.
-
-What a child runs is up to its parent. Nothing here waits for a child.
-"""
+"""Child processes: how one is forked, what it inherits, and when it ends."""
 
 import ctypes
 import os
@@ -14,7 +11,7 @@ from typing import Any, NoReturn
 
 from readback import logs
 
-# The exit code of a child that has failed: nobody else has said why it cannot start.
+# The exit code of a child that has failed, and has said why.
 CANNOT_START = 3
 # Those that a parent handles. No child may receive one before it has its own handlers.
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)
@@ -23,11 +20,11 @@ _PR_SET_PDEATHSIG = 1  # from <linux/prctl.h>
 
 def fork(run: Callable[[], object]) -> int:
     """Run a function in a child process; return the id of the process."""
-    # Otherwise both processes would write what is still in the buffers.
+    # Otherwise both processes would write what is in the buffers.
     sys.stdout.flush()
     sys.stderr.flush()
     parent = os.getpid()
-    # A signal that arrives while a child has the handlers of its parent would be lost.
+    # A signal would be lost while a child has the handlers of its parent.
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     try:
         child = os.fork()

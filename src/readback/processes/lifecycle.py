@@ -1,8 +1,8 @@
 """Whether the whole service is stopping, and whether a balancer must hear of it first.
 
-A worker that must stop cannot see why: other workers may take over (a reload), or the
-service ends. The manager writes the reason here before it signals the workers, and
-which plane does not run. The workers write when they were asked whether they are ready.
+A worker that must stop does not know whether other workers take over (a reload) or the
+service ends. The manager writes that here before it signals the workers, and which
+plane does not run. The workers write when they were asked whether they are ready.
 """
 
 import mmap
@@ -27,7 +27,7 @@ class Lifecycle:
     def __init__(self) -> None:
         cells = _DOWN + len(_PLANES)
         self._values = memoryview(mmap.mmap(-1, cells * 8)).cast("d")
-        # By the wall clock. The manager has this, so a reload does not change it.
+        # By the wall clock.
         self.started_at = int(time.time())
 
     def stop(self) -> None:
@@ -50,7 +50,7 @@ class Lifecycle:
         self._values[_DOWN + _PLANES.index(plane)] = is_down
 
     def problems(self) -> list[str]:
-        """Return what the checks of readiness say about planes that do not run."""
+        """Return what readiness checks say about planes that do not run."""
         down = [
             plane for cell, plane in enumerate(_PLANES, _DOWN) if self._values[cell]
         ]
@@ -62,19 +62,15 @@ class Lifecycle:
         return min(notice, SHORT_NOTICE_SECONDS) if self.is_hurried else notice
 
     def answer_check(self) -> bool:
-        """Return whether a check may be told that this service is ready.
+        """Note a check; return whether it may be told that this service is ready.
 
-        The check is noted before the stop is looked for: either the check hears of the
-        stop, or the worker that stops hears of the check.
+        In this order, either the check learns of a stop, or the stop of the check.
         """
         self._values[_LAST_CHECK] = time.monotonic()
         return not self.is_stopping
 
     @property
     def is_watched(self) -> bool:
-        """Whether somebody was told that this service is ready, and may rely on it.
-
-        One check is enough: a balancer sends requests after the first one.
-        """
+        """Whether somebody was told that this service is ready, and may rely on it."""
         last = self._values[_LAST_CHECK]
         return bool(last) and time.monotonic() - last < _CHECK_SECONDS

@@ -1,9 +1,9 @@
 """Listening sockets: their queue, and how one stops without resetting anyone.
 
 When the last copy of a listening socket is closed, the kernel resets the connections
-that nobody has accepted yet, and those whose handshake is under way. Their clients may
-have sent a request already. So new connections are turned away first; then the queue
-can be emptied, and closing harms nobody. Nothing here knows what is served.
+that are not accepted yet, and those whose handshake is under way, although their
+clients may have sent a request. So new connections are turned away first; then the
+queue is emptied, and closing resets nobody.
 """
 
 import os
@@ -14,8 +14,8 @@ from contextlib import suppress
 
 # How many connections may wait to be accepted.
 BACKLOG = 2048
-# From <linux/in.h> and <linux/in6.h>; Python does not name them. The kernel drops a
-# packet that has come with a lower hop limit. Senders begin with 64 or 128.
+# From <linux/in.h> and <linux/in6.h>. The kernel drops packets that arrive with a lower
+# hop limit; senders begin with 64 or 128.
 _IP_MINTTL, _IPV6_MINHOPCOUNT = 21, 73
 _MOST_HOPS = 255
 _DESCRIPTORS = "/proc/self/fd"  # a sandbox may have no /proc
@@ -24,8 +24,7 @@ _DESCRIPTORS = "/proc/self/fd"  # a sandbox may have no /proc
 def is_ours(listener: socket.socket) -> bool:
     """Return whether nobody else goes on listening when we stop, as systemd does.
 
-    A socket of systemd is inheritable because it came through exec; Python opens no
-    such sockets.
+    A socket of systemd is inheritable, because it came through exec.
     """
     return not listener.get_inheritable()
 
@@ -33,9 +32,9 @@ def is_ours(listener: socket.socket) -> bool:
 def turn_away(listener: socket.socket) -> None:
     """Let no new connection reach the queue of a listening socket, in any process.
 
-    Must not be called on a socket that will go on listening. A TCP client whose SYN is
-    dropped sends it again after a second, and is then refused. A handshake that is
-    under way is completed; call `let_in` when its connection has been accepted.
+    A TCP client whose SYN is dropped sends it again after a second, and is then
+    refused. A handshake that is under way is completed; call `let_in` when it is
+    accepted.
     """
     with suppress(OSError):  # then the clients of the last microseconds are reset
         if listener.family == socket.AF_UNIX:
@@ -45,10 +44,10 @@ def turn_away(listener: socket.socket) -> None:
 
 
 def let_in() -> None:
-    """Receive from all connections of this process, whenever they were accepted.
+    """Receive from all connections of this process again.
 
-    A connection inherits from its listening socket that packets are dropped. What was
-    dropped is sent again by the client.
+    They inherit from their listening socket that packets are dropped. The client sends
+    these again.
     """
     if sys.platform != "linux" or not os.path.isdir(_DESCRIPTORS):
         return
@@ -73,11 +72,7 @@ def is_anyone_waiting(listener: socket.socket) -> bool:
 
 
 def refuse(listener: socket.socket) -> None:
-    """End a listening socket for all processes, also for one that hangs.
-
-    Otherwise the system would go on listening for that one, and clients would wait.
-    Whoever has not been accepted is reset.
-    """
+    """End a listening socket for all processes, also for one that hangs."""
     with suppress(OSError):  # another process was first, or the system has no such call
         listener.shutdown(socket.SHUT_RD)
 

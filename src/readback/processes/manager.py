@@ -1,7 +1,7 @@
 """The manager: starts the workers of both planes, replaces, reloads and stops them.
 
-It opens nothing itself, serves nothing and imports no plane. Handlers of signals only
-note that a signal has arrived; one loop acts on signals and looks after the workers.
+It serves nothing and imports no plane. One loop acts on signals and looks after the
+workers.
 
     a worker is   it has reported   if it ends by itself   it is told to stop
     ------------  ----------------  ---------------------  -----------------------------
@@ -10,8 +10,8 @@ note that a signal has arrived; one loop acts on signals and looks after the wor
     hanging       longer ago        is killed, replaced    by a reload, or by a stop
     leaving       –                 is not replaced        has been told
 
-Until each plane has served, a worker that ends by itself ends the whole service: what
-is wrong is said once, instead of by one failing worker after the other.
+Until each plane has served, a worker that ends by itself ends the whole service, so
+that an error is reported once.
 """
 
 import logging
@@ -36,7 +36,7 @@ if TYPE_CHECKING:  # a command that serves nothing must not import the event loo
 log = logging.getLogger("readback.processes")
 
 _ROUND_SECONDS = 0.5
-# While a worker starts, which tells nobody when it serves.
+# While a worker starts.
 _SHORT_ROUND_SECONDS = 0.02
 # After a round that was this late, the workers may have been held up like the manager.
 _LATE_SECONDS = 5.0
@@ -58,7 +58,8 @@ class WorkerProcess:
     plane: "Plane"
     row: int
     pid: int
-    started_at: float
+    # Since when it may hang: its start, or later.
+    watched_since: float
     # When it was told to stop; 0 means that it was not.
     leaving_since: float = 0.0
     is_killed: bool = False
@@ -71,13 +72,12 @@ class WorkerProcess:
         """When it last said that it serves; 0 before it has served."""
         return self.counters.get(REPORTED_AT) / 1000
 
-    def is_overdue(self, awake_since: float) -> bool:
-        """Return whether it hangs; before that time, all may have been held up."""
+    def is_overdue(self) -> bool:
+        """Return whether it hangs."""
         now = time.monotonic()
         if self.leaving_since:
             return now - self.leaving_since > self.plane.stop_seconds
-        heard = max(self.reported_at, self.started_at, awake_since)
-        return now - heard > _SILENT_SECONDS
+        return now - max(self.reported_at, self.watched_since) > _SILENT_SECONDS
 
     def tell_to_stop(self) -> None:
         self.leaving_since = time.monotonic()
@@ -99,8 +99,8 @@ class WorkerGroup:
         self.plane = plane
         self.workers: list[WorkerProcess] = []
         self.has_served = False
-        # A reload changes between the two halves of the rows: one for current workers,
-        # one for those that they replace. So no two workers share a row.
+        # A reload changes between the two halves of the rows, so no two workers share
+        # one.
         self._first_row = 0
         self._pause = 0.0
         self._next_start = 0.0
@@ -136,14 +136,18 @@ class WorkerGroup:
             if worker.reported_at and not is_told:
                 worker.tell_to_stop()
 
-    def kill_overdue(self, awake_since: float) -> None:
+    def kill_overdue(self) -> None:
         if self.plane.prepare_service and not self.has_served:
             return  # nobody knows how long a migration takes
         for worker in self.workers:
-            if worker.is_overdue(awake_since) and not worker.is_killed:
+            if worker.is_overdue() and not worker.is_killed:
                 name, pid = self.plane.name, worker.pid
                 log.error("A worker of the %s (process %d) hangs; killed.", name, pid)
                 worker.kill()
+
+    def watch_anew(self) -> None:
+        for worker in self.workers:
+            worker.watched_since = time.monotonic()
 
     def postpone(self) -> float:
         """Decide when to start the next worker; return the pause until then."""
@@ -177,10 +181,9 @@ class Manager:
         self._stopping_since = 0.0
         self._exit_code = 0
         self._last_round = time.monotonic()
-        self._awake_since = 0.0
         self._signals: list[int] = []
         # Python writes a byte here for each signal, which ends the wait for the next
-        # round, also if the signal arrives just before the wait begins.
+        # round.
         self._wakeup, writer = os.pipe()
         os.set_blocking(writer, False)
         signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
@@ -238,7 +241,8 @@ class Manager:
             os.read(self._wakeup, 4096)
         now = time.monotonic()
         if now - self._last_round > _LATE_SECONDS:
-            self._awake_since = now
+            for group in self._groups:
+                group.watch_anew()
         self._last_round = now
 
     def _handle(self, number: int) -> None:
@@ -285,7 +289,7 @@ class Manager:
 
     def _look_after_workers(self) -> None:
         for group in self._groups:
-            group.kill_overdue(self._awake_since)
+            group.kill_overdue()
         if self._stopping_since:
             return
         self._reload_if_due()

@@ -1,11 +1,10 @@
 """Counters in memory that the workers of a plane share.
 
-One row of numbers per worker: a worker writes only its own row, so no lock is needed
-between processes. A worker that replaces another continues its row, so totals never
-decrease. Any worker can sum the rows.
+A worker writes only its own row of numbers, so no lock is needed. A worker that
+replaces another continues its row, so totals never decrease. Any worker can sum them.
 
-The tables are the only place that says what a metric means; docs/monitoring.md repeats
-them. Their names lack the prefix. Commands that need no Prometheus read them, too.
+The tables say what each metric means; docs/monitoring.md repeats them. Their names lack
+the prefix.
 """
 
 import mmap
@@ -63,10 +62,7 @@ _BOTH_PLANES = (WORKER_DEATHS, REPORTED_AT, LOG_LINES_DROPPED, LOG_IS_DROPPING)
 
 
 def rows_for(workers: int) -> int:
-    """Return how many workers may run at once; each has a row.
-
-    Old and new workers run together during a reload.
-    """
+    """Return how many rows are needed: old and new workers run during a reload."""
     return 2 * workers
 
 

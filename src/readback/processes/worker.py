@@ -1,8 +1,7 @@
 """What the workers of both planes do alike: they report, and stop when they are told.
 
-A plane supplies what is in between, as the methods of `Worker` that do nothing here.
-The manager (`manager.py`) forks the process, and reads from the row of counters that
-the worker serves and is alive.
+A plane supplies the abstract methods of `Worker`. The manager forks the process, and
+reads from its row of counters whether the worker serves and is alive.
 """
 
 import asyncio
@@ -74,7 +73,7 @@ class Worker(ABC):
         self.lifecycle = plane.lifecycle
         self.listeners = plane.listeners
         self.counters = plane.counters.row(row)
-        # One of the workers of a plane is, so that a log line is written once.
+        # Of the workers of a plane, so that a log line is written once.
         self.is_first = row % plane.workers == 0
         self._owns_listeners = plane.owns_listeners
         self._manager = os.getppid()
@@ -98,8 +97,8 @@ class Worker(ABC):
 
     def run(self) -> None:
         """Serve until told to stop."""
-        # Almost all that is created in the beginning stays. There is no garbage to look
-        # for, and memory that is not touched remains shared with the manager.
+        # What is created in the beginning stays, and memory that the collector does not
+        # touch remains shared with the manager.
         gc.disable()
         try:
             self.prepare()
@@ -155,8 +154,7 @@ class Worker(ABC):
     ) -> None:
         """Close the listeners; serve the connections that the kernel has accepted.
 
-        Their clients may have sent a request already, and would lose it. If other
-        processes go on listening, the queue stays for them.
+        If other processes go on listening, the queue is left to them.
         """
         is_last = self.lifecycle.is_stopping and self._owns_listeners
         if is_last:
@@ -173,7 +171,7 @@ class Worker(ABC):
                 listening.refuse(listener)
         for server in servers:
             server.close()
-        # What was accepted last is not registered before the loop has gone on.
+        # Let the event loop register what was accepted last.
         await asyncio.sleep(MOMENT_SECONDS if is_last else self.handshake_seconds())
         listening.let_in()
 

@@ -44,7 +44,7 @@ def group() -> WorkerGroup:
 
 
 def start(group: WorkerGroup, row: int) -> Recorder:
-    worker = Recorder(group.plane, row, pid=-row, started_at=time.monotonic())
+    worker = Recorder(group.plane, row, pid=-row, watched_since=time.monotonic())
     group.workers.append(worker)
     return worker
 
@@ -121,10 +121,10 @@ def test_a_worker_that_is_silent_for_30_seconds_is_killed(
         worker.report()
     clock.now += 29
     group.workers[0].counters.set(REPORTED_AT, int(clock.now * 1000))
-    group.kill_overdue(0)
+    group.kill_overdue()
     assert not worker.is_killed
     clock.now += 2
-    group.kill_overdue(0)
+    group.kill_overdue()
     assert [each.is_killed for each in group.workers] == [False, True]
 
 
@@ -132,7 +132,8 @@ def test_no_worker_is_killed_because_the_whole_machine_was_held_up(
     group: WorkerGroup, clock: SimpleNamespace
 ) -> None:
     clock.now += 3600
-    group.kill_overdue(awake_since=clock.now)
+    group.watch_anew()
+    group.kill_overdue()
     assert not group.workers[0].is_killed
 
 
@@ -142,7 +143,7 @@ def test_a_worker_that_prepares_the_service_may_take_any_time(
     group.plane.prepare_service = lambda: None
     group.has_served = False
     clock.now += 3600
-    group.kill_overdue(0)
+    group.kill_overdue()
     assert not group.workers[0].is_killed
 
 

@@ -1,15 +1,13 @@
 """What a worker does with the database, and when: one coroutine decides.
 
-Requests never wait for the database, except for a key that is not known yet. All known
-keys are refreshed twice a second, and usage and journal are written in batches, so the
-load on the database follows the number of workers and of active keys, not the number
-of requests.
+Only requests with a key that is not known yet wait for the database. All known keys are
+refreshed twice a second, and usage and journal are written in batches, so the load
+follows the number of workers and active keys, not the number of requests.
 
-The coroutine does one small thing after the other, the most urgent first. Each is a
-statement or a transaction of bounded size, so a flood of unknown keys delays neither
-the refresh nor the journal. It runs in the one database thread, which decides nothing;
-meanwhile the event loop serves requests. Any exception ends only the thing at hand, and
-is reported as the error of what it was for.
+The coroutine does one small thing at a time, the most urgent first, so a flood of
+unknown keys delays neither the refresh nor the journal. Statements run in the database
+thread; meanwhile the event loop serves requests. An exception ends only the step at
+hand.
 """
 
 import asyncio
@@ -40,19 +38,19 @@ log = logging.getLogger("readback.api")
 
 Result = TypeVar("Result")
 
-# A refresh that takes longer means that the thread itself is stuck.
+# A refresh that takes longer means that the thread is stuck.
 STUCK_SECONDS = 5.0
 STOP_SECONDS = 5.0
 # Look-ups are this far apart, so a flood of unknown keys costs at most a hundred
 # statements a second. The answers to one of them take a few milliseconds.
 LOOK_UP_SECONDS = 0.01
 KEYS_PER_LOOK_UP = 100
-# How often to delete unmatched requests that are no longer shown.
+# How often unmatched requests that are no longer shown are deleted.
 EXPIRY_SECONDS = 30.0
 CLEANING_SECONDS = 3600.0
 CLEANING_RETRY_SECONDS = 60.0
-# If the wall clock was changed by more than this since the last cleaning, it may still
-# be wrong, and what is deleted does not come back.
+# If the wall clock was changed by more than this since the last cleaning, it may be
+# wrong, so nothing is deleted this time.
 CLOCK_CHANGE_SECONDS = 60.0
 MEASUREMENT_SECONDS = 10.0
 # While there is more to delete, and after an error, this long passes between attempts.
@@ -67,23 +65,22 @@ class Database:
         self._health = health
         self._counters = counters
         self._is_stopping = False
-        # Unknown keys to look up.
         self._asked: list[bytes] = []
         self._next_look_up = 0.0
-        # The parts of the refresh that are left, and when it began.
+        # The rest of the refresh, and when it began.
         self._known: deque[list[bytes]] = deque()
         self._refreshing_since = inf
-        # What is being written; how many of it one by one, to find one that fails.
+        # What is being written, and how much of it one by one to find what fails.
         self._tallies: list[Tally] = []
         self._suspects = 0
         self._next_write = 0.0
-        # How many of it may have been written: ask before anything else is written.
+        # How many tallies may have been written; ask before writing anything else.
         self._in_doubt = 0
         self._unmatched_are_due = False
         self._next_expiry = time.monotonic() + random.uniform(0, EXPIRY_SECONDS)
         self._next_measurement = 0.0
-        # At another time in each worker, so that they do not clean up together; and not
-        # at once, because the clock of a machine that starts may be wrong.
+        # Each worker at another time, and none at once: the clock of a machine that has
+        # just started may be wrong.
         pause = random.uniform(0.2, 1) * CLEANING_SECONDS
         self._next_cleaning = time.monotonic() + pause
         self._clock_offset = _clock_offset()
@@ -100,7 +97,7 @@ class Database:
         self._task = self._loop.create_task(self._run())
 
     def look_up(self, digest: bytes) -> None:
-        """Look up one unknown key; the keyring will learn of it."""
+        """Look up an unknown key, and tell the keyring."""
         if self._health.reading.error:
             # The next refresh finds out whether the database is back.
             self._loop.call_soon(self._keyring.fail, [digest])
@@ -117,13 +114,14 @@ class Database:
         self._journal.close(now, wall)
         if self._refreshing_since == inf:
             self._refreshing_since = now
-            # One part even without keys: it finds out whether the database answers.
+            # Even without keys, this finds out whether the database answers.
             starts = range(0, max(1, len(known)), KEYS_PER_STATEMENT)
             self._known.extend(known[at : at + KEYS_PER_STATEMENT] for at in starts)
         elif now - self._refreshing_since > STUCK_SECONDS:
             self._health.reading.failed(f"no answer for {STUCK_SECONDS:g} seconds")
         if not self._tallies:
-            self._tallies, self._next_write = self._fetch(), 0.0
+            self._tallies = self._fetch()
+            self._next_write = 0.0
         self._unmatched_are_due = True
         self._wake.set()
 
@@ -133,7 +131,7 @@ class Database:
         return len(self._journal) + len(self._tallies)
 
     async def stop(self) -> None:
-        """Write what is left, and wait a bounded time for that."""
+        """Write what is left, for a bounded time."""
         self._is_stopping = True
         self._unmatched_are_due = True
         self._journal.hurry()
@@ -149,7 +147,7 @@ class Database:
         while not self._is_over():
             try:
                 await self._work()
-            except Exception as error:  # which nothing else has caught: carry on
+            except Exception as error:
                 self._health.note_unexpected(error)
                 await asyncio.sleep(RETRY_SECONDS)
         await self._call(self._store.close)
@@ -158,7 +156,7 @@ class Database:
         if not self._is_stopping:
             return False
         if not self._tallies:
-            self._tallies = self._fetch()  # with what could not be written before
+            self._tallies = self._fetch()
         return not (self._tallies or self._unmatched_are_due)
 
     def _fetch(self) -> list[Tally]:
@@ -180,7 +178,6 @@ class Database:
         elif now >= self._next_cleaning:
             await self._clean()
         else:
-            # Until somebody asks for something, or what has to wait may be due.
             pause = self._next_look_up - now if self._asked else RETRY_SECONDS
             with suppress(TimeoutError):
                 async with asyncio.timeout(pause):
@@ -194,7 +191,7 @@ class Database:
         except StoreError:
             raise
         except Exception:
-            # Unexpected, so the connection may be in any state.
+            # The connection may be in any state.
             await self._loop.run_in_executor(self._thread, self._store.close)
             raise
         finally:
@@ -261,7 +258,7 @@ class Database:
         self._suspects = max(0, self._suspects - 1)
 
     async def _settle_doubt(self) -> None:
-        """Find out whether the batch in doubt was written; if not, it is like any."""
+        """Find out whether the batch in doubt was written."""
         try:
             if await self._call(self._store.has_written):
                 del self._tallies[: self._in_doubt]
@@ -272,20 +269,21 @@ class Database:
             self._next_write = time.monotonic() + RETRY_SECONDS
 
     def _give_back_the_rest(self) -> None:
-        """Keep for the next round what was not written now; not what is in doubt."""
+        """Keep what was not written for the next round, except what is in doubt."""
         self._journal.give_back(self._tallies[self._in_doubt :])
         del self._tallies[self._in_doubt :]
         self._suspects = 0
         self._next_write = time.monotonic() + RETRY_SECONDS
 
     async def _tend_unmatched(self) -> None:
-        """Write unmatched requests, and now and then delete what is no longer shown.
+        """Write unmatched requests, and now and then delete old ones.
 
-        What cannot be written is dropped. There may be nothing to write for hours, so
-        after an error every round tries a deletion to find out whether it has ended.
+        What cannot be written is dropped. After an error, each round tries a deletion,
+        because there may be nothing to write for hours.
         """
         self._unmatched_are_due = False
-        counts, now = self._unmatched.fetch(), time.monotonic()
+        counts = self._unmatched.fetch()
+        now = time.monotonic()
         if self._health.reading.error:
             return  # too late when the database is back
         try:
@@ -300,7 +298,7 @@ class Database:
             self._health.unmatched.succeeded()
 
     async def _measure_disk(self) -> None:
-        """Note how much room the database has, in the thread that may have to wait."""
+        """Note the free disk space, in the thread that may have to wait for it."""
         self._next_measurement = time.monotonic() + MEASUREMENT_SECONDS
         try:
             free = await self._call(self._store.free_disk_bytes)
@@ -309,7 +307,8 @@ class Database:
         self._counters.set("database_disk_free", free)
 
     async def _clean(self) -> None:
-        before, self._clock_offset = self._clock_offset, _clock_offset()
+        before = self._clock_offset
+        self._clock_offset = _clock_offset()
         clock_was_set = abs(self._clock_offset - before) > CLOCK_CHANGE_SECONDS
         pause = CLEANING_RETRY_SECONDS
         try:

@@ -1,8 +1,4 @@
-"""How SQLite and PostgreSQL differ for the statements of `data/store.py`.
-
-How to connect, write a time, begin a transaction and lock a row, and what an error
-means. The statements themselves are not here.
-"""
+"""How SQLite and PostgreSQL differ for the statements of `data/store.py`."""
 
 import sqlite3
 import time
@@ -13,10 +9,9 @@ from typing import Any
 
 from readback.config import Config
 
-# Lock timeout. The batch is retried in the next round; the thread must not wait.
+# Lock timeout; the batch is retried in the next round.
 _BUSY_SECONDS = 0.2
-# How long PostgreSQL may take to accept a connection and to answer a statement. The
-# statements are small, so no answer means that it hangs or cannot be reached.
+# How long PostgreSQL may take to accept a connection, and to answer a statement.
 _CONNECT_SECONDS = 2
 _ANSWER_SECONDS = 2.0
 
@@ -24,8 +19,8 @@ _ANSWER_SECONDS = 2.0
 class StoreError(Exception):
     """A statement has failed; the text tells operators why.
 
-    `permanent` means that the same statement would always fail; `lost` means that the
-    connection had ended before it was used; `busy`, that somebody else was writing.
+    `permanent`: the same statement would always fail. `lost`: the connection had ended
+    before it was used. `busy`: somebody else was writing.
     """
 
     def __init__(
@@ -41,12 +36,10 @@ class Sqlite:
     """The embedded database. Django stores times as text in UTC."""
 
     errors: tuple[type[Exception], ...] = (sqlite3.Error,)
-    # Errors that the same statement would always raise.
     permanent_errors: tuple[type[Exception], ...] = (
         sqlite3.DataError,
         sqlite3.IntegrityError,
     )
-    # How the driver writes the `?` of a statement.
     placeholder = "?"
     # Locks the whole database for writing, so no row needs a lock.
     begin = "BEGIN IMMEDIATE"
@@ -57,8 +50,7 @@ class Sqlite:
         "iif(k.expires_at IS NULL, NULL, "
         "coalesce(86400 * (julianday(k.expires_at) - 2440587.5), 0))"
     )
-    # Few: the statement runs in this process, and the event loop may have to wait for
-    # its end to get a core back.
+    # Few, because the event loop may have to wait for the end of a statement.
     keys_per_statement = 128
 
     _REASONS = {
@@ -75,7 +67,6 @@ class Sqlite:
         self._path = path
 
     def connect(self) -> sqlite3.Connection:
-        """Return a new connection in autocommit mode."""
         # mode=rw: only migrations may create a database.
         connection = sqlite3.connect(
             f"{self._path.as_uri()}?mode=rw",
@@ -98,9 +89,9 @@ class Sqlite:
         return f"IN ({', '.join('?' * len(filled))})", filled
 
     def parts(self, rows: list[Any]) -> Iterator[list[Any]]:
-        """Divide the rows of a statement into those that one statement may have."""
-        # Powers of two: with few distinct lengths SQLite keeps the compiled statements,
-        # and compiling takes longer than running one.
+        """Divide rows among statements."""
+        # Powers of two: SQLite keeps few compiled statements, and compiling one takes
+        # longer than running it.
         start = 0
         while left := len(rows) - start:
             size = min(1 << left.bit_length() - 1, self.keys_per_statement)
@@ -116,11 +107,9 @@ class Sqlite:
         return _sqlite_kind(error) in self._KEEP_CONNECTION
 
     def is_lost(self, connection: Any) -> bool:
-        """Return whether the server has closed the connection."""
         return False
 
     def is_busy(self, error: Exception) -> bool:
-        """Return whether somebody else was writing, and it may succeed next time."""
         return _sqlite_kind(error) == "BUSY"
 
     def reason(self, error: Exception) -> str:
@@ -140,7 +129,7 @@ class Postgresql:
     # SET LOCAL, because behind PgBouncer other clients share the session.
     begin = "BEGIN; SET LOCAL lock_timeout = '200ms'"
     lock_skip_locked = "FOR NO KEY UPDATE SKIP LOCKED"
-    # The driver has no form for infinity, and would fail for all rows of the statement.
+    # A number, because the driver cannot read `infinity` as a time.
     expires_at = "extract(epoch FROM k.expires_at)::float8"
     keys_per_statement = 500
 
@@ -165,8 +154,7 @@ class Postgresql:
         )
 
     def among(self, digests: Sequence[bytes]) -> tuple[str, Sequence[Any]]:
-        # One value: for a few hundred the driver takes a millisecond, in which the
-        # event loop cannot run.
+        # One value: the driver takes a millisecond for a few hundred.
         written = ",".join([f'"\\\\x{digest.hex()}"' for digest in digests])
         return "= ANY(?::bytea[])", ["{" + written + "}"]
 
@@ -215,8 +203,8 @@ def _sqlite_kind(error: Exception) -> str:
 def _connection_with_timeout(psycopg: Any) -> Any:
     """Return a connection class that gives up on a server that does not answer.
 
-    The kernel of a server that hangs still acknowledges our bytes, so neither TCP nor
-    the server's own timeouts would ever end the wait.
+    If the server hangs, its kernel still acknowledges our bytes, so TCP does not end
+    the wait.
     """
 
     class ConnectionWithTimeout(psycopg.Connection):  # type: ignore[misc]
@@ -230,10 +218,7 @@ def _connection_with_timeout(psycopg: Any) -> Any:
 def _in_time(
     gen: Generator[Any, Any, Any], no_answer: Exception
 ) -> Generator[Any, Any, Any]:
-    """Run a generator of the driver until it ends or the time is up.
-
-    The driver sends what the socket is ready for, or nothing every tenth of a second.
-    """
+    """Run a generator of the driver until it ends or the time is up."""
     deadline = time.monotonic() + _ANSWER_SECONDS
     try:
         wanted = next(gen)

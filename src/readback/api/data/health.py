@@ -41,7 +41,8 @@ class DependencyStatus:
             self._busy_since = min(self._busy_since, now := time.monotonic())
             if now - self._busy_since < BUSY_SECONDS:
                 return
-        before, self.error = self.error, f"{self._complaint}: {reason}"
+        before = self.error
+        self.error = f"{self._complaint}: {reason}"
         if self.error != before:
             log.error(self.error)
         self._set_gauge(0)
@@ -61,19 +62,15 @@ class Health:
         self.writing = DependencyStatus(
             counters, "database_writable_workers", "cannot write usage and journal"
         )
-        # Without a gauge: the service does what it promises to clients without it.
         self.unmatched = DependencyStatus(
             counters, "", "cannot write unmatched requests"
         )
         self.cleaning = DependencyStatus(counters, "", "cannot delete expired rows")
         self._counters = counters
-        # What was logged already: the place in the code, without values.
         self._unexpected: set[str] = set()
-        # No write has failed yet.
         counters.set("database_writable_workers", 1)
 
     def errors(self) -> list[str]:
-        """Return what does not work at the moment."""
         uses = (self.reading, self.writing, self.unmatched, self.cleaning)
         return [use.error for use in uses if use.error]
 

@@ -5,9 +5,8 @@ written once in an interval: the rows of a key follow the number of its outcomes
 how long or how often it is used. Beyond a number of outcomes, the further ones of a key
 share tallies without details.
 
-Only the event loop's thread uses a journal. An event names a key by its digest: the id
-of its row may belong to another key after the database was restored. An event never
-contains a text, a body or a key.
+Only the event loop uses a journal. An event never contains a text, a body or a key; the
+key is identified by its digest, because ids may change in a restore.
 """
 
 from collections.abc import Callable
@@ -21,18 +20,17 @@ from readback.processes.shared_counters import WorkerCounters
 
 # Between two rounds of a worker, each of which writes what is due.
 ROUND_SECONDS = 0.5
-# How often an outcome is written at once before it has to wait for its interval.
+# How often an outcome is written at once before it waits for its interval.
 AT_ONCE = 3
 # Outcomes of one key that have a tally each; more are not shown.
 OUTCOMES_PER_KEY = JOURNAL_ROWS
-# Tallies that go on or wait to be written. With more, details are left out so that
-# outcomes merge, and counts stay exact; with twice as many that wait, the next ones are
-# dropped.
+# Open tallies and those that wait to be written. With more, details are left out so
+# that outcomes merge; if twice as many wait, further ones are dropped.
 MAX_TALLIES = 15_000
 
 
 class Event(NamedTuple):
-    """One kind of outcome for one key, as its owner sees it."""
+    """One outcome for one key, as its owner sees it."""
 
     digest: bytes
     endpoint: str
@@ -49,13 +47,13 @@ class Event(NamedTuple):
 
     @property
     def plain(self) -> "Event":
-        """The outcome with nothing but its code."""
+        """The outcome without details."""
         return self._replace(
             detail="", user_agent="", address=SEVERAL_ADDRESSES, differences=""
         )
 
 
-# The fields of an `Event`, which is equal to them and takes longer to make.
+# Equal to an `Event` of these fields, and made faster.
 EventFields = tuple[bytes, str, int, str, str, str, str, str]
 
 
@@ -73,24 +71,22 @@ class Tally:
         self.event = event
         self.open = True
         self.requests = 0
-        # How many of them the metrics contain, and when the last of these was added.
+        # How many of them are in the metrics, and when the last one was added.
         self.counted = 0
         self.at = 0.0
-        # On the monotonic clock: when it may be written as often as a new one. It is a
-        # GCRA, as in `shared/limiter.py`.
+        # When it may be written as often as a new one (a GCRA; see `limiter.py`).
         self.due = 0.0
         self.last_created = 0
         self.request_bytes = 0
         self.answer_bytes = 0
 
     def count(self, request_bytes: int, answer_bytes: int) -> None:
-        """Count one request; the sizes kept are those of the last one."""
         self.requests += 1
         self.request_bytes = request_bytes
         self.answer_bytes = answer_bytes
 
     def take(self) -> "Tally":
-        """Return what was counted, as a tally that counts no more."""
+        """Return what was counted, as a closed tally."""
         taken = copy(self)
         taken.open = False
         self.requests = self.counted = 0
@@ -98,12 +94,12 @@ class Tally:
 
 
 class Journal:
-    """The tallies of one worker that go on or have not been written yet."""
+    """The tallies of one worker that are open or have not been written."""
 
     def __init__(self, counters: WorkerCounters, interval: float = 10.0) -> None:
         self._counters = counters
         self._interval = interval
-        # The open tallies of each key, and how many they are.
+        # The open tallies of each key, and their number.
         self._keys: dict[bytes, dict[EventFields, Tally]] = {}
         self._open = 0
         # What is to be written, by event and hour.
@@ -128,44 +124,42 @@ class Journal:
                 event = tally.event
                 if new := tally.requests - tally.counted:
                     self._counters.add((event.endpoint, event.code), new)
-                    tally.counted, tally.at = tally.requests, wall
+                    tally.counted = tally.requests
+                    tally.at = wall
                 if not tally.requests:
                     if now >= tally.due:
                         self._forget(tally)
                 elif not interval or now >= tally.due - allowance:
                     self._keep(tally.take())
-                    # The first pause is shortened at random, so that what began
-                    # together is not always written together.
+                    # Outcomes that began together are not always written together.
                     share = uniform(0.5, 1) if tally.due <= now else 1.0
                     tally.due = max(tally.due, now) + share * interval
 
     def fetch(self, last_created: Callable[[bytes], int]) -> list[Tally]:
-        """Return everything that is to be written, with the last `created` of now."""
-        ready, self._closed = list(self._closed.values()), {}
+        """Return what is to be written, with the present `created` of each key."""
+        ready = list(self._closed.values())
+        self._closed = {}
         for tally in ready:
             tally.last_created = last_created(tally.event.digest)
         return ready
 
     def give_back(self, tallies: list[Tally]) -> None:
-        """Take back what could not be written."""
         for tally in tallies:
             self._keep(tally)
 
     def drop(self, tallies: list[Tally]) -> None:
-        """Count what will never be written."""
         for tally in tallies:
             self._counters.add("journal_dropped", tally.requests)
 
     def hurry(self) -> None:
-        """Write everything in every round from now on: the worker is stopping."""
+        """Write everything in every round from now on."""
         self._interval = 0.0
 
     def __len__(self) -> int:
-        """Return how many rows are closed and not written."""
         return len(self._closed)
 
     def _begin(self, event: Event, own: dict[EventFields, Tally]) -> Tally:
-        """Return a new tally, or the one that an event shares with similar ones."""
+        """Return a new tally, or one that is shared with similar events."""
         is_crowded = len(self) + self._open >= MAX_TALLIES
         if is_crowded or len(own) >= OUTCOMES_PER_KEY:
             event = event.plain
@@ -185,7 +179,6 @@ class Journal:
 
     def _keep(self, tally: Tally) -> None:
         """Keep a closed tally; equal events of one hour merge."""
-        # Usage is counted by hours.
         hour = int(tally.at // 3600)
         if len(self) >= MAX_TALLIES and (tally.event, hour) not in self._closed:
             tally.event = tally.event.plain

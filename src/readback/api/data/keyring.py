@@ -1,12 +1,9 @@
 """The keys that this worker knows, and the requests that wait for one it does not.
 
-A record is found by its digest, or held by a connection whose client repeats its head;
-either way `accepted` is current: `database.py` asks about every record twice a second
-and writes the result here. Only the event loop's thread uses a keyring; there is no I/O
-and no lock.
+`database.py` asks about every record twice a second and writes the result here, so
+`accepted` is current wherever a record is held. Only the event loop uses a keyring.
 
-A digest is the only name of a key: the id of its row may belong to another key after
-the database was restored.
+A key is identified by its digest, because ids may change in a restore.
 """
 
 import asyncio
@@ -20,13 +17,13 @@ from readback.api.shared.limiter import Limiter
 
 # A record unused for this long is forgotten; the next use looks it up again.
 IDLE_SECONDS = 60.0
-# The database counts as unavailable if all records were last confirmed this long ago.
+# The database counts as unavailable if it has not confirmed the records for this long.
 UNAVAILABLE_SECONDS = 3.0
 # How long a request may wait for the database before it is answered with 503.
 WAIT_SECONDS = 2.0
-# Keys that may wait at the same time; requests with more are answered with 503.
+# Keys that may wait; requests with further ones are answered with 503.
 MAX_WAITING = 50_000
-# Keys that do not exist are remembered until the next tick, at most this many.
+# Of keys that do not exist, which are remembered until the next tick.
 MAX_ABSENT = 10_000
 
 
@@ -41,8 +38,7 @@ class Record:
         self.slot = slot
         self.used_at = used_at
         self.accepted = False
-        # What answers its requests, by what their heads say. Not by their types, whose
-        # modules need this one.
+        # What answers its requests. `Any`, because `Exchange` imports this module.
         self.exchanges: dict[Any, Any] = {}
 
 
@@ -57,8 +53,6 @@ Waiter = Callable[[Found], None]
 
 
 class Keyring:
-    """All records of one worker."""
-
     def __init__(
         self,
         limiter: Limiter,
@@ -72,7 +66,7 @@ class Keyring:
         self._look_up = look_up
         self._grace = grace
         self._records: dict[bytes, Record] = {}
-        # Returns the record of a digest; for most requests, without a call of ours.
+        # Returns the record of a digest, if any.
         self.find = self._records.get
         self._waiting: dict[bytes, tuple[float, list[Waiter]]] = {}
         self._absent: set[bytes] = set()
@@ -93,11 +87,10 @@ class Keyring:
         if digest in self._waiting:
             self._waiting[digest][1].append(waiter)
         elif len(self._waiting) < MAX_WAITING:
-            # By the clock, not by the last tick, which under load may be long ago.
             self._waiting[digest] = (time.monotonic(), [waiter])
             self._look_up(digest)
         else:
-            # Not before `wait` has returned: the caller is not ready for it until then.
+            # The caller is not ready for it before this method returns.
             asyncio.get_running_loop().call_soon(waiter, UNAVAILABLE)
 
     @property
@@ -116,15 +109,14 @@ class Keyring:
             self._tell(digest, self._records.get(digest) or UNAVAILABLE)
 
     def confirm(self, asked_at: float) -> None:
-        """Note that the database has answered about all records."""
         self.confirmed_at = asked_at
 
     def tick(self, now: float, wall: float) -> list[bytes]:
         """Apply what time has changed, and return the digests to refresh."""
         self.now = now
         self._absent.clear()
-        # While the database is unavailable, unused records stay: a forgotten key could
-        # not be looked up again. Once none is trusted any more, all are forgotten.
+        # While the database is unavailable, unused records stay, because they could not
+        # be looked up again. Once they are no longer trusted, all are forgotten.
         unused_since = inf
         if self.is_trusted:
             unavailable = now - self.confirmed_at > UNAVAILABLE_SECONDS
@@ -153,20 +145,14 @@ class Keyring:
             if len(self._absent) < MAX_ABSENT:
                 self._absent.add(digest)
             return None
-        if record is None:
-            if digest not in self._waiting:
-                return None  # it was forgotten meanwhile, and nobody waits
-            if not self._records:
-                # The database has answered about the only record there will be.
-                # Otherwise a worker that starts during an outage would forget a key
-                # between its first look-up and the first answer about all records.
-                asked_at, _waiters = self._waiting[digest]
-                self.confirmed_at = max(self.confirmed_at, asked_at)
-        # Another key may have got the slot, so it is looked up each time.
+        if record is None and digest not in self._waiting:
+            return None  # it was forgotten meanwhile
+        # Another key may have taken the slot.
         slot = self._limiter.slot(digest, row.last_created)
         if record is None:
             record = self._records[digest] = Record(row, slot, self.now)
-        record.row, record.slot = row, slot
+        record.row = row
+        record.slot = slot
         expired = row.expires_at is not None and row.expires_at <= time.time()
         record.accepted = row.accepted and not expired
         return record

@@ -2,9 +2,7 @@
 
 The tables belong to the cabinet's migrations; a test runs each statement on both
 databases. Statements are written once, with `?`; `dialects.py` has the differences.
-Each method runs a few statements of bounded size, and each statement works on many
-rows, so the number of statements does not follow the number of requests. Only the
-database thread uses a store.
+Each works on many rows. Only the database thread uses a store.
 """
 
 import shutil
@@ -24,12 +22,11 @@ from readback.config import Config
 
 KEYS_PER_STATEMENT = 500
 TALLIES_PER_TRANSACTION = 500
-# A key's journal is trimmed once for about this many rows that are added.
+# A key's journal is trimmed about once for this many added rows.
 TRIM_EVERY = 20
 ROWS_PER_CLEANING = 1000
 _DAY = 86_400
-# However many arrive, only the newest unmatched requests are kept. One address cannot
-# fill this in ten minutes on two workers.
+# Of unmatched requests. One address cannot fill this in ten minutes on two workers.
 UNMATCHED_KEPT = 20_000
 
 # An account is confirmed if allauth has verified its primary e-mail address.
@@ -42,16 +39,15 @@ FROM cabinet_key k JOIN cabinet_user u ON u.id = k.owner_id
 WHERE k.digest {among}
 """
 # Each worker has a row with the number of its last batch. No row changes if this batch
-# was written before. As long as that is not decided, the row is locked.
+# was written before. The row is locked until that is decided.
 _BATCH = """
 INSERT INTO cabinet_usagewriter (id, batch, at) VALUES (?, ?, ?)
 ON CONFLICT (id) DO UPDATE SET batch = excluded.batch, at = excluded.at
 WHERE cabinet_usagewriter.batch < excluded.batch
 """
-# Rows of usage and journal refer to their key's row, which is locked until the end of
-# the transaction so that it cannot be deleted meanwhile. Rows that others have locked
-# are skipped, so workers neither wait for each other nor deadlock. Ids are asked for
-# each time: after the database was restored, they may be those of other keys.
+# A key's row is locked until its usage and journal are written, so that it cannot be
+# deleted meanwhile. Rows that others have locked are skipped, so workers neither wait
+# for each other nor deadlock. Ids are not kept: a restored database may have others.
 _LOCK = "SELECT digest, id FROM cabinet_key WHERE digest {among} {lock}"
 _EXISTING = "SELECT digest FROM cabinet_key WHERE digest {among}"
 _USAGE = """
@@ -65,9 +61,9 @@ INSERT INTO cabinet_journalentry (key_id, at, endpoint, status, code, detail,
     requests)
 VALUES {rows}
 """
-# Workers write these in any order, so the higher `created` is the newer one; unless it
-# is later than possible (column4): it was written while a clock was wrong. Version
-# 1.0.0 also wrote how often `created` had started again, above these bits.
+# Workers write in any order, so the higher `created` is the newer one, unless it is
+# later than possible (column4) because a clock was wrong. Version 1.0.0 stored another
+# number above these bits.
 _CREATED_BITS = (1 << 32) - 1
 _LAST_USED = f"""
 UPDATE cabinet_key SET
@@ -86,8 +82,8 @@ DELETE FROM cabinet_journalentry WHERE id IN (
         FROM cabinet_journalentry WHERE key_id IN ({marks})) AS numbered
     WHERE place > ?)
 """
-# An index of each large table begins with its time, so this reads what it deletes, and
-# no more. The ids are not in the order of time if the clock was wrong for a while.
+# An index of each large table begins with its time, so this reads only what it deletes.
+# The ids are not in the order of time if the clock was wrong for a while.
 _CLEAN = """
 DELETE FROM {table} WHERE id IN (
     SELECT id FROM {table} WHERE {time} {is_beyond} ? ORDER BY {time} LIMIT ?)
@@ -98,7 +94,7 @@ INSERT INTO cabinet_unmatchedrequest (network, at, endpoint, code, detail, user_
     requests)
 VALUES {rows}
 """
-# What another worker has locked at this moment, it is deleting itself.
+# Another worker that has locked a row is deleting it.
 _DELETE_UNMATCHED = """
 DELETE FROM cabinet_unmatchedrequest WHERE id IN (
     SELECT id FROM cabinet_unmatchedrequest
@@ -143,12 +139,12 @@ class Store:
         self._connection: Any = None
         self._statements = 0
         self._network_key = b""
-        # The name of this worker, and the number of its last batch.
+        # Identify this worker and its last batch.
         self._writer = randrange(1 << 63)
         self._batch = 0
 
     def free_disk_bytes(self) -> int:
-        """Return how much room an embedded database has, at least 1; 0 for another."""
+        """Return the room on the disk of SQLite, at least 1; 0 for PostgreSQL."""
         if self._path is None:
             return 0
         return max(1, shutil.disk_usage(self._path.parent).free)
@@ -186,14 +182,14 @@ class Store:
         except StoreError as error:
             if not error.lost:
                 raise
-            # The server has closed an idle connection, or was restarted.
+            # The server was restarted, or has closed an idle connection.
             return self._fetch(text, values)
 
     def record(self, tallies: Sequence[Tally]) -> list[Tally]:
         """Write usage and journal in one transaction; return what has to wait.
 
-        What belongs to a deleted key is dropped. If another transaction has locked a
-        key's row, that key has to wait, and all others are written.
+        That is what belongs to keys whose rows are locked by another transaction. What
+        belongs to deleted keys is dropped.
         """
         self._batch += 1
         try:
@@ -214,10 +210,7 @@ class Store:
         return locked_out
 
     def has_written(self) -> bool:
-        """Return whether the last batch, which is in doubt, was written after all.
-
-        Raise an error as long as that is not decided.
-        """
+        """Return whether the last batch was written; raise an error if undecided."""
         try:
             return not self._begin_batch()
         finally:
@@ -227,7 +220,7 @@ class Store:
         """Delete some rows that are too old; return True if none are left.
 
         Rows that are more than a day ahead of the clock were written while the clock
-        was wrong. How old they are is unknown, so they are deleted, too.
+        was wrong, and are deleted, too.
         """
         is_done = True
         for table, column, seconds in (
@@ -244,7 +237,6 @@ class Store:
     def write_unmatched(
         self, counts: Mapping[UnmatchedEvent, int], wall: float
     ) -> None:
-        """Write how often each unmatched request has occurred since the last time."""
         if not self._network_key:
             for (key,) in self._fetch(_NETWORK_KEY, ()):
                 self._network_key = bytes(key)
@@ -259,13 +251,13 @@ class Store:
         self._run_rows(_UNMATCHED, rows)
 
     def delete_unmatched(self, wall: float) -> None:
-        """Delete unmatched requests that are no longer shown, and those beyond a bound.
+        """Delete unmatched requests that are too old or too many.
 
         Rows from the future were written while a clock was wrong.
         """
-        # Ask again: a restored database may have another one.
-        self._network_key = b""
-        moment, seconds = self._dialect.moment, contract.UNMATCHED_SECONDS
+        self._network_key = b""  # a restored database may have another one
+        moment = self._dialect.moment
+        seconds = contract.UNMATCHED_SECONDS
         values = (moment(wall - seconds), moment(wall + seconds), UNMATCHED_KEPT)
         text = _DELETE_UNMATCHED.format(lock=self._dialect.lock_skip_locked)
         self._run(text, values)
@@ -297,14 +289,14 @@ class Store:
 
     def _write(self, tallies: list[Tally], ids: dict[bytes, int]) -> None:
         moment = self._dialect.moment
-        # Summed up: PostgreSQL cannot update a row twice in one statement.
+        # PostgreSQL cannot update a row twice in one statement.
         usage: defaultdict[tuple[int, float, str, str], int] = defaultdict(int)
         used_at: dict[int, float] = {}
         created: defaultdict[int, int] = defaultdict(int)
-        # The journal keeps the last ones; usage counts all of them.
         journal: defaultdict[tuple[int, bool], list[Tally]] = defaultdict(list)
         for tally in sorted(tallies, key=lambda tally: tally.at):
-            event, key_id = tally.event, ids[tally.event.digest]
+            event = tally.event
+            key_id = ids[event.digest]
             hour = tally.at // 3600 * 3600
             usage[key_id, hour, event.endpoint, event.code] += tally.requests
             used_at[key_id] = tally.at
@@ -329,10 +321,7 @@ class Store:
         self._trim([key_id for key_id, *_ in entries])
 
     def _trim(self, written: list[int]) -> None:
-        """Trim some of the journals that rows were added to.
-
-        They are chosen at random, so nothing has to be remembered of any key.
-        """
+        """Trim some journals that rows were added to, chosen at random."""
         added = Counter(written)
         due = [id_ for id_, rows in added.items() if random() * TRIM_EVERY < rows]
         if due:

@@ -1,9 +1,9 @@
 """Unmatched requests: those without an accepted key, which no journal has.
 
-A person who waits for a first request sees the ones from the address of their browser.
-The event loop counts them (`UnmatchedRequests`), never more than a fixed number: in a
-flood it goes on counting what it has, and drops what is new. `database.py` writes them
-as rows, and deletes the rows after a few minutes. Neither a text nor a key is held.
+A person who waits for a first request sees those from the address of their browser.
+The event loop counts a bounded number of them, and drops new ones in a flood;
+`database.py` writes the rows, and deletes them after a few minutes. Neither a text nor
+a key is kept.
 """
 
 from collections import Counter
@@ -41,7 +41,7 @@ class UnmatchedRequests:
         counts = self._counts
         if request in counts:
             counts[request] += 1
-        # On a unix socket there is no address. One address cannot use up the capacity.
+        # A unix socket has no address. One address cannot use up the capacity.
         elif (
             len(counts) < self._capacity
             and address
@@ -52,6 +52,7 @@ class UnmatchedRequests:
 
     def fetch(self) -> dict[UnmatchedEvent, int]:
         """Return how often each has occurred since the last call."""
-        counts, self._counts = self._counts, {}
+        counts = self._counts
+        self._counts = {}
         self._kinds.clear()
         return {UnmatchedEvent(*request): n for request, n in counts.items()}

@@ -1,7 +1,6 @@
 """The requests of one known key, from one program at one address.
 
-The base of the two endpoints, and the simpler one of them. An exchange answers requests
-on all connections.
+The base of the two endpoints, and the simpler one of them.
 """
 
 import json
@@ -20,7 +19,6 @@ from readback.contract import MODEL_LIST, REFUSALS
 from readback.differences import BODY_TOO_LARGE, BODY_UNUSED
 from readback.http.refused import REQUEST_TOO_LARGE
 
-# In place of a tally that has not been opened yet.
 _NO_TALLY = Tally(Event(b"", "", 0, "", "", "", ""))
 _NO_TALLY.open = False
 _KEY_NOT_ACCEPTED = (
@@ -32,7 +30,7 @@ _MODELS = json.dumps(MODEL_LIST, separators=(",", ":")).encode()
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What every exchange of a worker uses."""
+    """What all exchanges of a worker use."""
 
     replies: Replies
     limiter: Limiter
@@ -66,7 +64,7 @@ class Exchange:
         self._succeeded = self._refused = _NO_TALLY
 
     def begin(self, size: int) -> "Exchange | bytes":
-        """Let a request in and return what answers it, or return its refusal."""
+        """Return what answers a request, or its refusal."""
         record = self._record
         if not record.accepted:
             return self._refuse_key(size)

@@ -1,8 +1,7 @@
 """What a 404 explains: which mistake leads from our two addresses to the one received.
 
-Pure: the method, the target and whether a browser sent them in, an explanation out,
-which quotes nothing of the target. The mistakes are those that real clients make. What
-to change about them is in `differences.py`.
+Pure. The explanation quotes nothing of the target. The mistakes are those that real
+clients make; what to change about them is in `differences.py`.
 """
 
 import re
@@ -12,11 +11,11 @@ from readback.contract import CHAT_PATH, MODELS_PATH, PROBE_PATH, VERSION_PREFIX
 from readback.differences import BASE_URL, OTHER_APIS
 from readback.keys import contains_key
 
-# No mistake needs more to be recognised, so a long target costs no more time.
+# The rest of a long target is not looked at.
 _EXAMINED_BYTES = 512
 
 _METHODS = {MODELS_PATH: "GET", CHAT_PATH: "POST"}
-# The paths without their slashes: each of them may be missing or appear too often.
+# Without slashes, because any of them may be missing or repeated.
 _LETTERS = {path.replace("/", ""): path for path in _METHODS}
 _AVAILABLE = "This API serves only " + " and ".join(
     f"{method} {path}" for path, method in _METHODS.items()
@@ -47,8 +46,7 @@ _KEY_PARAMETER = re.compile(
 )
 
 _AZURE = "/openai/deployments"
-# The paths of other APIs after /v1, if these are not the difference and everything
-# below it.
+# The paths of other APIs, where they are not the difference and all below it.
 _PATHS = {
     "/api": r"/api/(?:chat|embed|embeddings|generate|ps|pull|show|tags|version)",
     "/v1beta": r"/v1beta(?:/.*)?|.*:(?:countTokens|embedContent|\w*[gG]enerateContent)",
@@ -57,7 +55,7 @@ _OTHER_APIS = [
     NearMiss(f"{api.sentence} {_AVAILABLE}.", difference)
     for difference, api in OTHER_APIS.items()
 ]
-# With one group for each of them.
+# One group for each.
 _PATH_OF_OTHER_API = re.compile(
     "|".join(f"({_PATHS.get(path, f'{path}(?:/.*)?')})" for path in OTHER_APIS)
 )
@@ -92,11 +90,9 @@ _BASE_URL_ALONE = NearMiss(
 def explain_not_found(
     method: bytes, target: bytes, *, from_browser: bool = False
 ) -> NearMiss:
-    """Return what is wrong with a method and a target that are not served.
-
-    A browser names the origin of the web page; programs do not.
-    """
-    verb, text = method.decode("latin-1"), target[:_EXAMINED_BYTES].decode("latin-1")
+    """Return what is wrong with a method and a target that are not served."""
+    verb = method.decode("latin-1")
+    text = target[:_EXAMINED_BYTES].decode("latin-1")
     miss = _CORS if verb == "OPTIONS" and from_browser else _explain(verb, text)
     if contains_key(target) or _KEY_PARAMETER.search(text):
         return miss._replace(sentence=f"{miss.sentence} {_KEY_IN_URL}")
@@ -139,8 +135,7 @@ def _explain(verb: str, target: str) -> NearMiss:
 def _wrong_form(path: str) -> NearMiss | None:
     """Return what is wrong with one of our paths with other slashes, cases or versions.
 
-    The client adds the rest of the path to the base URL, so that is wrong, unless the
-    path only has a slash too many at its end.
+    The base URL is wrong, unless there is only an extra slash at the end.
     """
     letters = VERSION_PREFIX + path.lower().replace("/", "")
     for right_letters, right in _LETTERS.items():

@@ -1,7 +1,6 @@
 """What a 401 explains: how a key was presented, and what to change.
 
-Pure: the credentials of a head in, a digest or an explanation out, which quotes nothing
-of them. The mistakes are those that people and programs make. Nothing is looked up.
+Pure. The explanation quotes nothing of the credentials. Nothing is looked up.
 """
 
 import re
@@ -56,13 +55,12 @@ _OTHER_SERVICES = {
 _OTHER_SERVICE = re.compile(b"|".join(_OTHER_SERVICES))
 # A shorter word is a placeholder or a typing error.
 _MIN_KEY_LENGTH = 20
-# No mistake needs more to be recognised, so a long header costs no more time.
+# The rest of a long header is not looked at.
 _EXAMINED_BYTES = 256
 
-# Quotation marks, escaped or not: of ASCII, those in UTF-8, and those on Windows.
+# Quotation marks: of ASCII, in UTF-8, and of Windows.
 _QUOTES = b"\"'`\\" + "‘’‚‛“”„‟«»".encode() + b"\x91\x92\x93\x94"
 _BRACKETS = b"<>[](){}"
-# Without these a placeholder is one word.
 _SEPARATORS = _BRACKETS + b"-_. *:"
 _UNSET = frozenset(b"none null nil undefined false nan empty objectobject".split())
 _PLACEHOLDER = re.compile(
@@ -99,7 +97,7 @@ def presented_key(key: bytes) -> PresentedKey:
     why = keys.why_invalid(key)
     if why is None:
         return PresentedKey(keys.digest(key), "")
-    # A typing error needs no closer look, and neither does a flood of made-up keys.
+    # A typing error needs no closer look, nor does a flood of made-up keys.
     looks_right = len(key) == keys.LENGTH and key.startswith(_PREFIX)
     mistake = "" if looks_right else _name_mistake(key[:_EXAMINED_BYTES])
     return PresentedKey(b"", mistake or f"This is not a valid key: {why}.")
@@ -129,7 +127,7 @@ def _name_mistake(key: bytes) -> str:
     word = bare.translate(None, _SEPARATORS).lower()
     is_ours = bare.startswith(_PREFIX)
     is_placeholder = _PLACEHOLDER.fullmatch(word) or (bare != unquoted and not is_ours)
-    # The first one that holds is the most telling.
+    # The most telling one first.
     mistakes = (
         (bare[:7].lower() == b"bearer ", _TWO_SCHEMES),
         (not unquoted or word in _UNSET, _NO_KEY),

@@ -1,9 +1,8 @@
 """The text of a body, or every rule of the contract that it breaks, in one line.
 
-The order of the checks is the order of the table in docs/contract.md; the first finding
-decides on the code. Findings name fields, limits and kinds of values; they never quote
-the text, nor a key. The line becomes a header, so it is printable ASCII. It ends with a
-hint for the program that sent the request, if it is recognised.
+The checks have the order of the table in docs/contract.md; the first finding decides on
+the code. Findings never quote the text, nor a key. The line becomes a header, so it is
+printable ASCII. It ends with a hint for the program that sent the request, if known.
 """
 
 import json
@@ -19,18 +18,17 @@ from readback.programs import ADVICE_LENGTH, advise
 
 _SYSTEM_ROLES = ("system", "developer")
 _OTHER_ROLES = (*_SYSTEM_ROLES, "assistant", "tool")
-# A body has no room for more messages, so other things in an array are not looked at.
+# A body has no room for more messages.
 _MOST_MESSAGES = contract.MAX_BODY_BYTES // len('{"role":"user","content":"x"},')
 # The name of a field that is stored as the id of a difference.
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_]{1,40}")
-# A body may have thousands of unknown fields. The names of the others are counted, but
-# not looked at.
+# A body may have thousands of unknown fields; further names are only counted.
 _MAX_DIFFERENCES = 50
 _MAX_TOKENS: Number = str(contract.MAX_TOKENS).encode()
 # Field names and model ids are quoted only if they have this form.
 _QUOTABLE = re.compile(r"[A-Za-z0-9_.:/-]{1,40}")
 _MAX_QUOTED_DIGITS = 20
-# Of a string that is almost right.
+# Characters of a string that is almost right.
 _MOST_SHOWN = 60
 # How many names of a long list are written out.
 _MOST_NAMED = 8
@@ -45,7 +43,7 @@ class Finding(NamedTuple):
 
     @property
     def short(self) -> str:
-        """The sentence as part of a list, without what explains it."""
+        """The sentence without its explanation, as part of a list."""
         return self.sentence.partition(": ")[0].removesuffix(".").replace("; ", ", ")
 
 
@@ -58,8 +56,8 @@ def examine(body: bytes) -> str | list[Finding]:
         difference = "json" if body.strip() else "body.empty"
         return [Finding("invalid_json", (difference,), sentence)]
     if not isinstance(request, dict):
-        got, rule = _kind(request), "The body must be a JSON object"
-        return [_wrong_value("invalid_json", "json", rule, got)]
+        rule = "The body must be a JSON object"
+        return [_wrong_value("invalid_json", "json", rule, _kind(request))]
     findings = list(_check_request(request))
     return findings or str(request["messages"][0]["content"])
 
@@ -161,8 +159,8 @@ def _wrong_number(differences: tuple[str, ...], got: str) -> Finding:
 
 def _check_message(message: Any, path: str) -> Iterator[Finding]:
     if not isinstance(message, dict):
-        got, rule = _kind(message), f"{path} must be an object"
-        yield _wrong_value("invalid_messages", "messages", rule, got)
+        rule = f"{path} must be an object"
+        yield _wrong_value("invalid_messages", "messages", rule, _kind(message))
         return
     names = contract.MESSAGE_FIELDS
     yield from _check_names(message, names, names, "a message", f"{path}.")
@@ -175,8 +173,8 @@ def _check_message(message: Any, path: str) -> Iterator[Finding]:
         return
     content = message["content"]
     if not isinstance(content, str):
-        got, rule = _kind(content), f"{path}.content must be a string"
-        yield _wrong_value("invalid_content", "message.content", rule, got)
+        rule = f"{path}.content must be a string"
+        yield _wrong_value("invalid_content", "message.content", rule, _kind(content))
     elif not content:
         sentence = f"{path}.content is empty."
         yield Finding("empty_content", ("message.empty",), sentence)
@@ -194,15 +192,12 @@ class Explanation(NamedTuple):
 
     code: str
     detail: str
-    # The ids of all differences, with a space in between.
+    # The ids of all differences, separated by spaces.
     differences: str
 
 
 def explain(findings: Sequence[Finding], user_agent: str) -> Explanation:
-    """Make one line of the findings: the first is a whole sentence, others are short.
-
-    The hint is for the program that sent the request.
-    """
+    """Make one line of the findings, with a hint for the program that sent them."""
     first, *others = findings
     found = dict.fromkeys(id_ for finding in findings for id_ in finding.differences)
     # Fields, which may have any names, must not push out the others.
@@ -217,9 +212,6 @@ def explain(findings: Sequence[Finding], user_agent: str) -> Explanation:
     if len(stored) > contract.JOURNAL_DIFFERENCES_LENGTH:
         stored = stored[: contract.JOURNAL_DIFFERENCES_LENGTH + 1].rpartition(" ")[0]
     return Explanation(first.code, detail, stored)
-
-
-# How a detail names fields and values.
 
 
 def _is_quotable(word: Any) -> bool:
@@ -250,10 +242,7 @@ def _kind(value: Any) -> str:
 
 
 def _fields(names: Sequence[str], path: str) -> str:
-    """Return the subject of a sentence about fields: "The field temperature".
-
-    Names that are not quoted are counted.
-    """
+    """Return the subject of a sentence about fields: "The field temperature"."""
     quotable = [path + name for name in names[:_MAX_DIFFERENCES] if _is_quotable(name)]
     shown = quotable[:_MOST_NAMED]
     if left := len(names) - len(shown):

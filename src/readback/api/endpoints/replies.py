@@ -1,8 +1,7 @@
 """Answers as bytes: status lines, headers, the success and every refusal.
 
-What does not change between two answers is rendered in advance: at start, or at every
-tick where the date is part of it. No byte of a request is ever copied into a header.
-What to answer is decided elsewhere.
+What does not change between two answers is rendered in advance, at the start or at each
+tick. No byte of a request is copied into a header.
 """
 
 import json
@@ -48,7 +47,7 @@ _MIDDLE = (
 ) % MODEL.encode()
 _AFTER_ID = b'\r\nContent-Length: %d\r\n\r\n{"id":"'
 _FIXED_SIZE = len(b'{"id":"') + _ID_LENGTH + len(_MIDDLE % EARLIEST_CREATED)
-# By the size of the text. As many sizes share an object as a token has bytes.
+# By the size of the text.
 _USAGE = [_usage(0)]
 for _tokens in range(1, -(-MAX_CONTENT_BYTES // BYTES_PER_TOKEN) + 1):
     _USAGE += [_usage(_tokens)] * BYTES_PER_TOKEN
@@ -60,9 +59,8 @@ class Replies:
     def __init__(self, help_url: str = "", with_messages: bool = False) -> None:
         self._help_url = help_url
         self._with_messages = with_messages
-        # Draws ids when there are none left.
         self._ids = chain.from_iterable(iter(_draw_ids, None))
-        # The parts of a refusal before and after its id, until the next tick.
+        # What is before and after the id of each refusal since the last tick.
         self._halves: dict[tuple[str, str, int, bool], tuple[bytes, bytes]] = {}
         self._refusals = {row.code: self._render(row) for row in REFUSALS.values()}
         self.tick(0.0)
@@ -79,11 +77,10 @@ class Replies:
         id_ = next(self._ids)
         usage = _USAGE[size]
         length = _AFTER_ID % (_FIXED_SIZE + len(text) + len(usage))
-        # One join of parts takes a third of the time of formatting (measured).
+        # Joining takes a third of the time of formatting (measured).
         return b"".join((self._ok, id_, length, id_, _MIDDLE % created, text, usage))
 
     def ok(self, body: bytes) -> bytes:
-        """Return a success with a constant body."""
         id_ = next(self._ids)
         parts = (self._ok, id_, len(body), body)
         return b"%b%b\r\nContent-Length: %d\r\n\r\n%b" % parts
@@ -95,9 +92,9 @@ class Replies:
         retry_after: int = 0,
         explained: bool = False,
     ) -> bytes:
-        """Return a refusal; the detail must be printable ASCII and quote no text.
+        """Return a refusal; if `explained`, the body contains the detail, too.
 
-        If `explained`, the body contains the detail, too, beyond the contract.
+        The detail must be printable ASCII and quote no text.
         """
         key = (code, detail, retry_after, explained)
         halves = self._halves.get(key)
@@ -109,7 +106,7 @@ class Replies:
         return id_.join(halves)
 
     def internal_error(self) -> tuple[str, bytes]:
-        """Return the id of a 500, for the log, and the answer that contains it."""
+        """Return the id of a 500 and the answer that contains it."""
         id_ = next(self._ids)
         return id_.decode(), id_.join(self._around_id("internal_error", "", 0, False))
 
@@ -139,8 +136,8 @@ class Replies:
 
 
 def _draw_ids() -> list[bytes]:
-    """Return many ids: each step below is one pass over all of them."""
-    # Groups of four digits: g0g1-g2-g3-g4-g5g6g7 once some dashes are removed.
+    """Return many random UUIDs; each step is one pass over all of them."""
+    # Eight groups of four digits, of which some dashes are removed at the end.
     text = bytearray(os.urandom(16 * _IDS_AT_ONCE).hex("-", 2) + "-", "ascii")
     for place in (4, 29, 34, 39):
         text[place::40] = b"x" * _IDS_AT_ONCE

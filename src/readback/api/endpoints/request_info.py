@@ -1,7 +1,4 @@
-"""What a head alone tells about a request: endpoint, key, type of the body, sender.
-
-Nothing here looks at a body, at the database or at the clock.
-"""
+"""What a head alone tells about a request: endpoint, key, type of the body, sender."""
 
 import re
 from dataclasses import dataclass
@@ -12,7 +9,7 @@ from readback.api.endpoints.presented_key import PresentedKey, presented_in, tim
 from readback.http.head import Head
 from readback.programs import advise
 
-# The same in every program that is built on a browser; its name comes after this.
+# The name of a program that is built on a browser comes after this.
 _BROWSER_ENGINE = re.compile(r" AppleWebKit/[0-9.]+ \(KHTML, like Gecko\)")
 _ENDPOINTS = {
     (b"GET", contract.MODELS_PATH.encode()): contract.MODELS,

@@ -32,7 +32,7 @@ log = logging.getLogger("readback.api")
 
 # Retry-After when the database cannot be asked or there are too many connections.
 RETRY_SECONDS = 2
-# Programs and addresses that one key is used with; most keys belong to one.
+# Of one key: most are used by one program at one address.
 _MAX_EXCHANGES = 4
 _EXCHANGES: dict[str, type[Exchange]] = {MODELS: ModelList, CHAT: Chat}
 _UNKNOWN_KEY = "This key does not exist; compare it with the one shown in the cabinet."
@@ -77,7 +77,7 @@ class Api:
         if record is not None and not info.not_found_detail:
             return self._exchange(info, record, address).begin(size)
         request = _Received(info, address, size)
-        # Why a key cannot exist matters only now, and costs more than to find it.
+        # Why a key cannot exist matters only now.
         presented = presented or presented_key(key)
         if info.not_found_detail:
             return self._not_found(request, presented)
@@ -122,7 +122,7 @@ class Api:
                     "unavailable", _NOT_LOOKED_UP, info, RETRY_SECONDS
                 )
         except Exception as error:
-            # Else the connection would wait forever.
+            # Otherwise the connection would wait forever.
             outcome = self.fail(error, info)
         origin.resume(outcome)
 
@@ -147,7 +147,8 @@ class Api:
     def _not_found(self, request: _Received, presented: PresentedKey) -> bytes:
         """Refuse a request, and enter it into the journal of its key, if any."""
         info, address, size = request
-        detail, difference = info.not_found_detail, info.not_found_difference
+        detail = info.not_found_detail
+        difference = info.not_found_difference
         answer = self._services.replies.refusal(
             "not_found", detail, explained=info.asks_to_explain
         )
@@ -169,8 +170,6 @@ class Api:
         else:
             self._keyring.wait(digest, enter)
         return answer
-
-    # Refusals without a journal: no key is known.
 
     def _refuse_key(self, request: _Received, detail: str) -> bytes:
         info, address, _ = request

@@ -1,13 +1,12 @@
 """The rate and the `created` of each key, in a table that all workers of a host share.
 
-The table is mapped before the workers are forked. A key has a slot in it, of three
-numbers. Whoever changes a slot locks it first, for about a microsecond.
+The table is mapped before the workers are forked. A key has a slot of three numbers. A
+worker that changes a slot locks it for about a microsecond.
 
-The lock is a byte of an empty file: the kernel unlocks it when the process that has
-locked it ends, so a worker that is killed holds up nobody. A worker that is stopped in
-the middle goes on holding its lock. Therefore nobody waits for longer than
-LOCK_SECONDS: then a slot is changed without the lock. When the stopped worker
-continues, it writes what it was about to write, which may set one slot back, once.
+The lock is a byte of an empty file. The kernel unlocks it when the process that has
+locked it ends, so a killed worker delays nobody. A worker that is stopped in between
+keeps its lock, so others wait for at most LOCK_SECONDS and then go on without it. When
+the stopped worker continues, it may set one slot back, once.
 """
 
 import mmap
@@ -22,17 +21,16 @@ from readback.contract import CREATED_LEAD_SECONDS, EARLIEST_CREATED
 
 # 6 MiB are mapped; pages that are never touched cost nothing.
 SLOTS = 262_144
-# A slot has its owner, the time at which its bucket is full again (on the machine's
-# monotonic clock), and the last `created`.
+# Its owner, when its bucket is full again (on the monotonic clock), its last `created`.
 _NUMBERS = 3
-# In how many slots a key may be. If other keys have all of them, it takes the slot of
-# the key that has been inactive longest.
+# A key may be in this many slots. If others have all of them, it takes the slot of the
+# key that has been inactive longest.
 _PROBES = 8
 LOCK_SECONDS = 0.05
 
 
 class Limiter:
-    """Create it before the workers are forked. Only their event loops use it."""
+    """The table. Only event loops use it."""
 
     def __init__(self, rate: float, burst: int, slots: int = SLOTS) -> None:
         """Allow each key a rate and a burst; a rate of 0 means any number of requests.
@@ -41,12 +39,11 @@ class Limiter:
         which the bucket is full by an interval.
         """
         self._interval = 1 / rate if rate else 0.0
-        # How far ahead that time may be. Slightly more than the burst without the
-        # request, because sums of intervals are not exact.
+        # How far ahead that time may be; sums of intervals are not exact.
         self._allowance = (burst - 1 + 0.01) * self._interval if rate else inf
         self._slots = slots
         memory = memoryview(mmap.mmap(-1, slots * _NUMBERS * 8))
-        # A slot is known by the index of its first number, valid in all these views.
+        # A slot is the index of its first number, in all these views.
         self._owner = memory.cast("q")
         self._full_at = memory[8:].cast("d")
         self._last = memory[16:].cast("q")
@@ -73,10 +70,7 @@ class Limiter:
         return max(1, ceil(wait))
 
     def number(self, slot: int) -> int:
-        """Return the `created` of the next answer to a key.
-
-        It differs from the one before, whatever has happened to the clock.
-        """
+        """Return the `created` of the next answer, which differs from the last one."""
         present = max(int(time()), EARLIEST_CREATED)
         is_locked = self._locks.acquire(slot)
         try:
@@ -90,15 +84,14 @@ class Limiter:
                 self._locks.release(slot)
 
     def last(self, slot: int) -> int:
-        """Return the last `created` of a key; 0 if it has none yet."""
         return self._last[slot]
 
     def slot(self, digest: bytes, last: int = 0) -> int:
-        """Return the slot of a key; a new one continues after `last`.
+        """Return the slot of a key, which another key may take later.
 
-        Ask again from time to time: another key may have got it.
+        A new slot continues after `last`.
         """
-        # Forked processes have the seed of their parent. 0 is the owner of empty slots.
+        # Forked processes have the seed of their parent. Empty slots have the owner 0.
         owner = hash(digest) or 1
         slot = self._find(owner)
         if slot is None:
@@ -129,18 +122,16 @@ class Limiter:
 
 
 class Locks:
-    """Locks between processes, each known by a number; forked ones share them.
+    """Numbered locks between forked processes: POSIX locks of the bytes of a file.
 
-    They are POSIX locks of the bytes of a file that stays empty. A process that closes
-    any descriptor of this file loses all its locks, so the only one is never copied,
-    and stays open as long as the process. The table is elsewhere, because `mmap` copies
-    the descriptor of a file. The locks say nothing to threads.
+    A process that closes any descriptor of this file loses all its locks, so the only
+    descriptor is never copied. `mmap` would copy it, so the table is not in this file.
     """
 
     def __init__(self) -> None:
         self._file = _empty_file()
         finalize(self, os.close, self._file)
-        # Those that somebody has held for too long, and that were not free since.
+        # Held for too long, and not free since.
         self._stuck: set[int] = set()
 
     def acquire(self, number: int) -> bool:
@@ -172,7 +163,7 @@ class Locks:
 
 
 def _empty_file() -> int:
-    """Return the descriptor of a file that has no name and vanishes with us."""
+    """Return the descriptor of a file without a name."""
     if hasattr(os, "memfd_create"):
         return os.memfd_create("readback-locks")
     file, path = tempfile.mkstemp()

@@ -124,18 +124,6 @@ def test_after_the_grace_period_no_key_is_trusted(keyring, now):
     assert keyring.find(DIGEST) is None and not record.accepted
 
 
-def test_a_key_that_was_just_looked_up_is_kept_before_the_first_refresh():
-    starting = Keyring(Limiter(1, 1), lambda _: None, GRACE)
-    assert not starting.is_trusted
-    now = time.monotonic()
-    record = add_key(starting)
-    starting.tick(now + 1, time.time())
-    assert starting.find(DIGEST) is record and record.accepted
-    # It is not kept for longer than any other key without the database.
-    starting.tick(now + GRACE + 1, time.time())
-    assert starting.find(DIGEST) is None and not record.accepted
-
-
 def test_each_look_up_is_timed_once_and_a_refresh_is_not(limiter, asked, now):
     waits = []
     keyring = Keyring(limiter, asked.append, GRACE, waits.append)
