@@ -333,8 +333,11 @@ class Connection(asyncio.Protocol):
 
     def _fail(self, error: Exception) -> None:
         try:
-            info = self._meaning.info if self._meaning else None
-            answer = self._registry.handler.fail(error, info)
+            if self._responder:
+                answer = self._responder.fail(error, self._size)
+            else:
+                info = self._meaning.info if self._meaning else None
+                answer = self._registry.handler.fail(error, info)
         except Exception:
             self.abort()  # else the client would wait for nothing
             raise

@@ -2,14 +2,15 @@
 
 The first few times, an outcome is written in the same round. While it goes on, it is
 written once in an interval: the rows of a key follow the number of its outcomes, not
-how long or how often it is used. Beyond a number of outcomes, the further ones of a key
-share tallies without details.
+how long or how often it is used. A few addresses with the same outcome have a tally
+each, and all further ones share one, so a client whose address changes with every
+request makes no more rows than any other.
 
 Only the event loop uses a journal. An event never contains a text, a body or a key; the
 key is identified by its digest, because ids may change in a restore.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from copy import copy
 from random import uniform
 from typing import NamedTuple
@@ -22,10 +23,11 @@ from readback.processes.shared_counters import WorkerCounters
 ROUND_SECONDS = 0.5
 # How often an outcome is written at once before it waits for its interval.
 AT_ONCE = 3
-# Outcomes of one key that have a tally each; more are not shown.
-OUTCOMES_PER_KEY = JOURNAL_ROWS
-# Open tallies and those that wait to be written. With more, details are left out so
-# that outcomes merge; if twice as many wait, further ones are dropped.
+# Addresses with the same outcome that have a tally each.
+CALLERS = 4
+# Tallies that go on or wait to be written. With more, details are left out so that
+# outcomes merge, and counts stay exact; with twice as many that wait, the next ones are
+# dropped.
 MAX_TALLIES = 15_000
 
 
@@ -46,11 +48,14 @@ class Event(NamedTuple):
         return self.code == ACCEPTED
 
     @property
+    def of_several(self) -> "Event":
+        """The outcome without the address of the caller."""
+        return self._replace(address=SEVERAL_ADDRESSES)
+
+    @property
     def plain(self) -> "Event":
-        """The outcome without details."""
-        return self._replace(
-            detail="", user_agent="", address=SEVERAL_ADDRESSES, differences=""
-        )
+        """The outcome with nothing but its code."""
+        return self.of_several._replace(user_agent="", detail="", differences="")
 
 
 # Equal to an `Event` of these fields, and made faster.
@@ -62,13 +67,15 @@ class Tally:
 
     # fmt: off
     __slots__ = (
-        "answer_bytes", "at", "counted", "due", "event", "last_created", "open",
-        "request_bytes", "requests",
+        "alone", "answer_bytes", "at", "counted", "due", "event", "last_created",
+        "open", "request_bytes", "requests",
     )
     # fmt: on
 
-    def __init__(self, event: Event) -> None:
+    def __init__(self, event: Event, alone: Collection[str] | None = None) -> None:
         self.event = event
+        # If several addresses share it: those that have a tally of their own.
+        self.alone = alone
         self.open = True
         self.requests = 0
         # How many of them are in the metrics, and when the last one was added.
@@ -79,6 +86,10 @@ class Tally:
         self.last_created = 0
         self.request_bytes = 0
         self.answer_bytes = 0
+
+    def counts(self, address: str) -> bool:
+        """Return whether several addresses share it, and this is one of them."""
+        return self.open and self.alone is not None and address not in self.alone
 
     def count(self, request_bytes: int, answer_bytes: int) -> None:
         self.requests += 1
@@ -110,7 +121,11 @@ class Journal:
         own = self._keys.get(fields[0])
         if own is None:
             own = self._keys[fields[0]] = {}
-        return own.get(fields) or self._begin(Event(*fields), own)
+        tally = own.get(fields)
+        if tally is None:
+            # Most often the address is new.
+            tally = own.get((*fields[:6], SEVERAL_ADDRESSES, fields[7]))
+        return tally or self._begin(Event(*fields), own)
 
     def note(self, fields: EventFields, request_bytes: int, answer_bytes: int) -> None:
         self.open(fields).count(request_bytes, answer_bytes)
@@ -159,12 +174,18 @@ class Journal:
         return len(self._closed)
 
     def _begin(self, event: Event, own: dict[EventFields, Tally]) -> Tally:
-        """Return a new tally, or one that is shared with similar events."""
+        """Return a new tally, or the one that an event shares with similar ones."""
+        alike, alone = event.of_several, None
         is_crowded = len(self) + self._open >= MAX_TALLIES
-        if is_crowded or len(own) >= OUTCOMES_PER_KEY:
+        if is_crowded or len(own) >= JOURNAL_ROWS:  # more than are shown
             event = event.plain
+        else:
+            others = [one.event for one in own.values()]
+            callers = {each.address for each in others if each.of_several == alike}
+            if len(callers) >= CALLERS:
+                event, alone = alike, callers
         if event not in own:
-            own[event] = Tally(event)
+            own[event] = Tally(event, alone)
             self._open += 1
         return own[event]
 

@@ -1,12 +1,15 @@
-"""The requests of one known key, from one program at one address.
+"""The requests of one known key whose heads mean the same.
 
 The base of the two endpoints, and the simpler one of them.
 """
 
 import json
+import logging
+from contextlib import suppress
 from dataclasses import dataclass
 from time import monotonic
 
+from readback import logs
 from readback.api.data.journal import Event, EventFields, Journal, Tally
 from readback.api.data.keyring import Record
 from readback.api.data.unmatched import UnmatchedRequests
@@ -17,8 +20,12 @@ from readback.api.shared.limiter import Limiter
 from readback.client_address import shorten
 from readback.contract import MODEL_LIST, REFUSALS
 from readback.differences import BODY_TOO_LARGE, BODY_UNUSED
+from readback.http.handler import RequestOrigin
 from readback.http.refused import REQUEST_TOO_LARGE
 
+log = logging.getLogger("readback.api")
+
+# In place of a tally that has not been opened yet.
 _NO_TALLY = Tally(Event(b"", "", 0, "", "", "", ""))
 _NO_TALLY.open = False
 _KEY_NOT_ACCEPTED = (
@@ -43,8 +50,8 @@ class Exchange:
 
     # fmt: off
     __slots__ = (
-        "_address", "_journal", "_limiter", "_record", "_refused", "_replies",
-        "_succeeded", "_unmatched", "info",
+        "_journal", "_limiter", "_record", "_refused", "_replies", "_succeeded",
+        "_unmatched", "address", "forwarded", "info",
     )
     # fmt: on
     # What to change if the body is refused unread.
@@ -59,29 +66,47 @@ class Exchange:
         self._unmatched = services.unmatched
         self._record = record
         self.info = info
-        self._address = address
+        self.address = address
+        # The value of X-Forwarded-For that the address was read from, if any.
+        self.forwarded = b""
         # Where the last success and the last refusal are counted.
         self._succeeded = self._refused = _NO_TALLY
 
     def begin(self, size: int) -> "Exchange | bytes":
         """Return what answers a request, or its refusal."""
         record = self._record
-        if not record.accepted:
-            return self._refuse_key(size)
-        now = monotonic()
-        record.used_at = now
-        if self._limiter.admit(record.slot, now):
-            return self
-        return self._refuse_rate(size)
+        try:
+            if not record.accepted:
+                return self._refuse_key(size)
+            now = monotonic()
+            record.used_at = now
+            if self._limiter.admit(record.slot, now):
+                return self
+            return self._refuse_rate(size)
+        except Exception as error:
+            return self.fail(error, size)
 
     def answer(self, body: bytes) -> bytes:
         raise NotImplementedError
+
+    def is_from(self, forwarded: bytes, origin: RequestOrigin) -> bool:
+        """Return whether a request certainly comes from the address of the last one."""
+        if forwarded or self.forwarded:
+            return self.forwarded == forwarded
+        return self.address == origin.address
+
+    def move(self, address: str) -> None:
+        """Count the next requests for a client at another address."""
+        self.address, self.forwarded = address, b""
+        self._refused = _NO_TALLY
+        if not self._succeeded.counts(shorten(address)):
+            self._succeeded = _NO_TALLY
 
     def _refuse_key(self, size: int) -> bytes:
         agent = self.info.user_agent
         endpoint = self.info.endpoint
         self._unmatched.count(
-            self._address, endpoint, "invalid_key", _KEY_NOT_ACCEPTED, agent
+            self.address, endpoint, "invalid_key", _KEY_NOT_ACCEPTED, agent
         )
         return self.refuse("invalid_key", _KEY_NOT_ACCEPTED, size)
 
@@ -112,6 +137,14 @@ class Exchange:
         tally.count(size, len(answer))
         return answer
 
+    def fail(self, error: Exception, size: int) -> bytes:
+        """Log an unexpected exception, enter it into the journal, and answer."""
+        answer = internal_error(self._replies, error)
+        with suppress(Exception):  # what counts it may be what has failed
+            event = self._event("internal_error", REFUSALS["internal_error"].sentence)
+            self._journal.note(event, size, len(answer))
+        return answer
+
     def _count_success(self, answer: bytes, size: int) -> bytes:
         tally = self._succeeded
         if not tally.open:
@@ -120,10 +153,8 @@ class Exchange:
         return answer
 
     def _event(self, code: str, detail: str, differences: str = "") -> EventFields:
-        digest = self._record.digest
-        return journal_event(
-            digest, self.info, self._address, code, detail, differences
-        )
+        digest, info, address = self._record.digest, self.info, self.address
+        return journal_event(digest, info, address, code, detail, differences)
 
 
 class ModelList(Exchange):
@@ -134,6 +165,15 @@ class ModelList(Exchange):
 
     def answer(self, body: bytes) -> bytes:
         return self._count_success(self._replies.ok(_MODELS), len(body))
+
+
+def internal_error(replies: Replies, error: Exception) -> bytes:
+    """Log an unexpected exception, and return the 500 that has the id in the log."""
+    request_id, answer = replies.internal_error()
+    log.error(
+        "internal error, X-Request-Id %s: %s", request_id, logs.describe_error(error)
+    )
+    return answer
 
 
 def journal_event(

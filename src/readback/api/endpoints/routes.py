@@ -4,18 +4,18 @@ Decides everything that can be decided before a body is read, in the order of th
 contract: path and method, key, rate. Nothing here decodes a body.
 """
 
-import logging
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
-from readback import keys, logs
+from readback import keys
 from readback.api.data.keyring import Found, Keyring, Record
 from readback.api.endpoints.chat import Chat
 from readback.api.endpoints.exchange import (
     Exchange,
     ModelList,
     Services,
+    internal_error,
     journal_event,
 )
 from readback.api.endpoints.near_misses import PROBE
@@ -28,12 +28,12 @@ from readback.http.head import Head
 from readback.http.refused import MALFORMED_REQUEST
 from readback.processes.shared_counters import WorkerCounters
 
-log = logging.getLogger("readback.api")
-
 # Retry-After when the database cannot be asked or there are too many connections.
 RETRY_SECONDS = 2
-# Of one key: most are used by one program at one address.
+# Programs that one key is used with; most keys belong to one.
 _MAX_EXCHANGES = 4
+# What a client's address was read from is kept if it is not longer.
+_MAX_FORWARDED_BYTES = 256
 _EXCHANGES: dict[str, type[Exchange]] = {MODELS: ModelList, CHAT: Chat}
 _UNKNOWN_KEY = "This key does not exist; compare it with the one shown in the cabinet."
 _NOT_LOOKED_UP = (
@@ -72,10 +72,16 @@ class Api:
     ) -> Outcome | None:
         presented = info.presented
         digest = presented.digest if presented else keys.digest(key)
-        address = self._read_address(forwarded, origin)
         record = self._keyring.find(digest)
         if record is not None and not info.not_found_detail:
-            return self._exchange(info, record, address).begin(size)
+            exchange: Exchange | None = record.exchanges.get(info)
+            # Most clients stay where they are.
+            if exchange is None or not exchange.is_from(forwarded, origin):
+                address, source = self._read_address(forwarded, origin)
+                exchange = self._exchange(info, record, address)
+                exchange.forwarded = source
+            return exchange.begin(size)
+        address, _ = self._read_address(forwarded, origin)
         request = _Received(info, address, size)
         # Why a key cannot exist matters only now.
         presented = presented or presented_key(key)
@@ -98,12 +104,7 @@ class Api:
 
     def fail(self, error: Exception, info: RequestInfo | None) -> bytes:
         self._counters.add((info.endpoint if info else OTHER, "internal_error"))
-        request_id, answer = self._services.replies.internal_error()
-        log.error(
-            "internal error, X-Request-Id %s: %s",
-            *(request_id, logs.describe_error(error)),
-        )
-        return answer
+        return internal_error(self._services.replies, error)
 
     def _look_up_done(
         self, origin: RequestOrigin, request: _Received, found: Found
@@ -126,22 +127,29 @@ class Api:
             outcome = self.fail(error, info)
         origin.resume(outcome)
 
-    def _read_address(self, forwarded: bytes, origin: RequestOrigin) -> str:
-        if not forwarded or not self._trusted_proxies:
-            return origin.address
+    def _read_address(
+        self, forwarded: bytes, origin: RequestOrigin
+    ) -> tuple[str, bytes]:
+        """Return a client's address, and the value that it was read from.
+
+        The value is empty if that was not X-Forwarded-For, or is too long to keep.
+        """
         header = forwarded.decode("ascii", "replace").strip()
         address = forwarded_address(header, self._trusted_proxies)
-        return origin.address if address is None else address
+        if address is None:
+            return origin.address, b""
+        return address, forwarded if len(forwarded) <= _MAX_FORWARDED_BYTES else b""
 
     def _exchange(self, info: RequestInfo, record: Record, address: str) -> Exchange:
-        exchanges: dict[tuple[RequestInfo, str], Exchange] = record.exchanges
-        exchange = exchanges.get((info, address))
+        exchange: Exchange | None = record.exchanges.get(info)
         if exchange is None:
-            if len(exchanges) >= _MAX_EXCHANGES:
-                del exchanges[next(iter(exchanges))]
+            if len(record.exchanges) >= _MAX_EXCHANGES:
+                del record.exchanges[next(iter(record.exchanges))]
             kind = _EXCHANGES[info.endpoint]
             exchange = kind(self._services, record, info, address)
-            exchanges[info, address] = exchange
+            record.exchanges[info] = exchange
+        elif exchange.address != address:
+            exchange.move(address)
         return exchange
 
     def _not_found(self, request: _Received, presented: PresentedKey) -> bytes:

@@ -3,9 +3,9 @@
 import pytest
 
 from readback.api.data import journal as journal_module
-from readback.api.data.journal import AT_ONCE, Event, Journal
+from readback.api.data.journal import AT_ONCE, CALLERS, Event, Journal
 from readback.api.shared.memory import Counters
-from readback.contract import JOURNAL_ROWS
+from readback.contract import JOURNAL_ROWS, SEVERAL_ADDRESSES
 
 HOUR = 3600.0
 ROUND = 0.5
@@ -181,6 +181,19 @@ def test_a_stop_writes_everything(journal):
     rounds.written.clear()
     rounds.run(5, event())
     assert len(rounds.written) == 10
+
+
+def test_a_few_callers_have_rows_of_their_own_and_further_ones_share_one(journal):
+    rounds = Rounds(journal)
+    for number in range(120):
+        rounds.run(ROUND, event(agent="example/1.0", address=f"192.0.{number}.x"))
+    rounds.run(INTERVAL)
+    rows = rounds.rows()
+    assert requests(rows) == 120
+    alone = [row for row in rows if row.event.address != SEVERAL_ADDRESSES]
+    assert len(alone) == CALLERS
+    assert len(rows) <= CALLERS + 12
+    assert {row.event.user_agent for row in rows} == {"example/1.0"}
 
 
 def test_a_caller_that_goes_on_keeps_its_row_beside_those_who_share_one(journal):

@@ -7,6 +7,8 @@ import pytest
 from tests.support.streams import rows_of
 from tests.support.work import Worker, _behind_proxy, _chat
 
+from readback.contract import SEVERAL_ADDRESSES
+
 
 @pytest.fixture
 def worker() -> Iterator[Worker]:
@@ -56,3 +58,16 @@ def test_a_request_that_has_not_passed_all_proxies_has_the_connections_address(
         connection.connection_lost(None)
     counts = {row[6]: requests for row, requests in rows_of(worker).items()}
     assert counts == {"192.0.2.x": 3, "203.0.113.x": 3}
+
+
+def test_a_regular_caller_keeps_its_row_beside_many_that_share_one(
+    worker: Worker,
+) -> None:
+    """All have the same program, so they differ in nothing but their addresses."""
+    for number in range(20):
+        assert status(worker, worker.key, b"192.0.2.1") == 200
+        assert status(worker, worker.key, b"198.51.%d.1" % number) == 200
+    counts = {row[6]: requests for row, requests in rows_of(worker).items()}
+    assert counts.pop("192.0.2.x") == 20
+    assert counts.pop(SEVERAL_ADDRESSES) == 17
+    assert list(counts.values()) == [1, 1, 1]
