@@ -159,7 +159,7 @@ class Connection(asyncio.Protocol):
             self._registry.backlog.add(self.go_on)
 
     def _work_on_message(self, outcome: Outcome | None = None) -> None:
-        """Take steps until the message is done, or something is missing.
+        """Work until the message is done, or something is missing.
 
         That is bytes, room to write, or a decision of the handler; the outcome is what
         the handler has decided meanwhile.
@@ -167,15 +167,13 @@ class Connection(asyncio.Protocol):
         try:
             if outcome is not None:
                 self._go_on_with(outcome)
-            while self._buffer.unread and self._flow.writable:
+            elif self._buffer.unread and self._flow.writable:
                 if self._state == HEAD:
-                    progress = self._read_head()
+                    self._read_head()
                 elif self._state == BODY:
-                    progress = self._read_body()
-                else:
-                    progress = self._state == SKIP and self._skip_body()
-                if not progress:
-                    break
+                    self._read_body()
+                elif self._state == SKIP:
+                    self._skip_body()
         except Refused as refused:
             self._refuse(refused.code, refused.detail)
         except Exception as error:
@@ -188,77 +186,77 @@ class Connection(asyncio.Protocol):
         if self._received_eof and self._flow.writable and self._state not in PAUSED:
             self._close()
 
-    def _read_head(self) -> bool:
-        buffer = self._buffer
+    def _read_head(self) -> None:
         registry = self._registry
-        begun = buffer.head_checked
-        data = buffer.take_head(registry.max_head)
-        if data is None:
-            if not begun and buffer.head_checked:
+        begun = self._buffer.head_checked
+        head = self._buffer.take_head(registry.max_head)
+        if head is None:
+            if not begun and self._buffer.head_checked:
                 # Empty lines before the head extend no deadline.
                 self._deadline = registry.head_deadline
-            return False
-        meaning, key, forwarded, size = registry.heads.understand(data)
+            return
+        meaning, key, forwarded, size = registry.heads.understand(head)
         self._meaning = meaning
         self._size = size
         outcome = registry.handler.begin(meaning.info, key, forwarded, size, self)
         if outcome is None:
             self._wait(DECIDING)
-            return False
-        if not isinstance(outcome, bytes):
-            registry.heads.note_accepted(data, meaning)
-        self._proceed(outcome)
-        return True
+        elif isinstance(outcome, bytes):
+            self._answer_unread(outcome)
+        else:
+            registry.heads.note_accepted(head, meaning)
+            self._begin_body(outcome)
 
     def _go_on_with(self, outcome: Outcome) -> None:
         """Continue with what the handler has decided or answered meanwhile."""
         self.waiting_since = self._registry.now
-        if self._state == ANSWERING:
-            assert isinstance(outcome, bytes)
+        if not isinstance(outcome, bytes):
+            self._begin_body(outcome)
+        elif self._state == ANSWERING:
             self._send(outcome)
         else:
-            self._proceed(outcome)
+            self._answer_unread(outcome)
 
-    def _proceed(self, outcome: Outcome) -> None:
-        """Answer a request at once, or read its body."""
+    def _answer_unread(self, answer: bytes) -> None:
+        """Answer a request whose body, if it has one, has not been read."""
         meaning = self._meaning
         size = self._size
-        max_body = self._registry.max_body
         assert meaning is not None
-        # RFC 9112 §6: Content-Length or Transfer-Encoding signals a body.
-        has_body = meaning.chunked or size > 0
-        if isinstance(outcome, bytes):
-            # RFC 9112 §9.3: either read all of the body, or close the connection. It
-            # must never be parsed as a request.
-            last = has_body and (size > max_body or not meaning.may_skip_body())
-            if self._send(outcome, last) and size:
-                self._state = SKIP
-                self._deadline = self._registry.body_deadline
-            return
-        self._responder = outcome
-        if size > max_body:
-            raise oversized(max_body, f"{size} are declared")
-        self._state = BODY
-        self._deadline = self._registry.body_deadline
-        if not has_body:
-            self._read_body()  # which is empty
-            return
+        # RFC 9112 §6: Content-Length or Transfer-Encoding signals a body. §9.3: either
+        # read all of it, or close the connection. It must never be parsed as a request.
+        last = (meaning.chunked or size > 0) and (
+            size > self._registry.max_body or not meaning.may_skip_body()
+        )
+        if self._send(answer, last) and size:
+            self._state = SKIP
+            self._deadline = self._registry.body_deadline
+            self._skip_body()
+
+    def _begin_body(self, responder: Responder) -> None:
+        """Answer a request if its body is here; otherwise wait for the rest."""
+        self._responder = responder
+        registry = self._registry
+        meaning = self._meaning
+        size = self._size
+        assert meaning is not None
+        if size > registry.max_body:
+            raise oversized(registry.max_body, f"{size} are declared")
         if meaning.chunked:
-            self._chunks = ChunkedBody(self._registry.max_head)
-        # RFC 9110 §10.1.1: not if part of the body is already here.
-        if meaning.expects_continue and not self._buffer.unread:
-            self._flow.write(CONTINUE)
+            self._chunks = ChunkedBody(registry.max_head)
+        if meaning.expects_continue:
+            self._ask_for_body(meaning)
+        if not self._read_body():
+            self._state = BODY
+            self._deadline = registry.body_deadline
 
     def _read_body(self) -> bool:
+        """Answer if the whole body is here; return whether it is."""
         if self._chunks is None:
             body = self._buffer.take(self._size)
         else:
             body = self._buffer.take_chunks(self._chunks, self._registry.max_body)
         if body is None:
-            received = self._buffer.unread
-            if self._chunks is not None:
-                received += len(self._chunks.body)
-            self._registry.hold_body(self, received)
+            self._hold_body()
             return False
         if self._registry.unfinished:
             self._registry.release_body(self)
@@ -270,11 +268,23 @@ class Connection(asyncio.Protocol):
             self._send(answer)
         return True
 
-    def _skip_body(self) -> bool:
+    def _ask_for_body(self, meaning: Meaning[Any]) -> None:
+        """Write 100 (Continue), unless part of the body is here (RFC 9110 §10.1.1)."""
+        if (meaning.chunked or self._size) and not self._buffer.unread:
+            self._flow.write(CONTINUE)
+
+    def _hold_body(self) -> None:
+        """Count what is here of a body that is not complete."""
+        received = self._buffer.unread
+        if self._chunks is not None:
+            received += len(self._chunks.body)
+        if received:
+            self._registry.hold_body(self, received)
+
+    def _skip_body(self) -> None:
         self._size -= self._buffer.skip(self._size)
         if not self._size:
             self._finish_message()
-        return True
 
     # Answering.
 
@@ -288,8 +298,7 @@ class Connection(asyncio.Protocol):
         """Write the answer; return whether the connection stays open after it."""
         meaning = self._meaning
         registry = self._registry
-        if self.opened_at < registry.retire_before:
-            last = True
+        last = last or self.opened_at < registry.retire_before
         if meaning is not None and meaning.is_plain and not last:
             self._finish_message()
             registry.outbox.add(self._transport, answer)

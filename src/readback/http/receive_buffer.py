@@ -43,10 +43,11 @@ class ReceiveBuffer:
             if not isinstance(self._data, bytearray):
                 self._data = bytearray(self._data)
             self._data += data
+            self.unread += len(data)
         else:
             self._data = data
             self._offset = 0
-        self.unread += len(data)
+            self.unread = len(data)
 
     def drop_read(self) -> None:
         """Free the memory of what has been read."""
@@ -69,23 +70,20 @@ class ReceiveBuffer:
         """
         if self._data[self._offset] == _CARRIAGE_RETURN:
             self._skip_empty_lines()
+        data = self._data
         start = self._offset
         self._head_start = start
         seen = start
         if self.head_checked:
             # What has been checked can at most contain the beginning of the blank line.
             seen += max(0, self.head_checked - _HEAD_END_SIZE + 1)
-        blank_line = self._data.find(HEAD_END, seen, start + limit)
+        blank_line = data.find(HEAD_END, seen, start + limit)
         if blank_line < 0:
             self._check_unfinished(limit)
             return None
-        end = blank_line + _HEAD_END_SIZE
-        self._offset = end
-        self.unread -= end - start
         self.head_checked = 0
         self.empty_lines = 0
-        head = self._data[start:end]
-        return head if isinstance(head, bytes) else bytes(head)
+        return self.take(blank_line + _HEAD_END_SIZE - start)
 
     def head_begins_with(self, prefix: bytes) -> bool:
         """Return how the head begins that was looked for or taken last."""
@@ -95,11 +93,11 @@ class ReceiveBuffer:
         """Return the next bytes, or None if there are not enough."""
         if self.unread < size:
             return None
-        start = self._offset
-        self._offset = start + size
         self.unread -= size
-        taken = self._data[start : start + size]
-        return taken if isinstance(taken, bytes) else bytes(taken)
+        start = self._offset
+        end = start + size
+        self._offset = end
+        return bytes(self._data[start:end])
 
     def skip(self, size: int) -> int:
         """Drop at most this many bytes, and return how many were there."""
