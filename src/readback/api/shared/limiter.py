@@ -27,6 +27,7 @@ _NUMBERS = 3
 # key that has been inactive longest.
 _PROBES = 8
 LOCK_SECONDS = 0.05
+_TRY_TO_LOCK = LOCK_EX | LOCK_NB
 
 
 class Limiter:
@@ -55,7 +56,9 @@ class Limiter:
         """Take one request from the rate; return False if it is used up."""
         is_locked = self._locks.acquire(slot)
         try:
-            full_at = max(self._full_at[slot], now)
+            full_at = self._full_at[slot]
+            if full_at < now:
+                full_at = now
             if full_at - now > self._allowance:
                 return False
             self._full_at[slot] = full_at + self._interval
@@ -71,11 +74,13 @@ class Limiter:
 
     def number(self, slot: int) -> int:
         """Return the `created` of the next answer, which differs from the last one."""
-        present = max(int(time()), EARLIEST_CREATED)
+        present = int(time())
+        if present < EARLIEST_CREATED:
+            present = EARLIEST_CREATED
         is_locked = self._locks.acquire(slot)
         try:
-            created = max(present, self._last[slot] + 1)
-            if created > present + CREATED_LEAD_SECONDS:
+            created = self._last[slot] + 1
+            if not present < created <= present + CREATED_LEAD_SECONDS:
                 created = present
             self._last[slot] = created
             return created
@@ -137,7 +142,7 @@ class Locks:
     def acquire(self, number: int) -> bool:
         """Lock; return False if somebody holds the lock for too long."""
         try:
-            lockf(self._file, LOCK_EX | LOCK_NB, 1, number)
+            lockf(self._file, _TRY_TO_LOCK, 1, number)
         except BlockingIOError:
             return self._wait(number)
         if self._stuck:
@@ -154,7 +159,7 @@ class Locks:
         while monotonic() < deadline:
             os.sched_yield()
             try:
-                lockf(self._file, LOCK_EX | LOCK_NB, 1, number)
+                lockf(self._file, _TRY_TO_LOCK, 1, number)
             except BlockingIOError:
                 continue
             return True
