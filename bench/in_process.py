@@ -24,7 +24,7 @@ from bench.load import CONNECTIONS
 from bench.messages import PIPELINED_REQUESTS
 from readback import keys
 from readback.api.endpoints import exchange
-from readback.http import backlog, connection
+from readback.http import backlog
 
 PORT = 8000
 Send = Callable[[int], StoringTransport]
@@ -130,7 +130,7 @@ def main(kind: str) -> None:
     # connection answers in a row depends on the time. So it is always the same moment,
     # in which no bucket of a key can be full, although valgrind is slow.
     still = repeat(time.monotonic()).__next__
-    for module in (backlog, connection, exchange):
+    for module in (backlog, exchange):
         module.monotonic = still  # type: ignore[attr-defined]
     # As a worker does when it has started.
     gc.collect()

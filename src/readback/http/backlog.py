@@ -1,8 +1,9 @@
-"""Connections whose next messages have arrived already, and how they share the time.
+"""Connections whose next messages have arrived already, and how they take turns.
 
-A connection answers the first message that it receives at once. If a client has sent
-several, the others wait here, and its connection is not read meanwhile. So a client
-that sends one request at a time waits for at most one round of this work.
+A connection answers the first message of what it receives at once. If a client has sent
+several, its connection waits here before each of the others, and is not read meanwhile.
+So the request of a client that sends one at a time waits for one round of this work at
+most, however many others send many at once.
 """
 
 import asyncio
@@ -10,13 +11,12 @@ from collections import deque
 from collections.abc import Callable
 from time import monotonic
 
-# How long a connection may work before the next one does …
-CONNECTION_SECONDS = 0.001
-# … and all of them, before the event loop reads new bytes and accepts one connection.
+# How long they work before the event loop looks for new bytes. It also accepts only one
+# new connection in between, so a longer round would make many of them wait.
 ROUND_SECONDS = 0.001
 
-# Works on one message or more until this time; returns whether there are more.
-Work = Callable[[float], bool]
+# Works on one message, and adds itself again if there are more.
+Work = Callable[[], None]
 
 
 class Backlog:
@@ -24,22 +24,27 @@ class Backlog:
 
     def __init__(self) -> None:
         self._waiting: deque[Work] = deque()
+        self._is_scheduled = False
 
     def add(self, work: Work) -> None:
-        if not self._waiting:
-            asyncio.get_running_loop().call_soon(self._work_for_a_while)
         self._waiting.append(work)
+        if not self._is_scheduled:
+            self._schedule()
 
     def _work_for_a_while(self) -> None:
-        waiting = self._waiting
-        now = monotonic()
-        end = now + ROUND_SECONDS
+        end = monotonic() + ROUND_SECONDS
         try:
-            while waiting and now < end:
-                work = waiting.popleft()
-                if work(now + CONNECTION_SECONDS):
-                    waiting.append(work)
-                now = monotonic()
+            while self._waiting:
+                work = self._waiting.popleft()
+                work()
+                if monotonic() >= end:
+                    break
         finally:
-            if waiting:
-                asyncio.get_running_loop().call_soon(self._work_for_a_while)
+            # If the work raises an exception, which the event loop logs, others wait.
+            self._is_scheduled = False
+            if self._waiting:
+                self._schedule()
+
+    def _schedule(self) -> None:
+        self._is_scheduled = True
+        asyncio.get_running_loop().call_soon(self._work_for_a_while)

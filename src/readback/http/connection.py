@@ -7,7 +7,6 @@ deadlines, and does what RFC 9112 asks of a server. `states.py` explains its sta
 
 import asyncio
 from math import inf
-from time import monotonic
 from typing import Any, cast
 
 from readback.http.answer import CONTINUE, complete
@@ -117,19 +116,17 @@ class Connection(asyncio.Protocol):
 
     # Called by the backlog.
 
-    def go_on(self, until: float) -> bool:
-        """Work on the next messages; return whether there are more."""
-        while self._state == QUEUED and not self._transport.is_closing():
-            # Before the next message, it must be known whether the client reads.
-            self._registry.outbox.flush()
-            self._state = HEAD
-            self._deadline = self._registry.idle_deadline
-            self.waiting_since = self._registry.now
-            self._work_on_message()
-            if monotonic() >= until:
-                break
+    def go_on(self) -> None:
+        """Work on the next of several messages."""
+        if self._state != QUEUED or self._transport.is_closing():
+            return
+        # Before the next message, it must be known whether the client reads.
+        self._registry.outbox.flush()
+        self._state = HEAD
+        self._deadline = self._registry.idle_deadline
+        self.waiting_since = self._registry.now
+        self._work()
         self._pace_reading()
-        return self._state == QUEUED and not self._transport.is_closing()
 
     # Called by the registry.
 
@@ -153,16 +150,10 @@ class Connection(asyncio.Protocol):
     # One message at a time.
 
     def _work(self, outcome: Outcome | None = None) -> None:
-        """Go on with the message at hand; those after it wait in the backlog."""
-        self._work_on_message(outcome)
-        if self._state == QUEUED:
-            self._registry.backlog.add(self.go_on)
-
-    def _work_on_message(self, outcome: Outcome | None = None) -> None:
-        """Work until the message is done, or something is missing.
+        """Work on the message at hand until it is done, or something is missing.
 
         That is bytes, room to write, or a decision of the handler; the outcome is what
-        the handler has decided meanwhile.
+        the handler has decided meanwhile. Further messages wait in the backlog.
         """
         try:
             if outcome is not None:
@@ -178,12 +169,13 @@ class Connection(asyncio.Protocol):
             self._refuse(refused.code, refused.detail)
         except Exception as error:
             self._fail(error)
-        # What has been read is dropped.
-        if self._state == LINGER:
+        if self._state == LINGER:  # what arrives is dropped
             self._buffer.clear()
             return
         self._buffer.drop_read()
-        if self._received_eof and self._flow.writable and self._state not in PAUSED:
+        if self._state == QUEUED:
+            self._registry.backlog.add(self.go_on)
+        elif self._received_eof and self._flow.writable and self._state not in PAUSED:
             self._close()
 
     def _read_head(self) -> None:

@@ -83,7 +83,10 @@ class ReceiveBuffer:
             return None
         self.head_checked = 0
         self.empty_lines = 0
-        return self.take(blank_line + _HEAD_END_SIZE - start)
+        end = blank_line + _HEAD_END_SIZE
+        self._offset = end
+        self.unread -= end - start
+        return bytes(data[start:end])
 
     def head_begins_with(self, prefix: bytes) -> bool:
         """Return how the head begins that was looked for or taken last."""

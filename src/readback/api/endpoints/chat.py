@@ -87,10 +87,7 @@ def decode(body: bytes) -> Text | None:
     if request.stream is True:
         return None
     names = _REQUIRED_NAMES
-    if request.stream is not UNSET:
-        names += 1
-    if request.max_tokens is not UNSET:
-        names += 1
+    names += (request.stream is not UNSET) + (request.max_tokens is not UNSET)
     # Of a name that appears twice, the last value is decoded. All strings but the text
     # are fixed, so every colon outside of it follows a name. Most texts have none.
     colons = body.count(b":")

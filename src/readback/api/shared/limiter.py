@@ -13,6 +13,7 @@ import mmap
 import os
 import tempfile
 from fcntl import LOCK_EX, LOCK_NB, LOCK_UN, lockf
+from functools import partial
 from math import ceil, inf
 from time import monotonic, time
 from weakref import finalize
@@ -27,7 +28,6 @@ _NUMBERS = 3
 # key that has been inactive longest.
 _PROBES = 8
 LOCK_SECONDS = 0.05
-_TRY_TO_LOCK = LOCK_EX | LOCK_NB
 
 
 class Limiter:
@@ -134,23 +134,23 @@ class Locks:
     """
 
     def __init__(self) -> None:
-        self._file = _empty_file()
-        finalize(self, os.close, self._file)
+        self._file = file = _empty_file()
+        finalize(self, os.close, file)
+        # Every request needs these two: they are system calls without a frame of ours.
+        self._try = partial(lockf, file, LOCK_EX | LOCK_NB, 1)
+        self.release = partial(lockf, file, LOCK_UN, 1)
         # Held for too long, and not free since.
         self._stuck: set[int] = set()
 
     def acquire(self, number: int) -> bool:
         """Lock; return False if somebody holds the lock for too long."""
         try:
-            lockf(self._file, _TRY_TO_LOCK, 1, number)
+            self._try(number)
         except BlockingIOError:
             return self._wait(number)
         if self._stuck:
             self._stuck.discard(number)
         return True
-
-    def release(self, number: int) -> None:
-        lockf(self._file, LOCK_UN, 1, number)
 
     def _wait(self, number: int) -> bool:
         if number in self._stuck:
@@ -159,7 +159,7 @@ class Locks:
         while monotonic() < deadline:
             os.sched_yield()
             try:
-                lockf(self._file, _TRY_TO_LOCK, 1, number)
+                self._try(number)
             except BlockingIOError:
                 continue
             return True
