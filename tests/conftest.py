@@ -28,6 +28,7 @@ _LONG = (
     "cli/test_serve.py",
     "cabinet/accounts/test_single_sign_on.py",
     "cli/test_backup.py",
+    "cli/test_backup_formats.py",
     "probe/test_command.py",
     "scale/",
     "cabinet/",

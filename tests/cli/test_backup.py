@@ -19,22 +19,16 @@ from tests.cli.program import READBACK, Program, local_settings
 from tests.support.commands import environment_with
 from tests.support.waiting import PATIENCE, wait_until
 
+NEWER = "INSERT INTO django_migrations (app, name, applied) VALUES"
 KEYS = "SELECT count(*) FROM cabinet_key"
 CONTENT = {"database": b"rows " * 500, "secret-key": b"k" * 64, "brand/a.md": b"# A"}
-MANIFEST = archive.Manifest("1.0.0", 0, "SQLite", [], list(CONTENT))
+MANIFEST = archive.Manifest("1.0.0", 0, list(CONTENT))
 NOT_OURS = "This is not a complete archive of `readback backup`"
 
 
 def with_key(program):
     program.output("account", "create", "alice@example.com", "--confirmed")
     program.output("key", "create", "alice@example.com")
-    return program
-
-
-def with_programs(program, server):
-    """Put the programs of the test's PostgreSQL on the PATH."""
-    path = f"{server.programs}{os.pathsep}{os.environ['PATH']}"
-    program.settings["PATH"] = path
     return program
 
 
@@ -47,12 +41,12 @@ def installed(migrated):
 @pytest.fixture
 def installed_on_postgresql(program, postgresql):
     program.settings["READBACK_DATABASE_URL"] = postgresql.migrated_database()
-    return with_key(with_programs(program, postgresql))
+    return with_key(program)
 
 
 @pytest.fixture
-def installed_on_each(migrated_on_each_database, postgresql):
-    return with_key(with_programs(migrated_on_each_database, postgresql))
+def installed_on_each(migrated_on_each_database):
+    return with_key(migrated_on_each_database)
 
 
 def refusal(done):
@@ -112,18 +106,19 @@ def test_a_backup_contains_no_sessions(installed_on_each, tmp_path):
     assert database.value("SELECT count(*) FROM cabinet_user") == 1
 
 
-def test_tables_of_another_version_are_refused_and_those_of_others_kept(
+def test_a_database_of_a_newer_version_is_refused_and_tables_of_others_are_kept(
     installed_on_postgresql,
 ):
     program = installed_on_postgresql
     program.output("backup", "saved")
     database = program.database
     database.rows("CREATE TABLE theirs (id int)")
-    database.rows("CREATE TABLE cabinet_newer (id int)")
-    found = refusal(program.run("restore", "saved", "--yes"))
-    assert "(cabinet_newer)" in found and "empty database" in found
+    database.rows(f"{NEWER} ('cabinet', '0999_later', now())")
+    for command in (("backup", "other"), ("restore", "saved", "--yes")):
+        found = refusal(program.run(*command))
+        assert "newer version" in found and "cabinet.0999_later" in found
 
-    database.rows("DROP TABLE cabinet_newer")
+    database.rows("DELETE FROM django_migrations WHERE name = '0999_later'")
     program.output("restore", "saved", "--yes")
     assert database.value("SELECT to_regclass('theirs') IS NOT NULL")
 
@@ -190,7 +185,6 @@ def test_an_archive_moves_to_a_new_machine_through_pipes(
     settings = local_settings(tmp_path / "new")
     if "READBACK_DATABASE_URL" in program.settings:
         settings["READBACK_DATABASE_URL"] = postgresql.new_database()
-    settings["PATH"] = program.settings["PATH"]
     (tmp_path / "new").mkdir()
     done = subprocess.run(
         [*READBACK, "restore", "--yes", "-"],
@@ -220,12 +214,13 @@ def test_the_brand_folder_is_restored_into_an_empty_one(installed, tmp_path):
     assert (brand / "terms.en.md").read_text() == "# Terms"
 
 
-def test_a_running_service_can_be_saved_and_not_restored(installed):
-    with installed.serving(until="Readback is running"):
-        installed.output("backup", "saved")
-        found = refusal(installed.run("restore", "saved", "--yes"))
+def test_a_running_service_can_be_saved_and_not_restored(installed_on_each):
+    program = installed_on_each
+    with program.serving(until="Readback is running"):
+        program.output("backup", "saved")
+        found = refusal(program.run("restore", "saved", "--yes"))
         assert "Readback uses this database: stop it first." in found
-    installed.output("restore", "saved", "--yes")
+    program.output("restore", "saved", "--yes")
 
 
 def test_another_secret_key_is_refused(installed, tmp_path):
@@ -249,20 +244,11 @@ def test_a_backup_without_the_secret_key_is_refused(installed, tmp_path):
     assert not (tmp_path / "saved").exists()
 
 
-def test_an_archive_of_the_other_database_is_refused(installed, postgresql):
-    installed.output("backup", "saved")
-    other = installed.with_settings(DATABASE_URL=postgresql.new_database())
-    assert "The archive is of SQLite" in refusal(other.run("restore", "saved", "--yes"))
-
-
-def test_an_archive_of_another_version_is_refused(installed):
-    installed.database.rows(
-        "INSERT INTO django_migrations (app, name, applied) VALUES (?, ?, ?)",
-        *("cabinet", "0999_later", "2030-01-01"),
-    )
+def test_an_archive_of_a_newer_version_is_refused(installed):
+    installed.database.rows(f"{NEWER} ('cabinet', '0999_later', '2030-01-01')")
     installed.output("backup", "saved")
     found = refusal(installed.run("restore", "saved", "--yes"))
-    assert "whose tables differ" in found and "restore it with version" in found
+    assert "newer version" in found and "cabinet.0999_later" in found
 
 
 def test_a_damaged_database_is_replaced(installed):
@@ -299,20 +285,19 @@ def test_a_restore_that_is_killed_while_it_reads_changes_nothing(installed, tmp_
     assert installed.database.value(KEYS) == 1
 
 
-def stop_while_it_waits(program, mode, name, *arguments):
-    """Stop a command whose program of PostgreSQL waits for a lock."""
+def stop_while_it_waits(program, mode, *arguments):
+    """Stop a command that waits for a lock in PostgreSQL."""
 
     def waits():
         return program.database.rows(
-            "SELECT wait_event_type = 'Lock' FROM pg_stat_activity"
-            " WHERE datname = current_database() AND application_name = ?",
-            name,
+            "SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE"
+            " datname = current_database() AND application_name = 'readback-cabinet'"
         )
 
     with program.database.connected() as other, other.transaction():
         other.execute(f"LOCK TABLE cabinet_key IN {mode} MODE")
         process = program.start(*arguments, stdout=program.folder / "out")
-        wait_until(lambda: (True,) in waits(), f"{name} waits")
+        wait_until(lambda: (True,) in waits(), "it waits")
         process.send_signal(signal.SIGTERM)
         process.wait(PATIENCE)
     wait_until(lambda: not waits(), "its session has ended")
@@ -320,13 +305,12 @@ def stop_while_it_waits(program, mode, name, *arguments):
 
 def test_stopped_commands_leave_postgresql_as_it_was(installed_on_postgresql, tmp_path):
     program = installed_on_postgresql
-    stop_while_it_waits(program, "ACCESS EXCLUSIVE", "pg_dump", "backup", "saved")
+    stop_while_it_waits(program, "ACCESS EXCLUSIVE", "backup", "saved")
     assert not (tmp_path / "saved").exists()
 
     program.output("backup", "saved")
     program.output("key", "create", "alice@example.com")
-    restore = ("restore", "saved", "--yes")
-    stop_while_it_waits(program, "ROW EXCLUSIVE", "pg_restore", *restore)
+    stop_while_it_waits(program, "ROW EXCLUSIVE", "restore", "saved", "--yes")
     assert program.database.value(KEYS) == 2
     assert not left_over(tmp_path)
     program.output("restore", "saved", "--yes")
@@ -447,14 +431,20 @@ def test_an_archive_that_is_not_ours_is_refused(data, tmp_path):
     assert not list(tmp_path.rglob("*evil"))
 
 
+def with_member(file, name, content):
+    """Return an archive with another member, as if `readback backup` had written it."""
+    members = dict(members_of(file)) | {name: content}
+    facts = json.loads(members["manifest.json"])
+    facts["sha256"][name] = sha256(content).hexdigest()
+    members["manifest.json"] = json.dumps(facts).encode()
+    return tar_of(*members.items())
+
+
 @pytest.mark.parametrize("key", [b"short", b"\xff" * 64])
 def test_an_archive_with_a_damaged_secret_key_is_refused(installed, tmp_path, key):
     installed.output("backup", "saved")
-    members = dict(members_of(tmp_path / "saved"))
-    facts = json.loads(members["manifest.json"])
-    facts["sha256"]["secret-key"] = sha256(key).hexdigest()
-    members |= {"manifest.json": json.dumps(facts).encode(), "secret-key": key}
-    (tmp_path / "altered").write_bytes(tar_of(*members.items()))
+    altered = with_member(tmp_path / "saved", "secret-key", key)
+    (tmp_path / "altered").write_bytes(altered)
 
     found = refusal(installed.run("restore", "altered", "--yes"))
 

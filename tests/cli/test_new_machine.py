@@ -113,7 +113,6 @@ def test_what_was_acknowledged_before_a_backup_is_there_after_the_restore(
 def installation(folder: Path, kind: str, postgresql: Postgres) -> Program:
     folder.mkdir()
     settings = {**local_settings(folder), **UNLIMITED}
-    settings["PATH"] = f"{postgresql.programs}:{os.environ['PATH']}"
     if kind == "postgresql":
         settings["READBACK_DATABASE_URL"] = postgresql.new_database()
     return Program(folder, settings)
@@ -149,25 +148,29 @@ def on_new_server(folder: Path, server: Postgres) -> Program:
     folder.mkdir()
     prepare(server)
     url = f"postgresql://readback:harbour@/readback?host={Path(server.socket).parent}"
-    path = f"{server.programs}:{os.environ['PATH']}"
-    settings = {**local_settings(folder), "READBACK_DATABASE_URL": url, "PATH": path}
-    return Program(folder, settings)
+    return Program(folder, {**local_settings(folder), "READBACK_DATABASE_URL": url})
+
+
+def grant(server: Postgres, program: Program) -> None:
+    """Run the file that gives the API's role its privileges, as the owner."""
+    grants = ROOT / "deploy" / "postgresql" / "grants.sql"
+    url = program.settings["READBACK_DATABASE_URL"]
+    psql = [server.programs / "psql", "--quiet", f"--file={grants}", url]
+    subprocess.run(psql, check=True, timeout=PATIENCE)
 
 
 @pytest.mark.long
-def test_a_restore_on_a_new_server_has_the_keys_and_the_privileges(tmp_path):
+def test_a_restore_on_a_new_server_has_the_keys_and_keeps_privileges(tmp_path):
     with postgres() as server:
         old = on_new_server(tmp_path / "old", server)
         old.output("migrate")
-        url = old.settings["READBACK_DATABASE_URL"]
-        grants = ROOT / "deploy" / "postgresql" / "grants.sql"
-        psql = [server.programs / "psql", "--quiet", f"--file={grants}", url]
-        subprocess.run(psql, check=True, timeout=PATIENCE)
         old.output("account", "create", "alice@example.com", "--confirmed")
         old.output("key", "create", "alice@example.com")
         old.output("backup", "saved")
     with postgres() as server:
         new = on_new_server(tmp_path / "new", server)
+        new.output("restore", "--yes", str(tmp_path / "old" / "saved"))
+        grant(server, new)
         new.output("restore", "--yes", str(tmp_path / "old" / "saved"))
 
         assert new.database.value("SELECT count(*) FROM cabinet_key") == 1

@@ -16,6 +16,7 @@ from tests.support.authority import Authority
 from tests.support.browser import Browser
 from tests.support.mailbox import Mailbox, link_in, mailbox
 from tests.support.pages import block, sh
+from tests.support.postgres import Postgres, postgres
 from tests.support.terminal import answer
 from tests.support.waiting import PATIENCE, wait_until
 
@@ -99,14 +100,30 @@ def probe_from_another_machine(key: str) -> None:
 
 def restore(key: str) -> None:
     """Lose everything, and bring it back on the same host."""
-    sh(block("(umask 077; readback backup"))
+    sh(block("(umask 077; readback backup - > ~/readback.tar"))
     assert (HOME / "readback.tar").stat().st_mode & 0o077 == 0
-    commands = block("readback restore --yes - <").splitlines(keepends=True)
+    commands = block("readback restore --yes - < ~/readback.tar").splitlines(
+        keepends=True
+    )
     sh(commands[0])
     sh("rm /var/lib/readback/*")
     sh("".join(commands[1:]))
     owners = {path.owner() for path in stand_ins.STATE.iterdir()}
     assert owners == {"readback"}
+    wait_for_service()
+    probe_from_another_machine(key)
+
+
+def move_to_postgresql(server: Postgres, key: str) -> None:
+    """Move everything from SQLite; the server takes the place of apt's."""
+    os.environ["POSTGRESQL_PROGRAMS"] = str(server.programs)
+    sh(
+        f"""mkdir /run/postgresql && touch /run/postgresql/.s.PGSQL.5432
+        mount --bind {server.socket} /run/postgresql/.s.PGSQL.5432"""
+    )
+    sh(block("runuser --user=postgres -- psql"))
+    report = sh(block("(umask 077; readback backup - >~/sqlite.tar"))
+    assert "PostgreSQL is reachable" in report, report
     wait_for_service()
     probe_from_another_machine(key)
 
@@ -145,6 +162,10 @@ def main() -> None:
         assert ALICE not in browser.get("/account/"), "a backup has no sessions"
         browser.log_in(ALICE, PASSWORD)
         assert ALICE in browser.get("/account/"), "the password is still valid"
+        with postgres() as server:
+            move_to_postgresql(server, key)
+            browser.log_in(ALICE, PASSWORD)
+            assert ALICE in browser.get("/account/"), "PostgreSQL has the account"
         remove()
 
 

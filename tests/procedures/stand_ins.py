@@ -177,11 +177,21 @@ def apt(*arguments: str) -> None:
     assert arguments[:2] == ("install", "--yes"), arguments
 
 
+def runuser(*arguments: str) -> None:
+    """Become a client of PostgreSQL, as its superuser."""
+    user, separator, *command = arguments
+    assert (user, separator) == ("--user=postgres", "--"), arguments
+    os.environ |= {"PGHOST": "/run/postgresql", "PGUSER": "postgres"}
+    command[0] = f"{os.environ['POSTGRESQL_PROGRAMS']}/{command[0]}"
+    os.execv(command[0], command)
+
+
 PROGRAMS: dict[str, Callable[..., None]] = {
     "systemctl": systemctl,
     "systemd-run": systemd_run,
     "editor": edit,
     "apt": apt,
+    "runuser": runuser,
     "run-unit": run_unit,
 }
 

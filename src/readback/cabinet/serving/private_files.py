@@ -103,12 +103,13 @@ def write_secret_key(
             file.flush()
             os.fsync(file.fileno())
         put(temporary, path)
-        sync_directory(path.parent)
+        sync(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
 
 
-def sync_directory(path: Path) -> None:
+def sync(path: Path) -> None:
+    """Wait until a file or a directory is on the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -63,7 +63,7 @@ def backup(file: str, yes: bool) -> None:
                 os.fsync(output.fileno())
             # Not linked, which not every file system can.
             os.replace(written, place)
-            private_files.sync_directory(place.parent)
+            private_files.sync(place.parent)
         where = "the archive to standard output" if is_stream else file
         click.echo(f"Wrote {where}.", err=is_stream)
         _remember(made_at)
@@ -87,14 +87,8 @@ def restore(file: str, yes: bool) -> None:
     with _folder(place, make_parent=True) as folder, commands.report_database_errors():
         with click.open_file(file, "rb") as source:
             manifest = archive.read(source, folder)
-        if manifest.sha256 is None:
-            note = f"Readback {manifest.readback} stored no checksums in this archive"
-            click.echo(f"{note}: nobody can tell if bytes have changed.", err=True)
-        try:
-            key = private_files.read_secret_key(folder / archive.SECRET_KEY)
-        except ValueError as error:
-            raise Failure(f"The secret key of the archive {error}.") from None
-        _check(config, manifest, folder / archive.DATABASE, key)
+        key = _check(config, manifest, folder)
+        database.prepare(folder / archive.DATABASE)
         database.require_free(config)
         console.confirm("Replace the database and the secret key?", yes=yes)
         database.replace(config, folder / archive.DATABASE)
@@ -131,7 +125,6 @@ def _folder(place: Path | None, *, make_parent: bool = False) -> Iterator[Path]:
 
 def _write(output: IO[bytes], config: Config, folder: Path, made_at: int) -> None:
     """Write an archive; the folder gets a copy of the database first."""
-    from readback.cabinet.serving import schema
     from readback.cli.backup import archive, database
 
     files = {name: folder / name for name in (archive.DATABASE, archive.SECRET_KEY)}
@@ -145,8 +138,6 @@ def _write(output: IO[bytes], config: Config, folder: Path, made_at: int) -> Non
     manifest = archive.Manifest(
         readback=__version__,
         created_at=made_at,
-        database=_kind(config),
-        migrations=sorted(schema.applied()),
         members=list(files),
         sha256={name: archive.sha256(path) for name, path in files.items()},
     )
@@ -169,35 +160,30 @@ def _secret_key(config: Config) -> str:
         ) from None
 
 
-def _check(config: Config, manifest: "Manifest", copied: Path, key: str) -> None:
-    """End the command if what the archive has cannot be used here."""
-    import sqlite3
+def _check(config: Config, manifest: "Manifest", folder: Path) -> str:
+    """Return the secret key of an archive; end the command if it cannot be used."""
+    from readback.cabinet.serving import private_files
+    from readback.cli.backup import archive
 
-    from readback.cabinet.serving import schema
-    from readback.cli.backup import database
-
-    if manifest.database != _kind(config):
+    if manifest.database != archive.SQLITE:
         raise Failure(
-            f"The archive is of {manifest.database}, and READBACK_DATABASE_URL "
-            f"means {_kind(config)}."
+            f"The archive contains a dump of {manifest.database} by Readback "
+            f"{manifest.readback}: docs/backup.md says how to restore it."
         )
-    names, version = manifest.migrations, manifest.readback
-    if schema.missing(names) or schema.unknown(names):
-        raise Failure(
-            f"The archive was made by Readback {version}, whose tables differ from "
-            f"those of Readback {__version__}: restore it with version {version}."
-        )
+    if manifest.sha256 is None:
+        note = f"Readback {manifest.readback} stored no checksums in this archive"
+        click.echo(f"{note}: nobody can tell if bytes have changed.", err=True)
+    try:
+        key = private_files.read_secret_key(folder / archive.SECRET_KEY)
+    except ValueError as error:
+        raise Failure(f"The secret key of the archive {error}.") from None
     if config.secret_key not in ("", key.strip()):
         raise Failure(
             "READBACK_SECRET_KEY is not the secret key of the archive, so "
             "authenticator apps and recovery codes would stop working: set it to the "
             "archive's, which `tar -xOf FILE secret-key` prints."
         )
-    if config.sqlite_path:
-        try:
-            database.check_copy(copied)
-        except sqlite3.Error as error:
-            raise Failure(f"The archive's database cannot be used: {error}.") from None
+    return key
 
 
 def _restore_brand(config: Config, saved: Path) -> None:
@@ -218,10 +204,6 @@ def _brand_files(config: Config) -> list[Path]:
     return [
         path for path in listed if path.is_file() and BRAND_FILE.fullmatch(path.name)
     ]
-
-
-def _kind(config: Config) -> str:
-    return "SQLite" if config.sqlite_path else "PostgreSQL"
 
 
 def _remember(made_at: int) -> None:

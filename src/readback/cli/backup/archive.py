@@ -17,6 +17,7 @@ from typing import IO, NamedTuple
 from readback.cli.exit_codes import Failure
 
 DATABASE, SECRET_KEY, BRAND = "database", "secret-key", "brand"
+SQLITE = "SQLite"
 _MANIFEST = "manifest.json"
 # Names become paths, so no others are accepted.
 BRAND_FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{,80}")
@@ -27,11 +28,11 @@ class Manifest(NamedTuple):
 
     readback: str
     created_at: int
-    database: str
-    migrations: list[str]
     members: list[str]
     sha256: dict[str, str] | None = None
     """Of each member, in hexadecimal; archives of 1.0.0 do not have it."""
+    database: str = SQLITE
+    """The format of the database; of 1.0.0 also a dump of "PostgreSQL"."""
 
 
 def sha256(path: Path) -> str:

@@ -1,79 +1,93 @@
-"""The database in a backup: copy it while it is in use, and put a copy in its place.
+"""The database in an archive: a file of SQLite, whatever the installation uses.
 
-A copy contains no sessions, so whoever gets hold of an archive is logged in nowhere. A
-restore replaces the file of SQLite by a rename, and the tables of PostgreSQL in one
-transaction: whenever it is interrupted, the old or the new database is there. Other
-tables of the same PostgreSQL database are left alone.
+It contains no sessions, so whoever gets hold of an archive is logged in nowhere. A
+restore replaces the file of SQLite by a rename, or the rows of PostgreSQL in one
+transaction: whenever it is interrupted, the old or the new database is there.
 """
 
 import os
 import sqlite3
-import subprocess
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
 
-from django.apps import apps
-from django.db import connection
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from django.core.management import call_command
+from django.db import DEFAULT_DB_ALIAS, DatabaseError, connection, connections
+from django.db.backends.sqlite3.base import DatabaseWrapper
+from django.db.migrations.exceptions import InconsistentMigrationHistory as BadHistory
 
 from readback.cabinet.serving import private_files, schema
-from readback.cli.database import rows
+from readback.cli.backup import postgresql
 from readback.cli.exit_codes import Failure
 from readback.config import Config
 
-_SESSIONS = ("django_session", "usersessions_usersession")
-_TABLES = """
-SELECT tablename FROM pg_tables
-WHERE schemaname = current_schema() AND tablename ~ %s ORDER BY 1
-"""
-_RUNNING = """
-SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
-    AND application_name LIKE 'readback-%%' AND pid <> pg_backend_pid()
-"""
+_FOREIGN = "SELECT type, name FROM sqlite_master WHERE type IN ('trigger', 'view')"
 
 
 def copy(config: Config, target: Path) -> None:
     """Write a copy without sessions; the service may go on."""
-    if not config.sqlite_path:
-        sessions = [f"--exclude-table-data=*.{name}" for name in _SESSIONS]
-        ours = [f"--table={name}" for name in _tables()]
-        _run(config, "pg_dump", "--format=custom", f"--file={target}", *ours, *sessions)
-        return
-    uri = f"{config.sqlite_path.absolute().as_uri()}?mode=rw"
     try:
-        with closing(sqlite3.connect(uri, uri=True)) as database:
-            # Unlike a copy of the pages, this leaves out what was deleted.
-            database.execute("VACUUM INTO ?", [str(target)])
-        with closing(sqlite3.connect(target)) as copied, copied:
-            copied.execute("PRAGMA secure_delete = ON")
-            for name in _SESSIONS:
-                copied.execute(f"DELETE FROM {name}")
-        check_copy(target)
+        if config.sqlite_path:
+            _copy_file(config.sqlite_path, target)
+        else:
+            _require_known("the database")
+            with _django_uses(target):
+                call_command("migrate", interactive=False, verbosity=0)
+            postgresql.export(target)
+        _check(target)
     except sqlite3.Error as error:
         raise Failure(f"The database cannot be copied: {error}.") from None
 
 
-def check_copy(copied: Path) -> None:
-    """Raise sqlite3.Error if a copy is damaged."""
-    with closing(sqlite3.connect(copied)) as database:
-        [(found,)] = database.execute("PRAGMA quick_check(1)")
-    if found != "ok":
-        raise sqlite3.DatabaseError(f"it is damaged: {found}")
+def _copy_file(source: Path, target: Path) -> None:
+    uri = f"{source.absolute().as_uri()}?mode=rw"
+    with closing(sqlite3.connect(uri, uri=True)) as database:
+        # Unlike a copy of the pages, this leaves out what was deleted.
+        database.execute("VACUUM INTO ?", [str(target)])
+    with closing(sqlite3.connect(target)) as copied, copied:
+        copied.execute("PRAGMA secure_delete = ON")
+        for name in postgresql.SESSIONS:
+            copied.execute(f"DELETE FROM {name}")
+
+
+def prepare(copied: Path) -> None:
+    """Check a copy, and migrate it if an older version has made it."""
+    try:
+        _check(copied)
+        with _django_uses(copied):
+            if not schema.applied():
+                raise sqlite3.DatabaseError("it has no tables of Readback")
+            _require_known("the archive's database")
+            call_command("migrate", interactive=False, verbosity=0)
+    except (DatabaseError, sqlite3.Error, BadHistory, ValueError) as error:
+        reason = str(error).rstrip(".")
+        raise Failure(f"The archive's database cannot be used: {reason}.") from None
+
+
+def replace(config: Config, copied: Path) -> None:
+    """Put a copy in place of the database; a file of SQLite is on the same disk."""
+    if path := config.sqlite_path:
+        copied.chmod(0o600)
+        private_files.sync(copied)
+        # A service that starts now waits, and one that has started is noticed.
+        with schema.locked():
+            require_free(config)
+            for suffix in ("-wal", "-shm"):
+                path.with_name(path.name + suffix).unlink(missing_ok=True)
+            os.replace(copied, path)
+            private_files.sync(path.absolute().parent)
+        return
+    _require_known("the database")
+    schema.migrate()
+    postgresql.load(copied)
 
 
 def require_free(config: Config) -> None:
-    """End the command if others have the database open, or it has other tables."""
-    path = config.sqlite_path
-    is_used = _is_open(path) if path else rows(_RUNNING)[0][0] > 0
-    if is_used:
-        raise Failure("Readback uses this database: stop it first.")
-    own = {*connection.introspection.django_table_names(), "django_migrations"}
-    if path is None and (newer := sorted(set(_tables()) - own)):
-        raise Failure(
-            f"The database has tables of another version ({', '.join(newer)}), which "
-            "would be left: restore into an empty database."
-        )
+    """End the command if others have the database open."""
+    if not config.sqlite_path:
+        postgresql.require_free()
+    elif _is_open(config.sqlite_path):
+        raise Failure(postgresql.IN_USE)
 
 
 def _is_open(path: Path) -> bool:
@@ -96,46 +110,38 @@ def _is_open(path: Path) -> bool:
     return False
 
 
-def replace(config: Config, copied: Path) -> None:
-    """Put a copy, which is on the same disk as SQLite's file, in the place of it."""
-    if path := config.sqlite_path:
-        copied.chmod(0o600)
-        # A service that starts now waits, and one that has started is noticed.
-        with schema.locked():
-            require_free(config)
-            for suffix in ("-wal", "-shm"):
-                path.with_name(path.name + suffix).unlink(missing_ok=True)
-            os.replace(copied, path)
-            private_files.sync_directory(path.absolute().parent)
-        return
-    # Not with psql, which would also run the programs that a hostile dump names.
-    options = ("--no-owner", "--clean", "--if-exists", "--single-transaction")
-    _run(config, "pg_restore", *options, str(copied))
+def _check(copied: Path) -> None:
+    """Raise sqlite3.Error if a copy is damaged, or has more than tables and indexes."""
+    with closing(sqlite3.connect(copied)) as database:
+        [(found,)] = database.execute("PRAGMA quick_check(1)")
+        if found != "ok":
+            raise sqlite3.DatabaseError(f"it is damaged: {found}")
+        for kind, name in database.execute(_FOREIGN):
+            raise sqlite3.DatabaseError(f"it has the {kind} {name}")
 
 
-def _tables() -> list[str]:
-    """Return our tables in PostgreSQL, those of older and newer versions included."""
-    labels = sorted({"django", *(app.label for app in apps.get_app_configs())})
-    return [name for (name,) in rows(_TABLES, [f"^({'|'.join(labels)})_"])]
-
-
-def _run(config: Config, program: str, *options: str) -> None:
-    given: dict[str, Any] = dict(conninfo_to_dict(config.effective_database_url))
-    # Every user of this machine can read the arguments of a process.
-    password = str(given.pop("password", "") or "")
-    environment = {**os.environ, **({"PGPASSWORD": password} if password else {})}
-    try:
-        done = subprocess.run(
-            [program, *options, f"--dbname={make_conninfo(**given)}"],
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-        )
-    except FileNotFoundError:
+def _require_known(what: str) -> None:
+    """End the command if a newer version has migrated the database in use."""
+    if newer := schema.unknown(schema.applied()):
         raise Failure(
-            f"{program} was not found: install the client programs of PostgreSQL, in "
-            "the version of the server, or add their folder to the PATH."
-        ) from None
-    if done.returncode:
-        reason = " ".join(done.stderr.decode("utf-8", "replace").split())
-        raise Failure(f"{program} failed: {reason or done.returncode}")
+            f"A newer version of Readback has applied {', '.join(newer)} to {what}: "
+            "use that version."
+        )
+
+
+@contextmanager
+def _django_uses(file: Path) -> Iterator[None]:
+    """Let Django use a file of SQLite instead of the database of the installation.
+
+    An alias is not enough: some migrations change the default database in any case.
+    """
+    installed = connections[DEFAULT_DB_ALIAS]
+    # The file is written to the disk when it is complete.
+    options = {"init_command": "PRAGMA synchronous = OFF"}
+    settings = {**installed.settings_dict, "NAME": str(file), "OPTIONS": options}
+    connections[DEFAULT_DB_ALIAS] = DatabaseWrapper(settings, DEFAULT_DB_ALIAS)
+    try:
+        yield
+    finally:
+        connection.close()
+        connections[DEFAULT_DB_ALIAS] = installed
