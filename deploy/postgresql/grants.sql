@@ -25,7 +25,7 @@ GRANT SELECT ON django_migrations TO readback_api;
 GRANT SELECT (id, is_active) ON cabinet_user TO readback_api;
 GRANT SELECT (user_id, verified, "primary") ON account_emailaddress TO readback_api;
 GRANT SELECT (id, owner_id, digest, expires_at, revoked_at, last_used_at, last_created,
-    explains_refusals) ON cabinet_key TO readback_api;
+    explains_refusals, rehearsal) ON cabinet_key TO readback_api;
 
 -- The last use of a key and its last `created`. UPDATE on a column also allows the role
 -- to lock the row.

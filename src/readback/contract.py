@@ -59,6 +59,9 @@ SEVERAL_ADDRESSES = "several"
 UNMATCHED_ROWS = 8
 UNMATCHED_SECONDS = 600
 
+# What a 404 says of a rehearsal key; its pattern follows.
+REHEARSAL_KEY = "This is a rehearsal key with the pattern"
+
 REQUEST_FIELDS = ("model", "messages", "stream", "max_tokens")
 REQUIRED_FIELDS = ("model", "messages")
 MESSAGE_FIELDS = ("role", "content")

@@ -30,7 +30,7 @@ ACCOUNT_FIELDS = {
 }
 KEY_FIELDS = {
     *("id", "name", "masked", "state", "created_at", "expires_at", "revoked_at"),
-    *("last_used_at", "explains_refusals", "replaced_by"),
+    *("last_used_at", "explains_refusals", "rehearsal", "replaced_by"),
 }
 
 
@@ -251,6 +251,15 @@ def test_the_life_of_a_key(with_alice):
         assert secret not in listed + table
 
 
+def test_a_rehearsal_key_is_listed_as_one(with_alice):
+    create = ("key", "create", ALICE, "--rehearse")
+    assert answer(with_alice, *create, " 429  ok ")["rehearsal"] == "429 ok"
+    for pattern in ("", "ok " * 21, "wait31", "418"):
+        assert "A pattern has 1 to 20 steps" in refusal(with_alice, *create, pattern)
+    [line] = with_alice.output("key", "list", ALICE).splitlines()
+    assert line.split("\t")[-2:] == ["429 ok", ""]
+
+
 def test_a_key_that_exists_is_not_created_again(with_alice):
     command = ("key", "create", ALICE, "--if-missing", "ci")
     made = with_alice.run(*command)
@@ -260,6 +269,8 @@ def test_a_key_that_exists_is_not_created_again(with_alice):
     again = with_alice.run(*command)
     assert (again.returncode, again.stdout) == (0, "")
     assert "no key was created" in again.stderr
+    # Who asks for a rehearsal must not get another key, and the other way round.
+    assert key_in(with_alice.output(*command, "--rehearse", "429 ok"))
     existing = answer(with_alice, *command)
     assert set(existing) == {*KEY_FIELDS, "created"} and existing["created"] is False
 

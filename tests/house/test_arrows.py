@@ -28,6 +28,7 @@ SHARED_FACTS = {
     "readback.keys",
     "readback.logs",
     "readback.programs",
+    "readback.rehearsal",
     "readback.setting_values",
 }
 # Each part may import the shared facts, itself, and these packages.

@@ -50,6 +50,14 @@ def test_explained(readback):
         client.chat.completions.create(model="another", messages=[])
     explaining.expect(invalid_model=1)
 
+def test_rehearsed(readback_rehearsal):
+    server = readback_rehearsal("429", "503", "ok")
+    client = OpenAI(base_url=server.base_url, api_key=server.api_key)
+    assert client.models.list().data  # it has retried
+    server.expect(rehearsed=2, accepted=1)
+    with pytest.raises(ValueError, match="1 to 20 steps"):
+        readback_rehearsal("418")
+
 def test_nothing_of_other_tests_is_seen(readback, readback_server):
     readback.expect()
     ask(readback)

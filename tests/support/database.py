@@ -69,18 +69,18 @@ class Database:
         )
         return int(account)
 
-    def add_keys(self, account: int, keys: Sequence[str]) -> None:
+    def add_keys(self, account: int, keys: Sequence[str], rehearsal: str = "") -> None:
         """Add keys to an account, many in one statement."""
         for start in range(0, len(keys), _KEYS_AT_ONCE):
             batch = keys[start : start + _KEYS_AT_ONCE]
             values: list[Any] = []
             for key in batch:
                 digest = sha256(key.encode()).digest()
-                values += [account, "", digest, key[-4:], self.moment(0)]
-            rows = ", ".join(["(?, ?, ?, ?, ?)"] * len(batch))
+                values += [account, "", digest, key[-4:], self.moment(0), rehearsal]
+            rows = ", ".join(["(?, ?, ?, ?, ?, ?)"] * len(batch))
             self.rows(
                 "INSERT INTO cabinet_key (owner_id, label, digest, last_four,"
-                f" created_at) VALUES {rows}",
+                f" created_at, rehearsal) VALUES {rows}",
                 *values,
             )
 

@@ -57,11 +57,12 @@ class Server:
         default = f"sqlite:///{self.data_dir}/readback.sqlite3"
         return Database(self.environment.get("READBACK_DATABASE_URL", default))
 
-    def new_key(self) -> str:
+    def new_key(self, rehearse: str = "") -> str:
         """Add a key to the account: `readback key create` without its process."""
         account = "SELECT id FROM cabinet_user WHERE email = ?"
         key = keys.mint()
-        self.database.add_keys(self.database.value(account, self.account_email), [key])
+        owner = self.database.value(account, self.account_email)
+        self.database.add_keys(owner, [key], rehearse)
         return key
 
     def revoke_key(self, key: str) -> None:

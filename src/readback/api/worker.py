@@ -20,6 +20,7 @@ from readback.api.data.journal import ROUND_SECONDS, Journal
 from readback.api.data.keyring import Keyring
 from readback.api.data.store import Store
 from readback.api.data.unmatched import CAPACITY, UnmatchedRequests
+from readback.api.endpoints.delays import Delays
 from readback.api.endpoints.exchange import Services
 from readback.api.endpoints.replies import Replies
 from readback.api.endpoints.request_info import READ_FIELDS
@@ -83,8 +84,13 @@ class ApiWorker(Worker):
             config.database_grace,
             self._note_look_up,
         )
+        self._delays = Delays()
         services = Services(
-            self._replies, shared.limiter, self._journal, self._unmatched
+            self._replies,
+            shared.limiter,
+            self._journal,
+            self._unmatched,
+            self._delays,
         )
         api = Api(
             services,
@@ -154,6 +160,7 @@ class ApiWorker(Worker):
             await asyncio.sleep(MOMENT_SECONDS)
 
     async def _end_connections(self) -> None:
+        self._delays.stop()
         self._journal.hurry()
         await self.end_connections(
             self._api_connections, self._api_listeners, self._servers

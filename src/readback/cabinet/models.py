@@ -17,6 +17,7 @@ from django.utils.translation import gettext_lazy as _
 
 from readback import contract, keys, programs
 from readback.client_address import NETWORK_DIGEST_LENGTH
+from readback.rehearsal import MAX_PATTERN_LENGTH, REHEARSED
 
 LABEL_LENGTH = 60
 ENDPOINT_LENGTH = 8
@@ -102,6 +103,13 @@ class Key(models.Model):
     last_used_at = models.DateTimeField(_("last used"), null=True, blank=True)
     # Whether the body of a refusal has an `error.message`, beyond the contract.
     explains_refusals = models.BooleanField(default=False, db_default=False)
+    # The pattern of a rehearsal key, which never changes; empty for every other key.
+    rehearsal = _text(
+        MAX_PATTERN_LENGTH,
+        db_default="",
+        editable=False,
+        verbose_name=_("rehearsal"),
+    )
     # The `created` of the API's last answer to this key.
     last_created = models.BigIntegerField(null=True, editable=False)
     # The new key, if this one was rotated.
@@ -200,6 +208,10 @@ class JournalEntry(models.Model):
     @property
     def is_model_list(self) -> bool:
         return self.endpoint == contract.MODELS
+
+    @property
+    def is_rehearsed(self) -> bool:
+        return self.code == REHEARSED
 
     @cached_property
     def recognised(self) -> programs.Program | None:

@@ -47,6 +47,12 @@ def key() -> None:
     is_flag=True,
     help="Explain refusals in their body, for programs that show nothing else.",
 )
+@click.option(
+    "--rehearse",
+    metavar="PATTERN",
+    help="Create a rehearsal key, which answers as the pattern says, such as "
+    "'429 429 ok': docs/testing.md explains the steps.",
+)
 @console.json_option
 def create(
     email: str,
@@ -54,6 +60,7 @@ def create(
     if_missing: str | None,
     expires_in: timedelta | None,
     explain: bool,
+    rehearse: str | None,
     as_json: bool,
 ) -> None:
     """Create a key for an account.
@@ -69,8 +76,13 @@ def create(
         owner = find_account(email)
         missing = if_missing is not None
         make = services.key_create_if_missing if missing else services.key_create
-        label = if_missing or name
-        made, text = make(owner, label, expires_at, explains_refusals=explain)
+        made, text = make(
+            owner,
+            if_missing or name,
+            expires_at,
+            explains_refusals=explain,
+            rehearsal=rehearse,
+        )
         if as_json:
             secret = {"key": text} if text else {}
             console.print_json({"created": bool(text), **secret, **_fields(made)})
@@ -87,7 +99,7 @@ def create(
 @click.argument("email")
 @console.json_option
 def list_(email: str, as_json: bool) -> None:
-    """List the keys of an account: id, key, state, times and name."""
+    """List the keys of an account: id, key, state, times, rehearsal and name."""
     with open_cabinet():
         from readback.cabinet.keys import selectors
 
@@ -95,12 +107,16 @@ def list_(email: str, as_json: bool) -> None:
     if as_json:
         console.print_json([_fields(each) for each in found])
         return
-    headings = ("id", "key", "state", "created", "expires", "last used", "name")
+    headings = (
+        *("id", "key", "state", "created", "expires", "last used", "rehearsal"),
+        "name",
+    )
     rows = []
     for each in found:
         times = (each.created_at, each.expires_at, each.last_used_at)
         shown = (str(each.pk), str(each), each.state.value)
-        rows.append((*shown, *map(console.format_time, times), each.label))
+        pattern = each.rehearsal or "-"
+        rows.append((*shown, *map(console.format_time, times), pattern, each.label))
     console.print_rows(headings, rows)
 
 
@@ -206,5 +222,6 @@ def _fields(each: "Key") -> dict[str, Any]:
         "revoked_at": each.revoked_at,
         "last_used_at": each.last_used_at,
         "explains_refusals": each.explains_refusals,
+        "rehearsal": each.rehearsal,
         "replaced_by": each.replaced_by_id,
     }

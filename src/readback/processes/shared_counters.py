@@ -22,7 +22,7 @@ BOTH_PLANES = {
     "log_lines_dropped_total": "Log lines dropped because they were not read.",
 }
 API = {
-    "requests_total": "Requests answered, by endpoint and code (ok or an error code).",
+    "requests_total": "Requests answered, by endpoint and code (or ok, or rehearsed).",
     "key_lookups_total": "Look-ups of keys that were not known yet.",
     "slow_key_lookups_total": "Look-ups of keys that took more than 0.25 seconds.",
     "connections_total": "Connections accepted, including by replaced workers.",

@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 from readback import keys, programs
 from readback.config import DATABASE_NAME
 from readback.contract import MODEL, MODELS_PATH, REFUSALS
+from readback.rehearsal import REHEARSED, checked_pattern
 
 # Our server writes all of its journal twice a second.
 _JOURNAL_SECONDS = 30
@@ -40,7 +41,7 @@ FROM cabinet_usage u JOIN cabinet_key k ON k.id = u.key_id
 WHERE k.digest = ? GROUP BY u.code
 """
 ACCEPTED = "accepted"
-_OUTCOMES = (ACCEPTED, *REFUSALS)
+_OUTCOMES = (ACCEPTED, *REFUSALS, REHEARSED)
 _HEADINGS = ("requests", "outcome", "endpoint", "program", "differences")
 
 
@@ -48,7 +49,7 @@ class ArrivedRequest(NamedTuple):
     """A request with the key of a test, or several equal ones."""
 
     requests: int
-    outcome: str  # "accepted", or the code of the refusal
+    outcome: str  # "accepted", "rehearsed", or the code of the refusal
     status: int
     endpoint: str  # "chat", "models" or "other"
     program: str  # the name on the page of programs, or what it calls itself
@@ -61,7 +62,7 @@ class JournalDatabase:
     def __init__(self, data_dir: Path) -> None:
         self._url = f"{(data_dir / DATABASE_NAME).as_uri()}?mode=rw"
 
-    def create_key(self, like: str, *, explain: bool = False) -> str:
+    def create_key(self, like: str, *, explain: bool = False, pattern: str = "") -> str:
         """Create a key of the same account as another one."""
         text = keys.mint()
         with self._connect() as connection:
@@ -73,6 +74,7 @@ class JournalDatabase:
                 "last_used_at": None,
                 "last_created": None,
                 "explains_refusals": explain,
+                "rehearsal": pattern,
             }
             marks = ", ".join("?" * len(row))
             connection.execute(
@@ -140,7 +142,8 @@ class Expectation(NamedTuple):
                 similar = get_close_matches(name, _OUTCOMES, n=1)
                 hint = f"; did you mean {similar[0]}?" if similar else "."
                 raise TypeError(
-                    f"{name} is neither accepted nor the code of a refusal{hint}"
+                    f"{name} is neither {ACCEPTED}, {REHEARSED} nor the code of a "
+                    f"refusal{hint}"
                 )
             # True would be compared as 1.
             if not isinstance(requests, int) or isinstance(requests, bool):
@@ -235,12 +238,17 @@ class ReadbackServer:
     _marker: Marker = field(repr=False)
     model: str = MODEL
 
-    def with_new_key(self, *, explain: bool = False) -> "ReadbackServer":
+    def with_new_key(
+        self, *, explain: bool = False, rehearse: str | None = None
+    ) -> "ReadbackServer":
         """Return the same server with a new key, with which nothing has arrived.
 
-        With `explain`, the body of a refusal has an `error.message`.
+        With `explain`, the body of a refusal has an `error.message`. With `rehearse`,
+        it is a rehearsal key with this pattern.
         """
-        key = self._database.create_key(self.api_key, explain=explain)
+        __tracebackhide__ = True
+        pattern = "" if rehearse is None else checked_pattern(rehearse)
+        key = self._database.create_key(self.api_key, explain=explain, pattern=pattern)
         return replace(self, api_key=key)
 
     def expect(
@@ -252,10 +260,10 @@ class ReadbackServer:
     ) -> list[ArrivedRequest]:
         """Assert what arrived with this key until now; return it.
 
-        Each outcome is `accepted` or the code of a refusal, and the number of requests
-        that had it; none arrived with another outcome. Every request is of `program`,
-        and every refused one has exactly these `differences`. An argument that no
-        expected request could be compared with is a usage error.
+        Each outcome is `accepted`, `rehearsed` or the code of a refusal, and the number
+        of requests that had it; none arrived with another outcome. Every request is of
+        `program`, and every refused one has exactly these `differences`. An argument
+        that no expected request could be compared with is a usage error.
         """
         __tracebackhide__ = True
         expectation = Expectation(outcomes, program, difference_ids(differences))

@@ -36,12 +36,12 @@ def test_the_list_shows_name_last_four_last_use_and_requests_today(alice, monkey
     assert "of Bob" not in words
 
 
-def test_a_key_gets_the_chosen_name_expiry_and_explanations(alice):
+def test_a_key_gets_what_was_chosen(alice):
     form = {"label": " laptop ", "days": "30", "explains_refusals": "on"}
-    response = logged_in(alice).send("/keys/", form)
+    response = logged_in(alice).send("/keys/", form | {"rehearsal": "429 429 ok"})
 
     key = Key.objects.get()
-    assert key.explains_refusals
+    assert key.explains_refusals and key.rehearsal == "429 429 ok"
     assert response.headers["Location"] == f"/keys/{key.pk}/new/"
     assert key.label == "laptop"
     month = timezone.now() + timedelta(days=30)

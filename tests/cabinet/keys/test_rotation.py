@@ -37,12 +37,14 @@ def ends_in(key: Key) -> timedelta:
 
 def test_the_new_key_has_the_settings_of_the_old_one_and_both_work(alice, key):
     key_services.key_set_explanations(key, True)
+    Key.objects.update(rehearsal="503 ok")
 
     new, text = key_services.key_rotate(key, WEEK)
 
     assert bytes(new.digest) == keys.digest(text.encode()) != bytes(key.digest)
     stored = Key.objects.get(pk=new.pk)
     assert (stored.label, stored.explains_refusals) == ("laptop", True)
+    assert stored.rehearsal == "503 ok"
     assert (stored.expires_at, stored.last_used_at) == (None, None)
     assert WEEK - 60 * SECOND < ends_in(key) <= WEEK
     assert key.replaced_by == new

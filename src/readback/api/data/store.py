@@ -31,7 +31,7 @@ UNMATCHED_KEPT = 20_000
 
 # An account is confirmed if allauth has verified its primary e-mail address.
 _KEYS = """
-SELECT k.digest, {expires_at}, k.last_created, k.explains_refusals,
+SELECT k.digest, {expires_at}, k.last_created, k.explains_refusals, k.rehearsal,
        k.revoked_at IS NULL AND u.is_active AND EXISTS (
            SELECT 1 FROM account_emailaddress e
            WHERE e.user_id = u.id AND e.verified AND e."primary")
@@ -112,6 +112,7 @@ class KeyRow(NamedTuple):
     accepted: bool
     last_created: int = 0  # the `created` of its last answer; see `Limiter`
     explains_refusals: bool = False
+    rehearsal: str = ""  # the pattern of a rehearsal key
 
 
 KeyRows = dict[bytes, KeyRow]  # by digest
@@ -167,12 +168,12 @@ class Store:
         for at in range(0, len(digests), size):
             among, values = dialect.among(digests[at : at + size])
             text = _KEYS.format(among=among, expires_at=dialect.expires_at)
-            for digest, expires_at, created, explains, accepted in self._read(
+            for digest, expires_at, created, *settings, accepted in self._read(
                 text, values
             ):
                 last = (created or 0) & _CREATED_BITS
                 found[bytes(digest)] = KeyRow(
-                    bytes(digest), expires_at, bool(accepted), last, bool(explains)
+                    bytes(digest), expires_at, bool(accepted), last, *settings
                 )
         return found
 

@@ -6,13 +6,14 @@ The base of the two endpoints, and the simpler one of them.
 import json
 import logging
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import monotonic
 
 from readback import logs
 from readback.api.data.journal import Event, EventFields, Journal, Tally
 from readback.api.data.keyring import Record
 from readback.api.data.unmatched import UnmatchedRequests
+from readback.api.endpoints.delays import Delays
 from readback.api.endpoints.refusal import Finding, explain
 from readback.api.endpoints.replies import Replies
 from readback.api.endpoints.request_info import RequestInfo
@@ -20,7 +21,7 @@ from readback.api.shared.limiter import Limiter
 from readback.client_address import shorten
 from readback.contract import MODEL_LIST, REFUSALS
 from readback.differences import BODY_TOO_LARGE, BODY_UNUSED
-from readback.http.handler import RequestOrigin
+from readback.http.handler import Outcome, RequestOrigin
 from readback.http.refused import REQUEST_TOO_LARGE
 
 log = logging.getLogger("readback.api")
@@ -43,6 +44,7 @@ class Services:
     limiter: Limiter
     journal: Journal
     unmatched: UnmatchedRequests
+    delays: Delays = field(default_factory=Delays)
 
 
 class Exchange:
@@ -72,7 +74,7 @@ class Exchange:
         # Where the last success and the last refusal are counted.
         self._succeeded = self._refused = _NO_TALLY
 
-    def begin(self, size: int) -> "Exchange | bytes":
+    def begin(self, size: int, origin: RequestOrigin) -> Outcome | None:
         """Return what answers a request, or its refusal."""
         record = self._record
         try:

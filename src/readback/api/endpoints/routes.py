@@ -19,10 +19,11 @@ from readback.api.endpoints.exchange import (
     journal_event,
 )
 from readback.api.endpoints.near_misses import PROBE
-from readback.api.endpoints.presented_key import PresentedKey, presented_key
+from readback.api.endpoints.presented_key import presented_key
+from readback.api.endpoints.rehearsals import RehearsedChat, RehearsedModelList
 from readback.api.endpoints.request_info import RequestInfo, describe
 from readback.client_address import forwarded_address
-from readback.contract import CHAT, MODELS, OTHER
+from readback.contract import CHAT, MODELS, OTHER, REHEARSAL_KEY
 from readback.http.handler import Outcome, RequestOrigin
 from readback.http.head import Head
 from readback.http.refused import MALFORMED_REQUEST
@@ -35,6 +36,7 @@ _MAX_EXCHANGES = 4
 # What a client's address was read from is kept if it is not longer.
 _MAX_FORWARDED_BYTES = 256
 _EXCHANGES: dict[str, type[Exchange]] = {MODELS: ModelList, CHAT: Chat}
+_REHEARSALS = {MODELS: RehearsedModelList, CHAT: RehearsedChat}
 _UNKNOWN_KEY = "This key does not exist; compare it with the one shown in the cabinet."
 _NOT_LOOKED_UP = (
     "The key could not be looked up because the database is unavailable; this does not "
@@ -80,19 +82,18 @@ class Api:
                 address, source = self._read_address(forwarded, origin)
                 exchange = self._exchange(info, record, address)
                 exchange.forwarded = source
-            return exchange.begin(size)
+            return exchange.begin(size, origin)
         address, _ = self._read_address(forwarded, origin)
         request = _Received(info, address, size)
         # Why a key cannot exist matters only now.
         presented = presented or presented_key(key)
+        detail = presented.detail
+        if record is None and not detail and not self._keyring.is_absent(digest):
+            self._keyring.wait(digest, partial(self._look_up_done, origin, request))
+            return None
         if info.not_found_detail:
-            return self._not_found(request, presented)
-        if presented.detail:
-            return self._refuse_key(request, presented.detail)
-        if self._keyring.is_absent(digest):
-            return self._refuse_key(request, _UNKNOWN_KEY)
-        self._keyring.wait(digest, partial(self._look_up_done, origin, request))
-        return None
+            return self._not_found(request, record)
+        return self._refuse_key(request, detail or _UNKNOWN_KEY)
 
     def refuse(self, code: str, detail: str, address: str = "") -> bytes:
         # Behind a proxy the address is the proxy's.
@@ -110,14 +111,16 @@ class Api:
         self, origin: RequestOrigin, request: _Received, found: Found
     ) -> None:
         """Continue with a request that has waited for its key to be looked up."""
-        outcome: Outcome
+        outcome: Outcome | None
         info = request.info
         try:
-            if found is None:
+            if info.not_found_detail:
+                outcome = self._not_found(request, found)
+            elif found is None:
                 outcome = self._refuse_key(request, _UNKNOWN_KEY)
             elif isinstance(found, Record):
                 exchange = self._exchange(info, found, request.address)
-                outcome = exchange.begin(request.size)
+                outcome = exchange.begin(request.size, origin)
             else:
                 outcome = self._refuse(
                     "unavailable", _NOT_LOOKED_UP, info, RETRY_SECONDS
@@ -125,7 +128,8 @@ class Api:
         except Exception as error:
             # Otherwise the connection would wait forever.
             outcome = self.fail(error, info)
-        origin.resume(outcome)
+        if outcome is not None:
+            origin.resume(outcome)
 
     def _read_address(
         self, forwarded: bytes, origin: RequestOrigin
@@ -145,38 +149,31 @@ class Api:
         if exchange is None:
             if len(record.exchanges) >= _MAX_EXCHANGES:
                 del record.exchanges[next(iter(record.exchanges))]
-            kind = _EXCHANGES[info.endpoint]
-            exchange = kind(self._services, record, info, address)
+            kinds = _REHEARSALS if record.row.rehearsal else _EXCHANGES
+            exchange = kinds[info.endpoint](self._services, record, info, address)
             record.exchanges[info] = exchange
         elif exchange.address != address:
             exchange.move(address)
         return exchange
 
-    def _not_found(self, request: _Received, presented: PresentedKey) -> bytes:
+    def _not_found(self, request: _Received, found: Found) -> bytes:
         """Refuse a request, and enter it into the journal of its key, if any."""
         info, address, size = request
-        detail = info.not_found_detail
-        difference = info.not_found_difference
+        code, detail = "not_found", info.not_found_detail
+        if not isinstance(found, Record) or not found.accepted:
+            # The probe imitates other programs, which nobody is waiting for.
+            if detail != PROBE.sentence:
+                agent = info.user_agent
+                self._services.unmatched.count(address, OTHER, code, detail, agent)
+            return self._refuse(code, detail, info)
+        if pattern := found.row.rehearsal:
+            detail = f"{detail} {REHEARSAL_KEY} {pattern}."
         answer = self._services.replies.refusal(
-            "not_found", detail, explained=info.asks_to_explain
+            code, detail, explained=info.asks_to_explain
         )
-        answer_bytes = len(answer)
-
-        def enter(found: Found) -> None:
-            if not isinstance(found, Record) or not found.accepted:
-                return self._count_not_found(request)
-            digest = found.digest
-            event = journal_event(
-                digest, info, address, "not_found", detail, difference
-            )
-            self._services.journal.note(event, size, answer_bytes)
-
-        digest = presented.digest
-        record = self._keyring.find(digest)
-        if record is not None or presented.detail or self._keyring.is_absent(digest):
-            enter(record)
-        else:
-            self._keyring.wait(digest, enter)
+        difference = info.not_found_difference
+        event = journal_event(found.digest, info, address, code, detail, difference)
+        self._services.journal.note(event, size, len(answer))
         return answer
 
     def _refuse_key(self, request: _Received, detail: str) -> bytes:
@@ -185,15 +182,6 @@ class Api:
             address, info.endpoint, "invalid_key", detail, info.user_agent
         )
         return self._refuse("invalid_key", detail, info)
-
-    def _count_not_found(self, request: _Received) -> None:
-        info, address, _ = request
-        self._counters.add((OTHER, "not_found"))
-        # The probe imitates other programs, which nobody is waiting for.
-        if info.not_found_detail != PROBE.sentence:
-            self._services.unmatched.count(
-                address, OTHER, "not_found", info.not_found_detail, info.user_agent
-            )
 
     def _refuse(
         self, code: str, detail: str, info: RequestInfo, retry_after: int = 0

@@ -1,6 +1,6 @@
 """The rate and the `created` of each key, in a table that all workers of a host share.
 
-The table is mapped before the workers are forked. A key has a slot of three numbers. A
+The table is mapped before the workers are forked. A key has a slot of four numbers. A
 worker that changes a slot locks it for about a microsecond.
 
 The lock is a byte of an empty file. The kernel unlocks it when the process that has
@@ -20,10 +20,11 @@ from weakref import finalize
 
 from readback.contract import CREATED_LEAD_SECONDS, EARLIEST_CREATED
 
-# 6 MiB are mapped; pages that are never touched cost nothing.
+# 8 MiB are mapped; pages that are never touched cost nothing.
 SLOTS = 262_144
-# Its owner, when its bucket is full again (on the monotonic clock), its last `created`.
-_NUMBERS = 3
+# Its owner, when its bucket is full again (on the monotonic clock), its last `created`,
+# and how many steps a rehearsal key has taken.
+_NUMBERS = 4
 # A key may be in this many slots. If others have all of them, it takes the slot of the
 # key that has been inactive longest.
 _PROBES = 8
@@ -48,6 +49,7 @@ class Limiter:
         self._owner = memory.cast("q")
         self._full_at = memory[8:].cast("d")
         self._last = memory[16:].cast("q")
+        self._steps = memory[24:].cast("q")
         self._locks = Locks()
         # The lock under which slots get their owners.
         self._owners = slots * _NUMBERS
@@ -88,6 +90,17 @@ class Limiter:
             if is_locked:
                 self._locks.release(slot)
 
+    def take_step(self, slot: int) -> int:
+        """Return how many steps a rehearsal key has taken before this one."""
+        is_locked = self._locks.acquire(slot)
+        try:
+            taken = self._steps[slot]
+            self._steps[slot] = taken + 1
+            return taken
+        finally:
+            if is_locked:
+                self._locks.release(slot)
+
     def last(self, slot: int) -> int:
         return self._last[slot]
 
@@ -122,6 +135,7 @@ class Limiter:
         slot = min(places, key=self._full_at.__getitem__)  # of an empty slot, it is 0
         self._full_at[slot] = monotonic()
         self._last[slot] = last
+        self._steps[slot] = 0
         self._owner[slot] = owner
         return slot
 

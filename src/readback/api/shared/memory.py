@@ -4,10 +4,11 @@ from readback.api.shared.limiter import Limiter
 from readback.config import Config
 from readback.contract import ENDPOINTS, REFUSALS
 from readback.processes.shared_counters import API, SharedCounters, rows_for
+from readback.rehearsal import REHEARSED
 
 # What the workers count; `API` says what it means.
 ACCEPTED = ""
-CODES = (ACCEPTED, *REFUSALS)
+CODES = (ACCEPTED, *REFUSALS, REHEARSED)
 REQUESTS = tuple((endpoint, code) for endpoint in ENDPOINTS for code in CODES)
 # Of all workers' figures the lowest counts; 0: none. The first is on the monotonic
 # clock, which all processes share, in milliseconds; then Unix time in seconds; bytes.

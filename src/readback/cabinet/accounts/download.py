@@ -79,7 +79,7 @@ def lists_of(account: User) -> dict[str, tuple[QuerySet[Any], str]]:
         "keys": (
             Key.objects.filter(owner=account),
             "id label last_four created_at expires_at revoked_at reminded_at "
-            "last_used_at explains_refusals replaced_by",
+            "last_used_at explains_refusals rehearsal replaced_by",
         ),
         "usage": (
             Usage.objects.filter(key__owner=account),

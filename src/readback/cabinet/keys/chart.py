@@ -1,49 +1,54 @@
 """The chart of a key's requests: converts counts to the coordinates of an SVG.
 
-Accepted requests are drawn solid, refused ones hatched above them, so that the chart
-is readable without colour. Only arithmetic lives here; the template draws.
+Accepted requests are drawn solid, refused ones hatched above them, and rehearsed ones
+as an outline on top, so that the chart is readable without colour. Only arithmetic
+lives here; the template draws.
 """
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
+
+from readback.rehearsal import REHEARSED
 
 WIDTH = 480
 HEIGHT = 120
 _BAR_GAP = 3
 # A single refusal among thousands must still be visible.
-_MIN_BAR_HEIGHT = 3.0
+_MIN_HEIGHT = 3.0
+# From the bottom to the top of a bar.
+_OUTCOMES = ("accepted", "refused", REHEARSED)
 
-Count = tuple[datetime, bool, int]
-"""The start of the hour, whether accepted, and the number of requests."""
+Count = tuple[datetime, str, int]
+"""The start of the hour, the code of the outcome, and the number of requests."""
+
+
+class Part(NamedTuple):
+    """The requests of a bar with one outcome, and where they are drawn."""
+
+    outcome: str
+    requests: int
+    y: float
+    height: float
 
 
 class Bar(NamedTuple):
-    """One hour or day: its counts and the position of its two rectangles."""
+    """One hour or day; outcomes without a request are left out."""
 
     start: datetime
-    accepted: int
-    refused: int
     x: float
     width: float
-    accepted_height: float
-    refused_height: float
-
-    @property
-    def accepted_y(self) -> float:
-        return HEIGHT - self.accepted_height
-
-    @property
-    def refused_y(self) -> float:
-        return self.accepted_y - self.refused_height
+    parts: list[Part]
 
 
 class Chart(NamedTuple):
     bars: list[Bar]
-    accepted: int
-    refused: int
     top: int
     """The number of requests in the highest bar."""
+    accepted: int
+    refused: int
+    rehearsed: int
 
 
 def last_day(counts: Iterable[Count], now: datetime) -> Chart:
@@ -62,28 +67,34 @@ def _chart(
     counts: Iterable[Count], end: datetime, step: timedelta, number: int
 ) -> Chart:
     begin = end - step * number
-    sums = [[0, 0] for _ in range(number)]
-    for moment, accepted, requests in counts:
+    sums = [Counter[str]() for _ in range(number)]
+    for moment, code, requests in counts:
         if begin <= moment < end:
-            sums[(moment - begin) // step][not accepted] += requests
-    top = max(accepted + refused for accepted, refused in sums)
+            sums[(moment - begin) // step][_outcome(code)] += requests
+    top = max(each.total() for each in sums)
     width = WIDTH / number
     bars = [
         Bar(
             start=begin + step * index,
-            accepted=accepted,
-            refused=refused,
             x=round(index * width + _BAR_GAP / 2, 1),
             width=round(width - _BAR_GAP, 1),
-            accepted_height=_height(accepted, top),
-            refused_height=_height(refused, top),
+            parts=list(_parts(requests, top)),
         )
-        for index, (accepted, refused) in enumerate(sums)
+        for index, requests in enumerate(sums)
     ]
-    accepted, refused = (sum(column) for column in zip(*sums, strict=True))
-    return Chart(bars, accepted, refused, top)
+    totals = sum(sums, Counter())
+    return Chart(bars, top, *(totals[outcome] for outcome in _OUTCOMES))
 
 
-def _height(requests: int, top: int) -> float:
+def _outcome(code: str) -> str:
+    return "accepted" if not code else code if code == REHEARSED else "refused"
+
+
+def _parts(requests: Counter[str], top: int) -> Iterator[Part]:
     # Minimum heights can exceed the frame by the same amount; the template leaves room.
-    return round(max(requests / top * HEIGHT, _MIN_BAR_HEIGHT), 1) if requests else 0.0
+    y: float = HEIGHT
+    for outcome in _OUTCOMES:
+        if number := requests[outcome]:
+            height = round(max(number / top * HEIGHT, _MIN_HEIGHT), 1)
+            y = round(y - height, 1)
+            yield Part(outcome, number, y, height)

@@ -134,7 +134,7 @@ def read(key: Key, query: Mapping[str, str]) -> FilteredJournal:
     rows = [
         entry
         for entry in entries
-        if outcome in ("", entry.code, ACCEPTED if entry.accepted else REFUSED)
+        if outcome in ("", entry.code, _outcome(entry))
         and program in ("", entry.program)
     ]
     return FilteredJournal(
@@ -145,6 +145,12 @@ def read(key: Key, query: Mapping[str, str]) -> FilteredJournal:
         _most_frequent(entry.code for entry in entries),
         _most_frequent(entry.program for entry in entries),
     )
+
+
+def _outcome(entry: JournalEntry) -> str:
+    if entry.accepted:
+        return ACCEPTED
+    return entry.code if entry.is_rehearsed else REFUSED
 
 
 def _most_frequent(values: Iterable[str]) -> list[str]:

@@ -66,6 +66,16 @@ LIFETIMES = (
     ("30", gettext_lazy("in 30 days")),
     ("365", gettext_lazy("in 1 year")),
 )
+# Patterns of rehearsal keys. Any other can be chosen on the command line.
+REHEARSALS = (
+    ("", gettext_lazy("normal")),
+    ("429 429 ok", gettext_lazy("429 twice, then normal")),
+    ("429", gettext_lazy("always 429")),
+    ("503 ok", gettext_lazy("503, then normal")),
+    ("500 ok", gettext_lazy("500, then normal")),
+    ("wait5", gettext_lazy("normal, after 5 seconds")),
+    ("wait30", gettext_lazy("normal, after 30 seconds")),
+)
 # In hours; see LONGEST_OVERLAP.
 OVERLAPS = (
     ("0", gettext_lazy("now")),
@@ -84,6 +94,15 @@ class KeyForm(forms.Form):
     )
     days = forms.ChoiceField(
         label=gettext_lazy("Expires"), choices=LIFETIMES, required=False
+    )
+    rehearsal = forms.ChoiceField(
+        label=gettext_lazy("Answers"),
+        choices=REHEARSALS,
+        required=False,
+        help_text=gettext_lazy(
+            "With a failure or a delay, this is a rehearsal key: all its answers "
+            "follow the pattern, so that you can see how your program takes them."
+        ),
     )
     explains_refusals = forms.BooleanField(
         label=gettext_lazy("Explain refusals in the body"),
@@ -123,9 +142,12 @@ def key_list(request: AccountRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         with service_errors(form):
             label = form.cleaned_data["label"]
-            explains = form.cleaned_data["explains_refusals"]
             new = services.key_create(
-                request.user, label, form.expires_at, explains_refusals=explains
+                request.user,
+                label,
+                form.expires_at,
+                explains_refusals=form.cleaned_data["explains_refusals"],
+                rehearsal=form.cleaned_data["rehearsal"] or None,
             )
             return _show_once(request, new)
     active = list(selectors.keys_with_requests_today(request.user))

@@ -66,12 +66,11 @@ def keys_with_requests_today(account: User) -> QuerySet[Key]:
     return keys_active(account).annotate(requests_today=Coalesce(Subquery(today), 0))
 
 
-def usage_of(key: Key, days: int) -> list[tuple[datetime, bool, int]]:
-    """Return (hour, accepted, requests) rows for the last days, unsorted."""
+def usage_of(key: Key, days: int) -> list[tuple[datetime, str, int]]:
+    """Return (hour, code, requests) rows for the last days, unsorted."""
     start = timezone.now() - timedelta(days=days)
     usage = Usage.objects.filter(key=key, hour__gte=start)
-    rows = usage.values_list("hour", "code").annotate(Sum("requests"))
-    return [(hour, not code, requests) for hour, code, requests in rows]
+    return list(usage.values_list("hour", "code").annotate(Sum("requests")))
 
 
 def journal_of(key: Key) -> QuerySet[JournalEntry]:

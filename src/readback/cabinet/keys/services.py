@@ -18,6 +18,7 @@ from readback.cabinet.keys import selectors
 from readback.cabinet.mail import notices
 from readback.cabinet.models import Address, JournalEntry, Key, User
 from readback.contract import MAX_ACTIVE_KEYS
+from readback.rehearsal import checked_pattern
 
 # How long a rotated key can go on working.
 LONGEST_OVERLAP = timedelta(days=7)
@@ -41,11 +42,16 @@ def key_create(
     expires_at: datetime | None = None,
     *,
     explains_refusals: bool = False,
+    rehearsal: str | None = None,
     notify: bool = True,
     text: str | None = None,
 ) -> NewKey:
-    """Create a key; only the result contains its text, unless the caller chose it."""
+    """Create a key; only the result contains its text, unless the caller chose it.
+
+    A rehearsal is the pattern of a rehearsal key.
+    """
     owner = _lock_for_new_key(owner)
+    pattern = _checked_pattern(rehearsal)
     # Rotated keys are counted by `key_rotate`.
     if selectors.keys_active(owner).current().count() >= MAX_ACTIVE_KEYS:
         raise ServiceError(
@@ -55,8 +61,14 @@ def key_create(
     label = checked_name(label)
     if expires_at is not None and expires_at <= timezone.now():
         raise ServiceError(_("The expiry must be in the future."))
-    explains = explains_refusals
-    new = _key_store(owner, label, expires_at, explains_refusals=explains, text=text)
+    new = _key_store(
+        owner,
+        label,
+        expires_at,
+        explains_refusals=explains_refusals,
+        rehearsal=pattern,
+        text=text,
+    )
     notices.key_created(new.key, notify=notify)
     return new
 
@@ -68,18 +80,27 @@ def key_create_if_missing(
     expires_at: datetime | None = None,
     *,
     explains_refusals: bool = False,
+    rehearsal: str | None = None,
 ) -> tuple[Key, str | None]:
     """Return the active key with this name, or a new one with its text.
 
-    A rotated key does not count: it ends soon. A key that exists keeps its options.
+    A rotated key does not count: it ends soon. Nor does a key with another pattern.
+    A key that exists keeps its options.
     """
     owner, label = _lock_for_new_key(owner), checked_name(label)
     if not label:
         raise ServiceError(_("The name is empty."))
-    named = selectors.keys_active(owner).current().filter(label=label).first()
-    if named:
+    current = selectors.keys_active(owner).current()
+    alike = current.filter(label=label, rehearsal=_checked_pattern(rehearsal))
+    if named := alike.first():
         return named, None
-    return key_create(owner, label, expires_at, explains_refusals=explains_refusals)
+    return key_create(
+        owner,
+        label,
+        expires_at,
+        explains_refusals=explains_refusals,
+        rehearsal=rehearsal,
+    )
 
 
 @transaction.atomic
@@ -111,8 +132,13 @@ def key_rotate(key: Key, overlap: timedelta) -> NewKey:
             )
             % {"limit": MAX_ACTIVE_KEYS}
         )
-    explains = old.explains_refusals
-    new = _key_store(owner, old.label, old.renewed_expiry, explains_refusals=explains)
+    new = _key_store(
+        owner,
+        old.label,
+        old.renewed_expiry,
+        explains_refusals=old.explains_refusals,
+        rehearsal=old.rehearsal,
+    )
     _end_rotated(old, new.key, overlap)
     notices.key_rotated(old, new.key)
     return new
@@ -166,6 +192,15 @@ def _lock_for_new_key(owner: User) -> User:
     return owner
 
 
+def _checked_pattern(pattern: str | None) -> str:
+    if pattern is None:
+        return ""
+    try:
+        return checked_pattern(pattern)
+    except ValueError as error:
+        raise ServiceError(str(error)) from None
+
+
 def _end_rotated(old: Key, new: Key, overlap: timedelta) -> None:
     now = timezone.now()
     old.replaced_by = new
@@ -184,6 +219,7 @@ def _key_store(
     expires_at: datetime | None,
     *,
     explains_refusals: bool = False,
+    rehearsal: str = "",
     text: str | None = None,
 ) -> NewKey:
     text = text or keys.mint()
@@ -194,5 +230,6 @@ def _key_store(
         last_four=keys.last_characters(text),
         expires_at=expires_at,
         explains_refusals=explains_refusals,
+        rehearsal=rehearsal,
     )
     return NewKey(key, text)

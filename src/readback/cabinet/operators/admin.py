@@ -252,7 +252,7 @@ class KeyAdmin(ReadOnlyAdmin):
     list_select_related = ("owner",)
     search_fields = ("owner__email", "label", "last_four")
     search_help_text = _("By e-mail address, name or last four characters of a key.")
-    fields = (*list_display, "expires_at", "revoked_at", "replaced_by")
+    fields = (*list_display, "rehearsal", "expires_at", "revoked_at", "replaced_by")
     operations = {
         "revoke": Operation(
             _("Revoke"),

@@ -26,6 +26,7 @@ from readback.cabinet.models import (
     key_is_active,
 )
 from readback.cabinet.operators import status
+from readback.rehearsal import REHEARSED
 
 CACHE_SECONDS = 60
 
@@ -48,8 +49,7 @@ def _count() -> dict[str, Any]:
     # (hour, code, requests): hundreds of hours times tens of codes.
     hours = Usage.objects.filter(hour__gte=now - _CHART_PERIOD)
     usage = list(hours.values_list("hour", "code").annotate(Sum("requests")))
-    counts = [(hour, not code, requests) for hour, code, requests in usage]
-    day, month = chart.last_day(counts, now), chart.last_month(counts, now)
+    day, month = chart.last_day(usage, now), chart.last_month(usage, now)
     waiting = outbox.waiting()
     failed = OutgoingMail.objects.filter(attempts__gt=0).count()
     return {
@@ -98,7 +98,7 @@ def _refusals(
     in_day: Counter[str] = Counter()
     in_month: Counter[str] = Counter()
     for hour, code, requests in usage:
-        if code and hour >= month:
+        if code not in ("", REHEARSED) and hour >= month:
             in_month[code] += requests
             in_day[code] += requests if hour >= day else 0
     return [

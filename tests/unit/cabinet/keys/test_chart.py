@@ -9,18 +9,22 @@ NOW = datetime(2026, 3, 10, 14, 35, tzinfo=UTC)
 HOUR = datetime(2026, 3, 10, 14, tzinfo=UTC)
 
 
+def counted(bar: chart.Bar) -> dict[str, int]:
+    return {part.outcome: part.requests for part in bar.parts}
+
+
 def test_the_current_hour_is_the_last_bar_and_the_first_is_23_hours_older():
     oldest = HOUR - timedelta(hours=23)
-    drawn = chart.last_day([(HOUR, True, 3), (oldest, True, 5)], NOW)
+    drawn = chart.last_day([(HOUR, "", 3), (oldest, "", 5)], NOW)
 
     assert len(drawn.bars) == 24
-    assert drawn.bars[-1].accepted == 3
-    assert drawn.bars[0].accepted == 5
+    assert counted(drawn.bars[-1]) == {"accepted": 3}
+    assert counted(drawn.bars[0]) == {"accepted": 5}
     assert drawn.bars[0].start == oldest
 
 
 def test_requests_older_than_the_chart_are_not_counted():
-    drawn = chart.last_day([(HOUR - timedelta(hours=24), True, 7)], NOW)
+    drawn = chart.last_day([(HOUR - timedelta(hours=24), "", 7)], NOW)
 
     assert (drawn.accepted, drawn.refused) == (0, 0)
 
@@ -28,29 +32,37 @@ def test_requests_older_than_the_chart_are_not_counted():
 def test_a_month_has_thirty_utc_days_and_ends_today():
     midnight = HOUR.replace(hour=0)
     late = midnight - timedelta(hours=1)
-    drawn = chart.last_month([(midnight, True, 1), (late, False, 2)], NOW)
+    drawn = chart.last_month([(midnight, "", 1), (late, "invalid_model", 2)], NOW)
 
     assert len(drawn.bars) == 30
-    assert (drawn.bars[-1].accepted, drawn.bars[-2].refused) == (1, 2)
+    assert counted(drawn.bars[-1]) == {"accepted": 1}
+    assert counted(drawn.bars[-2]) == {"refused": 2}
     assert (drawn.accepted, drawn.refused) == (1, 2)
 
 
 def test_the_highest_bar_fills_the_chart_and_the_others_are_in_proportion():
-    counts = [(HOUR, True, 100), (HOUR - timedelta(hours=1), True, 50)]
+    counts = [(HOUR, "", 100), (HOUR - timedelta(hours=1), "", 50)]
     drawn = chart.last_day(counts, NOW)
 
     assert drawn.top == 100
-    assert drawn.bars[-1].accepted_height == chart.HEIGHT
-    assert drawn.bars[-2].accepted_height == chart.HEIGHT / 2
-    assert drawn.bars[-1].accepted_y == 0
+    heights = [bar.parts[0].height for bar in drawn.bars[-2:]]
+    assert heights == [chart.HEIGHT / 2, chart.HEIGHT]
+    assert drawn.bars[-1].parts[0].y == 0
 
 
 def test_one_refusal_among_thousands_is_still_visible():
-    counts = [(HOUR, True, 100_000), (HOUR, False, 1)]
-    bar = chart.last_day(counts, NOW).bars[-1]
+    counts = [(HOUR, "", 100_000), (HOUR, "invalid_model", 1)]
+    accepted, refused = chart.last_day(counts, NOW).bars[-1].parts
 
-    assert bar.refused_height >= 2
-    assert bar.refused_y + bar.refused_height == bar.accepted_y
+    assert refused.height >= 2
+    assert refused.y + refused.height == accepted.y
+
+
+def test_a_rehearsed_failure_is_neither_accepted_nor_refused():
+    drawn = chart.last_day([(HOUR, "rehearsed", 2), (HOUR, "not_found", 1)], NOW)
+
+    assert (drawn.accepted, drawn.refused, drawn.rehearsed) == (0, 1, 2)
+    assert counted(drawn.bars[-1]) == {"refused": 1, "rehearsed": 2}
 
 
 def test_bars_are_side_by_side_inside_the_chart():
@@ -64,4 +76,4 @@ def test_without_requests_nothing_is_drawn():
     drawn = chart.last_day([], NOW)
 
     assert (drawn.accepted, drawn.refused, drawn.top) == (0, 0, 0)
-    assert {bar.accepted_height + bar.refused_height for bar in drawn.bars} == {0.0}
+    assert not any(bar.parts for bar in drawn.bars)

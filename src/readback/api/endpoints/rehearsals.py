@@ -1,0 +1,82 @@
+"""The requests of rehearsal keys: which step each of them takes.
+
+Real refusals come first and use no step. After them, a step applies whatever the body
+is: a failure is answered, and a wait begins, before the body is read.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+
+from readback.api.data.journal import Event
+from readback.api.data.keyring import Record
+from readback.api.endpoints.chat import Chat
+from readback.api.endpoints.exchange import Exchange, ModelList, Services
+from readback.api.endpoints.request_info import RequestInfo
+from readback.http.handler import Outcome, RequestOrigin
+from readback.rehearsal import FAILURES, REHEARSED, RETRY_SECONDS, wait_seconds
+
+
+class _Rehearsal(Exchange):
+    """An exchange that takes the next step of its key's pattern for each request."""
+
+    __slots__ = ("_delays",)
+
+    def __init__(
+        self, services: Services, record: Record, info: RequestInfo, address: str
+    ) -> None:
+        super().__init__(services, record, info, address)
+        self._delays = services.delays
+
+    def begin(self, size: int, origin: RequestOrigin) -> Outcome | None:
+        outcome = super().begin(size, origin)
+        if outcome is not self:
+            return outcome
+        steps = self._record.row.rehearsal.split()
+        place = self._limiter.take_step(self._record.slot) % len(steps)
+        step = steps[place]
+        if step in FAILURES:
+            which = f"step {place + 1} of {len(steps)} of this key's pattern"
+            return self._fail_as_asked(FAILURES[step], f"Rehearsed: {which}.", size)
+        seconds = wait_seconds(step)
+        go_on = partial(origin.resume, _Late(self))
+        if seconds and self._delays.add(self._record, seconds, go_on):
+            return None
+        return self
+
+    def answer_late(self, body: bytes) -> bytes:
+        """Answer after a wait, during which the key may have been revoked."""
+        if self._record.accepted:
+            return self.answer(body)
+        return self._refuse_key(len(body))
+
+    def _fail_as_asked(self, code: str, detail: str, size: int) -> bytes:
+        wait = 0 if code == "internal_error" else RETRY_SECONDS
+        explained = self.info.asks_to_explain or self._record.row.explains_refusals
+        answer = self._replies.refusal(code, detail, wait, explained)
+        event = Event(*self._event(code, detail))._replace(code=REHEARSED)
+        self._journal.note(event, size, len(answer))
+        return answer
+
+
+class RehearsedChat(_Rehearsal, Chat):
+    __slots__ = ()
+
+
+class RehearsedModelList(_Rehearsal, ModelList):
+    __slots__ = ()
+
+
+@dataclass(eq=False, slots=True)
+class _Late:
+    """A request after its wait; see `Responder`."""
+
+    _exchange: _Rehearsal
+
+    def answer(self, body: bytes) -> bytes:
+        return self._exchange.answer_late(body)
+
+    def refuse(self, code: str, detail: str, size: int) -> bytes:
+        return self._exchange.refuse(code, detail, size)
+
+    def fail(self, error: Exception, size: int) -> bytes:
+        return self._exchange.fail(error, size)

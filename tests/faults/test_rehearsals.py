@@ -1,0 +1,168 @@
+"""Rehearsal keys while things happen: other workers, kills, stops, revocations."""
+
+import os
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.support.api import CHAT, Api, assert_echo, assert_refused, draft
+from tests.support.metrics import metrics, requests_by_outcome
+from tests.support.processes import (
+    api_workers,
+    has_ended,
+    one_connection_per_worker,
+    reload,
+    worker_pids,
+)
+from tests.support.server import UNLIMITED, Server, api_server
+from tests.support.waiting import wait_until
+from tests.support.wire import Connection, request
+
+LONG = "wait30"
+AT_ONCE = 10  # seconds: far less than LONG, far more than an answer takes
+MAX_WAITING = 16
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    with api_server(tmp_path, UNLIMITED) as server:
+        yield server
+
+
+def rehearsing(server: Server, pattern: str) -> Api:
+    return Api.of(server).with_key(server.new_key(pattern))
+
+
+def waiting(stack: ExitStack, api: Api, number: int = 1) -> list[Connection]:
+    """Send requests that wait, and return when the server has read them."""
+    asked = [stack.enter_context(api.endpoint.connect()) for _ in range(number)]
+    for connection in asked:
+        connection.send(api.chat_bytes(draft("x")))
+        # The only worker reads a new connection after what had arrived before.
+        assert api.ask("GET", "/v1/nothing").status == 404
+    return asked
+
+
+def stop(server: Server) -> None:
+    os.kill(server.pid, signal.SIGTERM)
+    wait_until(lambda: has_ended(server.pid), "the server has ended")
+
+
+def test_two_workers_take_each_step_exactly_once(tmp_path: Path) -> None:
+    steps, each = 7, 40
+
+    def ask(connection: Connection) -> list[int]:
+        statuses = []
+        for _ in range(steps * each // 4):
+            connection.send(raw)
+            statuses.append(connection.read_answer().status)
+        return statuses
+
+    with (
+        api_server(tmp_path, UNLIMITED | {"READBACK_WORKERS": "2"}) as server,
+        one_connection_per_worker(server) as first,
+        one_connection_per_worker(server) as second,
+        ThreadPoolExecutor(4) as pool,
+    ):
+        alice = rehearsing(server, "429 429 503 ok 500 ok 429")
+        raw = alice.chat_bytes(draft("x"))
+        found = Counter[int]()
+        for statuses in pool.map(ask, [*first, *second]):
+            assert len(set(statuses)) > 1
+            found.update(statuses)
+    assert found == {429: 3 * each, 503: each, 500: each, 200: 2 * each}
+
+
+def test_a_killed_worker_takes_the_step_of_its_request_with_it(server: Server) -> None:
+    alice = rehearsing(server, f"{LONG} 429 503")
+    [victim] = api_workers(server)
+    with ExitStack() as stack:
+        [asked] = waiting(stack, alice)
+        victim.kill()
+        assert asked.rest() == b""
+    wait_until(lambda: worker_pids(server) - {victim.pid}, "it is replaced")
+    assert [alice.models().status for _ in range(2)] == [429, 503]
+
+
+def test_a_waiting_request_of_a_revoked_key_is_refused(server: Server) -> None:
+    alice = rehearsing(server, "wait3")
+    with ExitStack() as stack:
+        asked = waiting(stack, alice, 2)
+        server.revoke_key(alice.key)
+        for connection in asked:
+            assert_refused(connection.read_answer(), "invalid_key")
+
+
+@pytest.mark.parametrize("end", [stop, reload])
+def test_a_stop_and_a_reload_answer_what_waits(
+    server: Server, end: Callable[[Server], None]
+) -> None:
+    alice = rehearsing(server, LONG)
+    with ExitStack() as stack:
+        asked = waiting(stack, alice, 3)
+        begun = time.monotonic()
+        end(server)
+        for connection in asked:
+            assert_echo(connection.read_answer(), "x")
+        assert time.monotonic() - begun < AT_ONCE
+
+
+def test_at_most_sixteen_requests_of_a_key_wait_in_a_worker(server: Server) -> None:
+    alice, bob = rehearsing(server, LONG), rehearsing(server, LONG)
+    with ExitStack() as stack:
+        asked = waiting(stack, alice, MAX_WAITING)
+        begun = time.monotonic()
+        for _ in range(3):
+            assert_echo(alice.chat(draft("y")), "y")
+        assert time.monotonic() - begun < AT_ONCE
+        # Nobody else is affected: neither another rehearsal, nor another key.
+        asked += waiting(stack, bob)
+        assert_echo(Api.of(server).chat(draft("z")), "z")
+        assert not any(connection.has_bytes() for connection in asked)
+
+
+def test_clients_that_hang_up_leave_nothing_behind(server: Server) -> None:
+    alice = rehearsing(server, "wait2")
+    with ExitStack() as stack:
+        waiting(stack, alice, MAX_WAITING)
+    # Half a close looks the same, so they are answered, and counted.
+    counted = {("chat", ""): MAX_WAITING}
+    wait_until(
+        lambda: server.database.usage(alice.key).items() >= counted.items(),
+        "all are answered",
+    )
+    wait_until(
+        lambda: metrics(server.ops_url)["open_connections"] == 0, "all are closed"
+    )
+    begun = time.monotonic()
+    assert_echo(alice.chat(draft("x")), "x")
+    assert time.monotonic() - begun >= 2
+    assert "internal error" not in (server.folder / "stderr").read_text()
+
+
+def test_a_hundred_rehearsed_errors_are_no_errors_of_ours(server: Server) -> None:
+    alice = rehearsing(server, "500")
+    raw = request("POST", CHAT, [*alice.usual_fields, ("Content-Length", "0")])
+    with alice.endpoint.connect() as connection:
+        for _ in range(100):
+            connection.send(raw)
+            assert connection.read_answer().status == 500
+    counted = ("chat", "rehearsed")
+    wait_until(
+        lambda: server.database.usage(alice.key).get(counted) == 100, "they are counted"
+    )
+    assert requests_by_outcome(server.ops_url)[counted] == 100
+    [(status, code, accepted, detail)] = set(
+        server.database.journal(alice.key, "status, code, accepted, detail")
+    )
+    assert (status, code, bool(accepted)) == (500, "rehearsed", False)
+    assert detail == "Rehearsed: step 1 of 1 of this key's pattern."
+    counts = requests_by_outcome(server.ops_url)
+    assert not any(code == "internal_error" for _, code in counts)
+    assert (server.folder / "stderr").read_text().count("internal error") == 0
