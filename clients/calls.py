@@ -20,6 +20,8 @@ from readback.config import DATABASE_NAME
 from readback.contract import MODEL
 
 TEXT = "Ready to copy?"
+ANOTHER_MODEL = "another-model"
+EXPLANATION = f"model must be {MODEL}; got {ANOTHER_MODEL}. Set the model to {MODEL}."
 DEFAULT, SETTINGS = "default", "settings"
 CALL_SECONDS = 90
 # The API writes its journal twice a second; a busy machine may take much longer.
@@ -59,12 +61,21 @@ class Site:
     database: Database
     account: int
 
-    def call(self, command: list[str], variant: str) -> Call:
+    def call(
+        self,
+        command: list[str],
+        variant: str,
+        model: str = MODEL,
+        *,
+        explain: bool = False,
+    ) -> Call:
         """Run a driver with a new key; cut it off after some time."""
         key = keys.mint()
         self.database.add_keys(self.account, [key])
+        if explain:
+            self.database.explain_refusals(key)
         with tempfile.TemporaryDirectory(prefix="readback-client-") as home:
-            words = [*command, self.server.base_url, key, MODEL, variant]
+            words = [*command, self.server.base_url, key, model, variant]
             exit_code, output = _run(words, home)
         rows = self._journal(key)
         return Call(
@@ -117,7 +128,23 @@ def contradictions(client: Client, command: list[str], site: Site) -> list[str]:
         for one in default.differences:
             if not (row.library or row.switch(one) or row.cannot_remove(one)):
                 found.append(f"differs in {one}")
+    if row.prints:
+        found += _prints_otherwise(row, command, site)
     return found
+
+
+def _prints_otherwise(
+    row: programs.Program, command: list[str], site: Site
+) -> Iterator[str]:
+    """Let a request be refused; yield what is printed otherwise than the table says."""
+    refused = site.call(command, SETTINGS, ANOTHER_MODEL).output
+    if not all(part in refused for part in row.prints.split("…")):
+        yield f"prints {refused!r}"
+    explained = site.call(command, SETTINGS, ANOTHER_MODEL, explain=True).output
+    # Other versions may have more around it.
+    has_all = all(part in explained for part in row.explained.split("…"))
+    if not has_all or (EXPLANATION in explained) != bool(row.explained):
+        yield f"prints with an explanation {explained!r}"
 
 
 def _run(words: list[str], home: str) -> tuple[int | None, str]:

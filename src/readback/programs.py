@@ -47,6 +47,9 @@ class Program(NamedTuple):
     switches: Mapping[str, str] = {}
     # What to set, in Markdown; empty if nothing.
     setup: str = ""
+    # What it prints of a refusal, and, if that differs, of an explained one.
+    prints: str = ""
+    explained: str = ""
     # Whether other programs have the same User-Agent, because they are built on this.
     library: bool = False
 

@@ -84,6 +84,11 @@ class Database:
                 *values,
             )
 
+    def explain_refusals(self, key: str) -> None:
+        """Turn on explanations in the body, before the key is used."""
+        statement = "UPDATE cabinet_key SET explains_refusals = ? WHERE digest = ?"
+        self.rows(statement, True, sha256(key.encode()).digest())
+
     def journal(self, key: str, columns: str) -> list[tuple[Any, ...]]:
         """Return these columns of the rows in the journal of a key."""
         return self.rows(
