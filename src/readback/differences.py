@@ -90,11 +90,11 @@ ADVICE = {
 }
 # What to change about any other field.
 FIELD_ADVICE = "Do not send {field}."
-# Whoever sends a request decides on these. Any other difference of a body may be a
-# default of the program or of its library.
+# Whoever sends a request decides on these. Any other difference may be a default of the
+# program or of its library.
 _OWN = {
     *("content-type", "content-encoding", "body.empty", BODY_UNUSED, "json", "model"),
-    *("message.empty", "message.too_large"),
+    *("message.empty", "message.too_large", BASE_URL),
 }
 
 
@@ -103,5 +103,4 @@ def advice(difference: str) -> str:
 
 
 def may_be_default(difference: str) -> bool:
-    is_of_path = difference == BASE_URL or difference in OTHER_APIS
-    return not is_of_path and difference not in _OWN
+    return difference not in _OWN

@@ -25,7 +25,7 @@ _WORKS = "The network, the address and the key work: test with curl."
 _UNPROVED = "Test its key, its address and the network with curl or the probe."
 _MAY_BE_UNABLE = (
     "Your program or its library may do this by default; if it has no setting for this,"
-    f" it cannot comply. {_WORKS}"
+    " it cannot comply."
 )
 # How long an advice is at most, with its ending; what does not fit is counted.
 ADVICE_LENGTH = 420
@@ -109,10 +109,9 @@ def advise(user_agent: str, differences: Sequence[str], *, connected: bool) -> s
 
     A request that is connected has proved that its address and its key are right.
     """
-    program = recognise(user_agent)
+    program, proved = recognise(user_agent), _WORKS if connected else _UNPROVED
     if program and any(map(program.cannot_remove, differences)):
-        ending = _WORKS if connected else _UNPROVED
-        return f"{program.name} cannot be made to comply. {ending}"
+        return f"{program.name} cannot be made to comply. {proved}"
     switched = {each: program.switch(each) for each in differences} if program else {}
     # A program hides the library that it uses, so what every program can do is first.
     is_library = program is None or program.library
@@ -121,7 +120,8 @@ def advise(user_agent: str, differences: Sequence[str], *, connected: bool) -> s
     if program and (special := [*dict.fromkeys(filter(None, switched.values()))]):
         first, *others = map(_sentence, special)
         sentences += [f"{program.name}: {first}", *others]
-    ending = _MAY_BE_UNABLE if connected and any(map(may_be_default, left)) else ""
+    is_default = any(map(may_be_default, left))
+    ending = f"{_MAY_BE_UNABLE} {proved}" if is_default else ""
     return f"{_shortened(sentences, ADVICE_LENGTH - len(ending))} {ending}".rstrip()
 
 

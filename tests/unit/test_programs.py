@@ -106,10 +106,16 @@ def test_the_advice_has_a_sentence_for_everything_and_a_plain_ending(
     assert programs.advise(user_agent, differences.split(), connected=True) == advice
 
 
-def test_a_path_has_no_ending_because_no_key_was_looked_at():
-    assert programs.advise(LIBRARY, ["/embeddings"], connected=False) == (
-        "Turn off embeddings."
+def test_a_path_proves_nothing_because_no_key_was_looked_at():
+    other_api = programs.advise(LIBRARY, ["/embeddings"], connected=False)
+    base_url = programs.advise("zyzzyva/47", ["base_url"], connected=False)
+
+    assert other_api.startswith("Turn off embeddings. Your program or its library may")
+    assert other_api.endswith(
+        "cannot comply. Test its key, its address and the network"
+        " with curl or the probe."
     )
+    assert base_url == "Correct the base URL: it must end in /v1."
 
 
 def test_what_has_no_room_is_counted():
