@@ -105,12 +105,14 @@ class LineQueue:
 
     def _begin(self) -> None:
         self._changed = threading.Condition()
-        # The first one is being written.
+        # The first line is being written.
         self._lines: deque[Line] = deque()
         self._bytes = 0
-        self._has_thread = self._has_given_up = False
+        self._has_thread = False
+        self._has_given_up = False
         # Dropped lines: those not counted yet, and those since the reader last kept up.
-        self._uncounted = self.missing = 0
+        self._uncounted = 0
+        self.missing = 0
 
     def put_nowait(self, line: Line) -> None:
         size = _size(line)
@@ -128,7 +130,8 @@ class LineQueue:
 
     def take_dropped(self) -> int:
         with self._changed:
-            count, self._uncounted = self._uncounted, 0
+            count = self._uncounted
+            self._uncounted = 0
             return count
 
     def flush(self, until: float) -> None:
@@ -161,7 +164,8 @@ class LineQueue:
                 if not is_written:
                     self._drop(1)
                 elif not self._lines:
-                    missing, self.missing = self.missing, 0
+                    missing = self.missing
+                    self.missing = 0
                 self._changed.notify_all()
             if missing:
                 what = f"{missing} of the {self._name}"

@@ -198,7 +198,7 @@ def _is_url(value: str, schemes: tuple[str, ...]) -> bool:
     except ValueError:
         return False
     # `urlsplit` removes some of these; only the path of an SQLite file may have them.
-    has_gap = any(each.isspace() or not each.isprintable() for each in value)
+    has_gap = any(letter.isspace() or not letter.isprintable() for letter in value)
     if has_gap and not value.startswith(SQLITE):
         return False
     # A database URL needs no host if it names a file or a PostgreSQL unix socket.

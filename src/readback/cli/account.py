@@ -72,7 +72,8 @@ def create(
                 if not if_missing:
                     raise
                 # Another command has created it in the meantime.
-                user, is_new = find_account(email), False
+                user = find_account(email)
+                is_new = False
         shown = _as_json(user) | {"created": is_new}
     sentence = _created(user, confirmed=confirmed)
     if not is_new:

@@ -50,7 +50,7 @@ def secret_key(config: Config) -> str:
         except ConfigError as error:
             raise CannotStart(str(error)) from None
     else:
-        existing = next(each for each in path.parents if os.path.lexists(each))
+        existing = next(parent for parent in path.parents if os.path.lexists(parent))
         if not existing.is_dir() or not os.access(existing, os.W_OK):
             raise CannotStart(
                 f"READBACK_DATA_DIR: {existing} must be a directory that this user can "

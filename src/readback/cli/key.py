@@ -16,7 +16,7 @@ from readback.contract import REVOCATION_SECONDS
 if TYPE_CHECKING:
     from readback.cabinet.models import Key
 
-_id_argument = click.argument("id", type=int)
+_id_argument = click.argument("key_id", metavar="ID", type=int)
 
 
 def overlap(value: str) -> timedelta:
@@ -105,18 +105,18 @@ def list_(email: str, as_json: bool) -> None:
 
         found = list(selectors.keys_of(find_account(email)))
     if as_json:
-        console.print_json([_fields(each) for each in found])
+        console.print_json([_fields(made) for made in found])
         return
     headings = (
         *("id", "key", "state", "created", "expires", "last used", "rehearsal"),
         "name",
     )
     rows = []
-    for each in found:
-        times = (each.created_at, each.expires_at, each.last_used_at)
-        shown = (str(each.pk), str(each), each.state.value)
-        pattern = each.rehearsal or "-"
-        rows.append((*shown, *map(console.format_time, times), pattern, each.label))
+    for made in found:
+        times = (made.created_at, made.expires_at, made.last_used_at)
+        shown = (str(made.pk), str(made), made.state.value)
+        pattern = made.rehearsal or "-"
+        rows.append((*shown, *map(console.format_time, times), pattern, made.label))
     console.print_rows(headings, rows)
 
 
@@ -124,12 +124,12 @@ def list_(email: str, as_json: bool) -> None:
 @_id_argument
 @click.argument("name")
 @console.json_option
-def rename(id: int, name: str, as_json: bool) -> None:
+def rename(key_id: int, name: str, as_json: bool) -> None:
     """Rename the key with this id; the new name may be empty."""
     with open_cabinet():
         from readback.cabinet.keys import services
 
-        found = _find_key(id)
+        found = _find_key(key_id)
         services.key_rename(found, name)
     console.print_result(f"Renamed {found}.", _fields(found), as_json)
 
@@ -145,7 +145,7 @@ def rename(id: int, name: str, as_json: bool) -> None:
 )
 @console.yes_option
 @console.json_option
-def rotate(id: int, overlap: timedelta, yes: bool, as_json: bool) -> None:
+def rotate(key_id: int, overlap: timedelta, yes: bool, as_json: bool) -> None:
     """Replace this key by a new one with the same name and settings.
 
     Only the new key is printed on standard output. This cannot be undone.
@@ -153,7 +153,7 @@ def rotate(id: int, overlap: timedelta, yes: bool, as_json: bool) -> None:
     with open_cabinet():
         from readback.cabinet.keys import services
 
-        old = _find_key(id)
+        old = _find_key(key_id)
         console.confirm(f"Rotate {old} of {old.owner}?", yes=yes)
         with written_before_commit():
             new = services.key_rotate(old, overlap)
@@ -176,12 +176,12 @@ def rotate(id: int, overlap: timedelta, yes: bool, as_json: bool) -> None:
 @_id_argument
 @console.yes_option
 @console.json_option
-def revoke(id: int, yes: bool, as_json: bool) -> None:
+def revoke(key_id: int, yes: bool, as_json: bool) -> None:
     """Revoke the key with this id; this cannot be undone."""
     with open_cabinet():
         from readback.cabinet.keys import services
 
-        found = _find_key(id)
+        found = _find_key(key_id)
         console.confirm(f"Revoke {found} of {found.owner}?", yes=yes)
         services.key_revoke(found)
     done = (
@@ -201,27 +201,27 @@ def generate(as_json: bool) -> None:
     console.print_result(text, {"key": text}, as_json)
 
 
-def _find_key(id: int) -> "Key":
+def _find_key(key_id: int) -> "Key":
     from readback.cabinet.models import Key
 
-    found = Key.objects.select_related("owner").filter(pk=id).first()
+    found = Key.objects.select_related("owner").filter(pk=key_id).first()
     if found is None:
-        raise Failure(f"There is no key {id}.")
+        raise Failure(f"There is no key {key_id}.")
     return found
 
 
-def _fields(each: "Key") -> dict[str, Any]:
+def _fields(made: "Key") -> dict[str, Any]:
     """Return what `--json` prints of a key; docs/cli.md explains the names."""
     return {
-        "id": each.pk,
-        "name": each.label,
-        "masked": str(each),
-        "state": each.state.value,
-        "created_at": each.created_at,
-        "expires_at": each.expires_at,
-        "revoked_at": each.revoked_at,
-        "last_used_at": each.last_used_at,
-        "explains_refusals": each.explains_refusals,
-        "rehearsal": each.rehearsal,
-        "replaced_by": each.replaced_by_id,
+        "id": made.pk,
+        "name": made.label,
+        "masked": str(made),
+        "state": made.state.value,
+        "created_at": made.created_at,
+        "expires_at": made.expires_at,
+        "revoked_at": made.revoked_at,
+        "last_used_at": made.last_used_at,
+        "explains_refusals": made.explains_refusals,
+        "rehearsal": made.rehearsal,
+        "replaced_by": made.replaced_by_id,
     }

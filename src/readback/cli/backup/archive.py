@@ -16,7 +16,9 @@ from typing import IO, NamedTuple
 
 from readback.cli.exit_codes import Failure
 
-DATABASE, SECRET_KEY, BRAND = "database", "secret-key", "brand"
+DATABASE = "database"
+SECRET_KEY = "secret-key"
+BRAND = "brand"
 SQLITE = "SQLite"
 _MANIFEST = "manifest.json"
 # Names become paths, so no others are accepted.
@@ -47,7 +49,8 @@ def write(output: IO[bytes], files: Mapping[str, Path], manifest: Manifest) -> N
         for name in (_MANIFEST, *files):
             with files[name].open("rb") if name in files else io.BytesIO(text) as file:
                 header = tarfile.TarInfo(name)
-                header.size, header.mode = file.seek(0, io.SEEK_END), 0o600
+                header.size = file.seek(0, io.SEEK_END)
+                header.mode = 0o600
                 header.mtime = manifest.created_at
                 file.seek(0)
                 tar.addfile(header, file)
