@@ -85,14 +85,15 @@ class Api:
             return exchange.begin(size, origin)
         address, _ = self._read_address(forwarded, origin)
         request = _Received(info, address, size)
+        if record is not None:
+            return self._not_found(request, record)
         # Why a key cannot exist matters only now.
-        presented = presented or presented_key(key)
-        detail = presented.detail
-        if record is None and not detail and not self._keyring.is_absent(digest):
+        detail = (presented or presented_key(key)).detail
+        if not detail and not self._keyring.is_absent(digest):
             self._keyring.wait(digest, partial(self._look_up_done, origin, request))
             return None
         if info.not_found_detail:
-            return self._not_found(request, record)
+            return self._not_found(request, None)
         return self._refuse_key(request, detail or _UNKNOWN_KEY)
 
     def refuse(self, code: str, detail: str, address: str = "") -> bytes:
