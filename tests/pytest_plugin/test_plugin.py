@@ -30,7 +30,7 @@ def wait_for(name):
 IN_ONE_PROCESS = """
 import pytest
 from helpers import Path, ask, wait_for
-from openai import BadRequestError, OpenAI
+from openai import BadRequestError, NotFoundError, OpenAI
 
 def test_refused(readback):
     client = OpenAI(base_url=readback.base_url, api_key=readback.api_key)
@@ -48,7 +48,9 @@ def test_explained(readback):
     client = OpenAI(base_url=explaining.base_url, api_key=explaining.api_key)
     with pytest.raises(BadRequestError, match="model must be vendor-"):
         client.chat.completions.create(model="another", messages=[])
-    explaining.expect(invalid_model=1)
+    with pytest.raises(NotFoundError, match="uses the Responses API"):
+        client.responses.create(model="another", input="")
+    explaining.expect(invalid_model=1, not_found=1)
 
 def test_rehearsed(readback_rehearsal):
     server = readback_rehearsal("429", "503", "ok")
@@ -105,7 +107,7 @@ def test_waits_until_the_run_is_killed(readback):
 def test_a_run_in_one_process_that_is_interrupted(tmp_path):
     data = tmp_path / "data"
     migrated.copy_to(data / "readback.sqlite3")
-    [example, override] = blocks("python")
+    [example, override, *_] = blocks("python")
     declared = override.partition("return")[0]
     files = {
         "conftest.py": f'{declared}return {{"READBACK_DATA_DIR": {str(data)!r}}}\n',
@@ -121,7 +123,7 @@ def test_a_run_in_one_process_that_is_interrupted(tmp_path):
         assert not run.processes()
 
     assert not run.left_behind()
-    assert "2 failed, 3 passed" in run.output
+    assert "2 failed, 5 passed" in run.output
     refused, nothing = run.output.split("AssertionError: ")[1:3]
     assert refused.startswith(
         "Readback received something else:\n"

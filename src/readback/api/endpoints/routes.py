@@ -169,9 +169,8 @@ class Api:
             return self._refuse(code, detail, info)
         if pattern := found.row.rehearsal:
             detail = f"{detail} {REHEARSAL_KEY} {pattern}."
-        answer = self._services.replies.refusal(
-            code, detail, explained=info.asks_to_explain
-        )
+        explained = info.asks_to_explain or found.row.explains_refusals
+        answer = self._services.replies.refusal(code, detail, explained=explained)
         difference = info.not_found_difference
         event = journal_event(found.digest, info, address, code, detail, difference)
         self._services.journal.note(event, size, len(answer))
