@@ -9,6 +9,8 @@ from shutil import which
 
 import pytest
 
+from tests.support.environment import before
+
 CURRENT = f"{sys.version_info[0]}.{sys.version_info[1]}"
 """The version that runs the tests."""
 
@@ -34,7 +36,9 @@ def _candidates(version: str) -> Iterator[Path]:
 def _pyenv_root() -> Path | None:
     if not which("pyenv"):
         return None
-    return Path(subprocess.check_output(["pyenv", "root"], text=True).strip())
+    # It looks at a variable and at the home directory, which no test has.
+    root = ["pyenv", "root"]
+    return Path(subprocess.check_output(root, env=before(), text=True).strip())
 
 
 def _runs(path: Path) -> bool:
