@@ -10,8 +10,10 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 BY_NAME = re.compile(
     # The installer, then its arguments on the same or continued lines, then the name
-    # alone: neither the start of a file's name nor a part of a path.
+    # alone: neither the start of a file's name nor a part of a path. After --from and a
+    # file, it is the name of the command.
     r"\b(pip[\d.]*|pipx|uvx?|poetry|pdm|hatch|conda|mamba|easy_install)\s"
+    r"(?!--from '?\./)"
     r"(\\\n|[^\n`&|;])*?(?<![\w./-])readback([-_.]api)?"
     r"(?=[\s'\"`<>=~!@,;)\[]|\\n|$)"
     r"|/(project|simple)/readback",
@@ -21,12 +23,14 @@ ADVICE = [
     "pip install readback",
     "pip3 install -U 'readback-api[server]'",
     "uvx readback probe",
+    "uvx --from readback-api readback probe",
     "pipx install \\\n    readback_api==1.0.0",
     "https://pypi.org/project/readback",
 ]
 FROM_A_FILE = [
     "pip install './readback_api-1.0.0-py3-none-any.whl[server]'",
     "pip install '.[server]' && readback serve",
+    "uvx --from './dist/readback_api-1.0.0-py3-none-any.whl[server]' readback serve",
     "/opt/readback/1.0.0/bin/pip install --no-deps .",
 ]
 FOLDERS = (
