@@ -42,29 +42,6 @@ def test_requests_before_a_bad_one_are_answered_and_none_after_it(
     assert [answer.header("Connection") for answer in answers] == [None, None, "close"]
 
 
-@pytest.mark.parametrize(
-    ("other", "status", "goes_on"),
-    [
-        (post_chunks(b"2\r\nab\r\n0\r\n\r\n"), 200, True),
-        (b"\r\n" + GOOD, 200, True),
-        (post(b"Content-Length: 2", b"Expect: 100-continue") + b"ab", 200, True),
-        (post(b"Connection: close"), 200, False),
-        (post(b"Content-Length: 2000000"), 413, False),
-        (b"bad\r\n\r\n", 400, False),
-    ],
-    ids=["chunked", "empty line", "expects", "closes", "too large", "malformed"],
-)
-def test_known_requests_before_and_after_any_other_are_answered_in_order(
-    echo: Endpoint, other: bytes, status: int, goes_on: bool
-) -> None:
-    known = [post_body(b"number %d" % n) for n in range(40)]
-    answers = ask(echo, b"".join([*known, other, *known]))
-    bodies = [b"number %d" % n for n in range(40)]
-    assert [answer.body for answer in answers[:40]] == bodies
-    assert answers[40].status == status
-    assert [answer.body for answer in answers[41:]] == (bodies if goes_on else [])
-
-
 def test_a_refused_request_does_not_hold_up_the_next(api: Api) -> None:
     # CVE-2024-49768: the second was served although the first had closed.
     unknown = request(
