@@ -1,29 +1,26 @@
 """What reaches the cabinet, the commands and the shared modules, in its worst shapes.
 
-Each row is a place that a stranger, a person, an operator's file or a server's answer
-can reach. It runs the real code in this process, without a server or a database.
-Whether that accepts or refuses the text does not matter. `test_worst_case_work.py`
-counts the work. Most limits here are smaller than the real ones, so that counting takes
-less time: a quarter of a form is enough to see a square.
+Each row is a place that a stranger or a person can reach. It runs the real code in this
+process, without a server or a database. Whether that accepts or refuses the text does
+not matter. `test_worst_case_work.py` counts the work. Most limits here are smaller than
+the real ones, so that counting takes less time: a quarter of a form is enough to see a
+square.
 
-Not here is what a limit of ours bounds: TOML with many dotted names (16 KiB, 0.14 s, an
-operator's file) and CBOR of a passkey (48 KiB, 0.07 s), whose parsers take more than
-linear time; and passwords, whose estimate is counted in
-tests/cabinet/accounts/test_passwords.py.
+Not here are operators' files and settings, and what a limit of ours bounds: CBOR of a
+passkey (48 KiB, 0.07 s), whose parser takes more than linear time; and passwords, whose
+estimate is counted in tests/cabinet/accounts/test_passwords.py.
 """
 
 import os
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache, partial
 from io import BytesIO
-from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
 from unittest.mock import patch
 
-from readback import client_address, keys, programs, setting_values
+from readback import client_address, keys, programs
 from tests.support.commands import environment_with
 from tests.support.instructions import WorstCase
 
@@ -67,22 +64,6 @@ def _attempt(run: Callable[[Any], object] | str, text: Any) -> None:
         function(text)
 
 
-def _settings() -> Iterator[WorstCase]:
-    """Yield the values of settings, which an operator may have pasted."""
-    values = setting_values
-    units = ("a", "a@", "a.", "a,", "-", ":", " ", "1")
-    for parse in (values.sender, values.sign_up, values.binds, values.contact):
-        yield from _rows(f"setting {parse.__name__}", parse, 16_384, *units)
-    url = values.url("https://")
-    yield from _rows("setting url", url, 16_384, "a", ":", "@", "[", before="https://")
-    yield from _rows("setting token", values.token, 16_384, "a", " ")
-
-    def unknown(name: str) -> list[str]:
-        return list(values.unknown({name: ""}, {"READBACK_WORKERS"}))
-
-    yield from _rows("variable", unknown, 16_384, "_", "SERVICE_", before="READBACK_")
-
-
 def _addresses() -> Iterator[WorstCase]:
     """Yield what a proxy or a client writes into a head."""
     read = partial(client_address.forwarded_address, trusted_proxies=8)
@@ -93,29 +74,6 @@ def _addresses() -> Iterator[WorstCase]:
     yield from _rows("key-like", hide, _HEAD, "sk-", "AIza", "-", "a")
     agents = ("a", "OpenAI/", "Python/", "ai-sdk-openai-compatible/")
     yield from _rows("User-Agent", programs.recognise, _FIELD, *agents)
-
-
-def _files() -> Iterator[WorstCase]:
-    """Yield the files of a brand folder, which an operator has written."""
-    page = partial(_read_brand, "terms.en.md")
-    yield from _rows("page", page, 16_384, " ", "#", "\t", before="# a", after="b")
-    yield from _rows("page", page, 16_384, "\n", " \n", " ", "#", "a")
-    svg = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 '
-    logo = partial(_read_brand, "logo.svg")
-    yield from _rows("logo", logo, 16_384, "1", "1 ", " ", before=svg, after='x"/>')
-    width = svg.replace('viewBox="0 0 ', 'width="')
-    yield from _rows("logo", logo, 16_384, "1", ".", before=width, after='x"/>')
-    texts = partial(_read_brand, "brand.toml")
-    yield from _rows("brand.toml", texts, 16_000, "\n", "#", "a=1\n", "[a]\n")
-
-
-def _read_brand(name: str, text: str) -> None:
-    from readback.cabinet.serving import brand
-    from readback.config import Config, ConfigError
-
-    with tempfile.TemporaryDirectory() as folder, suppress(ConfigError):
-        Path(folder, name).write_text(text)
-        brand.read(Config(brand_dir=Path(folder)))
 
 
 def _forms() -> Iterator[WorstCase]:
@@ -229,20 +187,6 @@ def _parse_head(text: str) -> object:
         return environ_of(parse(text.encode(), 100), b"", "127.0.0.1")
 
 
-def _answers() -> Iterator[WorstCase]:
-    """Yield the answers of a server that the cabinet or a command has asked."""
-    units = ("[", "1", '"\\', '{"a":', "\xff", "\x00")
-    yield from _rows("document of a provider", _read_document, 32_768, *units)
-
-
-def _read_document(text: str) -> object:
-    import requests
-
-    response = requests.Response()
-    response._content = text.encode("latin-1")
-    return response.json()
-
-
 @cache
 def _set_up_django() -> None:
     """Set Django up with default settings, ignoring the developer's environment."""
@@ -255,10 +199,7 @@ def _set_up_django() -> None:
 
 
 CASES = [
-    *_settings(),
     *_addresses(),
-    *_files(),
     *_forms(),
     *_requests(),
-    *_answers(),
 ]
