@@ -69,60 +69,54 @@ def judge(answers: list[Answer]) -> None:
     assert told.keys() == {None, "5"} and told[None] <= MOST_ASKED
 
 
-@pytest.mark.parametrize("kind", ["silent", "dripping_head", "dripping_body"])
-def test_a_password_login_does_not_wait_for_those_who_press_the_button(kind, tmp_path):
-    answer = getattr(bad_oidc_providers, kind)
+KINDS = ["silent", "dripping_head", "dripping_body"]
+
+
+def press_button(visitor: httpx.Client) -> httpx.Request:
+    fields, headers = press(visitor)
+    return visitor.build_request("POST", PRESS, data=fields, headers=headers)
+
+
+def come_back(visitor: httpx.Client) -> httpx.Request:
+    """Press the button, and return the request that the provider leads to."""
+    away = visitor.send(press_button(visitor))
+    state = re.search(r"state=(\w+)", away.text)
+    assert state, away.text
+    query = {"code": "any", "state": state[1]}
+    return visitor.build_request("GET", CALLBACK, params=query)
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "path", "kind", "made_by"),
+    [
+        *(("discovery", DISCOVERY, kind, press_button) for kind in KINDS),
+        ("token", TOKEN, "silent", come_back),
+        ("token", TOKEN, "dripping_body", come_back),
+    ],
+)
+def test_a_password_login_does_not_wait_for_those_who_wait_for_the_provider(
+    endpoint, path, kind, made_by, tmp_path
+):
+    answer = {endpoint: getattr(bad_oidc_providers, kind)}
     with (
-        bad_provider(discovery=answer) as provider,
+        bad_provider(**answer) as provider,
         cabinet_with(provider, tmp_path) as cabinet,
         ExitStack() as stack,
     ):
-        requests = []
-        for number in range(WAITING):
-            visitor = stack.enter_context(anonymous(cabinet, number))
-            fields, headers = press(visitor)
-            made = visitor.build_request("POST", PRESS, data=fields, headers=headers)
-            requests.append(made)
+        visitors = [
+            stack.enter_context(anonymous(cabinet, number)) for number in range(WAITING)
+        ]
+        requests = [made_by(visitor) for visitor in visitors]
+        # All presses together have read it at most once.
+        assert provider.requests[DISCOVERY] == (endpoint == "token")
         alice = Browser(cabinet.url)
         page = alice.get("/accounts/login/")
         waiting = [send(stack, request) for request in requests]
-        wait_until(lambda: provider.requests[DISCOVERY], "one waits for the provider")
+        wait_until(lambda: provider.requests[path], "one waits for the provider")
 
         fields = {"login": "alice@example.org", "password": PASSWORD}
         alice.submit("/accounts/login/", page, **fields)
 
         assert alice.path == "/keys/"
-        assert provider.requests[DISCOVERY] <= MOST_ASKED
-        judge([each.read_answer() for each in waiting])
-
-
-@pytest.mark.parametrize("kind", ["silent", "dripping_body"])
-def test_a_password_login_does_not_wait_for_those_who_return(kind, tmp_path):
-    answer = getattr(bad_oidc_providers, kind)
-    with (
-        bad_provider(token=answer) as provider,
-        cabinet_with(provider, tmp_path) as cabinet,
-        ExitStack() as stack,
-    ):
-        requests = []
-        for number in range(WAITING):
-            visitor = stack.enter_context(anonymous(cabinet, number))
-            fields, headers = press(visitor)
-            away = visitor.post(PRESS, data=fields, headers=headers)
-            state = re.search(r"state=(\w+)", away.text)
-            assert state, away.text
-            query = {"code": "any", "state": state[1]}
-            requests.append(visitor.build_request("GET", CALLBACK, params=query))
-        # All of these presses together have read it once.
-        assert provider.requests[DISCOVERY] == 1
-        alice = Browser(cabinet.url)
-        page = alice.get("/accounts/login/")
-        waiting = [send(stack, request) for request in requests]
-        wait_until(lambda: provider.requests[TOKEN], "one waits for the provider")
-
-        fields = {"login": "alice@example.org", "password": PASSWORD}
-        alice.submit("/accounts/login/", page, **fields)
-
-        assert alice.path == "/keys/"
-        assert provider.requests[TOKEN] <= MOST_ASKED
+        assert provider.requests[path] <= MOST_ASKED
         judge([each.read_answer() for each in waiting])
