@@ -3,13 +3,10 @@
 import re
 
 import pytest
-from bench import fleets, goals, instructions, render, results, runs
+from bench import fleets, goals, render, results, runs
 from bench.__main__ import main
-from bench.goals import Measurements
-from bench.traffic import ANY_TEXT, REQUEST_IDS
+from bench.traffic import ANY_TEXT
 from click.testing import CliRunner
-
-MACHINE = {"cpu": "Xeon", "architecture": "x86_64", "python": "3.11.7"}
 
 
 @pytest.fixture
@@ -57,22 +54,6 @@ def test_the_command_of_the_page_about_fleets_works():
     assert "| keys in use | 2,000 |" in printed
 
 
-def test_a_run_is_added_replaces_none_and_is_published_only_if_it_is_whole(folders):
-    for ours in (80.0, 60.0):
-        results.write("peers", measured(ours), published=True)
-        runs.record(Measurements(published=True), published=True)
-    results.write("peers", measured(40.0), published=False)
-    runs.record(Measurements(published=False), published=False)
-
-    found = results.read("runs")["runs"]
-    assert [each["ratios"] for each in found] == [
-        {"one client": 0.8},
-        {"one client": 0.6},
-    ]
-    assert [each["others_share"] for each in found] == [0.25, 0.25]
-    assert len(results.read("runs", published=False)["runs"]) == 1
-
-
 def with_any_text(rate: float) -> dict[str, object]:
     """Return a server that keeps the contract, measured with one kind of traffic."""
     rounds = [{"per_cpu_second": rate}]
@@ -92,36 +73,3 @@ def test_readback_must_be_ahead_of_the_fastest_peer(folders, fastest, verdict):
 
     assert (of_nginx.measured, of_nginx.verdict) == ("0.5", "met")
     assert (of_peers.measured, of_peers.verdict) == (f"{50 / fastest:.3g} ×", verdict)
-
-
-def test_a_peer_that_was_not_measured_is_not_taken_for_slower(folders):
-    peers = {name: with_any_text(50.0) for name in ("nginx", "readback", "slow")}
-    failed = {"rounds": [], "traffic": {}, "not_measured": "go build failed"}
-    peers["fast"] = with_any_text(0) | failed
-    results.write("peers", {"peers": peers}, published=True)
-
-    _, of_peers, *_ = goals.verdicts(published=True)
-
-    assert of_peers.verdict == "not measured: go build failed"
-
-
-def test_results_without_a_kind_of_traffic_are_shown_as_not_measured(folders):
-    peers = {name: with_any_text(50.0) for name in ("nginx", "readback")}
-    results.write("peers", {"peers": peers}, published=True)
-
-    found = {each.goal.description: each for each in goals.verdicts(published=True)}
-
-    assert "| 50 (1) | – | – |" in render.traffic_table(peers)
-    missing = found[f"{REQUEST_IDS}, relative to nginx"]
-    assert missing.verdict.startswith("not measured: ")
-    assert missing.verdict in render.goal_table()
-
-
-def test_counts_of_another_machine_are_not_shown_beside_measurements():
-    nginx = {"title": "nginx", "family": "limit"}
-    nginx["cases"] = {instructions.REPEATED: 11_036, instructions.RECONNECT: 13_809}
-    counted = {"machine": MACHINE, "peers": {"nginx": nginx}}
-
-    assert render.counts_for(MACHINE, counted) == {"nginx": "11,000"}
-    assert render.counts_for(MACHINE | {"cpu": "Neoverse-N1"}, counted) == {}
-    assert render.counts_for(MACHINE | {"python": "3.12.1"}, counted) == {}

@@ -320,10 +320,6 @@ def test_a_name_in_a_table_is_not_interpreted_as_markup(with_alice):
     assert "last used" in screen and "[bold]x[/bold]" in screen
 
 
-def test_manage_runs_django_commands(migrated):
-    assert "[X] 0001_initial" in migrated.output("manage", "showmigrations", "cabinet")
-
-
 def test_the_audit_trail_is_printed_for_people_and_programs(with_alice):
     with_alice.output("account", "operator", ALICE, "on")
     forty_days_ago = with_alice.database.moment(-40 * 86_400)

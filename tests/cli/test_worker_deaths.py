@@ -3,7 +3,6 @@
 import os
 import shutil
 import signal
-import socket
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,7 +15,6 @@ from tests.cli.program import (
     Program,
     answers_200,
     key_in,
-    unfinished_request,
 )
 from tests.support.processes import has_ended
 from tests.support.waiting import PATIENCE, wait_until
@@ -63,20 +61,6 @@ def test_a_worker_that_ends_by_itself_is_replaced(
         wait_until(lambda: serves(migrated, plane), "the new one serves")
         assert f"A worker of the {plane} (process {victim}) {reason}" in service.stderr
         assert service.stop() == 0
-
-
-def test_a_worker_that_hangs_is_killed_and_replaced(migrated):
-    change_code(
-        migrated,
-        "from readback.processes import manager\nmanager._SILENT_SECONDS = 1.5\n",
-    )
-    with migrated.serving(cold=True) as service:
-        _, hanging = service.children()
-        os.kill(hanging, signal.SIGSTOP)
-        wait_until(lambda: has_ended(hanging), "it is killed")
-        wait_until(lambda: serves(migrated, "API"), "another one serves")
-        line = f"A worker of the API (process {hanging}) hangs; killed."
-        assert line in service.stderr
 
 
 @pytest.mark.parametrize("plane", PLANES)
@@ -180,47 +164,3 @@ def test_a_stop_at_any_moment_of_a_start_leaves_no_process(migrated):
             assert service.stdout == ""
             assert "Traceback" not in service.stderr
         assert all(has_ended(process.pid) for process in family)
-
-
-def cabinet_refuses(program: Program) -> bool:
-    host, _, port = program.settings["READBACK_CABINET_BIND"].rpartition(":")
-    try:
-        socket.create_connection((host, int(port)), PATIENCE).close()
-    except ConnectionRefusedError:
-        return True
-    return False
-
-
-def test_a_worker_that_is_killed_during_a_stop_leaves_no_queue(migrated):
-    patient = migrated.with_settings(HEAD_TIMEOUT="100", STOP_TIMEOUT="100")
-    with patient.serving() as service:
-        cabinet, _ = service.children()
-        with unfinished_request(patient) as client:
-            # Nobody but the manager can close the cabinet's socket.
-            os.kill(cabinet, signal.SIGSTOP)
-            service.process.send_signal(signal.SIGTERM)
-            wait_until(lambda: not serves(patient, "API"), "it stops")
-            os.kill(cabinet, signal.SIGKILL)
-            wait_until(lambda: cabinet_refuses(patient), "clients are refused")
-            assert service.process.poll() is None
-            client.sendall(b"\r\n")
-        assert service.process.wait(PATIENCE) == 0
-
-
-IMPORTS = """
-import os, sys
-class Note:
-    def find_spec(self, name, path=None, target=None):
-        if name == "django":
-            with open({path!r}, "a") as file:
-                print(os.getpid(), file=file)
-sys.meta_path.insert(0, Note())
-"""
-
-
-def test_only_workers_of_the_cabinet_import_django(migrated):
-    noted = migrated.folder / "imports"
-    change_code(migrated, IMPORTS.format(path=str(noted)))
-    with migrated.serving(cold=True) as service:
-        cabinet, _ = service.children()
-        assert set(map(int, noted.read_text().split())) == {cabinet}

@@ -10,7 +10,6 @@ from tests.support.api import (
     Api,
     assert_echo,
     assert_refused,
-    assert_success,
     compact,
     draft,
 )
@@ -94,20 +93,3 @@ def test_chunks_are_counted_before_the_last_one_arrives(api: Api) -> None:
     for chunks in (unended, b"FFFFFFF\r\n"):
         answer = api.send(request("POST", CHAT, fields, chunks))
         assert_refused(answer, "request_too_large")
-
-
-def test_a_head_may_have_16384_bytes(api: Api) -> None:
-    bare = len(request("GET", MODELS, [*api.usual_fields, ("X-Padding", "")]))
-    padding = "a" * (16_384 - bare)
-    fields = [*api.usual_fields, ("X-Padding", padding)]
-    assert_success(api.ask("GET", MODELS, fields))
-    fields[-1] = ("X-Padding", f"{padding}a")
-    answer = api.ask("GET", MODELS, fields)
-    assert "16384" in assert_refused(answer, "headers_too_large")
-
-
-def test_a_head_may_have_100_fields(api: Api) -> None:
-    more = [(f"X-{number}", "a") for number in range(98)]
-    assert_success(api.ask("GET", MODELS, [*api.usual_fields, *more]))
-    answer = api.ask("GET", MODELS, [*api.usual_fields, *more, ("X", "a")])
-    assert "100" in assert_refused(answer, "headers_too_large")

@@ -150,18 +150,3 @@ def test_a_request_without_an_accepted_key_is_told_so_ten_thousand_times(
     ]
     assert spread(endpoint, sent, connections=40) == {401: 10_000}
     assert_refused(exchange(endpoint, without_key), "invalid_key")
-
-
-def test_a_head_that_does_not_end_in_time_is_refused(strict_server: Server) -> None:
-    api = Api.of(strict_server)
-    unended = request("GET", MODELS, api.usual_fields).removesuffix(b"\r\n")
-    assert_timed_out(api.send(unended))
-
-
-def test_a_body_that_does_not_end_in_time_is_refused(alice: Api) -> None:
-    assert_timed_out(alice.send(alice.chat_bytes(draft())[:-1]))
-
-
-def assert_timed_out(answer: Answer) -> None:
-    assert_refused(answer, "request_timeout")
-    assert answer.header("Connection") == "close"

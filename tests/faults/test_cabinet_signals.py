@@ -3,7 +3,6 @@
 import http.client
 import os
 import signal
-import time
 from pathlib import Path
 from typing import Self
 from urllib.parse import urlsplit
@@ -16,12 +15,8 @@ from tests.support.traffic import pages, traffic
 from tests.support.waiting import PATIENCE, wait_until
 from tests.support.wire import Endpoint
 
-# It takes about a second. A stop that waited for an idle connection would wait for the
-# notice first.
-IMMEDIATELY = 20
 # Of ten visitors: some hardly pause, some leave their connection idle.
 VISITS = {"clients": 10, "pauses": (0.02, 0.02, 0.05, 0.05, 0.2, 0.2, 0.5, 0.5, 1, 1)}
-LONG_NOTICE = {"READBACK_STOP_NOTICE": "40", "READBACK_STOP_TIMEOUT": "80"}
 
 
 def test_a_reload_loses_no_visit(tmp_path: Path) -> None:
@@ -62,22 +57,6 @@ def test_a_stop_loses_no_visit_and_fails_health_checks_first(tmp_path: Path) -> 
         wait_until(lambda: has_ended(server.pid), "the cabinet has ended")
         assert seen.problems == {}
         assert "Traceback" not in server.stderr
-
-
-def test_a_stop_without_connections_is_immediate(tmp_path: Path) -> None:
-    with cabinet_server(tmp_path, LONG_NOTICE) as server:
-        begun = time.monotonic()
-        os.kill(server.pid, signal.SIGTERM)
-        wait_until(lambda: has_ended(server.pid), "the cabinet has ended")
-        assert time.monotonic() - begun < IMMEDIATELY
-
-
-def test_ctrl_c_does_not_wait_for_idle_connections(tmp_path: Path) -> None:
-    with cabinet_server(tmp_path, LONG_NOTICE) as server, OpenConnection(server):
-        begun = time.monotonic()
-        os.kill(server.pid, signal.SIGINT)
-        wait_until(lambda: has_ended(server.pid), "the cabinet has ended")
-        assert time.monotonic() - begun < IMMEDIATELY
 
 
 class OpenConnection(http.client.HTTPConnection):

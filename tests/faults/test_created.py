@@ -1,10 +1,5 @@
 """`created` on two workers, and across the end of a worker and of the service."""
 
-import os
-import signal
-import time
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -12,18 +7,8 @@ import pytest
 from readback import keys
 from tests.support.api import Api, assert_success, draft
 from tests.support.database import Database
-from tests.support.processes import (
-    has_ended,
-    one_connection_per_worker,
-    reload,
-    worker_pids,
-)
-from tests.support.server import UNLIMITED, Server, api_server, ephemeral_server
-from tests.support.waiting import wait_until
+from tests.support.server import UNLIMITED, ephemeral_server
 from tests.support.wire import Connection
-
-TWO_WORKERS = UNLIMITED | {"READBACK_WORKERS": "2"}
-HOUR = 3600
 
 
 def ask(api: Api, connection: Connection, times: int) -> list[int]:
@@ -45,54 +30,6 @@ def ask_anew(api: Api, times: int) -> list[int]:
         with api.endpoint.connect() as connection:
             given += ask(api, connection, times - len(given))
     return given
-
-
-def test_a_burst_is_at_most_an_hour_ahead_and_then_starts_again(tmp_path: Path) -> None:
-    with api_server(tmp_path, UNLIMITED) as server:
-        given = ask_anew(Api.of(server), HOUR + 300)
-        assert max(given) <= time.time() + HOUR
-    assert len(set(given[:HOUR])) == HOUR
-    assert given[-1] < given[HOUR - 1]
-    assert all(a != b for a, b in zip(given, given[1:], strict=False))
-
-
-def test_two_workers_that_answer_at_once_give_out_different_values(
-    tmp_path: Path,
-) -> None:
-    with (
-        api_server(tmp_path, TWO_WORKERS) as server,
-        one_connection_per_worker(server) as connections,
-        ThreadPoolExecutor(2) as pool,
-    ):
-        api = Api.of(server)
-        parts = list(pool.map(lambda each: ask(api, each, 800), connections))
-    given = [created for part in parts for created in part]
-    assert len(set(given)) == len(given)
-
-
-def kill_a_worker(server: Server) -> None:
-    victim = min(worker_pids(server))
-    os.kill(victim, signal.SIGKILL)
-    wait_until(lambda: has_ended(victim), "the worker is gone")
-    wait_until(lambda: len(worker_pids(server)) == 2, "another one runs")
-
-
-@pytest.mark.parametrize("replace", [reload, kill_a_worker])
-def test_a_worker_that_is_replaced_repeats_no_value(
-    tmp_path: Path, replace: Callable[[Server], None]
-) -> None:
-    """Not even one that other workers have given out in the meantime."""
-    with api_server(tmp_path, TWO_WORKERS) as server:
-        api = Api.of(server)
-        wait_until(lambda: len(worker_pids(server)) == 2, "two workers run")
-        given = []
-        for _ in range(2):
-            with ThreadPoolExecutor(4) as pool:
-                for part in pool.map(lambda _: ask_anew(api, 100), range(4)):
-                    given += part
-            replace(server)
-        given += ask_anew(api, 200)
-    assert len(set(given)) == len(given) == 1000
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])

@@ -267,12 +267,3 @@ def test_a_key_revoked_during_the_notice_is_refused(tmp_path: Path) -> None:
                 return True
 
             wait_until(is_refused, "the key is refused")
-
-
-def test_a_stop_in_the_middle_of_a_start_is_not_forgotten(tmp_path: Path) -> None:
-    with ephemeral_server(tmp_path, noticed(LONG_NOTICE)) as server:
-        [worker] = worker_pids(server)
-        # The manager starts another worker, and stops while that one is starting.
-        os.kill(worker, signal.SIGKILL)
-        os.kill(server.pid, signal.SIGTERM)
-        wait_until_ended(server)

@@ -156,15 +156,6 @@ def test_a_stop_beside_a_frozen_worker_answers_or_refuses_every_connection(
             wait_until(lambda: has_ended(server.pid), "the server has ended")
 
 
-def test_a_stop_answers_what_was_sent_beside_a_frozen_worker(tmp_path: Path) -> None:
-    with server_that_stops(tmp_path, {}) as (server, frozen):
-        with suspended(frozen), ExitStack() as stack:
-            asked = ask(stack, Api.of(server))
-            os.kill(server.pid, signal.SIGTERM)
-            assert_all_answered(asked)
-        wait_until(lambda: has_ended(server.pid), "the server has ended")
-
-
 def test_a_worker_that_hangs_does_not_keep_the_service_from_ending(
     tmp_path: Path,
 ) -> None:

@@ -208,13 +208,6 @@ def test_the_journal_of_a_key_keeps_its_last_entries(store, database, key):
         assert kept[:JOURNAL_ROWS] == list(range(399, 299, -1))
 
 
-def test_one_batch_leaves_no_more_entries_than_are_kept(store, database, key):
-    [row] = store.keys([digest(key)]).values()
-    store.record([tally(row.digest, f"{n}", at=NOW + n) for n in range(500)])
-    assert database.usage(key) == {("chat", ""): 1500}
-    assert database.value("SELECT count(*) FROM cabinet_journalentry") == 100
-
-
 def test_a_value_too_long_for_its_column_is_truncated(store, database, key):
     [row] = store.keys([digest(key)]).values()
     parts = ("d" * 9999, "u" * 999, "a" * 99, "i" * 999)

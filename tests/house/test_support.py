@@ -6,12 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import psutil
 import pytest
 
 from tests.support.files import imports_of, python_files
-from tests.support.made_once import shared_folder
-from tests.support.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
 # Each has a folder of tests, and no other tests import it.
@@ -72,31 +69,3 @@ def test_the_environment_of_a_test_is_the_same_on_every_machine() -> None:
         return environment
 
     assert shown(**OF_A_PERSON) == shown()
-
-
-SERVE = """
-import os, pathlib
-from tests.support.made_once import shared_folder
-from tests.support.postgres import postgres
-pathlib.Path(shared_folder(), "postgresql").symlink_to(os.environ["MADE"])
-pathlib.Path(shared_folder(), "postgresql.done").touch()
-with postgres() as server:
-    print(server.pid, flush=True)
-    server.freeze()
-    input()
-"""
-
-
-@pytest.mark.usefixtures("postgresql")
-def test_nothing_is_left_of_a_run_that_is_killed() -> None:
-    run = of_own_run(SERVE, MADE=str(shared_folder() / "postgresql"))
-    server = psutil.Process(int(run.stdout.readline()))
-    processes = [server, *server.children(recursive=True)]
-    folder = Path(server.cmdline()[2]).parents[1]
-    assert folder.name.startswith("readback-tests-")
-
-    run.kill()
-    run.communicate()
-
-    wait_until(lambda: not any(map(psutil.Process.is_running, processes)), "all ended")
-    wait_until(lambda: not folder.exists(), "the folder is deleted")

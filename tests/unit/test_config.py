@@ -95,11 +95,6 @@ def test_the_error_for_settings_that_do_not_fit_together_says_why(
         config.read({f"READBACK_{name}": value for name, value in given.items()})
 
 
-def test_the_path_of_an_sqlite_file_may_have_a_space() -> None:
-    url = "sqlite:////srv/my files/readback.sqlite3"
-    assert config.read({"READBACK_DATABASE_URL": url}).database_url == url
-
-
 def test_variables_that_kubernetes_injects_are_ignored() -> None:
     injected = {
         "READBACK_SERVICE_HOST": "10.0.0.1",

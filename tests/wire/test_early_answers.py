@@ -81,12 +81,6 @@ def test_chunks_after_a_refusal_are_not_read_as_a_request(api: Api) -> None:
         assert_closing_refusal(ask(api.endpoint, raw), "invalid_key")
 
 
-def test_a_client_that_asked_to_close_gets_its_refusal(api: Api) -> None:
-    close = ("Connection", "close")
-    raw = sent_to(api, "/v1/x", b" " * 20_000, close)
-    assert_closing_refusal(ask(api.endpoint, raw + raw), "not_found")
-
-
 def test_a_refused_body_that_is_cut_off_ends_the_connection(api: Api) -> None:
     raw = sent_to(api, "/v1/x", compact(draft("x")))
     [answer] = ask(api.endpoint, raw[:-1])

@@ -5,24 +5,20 @@ Only the database is missing, so that no look-up is answered unless the test doe
 
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
 
 import pytest
 
 from readback import keys
 from readback.api.data import keyring as keyring_module
 from readback.api.data.keyring import Keyring
-from readback.api.data.store import KeyRow
 from readback.api.shared.limiter import Limiter
 from readback.api.shared.memory import Counters
 from tests.support.listener import Listener, api_without_database, listening
-from tests.support.load import models
 from tests.support.raw_requests import code_of
 from tests.support.waiting import wait_until
-from tests.support.wire import Connection, exchange
+from tests.support.wire import Connection
 
 REQUEST = b"GET /v1/models HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %b\r\n\r\n"
-FLOOD = 200
 
 
 @pytest.fixture
@@ -70,25 +66,3 @@ def test_a_client_that_leaves_during_a_look_up_is_forgotten(
     later = time.monotonic() + 60
     listener.loop.call_soon_threadsafe(keyring.tick, later, time.time())
     wait_until(lambda: not listener.registry.connections, "the connection is gone")
-
-
-def test_a_flood_of_unknown_keys_keeps_no_known_key_waiting(
-    listener: Listener, keyring: Keyring, asked: list[bytes]
-) -> None:
-    """No look-up is ever answered, so a request that waited for one would wait on."""
-    known = keys.mint()
-    digest = keys.digest(known.encode())
-    keyring.wait(digest, lambda found: None)
-    keyring.learn([digest], {digest: KeyRow(digest, None, True)})
-    asked.clear()
-    with ExitStack() as stack:
-        for number in range(FLOOD):
-            connection = stack.enter_context(listener.endpoint.connect())
-            ask_with_a_new_key(connection)
-            if number % 20 == 0:
-                answer = exchange(listener.endpoint, models(listener.endpoint, known))
-                assert answer.status == 200
-        wait_until(lambda: len(asked) == FLOOD, "all keys are looked up")
-        assert keyring.waiting == FLOOD
-        answer = exchange(listener.endpoint, models(listener.endpoint, known))
-        assert answer.status == 200

@@ -48,11 +48,6 @@ def test_a_method_that_is_not_a_token_is_refused(echo: Endpoint, method: bytes) 
     assert_closing_refusal(ask(echo, raw + GOOD), "malformed_request")
 
 
-def test_a_method_that_fills_the_head_is_refused(echo: Endpoint) -> None:
-    raw = b"G" * 20_000 + b" / HTTP/1.1\r\nHost: x\r\n\r\n"
-    assert_closing_refusal(ask(echo, raw + GOOD), "malformed_request")
-
-
 def test_head_has_no_body_between_other_requests(echo: Endpoint) -> None:
     head = GOOD.replace(b"GET", b"HEAD")
     bad = b"HEAD / HTTP/1.1\r\nHost: x\r\nContent-Length: x\r\n\r\n"
@@ -114,9 +109,3 @@ def test_a_refusal_of_another_method_has_its_body(
 ) -> None:
     answers = ask(echo, method + b" / HTTP/1.1\r\n\r\n")
     assert_closing_refusal(answers, "malformed_request")
-
-
-def test_head_in_http_1_0_has_no_body(echo: Endpoint) -> None:
-    raw = b"HEAD / HTTP/1.0\r\n\r\n"
-    [answer] = ask(echo, raw, bodiless=(0,))
-    assert (answer.status, answer.body) == (200, b"")

@@ -116,26 +116,3 @@ def test_the_address_of_a_client_is_what_the_nearest_proxy_has_added(server: Ser
 
     assert answer.status_code == 200
     assert journal_of(server, key) == [("192.0.2.x",)]
-
-
-def test_a_refusal_keeps_its_form_behind_nginx(nginx: httpx.Client):
-    answer = nginx.get("/v1/models")
-
-    assert (answer.status_code, answer.json()) == (
-        401,
-        {"error": {"code": "invalid_key"}},
-    )
-    assert answer.headers["WWW-Authenticate"] == "Bearer"
-    assert answer.headers["X-Error-Detail"]
-
-
-def test_plain_http_is_redirected_with_the_method(
-    nginx: httpx.Client, plain_port: int
-) -> None:
-    url = f"http://127.0.0.1:{plain_port}/v1/chat/completions"
-    answer = httpx.post(url, json=BODY, headers={"Host": "api.example.com"})
-
-    assert (answer.status_code, answer.headers["Location"]) == (
-        308,
-        "https://api.example.com/v1/chat/completions",
-    )

@@ -112,16 +112,6 @@ def test_empty_lines_do_not_extend_the_deadline_of_an_idle_connection(
     assert trickle(listener, connection, b"\r", b"\n", pause=IDLE / 4) == 4
 
 
-def test_empty_lines_do_not_shorten_the_life_of_an_idle_connection(
-    listener: Listener, connection: Connection
-) -> None:
-    # A client that sends one after each body must be able to pause like any other.
-    listener.read_from(connection, post_body(b"abc") + b"\r\n")
-    assert connection.read_answer().status == 200
-    listener.pass_time(2 * TIME_OUT)
-    assert_in_sync(connection)
-
-
 def test_a_silent_client_is_disconnected_without_an_answer(
     listener: Listener, connection: Connection
 ) -> None:
@@ -137,14 +127,6 @@ def test_an_idle_connection_is_closed_without_an_answer(
     assert_in_sync(connection)
     listener.pass_time(1.1 * IDLE)
     assert connection.rest() == b""
-
-
-def test_each_request_restarts_the_idle_timer(
-    listener: Listener, connection: Connection
-) -> None:
-    for _ in range(5):
-        assert_in_sync(connection)
-        listener.pass_time(0.9 * IDLE)
 
 
 def test_the_rest_of_a_refused_body_has_a_deadline_too() -> None:

@@ -10,7 +10,6 @@ from tests.support.programs import needed_address
 from tests.support.waiting import PATIENCE
 
 from readback.processes.listening import (
-    is_anyone_waiting,
     let_in,
     turn_away,
 )
@@ -77,12 +76,3 @@ def test_a_handshake_that_is_under_way_is_completed(listener: socket.socket) -> 
             accepted.settimeout(PATIENCE)
             assert accepted.recv(6, socket.MSG_WAITALL) == b"first "
             assert accepted.recv(6, socket.MSG_WAITALL) == b"second"
-
-
-def test_it_is_seen_whether_a_connection_waits() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        assert not is_anyone_waiting(listener)
-        with connect(listener):
-            assert is_anyone_waiting(listener)
-            listener.accept()[0].close()
-            assert not is_anyone_waiting(listener)

@@ -103,13 +103,6 @@ def test_an_outcome_that_goes_on_is_written_once_in_an_interval(journal, counter
     assert requests(rounds.rows()) == 240
 
 
-def test_outcomes_that_began_together_are_not_written_together_for_ever(journal):
-    rounds = Rounds(journal)
-    rounds.run(120, *(event(number) for number in range(100)))
-    last = {row.event.digest: at for at, row in rounds.written}
-    assert len(set(last.values())) > 5
-
-
 def test_an_outcome_that_has_paused_is_written_at_once(journal):
     rounds = Rounds(journal)
     rounds.run(60, event())
@@ -138,17 +131,6 @@ def test_a_tally_stays_open_while_its_outcome_goes_on(journal):
     assert tally.open and journal.open(event()) is tally
     rounds.run(4 * INTERVAL)
     assert not tally.open and journal.open(event()) is not tally
-
-
-def test_only_the_last_interval_of_an_hour_may_be_counted_in_the_next_one(journal):
-    rounds = Rounds(journal, 8 * HOUR - 60)
-    rounds.run(120, event())
-    rounds.run(INTERVAL)
-    by_hour = {8: 0, 7: 0}
-    for row in rounds.rows():
-        by_hour[int(row.at // HOUR)] += row.requests
-    assert sum(by_hour.values()) == 240
-    assert 120 - (INTERVAL + ROUND) / ROUND <= by_hour[7] <= 120
 
 
 def test_a_row_is_dated_by_its_last_request(journal):
