@@ -14,9 +14,9 @@ from statistics import NormalDist
 from bench import render, results
 from bench.paths import ROOT
 from readback import config
-from readback.api.data.journal import ROUND_SECONDS
 from readback.api.data.store import TALLIES_PER_TRANSACTION
 from readback.contract import JOURNAL_ROWS
+from readback.processes.worker import TICK_SECONDS
 
 PAGE = ROOT / "docs" / "scale.md"
 SIZES = {"20,000/s": (20_000, 1), "1,000,000/s": (1_000_000, 8)}
@@ -125,11 +125,11 @@ def plan(costs: Costs, rate: float, workers: int, keys: float = 0) -> Fleet:
         )
     # Each worker that knows a key writes a row for it in each interval.
     rows = keys * min(rate / keys, workers / SETTINGS.journal_interval)
-    refreshes = keys * workers / ROUND_SECONDS
+    refreshes = keys * workers / TICK_SECONDS
     replicas = 1
     while True:
         number = replicas * workers
-        writes = number * _transactions(rows * ROUND_SECONDS / number) / ROUND_SECONDS
+        writes = number * _transactions(rows * TICK_SECONDS / number) / TICK_SECONDS
         cpu = (
             rate * costs.worker_request
             + refreshes * costs.worker_refresh
@@ -169,7 +169,7 @@ def plan(costs: Costs, rate: float, workers: int, keys: float = 0) -> Fleet:
         network_bits=8 * rate * exchange,
         usage_bytes=keys * 24 * SETTINGS.usage_days * costs.usage_row_bytes,
         journal_bytes=keys * JOURNAL_ROWS * costs.journal_row_bytes,
-        noticed_seconds=ROUND_SECONDS + known * refresh_seconds,
+        noticed_seconds=TICK_SECONDS + known * refresh_seconds,
     )
 
 

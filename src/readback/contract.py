@@ -17,6 +17,10 @@ CHAT_PATH = f"{VERSION_PREFIX}/chat/completions"
 # The probe asks for this path, which does not exist, to recognize the service.
 PROBE_PATH = f"{VERSION_PREFIX}/probe"
 
+# Not of the API: of the ops listener, and of the cabinet, which has no readiness.
+HEALTH_PATH = "/healthz"
+READINESS_PATH = "/readyz"
+
 # The endpoints as metrics, usage and journal name them. OTHER is every other path.
 MODELS, CHAT, OTHER = "models", "chat", "other"
 ENDPOINTS = (MODELS, CHAT, OTHER)

@@ -19,7 +19,7 @@ from readback.api.data.health import Health
 from readback.api.data.keyring import Keyring
 from readback.api.shared import memory
 from readback.config import Config
-from readback.contract import REFUSALS, reason_phrase
+from readback.contract import HEALTH_PATH, READINESS_PATH, REFUSALS, reason_phrase
 from readback.http.handler import Handler, RequestOrigin
 from readback.http.head import Head
 from readback.processes import metrics
@@ -31,6 +31,8 @@ log = logging.getLogger("readback.api")
 # worker reports an error within 2.5 s, so if all replicas lose the database, a balancer
 # can know before it takes out the first of them.
 STRICT_SECONDS = 5.0
+_HEALTH = HEALTH_PATH.encode()
+_READINESS = READINESS_PATH.encode()
 
 
 @dataclass(eq=False)
@@ -56,11 +58,11 @@ class Ops(Handler[Head], Collector):
     ) -> bytes:
         if info.method not in (b"GET", b"HEAD"):
             return self.refuse("not_found", "")
-        if info.target == b"/healthz":
+        if info.target == _HEALTH:
             return _render(200, _json(status="ok"))
-        if info.target == b"/readyz":
+        if info.target == _READINESS:
             return self._readiness(self._keyring.is_trusted)
-        if info.target == b"/readyz/strict":
+        if info.target == _READINESS + b"/strict":
             earliest = self._counters.earliest("keys_confirmed") / 1000
             is_complete = time.monotonic() - earliest <= STRICT_SECONDS
             return self._readiness(self._keyring.is_trusted and is_complete)

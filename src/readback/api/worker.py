@@ -16,7 +16,7 @@ from readback import keys
 from readback.api.certificate import expiry, log_expiry, tls_context
 from readback.api.data.database import Database
 from readback.api.data.health import Health
-from readback.api.data.journal import ROUND_SECONDS, Journal
+from readback.api.data.journal import Journal
 from readback.api.data.keyring import Keyring
 from readback.api.data.store import Store
 from readback.api.data.unmatched import CAPACITY, UnmatchedRequests
@@ -53,8 +53,6 @@ _RESERVED_FILES = 96
 
 class ApiWorker(Worker):
     """Serves the API on all sockets except the last, which is the ops listener."""
-
-    tick_seconds = ROUND_SECONDS
 
     def __init__(self, shared: SharedMemory, plane: Plane, row: int) -> None:
         super().__init__(plane, row)

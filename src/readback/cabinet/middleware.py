@@ -21,13 +21,13 @@ from django.utils.translation import gettext as _
 from readback.cabinet import account_rules
 from readback.cabinet.accounts import selectors, sessions, single_sign_on
 from readback.cabinet.operators import status
-from readback.cabinet.serving.page_counts import LIFECYCLE, PAGES, WorkerPages
 from readback.cabinet.serving.sealing import SessionKey, SessionStore
 from readback.cabinet.serving.security_headers import headers_of
+from readback.cabinet.serving.wsgi import LIFECYCLE, PAGES, PageCounts
+from readback.contract import HEALTH_PATH
 from readback.processes import metrics
 from readback.processes.lifecycle import Lifecycle
 
-HEALTH_PATH = "/healthz"
 METRICS_PATH = "/metrics"
 # The session's key for the time of its last write.
 _SESSION_SEEN = "seen"
@@ -115,7 +115,7 @@ class CountPages(MiddlewareMixin):
     def process_response(
         self, request: HttpRequest, response: HttpResponse
     ) -> HttpResponse:
-        pages: WorkerPages | None = request.META.get(PAGES)
+        pages: PageCounts | None = request.META.get(PAGES)
         if pages:
             pages.count(response.status_code)
         return response

@@ -9,10 +9,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from readback.cabinet.serving.page_counts import page_counters
 from readback.cabinet.serving.worker import CabinetWorker
+from readback.cabinet.serving.wsgi import STATUSES
 from readback.config import Config
 from readback.processes.lifecycle import CABINET, Lifecycle
+from readback.processes.shared_counters import SharedCounters, rows_for
 from readback.processes.worker import Plane
 
 _MARGIN_SECONDS = 5
@@ -29,7 +30,7 @@ def cabinet_plane(
         config=config,
         lifecycle=lifecycle,
         listeners=[listener],
-        counters=page_counters(config.cabinet_workers),
+        counters=SharedCounters(STATUSES, rows_for(config.cabinet_workers)),
         workers=config.cabinet_workers,
         stop_seconds=config.stop_timeout + _MARGIN_SECONDS,
         make_worker=partial(CabinetWorker, load_application, _mail_sender),

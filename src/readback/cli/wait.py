@@ -12,14 +12,20 @@ import click
 
 from readback.cli.console import duration
 from readback.cli.exit_codes import Failure
-from readback.contract import MODELS_PATH, REFUSALS, VERSION_PREFIX
+from readback.contract import (
+    HEALTH_PATH,
+    MODELS_PATH,
+    READINESS_PATH,
+    REFUSALS,
+    VERSION_PREFIX,
+)
 
 _POLL_SECONDS = 0.2
 # For one answer: a request that was lost must not use up all the time.
 _ANSWER_SECONDS = 5
 _NO_KEY = REFUSALS["invalid_key"].status
 # The status with which each server is ready.
-_READY = {MODELS_PATH: _NO_KEY, "/readyz": 200, "/healthz": 200}
+_READY = {MODELS_PATH: _NO_KEY, READINESS_PATH: 200, HEALTH_PATH: 200}
 # Of another server than the one that has the path. The cabinet answers 400 if its own
 # address has another name, except to health checks.
 _ELSEWHERE = (400, 404)

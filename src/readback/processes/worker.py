@@ -26,6 +26,8 @@ from readback.processes.shared_counters import REPORTED_AT, SharedCounters
 Result = TypeVar("Result")
 
 MOMENT_SECONDS = 0.05
+# How often a worker does its periodic work.
+TICK_SECONDS = 0.5
 # For how long the connections are accepted that wait when new ones are turned away.
 _QUEUE_SECONDS = 1.0
 
@@ -65,8 +67,6 @@ class Connections(Protocol):
 
 class Worker(ABC):
     """One process with one event loop."""
-
-    tick_seconds: float
 
     def __init__(self, plane: Plane, row: int) -> None:
         self.config = plane.config
@@ -128,7 +128,7 @@ class Worker(ABC):
             self.tick()
             if self._serves:
                 self.counters.set(REPORTED_AT, int(time.monotonic() * 1000))
-            await asyncio.wait([task], timeout=self.tick_seconds)
+            await asyncio.wait([task], timeout=TICK_SECONDS)
         return task.result()
 
     async def end_connections(

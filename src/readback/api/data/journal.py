@@ -19,8 +19,6 @@ from readback.api.shared.memory import ACCEPTED
 from readback.contract import JOURNAL_ROWS, SEVERAL_ADDRESSES
 from readback.processes.shared_counters import WorkerCounters
 
-# Between two rounds of a worker, each of which writes what is due.
-ROUND_SECONDS = 0.5
 # How often an outcome is written at once before it waits for its interval.
 AT_ONCE = 3
 # Addresses with the same outcome that have a tally each.

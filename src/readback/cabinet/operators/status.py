@@ -18,11 +18,11 @@ from prometheus_client.registry import Collector
 
 from readback.cabinet.mail import outbox
 from readback.cabinet.models import LastBackup
-from readback.cabinet.serving.page_counts import (
+from readback.cabinet.serving.wsgi import (
     LIFECYCLE,
     PAGES,
     STATUSES,
-    WorkerPages,
+    PageCounts,
 )
 from readback.processes import metrics
 from readback.processes.lifecycle import Lifecycle
@@ -33,7 +33,7 @@ def last_backup() -> datetime | None:
 
 
 class CabinetMetrics(Collector):
-    def __init__(self, pages: WorkerPages | None, lifecycle: Lifecycle | None) -> None:
+    def __init__(self, pages: PageCounts | None, lifecycle: Lifecycle | None) -> None:
         self._pages = pages
         self._lifecycle = lifecycle
 

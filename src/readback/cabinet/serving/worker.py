@@ -10,8 +10,14 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from readback.cabinet.serving.page_counts import LIFECYCLE, PAGES, WorkerPages
-from readback.cabinet.serving.wsgi import Application, Pages, server_environ
+from readback.cabinet.serving.wsgi import (
+    LIFECYCLE,
+    PAGES,
+    Application,
+    PageCounts,
+    Pages,
+    server_environ,
+)
 from readback.config import Config
 from readback.http.connection import Connection
 from readback.http.registry import ConnectionRegistry, Limits
@@ -31,9 +37,6 @@ _UNFINISHED_BYTES = 16 << 20
 
 
 class CabinetWorker(Worker):
-    # Deadlines of connections are checked this often.
-    tick_seconds = 0.5
-
     def __init__(
         self,
         load_application: Callable[[], Application],
@@ -44,7 +47,7 @@ class CabinetWorker(Worker):
         super().__init__(plane, row)
         self._load_application = load_application
         self._make_mail_sender = make_mail_sender
-        self._page_counts = WorkerPages(plane.counters, row)
+        self._page_counts = PageCounts(plane.counters, row)
 
     def prepare(self) -> None:
         self._application = self._load_application()

@@ -9,6 +9,7 @@ import asyncio
 import json
 import logging
 import sys
+import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, nullcontext
@@ -31,6 +32,7 @@ from readback.contract import (
 )
 from readback.http.handler import Outcome, RequestOrigin
 from readback.http.head import Head
+from readback.processes.shared_counters import SharedCounters
 
 THREADS = 8
 # Forms use at most half of the threads; further ones wait. Many sign-ups at once, which
@@ -46,6 +48,13 @@ _ENDPOINTS = tuple(
 _WITHOUT_BODY = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
 
 _log = logging.getLogger("readback.cabinet.pages")
+
+# Where the application finds, in the environment of a request, whether the service is
+# stopping, and what counts its pages.
+LIFECYCLE = "readback.lifecycle"
+PAGES = "readback.pages"
+OTHER = "other"
+STATUSES = (200, 204, 301, 302, 304, 400, 403, 404, 405, 429, 500, 502, 503, OTHER)
 
 Environ = dict[str, Any]
 Application = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
@@ -149,6 +158,19 @@ class Pages:
             return _render(int(status[:3]), headers, b"".join(written))
         except Exception as error:
             return self.fail(error, head)
+
+
+class PageCounts:
+    """Counts the pages of one worker, from all its threads."""
+
+    def __init__(self, counters: SharedCounters, row: int) -> None:
+        self.counters = counters
+        self._row = counters.row(row)
+        self._lock = threading.Lock()
+
+    def count(self, code: int) -> None:
+        with self._lock:
+            self._row.add(code if code in STATUSES else OTHER)
 
 
 class Page:

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import replace
 from http import HTTPStatus
 
-from readback.contract import VERSION_PREFIX
+from readback.contract import HEALTH_PATH, VERSION_PREFIX
 from readback.probe.common.catalogue import diagnose, say
 from readback.probe.common.results import Diagnosis, Fact, ProbeError, Service
 from readback.probe.connection import tls
@@ -141,7 +141,7 @@ def _readback(
     codes = [one.code if one else "" for one in refusals]
     if codes == ["not_found", "not_found"]:
         # The port for the operator's own requests has no models, but this path.
-        health = context.client.request("/healthz").json
+        health = context.client.request(HEALTH_PATH).json
         if health == {"status": "ok"}:
             said = say("operations_port")
             raise ProbeError("http.no_such_path", status=unknown.status, title=said)
