@@ -197,6 +197,8 @@ def served_at(link: str, *, markdown: bool = False) -> str:
     """Return the path of another file of docs/, or the link if it is none."""
     if link.endswith("openapi.yaml"):
         return reverse("openapi")
+    if link.endswith(".schema.json"):
+        return reverse("report_schema")
     found = re.fullmatch(r"(?:\.\./)?([\w-]+)\.md(#.*)?", link)
     return path_of(found[1], markdown=markdown) + (found[2] or "") if found else link
 
