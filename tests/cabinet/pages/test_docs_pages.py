@@ -45,7 +45,7 @@ def test_every_page_opens_and_its_links_to_the_docs_work(name):
     assert "<h1" in text_of(page)
     ids = re.findall(r' id="([^"]+)"', text_of(page))
     assert len(ids) == len(set(ids)), "a link leads to the first of two"
-    for target in re.findall(r'href="(/docs/[^"?]*)"', text_of(page)):
+    for target in re.findall(r'href="(/docs/[^"?.]*)"', text_of(page)):
         path, _, anchor = target.partition("#")
         assert (f'id="{anchor}"' if anchor else "<h1") in opened(path), target
 
@@ -58,9 +58,11 @@ def opened(path: str) -> str:
     return text_of(page)
 
 
-def test_the_schema_of_the_probes_report_is_where_its_page_links_to_it():
-    link = re.search(r'href="([^"]+\.json)"', text_of(Visitor().get("/docs/probe")))
-    response = Visitor().get(f"/docs/{link[1]}")
+@pytest.mark.parametrize("language", ["en", "ru"])
+def test_the_schema_of_the_probes_report_is_where_its_page_links_to_it(language):
+    page = text_of(Visitor(language).get("/docs/probe"))
+    link = re.search(r'href="([^"]+\.json)"', page)
+    response = Visitor().get(link[1])
 
     assert response["Content-Type"] == "application/schema+json"
     assert json.loads(response.content)["title"].startswith("Report of readback probe")
