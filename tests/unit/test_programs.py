@@ -172,6 +172,27 @@ def test_a_program_is_recognised_by_its_user_agent(user_agent: str, name: str | 
     assert found is None if name is None else found.name == name and not found.library
 
 
+@pytest.mark.parametrize(
+    "user_agent, name",
+    [
+        ("AsyncAzureOpenAI/Python 3.49.0", "openai for Python"),
+        ("AzureOpenAI/JS 7.53.0", "openai for Node"),
+        ("OpenAI/Go 3.8.1", "openai for Go and Java"),
+        ("OpenAIClientAsyncImpl/Java 4.6.0", "openai for Go and Java"),
+        ("Agents/JavaScript 0.20.0", "OpenAI Agents SDK for JavaScript"),
+        ("Groq/JS 1.6.0", "groq for Python and Node"),
+        ("Together/JS 0.52.0", "together for Node"),
+        ("mistral-client-typescript/2.7.0", "mistralai for Python and Node"),
+        ("ollama-js/0.6.4 (x64 linux)", "ollama for Python and Node"),
+        ("undici", "fetch of Node"),
+    ],
+)
+def test_a_library_is_recognised_in_every_language(user_agent: str, name: str):
+    found = programs.recognise(user_agent)
+
+    assert found and found.name == name
+
+
 def test_the_table_is_read_before_the_first_request() -> None:
     code = (
         "from readback import programs; from readback.api.server import api_plane\n"
