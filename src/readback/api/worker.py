@@ -63,49 +63,48 @@ class ApiWorker(Worker):
 
     def prepare(self) -> None:
         config = self.config
-        shared = self._shared
         self.counters.set("workers", 1)
         # A new worker has as much time to reach the database as one that has lost it.
         self.counters.set("keys_confirmed", int(time.monotonic() * 1000))
-        self._replies = Replies(
-            f"{config.effective_cabinet_url}/docs/errors", config.error_messages
-        )
-        self._health = health = Health(self.counters)
+        help_url = f"{config.effective_cabinet_url}/docs/errors"
+        self._replies = Replies(help_url, config.error_messages)
+        self._health = Health(self.counters)
         self._journal = Journal(self.counters, config.journal_interval)
-        self._unmatched = UnmatchedRequests(
-            CAPACITY if config.unmatched_requests else 0
-        )
-        self._database = Database(Store(config), health, self.counters)
+        capacity = CAPACITY if config.unmatched_requests else 0
+        self._unmatched = UnmatchedRequests(capacity)
+        self._database = Database(Store(config), self._health, self.counters)
         self._keyring = Keyring(
-            shared.limiter,
+            self._shared.limiter,
             self._database.look_up,
             config.database_grace,
             self._note_look_up,
         )
         self._delays = Delays()
+        self._make_connections()
+        certificate = config.tls_certificate
+        self._expires = expiry(certificate) if certificate else 0
+        self.counters.set("certificate_expires", self._expires)
+
+    def _make_connections(self) -> None:
+        config = self.config
         services = Services(
             self._replies,
-            shared.limiter,
+            self._shared.limiter,
             self._journal,
             self._unmatched,
             self._delays,
         )
-        api = Api(
-            services,
-            self._keyring,
-            self.counters,
-            config.trusted_proxy_count,
+        proxies = config.trusted_proxy_count
+        api = Api(services, self._keyring, self.counters, proxies)
+        ops = Ops(
+            self._shared.counters, self._health, self._keyring, self.lifecycle, config
         )
-        ops = Ops(shared.counters, health, self._keyring, self.lifecycle, config)
         allowed = limits(config, len(self.listeners))
         heads = RecognisedHeads(
             api.describe, allowed.head_fields, READ_FIELDS, keys.contains_key
         )
         self._api_connections = ConnectionRegistry(api, allowed, network, heads)
         self._ops_connections = ConnectionRegistry(ops, allowed)
-        certificate = config.tls_certificate
-        self._expires = expiry(certificate) if certificate else 0
-        self.counters.set("certificate_expires", self._expires)
 
     async def listen(self) -> None:
         self._database.start(self._keyring, self._journal, self._unmatched)

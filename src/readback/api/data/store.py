@@ -152,7 +152,8 @@ class Store:
 
     def take_statements(self) -> int:
         """Return how many statements were run since the last call."""
-        count, self._statements = self._statements, 0
+        count = self._statements
+        self._statements = 0
         return count
 
     def keys(self, digests: Sequence[bytes]) -> KeyRows:
@@ -264,7 +265,8 @@ class Store:
         self._run(text, values)
 
     def close(self) -> None:
-        connection, self._connection = self._connection, None
+        connection = self._connection
+        self._connection = None
         if connection is not None:
             with suppress(*self._dialect.errors):
                 connection.close()
@@ -370,7 +372,8 @@ class Store:
             raise self._store_error(error) from None
 
     def _store_error(self, error: Exception) -> StoreError:
-        dialect, connection = self._dialect, self._connection
+        dialect = self._dialect
+        connection = self._connection
         lost = connection is not None and dialect.is_lost(connection)
         if not dialect.survives(error):
             self.close()
