@@ -171,6 +171,9 @@ class Api:
             detail = f"{detail} {REHEARSAL_KEY} {pattern}."
         explained = info.asks_to_explain or found.row.explains_refusals
         answer = self._services.replies.refusal(code, detail, explained=explained)
+        if info.not_found_detail == PROBE.sentence:
+            self._counters.add((OTHER, code))
+            return answer
         difference = info.not_found_difference
         event = journal_event(found.digest, info, address, code, detail, difference)
         self._services.journal.note(event, size, len(answer))

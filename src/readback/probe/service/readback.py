@@ -5,19 +5,21 @@ from __future__ import annotations
 import re
 from http import HTTPStatus
 
+from readback.contract import REHEARSAL_KEY
 from readback.probe.common.catalogue import diagnose
 from readback.probe.common.formatting import sanitize
 from readback.probe.common.results import Diagnosis, ProbeError
 from readback.probe.connection import proxies, stores
 from readback.probe.entered import address
 from readback.probe.service import answers, instead
-from readback.probe.transport.context import MODELS, ProbeContext
+from readback.probe.transport.context import MODELS, UNKNOWN, ProbeContext
 
 # What the service says about a header or a key that is not well-formed.
 _OF_FORM = re.compile(
     "not a valid key|Authorization|Bearer|^The key |key of another service"
 )
 _HELP_PAGE = "/docs/errors"
+_LONG_SECONDS = 2.0
 
 
 def check_access(context: ProbeContext) -> Diagnosis:
@@ -25,6 +27,9 @@ def check_access(context: ProbeContext) -> Diagnosis:
         raise ProbeError("key.none", detail="")
     if not context.key.is_readback_key:
         raise ProbeError("key.prefix")
+    if pattern := _pattern(context):
+        context.is_rehearsal = True
+        return diagnose("key.rehearsal", pattern=pattern)
     without_key, response = context.models_without_key, context.ask(MODELS)
     if answers.inside(response.json, "choices"):
         raise ProbeError("echo.swapped")
@@ -47,6 +52,15 @@ def check_access(context: ProbeContext) -> Diagnosis:
         # The form of the key has been checked, so the service should accept it.
         id = "key.stripped"
     raise ProbeError(id, detail=refusal.detail, sent_to=context.key_sent_to)
+
+
+def _pattern(context: ProbeContext) -> str:
+    """Return the pattern of a rehearsal key, whose other answers mean nothing."""
+    # Of a service that takes seconds, the other steps need all the time.
+    if context.models_without_key.seconds > _LONG_SECONDS:
+        return ""
+    detail = context.ask(UNKNOWN).headers.get("X-Error-Detail", "")
+    return sanitize(detail.partition(REHEARSAL_KEY)[2].strip(" ."))
 
 
 def check_cabinet(context: ProbeContext) -> Diagnosis | list[Diagnosis]:

@@ -60,6 +60,7 @@ class ProbeContext:
     identity: dict[str, str] = field(default_factory=dict)
     """The headers of another program, if only requests with them get through."""
     models: ProbeResponse = field(init=False)  # access
+    is_rehearsal: bool = False  # access
     token_limit: str = "max_tokens"  # chat
     seen_ids: set[str] = field(default_factory=set)  # echo
     sent_texts: set[str] = field(default_factory=set)  # echo
