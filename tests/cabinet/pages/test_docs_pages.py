@@ -4,7 +4,6 @@ import json
 import re
 from functools import cache
 from html import unescape
-from urllib.parse import urljoin
 
 import pytest
 
@@ -63,11 +62,7 @@ def opened(path: str) -> str:
 def test_the_schema_of_the_probes_report_is_where_its_page_links_to_it(language):
     page = text_of(Visitor(language).get("/docs/probe"))
     link = re.search(r'href="([^"]+\.json)"', page)
-<<<<<<< Updated upstream
     response = Visitor().get(link[1])
-=======
-    response = Visitor().get(urljoin("/docs/probe", link[1]))
->>>>>>> Stashed changes
 
     assert response["Content-Type"] == "application/schema+json"
     assert json.loads(response.content)["title"].startswith("Report of readback probe")

@@ -195,11 +195,11 @@ def _link_to_page(token: "Token") -> "Token":
 
 def served_at(link: str, *, markdown: bool = False) -> str:
     """Return the path of another file of docs/, or the link if it is none."""
-    # A translated page is in a folder of its own, but has the same address.
-    link = link.removeprefix("../")
-    if link == "openapi.yaml":
+    if link.endswith("openapi.yaml"):
         return reverse("openapi")
-    found = re.fullmatch(r"([\w-]+)\.md(#.*)?", link)
+    if link.endswith(".schema.json"):
+        return reverse("report_schema")
+    found = re.fullmatch(r"(?:\.\./)?([\w-]+)\.md(#.*)?", link)
     return path_of(found[1], markdown=markdown) + (found[2] or "") if found else link
 
 
