@@ -35,7 +35,7 @@ def main() -> None:
     """Measure how fast Readback is.
 
     Run it from the project's folder, on a Linux machine with at least two cores that
-    does nothing else. docs/performance.md explains the figures.
+    does nothing else. bench/README.md explains the figures.
     """
 
 
@@ -57,7 +57,7 @@ def peers(quick: bool, only: tuple[str, ...], rounds: int | None) -> None:
 
     Takes less than half an hour. Installs what is missing, or says what to
     install. Results are saved after each measurement, so you can stop at any time. A
-    complete run updates bench/results, docs/performance.md and the README.
+    complete run updates bench/results, two pages and the README.
     """
     chosen_plan = plan.QUICK if quick else plan.FULL
     if rounds:
@@ -83,7 +83,7 @@ def instructions(quick: bool) -> None:
     """Count the instructions per request with valgrind.
 
     Takes about four minutes, and other programs may run meanwhile. Updates
-    bench/results/instructions.json and docs/performance.md.
+    bench/results/instructions.json and bench/README.md.
     """
     chosen_plan = plan.QUICK if quick else plan.FULL
     with measuring("Stopped; the results so far are saved.") as progress:
@@ -165,11 +165,11 @@ def flood(database: str, quick: bool, rounds: int | None) -> None:
 def fleets(rate: float | None, keys: float, workers: int) -> None:
     """Compute how large a fleet must be, from measured costs.
 
-    Measures nothing. Without --rate, updates docs/scale.md.
+    Measures nothing. Without --rate, updates docs/performance.md.
     """
     if rate is None:
         fleet_arithmetic.write()
-        click.echo("Updated docs/scale.md.")
+        click.echo("Updated docs/performance.md.")
         return
     costs = fleet_arithmetic.measured_costs()
     try:
@@ -204,7 +204,7 @@ def render_all() -> None:
     write_comparison()
     flood_benchmark.write_section()
     fleet_arithmetic.write()
-    click.echo("Updated docs/performance.md, docs/scale.md, the plot and README.md.")
+    click.echo("Updated docs/performance.md, bench/README.md, the plot and README.md.")
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from readback.api.data.store import TALLIES_PER_TRANSACTION
 from readback.contract import JOURNAL_ROWS
 from readback.processes.worker import TICK_SECONDS
 
-PAGE = ROOT / "docs" / "scale.md"
+PAGE = ROOT / "docs" / "performance.md"
 SIZES = {"20,000/s": (20_000, 1), "1,000,000/s": (1_000_000, 8)}
 """Requests per second and workers of a replica."""
 SETTINGS = config.read({})
@@ -56,7 +56,7 @@ class ImpossibleDemand(ValueError):
 
 @dataclass(frozen=True)
 class Costs:
-    """Times in CPU-seconds, sizes in bytes; see docs/scale.md for how they were got."""
+    """Times in CPU-seconds, sizes in bytes; docs/performance.md explains them."""
 
     worker_request: float
     worker_idle: float
@@ -198,7 +198,7 @@ def measured_costs() -> Costs:
 
 
 def write() -> None:
-    """Write the tables of docs/scale.md."""
+    """Write the tables of docs/performance.md."""
     costs = measured_costs()
     fleets = {name: plan(costs, *size) for name, size in SIZES.items()}
     render.replace_section(PAGE, "fleets", table(fleets))

@@ -1,4 +1,4 @@
-"""Write the published results into docs/performance.md, its plot and the README.
+"""Write the published results into two pages, their plot and the README.
 
 Only the text between two markers is replaced. A marker is a link definition, which no
 Markdown renderer shows; HTML comments would appear as text in the cabinet.
@@ -19,6 +19,8 @@ from bench.results import spread
 from bench.traffic import ANY_TEXT, KINDS, MANY_CLIENTS, ONE_KEY
 
 PAGE = ROOT / "docs" / "performance.md"
+# What only engineers read.
+DETAILS = ROOT / "bench" / "README.md"
 README = ROOT / "README.md"
 PICTURES = ROOT / "docs" / "pictures"
 EFFICIENCY_PICTURE = PICTURES / "requests-per-cpu-second.svg"
@@ -36,15 +38,16 @@ def write_comparison() -> None:
     peers = [*fastest_first(measured.get("peers", {})).values()]
     if peers:
         draw(peers)
+    traffic = traffic_table(measured["peers"]) if peers else NO_RESULTS
+    replace_section(PAGE, "traffic", traffic)
     parts = {
-        "traffic": traffic_table(measured["peers"]) if peers else NO_RESULTS,
         "throughput": throughput(measured, peers, counted) if peers else NO_RESULTS,
         "goals": goal_table(),
         "instructions": counted_work(counted) if counted else NO_RESULTS,
         "environment": environment(measured) if peers else NO_RESULTS,
     }
     for part, text in parts.items():
-        replace_section(PAGE, part, text)
+        replace_section(DETAILS, part, text)
     replace_section(README, "summary", summary(measured) if peers else NO_RESULTS)
 
 
@@ -127,7 +130,7 @@ def throughput(
     heads = ["server", "key", "requests per CPU-second", "spread", "relative to nginx"]
     heads += ["instructions per request", "requests per second", "cores used", "p99"]
     heads += ["memory", "start to first response"]
-    picture = f"![{EFFICIENCY_TITLE}](pictures/{EFFICIENCY_PICTURE.name})"
+    picture = f"![{EFFICIENCY_TITLE}](../docs/pictures/{EFFICIENCY_PICTURE.name})"
     parts = [table(heads, rows), picture]
     if not counts:
         parts.insert(1, "Instructions have not been counted on this machine.")

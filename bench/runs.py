@@ -81,7 +81,7 @@ def _git(*arguments: str) -> str:
 def write_section() -> None:
     runs = results.read("runs").get("runs", [])
     text = table(runs) if runs else render.NO_RESULTS
-    render.replace_section(render.PAGE, "runs", text)
+    render.replace_section(render.DETAILS, "runs", text)
 
 
 def table(runs: list[Run]) -> str:

@@ -40,7 +40,7 @@ _WORDS = {True: "kept", False: "BROKEN", None: "?"}
     "--publish",
     is_flag=True,
     help="Save the results in bench/results instead of .bench/results, and write them "
-    "into docs/reliability.md.",
+    "into bench/README.md.",
 )
 @click.pass_context
 def main(
@@ -73,7 +73,7 @@ def main(
     page.save(name, judgement, scene, published)
     if published:
         page.write()
-        click.echo("Updated docs/reliability.md and its plot.")
+        click.echo("Updated bench/README.md and its plot.")
     if judgement.broken:
         broken = "\n".join(f"- {verdict.promise}" for verdict in judgement.broken)
         raise click.ClickException(f"these promises were not kept:\n{broken}")
@@ -83,9 +83,9 @@ def main(
 
 @main.command("render")
 def render() -> None:
-    """Write docs/reliability.md and its plots from the published results."""
+    """Write bench/README.md and its plots from the published results."""
     page.write()
-    click.echo("Updated docs/reliability.md and its plots.")
+    click.echo("Updated bench/README.md and its plots.")
 
 
 def report(judgement: Judgement) -> None:

@@ -1,4 +1,4 @@
-"""Save the results of a soak, and write them into docs/reliability.md and its plots."""
+"""Save the results of a soak, and write them into bench/README.md and its plots."""
 
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -12,7 +12,7 @@ from soak import clients, plot, texts
 from soak.records import Scene
 from soak.verdicts import Judgement
 
-PAGE = ROOT / "docs" / "reliability.md"
+PAGE = ROOT / "bench" / "README.md"
 PICTURES = {
     POSTGRESQL: render.PICTURES / "reliability.svg",
     SQLITE: render.PICTURES / "reliability-sqlite.svg",
@@ -74,7 +74,7 @@ def _verdicts(name: str, run: Run) -> str:
             f"cores, Linux {machine['kernel']} and Python {machine['python']}.",
             render.table(["promise", "measured", "verdict"], rows),
             f"![Answers per second and memory over time, on {name}]"
-            f"(pictures/{picture.name})",
+            f"(../docs/pictures/{picture.name})",
         ]
     )
 

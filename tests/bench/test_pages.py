@@ -36,8 +36,8 @@ def test_the_pages_show_the_published_results():
     shown = {
         fleets.table(found): fleets.PAGE,
         fleets.limits(costs, found): fleets.PAGE,
-        runs.table(results.read("runs")["runs"]): render.PAGE,
-        render.counted_work(results.read("instructions")): render.PAGE,
+        runs.table(results.read("runs")["runs"]): render.DETAILS,
+        render.counted_work(results.read("instructions")): render.DETAILS,
         render.traffic_table(results.read("peers")["peers"]): render.PAGE,
     }
 

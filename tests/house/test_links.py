@@ -9,7 +9,8 @@ from readback.probe.common.catalogue import catalogue
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-PAGES = [*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *(ROOT / "deploy").rglob("*.md")]
+PAGES = [*ROOT.glob("*.md"), ROOT / "bench" / "README.md", *DOCS.rglob("*.md")]
+PAGES += (ROOT / "deploy").rglob("*.md")
 SUFFIXES = {".py", ".html", ".txt", ".js", ".json", ".yaml", ".yml", ".cfg", ""}
 CODE = [
     path

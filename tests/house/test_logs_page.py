@@ -1,4 +1,4 @@
-"""docs/logs.md has every line that the server can log."""
+"""docs/monitoring.md has every line that the server can log."""
 
 import ast
 import re
@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "readback"
-PAGE = (ROOT / "docs" / "logs.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "monitoring.md").read_text(encoding="utf-8")
 _LEVELS = {"warning", "error", "critical", "exception"}
 # Texts that come from elsewhere, whose callers are listed below.
 _COMPLAINTS = ("DependencyStatus", "Warning")
@@ -39,7 +39,7 @@ def test_every_message_is_on_the_page():
 
 
 def test_the_sentences_of_a_start_are_those_of_the_code():
-    rows = re.findall(r"^\| `.*", PAGE.partition("\n## Starts and stops")[2], re.M)
+    rows = re.findall(r"^\| `.*", PAGE.partition("\n### Starts and stops")[2], re.M)
     code = "".join(path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py"))
     sentences = [text for row in rows for text in re.findall("`(.+?)`", row)]
     assert len(sentences) >= 4

@@ -124,7 +124,7 @@ def test_every_event_is_documented():
     package = Path(readback.cabinet.__file__).parent
     code = "".join(path.read_text() for path in package.rglob("*.py"))
     events = set(re.findall(r'record\(\s*"(\w+)"', code))
-    page = (package.parents[2] / "docs" / "logs.md").read_text()
+    page = (package.parents[2] / "docs" / "monitoring.md").read_text()
 
     assert len(events) >= 15
     assert {event for event in events if f"`{event}`" not in page} == set()

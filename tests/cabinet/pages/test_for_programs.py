@@ -103,4 +103,4 @@ def test_llms_txt_has_the_contract_and_every_page():
     linked = set(
         re.findall(rf"^- \[.+?\]\({CABINET}/docs/([\w-]+)\.md\): ", text, re.M)
     )
-    assert linked == docs.names() - {*docs.INDEXES}
+    assert linked == docs.names()

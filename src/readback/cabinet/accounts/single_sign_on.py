@@ -170,7 +170,7 @@ class LoginRefusedError(Exception):
     """A person whom the provider knows is not let in.
 
     The reason is `unverified`, `closed`, `unconfirmed`, `inactive` or `connected`, as
-    docs/logs.md explains.
+    docs/monitoring.md explains.
     """
 
     def __init__(self, reason: str, account: User | None = None) -> None:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.encoding import iri_to_uri
@@ -39,9 +39,16 @@ _IN_PACKAGE = Path(__file__).parents[1] / "docs"
 _IN_REPOSITORY = Path(__file__).parents[4] / "docs"
 FOLDER = _IN_PACKAGE if _IN_PACKAGE.is_dir() else _IN_REPOSITORY
 
-# The page of all pages: /docs/ itself. Together with the other, it lists every page.
+# The page of all pages: /docs/ itself.
 INDEX = "README"
-INDEXES = (INDEX, "hosting")
+# Pages that are now part of another one, with the same headings: browsers keep the
+# fragment of an address that redirects.
+MOVED = {
+    "branding": "settings",
+    "hosting": INDEX,
+    "logs": "monitoring",
+    "scale": "performance",
+}
 # A longer list of contents shows only the headings of the second level.
 _MAX_CONTENTS = 40
 # Tables with more columns stay tables on a phone.
@@ -211,6 +218,8 @@ def path_of(name: str, *, markdown: bool = False) -> str:
 
 @require_safe
 def docs_page(request: HttpRequest, name: str) -> HttpResponse:
+    if name in MOVED:
+        return redirect(path_of(MOVED[name]), permanent=True)
     if name not in names():
         raise Http404
     context = {

@@ -10,6 +10,7 @@ from urllib.parse import urljoin
 
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.template.loader import render_to_string
 from django.utils.translation import gettext as _
 from django.utils.translation import override
@@ -24,7 +25,7 @@ _MARKDOWN = "text/markdown; charset=utf-8"
 # A comment, or a picture.
 _UNSEEN = re.compile(r"^(?:\[//\]: # .*|!\[.*\]\(.*\))\n\n?", re.M)
 _TARGET = re.compile(r"(?<=\]\()(?!#)[^)\s]+(?=\))")
-# A heading of an index, and the rows of the table below it.
+# A heading of the index, and the rows of the table below it.
 _INDEX_TABLE = re.compile(
     r"^(## .+)\n(?:[^|#\n].*\n|\n)*\|.+\n\| ---.+\n((?:\|.+\n)+)", re.M
 )
@@ -33,6 +34,9 @@ _INDEX_ROW = re.compile(r"^\| (\[.+?\]\(.+?\)) \| (.+) \|$", re.M)
 
 @require_safe
 def docs_markdown(request: HttpRequest, name: str) -> HttpResponse:
+    if name in docs.MOVED:
+        address = docs.path_of(docs.MOVED[name], markdown=True)
+        return redirect(address, permanent=True)
     if name not in {docs.INDEX, *docs.names()}:
         raise Http404
     text, language = _markdown(
@@ -66,13 +70,12 @@ def llms_txt(request: HttpRequest) -> HttpResponse:
 
 
 def _pages(base_url: str, cabinet_url: str) -> str:
-    """Return the tables of the indexes as lists."""
+    """Return the tables of the index as lists."""
+    text, _language = _markdown(docs.INDEX, "en", base_url, cabinet_url)
     sections = []
-    for index in docs.INDEXES:
-        text, _language = _markdown(index, "en", base_url, cabinet_url)
-        for heading, rows in _INDEX_TABLE.findall(text):
-            items = _INDEX_ROW.sub(r"- \1: \2", rows)
-            sections.append(f"{heading}\n\n{items}")
+    for heading, rows in _INDEX_TABLE.findall(text):
+        items = _INDEX_ROW.sub(r"- \1: \2", rows)
+        sections.append(f"{heading}\n\n{items}")
     return "\n".join(sections)
 
 

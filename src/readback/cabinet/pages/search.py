@@ -32,7 +32,9 @@ _LEAST_SHARE = 0.25
 _LEAST_RELATIVE = 0.4
 _IN_HEADING = 1.5
 _STEM_LENGTH = 7
-_SYMPTOMS, _FINDINGS, _HOSTING = "symptoms", "findings", "hosting"
+_SYMPTOMS, _FINDINGS = "symptoms", "findings"
+# Where the index begins to list what hosts read.
+_FOR_HOSTS = "\n## I host it"
 # Most people who search connect a program, so what hosts read counts less. So do the
 # findings: they answer precise questions, which have their ids and messages.
 _WEIGHT_OF_OTHERS = 0.6
@@ -182,13 +184,13 @@ def _stems(text: str) -> set[str]:
 
 @cache
 def _index(language: str) -> SearchIndex:
-    others = {_FINDINGS, *_LINKED.findall(source(_HOSTING, "en")[0])}
+    for_hosts = source(INDEX, "en")[0].partition(_FOR_HOSTS)[2]
+    others = {_FINDINGS, *_LINKED.findall(for_hosts)}
     order = _LINKED.findall(source(INDEX, language)[0])
     sections: list[DocSection] = []
     words: dict[str, dict[int, float]] = {}
     # Of equal sections, those of the page come first that the index lists first.
-    names = docs.names() - {_HOSTING}
-    for name in sorted(names, key=lambda name: (*order, name).index(name)):
+    for name in sorted(docs.names(), key=lambda name: (*order, name).index(name)):
         factor = _WEIGHT_OF_OTHERS if name in others else 1.0
         for section in _sections(name, language):
             number = len(sections)
