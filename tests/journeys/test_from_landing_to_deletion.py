@@ -15,8 +15,8 @@ from tests.support.browser import code
 from tests.support.waiting import wait_until
 
 CASES = {
-    "en-GB": (1440, "Your text came back unchanged", "Leave temperature unset."),
-    "ru-RU": (360, "Текст вернулся без изменений", "Не задавайте temperature."),
+    "en-GB": (1440, "Your text came back unchanged", "Do not send temperature."),
+    "ru-RU": (360, "Текст вернулся без изменений", "Не отправляйте temperature."),
 }
 
 
