@@ -97,6 +97,9 @@ def test_every_statement_runs(store, run, database, key):
     assert store.keys([]) == {}
     [row] = store.keys([digest(key), b"x" * 32]).values()
     assert (row.digest, row.accepted, row.expires_at) == (digest(key), True, None)
+    assert not row.explains_refusals and not row.rehearsal
+    database.rows("UPDATE cabinet_key SET rehearsal = ?", "429 ok")
+    assert store.keys([digest(key)])[digest(key)].rehearsal == "429 ok"
 
     many = [tally(row.digest, f"Program {n}") for n in range(TRIM_EVERY)]
     assert store.record([*many, tally(b"x" * 32)]) == []

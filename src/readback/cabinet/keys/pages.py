@@ -100,7 +100,7 @@ class KeyForm(forms.Form):
         choices=REHEARSALS,
         required=False,
         help_text=gettext_lazy(
-            "With a failure or a delay, this is a rehearsal key: all its answers "
+            "Choose a failure or a delay to create a rehearsal key: all its answers "
             "follow the pattern, so that you can see how your program takes them."
         ),
     )
