@@ -24,6 +24,7 @@ from readback.http.handler import Handler, RequestOrigin
 from readback.http.head import Head
 from readback.processes import metrics
 from readback.processes.lifecycle import Lifecycle
+from readback.processes.shared_counters import SharedCounters
 
 log = logging.getLogger("readback.api")
 
@@ -39,7 +40,7 @@ _READINESS = READINESS_PATH.encode()
 class Ops(Handler[Head], Collector):
     """Serves five paths to the operator, and collects the metrics for one of them."""
 
-    _counters: memory.Counters
+    _counters: SharedCounters
     _health: Health
     _keyring: Keyring
     _lifecycle: Lifecycle

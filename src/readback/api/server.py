@@ -7,10 +7,12 @@ import socket
 from functools import partial
 
 from readback import programs
-from readback.api.shared.memory import SharedMemory
+from readback.api.shared.limiter import Limiter
+from readback.api.shared.memory import Counters
 from readback.api.worker import ApiWorker
 from readback.config import Config
 from readback.processes.lifecycle import API, Lifecycle
+from readback.processes.shared_counters import rows_for
 from readback.processes.worker import Plane
 
 # In which a worker writes the rest of the journal.
@@ -22,14 +24,14 @@ def api_plane(
 ) -> Plane:
     """Return the plane; the last of its listeners is for the operator."""
     programs.load()
-    shared = SharedMemory(config)
+    limiter = Limiter(config.key_rate, config.key_burst)
     return Plane(
         name=API,
         config=config,
         lifecycle=lifecycle,
         listeners=listeners,
-        counters=shared.counters,
-        workers=shared.workers,
+        counters=Counters(rows_for(config.worker_count)),
+        workers=config.worker_count,
         stop_seconds=config.stop_timeout + _MARGIN_SECONDS,
-        make_worker=partial(ApiWorker, shared),
+        make_worker=partial(ApiWorker, limiter),
     )

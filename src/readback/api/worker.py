@@ -26,7 +26,7 @@ from readback.api.endpoints.replies import Replies
 from readback.api.endpoints.request_info import READ_FIELDS
 from readback.api.endpoints.routes import Api
 from readback.api.ops import Ops
-from readback.api.shared.memory import SharedMemory
+from readback.api.shared.limiter import Limiter
 from readback.client_address import network
 from readback.config import Config
 from readback.contract import MAX_BODY_BYTES, MAX_HEAD_BYTES, MAX_HEAD_FIELDS
@@ -54,12 +54,12 @@ _RESERVED_FILES = 96
 class ApiWorker(Worker):
     """Serves the API on all sockets except the last, which is the ops listener."""
 
-    def __init__(self, shared: SharedMemory, plane: Plane, row: int) -> None:
+    def __init__(self, limiter: Limiter, plane: Plane, row: int) -> None:
         super().__init__(plane, row)
-        self._row = row
-        self._shared = shared
+        self._limiter = limiter
+        self._all_counters = plane.counters
         *self._api_listeners, self._ops_listener = self.listeners
-        self._has_others = shared.workers > 1
+        self._has_others = plane.workers > 1
 
     def prepare(self) -> None:
         config = self.config
@@ -74,7 +74,7 @@ class ApiWorker(Worker):
         self._unmatched = UnmatchedRequests(capacity)
         self._database = Database(Store(config), self._health, self.counters)
         self._keyring = Keyring(
-            self._shared.limiter,
+            self._limiter,
             self._database.look_up,
             config.database_grace,
             self._note_look_up,
@@ -89,7 +89,7 @@ class ApiWorker(Worker):
         config = self.config
         services = Services(
             self._replies,
-            self._shared.limiter,
+            self._limiter,
             self._journal,
             self._unmatched,
             self._delays,
@@ -97,7 +97,7 @@ class ApiWorker(Worker):
         proxies = config.trusted_proxy_count
         api = Api(services, self._keyring, self.counters, proxies)
         ops = Ops(
-            self._shared.counters, self._health, self._keyring, self.lifecycle, config
+            self._all_counters, self._health, self._keyring, self.lifecycle, config
         )
         allowed = limits(config, len(self.listeners))
         heads = RecognisedHeads(
@@ -172,7 +172,7 @@ class ApiWorker(Worker):
         if self.config.tls_certificate:
             return _TLS_HANDSHAKE_SECONDS
         # Of all workers: the first that closes a listener closes it for the others.
-        busy = self._shared.counters.total("open_connections")
+        busy = self._all_counters.total("open_connections")
         return _HANDSHAKE_SECONDS if busy else MOMENT_SECONDS
 
     def tick(self) -> None:

@@ -1,9 +1,7 @@
-"""The memory that all workers of a machine share, made before they are forked."""
+"""What the workers of the API count, in memory that they share."""
 
-from readback.api.shared.limiter import Limiter
-from readback.config import Config
 from readback.contract import ENDPOINTS, REFUSALS
-from readback.processes.shared_counters import API, SharedCounters, rows_for
+from readback.processes.shared_counters import API, SharedCounters
 from readback.rehearsal import REHEARSED
 
 # What the workers count; `API` says what it means.
@@ -28,12 +26,3 @@ class Counters(SharedCounters):
 
     def __init__(self, rows: int) -> None:
         super().__init__(_COLUMNS, rows, transient=(*GAUGES, *MOMENTS))
-
-
-class SharedMemory:
-    """The table of keys, and the counters of all workers."""
-
-    def __init__(self, config: Config) -> None:
-        self.workers = workers = config.worker_count
-        self.limiter = Limiter(config.key_rate, config.key_burst)
-        self.counters = Counters(rows_for(workers))
