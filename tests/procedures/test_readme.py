@@ -17,9 +17,8 @@ import httpx
 import pytest
 import yaml
 
-from tests.cli.program import local_settings
 from tests.support import build_context, environment, pythons
-from tests.support.commands import environment_with
+from tests.support.commands import environment_with, own_ports
 from tests.support.pages import ROOT, sh
 from tests.support.programs import needed_program
 from tests.support.server import Server, ephemeral_server
@@ -121,7 +120,8 @@ def test_make_run_starts_the_service(tmp_path):
     script = command("make run").replace(
         "make", f"{make} --directory {ROOT} --old-file .venv/run.stamp"
     )
-    settings = environment_with(local_settings(tmp_path))
+    data = {"READBACK_DATA_DIR": str(tmp_path / "data"), "READBACK_STOP_NOTICE": "0.1"}
+    settings = environment_with({**data, **own_ports()})
     printed = re.compile(r"API +(http\S+)\n +Cabinet +(http\S+)\n")
     with running(script, printed, tmp_path, settings) as (api, cabinet):
         assert httpx.get(f"{api}/models").status_code == 401
