@@ -34,6 +34,15 @@ def growing(by: float) -> str:
     return f"0+0x{before} {by}+{by}x{during} {(during + 1) * by}+0x{after}"
 
 
+def growing_less(by: float, less: float) -> str:
+    """Return a counter that grows by less during the fault."""
+    before, during, after = BEGIN - 1, END - BEGIN - 1, LAST - END
+    begin = before * by + less
+    return (
+        f"0+{by}x{before} {begin}+{less}x{during} {begin + during * less}+{by}x{after}"
+    )
+
+
 def metric(name: str, labels: str = API, label: str = "") -> str:
     full = metrics.PREFIX + name
     return full + (with_label(labels, label) if label else labels)
@@ -48,6 +57,7 @@ PROXY = with_label(FRONT, 'proxy="replicas"')
 REDISPATCHES = f"haproxy_backend_redispatch_warnings_total{PROXY}"
 ACCEPTED = metric("requests_total", API, 'endpoint="chat",code="ok"')
 REHEARSED = metric("requests_total", API, 'endpoint="chat",code="rehearsed"')
+FAST = metric("request_seconds_bucket", API, 'le="0.1"')
 BACKUP = metric("last_backup_timestamp_seconds", CABINET)
 IN_A_MONTH = 30 * 86400
 HEALTHY = {
@@ -78,6 +88,15 @@ HEALTHY = {
     INTERNAL_ERRORS: steady(0),
     # A hundred at once, of whichever status: no alert is about them.
     REHEARSED: growing(100),
+    **dict.fromkeys(
+        (
+            FAST,
+            FAST.replace('"0.1"', '"0.25"'),
+            FAST.replace('"0.1"', '"+Inf"'),
+            metric("request_seconds_count"),
+        ),
+        f"0+100x{LAST}",
+    ),
     EXPIRY: steady(IN_A_MONTH),
     metric("cabinet_database_up", CABINET): steady(1),
     metric("oldest_mail_age_seconds", CABINET): steady(1),
@@ -111,6 +130,7 @@ FAULTS: dict[str, dict[str, str]] = {
     "ReadbackUsageLost": {metric("journal_dropped_total"): growing(3)},
     "ReadbackDiskLow": {metric("database_disk_free_bytes"): broken(50e9, 5e8)},
     "ReadbackLookUpsSlow": {metric("slow_key_lookups_total"): growing(6)},
+    "ReadbackAnswersSlow": {FAST: growing_less(100, 95)},
     "ReadbackConnectionsNearLimit": {metric("open_connections"): broken(500, 1700)},
     "ReadbackConnectionsRefused": {metric("connections_refused_total"): growing(600)},
     "ReadbackInternalErrors": {INTERNAL_ERRORS: growing(1)},

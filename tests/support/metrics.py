@@ -26,6 +26,15 @@ def requests_by_outcome(ops_url: str) -> dict[tuple[str, str], int]:
     return counts
 
 
+def requests_by_time(ops_url: str) -> dict[float, int]:
+    """Return how many measured requests took at most so many seconds."""
+    return {
+        float(dict(_LABEL.findall(labels))["le"]): int(float(number))
+        for name, labels, number in _samples(ops_url)
+        if name == "request_seconds_bucket"
+    }
+
+
 def readiness(ops_url: str, check: str = "/readyz") -> tuple[int, list[str]]:
     """Return the status of a check and the problems that it lists."""
     try:

@@ -37,6 +37,7 @@ from readback.http.connection import Connection
 from readback.http.head import Head
 from readback.http.recognition import RecognisedHeads
 from readback.http.registry import ConnectionRegistry
+from readback.http.timing import Timing
 from tests.support.keys import mistyped
 from tests.support.wire import request
 
@@ -54,8 +55,17 @@ Work = dict[str, float]
 """The figures of one kind of request: instructions and blocks kept."""
 
 
+class NullSocket:
+    """A socket on which bytes have just been received."""
+
+    def getsockopt(self, level: int, option: int, size: int) -> bytes:
+        return bytes(size)
+
+
 class StoringTransport(asyncio.Transport):
     """A transport that stores the last response instead of sending it."""
+
+    socket = NullSocket()
 
     def __init__(self) -> None:
         super().__init__()
@@ -66,7 +76,8 @@ class StoringTransport(asyncio.Transport):
         self.response = data
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
-        return ("127.0.0.1", PORT) if name == "peername" else default
+        known = {"peername": ("127.0.0.1", PORT), "socket": self.socket}
+        return known.get(name, default)
 
     def is_closing(self) -> bool:
         return self.closing
@@ -138,7 +149,9 @@ class Worker:
         services = Services(Replies(), limiter, Journal(row), UnmatchedRequests())
         self.api = Api(services, self.keyring, row, 1)
         self.limits = limits(settings)
-        self.registry = ConnectionRegistry(self.api, self.limits)
+        # As in `ApiWorker`.
+        timing = Timing(lambda milliseconds: None)
+        self.registry = ConnectionRegistry(self.api, self.limits, timing=timing)
         self.forget()
         self.loop = ManualLoop()
 

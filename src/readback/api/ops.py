@@ -112,6 +112,9 @@ class Ops(Handler[Head], Collector):
             for endpoint, code in memory.REQUESTS
         ]
         yield metrics.counters_by("requests_total", ("endpoint", "code"), requests)
+        times = [(bound / 1000, counters.total(bound)) for bound in memory.TIMES]
+        total = counters.total(memory.TOTAL_TIME) / 1000
+        yield metrics.histogram("request_seconds", times, total)
         for name in memory.TOTALS:
             yield metrics.counter(f"{name}_total", counters.total(name))
         for name in memory.GAUGES:

@@ -8,6 +8,7 @@ import os
 import resource
 import socket
 import time
+from bisect import bisect_left
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
@@ -27,12 +28,14 @@ from readback.api.endpoints.request_info import READ_FIELDS
 from readback.api.endpoints.routes import Api
 from readback.api.ops import Ops
 from readback.api.shared.limiter import Limiter
+from readback.api.shared.memory import TIMES, TOTAL_TIME
 from readback.client_address import network
 from readback.config import Config
 from readback.contract import MAX_BODY_BYTES, MAX_HEAD_BYTES, MAX_HEAD_FIELDS
 from readback.http.connection import Connection
 from readback.http.recognition import RecognisedHeads
 from readback.http.registry import ConnectionRegistry, Limits
+from readback.http.timing import Timing
 from readback.processes import listening
 from readback.processes.lifecycle import SHORT_NOTICE_SECONDS
 from readback.processes.worker import MOMENT_SECONDS, Plane, Worker
@@ -103,7 +106,9 @@ class ApiWorker(Worker):
         heads = RecognisedHeads(
             api.describe, allowed.head_fields, READ_FIELDS, keys.contains_key
         )
-        self._api_connections = ConnectionRegistry(api, allowed, network, heads)
+        self._api_connections = ConnectionRegistry(
+            api, allowed, network, heads, Timing(self._note_time)
+        )
         self._ops_connections = ConnectionRegistry(ops, allowed)
 
     async def listen(self) -> None:
@@ -199,6 +204,10 @@ class ApiWorker(Worker):
         self.counters.add("key_lookups")
         if seconds > _SLOW_LOOK_UP_SECONDS:
             self.counters.add("slow_key_lookups")
+
+    def _note_time(self, milliseconds: int) -> None:
+        self.counters.add(TIMES[bisect_left(TIMES, milliseconds)])
+        self.counters.add(TOTAL_TIME, milliseconds)
 
     def _report(self) -> None:
         counters = self.counters

@@ -290,6 +290,8 @@ class Connection(asyncio.Protocol):
         """Write the answer; return whether the connection stays open after it."""
         meaning = self._meaning
         registry = self._registry
+        if registry.is_timed() and not last:
+            registry.timing.measure(self._transport, answer, registry.outbox.flush)
         last = last or self.opened_at < registry.retire_before
         if meaning is not None and meaning.is_plain and not last:
             self._finish_message()

@@ -15,6 +15,7 @@ from readback.http.backlog import Backlog
 from readback.http.flow_control import LINGER_SECONDS, Outbox
 from readback.http.handler import Handler, RequestOrigin
 from readback.http.meaning import Heads
+from readback.http.timing import Timing
 
 # The answer after this age is a connection's last, so that load balancers can
 # distribute connections again.
@@ -70,6 +71,7 @@ class ConnectionRegistry:
         limits: Limits,
         network_of: Callable[[str], str] = str,
         heads: Heads[Any] | None = None,
+        timing: Timing | None = None,
     ) -> None:
         self.handler = handler
         self.limits = limits
@@ -79,6 +81,8 @@ class ConnectionRegistry:
         self.max_head = limits.head_bytes
         self.max_body = limits.body_bytes
         self.max_connections = limits.connections
+        self.timing = timing or Timing()
+        self.is_timed = self.timing.is_due
         self.backlog = Backlog()
         self.outbox = Outbox()
         self._stopping = False

@@ -6,6 +6,7 @@ plane.
 
 import platform
 from collections.abc import Iterable, Iterator
+from math import inf
 
 from prometheus_client import Metric, core
 
@@ -48,6 +49,16 @@ def counters_by(
     for labels, value in values:
         family.add_metric(labels, value)
     return family
+
+
+def histogram(name: str, counts: Iterable[tuple[float, int]], total: float) -> Metric:
+    """Return a histogram of the number of values up to each bound, and their total."""
+    below = 0
+    buckets = []
+    for bound, count in counts:
+        below += count
+        buckets.append(("+Inf" if bound == inf else str(bound), float(below)))
+    return core.HistogramMetricFamily(PREFIX + name, _MEANINGS[name], buckets, total)
 
 
 def of_both_planes(

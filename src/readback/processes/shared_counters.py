@@ -23,6 +23,7 @@ BOTH_PLANES = {
 }
 API = {
     "requests_total": "Requests answered, by endpoint and code (or ok, or rehearsed).",
+    "request_seconds": "Time from a request's last byte to its answer, of one in 64.",
     "key_lookups_total": "Look-ups of keys that were not known yet.",
     "slow_key_lookups_total": "Look-ups of keys that took more than 0.25 seconds.",
     "connections_total": "Connections accepted, including by replaced workers.",

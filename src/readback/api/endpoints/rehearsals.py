@@ -13,6 +13,7 @@ from readback.api.endpoints.chat import Chat
 from readback.api.endpoints.exchange import Exchange, ModelList, Services
 from readback.api.endpoints.request_info import RequestInfo
 from readback.http.handler import Outcome, RequestOrigin
+from readback.http.timing import Untimed
 from readback.rehearsal import FAILURES, REHEARSED, RETRY_SECONDS, wait_seconds
 
 
@@ -46,7 +47,7 @@ class _Rehearsal(Exchange):
     def answer_late(self, body: bytes) -> bytes:
         """Answer after a wait, during which the key may have been revoked."""
         if self._record.accepted:
-            return self.answer(body)
+            return Untimed(self.answer(body))
         return self._refuse_key(len(body))
 
     def _fail_as_asked(self, code: str, detail: str, size: int) -> bytes:
@@ -55,7 +56,7 @@ class _Rehearsal(Exchange):
         answer = self._replies.refusal(code, detail, wait, explained)
         event = Event(*self._event(code, detail))._replace(code=REHEARSED)
         self._journal.note(event, size, len(answer))
-        return answer
+        return Untimed(answer)
 
 
 class RehearsedChat(_Rehearsal, Chat):

@@ -1,5 +1,7 @@
 """What the workers of the API count, in memory that they share."""
 
+from math import inf
+
 from readback.contract import ENDPOINTS, REFUSALS
 from readback.processes.shared_counters import API, SharedCounters
 from readback.rehearsal import REHEARSED
@@ -15,10 +17,14 @@ MOMENTS = {
     "certificate_expires": "certificate_expiry_timestamp_seconds",
     "database_disk_free": "database_disk_free_bytes",
 }
-_SUMS = [name for name in API if name not in ("requests_total", *MOMENTS.values())]
+# The time that requests took, in milliseconds: how many up to each bound, and the sum.
+TIMES = (5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, inf)
+TOTAL_TIME = "request_milliseconds"
+_SHOWN_OTHERWISE = ("requests_total", "request_seconds", *MOMENTS.values())
+_SUMS = [name for name in API if name not in _SHOWN_OTHERWISE]
 TOTALS = [name.removesuffix("_total") for name in _SUMS if name.endswith("_total")]
 GAUGES = [name for name in _SUMS if not name.endswith("_total")]
-_COLUMNS = (*REQUESTS, *TOTALS, *GAUGES, *MOMENTS)
+_COLUMNS = (*REQUESTS, *TIMES, TOTAL_TIME, *TOTALS, *GAUGES, *MOMENTS)
 
 
 class Counters(SharedCounters):

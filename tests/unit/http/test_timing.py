@@ -1,0 +1,115 @@
+"""The measured time of a request, which includes what this process did not notice."""
+
+import asyncio
+import socket
+import threading
+import time
+
+import pytest
+from tests.support.listener import Listener, listening
+from tests.support.waiting import PATIENCE, wait_until
+
+from readback.http.timing import SAMPLED, Timing, Untimed
+
+TICK = 20  # milliseconds, at least twice the longest one of a kernel
+STALL = 0.2
+HEAD = b"POST / HTTP/1.1\r\nHost: localhost\r\n"
+
+
+def measure_all(listener: Listener) -> list[int]:
+    noted: list[int] = []
+    listener.registry.timing = Timing(noted.append)
+    listener.registry.is_timed = lambda: True
+    return noted
+
+
+@pytest.mark.parametrize(
+    ("begin", "rest", "bodiless"),
+    [
+        (b"", HEAD + b"Content-Length: 2\r\n\r\nhi", False),
+        (HEAD + b"Content-Length: 2\r\n\r\nh", b"i", False),
+        (HEAD + b"Transfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n", b"0\r\n\r\n", False),
+        (b"", b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", False),
+        (b"", b"HEAD / HTTP/1.1\r\nHost: localhost\r\n\r\n", True),
+    ],
+)
+def test_a_stall_counts_although_it_begins_before_the_request_is_read(
+    begin: bytes, rest: bytes, bodiless: bool
+):
+    stalled, go_on = threading.Event(), threading.Event()
+
+    def stall() -> None:
+        stalled.set()
+        go_on.wait(PATIENCE)
+
+    with listening() as listener, listener.endpoint.connect() as client:
+        noted = measure_all(listener)
+        listener.read_from(client, begin)
+        time.sleep(STALL)  # of the client, which does not count
+        listener.loop.call_soon_threadsafe(stall)
+        assert stalled.wait(PATIENCE)
+        sent = time.monotonic()
+        client.send(rest)
+        time.sleep(STALL)
+        go_on.set()
+        client.read_answer(bodiless=bodiless)
+        wait_until(lambda: noted, "its time is noted")
+        most = (time.monotonic() - sent) * 1000
+
+    assert STALL * 1000 - TICK <= noted[0] <= most + TICK
+
+
+def test_a_request_that_the_client_did_not_finish_is_not_measured():
+    with listening(own_time=True) as listener, listener.endpoint.connect() as client:
+        noted = measure_all(listener)
+        listener.read_from(client, HEAD)
+        listener.pass_time(3600)
+        assert client.read_answer().status == 408
+        assert client.at_end()
+    assert noted == []
+
+
+@pytest.mark.parametrize(
+    ("family", "answer", "is_noted"),
+    [
+        (socket.AF_INET, b"x", True),
+        (socket.AF_INET, Untimed(b"x"), False),
+        (socket.AF_UNIX, b"x", False),
+    ],
+)
+def test_nothing_is_noted_without_tcp_or_of_an_answer_that_is_late_on_purpose(
+    family: socket.AddressFamily, answer: bytes, is_noted: bool
+):
+    noted: list[int] = []
+    written: list[bytes] = []
+
+    async def measure() -> None:
+        loop = asyncio.get_running_loop()
+        ours, theirs = pair(family)
+        with theirs:
+            transport, _ = await loop.create_connection(asyncio.Protocol, sock=ours)
+            timing = Timing(noted.append)
+            timing.measure(transport, answer, lambda: written.append(answer))
+            await asyncio.sleep(0)
+            transport.close()
+
+    asyncio.run(measure())
+    assert bool(noted) == is_noted
+    assert bool(written) == (not isinstance(answer, Untimed))
+
+
+def pair(family: socket.AddressFamily) -> tuple[socket.socket, socket.socket]:
+    if family == socket.AF_UNIX:
+        return socket.socketpair()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        client = socket.create_connection(listener.getsockname())
+        return listener.accept()[0], client
+
+
+def test_each_request_is_as_likely_as_any_other_to_be_measured():
+    is_due = Timing(lambda milliseconds: None).is_due
+    requests = 1000 * SAMPLED
+    # Four standard deviations of the sum of so many uniform gaps.
+    assert sum(is_due() for _ in range(requests)) == pytest.approx(1000, abs=75)
+    nobody_is = Timing().is_due
+    assert not any(nobody_is() for _ in range(requests))
