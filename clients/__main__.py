@@ -1,22 +1,31 @@
 """The command line of the clients: `python -m clients`."""
 
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from functools import partial
 
 import click
 from bench.progress import ProgressBar
 
-from clients import calls, environments
+from clients import calls, environments, rehearsals
 from clients.drivers import Client, all_clients
 
+# Returns a line about a client, and what contradicts the table.
+Run = Callable[[Client, calls.Site], tuple[str, list[str]]]
 # A client mostly waits for its own imports.
 AT_ONCE = 4
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("names", nargs=-1)
+@click.option(
+    "--rehearse",
+    is_flag=True,
+    help="Send failures and delays instead, and write the table of docs/programs.md.",
+)
 @click.option("--list", "listing", is_flag=True, help="List the clients and stop.")
-def main(names: tuple[str, ...], listing: bool) -> None:
+def main(names: tuple[str, ...], rehearse: bool, listing: bool) -> None:
     """Run real clients against a live server; compare them with programs.toml.
 
     Without NAMES, every client runs. The exit code is 1 if one of them does something
@@ -30,11 +39,16 @@ def main(names: tuple[str, ...], listing: bool) -> None:
     if listing:
         click.echo("\n".join(client.name for client in chosen))
         return
-    if any(run_all(chosen).values()):
+    if rehearse:
+        rows: list[str] = []
+        run_all(chosen, partial(_rehearse, rows))
+        if not names:
+            rehearsals.write(rows)
+    elif any(run_all(chosen, compare).values()):
         sys.exit(1)
 
 
-def run_all(clients: list[Client]) -> dict[str, list[str]]:
+def run_all(clients: list[Client], run: Run) -> dict[str, list[str]]:
     """Return what contradicts the table, by the name of the client."""
     found = {}
     with ProgressBar() as progress, ThreadPoolExecutor(AT_ONCE) as pool:
@@ -54,7 +68,17 @@ def run_all(clients: list[Client]) -> dict[str, list[str]]:
     return found
 
 
-def run(client: Client, site: calls.Site) -> tuple[str, list[str]]:
+def _rehearse(
+    rows: list[str], client: Client, site: calls.Site
+) -> tuple[str, list[str]]:
+    try:
+        rows.append(rehearsals.row(client, site))
+    except environments.NotInstalled as problem:
+        return f"{client.name}: not run: {problem}", []
+    return rows[-1].strip(), []
+
+
+def compare(client: Client, site: calls.Site) -> tuple[str, list[str]]:
     """Return a line about one client, and what contradicts the table."""
     try:
         command = environments.command(client)

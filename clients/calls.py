@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
 
@@ -22,10 +23,14 @@ from readback.contract import MODEL
 TEXT = "Ready to copy?"
 ANOTHER_MODEL = "another-model"
 EXPLANATION = f"model must be {MODEL}; got {ANOTHER_MODEL}. Set the model to {MODEL}."
+# Everything is written twice a second.
+SETTINGS_OF_SERVER = UNLIMITED | {"READBACK_JOURNAL_INTERVAL": "0"}
 DEFAULT, SETTINGS = "default", "settings"
-CALL_SECONDS = 90
+# LangChain for Node retries for two minutes.
+CALL_SECONDS = 240
 # The API writes its journal twice a second; a busy machine may take much longer.
 WRITTEN_SECONDS = 60
+STABLE_SECONDS = 2
 
 # No client may reach anything but the server: a proxy for HTTPS that does not exist
 # stops telemetry, price lists and searches for updates.
@@ -61,17 +66,22 @@ class Site:
     database: Database
     account: int
 
+    def add_key(self, rehearsal: str = "") -> str:
+        key = keys.mint()
+        self.database.add_keys(self.account, [key], rehearsal)
+        return key
+
     def call(
         self,
         command: list[str],
         variant: str,
         model: str = MODEL,
         *,
+        key: str = "",
         explain: bool = False,
     ) -> Call:
-        """Run a driver with a new key; cut it off after some time."""
-        key = keys.mint()
-        self.database.add_keys(self.account, [key])
+        """Run a driver with a key, or with a new one; cut it off after some time."""
+        key = key or self.add_key()
         if explain:
             self.database.explain_refusals(key)
         with tempfile.TemporaryDirectory(prefix="readback-client-") as home:
@@ -84,6 +94,19 @@ class Site:
             differences=[one for row in rows for one in row[0].split()],
             user_agents=[row[1] for row in rows],
         )
+
+    def arrived(self, key: str) -> tuple[int, float]:
+        """Return how many requests of a key arrived, and in how many seconds.
+
+        That is to half a second, because the journal is written so often.
+        """
+        before, rows = None, self.database.journal(key, "requests, at")
+        while rows != before:
+            time.sleep(STABLE_SECONDS)
+            before, rows = rows, self.database.journal(key, "requests, at")
+        times = [datetime.fromisoformat(at) for _, at in rows]
+        seconds = (max(times) - min(times)).total_seconds() if times else 0.0
+        return sum(requests for requests, _ in rows), seconds
 
     def _journal(self, key: str) -> list[tuple[str, str]]:
         """Return the differences and the User-Agent of each kind of request."""
@@ -104,7 +127,7 @@ def site() -> Iterator[Site]:
     """Run a server without rates."""
     with (
         tempfile.TemporaryDirectory(prefix="readback-clients-") as folder,
-        ephemeral_server(Path(folder), UNLIMITED) as server,
+        ephemeral_server(Path(folder), SETTINGS_OF_SERVER) as server,
     ):
         data = Path(server.environment["READBACK_DATA_DIR"])
         database = Database(f"sqlite:///{data / DATABASE_NAME}")

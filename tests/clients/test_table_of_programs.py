@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 from clients import drivers, environments
-from clients.__main__ import run_all
+from clients.__main__ import compare, run_all
 
 from readback import programs
 from tests.support.server import Server
@@ -39,7 +39,7 @@ def test_every_environment_is_locked_and_used():
 def test_a_client_of_this_environment_does_what_the_table_says(name):
     [client] = [client for client in CLIENTS if client.name == name]
 
-    assert run_all([client]) == {name: []}
+    assert run_all([client], compare) == {name: []}
 
 
 @pytest.mark.parametrize("package", ["httpx", "requests"])
