@@ -9,7 +9,7 @@ from bench.peer import Peer, load_peers
 from bench.traffic import KINDS, MANY_CLIENTS, NEW_CONNECTIONS
 
 from readback.api.endpoints import exchange
-from readback.http import backlog, connection
+from readback.http import backlog
 
 
 @pytest.mark.long
@@ -42,7 +42,7 @@ def test_the_work_is_done_in_process(kind, monkeypatch, capsys):
     """Every kind is answered, however many requests are asked for."""
     monkeypatch.setattr("sys.stdin", ["32\n", "16\n"])
     # It stops the clock of these modules in the process that is counted.
-    for module in (backlog, connection, exchange):
+    for module in (backlog, exchange):
         monkeypatch.setattr(module, "monotonic", module.monotonic)
     try:
         in_process.main(kind)

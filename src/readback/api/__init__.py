@@ -1,1 +1,1 @@
-"""The data plane: the API itself. Never imports Django."""
+"""The API. Never imports Django."""

@@ -1,6 +1,6 @@
 """A worker of the API: one process, one event loop, all listeners.
 
-Assembles the data plane, calls its periodic work, and stops it in the right order.
+Assembles the API, calls its periodic work, and stops it in the right order.
 """
 
 import asyncio

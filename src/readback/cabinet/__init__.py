@@ -1,7 +1,7 @@
-"""The account plane: accounts, keys, and the pages where people manage both.
+"""The cabinet: accounts, keys, and the pages where people manage both.
 
-Ordinary Django with django-allauth, in six rooms by what people do there; the imports
+Ordinary Django with django-allauth, in six folders by what people do there; the imports
 between them point one way (docs/architecture.md). A page reads with selectors, changes
-with services, and renders. Nothing here imports the API: the two planes share only the
+with services, and renders. Nothing here imports the API: they share only the
 database, whose tables `models.py` and the migrations define.
 """

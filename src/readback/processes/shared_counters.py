@@ -17,7 +17,7 @@ Column = Hashable
 
 BOTH_PLANES = {
     "build_info": "Always 1; the labels are plane, version, Python and database.",
-    "start_time_seconds": "When the plane was started, in Unix time.",
+    "start_time_seconds": "When the API or the cabinet was started, in Unix time.",
     "worker_deaths_total": "Workers that ended unexpectedly.",
     "log_lines_dropped_total": "Log lines dropped because they were not read.",
 }

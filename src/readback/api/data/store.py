@@ -1,4 +1,4 @@
-"""The SQL statements of the data plane, for SQLite and PostgreSQL.
+"""The SQL statements of the API, for SQLite and PostgreSQL.
 
 The tables belong to the cabinet's migrations; a test runs each statement on both
 databases. Statements are written once, with `?`; `dialects.py` has the differences.

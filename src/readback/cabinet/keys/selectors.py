@@ -76,7 +76,7 @@ def usage_of(key: Key, days: int) -> list[tuple[datetime, str, int]]:
 def journal_of(key: Key) -> QuerySet[JournalEntry]:
     """Return the journal of a key, newest first.
 
-    Return at most JOURNAL_ROWS rows for each outcome: the data plane deletes older rows
+    Return at most JOURNAL_ROWS rows for each outcome: the API deletes older rows
     only from time to time.
     """
     entries, newest = JournalEntry.objects.filter(key=key), Q()
