@@ -1,4 +1,4 @@
-// program: fetch of Node
+// program: fetch (Node)
 // environment: node
 const [baseURL, apiKey, model] = process.argv.slice(2);
 try {

@@ -1,4 +1,4 @@
-// program: LangChain for JavaScript
+// program: LangChain (JavaScript)
 // environment: node
 // package: @langchain/openai
 import { ChatOpenAI } from "@langchain/openai";

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """OpenAI's library for Python, as its README shows it."""
-# program: openai for Python
+# program: openai (Python)
 # environment: dev openai-2 openai-1
 # package: openai
 

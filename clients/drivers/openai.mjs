@@ -1,4 +1,4 @@
-// program: openai for Node
+// program: openai (Node)
 // environment: node
 // package: openai
 import OpenAI from "openai";

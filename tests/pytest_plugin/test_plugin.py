@@ -129,11 +129,11 @@ def test_a_run_in_one_process_that_is_interrupted(tmp_path):
         "Readback received something else:\n"
         "E     accepted: expected 1, got 0\n"
         "E     unknown_field: expected 0, got 1\n"
-        "E     program: expected curl, got openai for Python\n"
+        "E     program: expected curl, got openai (Python)\n"
         "E     differences: expected none, got temperature\n"
         "E   What arrived with this key:\n"
         "E     requests  outcome        endpoint  program            differences\n"
-        "E     1         unknown_field  chat      openai for Python  temperature\n"
+        "E     1         unknown_field  chat      openai (Python)  temperature\n"
     )
     assert "No request with this key has arrived." in nothing
 

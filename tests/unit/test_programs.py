@@ -83,7 +83,7 @@ AGENTS, LIBRARY = "Agents/Python 0.24.0", "OpenAI/Python 3.49.0"
         ("zyzzyva/47", "tools tool_choice seed",
          f"Turn off tools. Do not send seed. {DEFAULT}"),
         (LIBRARY, "temperature response_format",
-         "Do not send temperature. Turn off structured output. openai for Python: "
+         "Do not send temperature. Turn off structured output. openai (Python): "
          f"create(...) without response_format, instead of parse(...). {DEFAULT}"),
         ("zyzzyva/47", "body.too_large",
          f"Shorten the text to 8192 bytes in UTF-8. {DEFAULT}"),
@@ -175,16 +175,16 @@ def test_a_program_is_recognised_by_its_user_agent(user_agent: str, name: str | 
 @pytest.mark.parametrize(
     "user_agent, name",
     [
-        ("AsyncAzureOpenAI/Python 3.49.0", "openai for Python"),
-        ("AzureOpenAI/JS 7.53.0", "openai for Node"),
-        ("OpenAI/Go 3.8.1", "openai for Go and Java"),
-        ("OpenAIClientAsyncImpl/Java 4.6.0", "openai for Go and Java"),
-        ("Agents/JavaScript 0.20.0", "OpenAI Agents SDK for JavaScript"),
-        ("Groq/JS 1.6.0", "groq for Python and Node"),
-        ("Together/JS 0.52.0", "together for Node"),
-        ("mistral-client-typescript/2.7.0", "mistralai for Python and Node"),
-        ("ollama-js/0.6.4 (x64 linux)", "ollama for Python and Node"),
-        ("undici", "fetch of Node"),
+        ("AsyncAzureOpenAI/Python 3.49.0", "openai (Python)"),
+        ("AzureOpenAI/JS 7.53.0", "openai (Node)"),
+        ("OpenAI/Go 3.8.1", "openai (Go, Java)"),
+        ("OpenAIClientAsyncImpl/Java 4.6.0", "openai (Go, Java)"),
+        ("Agents/JavaScript 0.20.0", "OpenAI Agents SDK (JavaScript)"),
+        ("Groq/JS 1.6.0", "groq (Python, Node)"),
+        ("Together/JS 0.52.0", "together (Node)"),
+        ("mistral-client-typescript/2.7.0", "mistralai (Python, Node)"),
+        ("ollama-js/0.6.4 (x64 linux)", "ollama (Python, Node)"),
+        ("undici", "fetch (Node)"),
     ],
 )
 def test_a_library_is_recognised_in_every_language(user_agent: str, name: str):

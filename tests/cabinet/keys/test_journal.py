@@ -61,7 +61,7 @@ def test_the_filters_offer_what_occurs(alice, key):
     assert options_in(page, "outcome") == outcomes
     programs = options_in(page, "program")
     assert programs[:2] == ["all", "my program/1.0"]
-    assert set(programs[2:]) == {"curl", "openai for Python"}
+    assert set(programs[2:]) == {"curl", "openai (Python)"}
     assert '<option value="curl" selected>' in text_of(page)
 
 
@@ -72,7 +72,7 @@ def test_the_filters_offer_what_occurs(alice, key):
         ("outcome=refused", ["chat 400"], ["chat 200"]),
         ("outcome=unknown_field", ["unknown_field What"], ["invalid_model", "200"]),
         (
-            "program=openai+for+Python",
+            "program=openai+(Python)",
             ["unknown_field What", "invalid_model What"],
             ["curl", "my program"],
         ),

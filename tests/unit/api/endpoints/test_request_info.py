@@ -51,7 +51,7 @@ HINTS = [
     (b"opencode/1.18.18 ai-sdk/4", b"/chat/completions",
      "baseURL of the provider in opencode.json must end in /v1"),
     (b"Groq/Python 1.7.0", b"/openai/v1/chat/completions",
-     "groq for Python and Node: It adds /openai/v1 to every base URL"),
+     "groq (Python, Node): It adds /openai/v1 to every base URL"),
     (b"Groq/Python 1.7.0", b"/v1/openai/v1/chat/completions", "so no base URL works"),
     (b"Anthropic/Python 2.8.0", b"/v1/messages", "only uses the Anthropic API"),
     (b"Anthropic/Python 2.8.0", b"/v1/v1/messages", "only uses the Anthropic API"),
