@@ -155,7 +155,8 @@ def session_lifetime(request: HttpRequest) -> None:
     """
     if not request.user.is_authenticated:
         return
-    session, now = request.session, timezone.now().timestamp()
+    session = request.session
+    now = timezone.now().timestamp()
     age = now - session.setdefault(sessions.SESSION_STARTED, now)
     is_allowed = not account_rules.provider_is_only_way() or selectors.used_provider(
         request, request.user

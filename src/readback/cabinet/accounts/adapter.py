@@ -134,7 +134,8 @@ class CabinetAdapter(DefaultAccountAdapter):
         it has not lately; allauth would not ask it for anything.
         """
         request = self.request or allauth_context.request
-        now, timeout = timezone.now().timestamp(), app_settings.REAUTHENTICATION_TIMEOUT
+        now = timezone.now().timestamp()
+        timeout = app_settings.REAUTHENTICATION_TIMEOUT
         if now - request.session.get(sessions.SESSION_STARTED, 0) <= timeout:
             return False
         if not super().get_reauthentication_methods(request.user):
@@ -175,7 +176,8 @@ class CabinetAdapter(DefaultAccountAdapter):
         details = context or {}
         if template_prefix in _FACTOR_NOTICES:
             template_prefix, details = _FACTOR_NOTICES[template_prefix]
-        request, to = allauth_context.request, email or user.get_username()
+        request = allauth_context.request
+        to = email or user.get_username()
         # Mallory could use up the limit to keep this one from the old address.
         is_limited = template_prefix != outbox.EMAIL_CHANGED
         if is_limited and not outbox.allow_notice(request, to):

@@ -28,7 +28,8 @@ _REPEATED = re.compile(r"(.+?)\1+", re.DOTALL)
 # A character scores a point, unless it repeats or continues the one before it, as in
 # 4321. A common password or a row of keys scores as three characters; a year and a word
 # of this site or of the person's address score nothing.
-_MIN_SCORE, _WORD_SCORE = 8, 3
+_MIN_SCORE = 8
+_WORD_SCORE = 3
 # How much of a password counts: the time grows with the square of its length.
 _LONGEST = 64
 
@@ -63,7 +64,8 @@ class StrengthValidator:
         )
 
     def _score(self, text: str, own: set[str]) -> int:
-        score, before = 0, ""
+        score = 0
+        before = ""
         while text:
             parts = (text[:end] for end in range(len(text), 2, -1))
             known = (p for p in parts if p in own or (len(p) > 3 and p in self._known))

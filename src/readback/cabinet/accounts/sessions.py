@@ -56,7 +56,8 @@ def _shorten(instance: UserSession, **_: Any) -> None:
     if agent := instance.user_agent:
         # A name that is not known is empty.
         names = {"name": _first(_BROWSERS, agent), "system": _first(_SYSTEMS, agent)}
-        instance.data, instance.user_agent = names, ""
+        instance.data = names
+        instance.user_agent = ""
 
 
 def sessions_end_by_operator(account: User) -> None:

@@ -91,8 +91,12 @@ class ExplainedEntry(NamedTuple):
         """What to change; equal keys are shown as equal texts."""
         name = self.program.name if self.program else ""
         return {
-            (one.advice, one.switch, (one.switch or one.is_impossible) and name): one
-            for one in self.changes
+            (
+                change.advice,
+                change.switch,
+                (change.switch or change.is_impossible) and name,
+            ): change
+            for change in self.changes
         } or {(self.sentence, self.hint): None}
 
     @property

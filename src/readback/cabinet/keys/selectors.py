@@ -79,7 +79,8 @@ def journal_of(key: Key) -> QuerySet[JournalEntry]:
     Return at most JOURNAL_ROWS rows for each outcome: the API deletes older rows
     only from time to time.
     """
-    entries, newest = JournalEntry.objects.filter(key=key), Q()
+    entries = JournalEntry.objects.filter(key=key)
+    newest = Q()
     for accepted in (True, False):
         with_outcome = entries.filter(accepted=accepted).order_by("-pk").values("pk")
         newest |= Q(pk__in=with_outcome[:JOURNAL_ROWS])
@@ -118,7 +119,8 @@ def address_history() -> QuerySet[Address]:
 def address_current() -> CurrentAddress:
     """Return the address in the settings, with its dates from the history."""
     base_url = settings.CONFIG.base_url
-    since, earlier = None, list(address_history()[:2])
+    since = None
+    earlier = list(address_history()[:2])
     # Otherwise not in the history yet: `readback serve` records it when it starts.
     if earlier and earlier[0].base_url == base_url:
         since = earlier.pop(0).since

@@ -87,7 +87,8 @@ def key_create_if_missing(
     A rotated key does not count: it ends soon. Nor does a key with another pattern.
     A key that exists keeps its options.
     """
-    owner, label = _lock_for_new_key(owner), checked_name(label)
+    owner = _lock_for_new_key(owner)
+    label = checked_name(label)
     if not label:
         raise ServiceError(_("The name is empty."))
     current = selectors.keys_active(owner).current()

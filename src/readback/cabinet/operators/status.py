@@ -39,7 +39,8 @@ class CabinetMetrics(Collector):
 
     def collect(self) -> Iterator[Metric]:
         if self._pages and self._lifecycle:
-            counters, config = self._pages.counters, settings.CONFIG
+            counters = self._pages.counters
+            config = settings.CONFIG
             yield from metrics.of_both_planes(
                 "cabinet", config, self._lifecycle, counters
             )

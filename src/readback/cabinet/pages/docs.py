@@ -87,7 +87,8 @@ def source(name: str, language: str) -> tuple[str, str]:
         return render_to_string("pages/errors.txt", {"refusals": REFUSALS}), language
     path = FOLDER / language / f"{name}.md"
     if not path.is_file():
-        path, language = FOLDER / f"{name}.md", "en"
+        path = FOLDER / f"{name}.md"
+        language = "en"
     return _fill_parts(path.read_text(encoding="utf-8"), language), language
 
 
@@ -155,9 +156,9 @@ def render_markdown(text: str, language: str) -> DocPage:
     html = html.replace("<pre>", '<pre tabindex="0">')
     html = re.sub("(?=<table)", '<div class="scroll" tabindex="0">', html)
     html = html.replace("</table>", "</table></div>")
-    listed = [one for one in headings if one.level in (2, 3)]
+    listed = [heading for heading in headings if heading.level in (2, 3)]
     if len(listed) > _MAX_CONTENTS:
-        listed = [one for one in listed if one.level == 2]
+        listed = [heading for heading in listed if heading.level == 2]
     contents = listed if len(listed) > 2 else []  # a short page needs none
     # Safe: rendered with HTML disabled, and without links that run scripts.
     return DocPage(title, mark_safe(html), language, contents)
@@ -180,7 +181,8 @@ def _stack_on_a_phone(tokens: "list[Token]") -> None:
     column = 0
     for token, content in zip(tokens, tokens[1:], strict=False):
         if token.type == "table_open":
-            table, names = token, []
+            table = token
+            names = []
         elif token.type == "th_open":
             names.append(content.content.replace("`", ""))
         elif token.type == "tbody_open" and table and len(names) <= _MAX_STACKED:

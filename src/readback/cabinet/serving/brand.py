@@ -113,7 +113,8 @@ def read(config: Config) -> Brand:
     brand = Brand(config.site_name, config.home_url)
     if config.brand_dir is None:
         return brand
-    path, changes = config.brand_dir, dict[str, Any](pages={}, files={})
+    path = config.brand_dir
+    changes = dict[str, Any](pages={}, files={})
     try:
         for path in sorted(config.brand_dir.iterdir()):
             if path.is_file():

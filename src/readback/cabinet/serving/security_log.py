@@ -60,7 +60,8 @@ def enable(config: Config, command: str = "") -> None:
     global _command
     if command and not config.security_log:
         return
-    _command, place = command, config.security_log
+    _command = command
+    place = config.security_log
     handler: logging.Handler = logging.StreamHandler(sys.stderr)
     if place.startswith(SYSLOG):
         url = urlsplit(place)
@@ -99,7 +100,8 @@ class _File(_ElseStandardError, WatchedFileHandler):
 
 
 class _Syslog(_ElseStandardError, SysLogHandler):
-    ident, append_nul = "readback: ", False
+    ident = "readback: "
+    append_nul = False
 
     def __init__(self, address: str | tuple[str, int]) -> None:
         with suppress(OSError):  # The next line asks for the daemon's name again.
