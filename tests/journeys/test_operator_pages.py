@@ -37,11 +37,7 @@ OURS = [
     "/admin/cabinet/user/add/",
 ]
 KEYS = "/admin/cabinet/key/?q=alice&state=active"
-DJANGOS = ["/admin/cabinet/user/", KEYS, "/admin/cabinet/auditentry/"]
-# Most of it is jQuery and XRegExp, which Django's pages load.
-DJANGOS_BUDGET = 420_000
-MENU = {"/keys/", "/docs/", "/admin/", "/account/", "/admin/cabinet/user/"}
-HREFS = "all => all.map(a => a.getAttribute('href'))"
+LISTS = ["/admin/cabinet/user/", KEYS, "/admin/cabinet/auditentry/"]
 
 
 @pytest.mark.long
@@ -53,22 +49,16 @@ def test_the_pages_for_operators_keep_the_rules_for_every_page(a_member):
     alice.expect_to_see("unknown_field")
     alice.server.run("manage", "shell", "-c", PREPARE.format(email=alice.email))
     page = alice.page
-    page.goto(KEYS)
-    page.locator("#result_list th a").first.click()
-    details = page.url
-
     found = []
-    for path in OURS:
+    for path in (*OURS, *LISTS):
         page.goto(path)
         found += broken_rules(page, axe=True)
     page.goto("/admin/cabinet/user/1/change/")
     page.locator("[name=action]").first.click()
     # The answer to a form is small: its styles are loaded already.
     found += [each for each in broken_rules(page, axe=True) if "bytes" not in each]
-    for path in (*DJANGOS, details, details.replace("/change/", "/history/")):
-        page.goto(path)
-        found += broken_rules(page, axe=True, budget=DJANGOS_BUDGET)
-        missing = MENU - set(page.locator("a").evaluate_all(HREFS))
-        found += [f"{path}: no link to {each}" for each in missing]
+    page.goto(LISTS[0])
+    page.locator(".action-select").first.check()
+    found += [each for each in broken_rules(page, axe=True) if "bytes" not in each]
 
     assert not found

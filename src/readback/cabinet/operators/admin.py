@@ -17,13 +17,10 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
-from django.template.loader import render_to_string
+from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.decorators import method_decorator
-from django.utils.formats import number_format
-from django.utils.html import format_html
-from django.utils.safestring import SafeString
 from django.utils.text import format_lazy
 from django.utils.translation import gettext, gettext_noop, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
@@ -36,12 +33,7 @@ from readback.cabinet.accounts.forms import NoLabelSuffixForm
 from readback.cabinet.accounts.services import ServiceError
 from readback.cabinet.keys import selectors as key_selectors
 from readback.cabinet.keys import services as key_services
-from readback.cabinet.models import (
-    AuditEntry,
-    Key,
-    OutgoingMail,
-    User,
-)
+from readback.cabinet.models import AuditEntry, Key, OutgoingMail, User
 from readback.cabinet.operators.admin_site import (
     LastActiveFilter,
     Operation,
@@ -91,15 +83,6 @@ def addresses_in(text: str) -> list[str]:
 
 @admin.register(User, site=operator_site)
 class AccountAdmin(ReadOnlyAdmin):
-    list_display = (
-        "email",
-        "is_active",
-        "confirmed",
-        "active_keys",
-        "date_joined",
-        "last_login",
-        "is_staff",
-    )
     list_filter = (
         "is_active",
         "emailaddress__verified",
@@ -176,16 +159,6 @@ class AccountAdmin(ReadOnlyAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[User]:
         return account_selectors.accounts_with_state().order_by(*self.ordering)
 
-    @admin.display(description=_("confirmed"), boolean=True)
-    def confirmed(self, account: User) -> bool:
-        return bool(account.is_confirmed)  # type: ignore[attr-defined]
-
-    @admin.display(description=_("active keys"))
-    def active_keys(self, account: User) -> str:
-        url = reverse("admin:cabinet_key_changelist", query={"owner": account.pk})
-        number = number_format(account.key_count)  # type: ignore[attr-defined]
-        return format_html('<a href="{}">{}</a>', url, number)
-
     @method_decorator(reauthentication_required)
     def add_view(self, request: HttpRequest, *_: Any, **__: Any) -> HttpResponse:
         """Invite the people of a list; say who was left out, and why."""
@@ -196,7 +169,8 @@ class AccountAdmin(ReadOnlyAdmin):
             "form": form,
         }
         if request.method == "POST" and form.is_valid():
-            addresses, left_out = form.cleaned_data["addresses"], []
+            addresses = form.cleaned_data["addresses"]
+            left_out = []
             for email in addresses:
                 try:
                     self._invite(request, email)
@@ -210,8 +184,9 @@ class AccountAdmin(ReadOnlyAdmin):
     # SQLite waiting.
     @transaction.atomic
     def _invite(self, request: HttpRequest, email: str) -> None:
-        account = account_services.account_invite(email)
-        by, change = cast(User, request.user), gettext_noop("Invited")
+        by = cast(User, request.user)
+        change = gettext_noop("Invited")
+        account = account_services.account_invite(email, by=by.email)
         account_services.audit_record(by, account, change)
 
     def change_view(self, request: HttpRequest, object_id: str, *_: Any) -> Any:
@@ -247,12 +222,10 @@ class AccountAdmin(ReadOnlyAdmin):
 
 @admin.register(Key, site=operator_site)
 class KeyAdmin(ReadOnlyAdmin):
-    list_display = ("__str__", "owner", "label", "state", "created_at", "last_used_at")
     list_filter = (StateFilter, "last_used_at")
     list_select_related = ("owner",)
     search_fields = ("owner__email", "label", "last_four")
     search_help_text = _("By e-mail address, name or last four characters of a key.")
-    fields = (*list_display, "rehearsal", "expires_at", "revoked_at", "replaced_by")
     operations = {
         "revoke": Operation(
             _("Revoke"),
@@ -267,33 +240,17 @@ class KeyAdmin(ReadOnlyAdmin):
         ),
     }
 
-    @admin.display(description=_("state"))
-    def state(self, key: Key) -> SafeString:
-        # As the owner sees it: of a rotated pair, both are active.
-        return render_to_string("keys/key_state.html", {"key": key})
+    def change_view(self, request: HttpRequest, object_id: str, *_: Any) -> Any:
+        """Lead to the page of the owner, which has all keys of the account."""
+        key = self.get_object(request, unquote(object_id))
+        if key is None:
+            raise Http404
+        url = reverse("admin:cabinet_user_change", args=[key.owner_id])
+        return redirect(f"{url}#keys")
 
 
 @admin.register(AuditEntry, site=operator_site)
 class AuditAdmin(ReadOnlyAdmin):
-    list_display = ("at", "by", "table", "named", "what")
-    list_display_links = None  # a row says everything
     list_filter = ("at",)
     search_fields = ("by", "object_name")
     search_help_text = _("By e-mail address or name of the object.")
-    fields = list_display
-
-    @admin.display(description=_("table"))
-    def table(self, entry: AuditEntry) -> str:
-        return gettext(entry.object_type)
-
-    @admin.display(description=_("object"))
-    def named(self, entry: AuditEntry) -> str:
-        """Return the name of the object, with a link to its page."""
-        model = "user" if entry.object_type == "account" else "key"
-        url = reverse(f"admin:cabinet_{model}_change", args=[entry.object_id])
-        return format_html('<a href="{}">{}</a>', url, entry.object_name)
-
-    @admin.display(description=_("change"))
-    def what(self, entry: AuditEntry) -> str:
-        """Return what the entry says, which is stored in English."""
-        return gettext(entry.change)

@@ -4,6 +4,8 @@
 "use strict";
 
 document.documentElement.classList.add("js-enabled");
+// Until now, a button that needs scripts was hidden and could not have the focus.
+document.querySelector(".needs-script [autofocus]")?.focus();
 
 // <button data-copy="id" data-done="Copied"> copies the text of the element #id.
 document.addEventListener("click", async (event) => {
@@ -11,6 +13,11 @@ document.addEventListener("click", async (event) => {
   if (!button) return;
   const source = document.getElementById(button.dataset.copy);
   if (await copy(source)) confirmCopy(button);
+});
+
+// <button data-print> prints the page.
+document.addEventListener("click", (event) => {
+  if (event.target.closest("[data-print]")) print();
 });
 
 async function copy(source) {
