@@ -30,7 +30,7 @@ def test_six_clicks_lead_to_the_first_answer_on_a_phone(a_person, server, mails)
     assert key not in result.inner_text()
     # The page is still the same, so nothing on it is lost.
     expect(page.locator("#key")).to_have_text(key)
-    expect(page.locator(".side-column")).to_contain_text("the test from the cabinet")
+    expect(page.locator("[data-live-url]")).to_contain_text("the test from the cabinet")
     alice.expect_no_sideways_scrolling()
 
     page.goto(alice.key_path)

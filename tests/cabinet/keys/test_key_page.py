@@ -87,7 +87,9 @@ def test_the_card_says_what_works_and_what_to_change(alice, key):
     assert "Turn off streaming. stream_options Remove the system prompt." in words
     unable = "If it has no setting for this, it cannot comply. That is fine"
     assert "Do not send zebra. Your program or its library may" in words
-    assert f"{unable}: your connection works. Test with curl. Details" in words
+    assert (
+        f"{unable}: your connection works. Test with curl. The API’s message" in words
+    )
 
 
 @pytest.mark.parametrize(
@@ -121,8 +123,8 @@ def test_a_change_names_the_setting_of_the_program(alice, key):
     words = words_of(logged_in(alice).get(f"/keys/{key.pk}/"))
 
     assert "curl: -H 'Content-Type: application/json'" in words
-    assert "openai for Python: create(...) without response_format" in words
-    assert "openai for Python OpenAI/Python 3.49.0" in words
+    assert "openai (Python): create(...) without response_format" in words
+    assert "openai (Python) OpenAI/Python 3.49.0" in words
     assert "Zed cannot be made to comply. That is fine" in words
 
 

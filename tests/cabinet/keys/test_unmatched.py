@@ -11,10 +11,11 @@ from django.test.utils import CaptureQueriesContext
 
 from readback.api.data.store import Store
 from readback.api.data.unmatched import UnmatchedEvent
+from readback.cabinet.keys.send_test import PROGRAM
 from readback.cabinet.models import Key
 from readback.config import Config
 from readback.contract import UNMATCHED_ROWS
-from tests.cabinet.owners import logged_in
+from tests.cabinet.owners import entry, logged_in
 from tests.cabinet.visitor import Visitor, text_of, words_of
 from tests.cabinet.which_database import ON_BOTH
 
@@ -53,7 +54,8 @@ def test_the_waiting_page_shows_what_the_same_address_has_sent(alice, key):
     words = waiting(visitor, key)
     assert "From your network address, without an accepted key" in words
     assert "chat 401 invalid_key ×3" in words
-    assert f"{MISSING} curl" in words
+    assert f"UTC curl {MISSING}" in words
+    assert "They may be yours" in words
     assert "Of somebody else." not in words
 
 
@@ -120,3 +122,10 @@ def test_turned_off_nothing_is_shown_and_no_table_is_read(alice, key):
 def test_a_code_of_a_newer_version_is_left_out(alice, key):
     sent(code="of_the_future")
     assert "of_the_future" not in waiting(logged_in(alice), key)
+
+
+def test_they_are_not_shown_once_anything_has_arrived_with_the_key(alice, key):
+    sent()
+    entry(key, user_agent=f"{PROGRAM}/1.0")
+    words = waiting(logged_in(alice), key)
+    assert "This was the test from the cabinet." in words and MISSING not in words

@@ -71,8 +71,8 @@ class NameField(forms.CharField):
 
 
 @contextmanager
-def service_errors(form: forms.Form, field: str | None = None) -> Iterator[None]:
-    """Show the error of a service at a field of the form, or above all of them."""
+def service_errors(form: forms.Form, field: str) -> Iterator[None]:
+    """Show the error of a service at a field of the form."""
     try:
         yield
     except services.ServiceError as error:

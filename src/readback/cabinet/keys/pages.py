@@ -25,7 +25,11 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
-from readback.cabinet.accounts.forms import NameField, service_errors
+from readback.cabinet.accounts.forms import (
+    NameField,
+    NoLabelSuffixForm,
+    service_errors,
+)
 from readback.cabinet.keys import (
     chart,
     examples,
@@ -56,7 +60,8 @@ _DAYS = 31
 # Keeps the page below its limit of 60 KB.
 _ROWS_PER_PAGE = 14
 # The session's key for a new key, and how long its page has time to show it.
-_NEW_KEY, _SHOWN_SECONDS = "new-key-{}", 300
+_NEW_KEY = "new-key-{}"
+_SHOWN_SECONDS = 300
 # A script may have created and revoked hundreds of keys.
 _INACTIVE_SHOWN = 20
 LIFETIMES = (
@@ -85,11 +90,12 @@ OVERLAPS = (
 )
 
 
-class KeyForm(forms.Form):
+class KeyForm(NoLabelSuffixForm, forms.Form):
+    autofocus = False  # the list of keys is above it
     label = NameField(
         required=False,
         help_text=gettext_lazy(
-            "Only you see the name, for example where you use the key: “laptop”."
+            "Optional: only you see the name, such as where you use the key: “laptop”."
         ),
     )
     days = forms.ChoiceField(
@@ -119,7 +125,7 @@ class KeyForm(forms.Form):
         return timezone.now() + timedelta(days=int(days)) if days else None
 
 
-class RenameForm(forms.Form):
+class RenameForm(NoLabelSuffixForm, forms.Form):
     label = NameField(required=False)
 
 
@@ -140,7 +146,7 @@ class RotationForm(forms.Form):
 def key_list(request: AccountRequest) -> HttpResponse:
     form = KeyForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        with service_errors(form):
+        with service_errors(form, "label"):
             label = form.cleaned_data["label"]
             new = services.key_create(
                 request.user,
@@ -182,7 +188,7 @@ def rotate(request: AccountRequest, key_id: int) -> HttpResponse:
     key = owned_key(request, key_id)
     form = RotationForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        with service_errors(form):
+        with service_errors(form, "overlap"):
             try:
                 new = services.key_rotate(key, form.cleaned_data["overlap"])
                 return _show_once(request, new)
@@ -263,7 +269,8 @@ def _version_of(*content: object) -> str:
 
 
 def _activity(request: AccountRequest, key: Key) -> dict[str, object]:
-    now, counts = timezone.now(), selectors.usage_of(key, _DAYS)
+    now = timezone.now()
+    counts = selectors.usage_of(key, _DAYS)
     filtered = journal.read(key, request.GET)
     charts = [chart.last_day(counts, now), chart.last_month(counts, now)]
     rows = Paginator(filtered.rows, _ROWS_PER_PAGE).get_page(request.GET.get("page"))
@@ -343,17 +350,13 @@ def _text_of(request: AccountRequest, key: Key) -> str | None:
 
 
 def _latest_request(request: AccountRequest, key: Key) -> dict[str, object]:
-    """Return the latest request of a program, or what else has arrived so far."""
+    """Return the latest request of a program, or else of our test, or of strangers."""
     latest = selectors.latest_request(key, but_rather_not_of=send_test.PROGRAM)
-    if latest is None or latest.user_agent.startswith(send_test.PROGRAM):
-        waiting = unmatched(request)
-        version = _version_of(waiting["version"], latest and latest.pk)
-        return {**waiting, "key": key, "test_entry": latest, "version": version}
-    return {
-        "key": key,
-        "latest": journal.explain(latest),
-        "version": _version_of(latest.pk),
-    }
+    if latest is None:
+        return {"key": key, **unmatched(request)}
+    is_test = latest.user_agent.startswith(send_test.PROGRAM)
+    shown = {"test_entry": latest} if is_test else {"latest": journal.explain(latest)}
+    return {"key": key, "version": _version_of(latest.pk), **shown}
 
 
 @personal_page
