@@ -262,15 +262,15 @@ def _as_json(user: "User") -> dict[str, Any]:
 @console.flag(
     "--link",
     "print_link",
-    help="Print a link to set the password, which works for an hour, instead of "
+    help="Print the link to choose a password, which works for a week, instead of "
     "sending an e-mail. It is a secret.",
 )
 @console.json_option
 def invite(email: str, print_link: bool, as_json: bool) -> None:
     """Create an account, and invite its owner by e-mail.
 
-    The e-mail links to the page where people set a password. To invite many people at
-    once, use the pages for operators.
+    The e-mail has a link to choose a password, which works for a week. To invite many
+    people at once, use the pages for operators.
     """
     if not print_link and not load().smtp_url:
         raise Failure(
@@ -278,11 +278,11 @@ def invite(email: str, print_link: bool, as_json: bool) -> None:
             "print a link instead."
         )
     with open_cabinet(), written_before_commit():
-        from readback.cabinet.accounts.selectors import password_reset_link
+        from readback.cabinet.accounts.selectors import invitation_link
         from readback.cabinet.accounts.services import account_invite
 
         user = account_invite(email, mail=not print_link)
-        link = password_reset_link(user) if print_link else None
+        link = invitation_link(user) if print_link else None
         sentence = link or f"Invited {user.email}."
         console.print_result(sentence, {"email": user.email, "link": link}, as_json)
     if not print_link:

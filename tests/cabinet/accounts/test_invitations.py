@@ -1,8 +1,11 @@
 """Invitations: an account without a password, made by an operator, and a mail."""
 
-import pytest
+from datetime import datetime, timedelta
 
-from readback.cabinet.accounts.selectors import account_is_confirmed
+import pytest
+from django.contrib.auth.tokens import PasswordResetTokenGenerator
+
+from readback.cabinet.accounts.selectors import account_is_confirmed, invitation_link
 from readback.cabinet.accounts.services import account_invite
 from readback.cabinet.models import AuditEntry, OutgoingMail, User
 from readback.cabinet.operators.admin import MAX_INVITED, addresses_in
@@ -22,19 +25,30 @@ pytestmark = pytest.mark.usefixtures("unsent_mails")
 
 
 @pytest.mark.parametrize("mode", ["open", "closed", "example.org"])
-def test_an_invited_person_asks_for_a_password_and_logs_in(mails, mode):
+def test_an_invited_person_chooses_a_password_and_logs_in(mails, mode):
+    visitor = Visitor()
     with sign_up_for(mode):
-        account_invite(ALICE)
+        account_invite(ALICE, by="olga@example.org")
         invitation = mails.wait_for(ALICE, "invitation")
+        assert "olga@example.org has created an account" in mail_text_of(invitation)
+        assert invitation["Auto-Submitted"] == "auto-generated"
         link = link_in(invitation)
-        assert link.endswith("/accounts/password/reset/")
-        visitor = Visitor()
-        visitor.send(link, {"email": ALICE})
-        choose(visitor, link_in(mails.wait_for(ALICE, "Set a new password")))
+        words = words_of(visitor.get(visitor.get(link)["Location"]))
+        assert "Welcome, choose a password" in words and ALICE in words
+        choose(visitor, link)
         visitor.log_in(ALICE, NEW)
 
     assert visitor.is_logged_in
-    assert "works" not in mail_text_of(invitation)  # nothing in it expires
+    assert "no longer works" in words_of(Visitor().get(link))
+
+
+@pytest.mark.parametrize("days, works", [(6.9, True), (7.1, False)])
+def test_an_invitation_works_for_a_week(monkeypatch, days, works):
+    link = invitation_link(account_invite(ALICE))
+    later = datetime.now() + timedelta(days=days)
+    monkeypatch.setattr(PasswordResetTokenGenerator, "_now", lambda _: later)
+
+    assert (Visitor().get(link).status_code == 302) == works
 
 
 def test_nobody_can_use_the_account_before_that():

@@ -57,7 +57,9 @@ MAILS = {
     "email_deleted": Sample(
         "/account/", "Change your password", {"deleted_email": MALLORY}
     ),
-    "invitation": Sample(RESET, "ignore this e-mail", address=BOB),
+    "invitation": Sample(
+        f"{RESET}key/", "ignore this e-mail", {"by": ALICE, "days": "7"}, BOB
+    ),
     "key_created": Sample("/keys/1/", "Revoke the key", KEY),
     "key_expires": Sample("/keys/1/", "you do not have to do anything", KEY | EXPIRY),
     "key_rotated": Sample("/keys/1/", "revoke the new key", KEY | EXPIRY),
@@ -103,7 +105,7 @@ def rendered(
     if "confirmation" in name:
         key = EmailConfirmationHMAC(account.emailaddress_set.get()).key
         link = rendering.absolute_url("account_confirm_email", key=key)
-    elif name.endswith("reset_key"):
+    elif name in ("password_reset_key", "invitation"):
         link = selectors.password_reset_link(account)
     sample, template = MAILS[name], f"account/email/{name}"
     details = {"ip": ip, **sample.details}

@@ -1,9 +1,12 @@
 """Queries on accounts, their addresses and their second factors. Never writes."""
 
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from allauth.account import app_settings
 from allauth.account.authentication import get_authentication_records
+from allauth.account.forms import (
+    EmailAwarePasswordResetTokenGenerator as PasswordTokens,
+)
 from allauth.account.models import EmailAddress
 from allauth.account.utils import user_pk_to_url_str
 from allauth.mfa.models import Authenticator
@@ -23,6 +26,7 @@ from readback.cabinet.models import AuditEntry, Key, User, key_is_active
 FACTORS = (Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN)
 # What allauth calls a login with the provider in the records of a session.
 BY_PROVIDER = "socialaccount"
+INVITATION_DAYS = 7
 
 
 def account_find(email: str) -> User | None:
@@ -127,6 +131,24 @@ def used_second_factor(request: HttpRequest) -> bool:
 
 def password_reset_link(account: User) -> str:
     """Return a link to set a password, which works once, within an hour."""
-    token = app_settings.PASSWORD_RESET_TOKEN_GENERATOR().make_token(account)
-    view, pk = "account_reset_password_from_key", user_pk_to_url_str(account)
+    return _link_with(PasswordTokens(), account)
+
+
+def invitation_link(account: User) -> str:
+    """Return a link to set the first password, which works once, within a week."""
+    return _link_with(_InvitationTokens(), account)
+
+
+class _InvitationTokens(PasswordTokens):
+    """Make tokens that are checked as all others, but have a time in the future."""
+
+    def _now(self) -> datetime:
+        reset = timedelta(seconds=settings.PASSWORD_RESET_TIMEOUT)
+        return super()._now() + timedelta(days=INVITATION_DAYS) - reset
+
+
+def _link_with(tokens: PasswordTokens, account: User) -> str:
+    token = tokens.make_token(account)
+    view = "account_reset_password_from_key"
+    pk = user_pk_to_url_str(account)
     return rendering.absolute_url(view, uidb36=pk, key=token)

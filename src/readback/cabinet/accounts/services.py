@@ -73,13 +73,12 @@ def account_create(
 
 
 @transaction.atomic
-def account_invite(email: str, *, mail: bool = True) -> User:
+def account_invite(email: str, *, by: str = "", mail: bool = True) -> User:
     """Create an account without a password, and tell the owner of its address.
 
-    The mail leads to the public page on which people ask for a password, so it contains
-    no secret and nothing expires; the link of that page proves the mailbox. A sign-up
-    with this address that nobody has confirmed or used is replaced: somebody else may
-    know its password.
+    The mail says who invites, and its link leads to the page where its reader chooses a
+    password. A sign-up with this address that nobody has confirmed or used is replaced:
+    somebody else may know its password.
     """
     account_discard_unused(selectors.stored_form(email))
     account = account_create(email, confirmed=True)
@@ -89,10 +88,20 @@ def account_invite(email: str, *, mail: bool = True) -> User:
             _("Too many e-mails went to this address. Try again in an hour.")
         )
     if mail:  # in the language of the operator's page
-        only_sso = account_rules.provider_is_only_way()
-        link = rendering.absolute_url("account_login") if only_sso else ""
-        to, lifetime = account.email, outbox.NOTICE_LIFETIME
-        outbox.add(outbox.INVITATION, to, lifetime, account=account, link=link)
+        if account_rules.provider_is_only_way():
+            link = rendering.absolute_url("account_login")
+            days = ""
+        else:
+            link = selectors.invitation_link(account)
+            days = str(selectors.INVITATION_DAYS)
+        outbox.add(
+            outbox.INVITATION,
+            account.email,
+            outbox.NOTICE_LIFETIME,
+            account=account,
+            details={"by": by, "days": days},
+            link=link,
+        )
     return account
 
 

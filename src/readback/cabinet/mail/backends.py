@@ -6,12 +6,11 @@ lines, and to standard error: standard output is for commands.
 
 import sys
 from collections.abc import Sequence
-from email.header import Header
 from email.utils import parseaddr, quote
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from django.core.mail import EmailMessage, EmailMultiAlternatives
+from django.core.mail import EmailMessage
 from django.core.mail.backends.base import BaseEmailBackend
 
 from readback.config import Config
@@ -52,25 +51,6 @@ def server_is_missing(config: Config) -> bool:
     host = urlsplit(config.effective_cabinet_url).hostname or ""
     is_local = is_loopback(host) and config.cabinet_bind.is_loopback
     return not config.smtp_url and not is_local
-
-
-class Mail(EmailMultiAlternatives):
-    """An e-mail of which no line is broken right after the name of its header.
-
-    Django's encoded words have 75 characters, so the first does not fit beside it.
-    """
-
-    def message(self, **options: Any) -> Any:
-        made = super().message(**options)
-        name, address = parseaddr(self.from_email)
-        for header, text, rest in (
-            ("Subject", str(self.subject), ""),
-            ("From", name, f" <{address}>"),
-        ):
-            if not text.isascii():
-                words = Header(text, "utf-8", header_name=header).encode(linesep="")
-                made.replace_header(header, words + rest)
-        return made
 
 
 class TerminalBackend(BaseEmailBackend):

@@ -92,7 +92,8 @@ def add_due_reminders() -> None:
 
     The last one goes first: after a downtime, the earlier one is of no use.
     """
-    now, ends = timezone.now(), timedelta()
+    now = timezone.now()
+    ends = timedelta()
     for notice in REMINDERS:
         for key in _due(notice, ends, now):
             _remind(key, ends, now)
@@ -110,7 +111,8 @@ def _remind(key: Key, ends: timedelta, now: datetime) -> None:
     )
     if unchanged.update(reminded_at=now):
         assert key.expires_at
-        lifetime, owner = key.expires_at - ends - now, key.owner
+        lifetime = key.expires_at - ends - now
+        owner = key.owner
         details = {
             "key_id": str(key.pk),
             "key": _describe(key),
@@ -118,7 +120,8 @@ def _remind(key: Key, ends: timedelta, now: datetime) -> None:
             "used": _moment(key.last_used_at),
             "new_key": str(key.replaced_by or ""),
         }
-        to, template = owner.email, outbox.KEY_EXPIRES
+        to = owner.email
+        template = outbox.KEY_EXPIRES
         outbox.add(template, to, lifetime, account=owner, details=details)
 
 

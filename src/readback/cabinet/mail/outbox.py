@@ -23,6 +23,7 @@ from threading import Event, Thread
 from typing import NamedTuple
 
 from allauth.core import ratelimit
+from django.core.mail import EmailMultiAlternatives
 from django.db import close_old_connections, connections, transaction
 from django.db.models import F, Min, QuerySet
 from django.http import HttpRequest
@@ -30,7 +31,6 @@ from django.utils import timezone, translation
 
 from readback import logs
 from readback.cabinet.mail import rendering
-from readback.cabinet.mail.backends import Mail
 from readback.cabinet.models import MailOutcome, MailTotal, OutgoingMail, User
 from readback.cabinet.serving.sealing import InvalidToken, seal, unseal
 from readback.cabinet.serving.visitors import network_of
@@ -148,7 +148,8 @@ def _due() -> QuerySet[OutgoingMail]:
 
 def allow_request(request: HttpRequest, address: str) -> bool:
     """Count a mail that a visitor asks for; return whether it may be sent."""
-    to, is_account = mailbox(address), request.user.is_authenticated
+    to = mailbox(address)
+    is_account = request.user.is_authenticated
     sender = f"account {request.user.pk}" if is_account else network_of(request)
     by = "mail_by_account" if is_account else "mail_by_address"
     return (
@@ -239,7 +240,11 @@ class Sender(Thread):
             reason = "it was sealed with another READBACK_SECRET_KEY"
             _drop(mail, MailOutcome.EXPIRED, reason)
             return
-        message = Mail(subject, text, to=[mail.address])
+        # Out-of-office replies are not sent to such mails (RFC 3834).
+        headers = {"Auto-Submitted": "auto-generated"}
+        message = EmailMultiAlternatives(
+            subject, text, to=[mail.address], headers=headers
+        )
         message.attach_alternative(html, "text/html")
         try:
             message.send()

@@ -5,10 +5,11 @@ A link is built from the settings, never from a request: anyone can forge its Ho
 
 import re
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from django.conf import settings
+from django.template import Context, Engine
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone, translation
@@ -44,7 +45,7 @@ ACTIONS = {
     "email_confirmation": _CONFIRM,
     "email_confirmation_signup": _CONFIRM,
     "password_reset_key": _SET_PASSWORD,
-    "invitation": Action(_("Open your account"), "account_reset_password"),
+    "invitation": Action(_("Open your account")),
     "account_already_exists": _LOG_IN,
     "account_deleted": Action(_("Sign up again"), "account_signup"),
     "email_deleted": _OPEN_ACCOUNT,
@@ -86,15 +87,21 @@ def render(
             "contact": settings.CONFIG.contact.removeprefix("mailto:"),
             "action": f"{label}:\n{link}" if link else "",
         }
-        message = render_to_string(f"{template}_message.txt", context)
-        paragraphs = [text.strip() for text in re.split(r"\n\s*\n", message.strip())]
-        subject = render_to_string(f"{template}_subject.txt", context).strip()
+        message = _text_of(f"{template}_message.txt", context)
+        paragraphs = [text.strip() for text in re.split(r"\n\s*\n", message)]
+        subject = _text_of(f"{template}_subject.txt", context)
         footer = str(settings.BRAND.mail_footer)
         context |= {"subject": subject, "paragraphs": paragraphs}
         context |= {"label": label, "link": link, "footer": footer}
         html = render_to_string(f"{_FOLDER}layout.html", context)
     text = "\n\n".join((*paragraphs, footer) if footer else paragraphs)
     return RenderedMail(subject, text, html)
+
+
+def _text_of(template: str, context: dict[str, Any]) -> str:
+    """Render plain text, in which nothing is escaped."""
+    plain = Context(context, autoescape=False)
+    return Engine.get_default().get_template(template).render(plain).strip()
 
 
 def absolute_url(view: str, **arguments: str) -> str:
