@@ -44,7 +44,6 @@ ACCOUNT_PAGES = [
     "/account/delete/",
     "/accounts/email/",
     "/accounts/password/change/",
-    "/accounts/logout/",
     "/accounts/reauthenticate/",
     "/accounts/reauthenticate/login/",
     "/account/second-factor/",

@@ -73,6 +73,7 @@ TEMPLATES = [
         "DIRS": [_HERE / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
+            "builtins": ["django.templatetags.i18n"],
             "context_processors": [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
@@ -155,7 +156,7 @@ SESSION_COOKIE_AGE = 2 * 24 * 3600
 SESSION_ABSOLUTE_AGE = 14 * 24 * 3600
 # The largest form field is the text of a test; Django's default is 40 times larger.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 65_536
-# The largest form is a list of 50 rows for operators. Django's time for the parts of a
+# The largest form is a list of rows for operators. Django's time for the parts of a
 # multipart form grows faster than their number.
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 200
 

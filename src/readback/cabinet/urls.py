@@ -51,6 +51,7 @@ _login = [
         name="account_confirm_email",
     ),
     path("password/set/", account_pages.set_password, name="account_set_password"),
+    path("logout/", account_pages.log_out, name="account_logout"),
     path("", include("allauth.account.urls")),
 ]
 

@@ -64,7 +64,8 @@ def add_app_with_codes(visitor: Visitor) -> tuple[App, list[str]]:
 
 
 def recovery_codes_in(page: Any) -> list[str]:
-    return re.findall(r"\b[0-9]{16}\b", text_of(page))
+    shown = re.findall(r"<code>([0-9 ]{19})</code>", text_of(page))
+    return [code.replace(" ", "") for code in shown]
 
 
 def log_in(email: str, code: str, **options: Any) -> Visitor:

@@ -61,11 +61,10 @@ def test_a_deactivated_account_cannot_log_in_and_is_told_why(alice):
 def test_logging_out_needs_a_post_and_ends_the_session_on_the_server(owner):
     stolen = owner.client.cookies["session"].value
 
-    page = owner.get("/accounts/logout/")
-    assert page.status_code == 200
+    assert owner.get("/accounts/logout/").status_code == 405
     assert owner.is_logged_in
 
-    owner.send("/accounts/logout/")
+    owner.post("/accounts/logout/")
     assert not owner.is_logged_in
     mallory = Visitor()
     mallory.client.cookies["session"] = stolen
@@ -101,7 +100,7 @@ def test_a_login_never_redirects_to_another_site(alice):
 
         assert response.status_code == 302, url
         assert response.headers["Location"] == "/keys/", url
-        out = visitor.send("/accounts/logout/", {"next": url})
+        out = visitor.post("/accounts/logout/", {"next": url})
         assert out.headers["Location"] == "/", url
 
 

@@ -29,7 +29,7 @@ def test_the_events_of_an_account_are_logged_without_its_secrets(log, mails):
     visitor.sign_up(ALICE)
     visitor.send(link_in(mails.wait_for(ALICE, "Confirm")))
     alice = User.objects.get()
-    visitor.send("/accounts/logout/")
+    visitor.post("/accounts/logout/")
     visitor.log_in(ALICE, "not the password at all")
     visitor.log_in("nobody@example.org")
     visitor.log_in(ALICE)

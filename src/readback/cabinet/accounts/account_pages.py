@@ -83,7 +83,7 @@ def delete(request: AccountRequest) -> HttpResponse:
     account = request.user
     form = forms.DeleteAccountForm(account, request.POST or None)
     if request.method == "POST" and form.is_valid():
-        with forms.service_errors(form), transaction.atomic():
+        with forms.service_errors(form, "email"), transaction.atomic():
             if account.is_staff:
                 services.audit_record(account, account, gettext_noop("Deleted"))
             services.account_delete(account)
@@ -97,6 +97,8 @@ def delete(request: AccountRequest) -> HttpResponse:
 # allauth asks nobody to log in again who has no password yet, so whoever finds an open
 # session of such an account could give it a password.
 set_password = login_required(reauthentication_required(allauth_views.password_set))
+# The button in the header needs no page that asks once more.
+log_out = require_POST(allauth_views.logout)
 
 
 @require_safe
