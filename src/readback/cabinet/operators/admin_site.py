@@ -33,7 +33,7 @@ from readback.cabinet.operators import overview
 # Longer lists are cut off: counting a million rows or reading a late page takes long.
 MAX_ROWS = 1000
 # Keeps a page below 60 KB, in Russian and with long addresses, too.
-_ROWS_PER_PAGE = 25
+_ROWS_PER_PAGE = 20
 NOTHING_TO_DO = _("There is nothing to do for any of the selected rows.")
 
 
