@@ -1,7 +1,7 @@
 """The network address of a client, seen through the operator's own proxies. Pure.
 
-The only reader of X-Forwarded-For, for both planes: rate limits, journal, security log
-and mails must agree on who sent a request, and a forged header must not change it.
+The only reader of X-Forwarded-For: rate limits, journal, security log and mails must
+agree on who sent a request, and a forged header must not change it.
 """
 
 import re

@@ -28,8 +28,8 @@ ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _PAIRS = [(first + second).encode() for first in ALPHABET for second in ALPHABET]
 
 _FORM = re.compile(f"{PREFIX}[0-9A-Za-z]{{{SECRET_LENGTH + CHECKSUM_LENGTH}}}".encode())
-# What could be a key, of ours or of another service, and so must never be repeated to
-# anybody. A word such as "task-runner" is not one.
+# What looks like a key of any service, and so must never be repeated to anybody.
+# A word such as "task-runner" does not.
 KEY_LIKE = re.compile(
     rf"(?:(?<![A-Za-z0-9])sk-|{PREFIX})[\w-]{{6,}}|AIza[\w-]{{30,}}", re.ASCII
 )

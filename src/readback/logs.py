@@ -1,7 +1,7 @@
 """Logging: one line of JSON per event, or plain text on a terminal.
 
-JSON escapes line breaks, so no value can forge a second event. Whoever writes a line
-must see to it that it contains no text and no key.
+JSON escapes line breaks, so no value can forge a second event. The caller must make
+sure that a line contains no text and no key.
 
 In a server, nothing that writes a line waits for whoever reads it: lines go through a
 `LineQueue`. If its reader does not keep up, lines are dropped and counted.
@@ -89,7 +89,7 @@ def configure() -> None:
 
 
 class LineQueue:
-    """Passes lines on to a place that may block; whoever adds one never waits.
+    """Passes lines on to a place that may block; adding a line never blocks.
 
     A thread writes the lines in their order. The first line starts it, so each forked
     process has its own. `logging.handlers.QueueHandler` takes this for a queue.
@@ -135,7 +135,7 @@ class LineQueue:
             return count
 
     def flush(self, until: float) -> None:
-        """Wait until all lines are written, and give up at this moment, for good."""
+        """Wait until all lines are written; drop those that are left at this moment."""
         with self._changed:
             if self._has_given_up:
                 return

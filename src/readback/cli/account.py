@@ -82,7 +82,7 @@ def create(
 
 
 def _created(user: "User", *, confirmed: bool) -> str:
-    """Say what has been created, and what is missing to log in."""
+    """Say what was created, and what the owner needs before logging in."""
     state = "confirmed" if confirmed else "not confirmed"
     sentence = f"Created the account {user.email} ({state})."
     if load().oidc_only:
@@ -233,7 +233,7 @@ def find_account(email: str) -> "User":
 
 @contextmanager
 def _changed(email: str, done: str, as_json: bool) -> Iterator["User"]:
-    """Give the account to a block that changes it, and print what was done."""
+    """Yield the account to a block that changes it, then print the result."""
     with open_cabinet():
         user = find_account(email)
         yield user

@@ -1,7 +1,7 @@
 """What `readback doctor` checks: whether a start would succeed, and what it would use.
 
 A check returns what it found, or raises `CannotStart` with the sentence with which a
-start ends. It changes nothing.
+start would end. No check changes anything.
 """
 
 import os
@@ -37,7 +37,7 @@ _TOO_MUCH = timedelta(seconds=30)
 
 
 class Doubt(Exception):
-    """What was found is a problem in some installations; a start goes on."""
+    """A problem in some installations, which does not prevent a start."""
 
 
 def secret_key(config: Config) -> str:

@@ -145,7 +145,7 @@ def _run(
     except OSError as error:
         sentence = give_up_output(error)
         if "key" in account and not config.ephemeral_key:
-            # Nobody would ever learn the new key.
+            # Otherwise nobody could ever see the new key.
             manager.stop()
             manager.wait()
             _run_in_child(lambda: _startup().discard_key(account["key"]))

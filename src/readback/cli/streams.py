@@ -2,8 +2,8 @@
 
 A command that cannot write its output ends with one sentence. If the output is a
 secret that is shown once, it is written before the change is committed. What cannot be
-written to standard error is lost, and nothing else: a server goes on when the disk of
-its log is full.
+written to standard error is dropped; a server keeps running when the disk of its log is
+full.
 """
 
 import io
@@ -76,7 +76,7 @@ def written_before_commit() -> Iterator[None]:
 
 
 def give_up_output(error: OSError) -> str:
-    """Return why standard output cannot be written; lose what is in its buffer."""
+    """Return why standard output cannot be written, and drop what is in its buffer."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     return f"Standard output cannot be written: {error.strerror}."
 
@@ -91,7 +91,7 @@ def _output_fails() -> bool:
 
 
 class _Notes(io.TextIOWrapper):
-    """Standard error, which loses what it cannot write."""
+    """Standard error, which drops what it cannot write."""
 
     def write(self, text: str, /) -> int:
         with suppress(OSError):

@@ -13,7 +13,8 @@ from readback import logs
 
 # The exit code of a child that has failed, and has said why.
 CANNOT_START = 3
-# Those that a parent handles. No child may receive one before it has its own handlers.
+# Signals that the parent handles. A child must not receive one before it has installed
+# its own handlers.
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)
 _PR_SET_PDEATHSIG = 1  # from <linux/prctl.h>
 

@@ -1,8 +1,9 @@
-"""Whether the whole service is stopping, and whether a balancer must hear of it first.
+"""Whether the whole service is stopping, and whether a balancer must be told first.
 
-A worker that must stop does not know whether other workers take over (a reload) or the
-service ends. The manager writes that here before it signals the workers, and which
-plane does not run. The workers write when they were asked whether they are ready.
+A worker that is told to stop does not know whether other workers take over (a reload)
+or the service ends. The manager writes that here before it signals the workers, and
+whether the API or the cabinet is down. The workers write when they were last asked
+whether they are ready.
 """
 
 import mmap
@@ -16,7 +17,7 @@ _CHECK_SECONDS = 120.0
 SHORT_NOTICE_SECONDS = 0.5
 # What the cells contain. Times are monotonic, which all processes share.
 _STOPPING, _HURRIED, _LAST_CHECK, _DOWN = range(4)
-# Their names in logs and messages; `_DOWN` is the first of a cell for each.
+# Names for logs and messages. Each has a cell; `_DOWN` is the first of them.
 API, CABINET = "API", "cabinet"
 _PLANES = (API, CABINET)
 
@@ -62,9 +63,10 @@ class Lifecycle:
         return min(notice, SHORT_NOTICE_SECONDS) if self.is_hurried else notice
 
     def answer_check(self) -> bool:
-        """Note a check; return whether it may be told that this service is ready.
+        """Record a check of readiness; return whether this service is ready.
 
-        In this order, either the check learns of a stop, or the stop of the check.
+        The check is recorded first, so that a stop that begins meanwhile takes it into
+        account.
         """
         self._values[_LAST_CHECK] = time.monotonic()
         return not self.is_stopping

@@ -22,9 +22,9 @@ _DESCRIPTORS = "/proc/self/fd"  # a sandbox may have no /proc
 
 
 def is_ours(listener: socket.socket) -> bool:
-    """Return whether nobody else goes on listening when we stop, as systemd does.
+    """Return whether nobody else, such as systemd, keeps listening when we stop.
 
-    A socket of systemd is inheritable, because it came through exec.
+    A socket from systemd is inheritable, because it was passed through exec.
     """
     return not listener.get_inheritable()
 
@@ -44,10 +44,10 @@ def turn_away(listener: socket.socket) -> None:
 
 
 def let_in() -> None:
-    """Receive from all connections of this process again.
+    """Let the packets of this process's connections through again.
 
-    They inherit from their listening socket that packets are dropped. The client sends
-    these again.
+    Connections inherit the filter of their listening socket. Clients resend the packets
+    that it has dropped.
     """
     if sys.platform != "linux" or not os.path.isdir(_DESCRIPTORS):
         return
@@ -64,7 +64,7 @@ def let_in() -> None:
 def is_anyone_waiting(listener: socket.socket) -> bool:
     """Return whether a connection has not been accepted yet."""
     if listener.family == socket.AF_UNIX:
-        return False  # cannot be seen any more once it turns clients away
+        return False  # not visible once it turns clients away
     poll = select.poll()
     poll.register(listener, select.POLLIN)
     # It hangs up once it refuses clients.
@@ -72,7 +72,7 @@ def is_anyone_waiting(listener: socket.socket) -> bool:
 
 
 def refuse(listener: socket.socket) -> None:
-    """End a listening socket for all processes, also for one that hangs."""
+    """End a listening socket for all processes, even for one that hangs."""
     with suppress(OSError):  # another process was first, or the system has no such call
         listener.shutdown(socket.SHUT_RD)
 

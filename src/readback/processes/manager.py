@@ -1,4 +1,4 @@
-"""The manager: starts the workers of both planes, replaces, reloads and stops them.
+"""The manager: starts, replaces, reloads and stops the workers of API and cabinet.
 
 It serves nothing and imports no plane. One loop acts on signals and looks after the
 workers.
@@ -38,7 +38,7 @@ log = logging.getLogger("readback.processes")
 _ROUND_SECONDS = 0.5
 # While a worker starts.
 _SHORT_ROUND_SECONDS = 0.02
-# After a round that was this late, the workers may have been held up like the manager.
+# If a round is this late, the workers may have been delayed as much as the manager.
 _LATE_SECONDS = 5.0
 # A worker that has not reported for this long hangs.
 _SILENT_SECONDS = 30.0
@@ -120,7 +120,7 @@ class WorkerGroup:
         """Return the rows of the workers to start now."""
         if time.monotonic() < self._next_start:
             return []
-        # The first starts alone: if it cannot, this is said once.
+        # The first worker starts alone, so that an error is reported once.
         wanted = self.plane.workers if self.has_served else 1
         taken = {worker.row for worker in self.workers}
         rows = range(self._first_row, self._first_row + wanted)
@@ -206,7 +206,7 @@ class Manager:
         return self._exit_code
 
     def stop(self) -> None:
-        """Tell all workers to stop, and start none any more."""
+        """Tell all workers to stop, and start no more."""
         if self._stopping_since:
             return
         self._stopping_since = time.monotonic()

@@ -1,7 +1,7 @@
 """The metrics of both planes in the format of Prometheus.
 
-What they mean is in the tables of `shared_counters.py`. What is measured is up to each
-plane.
+The tables of `shared_counters.py` say what they mean; the API and the cabinet collect
+their own.
 """
 
 import platform

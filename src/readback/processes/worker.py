@@ -28,7 +28,7 @@ Result = TypeVar("Result")
 MOMENT_SECONDS = 0.05
 # How often a worker does its periodic work.
 TICK_SECONDS = 0.5
-# For how long the connections are accepted that wait when new ones are turned away.
+# How long to accept waiting connections once new ones are turned away.
 _QUEUE_SECONDS = 1.0
 
 
@@ -62,7 +62,7 @@ class Connections(Protocol):
         """Make the next answer of each connection its last."""
 
     async def stop(self, notice: float, seconds: float) -> None:
-        """End all of them: idle ones after the notice, all after these seconds."""
+        """End idle connections after the notice, and all others in time."""
 
 
 class Worker(ABC):

@@ -2,7 +2,7 @@
 
 Nothing is left at the name of an archive until it is complete and on the disk. A
 restore reads and checks the whole archive before it changes anything. The secret key
-follows the database, so a restore that was killed in between has to be repeated.
+is written after the database, so run a restore again if it was killed in between.
 """
 
 import os
@@ -103,7 +103,7 @@ def restore(file: str, yes: bool) -> None:
 
 @contextmanager
 def _folder(place: Path | None, *, make_parent: bool = False) -> Iterator[Path]:
-    """Make a private folder, on the disk of a file if something belongs there later.
+    """Create a folder that only this user can read, on the same disk as the archive.
 
     It is removed at the end, on SIGTERM, too. An error of the system is one sentence.
     """
