@@ -5,6 +5,7 @@ from django.views.generic import RedirectView
 
 from readback.cabinet.account_rules import CALLBACK_PATH
 from readback.cabinet.accounts import account_pages, download, single_sign_on
+from readback.cabinet.keys import new_key
 from readback.cabinet.keys import pages as keys
 from readback.cabinet.operators.admin import operator_site
 from readback.cabinet.pages import docs, for_programs, public, search
@@ -17,10 +18,10 @@ _key = [
     path("rotate/", keys.rotate, name="key_rotate"),
     path("clear/", keys.clear_journal, name="key_clear"),
     path("explanations/", keys.set_explanations, name="key_explanations"),
-    path("new/", keys.new_key, name="new_key"),
-    path("arrived/", keys.latest_request, name="key_arrived"),
-    path("unmatched/", keys.unmatched_page, name="key_unmatched"),
-    path("unmatched/recent/", keys.unmatched_part, name="key_unmatched_part"),
+    path("new/", new_key.new_key, name="new_key"),
+    path("arrived/", new_key.latest_request, name="key_arrived"),
+    path("unmatched/", new_key.unmatched_page, name="key_unmatched"),
+    path("unmatched/recent/", new_key.unmatched_part, name="key_unmatched_part"),
 ]
 _docs = [
     path("", search.docs_index, name="docs"),

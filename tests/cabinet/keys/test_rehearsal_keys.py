@@ -2,7 +2,7 @@
 
 import pytest
 
-from readback.cabinet.keys.pages import REHEARSALS
+from readback.cabinet.keys.forms import REHEARSALS
 from readback.cabinet.models import JournalEntry, Key
 from readback.rehearsal import checked_pattern
 from tests.cabinet.owners import logged_in

@@ -1,0 +1,133 @@
+"""The page of a new key, and what arrives while its owner waits for a first request.
+
+Requests without an accepted key belong to the reader's network, not to a key or an
+account. They are on this page while nothing else has arrived, and on a page of their
+own, for whoever asks why nothing arrives.
+"""
+
+import time
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from readback.cabinet.keys import examples, journal, selectors, send_test, services
+from readback.cabinet.keys.live_parts import live_part, version_of
+from readback.cabinet.keys.selectors import owned_key
+from readback.cabinet.models import Key
+from readback.cabinet.serving.visitors import (
+    AccountRequest,
+    client_address,
+    personal_page,
+)
+from readback.contract import MODEL, REFUSALS, UNMATCHED_SECONDS
+
+# The session's key for a new key, and how long its page has time to show it.
+_NEW_KEY = "new-key-{}"
+_SHOWN_SECONDS = 300
+
+
+def show_once(request: HttpRequest, new: services.NewKey) -> HttpResponse:
+    """Redirect to the page of the key, so that a reload does not make another one.
+
+    On the way, the key is in the session, which is sealed and stored for a moment.
+    """
+    request.session[_NEW_KEY.format(new.key.pk)] = [new.text, time.time()]
+    return redirect("new_key", key_id=new.key.pk)
+
+
+# Not HEAD: it would use up the one time that the key is shown. A POST sends a test; it
+# carries the key, which the page shows again.
+@require_http_methods(["GET", "POST"])
+@never_cache
+@login_required
+def new_key(request: AccountRequest, key_id: int) -> HttpResponse:
+    key = owned_key(request, key_id)
+    text = _text_of(request, key)
+    if text is None:
+        messages.info(
+            request,
+            _(
+                "This key has already been shown and cannot be shown again. If you did "
+                "not copy it, revoke it and create a new one."
+            ),
+        )
+        return redirect("key", key_id=key.pk)
+    test = send_test.from_post(request, key)
+    base_url = settings.CONFIG.base_url
+    context = {
+        "text": text,
+        "replaced": selectors.key_replaced_by(key),
+        "test": test,
+        "unmatched_is_on": settings.CONFIG.unmatched_requests,
+        "minutes": UNMATCHED_SECONDS // 60,
+        "snippets": examples.filled(base_url, text, examples.FIRST),
+        "settings": {"Base URL": base_url, "Model": MODEL},
+        **examples.probe_offer(),
+        **_latest_request(request, key),
+    }
+    return render(request, "keys/new_key.html", context, status=test.page_status)
+
+
+@personal_page
+def latest_request(request: AccountRequest, key_id: int) -> HttpResponse:
+    context = _latest_request(request, owned_key(request, key_id))
+    return live_part(request, "keys/latest_request.html", context)
+
+
+def _text_of(request: AccountRequest, key: Key) -> str | None:
+    """Return the key itself: from the form that sends a test, or handed over once."""
+    if request.method != "POST":
+        text, at = request.session.pop(_NEW_KEY.format(key.pk), ("", 0.0))
+        return text if time.time() - at < _SHOWN_SECONDS else None
+    text = request.POST.get("key", "")
+    return text if send_test.is_key(key, text) else None
+
+
+def _latest_request(request: AccountRequest, key: Key) -> dict[str, object]:
+    """Return the latest request of a program, or else of our test, or of strangers."""
+    latest = selectors.latest_request(key, but_rather_not_of=send_test.PROGRAM)
+    if latest is None:
+        return {"key": key, **unmatched(request)}
+    is_test = latest.user_agent.startswith(send_test.PROGRAM)
+    shown = {"test_entry": latest} if is_test else {"latest": journal.explain(latest)}
+    return {"key": key, "version": version_of(latest.pk), **shown}
+
+
+@personal_page
+def unmatched_page(request: AccountRequest, key_id: int) -> HttpResponse:
+    key = _asked_for(request, key_id)
+    context = {"key": key, **unmatched(request), **examples.probe_offer()}
+    return render(request, "keys/key_unmatched.html", context)
+
+
+@personal_page
+def unmatched_part(request: AccountRequest, key_id: int) -> HttpResponse:
+    _asked_for(request, key_id)
+    return live_part(request, "keys/unmatched.html", unmatched(request))
+
+
+def unmatched(request: HttpRequest) -> dict[str, object]:
+    """Return the context of keys/unmatched.html; without a query if it is off."""
+    if not settings.CONFIG.unmatched_requests:
+        return {"unmatched": None, "version": version_of()}
+    rows = selectors.unmatched_requests(client_address(request))
+    # During an upgrade, a newer API may write a code that this cabinet does not know.
+    known = [row for row in rows if row.code in REFUSALS]
+    return {
+        "unmatched": [(row, journal.sentence(row)) for row in known],
+        "minutes": UNMATCHED_SECONDS // 60,
+        "version": version_of([(row.pk, row.requests) for row in known]),
+    }
+
+
+def _asked_for(request: AccountRequest, key_id: int) -> Key:
+    key = owned_key(request, key_id)
+    if not settings.CONFIG.unmatched_requests:
+        raise Http404
+    return key
