@@ -25,7 +25,7 @@ from tests.support.oidc_provider import oidc_provider
 
 def diagnose(program: Program) -> tuple[int, dict[str, tuple[str, str]]]:
     """Return the exit code, and for each check its status and what was found."""
-    done = program.run("doctor", "--json")
+    done = program.run("doctor", "--json", "--offline")
     assert "Traceback" not in done.stderr
     report = json.loads(done.stdout)
     found = {line["check"]: (line["status"], line["found"]) for line in report}

@@ -89,7 +89,7 @@ FLOORS = {
     + ["report", "output", "runner", "command", "__main__"],
     # What commands share, then the commands.
     "cli": ["exit_codes", "settings", "console", "streams", "database"]
-    + ["listeners", "startup", "checks"]
+    + ["listeners", "startup", "checks", "public_addresses"]
     + ["wait", "doctor", "backup", "serve", "account", "key", "audit", "__init__"],
 }
 

@@ -9,7 +9,7 @@ import click
 from readback.cli import console
 from readback.cli.database import report_database_errors
 from readback.cli.exit_codes import CannotStart, ExitCode
-from readback.config import read
+from readback.config import Config, read
 from readback.setting_values import ConfigError
 
 _SETTINGS = "settings"
@@ -23,14 +23,15 @@ class CheckResult(NamedTuple):
 
 @click.command()
 @console.json_option
+@console.flag("--offline", help="Do not ask the public addresses.")
 @click.pass_context
-def doctor(context: click.Context, as_json: bool) -> None:
-    """Check settings, database, mail and login provider.
+def doctor(context: click.Context, as_json: bool, offline: bool) -> None:
+    """Check settings, database, mail, login provider and public addresses.
 
     Changes nothing. The exit code is 3 if a setting is invalid, and 1 if another check
     fails; warnings do not count.
     """
-    results = list(_results())
+    results = list(_results(offline))
     if as_json:
         console.print_json([result._asdict() for result in results])
     else:
@@ -41,7 +42,7 @@ def doctor(context: click.Context, as_json: bool) -> None:
     context.exit(ExitCode.FAILURE if failed else ExitCode.OK)
 
 
-def _results() -> Iterator[CheckResult]:
+def _results(offline: bool) -> Iterator[CheckResult]:
     from readback.cabinet.serving import brand
     from readback.cli import checks
 
@@ -74,6 +75,23 @@ def _results() -> Iterator[CheckResult]:
         ("READBACK_CABINET_BIND", config.cabinet_bind),
     ):
         yield from _try(setting, partial(checks.can_listen, setting, bind))
+    if not offline and database.status == "ok":
+        yield from _public_results(config)
+
+
+def _public_results(config: Config) -> Iterator[CheckResult]:
+    """Ask the public addresses; the first problem of an address ends its checks."""
+    from readback.cli import public_addresses
+
+    for address in public_addresses.of(config):
+        for name, check in address.checks():
+            [result] = _try(name, check)
+            yield result
+            if result.status != "ok":
+                break
+        else:
+            for name, check in address.other_checks():
+                yield from _try(name, check)
 
 
 def _try(name: str, check: Callable[[], str]) -> Iterator[CheckResult]:

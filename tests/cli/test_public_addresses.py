@@ -1,0 +1,330 @@
+"""`readback doctor` behind real proxies: what a stranger meets at the public addresses.
+
+The machine is a network namespace with public addresses of its own.
+"""
+
+import json
+import ssl
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from socket import create_server
+from threading import Thread
+
+import pytest
+
+from readback.cli.public_addresses import TOTAL_SECONDS
+from tests.cli.program import READBACK, Program, is_listening
+from tests.support import migrated as migrated_databases
+from tests.support.authority import DAY, Authority
+from tests.support.commands import environment_with
+from tests.support.namespaces import Namespaces, why_not
+from tests.support.pages import block
+from tests.support.programs import needed_program
+from tests.support.waiting import wait_until
+
+MACHINE = "public"
+COUNT = "READBACK_TRUSTED_PROXY_COUNT"
+# RFC 5737: the addresses of the API and of the cabinet.
+API, CABINET = "198.51.100.10", "198.51.100.11"
+API_BEHIND_HAPROXY = "198.51.100.20"
+HAPROXY = """
+defaults
+    mode http
+    option forwardfor
+    timeout connect 5s
+    timeout client 30s
+    timeout server 30s
+frontend api
+    bind {address}:80
+    bind {address}:443 ssl crt {certificate}
+    http-request redirect scheme https code 308 unless {{ ssl_fc }}
+    default_backend api
+backend api
+    server here 127.0.0.1:8000
+"""
+
+Rows = dict[str, tuple[str, str]]
+
+
+@pytest.fixture(scope="module")
+def network() -> Iterator[Namespaces]:
+    if reason := why_not():
+        pytest.skip(reason)
+    network = Namespaces()
+    try:
+        network.add_namespace(MACHINE)
+        for address in (API, CABINET, API_BEHIND_HAPROXY):
+            network.ip(MACHINE, f"address add {address}/32 dev lo")
+        yield network
+    finally:
+        network.remove()
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("authority"))
+
+
+def nginx(folder: Path, authority: Authority) -> list[str]:
+    """Return the command of nginx, with the configuration of docs/deploy.md."""
+    site = block("upstream readback-api").replace("api.example.com", API)
+    site = site.replace("readback.example.com", CABINET)
+    site = site.replace("listen 80;", f"listen {API}:80; listen {CABINET}:80;")
+    for address in (API, CABINET):
+        certificate = authority.issue(address)
+        site = site.replace(
+            f"listen 443 ssl; server_name {address};",
+            f"listen {address}:443 ssl; server_name {address}; ssl_certificate "
+            f"{certificate}; ssl_certificate_key {certificate};",
+        )
+    temporary = "".join(
+        f"{name}_temp_path {folder};"
+        for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    )
+    path = folder / "nginx.conf"
+    path.write_text(
+        f"daemon off; pid {folder}/pid; events {{}}\n"
+        f"http {{ access_log off; {temporary}\n{site}\n}}\n"
+    )
+    program = needed_program("nginx")
+    return [program, "-e", "stderr", "-p", str(folder), "-c", str(path)]
+
+
+def haproxy(folder: Path, authority: Authority) -> list[str]:
+    path = folder / "haproxy.cfg"
+    address = API_BEHIND_HAPROXY
+    certificate = authority.issue(address)
+    path.write_text(HAPROXY.format(address=address, certificate=certificate))
+    return [needed_program("haproxy"), "-f", str(path)]
+
+
+@contextmanager
+def running(network: Namespaces, *command: str, **settings: str) -> Iterator[None]:
+    process = subprocess.Popen(
+        network.command(MACHINE, *command),
+        env=environment_with(settings),
+        stdout=subprocess.DEVNULL,
+    )
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.wait()
+
+
+@pytest.fixture(scope="module", params=["0", "1", "2"])
+def settings(
+    network: Namespaces,
+    authority: Authority,
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[dict[str, str]]:
+    """The settings of a server that runs behind both proxies, with this count."""
+    folder = tmp_path_factory.mktemp("server")
+    settings = {
+        "READBACK_DATA_DIR": str(folder / "data"),
+        "READBACK_WORKERS": "1",
+        "READBACK_PUBLIC_BASE_URL": f"https://{API}/v1",
+        "READBACK_CABINET_URL": f"https://{CABINET}",
+        COUNT: request.param,
+        "SSL_CERT_FILE": str(authority.root),
+    }
+    migrated_databases.provide(settings)
+    with ExitStack() as stack:
+        for command in (nginx(folder, authority), haproxy(folder, authority)):
+            stack.enter_context(running(network, *command))
+        stack.enter_context(running(network, *READBACK, "serve", **settings))
+        with network.on(MACHINE):
+            for port in (8000, 8001):
+                address = f"127.0.0.1:{port}"
+                wait_until(lambda address=address: is_listening(address), "it listens")
+        yield settings
+
+
+def rows_of(done: subprocess.CompletedProcess[str]) -> Rows:
+    """Return what a report says of the public addresses."""
+    assert not done.stderr
+    return {
+        row["check"]: (row["status"], row["found"])
+        for row in json.loads(done.stdout)
+        if row["check"].startswith("public ") or row["check"] == COUNT
+    }
+
+
+def diagnose(
+    network: Namespaces, settings: dict[str, str], *options: str
+) -> tuple[int, Rows]:
+    done = subprocess.run(
+        network.command(MACHINE, *READBACK, "doctor", "--json", *options),
+        env=environment_with(settings),
+        capture_output=True,
+        text=True,
+    )
+    return done.returncode, rows_of(done)
+
+
+def checks_of(plane: str) -> list[str]:
+    kinds = ("name", "connection", "answer", "redirect")
+    return [f"public {plane}: {kind}" for kind in kinds]
+
+
+SEEN = {
+    "0": ("fail", "0 is too low"),
+    "1": ("ok", "1 is right"),
+    "2": ("fail", "2 is too high"),
+}
+
+
+@pytest.mark.parametrize(
+    ("address", "has_cabinet"), [(API, True), (API_BEHIND_HAPROXY, False)]
+)
+def test_behind_a_proxy_the_right_count_is_told_from_a_wrong_one(
+    address: str,
+    has_cabinet: bool,
+    network: Namespaces,
+    settings: dict[str, str],
+):
+    seen = settings | {"READBACK_PUBLIC_BASE_URL": f"https://{address}/v1"}
+    if not has_cabinet:
+        del seen["READBACK_CABINET_URL"]
+    for _ in range(5):
+        code, rows = diagnose(network, seen)
+        # Its ten seconds may be too few on a busy machine.
+        if "warn" not in {status for status, _ in rows.values()}:
+            break
+
+    status, found = rows.pop(COUNT)
+    expected, beginning = SEEN[settings[COUNT]]
+    assert status == expected and found.startswith(beginning), found
+    assert status == "ok" or "Set it to 1." in found
+    assert {status for status, _ in rows.values()} == {"ok"}, rows
+    assert [*rows] == checks_of("API") + has_cabinet * checks_of("cabinet")
+    assert code == (status == "fail")
+
+
+def test_without_a_network_there_are_warnings_and_offline_none(
+    network: Namespaces, tmp_path: Path
+):
+    settings = {
+        "READBACK_DATA_DIR": str(tmp_path),
+        "READBACK_PUBLIC_BASE_URL": "https://203.0.113.9/v1",
+        "READBACK_CABINET_URL": "https://readback.invalid",
+    }
+    migrated_databases.provide(settings)
+
+    code, rows = diagnose(network, settings)
+    assert code == 0
+    assert rows["public API: connection"][0] == "warn"
+    assert "curl -i https://203.0.113.9/v1" in rows["public API: connection"][1]
+    assert rows["public cabinet: name"][0] == "warn"
+    assert len(rows) == 3  # the name of the API is its address
+
+    assert diagnose(network, settings, "--offline") == (0, {})
+
+
+def listening(program: Program, port: int) -> None:
+    """Let the public address of the API be a port of this machine."""
+    program.settings["READBACK_PUBLIC_BASE_URL"] = f"http://127.0.0.1:{port}/v1"
+
+
+def worst_row(program: Program) -> tuple[int, tuple[str, str]]:
+    done = program.run("doctor", "--json")
+    *others, last = rows_of(done).values()
+    assert {status for status, _ in others} == {"ok"}
+    return done.returncode, last
+
+
+OF_READBACK = b'{"error":{"code":"invalid_key"}}'
+
+
+@pytest.mark.parametrize(
+    ("status", "location", "body", "unmatched", "code", "row"),
+    [
+        (502, "", b"x", "on", 1, ("fail", "Something else answers, with status 502")),
+        (401, "", b"{}", "on", 1, ("fail", "Something else answers, with status 401")),
+        (308, "https://a.example.com/v1/models?key=x", b"", "on", 1,
+         ("fail", "It redirects to 'https://a.example.com/v1/models', and")),
+        (401, "", OF_READBACK, "on", 1, ("fail", "The API of another installation")),
+        (401, "", OF_READBACK, "off", 0, ("warn", "A Readback API answers.")),
+    ],
+)  # fmt: skip
+def test_another_server_at_the_address_is_told_from_this_installation(
+    status: int,
+    location: str,
+    body: bytes,
+    unmatched: str,
+    code: int,
+    row: tuple[str, str],
+    migrated: Program,
+):
+    class Other(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(status)
+            if location:
+                self.send_header("Location", location)
+            self.end_headers()
+            self.wfile.write(body)
+
+    migrated.settings["READBACK_UNMATCHED_REQUESTS"] = unmatched
+    with ThreadingHTTPServer(("127.0.0.1", 0), Other) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        listening(migrated, server.server_port)
+        seen_code, seen = worst_row(migrated)
+        server.shutdown()
+    assert (seen_code, seen[0]) == (code, row[0])
+    assert seen[1].startswith(row[1])
+
+
+def test_addresses_that_never_answer_take_at_most_ten_seconds(migrated: Program):
+    with create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        listening(migrated, port)
+        migrated.settings["READBACK_CABINET_URL"] = f"http://127.0.0.1:{port}"
+        begun = time.monotonic()
+        migrated.run("doctor", "--json", "--offline")
+        offline = time.monotonic() - begun
+        begun = time.monotonic()
+        done = migrated.run("doctor", "--json")
+        online = time.monotonic() - begun
+    rows = rows_of(done)
+    assert done.returncode == 0
+    for plane in ("API", "cabinet"):
+        status, found = rows[f"public {plane}: connection"]
+        assert status == "warn" and found.startswith("No answer (timed out)")
+    assert online - offline < TOTAL_SECONDS + 5  # the machine may be busy
+
+
+@pytest.mark.parametrize(
+    ("options", "remedy"),
+    [
+        ({"since": -9 * DAY, "until": -DAY}, "Renew it."),
+        ({"host": "other.example.com"}, "Request one for this name."),
+        ({"self_signed": True}, "signed by an authority that programs trust."),
+        ({"chain": []}, "Serve the whole chain"),
+    ],
+)
+def test_a_certificate_that_programs_refuse_fails_with_the_next_step(
+    options: dict[str, object],
+    remedy: str,
+    authority: Authority,
+    migrated: Program,
+    tmp_path: Path,
+):
+    issuer = Authority(tmp_path / "issuer", "Tests Issuer", parent=authority)
+    certificate = issuer.issue(**{"host": "127.0.0.1", **options})
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    migrated.settings["SSL_CERT_FILE"] = str(authority.root)
+    with ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as server:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        Thread(target=server.serve_forever, daemon=True).start()
+        url = f"https://127.0.0.1:{server.server_port}/v1"
+        migrated.settings["READBACK_PUBLIC_BASE_URL"] = url
+        code, (status, found) = worst_row(migrated)
+        server.shutdown()
+    assert (code, status) == (1, "fail")
+    assert found.startswith("Programs refuse the certificate: ") and remedy in found
