@@ -85,7 +85,7 @@ NO_BOXES = {"__init__", "migrations", "locale"}
 # The rooms and modules of two parts, from the bottom to the top.
 FLOORS = {
     # Each room is a part of a run, in its order; the modules above them make the run.
-    "probe": ["common", "entered", "transport", "connection", "service", "clients"]
+    "probe": ["common", "entered", "transport", "connection", "service"]
     + ["report", "output", "runner", "command", "__main__"],
     # What commands share, then the commands.
     "cli": ["exit_codes", "settings", "console", "streams", "database"]

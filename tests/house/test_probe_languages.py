@@ -11,7 +11,7 @@ from readback.probe.command import _OPTIONS
 from readback.probe.common import catalogue
 from readback.probe.common.results import Fixer
 from readback.probe.report import EVIDENCE
-from readback.probe.runner import RUN_PROGRAMS, STEPS
+from readback.probe.runner import STEPS
 from readback.probe.service import between, instead
 
 PROBE = Path(catalogue.__file__).parents[1]
@@ -39,7 +39,7 @@ def said() -> set[str]:
     """Return the texts beside the findings that must be in the catalogue."""
     tables = {*_OPTIONS, *EVIDENCE, *between.OTHERS}
     tables |= {between.OWN, *instead._MEANINGS.values(), "cannot_reach_or_overloaded"}
-    titles = {step.title for step in (*STEPS, RUN_PROGRAMS)}
+    titles = {step.title for step in STEPS}
     people = {str(one) for one in Fixer if one}
     return {text for text, is_said in literals() if is_said} | tables | titles | people
 

@@ -1,18 +1,22 @@
 """`readback probe` as a process: key input, output formats, exit codes, terminal."""
 
 import json
+import ssl
 import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives import serialization
 
 from readback.keys import masked
 from readback.probe import command
 from readback.probe.command import command_line
 from readback.probe.common.results import FailureFamily
 from readback.probe.entered.key import key_from_file
+from tests.probe.gateway import gateway
+from tests.probe.setups import Resources
 from tests.probe.terminal import TIMEOUT, Terminal
 from tests.support.commands import environment_with, run_command
 from tests.support.server import Server
@@ -96,13 +100,100 @@ def test_without_an_argument_or_a_variable_it_asks_for_an_address() -> None:
     assert "Enter the address of the API, or set OPENAI_BASE_URL" in done.stderr
 
 
-def test_a_page_that_cannot_be_written_whole_leaves_nothing(tmp_path: Path) -> None:
+def test_a_readback_key_alone_is_not_sent_to_openai(readback: Server) -> None:
+    done = run("--json", more={"OPENAI_API_KEY": readback.api_key})
+    report = json.loads(done.stdout)
+    assert (report["id"], done.returncode) == ("address.missing", 10)
+    assert report["requests"] == 0
+    assert "OPENAI_BASE_URL is not set" in report["sentence"]
+    assert readback.api_key not in done.stdout
+
+
+def test_another_key_alone_is_tested_where_the_openai_package_would_use_it() -> None:
+    more = {"OPENAI_API_KEY": "sk-proj-0123456789abcdef"}
+    # Nothing leaves this machine.
+    done = run(more=more | {"https_proxy": "http://127.0.0.1:1", "no_proxy": ""})
+    assert done.returncode == FailureFamily.NETWORK, done.stdout
+    text = " ".join(done.stdout.split())
+    assert "https://api.openai.com/v1 (the default of the openai package" in text
+
+
+@pytest.mark.parametrize(
+    ("option", "content", "words"),
+    [
+        ("--cacert", None, "it does not exist"),
+        ("--cacert", "no certificate", "contains no certificate"),
+        ("--cert", None, "it does not exist"),
+        ("--cert", "no certificate", "a certificate and its key"),
+    ],
+)
+def test_a_file_of_certificates_that_is_wrong_is_one_sentence(
+    option: str, content: str | None, words: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "file.pem"
+    if content is not None:
+        file.write_text(content)
+    done = run("https://localhost:1/v1", option, str(file), key="sk-x")
+    assert done.returncode == 2
+    last = " ".join(done.stderr.split()).partition("error: ")[2]
+    assert last.startswith(f"The file of {option} cannot be used: ") and words in last
+
+
+def test_a_client_certificate_and_its_authority_can_be_given(
+    resources: Resources, tmp_path: Path
+) -> None:
+    authority = resources.authority
+    tls = authority.serves()
+    tls.verify_mode = ssl.CERT_REQUIRED
+    tls.load_verify_locations(authority.root)
+    certificate = authority.issue("client")
+    encrypted = tmp_path / "encrypted.pem"
+    encrypted.write_text(_with_encrypted_key(certificate.read_text()))
+    readback = resources.readback
+    trust = ("--cacert", str(authority.root))
+    with gateway(readback.base_url, tls=[tls]) as server:
+        url = f"https://localhost:{server.port}/v1"
+        without = run(url, "--json", *trust, key=readback.api_key)
+        own = run(
+            url, "--json", *trust, "--cert", str(certificate), key=readback.api_key
+        )
+        locked = run(url, "--cert", str(encrypted), key=readback.api_key)
+    assert json.loads(without.stdout)["id"] == "tls.client_certificate"
+    assert "--cert FILE" in json.loads(without.stdout)["next_step"]
+    assert json.loads(own.stdout)["id"] == "ok", own.stdout
+    assert locked.returncode == 2
+    assert "its key is encrypted" in locked.stderr
+
+
+def _with_encrypted_key(pem: str) -> str:
+    """Return a certificate and its key, with a password on the key."""
+    key = serialization.load_pem_private_key(pem.encode(), None)
+    encrypted = key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.BestAvailableEncryption(b"hush"),
+    )
+    return encrypted.decode() + pem[pem.index("-----BEGIN CERT") :]
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252"])
+def test_a_terminal_that_cannot_show_a_mark_gets_a_word(
+    encoding: str, readback: Server
+) -> None:
+    more = {"PYTHONIOENCODING": encoding, "LANG": "ru_RU.UTF-8"}
+    given = {**environment(**more), "READBACK_API_KEY": readback.api_key}
+    command = [*COMMAND, readback.base_url]
+    done = subprocess.run(command, env=given, capture_output=True, timeout=TIMEOUT)
+    # In English, because Russian cannot be shown either.
+    assert done.stdout.decode(encoding).startswith("ok Works: every text was returned")
+
+
+def test_a_page_that_cannot_be_encoded_changes_nothing(tmp_path: Path) -> None:
     file = tmp_path / "report.html"
     file.write_text("before")
     with pytest.raises(UnicodeEncodeError):
         command._write(str(file), "\udc80")
     assert file.read_text() == "before"
-    assert list(tmp_path.iterdir()) == [file]
 
 
 @pytest.mark.parametrize(

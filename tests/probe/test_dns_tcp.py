@@ -54,7 +54,7 @@ def test_a_dns_server_that_does_not_respond_times_out(
 
 def test_a_host_name_resolves_to_its_addresses() -> None:
     context = at(Route(BaseUrl("http", "localhost", 80, "/v1")))
-    diagnosis = dns.check(context)
+    (diagnosis,) = dns.check(context)
     assert diagnosis.id == "dns.ok"
     assert diagnosis.figure.endswith("ms")
     assert set(context.route.addresses) <= {"127.0.0.1", "::1"}
@@ -118,7 +118,7 @@ def test_a_name_that_does_not_exist_is_explained(
 def test_a_slow_lookup_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dns, "_SLOW_SECONDS", 0.0)
     route = Route(BaseUrl("http", "localhost", 80, "/v1"))
-    diagnosis = dns.check(at(route, timeout=60))
+    (diagnosis,) = dns.check(at(route, timeout=60))
     assert (diagnosis.id, diagnosis.verdict) == ("dns.slow", Verdict.WARN)
     assert diagnosis.figure in diagnosis.sentence
 

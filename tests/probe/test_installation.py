@@ -76,8 +76,7 @@ def test_no_part_of_the_server_is_installed(python: Path) -> None:
 
 def test_the_probe_runs_without_the_server(python: Path, readback: Server) -> None:
     done = subprocess.run(
-        [python, "-I", "-m", "readback", "probe", readback.base_url, "--run"],
-        # No other program is found; only the packages of this environment are.
+        [python, "-I", "-m", "readback", "probe", readback.base_url],
         env={"READBACK_API_KEY": readback.api_key, "PATH": str(python.parent)},
         capture_output=True,
         text=True,
@@ -85,7 +84,6 @@ def test_the_probe_runs_without_the_server(python: Path, readback: Server) -> No
     )
     assert done.returncode == FailureFamily.NONE, done.stdout + done.stderr
     assert done.stdout.startswith("✓ Works: every text was returned unchanged.\n")
-    assert "Python openai" not in done.stdout
 
 
 def test_the_file_for_other_machines_is_the_same_in_every_installation(

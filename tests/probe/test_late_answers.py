@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from readback.probe.connection import dns, tls
+from readback.probe.connection import tls
 from readback.probe.entered.base_url import BaseUrl
 from readback.probe.entered.key import Secret
 from readback.probe.report import ProbeReport
@@ -23,7 +23,7 @@ from readback.probe.transport.exchanges import (
 )
 from readback.probe.transport.handshake import Handshake
 from tests.probe.broken_servers import socket_server
-from tests.probe.probing import at, found, probed
+from tests.probe.probing import found, probed
 from tests.probe.provider import MODEL as CHAT_MODEL
 from tests.probe.provider import provider
 from tests.probe.setups import ProbeInput, Resources
@@ -58,22 +58,6 @@ def test_the_time_to_connect_is_not_that_of_the_answer(
 
 
 # The name and the handshake.
-
-
-def test_a_second_lookup_may_take_as_long_as_the_first(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    limits = []
-
-    def resolve(host: str, port: int, timeout: float) -> list[str]:
-        limits.append(timeout)
-        return ["192.168.1.1"]
-
-    monkeypatch.setattr(dns, "resolve_within", resolve)
-    route = Route(BaseUrl("https", "api.example.com", 443, "/v1"))
-    diagnosis = dns.check(at(route, timeout=7.0))
-    assert diagnosis.id == "dns.answers_everything"
-    assert limits == [7.0, 7.0]
 
 
 def test_a_handshake_without_the_name_may_take_as_long_as_the_first(

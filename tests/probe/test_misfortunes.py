@@ -27,7 +27,7 @@ ROWS = {
     "Heroku: the application has crashed (H10)",
     "the proxy requires a login for a tunnel",
     "a gateway renames the model",
-    "text is escaped for HTML",
+    "a translation changes the text",
     "the certificate is for another machine of the company",
     "one of two servers names another server program",
     # Of the strangers, those that were told wrongly at first.

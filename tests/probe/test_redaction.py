@@ -2,6 +2,7 @@
 
 import json
 import time
+from base64 import b64encode
 from urllib.parse import quote
 
 import pytest
@@ -144,6 +145,34 @@ def test_what_looks_like_a_credential_is_hidden(text: str) -> None:
     assert "DEF123456" not in shown
     assert "F123456" not in shown
     assert "aHVzaA" not in shown
+
+
+_KEY = "sk-proj-T3BlbkFJabcd1234T3BlbkFJ"
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        "".join(f"%{byte:02X}" for byte in _KEY.encode()),
+        b64encode(f"Bearer {_KEY}".encode()).decode(),
+        b64encode(f"user:{_KEY}".encode()).decode().rstrip("="),
+        b64encode(_KEY.encode()).decode()[:24],
+        _KEY.encode().hex(),
+        _KEY.encode().hex(":").upper(),
+        _KEY.encode().hex(" "),
+        f"Bearer%20{_KEY[:15]}",
+        f"key%20{_KEY[-7:]}",
+        _KEY[::-1],
+        _KEY.upper(),
+        " ".join(_KEY),
+    ],
+)
+def test_a_key_that_a_server_encodes_is_hidden(shown: str) -> None:
+    redactor = Redactor(Secret(_KEY).masks)
+    assert redactor.text(f"wrong {shown}, sorry") in (
+        "wrong …, sorry",
+        "wrong [key], sorry",
+    )
 
 
 @pytest.mark.parametrize("key", ["service", "request", "project", "Certificate"])

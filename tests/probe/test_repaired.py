@@ -8,7 +8,6 @@ from dataclasses import replace
 import pytest
 
 from readback.probe.common.catalogue import from_error
-from readback.probe.common.results import ProbeError
 from readback.probe.connection import dns, proxies, stores, tcp, tls
 from readback.probe.entered.base_url import BaseUrl
 from readback.probe.entered.key import Secret
@@ -18,7 +17,7 @@ from readback.probe.transport.context import ProbeContext
 from readback.probe.transport.exchanges import outcome_of
 from readback.probe.transport.handshake import Handshake
 from tests.probe.broken_servers import socket_server
-from tests.probe.probing import at, probed
+from tests.probe.probing import probed
 from tests.probe.setups import ProbeInput, Resources, over_tls, serving
 from tests.support.worst_cases_probe import StoredPeer
 
@@ -27,43 +26,6 @@ SERVICE = BaseUrl("https", "api.example.org", 443, "/v1")
 
 def ids(found) -> list[str]:
     return [one.id for one in found]
-
-
-@pytest.mark.parametrize(
-    ("installed", "missing"),
-    [
-        ({"openai", "httpx", "requests"}, "openai, httpx and requests"),
-        ({"httpx", "socksio", "requests"}, "requests"),
-        ({"httpx", "socksio", "requests", "socks"}, ""),
-        (set(), ""),
-    ],
-)
-def test_a_socks_proxy_without_the_package_for_it_is_a_finding(
-    installed: set[str], missing: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(proxies, "find_spec", lambda name: name in installed)
-    monkeypatch.setenv("all_proxy", "socks5://127.0.0.1:1080")
-    found, _ = proxies.check(SERVICE)
-    assert ids(found) == ["proxies.used", "proxies.socks_package"][: 1 + bool(missing)]
-    assert missing in found[-1].sentence
-
-
-@pytest.mark.parametrize(
-    ("known", "id"), [(True, "dns.unknown"), (False, "proxies.system_needed")]
-)
-def test_a_name_that_does_not_exist_is_not_blamed_on_the_desktop(
-    known: bool, id: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def resolve(host: str, *_: object) -> list[str]:
-        if host == "example.com." and known:
-            return ["192.0.2.1"]
-        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
-
-    monkeypatch.setattr(dns, "resolve_within", resolve)
-    route = Route(SERVICE, unused_proxy="the PAC file http://wpad/wpad.dat")
-    with pytest.raises(ProbeError) as caught:
-        dns.check(at(route, timeout=1.0))
-    assert caught.value.id == id
 
 
 @pytest.mark.parametrize("schemes", [("http", "https"), ("https", "http")])

@@ -123,7 +123,7 @@ def test_a_certificate_that_only_one_store_trusts_is_a_warning(
             StoreKind.MACHINE: trusting(*root * second),
         },
     )
-    monkeypatch.setattr(stores, "find", lambda: known)
+    monkeypatch.setattr(stores, "find", lambda *_: known)
     with gateway("", tls=[resources.authority.serves()]) as server:
         context = context_for(server.port)
         [diagnosis] = tls.check(context)

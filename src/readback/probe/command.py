@@ -8,12 +8,10 @@ refused is not repeated in the message: it could be a key.
 from __future__ import annotations
 
 import argparse
-import io
 import os
 import re
 import signal
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from errno import EPIPE
@@ -23,7 +21,14 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from readback.keys import KEY_LIKE, PREFIX
 from readback.probe.common import INTERRUPTED, catalogue
 from readback.probe.common.catalogue import say
-from readback.probe.entered import KEY_VARIABLES, URL_VARIABLE
+from readback.probe.entered import (
+    API_KEY_VARIABLE,
+    KEY_VARIABLES,
+    OPENAI_DEFAULT,
+    OPENAI_URL,
+    URL_VARIABLE,
+)
+from readback.probe.output.console import can_show, show_all
 
 if TYPE_CHECKING:
     from readback.probe.report import ProbeReport
@@ -39,14 +44,16 @@ class KeySafeParser(argparse.ArgumentParser):
 
     def parse(self, arguments: list[str]) -> argparse.Namespace:
         # The value of an option may be a key, too.
-        values = [one.partition("=")[2] if one[:1] == "-" else one for one in arguments]
+        values = (
+            text.partition("=")[2] if text[:1] == "-" else text for text in arguments
+        )
         is_key = any(map(KEY_LIKE.fullmatch, values))
-        if is_key or any(PREFIX in one for one in arguments):
+        if is_key or any(PREFIX in argument for argument in arguments):
             self.error(say("argument_is_key"))
         options, unknown = self.parse_known_args(arguments)
         if not unknown:
             return options
-        names = [one.partition("=")[0] for one in unknown if one.startswith("-")]
+        names = [text.partition("=")[0] for text in unknown if text.startswith("-")]
         if names and _OPTION.fullmatch(names[0]):
             self.error(say("no_such_option", name=names[0]))
         self.error(say("several_arguments"))
@@ -76,9 +83,10 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "--key-file": {"metavar": "FILE"},
     "--key-env": {"metavar": "NAME"},
     "--cabinet": {"metavar": "URL"},
+    "--cacert": {"metavar": "FILE", "type": _name},
+    "--cert": {"metavar": "FILE", "type": _name},
     "--timeout": {"metavar": "SECONDS", "type": _seconds, "default": 10.0},
     "--chat": {"metavar": "MODEL", "type": _name},
-    "--run": {"action": "store_true"},
     "--verbose": {"action": "store_true"},
     "--json": {"action": "store_true"},
     "--report": {"metavar": "FILE", "type": _name},
@@ -105,16 +113,33 @@ def command_line(program: str) -> KeySafeParser:
 def main(arguments: list[str] | None = None, program: str = "readback probe") -> int:
     """Run the probe with these arguments and return its exit code."""
     given = sys.argv[1:] if arguments is None else arguments
-    catalogue.use(catalogue.wanted(given, os.environ))
+    language = catalogue.wanted(given, os.environ)
+    is_readable = can_show(catalogue.SAMPLES[language], sys.stdout)
+    catalogue.use(language if is_readable else catalogue.LANGUAGES[0])
     parser = command_line(program)
     options = parser.parse(given)
     options.url_source = ""
     if options.base_url is None:
-        options.base_url = os.environ.get(URL_VARIABLE, "")
-        options.url_source = URL_VARIABLE
+        options.base_url, options.url_source = _address_from_environment(options)
         if not options.base_url:
             parser.error(say("enter_an_address"))
-    if options.report:  # Before the run takes time.
+    _check_files(options, parser)
+    return _ending_with_a_sentence(lambda: _run(options, _key(options, parser)))
+
+
+def _address_from_environment(options: argparse.Namespace) -> tuple[str, str]:
+    """Return the address that the openai package would use, and what sets it."""
+    if url := os.environ.get(URL_VARIABLE, ""):
+        return url, URL_VARIABLE
+    is_other_key = options.key_file or options.key_env
+    variables = [name for name in KEY_VARIABLES if os.environ.get(name)]
+    is_alone = not is_other_key and variables == [API_KEY_VARIABLE]
+    return (OPENAI_URL, OPENAI_DEFAULT) if is_alone else ("", "")
+
+
+def _check_files(options: argparse.Namespace, parser: KeySafeParser) -> None:
+    """End with a sentence, before the run takes time, if a file cannot be used."""
+    if options.report:
         is_new = not os.path.exists(options.report)
         try:
             with open(options.report, "ab"):
@@ -123,33 +148,24 @@ def main(arguments: list[str] | None = None, program: str = "readback probe") ->
                 os.unlink(options.report)
         except OSError as error:
             parser.error(say("report_not_written", reason=error.strerror))
-    return _ending_with_a_sentence(lambda: _run(options, _key(options, parser)))
+    if options.cacert or options.cert:
+        from readback.probe.connection import stores
+
+        if reason := stores.why_unusable(options.cacert) if options.cacert else "":
+            parser.error(say("file_unusable", option="--cacert", reason=reason))
+        if reason := stores.why_no_identity(options.cert) if options.cert else "":
+            parser.error(say("file_unusable", option="--cert", reason=reason))
 
 
 def _write(file: str, page: str) -> None:
-    """Write the page; a full disk leaves nothing half written."""
-    if os.path.exists(file) and not os.path.isfile(file):  # Such as /dev/stdout.
-        with open(file, "w", encoding="utf-8") as opened:
-            opened.write(page)
-        return
-    folder = os.path.dirname(os.path.abspath(file))
-    handle, path = tempfile.mkstemp(dir=folder)
-    try:
-        with open(handle, "w", encoding="utf-8") as opened:
-            opened.write(page)
-        os.chmod(path, 0o644)
-        os.replace(path, file)
-    except BaseException:
-        os.unlink(path)
-        raise
+    encoded = page.encode()
+    with open(file, "wb") as opened:
+        opened.write(encoded)
 
 
 def _ending_with_a_sentence(run: Callable[[], int]) -> int:
     """Return the exit code of the run; nothing ends it with a traceback."""
-    # A report with a few replaced characters is better than none.
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")
+    show_all(sys.stdout, sys.stderr)
     if sys.stdout is None:
         _complain(say("not_written", reason=say("output_closed")))
         return _STOPPED
@@ -198,14 +214,21 @@ def _run(options: argparse.Namespace, key: str) -> int:
     from readback.probe.entered.key import Secret
     from readback.probe.output import text
     from readback.probe.output.console import ProgressLine, is_terminal
-    from readback.probe.runner import RUN_PROGRAMS, STEPS, ProbeRun
+    from readback.probe.runner import STEPS, ProbeRun
     from readback.probe.transport.context import ProbeContext
 
-    steps = (*STEPS, RUN_PROGRAMS) if options.run else STEPS
     progress = ProgressLine(next(filter(is_terminal, (sys.stdout, sys.stderr)), None))
-    settings = (options.timeout, options.cabinet, options.chat, options.url_source)
-    context = ProbeContext(options.base_url, Secret(key), *settings)
-    report = ProbeRun(context, progress).run(steps)
+    context = ProbeContext(
+        options.base_url,
+        Secret(key),
+        options.timeout,
+        options.cabinet,
+        options.chat,
+        options.url_source,
+        options.cacert or "",
+        options.cert or "",
+    )
+    report = ProbeRun(context, progress).run(STEPS)
     print(_text(report, options), flush=True)
     if options.report:
         _write(options.report, text.as_page(report))
@@ -231,16 +254,17 @@ def _text(report: ProbeReport, options: argparse.Namespace) -> str:
 def signals_interrupt() -> Iterator[None]:
     """Raise KeyboardInterrupt for the first of the signals; the next one kills."""
     # A signal that was ignored from the start, as nohup does, stays ignored.
-    handled = [one for one in _SIGNALS if signal.getsignal(one) != signal.SIG_IGN]
+    ignored = signal.SIG_IGN
+    handled = [number for number in _SIGNALS if signal.getsignal(number) != ignored]
 
     def interrupt(number: int, frame: FrameType | None) -> NoReturn:
-        for one in _SIGNALS:
-            signal.signal(one, signal.SIG_DFL)
+        for stopping in _SIGNALS:
+            signal.signal(stopping, signal.SIG_DFL)
         raise KeyboardInterrupt
 
-    before = [signal.signal(one, interrupt) for one in handled]
+    before = [signal.signal(number, interrupt) for number in handled]
     try:
         yield
     finally:
-        for one, handler in zip(handled, before):  # noqa: B905
-            signal.signal(one, handler)
+        for number, handler in zip(handled, before):  # noqa: B905
+            signal.signal(number, handler)

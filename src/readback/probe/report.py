@@ -53,13 +53,25 @@ class ProbeReport:
 
     @property
     def decisive(self) -> StepResult | None:
-        """The failure that matters most, or else such a warning."""
-        return self.failure or next(iter(self._with(Verdict.WARN)), None)
+        """The failure that matters most, what is not known, or else a warning."""
+        worst = (self.failure, self.unknown, *self._with(Verdict.WARN))
+        return next(filter(None, worst), None)
+
+    @property
+    def unknown(self) -> StepResult | None:
+        """What keeps the run from an answer, although nothing has failed."""
+        skipped = self._with(Verdict.SKIP)
+        found = (
+            result for result in skipped if has_tag(result.diagnosis.id, "unknown")
+        )
+        return next(found, None)
 
     @property
     def interrupted(self) -> StepResult | None:
         """The step during which the run was interrupted."""
-        found = (one for one in self.results if one.diagnosis.id == INTERRUPTED)
+        found = (
+            result for result in self.results if result.diagnosis.id == INTERRUPTED
+        )
         return next(found, None)
 
     @property
@@ -80,6 +92,8 @@ class ProbeReport:
         """The kind of failure, which is also the exit code."""
         if self.interrupted:
             return FailureFamily.INTERRUPTED
+        if self.decisive and self.decisive is self.unknown:
+            return FailureFamily.UNKNOWN
         return self.decisive.diagnosis.family if self.decisive else FailureFamily.NONE
 
     @property
@@ -91,7 +105,9 @@ class ProbeReport:
             return self._success
         title = self.decisive.title
         outcome = say("fails_at", title=title)
-        if self.verdict != Verdict.FAIL and self.interrupted:
+        if self.verdict == Verdict.SKIP:
+            outcome = say("not_known_at", title=title)
+        elif self.verdict != Verdict.FAIL and self.interrupted:
             outcome = say("warning_at", title=title)
         elif self.verdict != Verdict.FAIL:
             outcome = say("works_with_warning", title=title)
@@ -105,17 +121,23 @@ class ProbeReport:
     def others(self) -> list[StepResult]:
         """The other problems, each cause once, those that matter most first."""
         found: dict[str, StepResult] = {}
-        for one in (*self._with(Verdict.FAIL), *self._with(Verdict.WARN)):
-            found.setdefault(one.diagnosis.id, one)
-        return [one for id, one in found.items() if id != self.id]
+        for result in (*self._with(Verdict.FAIL), *self._with(Verdict.WARN)):
+            found.setdefault(result.diagnosis.id, result)
+        return [result for name, result in found.items() if name != self.id]
 
     @property
     def working(self) -> list[str]:
         """The titles of the steps that found no problem."""
         bad = (Verdict.FAIL, Verdict.WARN)
-        troubled = {one.title for one in self.results if one.diagnosis.verdict in bad}
-        fine = [one.title for one in self.tried if one.diagnosis.verdict == Verdict.OK]
-        return list(dict.fromkeys(one for one in fine if one not in troubled))
+        troubled = {
+            result.title for result in self.results if result.diagnosis.verdict in bad
+        }
+        fine = [
+            result.title
+            for result in self.tried
+            if result.diagnosis.verdict == Verdict.OK
+        ]
+        return list(dict.fromkeys(title for title in fine if title not in troubled))
 
     @property
     def fixer(self) -> Fixer:
@@ -138,66 +160,73 @@ class ProbeReport:
         """What to send to the person who can fix it, if that is somebody else."""
         if self.decisive is None or self.fixer in (Fixer.YOU, Fixer.NOBODY):
             return []
-        one = self.decisive.diagnosis
-        facts = [f"{name}: {fact}" for name, fact in evidence(one).items()]
-        is_for_engineer = has_tag(one.id, "engineer")
+        diagnosis = self.decisive.diagnosis
+        facts = [f"{name}: {fact}" for name, fact in evidence(diagnosis).items()]
+        is_for_engineer = has_tag(diagnosis.id, "engineer")
         return [
             say("does_not_work", url=self.base_url)
             if self.failure
             else say("has_a_problem", url=self.base_url),
-            f"{one.sentence} [{one.id}]",
+            f"{diagnosis.sentence} [{diagnosis.id}]",
             say("tested_at", time=f"{self.started:%Y-%m-%d %H:%M:%S}"),
             *([say("evidence", facts="; ".join(facts))] if facts else []),
-            *(" ".join(line.split()) for line in one.details),
+            *(" ".join(line.split()) for line in diagnosis.details),
             self.hint if is_for_engineer else say("probe_advised", hint=self.hint),
             environment_summary(),
         ]
 
     @property
     def tried(self) -> list[StepResult]:
-        return [one for one in self.results if one.diagnosis.id != SKIPPED]
+        return [result for result in self.results if result.diagnosis.id != SKIPPED]
 
     @property
     def not_tried(self) -> list[str]:
         """The titles of the steps that did not run, or found out nothing."""
         tried = {
-            one.title for one in self.tried if one.diagnosis.verdict != Verdict.SKIP
+            result.title
+            for result in self.tried
+            if result.diagnosis.verdict != Verdict.SKIP
         }
-        titles = (one.title for one in self.results)
-        return list(dict.fromkeys(one for one in titles if one not in tried))
+        titles = (result.title for result in self.results)
+        return list(dict.fromkeys(title for title in titles if title not in tried))
 
     @property
     def _success(self) -> str:
-        for one in self.results:
-            if one.diagnosis.id == "key.rehearsal":
-                return one.diagnosis.sentence
+        for result in self.results:
+            if result.diagnosis.id == "key.rehearsal":
+                return result.diagnosis.sentence
         if self.service != Service.ENDPOINT:
             return say("works_unchanged")
-        if any(one.step == "chat" for one in self.results):
+        if any(result.step == "chat" for result in self.results):
             return say("works_completed")
         return say("works_as_tested")
 
     def _with(self, verdict: Verdict) -> list[StepResult]:
         """Return the results with this verdict, those that matter most first."""
-        found = (one for one in self.results if one.diagnosis.verdict == verdict)
+        found = (
+            result for result in self.results if result.diagnosis.verdict == verdict
+        )
         return sorted(found, key=self._weight)
 
     def _weight(self, result: StepResult) -> int:
         """Return a number that is smaller for a result that matters more."""
-        one = result.diagnosis
-        is_cause = one.verdict == Verdict.FAIL and has_tag(one.id, "explains")
-        if has_tag(one.id, "serious") or is_cause:
+        diagnosis = result.diagnosis
+        is_failure = diagnosis.verdict == Verdict.FAIL
+        is_cause = is_failure and has_tag(diagnosis.id, "explains")
+        if has_tag(diagnosis.id, "serious") or is_cause:
             return 0
-        if one.verdict == Verdict.FAIL and result.step == self._stopped_at:
+        if is_failure and result.step == self._stopped_at:
             return 1
-        return 4 if one.family == FailureFamily.PROBE else 2 + has_tag(one.id, "minor")
+        if diagnosis.family == FailureFamily.PROBE:
+            return 4
+        return 2 + has_tag(diagnosis.id, "minor")
 
     @property
     def _stopped_at(self) -> Fact:
         """The id of the step whose failure keeps the key from being accepted."""
-        for one in self.results:
-            if one.step == "access":
-                return one.diagnosis.facts.get("failed_step", one.step)
+        for result in self.results:
+            if result.step == "access":
+                return result.diagnosis.facts.get("failed_step", result.step)
         return None
 
 

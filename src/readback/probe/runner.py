@@ -11,10 +11,10 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import PurePath
 
-from readback.probe.clients import running, settings
 from readback.probe.common.background import BackgroundCall
 from readback.probe.common.catalogue import diagnose, from_error, has_tag, say
-from readback.probe.common.formatting import redacted
+from readback.probe.common.formatting import decimal, redacted
+from readback.probe.common.responsible import Path, who_acts
 from readback.probe.common.results import (
     Diagnosis,
     ProbeError,
@@ -23,7 +23,8 @@ from readback.probe.common.results import (
     Verdict,
 )
 from readback.probe.connection import dns, proxies, tcp, tls
-from readback.probe.entered import address, key
+from readback.probe.entered import OPENAI_DEFAULT, address, key
+from readback.probe.entered.base_url import is_loopback
 from readback.probe.output.console import ProgressLine
 from readback.probe.report import INTERRUPTED, SKIPPED, ProbeReport
 from readback.probe.service import (
@@ -32,6 +33,8 @@ from readback.probe.service import (
     endpoint,
     readback,
     recognition,
+    settings,
+    settling,
     steadiness,
 )
 from readback.probe.transport.context import Condition, ProbeContext, Step
@@ -39,7 +42,12 @@ from readback.probe.transport.exchanges import mixed_requests
 
 
 def _address(context: ProbeContext) -> list[Diagnosis]:
+    secret = context.secret
+    if context.url_source == OPENAI_DEFAULT and key.find_readback_key(secret.reveal()):
+        raise ProbeError("address.missing", key=secret.mask)
     mistakes, context.base_url = address.check(context.entered_url)
+    host = context.base_url.host
+    context.is_host_corrected = not address.names_host(context.entered_url, host)
     return mistakes
 
 
@@ -108,12 +116,11 @@ LAST = (
 )
 STEPS = (
     *COMMON,
-    *_only_if(lambda one: not _is_other_service(one), READBACK),
+    *_only_if(lambda context: not _is_other_service(context), READBACK),
     *_only_if(_is_other_service, ENDPOINT),
-    *_only_if(lambda one: bool(one.chat_model) and _is_other_service(one), CHAT),
+    *_only_if(lambda context: context.chat_model and _is_other_service(context), CHAT),
     *LAST,
 )
-RUN_PROGRAMS = Step("run", "programs_run", running.check, ("address",))
 
 
 # A run takes at most a minute, even if every request hangs, with the time to start the
@@ -167,7 +174,7 @@ class ProbeRun:
         self._context.close()
         shown = self._context.redactor.text
         sent_to = self._context.key_sent_to
-        found = [one for step in self._steps for one in self._found[step.id]]
+        found = [result for step in self._steps for result in self._found[step.id]]
         return ProbeReport(
             base_url=shown(self._context.shown_url),
             key=self._context.shown_key,
@@ -186,30 +193,47 @@ class ProbeRun:
         if mixed_requests(budget.exchanges) or budget.limit_status:
             unknown = diagnose("skipped.unsteady")
             found = [
-                one._replace(diagnosis=unknown)
-                if has_tag(one.diagnosis.id, "compares")
-                else one
-                for one in found
+                result._replace(diagnosis=unknown)
+                if has_tag(result.diagnosis.id, "compares")
+                else result
+                for result in found
             ]
         failure = next(
-            (one.diagnosis for one in found if one.diagnosis.verdict == Verdict.FAIL),
+            (
+                result.diagnosis
+                for result in found
+                if result.diagnosis.verdict == Verdict.FAIL
+            ),
             None,
         )
-        return [self._in_the_end(one, failure) for one in found]
+        path = self._context.path
+        if failure is None and self._is_local_proxy():
+            found = [
+                result for result in found if result.diagnosis.id != "proxies.loopback"
+            ]
+        return [self._in_the_end(result, failure, path) for result in found]
 
-    def _in_the_end(self, result: StepResult, failure: Diagnosis | None) -> StepResult:
-        one, final = result.diagnosis, self._context.shown_url
-        # A warning that explains why the run failed is the failure.
-        if failure and has_tag(one.id, "explains") and _explains(result, failure):
-            raised = replace(one, verdict=Verdict.FAIL, family=failure.family)
-            return result._replace(diagnosis=raised)
+    def _is_local_proxy(self) -> bool:
+        """Return whether a proxy on this machine has passed on what it got."""
+        route = vars(self._context).get("route")
+        return bool(route and route.proxy and is_loopback(route.proxy.host))
+
+    def _in_the_end(
+        self, result: StepResult, failure: Diagnosis | None, path: Path
+    ) -> StepResult:
+        diagnosis, final = result.diagnosis, self._context.shown_url
         # The advice of an early step names the address that a later one found.
-        facts = dict(one.facts)
-        is_advice = one.verdict in (Verdict.FAIL, Verdict.WARN)
-        if not is_advice or facts.pop("base_url", final) == final:
-            return result
-        advice = diagnose(one.id, figure="", base_url=final, **facts)
-        return result._replace(diagnosis=redacted(advice, self._context.redactor))
+        facts = dict(diagnosis.facts)
+        if diagnosis.fault and facts.pop("base_url", final) != final:
+            advice = diagnose(diagnosis.id, figure="", base_url=final, **facts)
+            diagnosis = redacted(advice, self._context.redactor)
+        # A warning that explains why the run failed is the failure.
+        is_cause = has_tag(diagnosis.id, "explains") and failure
+        if failure and is_cause and _explains(result, failure):
+            family = failure.family
+            diagnosis = replace(diagnosis, verdict=Verdict.FAIL, family=family)
+        fixer = who_acts(diagnosis.fault, path)
+        return result._replace(diagnosis=replace(diagnosis, fixer=fixer))
 
     def _run(self, step: Step) -> None:
         """Run a step and keep its results; `TimeoutError` if the run is late."""
@@ -239,10 +263,13 @@ class ProbeRun:
         waited, failures = unfinished[0], self._context.failures
         titles = ", ".join(say(step.title) for step in unfinished)
         if diagnosis is None:
-            access = (one.diagnosis.verdict for one in self._found.get("access", []))
-            is_key_accepted = any(one != Verdict.SKIP for one in access)
-            id = "probe.time_limit" if is_key_accepted else "http.unfinished"
-            diagnosis = diagnose(id, limit=f"{self._limit:g}", left_out=titles)
+            access = self._found.get("access", [])
+            verdicts = {result.diagnosis.verdict for result in access}
+            is_key_accepted = bool(verdicts - {Verdict.SKIP})
+            finding = "probe.time_limit" if is_key_accepted else "http.unfinished"
+            diagnosis = diagnose(
+                finding, limit=decimal(f"{self._limit:g}"), left_out=titles
+            )
             # It has failed once, and there is no time to see whether it does so again.
             if waited.id in failures:
                 diagnosis = from_error(failures[waited.id])
@@ -252,16 +279,22 @@ class ProbeRun:
 
     def _keep(self, step: Step, diagnoses: list[Diagnosis]) -> None:
         redactor = self._context.redactor
-        self._found[step.id] = [
-            StepResult(step.id, say(step.title), redacted(one, redactor))
-            for one in diagnoses
-        ]
+        self._found[step.id] = []
+        for diagnosis in diagnoses:
+            shown = redacted(diagnosis, redactor)
+            if diagnosis.id == "address.corrected" and step.id != "address":
+                # Only the server could tell; the address does not “work” then.
+                first = self._found["address"][0]
+                self._found["address"] = [first._replace(diagnosis=shown)]
+            else:
+                result = StepResult(step.id, say(step.title), shown)
+                self._found[step.id].append(result)
 
     def _diagnose(self, step: Step) -> list[Diagnosis]:
         # A returned diagnosis lets later steps run, even if it is a failure (the probe
         # has corrected the mistake); a raised error blocks them.
         try:
-            return steadiness.settle(self._context, step)
+            return settling.settle(self._context, step)
         except ProbeError as error:
             self._blocked_by[step.id] = step
             return [from_error(error)]

@@ -33,11 +33,6 @@ _FIELDS = (
         ),
         "not a completion|data|shape|field",
     ),
-    row(
-        "the answer is a list",
-        editing_body(lambda b: b"[%b]" % b if b"chat.completion" in b else b),
-        "not a completion|list|shape",
-    ),
 )
 
 
@@ -79,14 +74,7 @@ _BYTES = (
         "answers are recoded to Windows-1251",
         _recoded("cp1251"),
         "encoding|UTF-8",
-        blame="charset",
         id="echo.changed",
-    ),
-    row(
-        "answers are recoded to UTF-16",
-        _recoded("utf-16"),
-        "UTF-16|encoding|UTF-8|not",
-        blame="charset",
     ),
     row("a body is cut inside a character", editing(_cut_inside_character), "cut"),
     row(
@@ -108,16 +96,6 @@ _BYTES = (
         "Content-Length is one too small",
         _length(lambda b: len(b) - 1),
         "Content-Length|length|cut|incomplete|end",
-    ),
-    row(
-        "Content-Length is one too large",
-        editing(
-            lambda reply: replace(
-                reply.with_field("Content-Length", str(len(reply.body) + 1)),
-                keep=len(reply.body),
-            )
-        ),
-        "length|cut|closed|before its end",
     ),
     row(
         "answers are marked as br",
@@ -172,19 +150,6 @@ _FIELDS_OF_HTTP = (
         editing(lambda r: r.with_field("Content-Type")),
         "Content-Type",
     ),
-    row("Date is removed", editing(lambda r: r.with_field("Date")), by=""),
-    row(
-        "the reason phrase is removed", editing(lambda r: replace(r, reason="")), by=""
-    ),
-    row(
-        "names of fields are in lower case",
-        editing(
-            lambda r: replace(r, fields=tuple((k.lower(), v) for k, v in r.fields))
-        ),
-        by="",
-    ),
-    row("a cookie is set", with_fields(Set_Cookie="lb=node-3; Path=/"), by=""),
-    row("Via is added", with_fields(Via="1.1 gw"), by=""),
     row(
         "103 Early Hints comes before answers",
         editing(
@@ -215,11 +180,6 @@ _CACHES = (
         cached(),
         "cache|recording|same response",
         id="echo.replayed",
-    ),
-    row(
-        "completions are cached by path",
-        when(is_chat, cached()),
-        "cache|recording|same response",
     ),
     row(
         "the model list is cached for everybody",

@@ -9,6 +9,7 @@ from tests.probe.gateway import (
     closing,
     editing_text,
     every,
+    first,
     hanging,
     has_key,
     in_turn,
@@ -16,15 +17,24 @@ from tests.probe.gateway import (
     on_every_connection,
     page,
     pass_on,
+    proxying,
     resetting,
     rewriting,
     swapped,
     when,
     with_fields,
 )
-from tests.probe.misfortunes.arranging import OTHERS, kind_of
+from tests.probe.misfortunes.arranging import OTHER_KEY, OTHERS, kind_of
 from tests.probe.misfortunes.judging import Misfortune
-from tests.probe.setups import Arrange, below, issued_by, over_tls, serving, through
+from tests.probe.setups import (
+    Arrange,
+    below,
+    issued_by,
+    over_tls,
+    proxied,
+    serving,
+    through,
+)
 from tests.support.authority import DAY
 
 SOMETIMES = r"some of|sometimes|\bof (the )?\d+ |now and then|intermittent|not every"
@@ -38,6 +48,8 @@ _UNKNOWN_KEY = as_json(
 )
 _OTHER_API = as_json(404, {"detail": "Not Found"}, Server="uvicorn")
 _WEBSITE = page(200, "Welcome to nginx!")
+_NO_KEY = as_json(401, {"error": {"message": "No key", "type": "auth"}})
+_WRONG = as_json(401, {"error": {"message": "Wrong key", "type": "auth"}})
 
 
 def _row(
@@ -83,11 +95,6 @@ _OTHER_ANSWERS = (
         id="sometimes.rate_limited",
     ),
     _row(
-        "every fourth request gets 504",
-        through(every(4, page(504, "Gateway Time-out"))),
-        "504",
-    ),
-    _row(
         "every second request is answered by another service",
         through(every(2, _OTHER_API)),
     ),
@@ -95,10 +102,6 @@ _OTHER_ANSWERS = (
     _row(
         "every second connection ends at another service",
         through(on_every_connection(2, _OTHER_API)),
-    ),
-    _row(
-        "every third connection ends at a web site",
-        through(on_every_connection(3, _WEBSITE)),
     ),
     _row(
         "one of two servers does not know the key",
@@ -140,25 +143,8 @@ _OTHER_ANSWERS = (
         "500",
     ),
     _row(
-        "the server of every third connection answers 502",
-        through(on_every_connection(3, _BAD_GATEWAY)),
-        "502",
-    ),
-    _row(
-        "the server of every second connection resets requests",
-        through(on_every_connection(2, resetting)),
-    ),
-    _row(
         "one of two servers replaces a word of the text",
         through(every(2, editing_text(lambda text: text.replace("copy", "paste")))),
-    ),
-    _row(
-        "one of two servers turns the text into ASCII",
-        through(
-            every(
-                2, editing_text(lambda text: text.encode("ascii", "replace").decode())
-            )
-        ),
     ),
     _row(
         "every third answer is cut in the middle",
@@ -194,7 +180,64 @@ _OTHER_ANSWERS = (
     ),
 )
 
-
+# What always happens comes before what sometimes does, and needs no success.
+_ALWAYS = (
+    *(
+        Misfortune(
+            f"every request fails: {what}",
+            through(in_turn(*answers)),
+            by=by,
+            id=id,
+            never=("the others were answered",),
+        )
+        for what, answers, id, by in (
+            (
+                "502 and 504 in turn",
+                (_BAD_GATEWAY, page(504, "504 Gateway Time-out")),
+                "http.gateway",
+                "operator",
+            ),
+            ("502 and resets in turn", (_BAD_GATEWAY, resetting), "", "operator"),
+            ("999", (answering(999, b"no"),), "http.gateway", "operator"),
+        )
+    ),
+    *(
+        Misfortune(
+            f"{what}, and every third answer is 502",
+            through(every(3, _BAD_GATEWAY, usual), key=key),
+            by="you",
+            id=id,
+            shows=("status 502",),
+            blame="key",
+        )
+        for what, usual, key, id in (
+            ("a wrong key", when(has_key, _WRONG, _NO_KEY), OTHER_KEY, "key.refused"),
+            ("a web site", page(200, "Welcome"), OTHER_KEY, "http.html"),
+            (
+                "a missing path",
+                answering(404, b"no", Content_Type="text/plain"),
+                OTHER_KEY,
+                "http.no_such_path",
+            ),
+        )
+    ),
+    *(
+        _row(f"{status} three times, and then a Readback", through(first(3, answer)))
+        for status, answer in (
+            ("401 as a page", page(401, "Unauthorized")),
+            ("401 in JSON", as_json(401, {"error": {"message": "x", "type": "y"}})),
+            ("403", as_json(403, {"message": "Forbidden"})),
+            ("404", page(404, "Not Found")),
+            ("405", page(405, "Not Allowed")),
+        )
+    ),
+    Misfortune(
+        "a proxy changes only the first request of a connection",
+        proxied(when(lambda call: call.place == 1, _BAD_GATEWAY, proxying())),
+        ("proxy",),
+        "network",
+    ),
+)
 _CERTIFICATES = tuple(
     _row(
         f"one of {count} servers has a certificate that {what}",
@@ -215,5 +258,10 @@ _CERTIFICATES = tuple(
 )
 
 INTERMITTENT = kind_of(
-    "intermittent", *_STATUSES, *_ENDINGS, *_OTHER_ANSWERS, *_CERTIFICATES
+    "intermittent",
+    *_STATUSES,
+    *_ENDINGS,
+    *_OTHER_ANSWERS,
+    *_ALWAYS,
+    *_CERTIFICATES,
 )

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass, field
 from enum import Enum
 
-from readback.probe.common.results import Diagnosis, Fixer, Verdict
+from readback.probe.common.results import Diagnosis, Verdict
 from readback.probe.output.text import as_long
 from readback.probe.report import ProbeReport
 from tests.probe.setups import Arrange
@@ -24,7 +24,6 @@ BLAME = {
     r"|certificates of this machine",
     "limits": r"limits the number of connections",
     "mtu": r"size of a packet|MTU",
-    "charset": r"the character encoding:",
 }
 
 
@@ -87,8 +86,10 @@ def _wrong(misfortune: Misfortune, report: ProbeReport) -> str:
         return f"is told as {report.id}"
     if pattern := _matched(misfortune, report.decisive.diagnosis):
         return f"the verdict says “{pattern}”"
-    if _name(report.fixer) not in misfortune.by.split():
-        return f"blames {_name(report.fixer)}, not {misfortune.by.replace(' ', ' or ')}"
+    people = (report.fixer.in_json or "nobody").split("_or_")
+    if not set(people) <= set(misfortune.by.split()):
+        by = misfortune.by.replace(" ", " or ")
+        return f"blames {' or '.join(people)}, not {by}"
     return ""
 
 
@@ -124,7 +125,3 @@ def _matched(misfortune: Misfortune, diagnosis: Diagnosis) -> str:
 def _text(diagnosis: Diagnosis) -> str:
     lines = (diagnosis.id, diagnosis.sentence, diagnosis.hint, *diagnosis.details)
     return "\n".join(lines)
-
-
-def _name(fixer: Fixer) -> str:
-    return fixer.name.lower()

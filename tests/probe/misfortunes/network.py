@@ -6,8 +6,10 @@ import resource
 import socket
 import struct
 import time
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import count
 from unittest.mock import patch
 
 from readback.probe.connection import tcp
@@ -46,6 +48,16 @@ def _late(seconds: float, respond):
         return respond(question)
 
     return answer
+
+
+def _in_turn(*answers):
+    """Let lookups be answered in turn; each asks for IPv4 and for IPv6."""
+    lookups = defaultdict(count)
+
+    def respond(question: bytes) -> bytes | None:
+        return answers[next(lookups[question[2:]]) % len(answers)](question)
+
+    return respond
 
 
 def _lost(every_nth: int, respond):
@@ -152,6 +164,13 @@ _NAMES = (
         "slow|took|lost|some",
         by="you network",
         timeout=10.0,
+    ),
+    _named(
+        "a DNS server does not know the name every other time",
+        _resolving(_in_turn(names({}), names(_HERE))),
+        r"of \d+ DNS lookups",
+        by="network",
+        id="sometimes.dns",
     ),
     _named(
         "the DNS server ignores questions for IPv6",
@@ -314,7 +333,7 @@ _TCP = (
     _row(
         "localhost is used inside a Docker container",
         _in_container,
-        "Inside a container",
+        "a container or a pod",
         by="you",
     ),
     _row(

@@ -165,10 +165,15 @@ _BLOCKS = (
             Content_Type="text/html; charset=GBK",
         ),
         _CHINESE,
-        by="network",
+        by="network operator",
     ),
     *(
-        row(name, page(status, title, "Due to company policy."), says, by="network")
+        row(
+            name,
+            page(status, title, "Due to company policy."),
+            says,
+            by="network operator",
+        )
         for name, status, title, says in (
             ("a provider's page", 200, "Доступ ограничен", "Доступ ограничен"),
             ("a German page", 200, "Willkommen im WLAN", "log in to the network"),
@@ -182,7 +187,7 @@ _BLOCKS = (
             f"a redirect to {where}",
             answering(302, Location=location),
             says,
-            by="network",
+            by="network operator",
         )
         for where, location, says in (
             ("a block page", "https://block.opendns.com/?url=6162", "filter"),
@@ -198,7 +203,7 @@ _BLOCKS = (
             Content_Type="text/html",
         ),
         "log in to the network",
-        by="network",
+        by="network operator",
     ),
     row(
         "a balancer answers 400 to everything",
@@ -226,7 +231,7 @@ _BLOCKS = (
             Content_Type="text/html; charset=windows-1251",
         ),
         _CYRILLIC,
-        by="network",
+        by="network operator",
     ),
 )
 
@@ -370,7 +375,7 @@ _WALLS = tuple(
         f"a redirect to {where}",
         answering(302, Location=location),
         says,
-        by="network",
+        by="network operator",
         never=("Use the final address",),
     )
     for where, location, says in (
@@ -382,7 +387,7 @@ _WALLS = tuple(
     )
 )
 _TITLES = tuple(
-    row(f"a page with 200: {title}", page(200, title), title, by="network")
+    row(f"a page with 200: {title}", page(200, title), title, by="network operator")
     for title in (
         "Access blocked",
         "Zugriff gesperrt",
@@ -397,11 +402,11 @@ _TITLES = tuple(
         "a page of terms",
         page(200, "Guest Access", "By clicking Accept you agree to the terms of use."),
         "log in to the network",
-        by="network",
+        by="network operator",
     ),
 )
 _OWN_LOGINS = tuple(
-    row(f"a Readback key, and {who}", as_json(401, body), "401", by="operator")
+    row(f"a Readback key, and {who}", as_json(401, body), "401", by="nobody")
     for who, body in (
         ("Kong wants its own", {"message": "Unauthorized"}),
         (
@@ -415,7 +420,7 @@ _FRAMEWORKS = (
         row(
             f"FastAPI forbids {what}",
             as_json(403, {"detail": "Forbidden"}),
-            "403",
+            "Forbidden",
             by="you",
             key=key,
         )

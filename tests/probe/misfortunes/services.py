@@ -48,28 +48,10 @@ def _at_provider(name, *says, id, by="operator", chat=MODEL, **behavior):
 
 _APIS = (
     _row(
-        "Azure OpenAI without api-version and deployment",
-        as_json(
-            404,
-            {"error": {"code": "404", "message": "Resource not found"}},
-            apim_request_id="a1",
-            x_ms_region="West Europe",
-        ),
-        "Resource not found|Azure",
-        path="/openai/v1",
-        by="you",
-    ),
-    _row(
         "Azure OpenAI wants api-key, not a bearer",
         _error(401, "Access denied due to invalid subscription key", code="401"),
         "subscription key|not accept",
         id="key.refused_or_lost",
-    ),
-    _row(
-        "Gemini at its own path",
-        _google(404, "models/ is not found for API version v1", "NOT_FOUND"),
-        "404",
-        "is not found|Gemini|Google|path|models",
     ),
     _row(
         "Gemini refuses the key",
@@ -111,12 +93,6 @@ _APIS = (
         "vLLM is loading its model",
         answering(503, b"", Server="uvicorn"),
         "503",
-        by="operator",
-    ),
-    _row(
-        "llama.cpp is loading",
-        _error(503, "Loading model", code=503, type="unavailable_error"),
-        "Loading model",
         by="operator",
     ),
     _row(
@@ -177,11 +153,6 @@ _APIS = (
         id="http.other_api",
     ),
     _row(
-        "a GraphQL server",
-        as_json(400, {"errors": [{"message": "Must provide query string."}]}),
-        "Must provide query|neither|not .*API",
-    ),
-    _row(
         "Elasticsearch",
         as_json(
             401,
@@ -196,13 +167,8 @@ _APIS = (
             WWW_Authenticate='Basic realm="security"',
             X_elastic_product="E",
         ),
-        "missing authentication credentials|another|not .*API|own login",
-    ),
-    _row(
-        "the metrics port answers",
-        answering(404, b"Not Found", Content_Type="text/plain; version=0.0.4"),
-        "404",
-        by="you operator network",
+        "user name and a password",
+        by="nobody",
     ),
     _row(
         "an MCP server answers",
@@ -260,7 +226,7 @@ _APIS = (
     _at_provider(
         "a proxy holds a stream back until its end",
         "stream",
-        by="network",
+        by="operator",
         pause=0.04,
         is_buffered=True,
         id="stream.together",

@@ -30,24 +30,6 @@ _SITES = (
         by="you operator",
     ),
     _row(
-        "the default page of nginx",
-        page(200, "Welcome to nginx!"),
-        "nginx",
-        by="you operator",
-    ),
-    _row(
-        "a single-page application answers everything",
-        answering(
-            200,
-            b"<!doctype html><html><head><title>Console</title></head><body>"
-            b'<div id="root"></div><script src="/app.js"></script><noscript>You '
-            b"need to enable JavaScript to run this app.</noscript></body></html>",
-            Content_Type="text/html",
-        ),
-        "Console",
-        by="you",
-    ),
-    _row(
         "a router's page",
         page(
             401,
@@ -55,26 +37,14 @@ _SITES = (
             "TP-LINK Archer C7",
             WWW_Authenticate='Basic realm="TP-LINK Wireless Router"',
         ),
-        "401|login",
-        by="you network operator",
-    ),
-    _row(
-        "a JSON file server lists a folder",
-        page(200, "Index of /v1/"),
-        "Index of",
-        by="you operator",
+        "user name and a password",
+        by="nobody",
     ),
     _row(
         "a Jupyter server",
         answering(302, Location="/login?next=%2Fv1%2Fmodels"),
         "log ?in|redirect",
         by="you operator network",
-    ),
-    _row(
-        "a parked domain",
-        page(200, "echo-example.com is for sale"),
-        "for sale",
-        by="you operator",
     ),
 )
 _WALLS = (
@@ -98,12 +68,6 @@ _WALLS = (
         )
     ),
     _row(
-        "oauth2-proxy in front of the service",
-        page(403, "Sign In", "oauth2-proxy"),
-        "log ?in|sign ?in",
-        by="operator network you",
-    ),
-    _row(
         "a cookie wall redirects to itself until a cookie comes back",
         lambda call: answering(302, Location=call.target, Set_Cookie="seen=1")(call),
         "cookie|loop|itself|same address",
@@ -123,14 +87,6 @@ _WALLS = (
         "log ?in|portal",
         by="network",
         id="http.captive_portal",
-    ),
-    _row(
-        "two addresses redirect to each other",
-        lambda call: answering(
-            302, Location="/b/models" if "/b/" not in call.target else "/v1/models"
-        )(call),
-        "redirect|loop",
-        by="operator network you",
     ),
     _row(
         "a redirect to another port",

@@ -132,12 +132,6 @@ _PATHS = (
         "Invalid provider",
         by="you",
     ),
-    _row(
-        "Railway: the application was removed",
-        _json(404, status="error", code=404, message="Application not found"),
-        "Application not found",
-        by="you operator",
-    ),
 )
 _KEYS = (
     _row(
@@ -158,16 +152,6 @@ _KEYS = (
         "key|401",
         by="you",
         key="",
-    ),
-    _row(
-        "Portkey wants a header of its own",
-        _json(
-            400,
-            status="failure",
-            message="Either x-portkey-config or x-portkey-provider header is required",
-        ),
-        "x-portkey",
-        by="you",
     ),
     _row(
         "an env file for Docker keeps the quotation marks",
@@ -222,12 +206,6 @@ _MODELS_OF_OTHERS = (
         code="insufficient_user_quota",
     ),
     _refused("Ollama has too little memory", 500, "needs more memory", "operator you"),
-    _chat(
-        "Ollama answers completions with an empty 403",
-        answering(403),
-        "403",
-        by="operator you network",
-    ),
     _refused("OpenRouter: no endpoint fits", 404, "No data policy matches", "you"),
     _chat(
         "Azure: the tokens of this minute are used up",
@@ -282,8 +260,7 @@ _WALLS = (
                 "login of its own",
                 "operator",
             ),
-            ("IIS wants a login", 401, "Unauthorized", "", "of its own", "operator"),
-            ("Vercel", 401, "Authentication Required", "", "of its own", "operator"),
+            ("IIS wants a login", 401, "Unauthorized", "", "of its own", "you"),
             ("Azure", 403, "Web App - Unavailable", "", "stopped", "operator"),
             ("Aliyun", 403, "Non-compliance ICP Filing", "", "ICP", "operator network"),
             ("Laravel", 419, "Page &middot; Expired", "", "Page · Expired", "you"),
@@ -325,7 +302,7 @@ _NETWORKS = (
             f"{who} redirects to its own page",
             answering(302, Location=location),
             *says,
-            by="network",
+            by="network operator",
             never=("Use the final address",),
         )
         for who, location, *says in (
@@ -368,17 +345,6 @@ _NETWORKS = (
         "redirect",
         r"www\.acme\.example",
         by="you operator",
-    ),
-    _row(
-        "Iran's filter answers with a frame",
-        answering(
-            403,
-            b'<html><iframe src="http://10.10.34.34?type=Invalid Site&policy=Main">'
-            b"</iframe></html>",
-            Content_Type="text/html",
-        ),
-        "403",
-        by="network operator",
     ),
 )
 
@@ -425,20 +391,6 @@ _PROXIES = (
         ),
         ("NO_PROXY",),
         "you",
-    ),
-    Misfortune(
-        "Forefront TMG denies the address",
-        proxied(
-            _connect(
-                answering(
-                    502,
-                    reason="Proxy Error ( The Forefront TMG denied the URL. )",
-                )
-            ),
-            encrypted=True,
-        ),
-        ("proxy", "denied"),
-        "network",
     ),
     Misfortune(
         "the first tunnel is refused until the proxy knows the user",

@@ -30,7 +30,7 @@ from django.views.decorators.http import conditional_page, require_safe
 from readback import config, keys, programs, setting_values
 from readback.cabinet.keys import examples
 from readback.contract import REFUSALS
-from readback.probe.common.catalogue import Template, catalogue
+from readback.probe.common.catalogue import Template, catalogue, people
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -113,7 +113,7 @@ def _findings(language: str) -> list[tuple[str, list[dict[str, object]]]]:
             _PLACE_OR_MARKUP.sub(lambda at: "*…*" if at[1] else f"\\{at[0]}", text)
             for text in row.texts[language]
         )
-        fixer = catalogue().words[row.fixer][language] if hint else ""
+        fixer = people(row.fault, language)
         return {"row": row, "sentence": sentence, "hint": hint, "fixer": fixer}
 
     rows = catalogue().findings.values()

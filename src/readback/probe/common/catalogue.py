@@ -1,9 +1,9 @@
 """The catalogue: every finding and every other text, in English and Russian.
 
 The files in `probe/texts/` have one block per finding: a line with its id, its verdict,
-who can fix it, its family (of a failure) and its tags; the English sentence, and after
-an arrow the next step; then the same in Russian. A block that starts with `=` and an id
-is another text of the probe; one whose English is its id has only that. Texts are
+the kind of its fault, its family (of a failure) and its tags; the English sentence, and
+after an arrow the next step; then the same in Russian. A block that starts with `=` and
+an id is another text of the probe; one whose English is its id has only that. Texts are
 templates; the steps supply the facts. A text is said in the reader's language where it
 is made, so nothing is translated afterwards.
 """
@@ -16,16 +16,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
+from readback.probe.common.responsible import Path, who_acts
 from readback.probe.common.results import (
     Diagnosis,
     Fact,
     FailureFamily,
-    Fixer,
+    Fault,
     ProbeError,
     Verdict,
 )
 
-LANGUAGES = ("en", "ru")
+SAMPLES = {"en": "English", "ru": "Русский"}
+LANGUAGES = tuple(SAMPLES)
 FILES = ("entered", "connection", "tls", "http", "service", "words")
 _RUSSIAN = "ru "
 _ARROW = " → "
@@ -39,7 +41,7 @@ class Template:
 
     id: str
     verdict: Verdict
-    fixer: Fixer
+    fault: Fault
     family: FailureFamily
     tags: frozenset[str]
     """What the code asks of a finding; CONTRIBUTING.md explains each tag."""
@@ -67,8 +69,8 @@ def catalogue() -> Catalogue:
             at = next(n for n, line in enumerate(lines) if line.startswith(_RUSSIAN))
             russian = " ".join(lines[at:])[len(_RUSSIAN) :]
             if lines[0].startswith(_WORD):
-                id, _, english = " ".join(lines[:at])[len(_WORD) :].partition(": ")
-                words[id] = {"en": english or id, "ru": russian}
+                word, _, english = " ".join(lines[:at])[len(_WORD) :].partition(": ")
+                words[word] = {"en": english or word, "ru": russian}
             else:
                 texts = {"en": " ".join(lines[1:at]), "ru": russian}
                 row = _template(lines[0].split(), texts)
@@ -77,24 +79,30 @@ def catalogue() -> Catalogue:
 
 
 def _template(head: list[str], texts: Mapping[str, str]) -> Template:
-    id, verdict, *rest = head
+    finding, verdict, *rest = head
     is_problem = verdict in (Verdict.FAIL, Verdict.WARN)
-    fixer = Fixer[rest.pop(0).upper()] if is_problem else Fixer.NOBODY
+    fault = Fault(rest.pop(0)) if is_problem else Fault.NONE
     is_failure = verdict == Verdict.FAIL
     family = FailureFamily[rest.pop(0).upper()] if is_failure else FailureFamily.NONE
     parts = {code: text.partition(_ARROW) for code, text in texts.items()}
     return Template(
-        id,
+        finding,
         Verdict(verdict),
-        fixer,
+        fault,
         family,
         frozenset(rest),
         {code: (sentence, hint) for code, (sentence, _, hint) in parts.items()},
     )
 
 
-def has_tag(id: str, tag: str) -> bool:
-    row = catalogue().findings.get(id)
+def people(fault: Fault, language: str) -> str:
+    """Return who may have to act; which of them, depends on the path."""
+    fixers = dict.fromkeys(who_acts(fault, path) for path in Path)
+    return ", ".join(catalogue().words[fixer][language] for fixer in fixers if fixer)
+
+
+def has_tag(finding: str, tag: str) -> bool:
+    row = catalogue().findings.get(finding)
     return row is not None and tag in row.tags
 
 
@@ -124,25 +132,25 @@ def current() -> str:
     return _language
 
 
-def say(id: str, /, **values: object) -> str:
+def say(word: str, /, **values: object) -> str:
     """Return a text of ours in the current language, filled with the values.
 
     A word that is the same in all languages, such as DNS, is its own id.
     """
-    row = catalogue().words.get(id)
-    text = row[_language] if row else id
+    row = catalogue().words.get(word)
+    text = row[_language] if row else word
     return text.format(**values) if values else text
 
 
-def diagnose(id: str, *, figure: str = "", **facts: Fact) -> Diagnosis:
+def diagnose(finding: str, *, figure: str = "", **facts: Fact) -> Diagnosis:
     """Return the finding with this id, its templates filled with the facts."""
-    row = catalogue().findings[id]
+    row = catalogue().findings[finding]
     sentence, hint = row.texts[_language]
     return Diagnosis(
-        id,
+        finding,
         row.verdict,
         row.family,
-        row.fixer,
+        row.fault,
         sentence.format(**facts),
         hint.format(**facts),
         figure,

@@ -14,12 +14,13 @@ import base64
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from html import unescape
-from urllib.parse import parse_qsl, quote, unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from readback.keys import KEY_LIKE
-from readback.probe.common.catalogue import diagnose, say
+from readback.probe.common.catalogue import current, diagnose, say
 from readback.probe.common.results import Diagnosis, Fact
 
 _MAX_LENGTH = 160
@@ -35,6 +36,11 @@ _SHORTEST_PART = 4
 _LONGEST_WORD = 20
 _TOKEN = re.compile(r"(?:(?!\.\.)[^\s\"'“”‘’<>(){}\[\],;|&?=/])+")
 _AROUND_TOKEN = ".:…*!"
+# What may be a secret in Base64 or percent-encoded, and one in hexadecimal.
+_ENCODED = re.compile(r"[\w%+/.~-]{8,}={0,2}", re.ASCII)
+_HEX = re.compile(r"\b[0-9a-f]{2}(?:[: -]?[0-9a-f]{2}){5,}\b", re.IGNORECASE)
+# As many characters of a long secret are a part of it, and not chance.
+_LONGEST_PART = 8
 # What follows these words is hidden if it looks random: not in "Bearer authentication".
 _AFTER_NAME = re.compile(
     r"((?:bearer|basic|digest|negotiate|token|api[_-]?key|secret|passw(?:or)?d|pwd"
@@ -67,9 +73,14 @@ def format_duration(seconds: float) -> str:
     """Return a duration with about two significant digits and its unit."""
     milliseconds = seconds * 1000
     if milliseconds >= 1000:
-        return say("seconds", number=f"{seconds:.1f}")
+        return say("seconds", number=decimal(f"{seconds:.1f}"))
     digits = 0 if milliseconds >= 10 else 1
-    return say("milliseconds", number=f"{milliseconds:.{digits}f}")
+    return say("milliseconds", number=decimal(f"{milliseconds:.{digits}f}"))
+
+
+def decimal(number: str) -> str:
+    """Return a number with the decimal mark of the current language."""
+    return number.replace(".", ",") if current() == "ru" else number
 
 
 def sanitize(text: str) -> str:
@@ -97,9 +108,9 @@ def page_title(page: str) -> str:
 def code_points(text: str) -> str:
     """Return characters as code points, each with its glyph if that is visible."""
     shown = []
-    for one in text:
-        hidden = unicodedata.combining(one) or one.isspace() or not one.isprintable()
-        shown.append(f"U+{ord(one):04X}" if hidden else f"U+{ord(one):04X} {one}")
+    for c in text:
+        is_hidden = unicodedata.combining(c) or c.isspace() or not c.isprintable()
+        shown.append(f"U+{ord(c):04X}" if is_hidden else f"U+{ord(c):04X} {c}")
     return " ".join(shown) or say("nothing")
 
 
@@ -124,26 +135,30 @@ class Redactor:
         forms = {}
         for secret, mask in masks.items():
             # The forms in which it could be repeated.
-            encoded = base64.b64encode(secret.encode("utf-8", "replace")).decode()
-            escaped = quote(secret, safe="", errors="replace")
-            repeated = (secret, secret.strip(), unquote(secret), escaped)
-            forms.update(dict.fromkeys((*repeated, encoded.rstrip("=")), mask))
+            repeated = (secret, secret.strip(), unquote(secret))
+            forms.update(dict.fromkeys(repeated, mask))
             if len(secret) >= _LONGEST_WORD:
-                raw = secret.encode("utf-8", "replace").hex()
-                others = (raw, raw.upper(), secret[::-1], " ".join(secret))
-                cases = (secret.upper(), secret.lower(), secret.replace("-", "%2D"))
+                others = (secret[::-1], " ".join(secret))
+                cases = (secret.upper(), secret.lower())
                 forms.update(dict.fromkeys((*others, *cases), mask))
         self._masks = {}
-        for one in sorted(forms, key=len, reverse=True):
-            if len(one) < _SHORTEST:
+        self._parts: set[str] = set()
+        """What a text that hides a secret in another encoding contains."""
+        for form in sorted(forms, key=len, reverse=True):
+            if len(form) < _SHORTEST:
                 break
             # A plain word is a secret only as a whole word.
-            is_word = one.isalpha() and one[1:].islower() and len(one) < _LONGEST_WORD
-            pattern = re.escape(one)
+            is_plain = form.isalpha() and form[1:].islower()
+            is_word = is_plain and len(form) < _LONGEST_WORD
+            pattern = re.escape(form)
             pattern = rf"(?<![\w-]){pattern}(?![\w-])" if is_word else pattern
-            self._masks[one] = re.compile(pattern), forms[one]
+            self._masks[form] = re.compile(pattern), forms[form]
+            if not is_word:
+                self._parts.update(_parts(form))
 
     def text(self, text: str) -> str:
+        for encoded in (_HEX, _ENCODED):
+            text = encoded.sub(lambda match: self._without_encoded(match[0]), text)
         for pattern, mask in self._masks.values():
             # A function, because a mask is no template.
             text = pattern.sub(lambda _, mask=mask: mask, text)  # type: ignore[misc]
@@ -154,14 +169,46 @@ class Redactor:
     def fact(self, fact: Fact) -> Fact:
         return self.text(fact) if isinstance(fact, str) else fact
 
+    def _without_encoded(self, token: str) -> str:
+        """Return the text, or what hides it if it contains a secret once decoded."""
+        for decoded in _decoded(token):
+            is_same = decoded == token
+            if not (is_same or self._parts.isdisjoint(_parts(decoded))):
+                return HIDDEN
+            words = () if is_same else decoded.split()
+            if any(self._without_part(word) != word for word in words):
+                return HIDDEN
+        return token
+
     def _without_part(self, token: str) -> str:
         part = token.strip(_AROUND_TOKEN)
         if len(part) < _SHORTEST_PART:
             return token
-        if token.endswith(HIDDEN) and any(one.startswith(part) for one in self._masks):
+        if token.endswith(HIDDEN) and any(
+            form.startswith(part) for form in self._masks
+        ):
             return HIDDEN
-        is_part = _is_random(part) and any(part in one for one in self._masks)
+        is_part = _is_random(part) and any(part in form for form in self._masks)
         return token.replace(part, HIDDEN) if is_part else token
+
+
+def _parts(text: str) -> set[str]:
+    """Return all parts of a text that are long enough to be no chance."""
+    last = max(1, len(text) - _LONGEST_PART + 1)
+    return {text[at : at + _LONGEST_PART] for at in range(last)}
+
+
+def _decoded(token: str) -> Iterator[str]:
+    """Yield what a text means if it is percent-encoded, hexadecimal or Base64."""
+    yield unquote(token)
+    with suppress(ValueError):
+        plain = re.sub("[: -]", "", token)
+        yield bytes.fromhex(plain).decode("utf-8", "replace")
+    with suppress(ValueError):
+        plain = token.rstrip("=").replace("-", "+").replace("_", "/")
+        plain = plain[: len(plain) // 4 * 4] if len(plain) % 4 == 1 else plain
+        padded = plain + "=" * (-len(plain) % 4)
+        yield base64.b64decode(padded).decode("utf-8", "replace")
 
 
 def redacted(diagnosis: Diagnosis, redactor: Redactor) -> Diagnosis:

@@ -51,22 +51,48 @@ class FailureFamily(IntEnum):
     HTTP = 13
     KEY = 14
     ECHO = 15
-    LIBRARY = 16
     PROBE = 17
+    UNKNOWN = 18
     INTERRUPTED = INTERRUPTED
 
 
-class Fixer(_Word):
-    """Who can fix a problem; the name in lower case is part of the JSON report.
+class Fault(_Word):
+    """What kind of fault a finding is; `responsible` derives who has to act."""
 
-    The catalogue names it in the same way, and has the words in both languages.
-    """
+    NONE = ""
+    SETTING = "setting"
+    """A setting of the person who runs the program, such as the address or the key."""
+    NETWORK = "network"
+    """What happens below TLS: names, routes, packets, firewalls."""
+    PROXY = "proxy"
+    CONNECTION = "connection"
+    """A connection that breaks: on the way, or at its end."""
+    CERTIFICATE = "certificate"
+    FILTER = "filter"
+    """A page as a filter, a proxy or a portal of a network has it."""
+    PATH = "path"
+    """Something on the path reads, changes or answers HTTP."""
+    SERVICE = "service"
+    PROBE = "probe"
+
+
+class Fixer(_Word):
+    """Who can fix a problem; the catalogue has the words in both languages."""
 
     NOBODY = ""
     YOU = "you"
     NETWORK = "network"
+    PROXY = "whoever_runs_the_proxy"
+    INTERCEPTION = "whoever_decrypts"
     OPERATOR = "operator"
+    EITHER = "network_or_operator"
     AUTHORS = "authors"
+
+    @property
+    def in_json(self) -> str | None:
+        """Return the word for programs; a company's network has its proxies, too."""
+        is_network = self in (Fixer.PROXY, Fixer.INTERCEPTION)
+        return str(Fixer.NETWORK if is_network else self) or None
 
 
 @dataclass(frozen=True)
@@ -76,7 +102,7 @@ class Diagnosis:
     id: str
     verdict: Verdict
     family: FailureFamily
-    fixer: Fixer
+    fault: Fault
     sentence: str
     hint: str = ""
     figure: str = ""
@@ -84,6 +110,8 @@ class Diagnosis:
     """The values behind the sentence; their names are part of the JSON report."""
     details: tuple[str, ...] = ()
     """Additional lines of figures."""
+    fixer: Fixer = Fixer.NOBODY
+    """Who can fix it; derived at the end of the run."""
 
 
 class StepResult(NamedTuple):
@@ -98,10 +126,12 @@ class ProbeError(Exception):
     The runner turns it into the diagnosis with this id.
     """
 
-    def __init__(self, id: str, **facts: Fact) -> None:
-        super().__init__(id)
-        self.id = id
+    def __init__(self, finding: str, **facts: Fact) -> None:
+        super().__init__(finding)
+        self.id = finding
         self.facts = facts
+        self.is_final = False
+        """Whether the step must not be repeated."""
 
     def with_facts(self, facts: Mapping[str, Fact]) -> ProbeError:
         return ProbeError(self.id, **{**self.facts, **facts})

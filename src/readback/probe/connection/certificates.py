@@ -119,7 +119,9 @@ def _read(der: bytes) -> Certificate:
     since, until = (_moment(tag, content) for tag, content in _values(validity))
     sequences = b"".join(content for tag, content in fields if tag == _EXTENSIONS)
     parts = [dict(_values(content)) for _, content in _nested(sequences)]
-    extensions = {one.get(_OBJECT_ID): one.get(_OCTETS, b"") for one in parts}
+    extensions = {
+        extension.get(_OBJECT_ID): extension.get(_OCTETS, b"") for extension in parts
+    }
     names = _nested(extensions.get(_ALTERNATIVE_NAMES, b""))
     hosts = [shown for tag, value in names if (shown := _shown(tag, value))]
     name = sanitize(_name(subject))

@@ -4,8 +4,7 @@ The environment is read only here, and the HTTP client gets the result, so the r
 always matches what the requests do. The value of a variable is shown only if it cannot
 contain a password.
 
-Python reads the proxies that are entered by hand in the settings of macOS and Windows,
-but no PAC file: that is looked for only to name a proxy that Python does not use.
+Python reads the proxies that are entered by hand in the settings of macOS and Windows.
 """
 
 from __future__ import annotations
@@ -13,15 +12,12 @@ from __future__ import annotations
 import ipaddress
 import os
 import re
-import subprocess
-import sys
 from fnmatch import fnmatchcase
-from importlib.util import find_spec
 from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies, getproxies_environment, proxy_bypass
 
 from readback.probe.common.catalogue import diagnose, say
-from readback.probe.common.formatting import listed, sanitize
+from readback.probe.common.formatting import sanitize
 from readback.probe.common.results import Diagnosis, ProbeError
 from readback.probe.connection import stores
 from readback.probe.entered.base_url import (
@@ -29,7 +25,6 @@ from readback.probe.entered.base_url import (
     BaseUrl,
     is_ip_address,
     is_loopback,
-    shown_url,
 )
 from readback.probe.transport import opening
 from readback.probe.transport.connecting import Proxy, Route
@@ -41,10 +36,6 @@ _HOST = re.compile(r"[\w.-]{1,253}|[0-9a-f:.]{2,45}", re.IGNORECASE)
 _CUT_LOGIN = re.compile(r"[^@/?#\\]*[/?#\\].*@")
 _PAC = re.compile(r"\.pac\b|/wpad\.dat\b", re.IGNORECASE)
 _SEPARATORS = re.compile(r"[\s,;|]+")
-# What each library needs for a SOCKS proxy.
-_SOCKS_PACKAGES = {"openai": "socksio", "httpx": "socksio", "requests": "socks"}
-# It takes some milliseconds, and far longer on a machine that is busy.
-_MAX_SETTINGS_SECONDS = 5.0
 
 
 def check(base_url: BaseUrl) -> tuple[list[Diagnosis], Route]:
@@ -52,7 +43,7 @@ def check(base_url: BaseUrl) -> tuple[list[Diagnosis], Route]:
     name = base_url.scheme if base_url.scheme in configured else "all"
     value = configured.get(name, "")
     if not value:
-        setting = unused_system_proxy()
+        setting = ""
         if other := next(filter(configured.get, PORTS), ""):
             variable = f"{other.upper()}_PROXY"
             setting = say("only_other_proxy", variable=variable, scheme=other)
@@ -74,22 +65,15 @@ def check(base_url: BaseUrl) -> tuple[list[Diagnosis], Route]:
     facts = {"variable": variable, "proxy": str(proxy)}
     warnings = []
     entries = filter(None, _SEPARATORS.split(configured.get("no", "")))
-    if entry := next((one for one in entries if _seems_to_mean(one, base_url)), ""):
+    if entry := next(
+        (entry for entry in entries if _seems_to_mean(entry, base_url)), ""
+    ):
         names = {"entry": sanitize(entry), "host": base_url.host}
         warnings.append(diagnose("proxies.no_proxy_ignored", **names))
     elif is_loopback(base_url.host):
         warnings.append(diagnose("proxies.loopback", host=base_url.host, **facts))
-    if proxy.is_socks and (missing := _without_socks()):
-        warnings.append(diagnose("proxies.socks_package", missing=missing, **facts))
     used = diagnose("proxies.used", scheme=proxy.scheme, **facts)
     return [used, *warnings], Route(base_url, proxy)
-
-
-def _without_socks() -> str:
-    """Return the libraries of this Python that cannot use a SOCKS proxy, or ""."""
-    pairs = _SOCKS_PACKAGES.items()
-    found = [one for one, needed in pairs if find_spec(one) and not find_spec(needed)]
-    return listed(found) if found else ""
 
 
 def read_setting(value: str, variable: str, host: str) -> Proxy:
@@ -150,40 +134,3 @@ def _seems_to_mean(entry: str, target: BaseUrl) -> bool:
         return False
     name = name.lstrip("*.")
     return bool(name) and f".{target.host}".endswith(f".{name}")
-
-
-def unused_system_proxy() -> str:
-    """Return the PAC file that is set, safe to show, or "" if there is none."""
-    look = {"darwin": _macos, "win32": _windows}.get(sys.platform, str)
-    try:
-        return look()
-    except (OSError, ValueError, subprocess.SubprocessError):
-        return ""
-
-
-def _macos() -> str:
-    text = subprocess.check_output(
-        ["/usr/sbin/scutil", "--proxy"],
-        stdin=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        timeout=_MAX_SETTINGS_SECONDS,
-    )
-    settings = dict(re.findall(r"(\w+) : (.*)", text.decode("utf-8", "replace")))
-    if settings.get("ProxyAutoConfigEnable") == "1":
-        return _pac_file(settings.get("ProxyAutoConfigURLString", ""))
-    is_discovered = settings.get("ProxyAutoDiscoveryEnable") == "1"
-    return _pac_file("") if is_discovered else ""
-
-
-def _windows() -> str:
-    import winreg  # Only there.
-
-    path = r"Software\Microsoft\Windows\CurrentVersion\Internet Settings"
-    with winreg.OpenKey(winreg.HKEY_CURRENT_USER, path) as key:  # type: ignore[attr-defined]
-        return _pac_file(str(winreg.QueryValueEx(key, "AutoConfigURL")[0]))  # type: ignore[attr-defined]
-
-
-def _pac_file(url: str) -> str:
-    if not url:
-        return say("discovery")
-    return say("pac_file", url=shown_url(url))

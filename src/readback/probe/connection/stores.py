@@ -41,11 +41,23 @@ class CertificateStores(NamedTuple):
     """Why Python programs cannot use the store that the environment sets."""
 
 
-def find() -> CertificateStores:
+def find(authorities: str = "", certificate: str = "") -> CertificateStores:
     """Return the store that is set, certifi's and this machine's.
 
-    There is always one, even if it contains no certificate.
+    There is always one, even if it contains no certificate. A file of authorities
+    replaces all of them. The certificate is that of the client.
     """
+    found = _find()
+    if authorities:
+        chosen = new_context()
+        chosen.load_verify_locations(authorities)
+        found = CertificateStores({StoreKind.VARIABLE: chosen})
+    for trust in found.usable.values() if certificate else ():
+        trust.load_cert_chain(certificate)
+    return found
+
+
+def _find() -> CertificateStores:
     usable, trouble = {}, None
     carried = new_context()
     is_carried = _load_certifi(carried)
@@ -126,7 +138,7 @@ def _load_variables(trust: ssl.SSLContext) -> ProbeError | None:
         if not (name := os.environ.get(variable, "")):
             continue
         names = name.split(os.pathsep) if variable == _FOLDER else [name]
-        reasons = [why_unusable(one) for one in names]
+        reasons = [why_unusable(folder) for folder in names]
         if all(reasons):
             return _unusable(variable, reasons[0])
         trust.load_verify_locations(**{option: name})
@@ -144,6 +156,25 @@ def why_unusable(path: str) -> str:
             new_context().load_verify_locations(path)
             return ""
     return say("contains_no_certificate")
+
+
+def why_no_identity(path: str) -> str:
+    """Return why a file is not the certificate of a client with its key, or ""."""
+    asked: list[str] = []
+
+    def password() -> str:
+        asked.append(path)
+        return "unknown"
+
+    if not os.path.exists(path):
+        return say("does_not_exist")
+    try:
+        if os.path.isfile(path):  # A named pipe would block.
+            new_context().load_cert_chain(path, password=password)
+            return ""
+    except (OSError, ValueError):
+        pass
+    return say("is_encrypted" if asked else "contains_no_identity")
 
 
 def _has_hashes(folder: str) -> bool:

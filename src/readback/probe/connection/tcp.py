@@ -31,21 +31,25 @@ def check(context: ProbeContext) -> list[Diagnosis]:
     try:
         attempts = try_all(route.addresses, route.port, context.timeout)
     except OSError as error:  # Not even an attempt was possible.
-        attempts = [ConnectAttempt(one, 0.0, error) for one in route.addresses]
-    reachable = [one for one in attempts if one.error is None]
+        attempts = [ConnectAttempt(address, 0.0, error) for address in route.addresses]
+    reachable = [attempt for attempt in attempts if attempt.error is None]
     if not reachable:
         raise _no_connection(route, attempts)
-    fastest = sorted(reachable, key=lambda one: one.seconds)
-    context.route = replace(route, addresses=tuple(one.address for one in fastest))
+    fastest = sorted(reachable, key=lambda attempt: attempt.seconds)
+    context.route = replace(
+        route, addresses=tuple(attempt.address for attempt in fastest)
+    )
     return [
         diagnose(
-            id,
-            figure=format_duration(min(one.seconds for one in reachable)),
+            finding,
+            figure=format_duration(min(attempt.seconds for attempt in reachable)),
             host=route.host,
-            addresses=", ".join(one.address for one in reachable),
-            unreachable=", ".join(f"{one.address} ({one.reason})" for one in failed),
+            addresses=", ".join(attempt.address for attempt in reachable),
+            unreachable=", ".join(
+                f"{attempt.address} ({attempt.reason})" for attempt in failed
+            ),
         )
-        for id, failed in _findings(route.host, attempts).items()
+        for finding, failed in _findings(route.host, attempts).items()
     ]
 
 
@@ -53,16 +57,18 @@ def _findings(
     host: str, attempts: list[ConnectAttempt]
 ) -> dict[str, list[ConnectAttempt]]:
     """Return the ids of what was found, each with the attempts that failed."""
-    tried = [one for one in attempts if not one.lacks_family]
-    v6 = [one for one in tried if one.is_v6]
+    tried = [attempt for attempt in attempts if not attempt.lacks_family]
+    v6 = [attempt for attempt in tried if attempt.is_v6]
     # A refusal would prove that packets arrive.
-    is_dead = all(one.error and one.errno != errno.ECONNREFUSED for one in v6)
+    is_dead = all(
+        attempt.error and attempt.errno != errno.ECONNREFUSED for attempt in v6
+    )
     broken = v6 if is_dead else []
-    others = [one for one in tried if one.error and one not in broken]
+    others = [attempt for attempt in tried if attempt.error and attempt not in broken]
     # Many servers listen on one address of localhost; clients try both at once.
     others = [] if is_loopback(host) else others
     findings = {"tcp.partly": others, "tcp.v6_broken": broken}
-    found = {id: failed for id, failed in findings.items() if failed}
+    found = {finding: failed for finding, failed in findings.items() if failed}
     return found or {"tcp.ok": []}
 
 
@@ -72,21 +78,23 @@ def _no_connection(route: Route, attempts: list[ConnectAttempt]) -> ProbeError:
     A refused connection is reported first: it proves that the host is up.
     """
     reported = min(
-        attempts, key=lambda one: (one.errno != errno.ECONNREFUSED, one.lacks_family)
+        attempts,
+        key=lambda attempt: (attempt.errno != errno.ECONNREFUSED, attempt.lacks_family),
     )
     facts: dict[str, Fact] = {
         "host": route.host,
         "port": route.port,
-        "addresses": ", ".join(one.address for one in attempts),
+        "addresses": ", ".join(attempt.address for attempt in attempts),
         "reason": reported.reason,
         "setting": route.unused_proxy,
         "family": "IPv6" if reported.is_v6 else "IPv4",
         "container": "",
     }
+    is_here = dns.range_of([attempt.address for attempt in attempts]) == "here"
     if route.host in dns.CONTAINER_HOSTS:
         facts["container"] = say("listen_on_all")
-    elif dns.range_of([one.address for one in attempts]) == "here" and in_container():
-        facts["container"] = say("is_the_container")
+    elif is_here and in_container():
+        facts["container"] = say("in_a_container")
     if route.proxy:
         facts |= {"proxy": str(route.proxy), "variable": route.proxy.variable}
     return ProbeError(_no_connection_id(route, attempts, reported), **facts)
@@ -95,7 +103,7 @@ def _no_connection(route: Route, attempts: list[ConnectAttempt]) -> ProbeError:
 def _no_connection_id(
     route: Route, attempts: list[ConnectAttempt], reported: ConnectAttempt
 ) -> str:
-    addresses = [one.address for one in attempts]
+    addresses = [attempt.address for attempt in attempts]
     kind = dns.range_of(addresses)
     is_refused = reported.errno == errno.ECONNREFUSED
     if route.proxy:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 
 from readback.probe.common.catalogue import diagnose, from_error, has_tag, say
-from readback.probe.common.formatting import format_duration, sanitize
+from readback.probe.common.formatting import decimal, format_duration, sanitize
 from readback.probe.common.results import Diagnosis, Fact, ProbeError
 from readback.probe.connection import certificates, dns, stores
 from readback.probe.connection.certificates import Certificate
@@ -46,14 +46,15 @@ def check(context: ProbeContext) -> list[Diagnosis]:
     """Verify the server with each store; keep the first one that trusts it."""
     if not context.base_url.is_encrypted:
         return [diagnose("tls.none")]
-    found = stores.find()
+    found = stores.find(context.authorities, context.certificate)
     first, *others = found.usable
     handshake = ask(context, first, found.usable[first])
     if handshake.error is not None and handshake.verification_error is None:
         raise explain_broken(context, handshake)
-    seen = {one: ask(context, one, found.usable[one]) for one in others}
-    seen = {first: handshake, **seen}
-    trusting = [kind for kind, one in seen.items() if one.error is None]
+    seen = {first: handshake}
+    for kind in others:
+        seen[kind] = ask(context, kind, found.usable[kind])
+    trusting = [kind for kind, shaken in seen.items() if shaken.error is None]
     if not trusting:
         raise (
             found.trouble
@@ -89,24 +90,25 @@ def _findings(
     best = seen[trusting]
     chain = certificates.read_chain(best.chain)
     own = chain[0]
-    refusing = {kind for kind, one in seen.items() if one.verification_error}
+    refusing = {kind for kind, shaken in seen.items() if shaken.verification_error}
     # The authority is not in the public list, even if that is old.
     is_private = StoreKind.CERTIFI in refusing and not own.is_public
-    is_intercepted = any(one.is_interception for one in chain)
+    is_private = is_private and _is_public_host(context)
+    is_intercepted = any(certificate.is_interception for certificate in chain)
+    context.is_intercepted = is_intercepted
+    context.is_verified = not (is_intercepted or is_private)
     by_machine = StoreKind.MACHINE in refusing and not stores.is_named()
     # The worst first.
     faults = {
         "tls.strict": best.strict_error,
         "tls.intercepted_trusted": is_intercepted,
-        "tls.private_authority": is_private
-        and not is_intercepted
-        and _is_public_host(context),
+        "tls.private_authority": is_private and not is_intercepted,
         "tls.only_certifi": by_machine or StoreKind.VARIABLE in refusing,
         "tls.only_system": trusting is StoreKind.MACHINE,
         "tls.expires_soon": own.days_left is not None
         and own.days_left < _EXPIRES_SOON_DAYS,
     }
-    ids = [id for id, is_found in faults.items() if is_found]
+    ids = [finding for finding, is_found in faults.items() if is_found]
     facts: dict[str, Fact] = {
         **own.facts,
         "host": context.base_url.host,
@@ -118,7 +120,7 @@ def _findings(
     if error := best.strict_error:
         facts["reason"] = sanitize(error.verify_message)
     figure = format_duration(best.seconds)
-    return [diagnose(id, figure=figure, **facts) for id in ids or ["tls.ok"]]
+    return [diagnose(finding, figure=figure, **facts) for finding in ids or ["tls.ok"]]
 
 
 def _is_public_host(context: ProbeContext) -> bool:
@@ -156,7 +158,7 @@ def _shake(
         if not has_tag(error.id, "tunnel"):
             raise
         log.append(replace(noted, error=error.id))
-        if all(one.error for one in log):
+        if all(noted.error for noted in log):
             raise
         seen = shake(*arguments)  # Others got through.
     noted.peer, noted.certificate = seen.peer, b"".join(seen.chain[:1])
@@ -216,7 +218,8 @@ def _explain_dates(
 ) -> ProbeError:
     """Find the certificate whose dates are wrong, or that the clock is."""
     now = datetime.now(timezone.utc)
-    wrong = next((one for one in chain if not one.is_valid_at(now)), None)
+    invalid = (known for known in chain if not known.is_valid_at(now))
+    wrong = next(invalid, None)
     if wrong is None:  # Only the root is not sent, so it is the one in the store.
         root, problem = chain[-1].issuer, say("not_valid_now")
         return ProbeError("tls.expired", name=root, problem=problem, **facts)
@@ -245,8 +248,8 @@ def explain_broken(context: ProbeContext, handshake: Handshake) -> ProbeError:
         return ProbeError("tls.refused", reason=reason, **facts)
     if handshake.is_refused:
         is_about_name = "unrecognized name" in reason or _depends_on_name(context)
-        id = "tls.unknown_name" if is_about_name else "tls.refused"
-        return ProbeError(id, reason=reason, **facts)
+        finding = "tls.unknown_name" if is_about_name else "tls.refused"
+        return ProbeError(finding, reason=reason, **facts)
     ends = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
     is_tls_error = isinstance(handshake.error, ssl.SSLError)
     if handshake.is_late or not is_tls_error or isinstance(handshake.error, ends):
@@ -255,11 +258,11 @@ def explain_broken(context: ProbeContext, handshake: Handshake) -> ProbeError:
             return ProbeError("tls.plain_http", **facts)
         if not handshake.is_answered and _depends_on_name(context):
             return ProbeError("tls.filtered_name", host=base_url.host)
-        late = say("late", seconds=f"{context.timeout:g}")
+        late = say("late", seconds=decimal(f"{context.timeout:g}"))
         how = late if handshake.is_late else say("a_closed_connection")
         return ProbeError("tls.cut", how=how)
-    id = "tls.refused" if handshake.is_answered else "tls.plain_http"
-    return ProbeError(id, reason=reason, **facts)
+    finding = "tls.refused" if handshake.is_answered else "tls.plain_http"
+    return ProbeError(finding, reason=reason, **facts)
 
 
 def _depends_on_name(context: ProbeContext) -> bool:

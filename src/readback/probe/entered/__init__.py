@@ -1,4 +1,8 @@
 """The address and the key as the person entered them, before anything is sent."""
 
 URL_VARIABLE = "OPENAI_BASE_URL"
-KEY_VARIABLES = ("READBACK_API_KEY", "OPENAI_API_KEY")
+API_KEY_VARIABLE = "OPENAI_API_KEY"
+KEY_VARIABLES = ("READBACK_API_KEY", API_KEY_VARIABLE)
+# Where the openai package sends requests if nothing else is set.
+OPENAI_URL = "https://api.openai.com/v1"
+OPENAI_DEFAULT = "openai"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from contextlib import suppress
 from urllib.parse import quote, unquote, urlsplit
 
 from readback.keys import KEY_LIKE
@@ -64,13 +65,19 @@ _AROUND = QUOTES + "()[]{}<>*,;:!… \t\r\n"
 _GAPS = re.compile(r"(?<=//)\s+|\s+(?=/)")
 _PATH_CHARACTERS = "/%:@!$&'()*+,;=-._~"
 _ENDPOINTS = "completions|models|responses|embeddings|messages"
+# A mistake in a path, what to write instead, and the word for it.
 _PATHS = (
-    (re.compile("/{2,}"), "/"),
-    (re.compile(r"/V(?=\d+(?:/|$))"), "/v"),
-    (re.compile(r"(/v\d+)(?:\1)+(?=/|$)"), r"\1"),
-    (re.compile(rf"(/v\d\w{{0,9}})/(?:chat|{_ENDPOINTS})(?:/.*)?$"), r"\1"),
-    (re.compile(rf"(?:/chat(?=/completions))?/(?:{_ENDPOINTS})$"), ""),
+    (re.compile("/{2,}"), "/", "has_extra_slash"),
+    (re.compile(r"/V(?=\d+(?:/|$))"), "/v", "has_capital_version"),
+    (re.compile(r"(/v\d+)(?:\1)+(?=/|$)"), r"\1", "has_version_twice"),
+    (
+        re.compile(rf"(/v\d\w{{0,9}})/(?:chat|{_ENDPOINTS})(?:/.*)?$"),
+        r"\1",
+        "has_endpoint",
+    ),
+    (re.compile(rf"(?:/chat(?=/completions))?/(?:{_ENDPOINTS})$"), "", "has_endpoint"),
 )
+_SCHEME_TWICE = re.compile("(?:https?:?/*){2,}", re.IGNORECASE)
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 
 
@@ -100,21 +107,39 @@ def check(text: str) -> tuple[list[Diagnosis], BaseUrl]:
     return found or [diagnose("address.ok", base_url=shown)], base_url
 
 
+def names_host(text: str, host: str) -> bool:
+    """Return whether the host was entered as it is, in ASCII or with its letters."""
+    with suppress(UnicodeError):
+        return host in text.lower() or host.encode().decode("idna") in text.lower()
+    return False
+
+
 def parse(text: str) -> tuple[BaseUrl, dict[str, str]]:
     """Return the base URL and its mistakes: a name of each, and how it is told."""
-    is_undecoded = any("\ud800" <= one <= "\udfff" for one in text)
+    is_undecoded = any("\ud800" <= c <= "\udfff" for c in text)
     if is_undecoded or len(text) > _MAX_LENGTH:
         raise unreadable("bad_host")
     mistakes: dict[str, str] = {}
     for _ in range(_MAX_ROUNDS):
         url = _extracted(text)
-        around = {} if url == text else {"around": say("something_around")}
+        around = {} if url == text else {"around": _said_around(text, url)}
         base_url, inside = _parts(_with_scheme(url, around))
         mistakes = {**around, **inside, **mistakes}
         if str(base_url) == url and not inside:
             return base_url, mistakes
         text = str(base_url)
     raise unreadable("bad_host")
+
+
+def _said_around(text: str, url: str) -> str:
+    """Return the word for what surrounds the address in a text."""
+    rest = text.replace(url, "")
+    if rest == text:
+        return say("something_inside")
+    if not rest.strip():
+        return say("spaces_around")
+    is_quoted = not rest.strip(QUOTES + " \t\r\n")
+    return say("quotes_around" if is_quoted else "text_around")
 
 
 def has_key(text: str) -> bool:
@@ -144,7 +169,7 @@ def _extracted(text: str) -> str:
         if has_host or _WHOLE.search(pieces[0]):
             raise unreadable("contains_several")
         plain = "".join(pieces)
-    found = {one.strip(_AROUND) for one in _URL.findall(plain)}
+    found = {url.strip(_AROUND) for url in _URL.findall(plain)}
     if len(found) > 1:
         raise unreadable("contains_several")
     if found:
@@ -188,7 +213,8 @@ def _with_scheme(url: str, mistakes: dict[str, str]) -> str:
             host = rest.partition("/")[0]
             if not re.search(r"[.:\[]", host) and host.lower() != "localhost":
                 raise unreadable("bad_host")
-            mistakes["scheme"] = say("bad_scheme")
+            is_twice = _SCHEME_TWICE.match(url)
+            mistakes["scheme"] = say("scheme_twice" if is_twice else "bad_scheme")
         return whole
     if _ANY_SCHEME.match(url):
         return url
@@ -232,10 +258,10 @@ def _parts(url: str) -> tuple[BaseUrl, dict[str, str]]:
         mistakes["listen"] = name
         name = _EVERYWHERE[name]
     short = slash + path
-    for pattern, replacement in _PATHS:
-        short = pattern.sub(replacement, short)
-    if short != slash + path:
-        mistakes["path"] = say("bad_path")
+    for pattern, replacement, word in _PATHS:
+        before, short = short, pattern.sub(replacement, short)
+        if short != before:
+            mistakes[word] = say(word)
     if short.endswith("/"):
         short = short.rstrip("/")
         mistakes["slash"] = "/"

@@ -36,16 +36,19 @@ def is_invisible(character: str) -> bool:
 def remove_invisible(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
-    return "".join(one for one in text if not is_invisible(one))
+    return "".join(character for character in text if not is_invisible(character))
 
 
 def as_ascii(text: str) -> str:
     """Return the text with full-width and similar forms of ASCII replaced."""
     if text.isascii():
         return text
-    forms = ((one, unicodedata.normalize("NFKC", one)) for one in text)
+    forms = (
+        (character, unicodedata.normalize("NFKC", character)) for character in text
+    )
     plain = "".join(
-        new if new.isascii() and len(new) == 1 else one for one, new in forms
+        new if new.isascii() and len(new) == 1 else character
+        for character, new in forms
     )
     return plain.replace("。", ".")
 

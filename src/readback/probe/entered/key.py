@@ -46,6 +46,17 @@ _IN_FRONT = re.compile(
     r"\s*)?[\"']?\s*(?:bearer[\s:]+)*(?=\S)",
     re.IGNORECASE,
 )
+# What is entered beside a key, by its word; the first takes what the next would find.
+_BESIDE = {
+    "setting_name": re.compile(
+        r"(?:(?:export|setx?|env)\s+|\$env:|-H\s+)?[\w-]*"
+        r"(?:key|token|secret|authorization)[\w-]*[\"']?\s*[:=]",
+        re.IGNORECASE,
+    ),
+    "word_bearer": re.compile(r"bearer\b:?", re.IGNORECASE),
+    "quotation_marks": re.compile(f"[{re.escape(QUOTES)}]"),
+    "line_break": re.compile(r"[\r\n]|\\[nr]"),
+}
 
 
 def check(secret: Secret) -> tuple[list[Diagnosis], Secret]:
@@ -65,12 +76,29 @@ def check(secret: Secret) -> tuple[list[Diagnosis], Secret]:
     is_ours = key.is_readback_key
     diagnoses = []
     if found != text:
-        diagnoses.append(diagnose("key.corrected", key=key.mask))
+        mistakes = "; ".join(_mistakes(text, found))
+        diagnoses.append(diagnose("key.corrected", key=key.mask, mistakes=mistakes))
     elif is_ours:
         diagnoses.append(diagnose("key.ok", key=key.mask))
     if not is_ours:
         diagnoses.append(diagnose("key.foreign"))
     return diagnoses, key
+
+
+def _mistakes(text: str, key: str) -> list[str]:
+    """Return what was entered beside the key, in words."""
+    if key not in text:
+        is_invisible = key in remove_invisible(text)
+        return [say("invisible_characters" if is_invisible else "broken_key")]
+    words = ["key_twice"] if text.count(key) > 1 else []
+    rest = text.replace(key, " ")
+    for word, pattern in _BESIDE.items():
+        if pattern.search(rest):
+            words.append(word)
+            rest = pattern.sub("", rest)
+    if rest != " " and (rest.strip() or not words):
+        words.append("other_text" if rest.strip() else "spaces_around_key")
+    return [say(word) for word in words]
 
 
 def _refuse(text: str) -> None:
@@ -79,7 +107,7 @@ def _refuse(text: str) -> None:
     key = _END.split(text[begin.start() :], maxsplit=1)[0] if begin else text
     if _MASKED.search(key) and not re.search(r"\s", key):
         raise ProbeError("key.mask")
-    if bad := next((one for one in key if not _SENDABLE.fullmatch(one)), ""):
+    if bad := next((c for c in key if not _SENDABLE.fullmatch(c)), ""):
         reason = say("contains_character", character=_named(bad))
         raise ProbeError("key.invalid", reason=reason)
     if begin:
@@ -102,7 +130,7 @@ class Secret:
         self._text = text
         repeated = (text, text.strip(), unwrap(text))
         # Local servers take any word, such as ollama, which may also be their host.
-        hidden = (one for one in repeated if not _PLAIN_WORD.fullmatch(one))
+        hidden = (form for form in repeated if not _PLAIN_WORD.fullmatch(form))
         self.masks = dict.fromkeys(hidden, "[key]")
         """The forms in which the key could be shown, and what to show instead."""
         if found := find_readback_key(text):
@@ -167,7 +195,7 @@ def key_from_file(name: str) -> str:
 
 def key_from_environment_or_prompt(variables: Iterable[str]) -> str:
     """Return the key from a variable, from a person, or "" if there is neither."""
-    found = [os.environ[one] for one in variables if one in os.environ]
+    found = [os.environ[name] for name in variables if name in os.environ]
     if found:
         return next(filter(None, found), "")
     if not (sys.stdin and sys.stdin.isatty()):

@@ -1,4 +1,4 @@
-"""The console: a line that shows the progress.
+"""The console: what it can show, and a line that shows the progress.
 
 The line disappears when the run ends. It uses only what every console can do: carriage
 return, spaces and ASCII.
@@ -6,12 +6,47 @@ return, spaces and ASCII.
 
 from __future__ import annotations
 
+import codecs
+import io
 import shutil
 import time
 from contextlib import suppress
 from typing import TextIO
 
 from readback.probe.common.catalogue import say
+
+# What is written where a character cannot be.
+_IN_ASCII = {
+    "✓": "ok",
+    "✗": "FAIL",
+    "…": "...",
+    "→": "->",
+    **dict.fromkeys("–—", "-"),
+    **dict.fromkeys("“”„«»", '"'),
+    **dict.fromkeys("‘’", "'"),
+}
+
+
+def show_all(*streams: TextIO | None) -> None:
+    """Let every text be written, with ASCII for what a stream cannot show."""
+
+    def replaced(error: UnicodeError) -> tuple[str, int]:
+        assert isinstance(error, UnicodeEncodeError)
+        characters = error.object[error.start : error.end]
+        return "".join(_IN_ASCII.get(c, "?") for c in characters), error.end
+
+    codecs.register_error("in_ascii", replaced)
+    for stream in streams:
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="in_ascii")
+
+
+def can_show(text: str, stream: TextIO | None) -> bool:
+    try:
+        text.encode(getattr(stream, "encoding", None) or "utf-8")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
 
 
 class ProgressLine:

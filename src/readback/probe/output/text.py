@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 import json
 import platform
+import shutil
 import textwrap
 from collections.abc import Iterator
 from hashlib import sha256
@@ -20,6 +21,7 @@ from readback import __version__
 from readback.probe.common.catalogue import current, say
 from readback.probe.common.formatting import format_duration
 from readback.probe.common.results import StepResult, Verdict
+from readback.probe.entered import OPENAI_DEFAULT
 from readback.probe.report import (
     ProbeReport,
     environment_summary,
@@ -28,6 +30,7 @@ from readback.probe.report import (
 )
 
 WIDTH = 80
+_NARROWEST = 40
 MAX_LINES = 20
 _MARKS = {Verdict.OK: "✓", Verdict.WARN: "!", Verdict.FAIL: "✗", Verdict.SKIP: "–"}
 _COLORS = {Verdict.OK: "32", Verdict.WARN: "33", Verdict.FAIL: "31", Verdict.SKIP: "90"}
@@ -50,18 +53,20 @@ def as_short(report: ProbeReport, *, is_colored: bool = False) -> str:
     lines = _wrapped(report.sentence, mark, 4)
     lines[0] = _colored(lines[0], report.verdict, is_colored)
     if report.decisive:
-        lines.append(_INDENT + _who(report))
+        lines += [_INDENT + _who(report)] if report.fixer else []
         step = say("next_step", step=report.next_step)
         lines += _wrapped(step, _INDENT, _MAX_STEP_LINES)
     others = report.others
-    for one in others[:_MAX_OTHERS]:
-        text = f"{one.title}: {one.diagnosis.sentence}"
-        lines += _wrapped(text, f"{_MARKS[one.diagnosis.verdict]} ", 1)
+    for result in others[:_MAX_OTHERS]:
+        text = f"{result.title}: {result.diagnosis.sentence}"
+        lines += _wrapped(text, f"{_MARKS[result.diagnosis.verdict]} ", 1)
     if len(others) > _MAX_OTHERS:
         count = len(others) - _MAX_OTHERS
         lines.append(_INDENT + say("count_more", count=count))
+    # A healthy run has said already that it works.
+    works = "works_steps" if report.decisive else "checked_steps"
     for text, names in (
-        ("works_steps", report.working),
+        (works, report.working),
         ("not_tested_steps", report.not_tried),
     ):
         if names:
@@ -71,7 +76,7 @@ def as_short(report: ProbeReport, *, is_colored: bool = False) -> str:
     if report.message and left > 0:
         lines.append(_INDENT + _message_title(report))
         *told, _, machine = report.message
-        text = " ".join(f"{one.rstrip('.')}." for one in (*told, machine))
+        text = " ".join(f"{line.rstrip('.')}." for line in (*told, machine))
         lines += _wrapped(text, _INDENT * 2, left)
     return "\n".join(lines)
 
@@ -88,7 +93,7 @@ def long_lines(report: ProbeReport) -> Iterator[tuple[str, Verdict | None]]:
     """Yield the lines of the long form, each with the verdict that colours it."""
     yield report.sentence, report.verdict
     if report.decisive:
-        yield _who(report), None
+        yield _who(report) if report.fixer else f"[{report.id}]", None
         yield say("next_step", step=report.next_step), None
     yield _effort(report), None
     yield "", None
@@ -96,24 +101,25 @@ def long_lines(report: ProbeReport) -> Iterator[tuple[str, Verdict | None]]:
     hints = {report.hint, ""}
     indent = " " * (_TITLE_WIDTH + 1)
     for result in report.tried:
-        one = result.diagnosis
-        figure = f"{one.figure}: " if one.figure else ""
-        title = f"{_MARKS[one.verdict]} {result.title}"
-        yield f"{title:<{_TITLE_WIDTH}} {figure}{one.sentence}", one.verdict
-        facts = [f"{name}: {fact}" for name, fact in evidence(one).items()]
-        for line in (*one.details, *facts):
+        diagnosis = result.diagnosis
+        figure = f"{diagnosis.figure}: " if diagnosis.figure else ""
+        title = f"{_MARKS[diagnosis.verdict]} {result.title}"
+        sentence = f"{figure}{diagnosis.sentence}"
+        yield f"{title:<{_TITLE_WIDTH}} {sentence}", diagnosis.verdict
+        facts = [f"{name}: {fact}" for name, fact in evidence(diagnosis).items()]
+        for line in (*diagnosis.details, *facts):
             yield f"{indent}{line}", None
-        if one.hint:
-            hint = "" if one.hint in hints else f" {one.hint}"
-            yield f"{indent}[{one.id}]{hint}", None
-        hints.add(one.hint)
+        if diagnosis.hint:
+            hint = "" if diagnosis.hint in hints else f" {diagnosis.hint}"
+            yield f"{indent}[{diagnosis.id}]{hint}", None
+        hints.add(diagnosis.hint)
     if report.not_tried:
         yield say("not_tested_steps", names=", ".join(report.not_tried)), None
     if report.message:
         for line in (
             "",
             _message_title(report),
-            *(f"  {one}" for one in report.message),
+            *(f"  {line}" for line in report.message),
         ):
             yield line, None
     yield "", None
@@ -153,10 +159,13 @@ def _message_title(report: ProbeReport) -> str:
 
 def _effort(report: ProbeReport) -> str:
     source = ""
-    if report.url_source:
+    if report.url_source == OPENAI_DEFAULT:
+        source = say("openai_default")
+    elif report.url_source:
         source = say("from_variable", variable=report.url_source)
     time = format_duration(report.seconds)
-    sent = say("count_requests", count=report.requests, time=time)
+    count = "one_request" if report.requests == 1 else "count_requests"
+    sent = say(count, count=report.requests, time=time)
     key_use = say("key_not_sent")
     if report.key_sent_to:
         key_use = say("key_sent_only_to", key=report.key, host=report.key_sent_to)
@@ -167,7 +176,7 @@ def _wrapped(text: str, first: str, most: int) -> list[str]:
     """Return the text in at most this many lines; what is left out is marked."""
     return textwrap.wrap(
         " ".join(text.split()),
-        WIDTH,
+        width(),
         initial_indent=first,
         subsequent_indent=" " * len(first),
         max_lines=most,
@@ -176,13 +185,19 @@ def _wrapped(text: str, first: str, most: int) -> list[str]:
     )
 
 
+def width() -> int:
+    """Return how wide the report is: as the terminal, up to 80 columns."""
+    columns = shutil.get_terminal_size((WIDTH, 0)).columns
+    return max(_NARROWEST, min(WIDTH, columns))
+
+
 def _colored(text: str, verdict: Verdict, is_colored: bool) -> str:
     return f"\033[{_COLORS[verdict]}m{text}\033[0m" if is_colored else text
 
 
 # docs/probe-report.schema.json describes the report, docs/probe.md what may change in
 # it without a new number.
-SCHEMA = 2
+SCHEMA = 3
 
 
 def as_json(report: ProbeReport) -> str:
@@ -200,12 +215,12 @@ def document(report: ProbeReport) -> dict[str, object]:
         "family": report.family.name.lower(),
         "exit_code": report.family,
         "sentence": report.sentence,
-        "fixer": report.fixer or None,
+        "fixer": report.fixer.in_json,
         "next_step": report.next_step,
         "message": report.message,
         "interrupted": report.interrupted.step if report.interrupted else None,
         "base_url": report.base_url,
-        "base_url_from": report.url_source or None,
+        "base_url_from": report.url_source.replace(OPENAI_DEFAULT, "") or None,
         "key": report.key,
         "key_sent_to": report.key_sent_to,
         "service": report.service,
@@ -229,7 +244,7 @@ def _finding(result: StepResult) -> dict[str, object]:
         "title": result.title,
         "id": diagnosis.id,
         "verdict": diagnosis.verdict,
-        "fixer": diagnosis.fixer or None,
+        "fixer": diagnosis.fixer.in_json,
         "sentence": diagnosis.sentence,
         "hint": diagnosis.hint,
         "figure": diagnosis.figure,

@@ -21,6 +21,8 @@ NO_SUCH_PATH = (
     HTTPStatus.METHOD_NOT_ALLOWED,
     HTTPStatus.NOT_IMPLEMENTED,
 )
+# Where a long list of models has its name.
+_LIST_START = 1024
 
 
 @dataclass(frozen=True)
@@ -58,8 +60,16 @@ def model_ids(response: ProbeResponse) -> list[str] | None:
     if response.status != HTTPStatus.OK or not isinstance(rows, list):
         return None
     ids = [row.get("id") for row in rows if isinstance(row, dict)]
-    names = [id for id in ids if isinstance(id, str)]
+    names = [name for name in ids if isinstance(name, str)]
     return names if len(names) == len(rows) else None
+
+
+def is_long_list(response: ProbeResponse) -> bool:
+    """Return whether this seems to be a list of models that the probe reads in part."""
+    start = response.body[:_LIST_START].lstrip()
+    is_list = start[:1] == b"[" or (start[:1] == b"{" and b'"data"' in start)
+    is_list = is_list and b'"id"' in start
+    return response.status == HTTPStatus.OK and response.is_too_large and is_list
 
 
 def error_in(content: Any) -> ApiError | None:
@@ -95,7 +105,7 @@ def is_from_api(response: ProbeResponse) -> bool:
         # FastAPI asks for the key so, with 403.
         is_asked = inside(content, "detail") == "Not authenticated"
         return is_asked or (not is_text and error_in(content) is not None)
-    return model_ids(response) is not None
+    return model_ids(response) is not None or is_long_list(response)
 
 
 def has_path(response: ProbeResponse) -> bool:

@@ -90,9 +90,11 @@ def _foreign_answers(context: ProbeContext, programs: Iterable[str]) -> dict[str
 
 def _blocked(passed: Sequence[str], how: str) -> Diagnosis:
     blocked = [name for name in (OWN, *OTHERS) if name not in passed]
-    id = "between.openai_blocked" if OPENAI in blocked else "between.program_blocked"
+    finding = (
+        "between.openai_blocked" if OPENAI in blocked else "between.program_blocked"
+    )
     names = {"blocked": _shown(blocked), "passed": _shown(passed)}
-    return diagnose(id, **names, used=say(passed[0]), how=how)
+    return diagnose(finding, **names, used=say(passed[0]), how=how)
 
 
 def _shown(names: Iterable[str]) -> str:

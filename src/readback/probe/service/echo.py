@@ -1,8 +1,5 @@
 """The steps "echo": texts are sent and compared byte by byte.
 
-If a text comes back changed, each likely cause predicts what it would have made of the
-text; only an exact match with the returned text counts.
-
 If the largest text is lost, texts of several sizes are sent side by side. Small
 requests pass and large ones hang where a link takes smaller packets than the rest of
 the path and the messages that would say so are dropped (RFC 2923 §2.1), or where
@@ -11,22 +8,19 @@ something in between has a limit; the size tells which it is.
 
 from __future__ import annotations
 
-import html
 import json
-import re
 from collections.abc import Sequence
 from functools import lru_cache, partial
 from http import HTTPStatus
-from itertools import compress, product
+from itertools import product
 from typing import Any
-from unicodedata import category, normalize
 
 from readback.contract import MAX_CONTENT_BYTES, MODEL, ROLE
 from readback.probe.common.background import BackgroundCall
 from readback.probe.common.catalogue import diagnose, has_tag, say
 from readback.probe.common.formatting import code_points, sanitize
 from readback.probe.common.results import Diagnosis, Fact, ProbeError
-from readback.probe.service import answers, instead
+from readback.probe.service import answers, bodies, instead
 from readback.probe.transport.client import ProbeClient
 from readback.probe.transport.context import CHAT, Check, ProbeContext
 from readback.probe.transport.exchanges import ProbeResponse, outcome_of
@@ -57,10 +51,6 @@ TEXT = f"{ASCII}\n{CYRILLIC}\n{MARKS}\n{CONTROLS}"
 # Sent on new connections, which may lead to other servers, unless it takes seconds.
 _AGAIN = (_PLAIN, TEXT, TEXT)
 _LONG_SECONDS = 2.0
-_FORMS = ("NFC", "NFD", "NFKC", "NFKD")
-# Encodings in which UTF-8 is commonly misread.
-_CHARSETS = ("cp1252", "latin-1", "cp1251", "koi8-r", "cp437", "cp866", "mac-roman")
-_LINE_END = re.compile("\r\n|\r|\n")
 _MAX_SHOWN = 4
 _EQUAL = 2
 # Texts of these sizes are sent if the largest one is lost.
@@ -119,10 +109,8 @@ def send_text(
     if received != text and received in context.sent_texts:
         raise ProbeError("echo.swapped")
     if received.encode("utf-8", "surrogatepass") != text.encode():
-        cause = likely_cause(text, received)
         raise ProbeError(
             "echo.changed",
-            cause=f" ({cause})" if cause else "",
             difference=first_difference(text, received),
             sent=len(text.encode()),
             received=len(received.encode("utf-8", "surrogatepass")),
@@ -132,17 +120,13 @@ def send_text(
 
 def _completion(response: ProbeResponse) -> dict[str, Any]:
     """Return the completion; raise `ProbeError` if clients could not read it."""
-    if found := instead.spoiled(response) or instead.error_in_success(response):
+    if found := bodies.spoiled(response) or bodies.error_in_success(response):
         raise found
     try:
         response.body.decode()
     except UnicodeDecodeError as error:
         facts = {"place": error.start + 1, "byte": f"{response.body[error.start]:02X}"}
-        raise ProbeError(
-            "echo.changed",
-            cause=say("not_utf_8"),
-            difference=say("bad_byte", **facts),
-        ) from None
+        raise ProbeError("echo.changed", difference=say("bad_byte", **facts)) from None
     content = response.json
     if content is None:
         raise instead.unexpected_response(response)
@@ -157,28 +141,6 @@ def _completion(response: ProbeResponse) -> dict[str, Any]:
         raise ProbeError("http.spoiled", how=say("not_a_completion"))
     completion: dict[str, Any] = content
     return completion
-
-
-def likely_cause(sent: str, received: str) -> str:
-    """Return how to tell what was done to a text, or "" if nothing explains it."""
-    spaces = "\0\ufeff \t\r\n\v\f"
-    if received in (sent.strip(), sent.strip(spaces), sent.rstrip(), sent.lstrip()):
-        return say("trimmed")
-    if received and sent.startswith(received):
-        count = len(received.encode("utf-8", "surrogatepass"))
-        return say("cut_off", count=count)
-    for form in _FORMS:
-        if received == normalize(form, sent):  # type: ignore[arg-type]
-            return say("normalized", form=form)
-    if charset := _charset(sent, received):
-        return charset
-    if _LINE_END.sub("\n", received) == _LINE_END.sub("\n", sent):
-        return say("line_endings")
-    if len(received) < len(sent) and _visible(received) == _visible(sent):
-        return say("controls_removed")
-    if sent == html.unescape(received) or received == html.unescape(sent):
-        return say("html_escaped")
-    return ""
 
 
 def first_difference(sent: str, received: str) -> str:
@@ -199,27 +161,6 @@ def first_difference(sent: str, received: str) -> str:
         sent=code_points(rest[:m]),
         received=code_points(other[:n]),
     )
-
-
-def _visible(text: str) -> str:
-    kept = (one in "\t\n\r" or category(one) not in ("Cc", "Cf") for one in text)
-    return "".join(compress(text, kept))
-
-
-def _charset(sent: str, received: str) -> str:
-    raw = sent.encode("utf-8", "surrogatepass")
-    for charset in _CHARSETS:
-        if received in {raw.decode(charset, how) for how in ("replace", "ignore")}:
-            return say("misread", charset=charset)
-    # "?" and U+FFFD are usual replacements for characters that cannot be encoded.
-    for replacement in ("?", "\ufffd", ""):
-        if received == "".join(c if c.isascii() else replacement for c in sent):
-            return say("only_ascii")
-        if received == "".join(c if ord(c) <= 0xFFFF else replacement for c in sent):
-            return say("astral_lost")
-    if "\ufffd" in received and "\ufffd" not in sent:
-        return say("bytes_replaced")
-    return ""
 
 
 def find_limit(context: ProbeContext, lost: ProbeError, _: Check) -> list[Diagnosis]:

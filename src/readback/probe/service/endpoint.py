@@ -18,7 +18,7 @@ from typing import Any
 from readback.probe.common.catalogue import diagnose, say
 from readback.probe.common.formatting import format_duration, sanitize
 from readback.probe.common.results import Diagnosis, ProbeError
-from readback.probe.service import answers, instead
+from readback.probe.service import answers, bodies, credentials, instead
 from readback.probe.transport.context import CHAT, MODELS, ProbeContext
 from readback.probe.transport.exchanges import ProbeResponse, parse_json
 
@@ -58,40 +58,23 @@ _LEAST_SECONDS = 0.15
 
 
 def check_access(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
-    without_key, key = context.models_without_key, context.usable_key
+    key = context.usable_key
     if key and key.is_readback_key:
-        # What a gateway says for the moment does not tell what is behind it, and one
-        # that asks for a login of its own may be in front of a Readback.
-        content, status = without_key.json, without_key.status
-        is_api = answers.error_in(content) and "error_description" not in content
-        is_login = status == HTTPStatus.UNAUTHORIZED and not (
-            is_api or answers.parse_refusal(without_key)
-        )
-        if status not in _OF_AN_API or is_login:
-            raise instead.unexpected_response(without_key, is_recognized=False)
-        said = f"{without_key.status} {instead.words(without_key)}".rstrip()
-        facts = {"host": context.base_url.host, "said": said}
-        raise ProbeError("key.readback_elsewhere", **facts)
-    response = context.models = context.ask(MODELS) if key else without_key
-    is_same = answers.error_in(response.json) == answers.error_in(without_key.json)
-    if response.status == HTTPStatus.UNAUTHORIZED and is_same:
-        raise refused(context, response, "key.refused_or_lost")
-    if key and response.status == HTTPStatus.BAD_REQUEST:
-        # Only the key is new in this request. Google, xAI and LiteLLM respond so.
-        is_place = "location" in instead.words(response)
-        id = "endpoint.forbidden" if is_place else "key.refused"
-        raise refused(context, response, id)
-    is_page = response.status == HTTPStatus.OK and answers.is_html(response)
-    is_missing = is_page or response.status in answers.NO_SUCH_PATH
-    is_restricted = response.status == HTTPStatus.FORBIDDEN and context.chat_model
-    if is_missing or (is_restricted and answers.error_in(response.json)):
-        # The completion, if one is asked for, tells whether the key is accepted.
-        unknown = diagnose("endpoint.no_models", status=response.status)
-        return [] if context.chat_model else unknown
-    if error := instead.error_in_success(response):
+        raise _readback_elsewhere(context)
+    if key and (error := credentials.kept_from_host(context)):
         raise error
-    if response.status != HTTPStatus.OK:
-        raise refused(context, response)
+    without_key = context.models_without_key
+    try:
+        response = context.models = context.ask(MODELS) if key else without_key
+        if _lacks_models(context, response):
+            # The completion, if one is asked for, tells whether the key is accepted.
+            unknown = diagnose("endpoint.no_models", status=response.status)
+            return [] if context.chat_model else unknown
+        if error := _refused_access(context, response):
+            raise error
+    except ProbeError as error:
+        error.is_final = context.is_tried
+        raise
     is_open = without_key.status == HTTPStatus.OK
     return diagnose(
         "endpoint.open" if is_open else "key.accepted",
@@ -100,10 +83,61 @@ def check_access(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
     )
 
 
+def _readback_elsewhere(context: ProbeContext) -> ProbeError:
+    """Return the error for a Readback key and a service that is no Readback."""
+    without_key = context.models_without_key
+    content, status = without_key.json, without_key.status
+    if status not in _OF_AN_API:  # It says nothing for the moment.
+        return instead.unexpected_response(without_key, is_recognized=False)
+    # A gateway that asks for a login of its own may be in front of a Readback.
+    is_api = answers.error_in(content) and "error_description" not in content
+    if status == HTTPStatus.UNAUTHORIZED and not is_api:
+        return credentials.kept(context, without_key) or ProbeError("key.none")
+    said = f"{status} {bodies.words(without_key)}".rstrip()
+    facts = {"host": context.base_url.host, "said": said}
+    return ProbeError("key.readback_elsewhere", **facts)
+
+
+def _lacks_models(context: ProbeContext, response: ProbeResponse) -> bool:
+    """Return whether there is no list of models that could tell about the key."""
+    status, is_ok = response.status, response.status == HTTPStatus.OK
+    is_page = is_ok and answers.is_html(response)
+    is_error = answers.error_in(response.json) is not None
+    # What was not recognized without the key, and is no list with it, is unknown.
+    is_unknown = context.is_tried and is_ok and not is_error
+    is_list = answers.model_ids(response) is not None or answers.is_long_list(response)
+    is_unknown = is_unknown and not is_list
+    is_restricted = status == HTTPStatus.FORBIDDEN and is_error and context.chat_model
+    is_missing = status in answers.NO_SUCH_PATH
+    return bool(is_page or is_missing or is_unknown or is_restricted)
+
+
+def _refused_access(
+    context: ProbeContext, response: ProbeResponse
+) -> ProbeError | None:
+    """Return the error if the list of models is refused with the key, or without."""
+    without_key, status = context.models_without_key, response.status
+    is_same = answers.error_in(response.json) == answers.error_in(without_key.json)
+    is_same = is_same and status == without_key.status
+    if status == HTTPStatus.UNAUTHORIZED and is_same:
+        return refused(context, response, "key.refused_or_lost")
+    if status == HTTPStatus.BAD_REQUEST and context.usable_key:
+        # Only the key is new in this request. Google, xAI and LiteLLM respond so.
+        is_place = "location" in bodies.words(response)
+        return refused(
+            context, response, "endpoint.forbidden" if is_place else "key.refused"
+        )
+    if status != HTTPStatus.OK:
+        return refused(context, response)
+    return bodies.error_in_success(response)
+
+
 def check_models(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
     """Say which models there are, or whether the one for the completion is listed."""
     if context.models.status != HTTPStatus.OK or answers.is_html(context.models):
         return []
+    if answers.is_long_list(context.models):
+        return diagnose("models.too_long")
     names = answers.model_ids(context.models)
     if names is None or not isinstance(context.models.json, dict):
         return diagnose("models.unreadable")
@@ -148,28 +182,31 @@ def _is_of_api(response: ProbeResponse) -> bool:
     return status == HTTPStatus.UNAUTHORIZED or (is_own and is_unnamed)
 
 
-def refused(context: ProbeContext, response: ProbeResponse, id: str = "") -> ProbeError:
+def refused(
+    context: ProbeContext, response: ProbeResponse, finding: str = ""
+) -> ProbeError:
     """Return the error for a request that the endpoint did not fulfil."""
     error = answers.error_in(response.json)
     if error is None and not _is_of_api(response):
         return instead.unexpected_response(response)
-    detail = error.shown if error else instead.words(response) or say("no_explanation")
-    if response.status == HTTPStatus.UNAUTHORIZED and not context.usable_key:
+    detail = error.shown if error else bodies.words(response) or say("no_explanation")
+    asks = response.status == HTTPStatus.UNAUTHORIZED or context.is_tried
+    if asks and not context.usable_key:
         said = f": {detail.rstrip('.')}"
         return ProbeError("key.none", detail=said, status=response.status)
     elif response.status >= HTTPStatus.INTERNAL_SERVER_ERROR or (
         response.status == HTTPStatus.REQUEST_TIMEOUT
     ):
-        id = "http.unavailable"
+        finding = "http.unavailable"
     elif error and any(word in error.code.lower() for word in _NO_MONEY):
-        id = "endpoint.quota"
+        finding = "endpoint.quota"
     elif error and "ip_not" in error.code:
-        id = "endpoint.forbidden"
-    id = id or _REFUSED.get(response.status, "endpoint.refused")
-    if id.startswith("key.refused") and context.key.is_placeholder:
+        finding = "endpoint.forbidden"
+    finding = finding or _REFUSED.get(response.status, "endpoint.refused")
+    if finding.startswith("key.refused") and context.key.is_placeholder:
         return ProbeError("key.invalid", reason=say("is_placeholder"))
     return ProbeError(
-        id,
+        finding,
         status=response.status,
         detail=detail,
         wait=response.retry_after or say("a_few"),
@@ -181,7 +218,7 @@ def check_completion(context: ProbeContext) -> Diagnosis:
     response, stream = _ask(context, stream=False)
     if stream.moments:
         return diagnose("stream.ignored", how=say("as_a_stream"))
-    if error := instead.error_in_success(response):
+    if error := bodies.error_in_success(response):
         raise error
     if answers.is_html(response):
         raise instead.unexpected_response(response)
@@ -204,11 +241,11 @@ def check_stream(context: ProbeContext) -> Diagnosis:
     if not stream.moments:
         nothing = say("contains_no_completion")
         raise ProbeError("stream.broken", detail=nothing)
-    id = "stream.together" if stream.arrived_together else "stream.ok"
+    finding = "stream.together" if stream.arrived_together else "stream.ok"
     first = stream.moments[0]
     total = response.seconds
     return diagnose(
-        id if stream.is_done else "stream.unfinished",
+        finding if stream.is_done else "stream.unfinished",
         figure=format_duration(first),
         parts=len(stream.moments),
         first=format_duration(first),
@@ -228,7 +265,7 @@ def _ask(context: ProbeContext, *, stream: bool) -> tuple[ProbeResponse, EventSt
         context.token_limit = _NEWER_LIMIT
         response, events = _post(context, stream)
     error, model = answers.error_in(response.json), context.chat_model or ""
-    said = instead.words(response) or say("no_explanation")
+    said = bodies.words(response) or say("no_explanation")
     if error and (response.status in _NO_MODEL or "model_not_found" in error.code):
         names = answers.model_ids(context.models) or []
         is_named = model in error.message and model not in names
@@ -240,13 +277,13 @@ def _ask(context: ProbeContext, *, stream: bool) -> tuple[ProbeResponse, EventSt
     if response.status == HTTPStatus.NOT_FOUND:
         raise ProbeError("endpoint.refused", status=response.status, detail=said)
     if response.status != HTTPStatus.OK:
-        id = ""
+        finding = ""
         is_listed = context.models.status == HTTPStatus.OK
         is_accepted = is_listed and context.models_without_key.status != HTTPStatus.OK
         if is_accepted and response.status == HTTPStatus.UNAUTHORIZED:
             is_behind = _BEHIND.search(response.text)
-            id = "endpoint.behind" if is_behind else "endpoint.forbidden"
-        raise refused(context, response, id)
+            finding = "endpoint.behind" if is_behind else "endpoint.forbidden"
+        raise refused(context, response, finding)
     return response, events
 
 

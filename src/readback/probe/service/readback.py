@@ -11,7 +11,7 @@ from readback.probe.common.formatting import sanitize
 from readback.probe.common.results import Diagnosis, ProbeError
 from readback.probe.connection import proxies, stores
 from readback.probe.entered import address
-from readback.probe.service import answers, instead
+from readback.probe.service import answers, bodies, instead
 from readback.probe.transport.context import MODELS, UNKNOWN, ProbeContext
 
 # What the service says about a header or a key that is not well-formed.
@@ -35,7 +35,7 @@ def check_access(context: ProbeContext) -> Diagnosis:
         raise ProbeError("echo.swapped")
     is_list = isinstance(response.json, dict) or answers.model_ids(response) is not None
     if response.status == HTTPStatus.OK and is_list:
-        if error := instead.error_in_success(response):
+        if error := bodies.error_in_success(response):
             raise error
         context.models, sent_to = response, context.key_sent_to
         return diagnose("key.accepted", figure=response.figure, sent_to=sent_to)
@@ -45,13 +45,13 @@ def check_access(context: ProbeContext) -> Diagnosis:
     request_id = response.headers.get("X-Request-Id")
     if request_id and request_id == without_key.headers.get("X-Request-Id"):
         raise ProbeError("echo.replayed")
-    id = "key.refused"
+    finding = "key.refused"
     if refusal == answers.parse_refusal(without_key):
-        id = "key.stripped" if refusal.is_explained else "key.refused_or_lost"
+        finding = "key.stripped" if refusal.is_explained else "key.refused_or_lost"
     elif refusal.is_explained and _OF_FORM.search(refusal.detail):
         # The form of the key has been checked, so the service should accept it.
-        id = "key.stripped"
-    raise ProbeError(id, detail=refusal.detail, sent_to=context.key_sent_to)
+        finding = "key.stripped"
+    raise ProbeError(finding, detail=refusal.detail, sent_to=context.key_sent_to)
 
 
 def _pattern(context: ProbeContext) -> str:

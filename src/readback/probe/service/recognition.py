@@ -3,6 +3,7 @@
 Its requests are sent without the key, so that no stranger ever receives it. Readback is
 recognized by the two refusals that the contract promises; any other OpenAI-compatible
 API by its list of models, by the way it refuses to show it, or by a refused completion.
+What only asks for credentials may be a gateway in front of one: the key is then tried.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from readback.probe.entered.base_url import (
     shown_url,
     with_version,
 )
-from readback.probe.service import answers, instead
+from readback.probe.service import answers, bodies, credentials, instead
 from readback.probe.transport.context import CHAT, MODELS, UNKNOWN, ProbeContext
 from readback.probe.transport.exchanges import ProbeResponse
 from readback.probe.transport.opening import WEB_SERVER
@@ -34,11 +35,38 @@ _HELP = re.compile(r'<([^<>]*)>\s*;[^,<]*rel="?help"?')
 _USUAL_PATHS = (VERSION_PREFIX, "/api/v1", "/openai/v1", "/v1beta/openai")
 # Seconds to wait at a rate limit before the same is asked again.
 _PAUSE, _LONGEST_PAUSE = 1.0, 5.0
+_TOO_MANY = HTTPStatus.TOO_MANY_REQUESTS
 _NOT_HERE = (*answers.NO_SUCH_PATH, HTTPStatus.OK)
 
 
 def check(context: ProbeContext) -> list[Diagnosis]:
     context.client = context.new_client()
+    unknown, models = _first_answers(context)
+    mistakes: list[Diagnosis] = []
+    chat = None if answers.has_path(models) else _refused_chat(context, models)
+    # Readback has both paths. If its API answers here, a proxy or a web server has
+    # answered for the list of models.
+    has_chat = chat and answers.has_path(chat) and not answers.parse_refusal(chat)
+    if not has_chat and (found := _other_base(context, models)):
+        corrected, models = found
+        mistakes = [_correct(context, corrected)]
+        unknown = context.ask(UNKNOWN, with_key=False)
+    context.models_without_key = models
+    for response in (unknown, models):
+        if error := bodies.changed(response) or bodies.spoiled(response):
+            raise error
+    if _is_readback(unknown, models):
+        return mistakes + _readback(context, unknown, models)
+    if has_chat or _is_api(models):
+        what = diagnose("http.endpoint", figure=models.figure, status=models.status)
+    else:
+        what = _try_key(context, models, chat)
+    context.service = Service.ENDPOINT
+    return [*mistakes, what]
+
+
+def _first_answers(context: ProbeContext) -> tuple[ProbeResponse, ProbeResponse]:
+    """Return what a path that no API has and the list of models get without a key."""
     try:
         unknown = context.ask(UNKNOWN, with_key=False)
     except ProbeError as failure:
@@ -52,43 +80,36 @@ def check(context: ProbeContext) -> list[Diagnosis]:
         time.sleep(min(float(limited.retry_after or _PAUSE), _LONGEST_PAUSE))
         unknown = context.ask(UNKNOWN, with_key=False)
         models = context.ask(MODELS, with_key=False)
-    mistakes: list[Diagnosis] = []
-    chat = None if answers.has_path(models) else _refused_chat(context, models)
-    # Readback has both paths. If its API answers here, a proxy or a web server has
-    # answered for the list of models.
-    has_chat = chat and answers.has_path(chat) and not answers.parse_refusal(chat)
-    if not has_chat and (found := _other_base(context, models)):
-        corrected, models = found
-        path = context.base_url.path or "/"
-        wrong = say("no_api_at_path", path=path)
-        facts = {"mistakes": wrong, "base_url": str(corrected)}
-        mistakes = [diagnose("address.corrected", **facts)]
-        context.base_url = corrected
-        context.route = replace(context.route, target=corrected)
-        unknown = context.ask(UNKNOWN, with_key=False)
-    context.models_without_key = models
-    for response in (unknown, models):
-        if error := instead.changed(response) or instead.spoiled(response):
-            raise error
-    # The refusals of a Readback follow the contract, as far as they are its own.
+    return unknown, models
+
+
+def _correct(context: ProbeContext, corrected: BaseUrl) -> Diagnosis:
+    """Go on with another path; return the mistake."""
+    path = context.base_url.path
+    is_version = corrected.path == f"{path}{VERSION_PREFIX}"
+    facts = {"path": path or "/", "found": corrected.path or "/"}
+    wrong = say("no_version") if is_version else say("no_api_at_path", **facts)
+    context.base_url = corrected
+    context.route = replace(context.route, target=corrected)
+    return diagnose("address.corrected", mistakes=wrong, base_url=str(corrected))
+
+
+def _is_readback(unknown: ProbeResponse, models: ProbeResponse) -> bool:
+    """Return whether the refusals follow the contract, as far as they are its own."""
+    refused = {
+        response.status < HTTPStatus.INTERNAL_SERVER_ERROR: response
+        for response in (unknown, models)
+    }
     is_ours, is_explained = map(answers.parse_refusal, (unknown, models))
-    if models.status >= HTTPStatus.INTERNAL_SERVER_ERROR and is_ours:
-        raise instead.unexpected_response(models)
-    if unknown.status >= HTTPStatus.INTERNAL_SERVER_ERROR and is_explained:
-        raise instead.unexpected_response(unknown)
-    if is_ours and (is_explained or not answers.is_from_api(models)):
-        return mistakes + _readback(context, unknown, models)
-    if not has_chat and not _is_api(context, unknown, models):
-        raise _stranger(context, models, chat)
-    context.service = Service.ENDPOINT
-    status = models.status
-    return [*mistakes, diagnose("http.endpoint", figure=models.figure, status=status)]
+    if len(refused) == 2 and (is_ours or is_explained):
+        raise instead.unexpected_response(refused[False])
+    return bool(is_ours and (is_explained or not answers.is_from_api(models)))
 
 
 def _limited(*responses: ProbeResponse) -> ProbeResponse | None:
     """Return the response of a rate limit, which does not tell what is behind it."""
-    limited = HTTPStatus.TOO_MANY_REQUESTS
-    return next((one for one in responses if one.status == limited), None)
+    limited = (response for response in responses if response.status == _TOO_MANY)
+    return next(limited, None)
 
 
 def _refused_chat(context: ProbeContext, models: ProbeResponse) -> ProbeResponse | None:
@@ -138,7 +159,7 @@ def _readback(
     context: ProbeContext, unknown: ProbeResponse, models: ProbeResponse
 ) -> list[Diagnosis]:
     refusals = answers.parse_refusal(unknown), answers.parse_refusal(models)
-    codes = [one.code if one else "" for one in refusals]
+    codes = [refusal.code if refusal else "" for refusal in refusals]
     if codes == ["not_found", "not_found"]:
         # The port for the operator's own requests has no models, but this path.
         health = context.client.request(HEALTH_PATH).json
@@ -156,12 +177,10 @@ def _readback(
     return [diagnose("http.readback", figure=unknown.figure)]
 
 
-def _is_api(
-    context: ProbeContext, unknown: ProbeResponse, models: ProbeResponse
-) -> bool:
+def _is_api(models: ProbeResponse) -> bool:
     """Return whether the way in which the models are refused shows an API of this kind.
 
-    That any web server says 401 shows nothing, and a key is not sent there.
+    That any web server says 401 shows nothing.
     """
     # An error in the form of Anthropic's own API.
     content = models.json
@@ -169,30 +188,34 @@ def _is_api(
     is_error = answers.inside(content, "type") == "error" and isinstance(error, dict)
     if is_error and {"type", "message"} <= set(error):
         raise ProbeError("http.anthropic", status=models.status)
-    if models.status in answers.NO_SUCH_PATH:
-        return False
-    # In another form: a list of models that is there, as other paths are not.
-    is_known = unknown.status in answers.NO_SUCH_PATH or not context.usable_key
-    is_there = _is_refusal(models) and is_known
-    return is_there or answers.is_from_api(models)
+    is_missing = models.status in answers.NO_SUCH_PATH
+    return answers.is_from_api(models) and not is_missing
 
 
-def _is_refusal(response: ProbeResponse) -> bool:
-    """Return whether an API refuses the request, and not something in front of it."""
-    is_json = isinstance(response.json, (dict, list))
-    is_forbidden = response.status == HTTPStatus.FORBIDDEN
-    if is_forbidden and (response.proxy or instead.gateway(response)):
-        return False
-    is_own = is_forbidden and not instead.blocks(response)
-    return is_json and (is_own or response.status == HTTPStatus.UNAUTHORIZED)
+def _try_key(
+    context: ProbeContext, models: ProbeResponse, chat: ProbeResponse | None
+) -> Diagnosis:
+    """Let the next step try the key; raise `ProbeError` if it is not sent."""
+    is_chat = chat is not None and chat.status == HTTPStatus.UNAUTHORIZED
+    is_chat = is_chat and not (chat and answers.parse_refusal(chat))
+    asked = chat if chat and is_chat else models
+    is_kept = credentials.refuses(asked) and context.usable_key
+    if credentials.asks(asked) or (is_kept and not context.chat_model):
+        if error := credentials.kept(context, asked):
+            raise error
+    elif not credentials.accepts_consent(context, asked):
+        raise _stranger(context, models, asked)
+    context.is_tried = True
+    said = bodies.words(asked) or say("no_explanation")
+    return diagnose("http.asks", figure=asked.figure, status=asked.status, title=said)
 
 
 def _stranger(
-    context: ProbeContext, models: ProbeResponse, chat: ProbeResponse | None
+    context: ProbeContext, models: ProbeResponse, asked: ProbeResponse
 ) -> ProbeError:
     """Return the error for something that is not known to be an API of this kind."""
     if models.proxy and models.status in WEB_SERVER and _is_anyone(context, models):
-        said = f"{models.status} {instead.words(models)}".rstrip()
+        said = f"{models.status} {bodies.words(models)}".rstrip()
         why = say("is_web_server", reason=said)
         facts: dict[str, Fact] = models.proxy.facts(context.base_url)
         return ProbeError("proxy.wrong_kind", why=why, **facts)
@@ -200,16 +223,9 @@ def _stranger(
     is_page = answers.is_html(models) or answers.parse_refusal(models) is not None
     if is_page and not context.identity:
         _refuse_cabinet(context)
-    key = context.usable_key
-    is_asked = chat is not None and chat.status == HTTPStatus.UNAUTHORIZED
-    is_asked = is_asked and not (chat and answers.parse_refusal(chat))
-    asked = chat if chat and is_asked else models
-    said = instead.words(asked) or say("no_explanation")
-    facts = {"status": asked.status, "title": said}
-    if (is_asked or _is_refusal(models)) and not (key and key.is_readback_key):
-        return ProbeError("http.other_api", **facts)
-    if not is_asked and answers.is_from_api(models):
-        return ProbeError("http.no_such_path", **facts)
+    if asked is models and answers.is_from_api(models):
+        said = bodies.words(asked) or say("no_explanation")
+        return ProbeError("http.no_such_path", status=asked.status, title=said)
     return instead.unexpected_response(asked, is_recognized=False)
 
 
@@ -219,8 +235,8 @@ def _is_anyone(context: ProbeContext, models: ProbeResponse) -> bool:
     route = replace(context.route, target=replace(context.base_url, host=nowhere))
     with suppress(ProbeError), context.new_client(route) as client:
         answer = client.request(f"{context.base_url.path}{MODELS}")
-        said = instead.words(answer).replace(nowhere, own)
-        return (answer.status, said) == (models.status, instead.words(models))
+        said = bodies.words(answer).replace(nowhere, own)
+        return (answer.status, said) == (models.status, bodies.words(models))
     return False
 
 

@@ -1,18 +1,13 @@
-"""How steady the path is: a failure is believed only if it happens again.
+"""How steady the path is: how often equal requests failed, and how slow answers are.
 
 One of several servers behind an address may be down, have another certificate or an old
-database; then the same request is answered now and fails a moment later. The runner
-passes every step through `settle`: if it fails, it is run again on new connections, to
-another address of the host each time. If all attempts fail alike, the failure is
-believed, and only then looked at more closely. If one of them succeeds, the run goes on
-with what that one found. The step "asked again" sends a few equal
-requests, and the step "steadiness" counts how often requests failed, by address and by
-certificate.
+database; then the same request is answered now and fails a moment later. The step
+"asked again" sends a few equal requests, and the step "steadiness" counts how often
+requests failed, by address and by certificate.
 """
 
 from __future__ import annotations
 
-import copy
 import statistics
 import time
 from collections import Counter
@@ -22,30 +17,32 @@ from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
 from itertools import cycle, dropwhile, islice
-from typing import NamedTuple
 
 from readback.probe.common.background import BackgroundCall
-from readback.probe.common.catalogue import diagnose, has_tag, say
+from readback.probe.common.catalogue import diagnose, say
 from readback.probe.common.formatting import format_duration, listed
-from readback.probe.common.results import Diagnosis, ProbeError, Service, Verdict
+from readback.probe.common.responsible import Path
+from readback.probe.common.results import Diagnosis, ProbeError, Service
 from readback.probe.connection import certificates
-from readback.probe.transport.context import UNKNOWN, Check, ProbeContext, Step
-from readback.probe.transport.exchanges import NotedRequest, mixed_requests, outcome_of
+from readback.probe.service import answers, recognition
+from readback.probe.transport.context import UNKNOWN, ProbeContext
+from readback.probe.transport.exchanges import (
+    NotedRequest,
+    mixed_requests,
+    outcome_of,
+    worse_than_equal,
+)
 
-# What is not a failure, but still a problem, such as a header that is missing.
-_REPEATS_OF_A_PROBLEM = 2
-# After an attempt that takes longer than this, there is time for one more.
-_LONG_SECONDS = 1.0
-# What the other steps of the run need.
-_RESERVED_REQUESTS = 12
 _SAMPLES = 6
 _HANDSHAKE = "TLS"
+# A limit of the account, which the requests of this run have not used up.
+_QUOTA = "endpoint.quota"
 _SHOWN_VALUES = 4
 # Two groups differ clearly if their shares of failures are this far apart.
 _CLEAR = 0.6
 _FEWEST_ANSWERS = 3
 # What makes a person wait, with the time to connect.
-_SLOW_SECONDS = 0.25
+_SLOW_SECONDS = 0.9
 # A busy machine may hold up an answer, but not often for so long.
 _LATE_SECONDS = 1.0
 _LATE_FACTOR = 10
@@ -55,138 +52,41 @@ _SLOW_PAUSE = 1.1
 _SLOW_REQUESTS = 4
 
 
-class _Attempt(NamedTuple):
-    found: list[Diagnosis]
-    error: ProbeError | None
-    exchanges: list[NotedRequest]
-
-    @property
-    def is_problem(self) -> bool:
-        problems = (Verdict.FAIL, Verdict.WARN)
-        return bool(self.error) or any(one.verdict in problems for one in self.found)
-
-
-def settle(context: ProbeContext, step: Step) -> list[Diagnosis]:
-    """Run a step, and once more if it fails; believe what happens every time.
-
-    If later steps follow one that succeeds at last, they go on with what it has set.
-    """
-    before, started = copy.copy(context), time.monotonic()
-    first = _try(context, step.run)
-    seconds = time.monotonic() - started
-    error, is_late = first.error, time.monotonic() + seconds > context.deadline
-    if error:
-        context.failures[step.id] = error
-    if error and has_tag(error.id, "limit"):
-        _stop_at_rate_limit(context, error)
-    if error and (has_tag(error.id, "certain") or not first.exchanges or is_late):
-        raise error
-    if not first.is_problem or not first.exchanges or is_late:
-        return first.found
-    attempts = [first]
-    addresses = before.route.addresses
-    repeats = _repeats(before, step, first, seconds)
-    for number in range(1, repeats + 1):
-        again = copy.copy(before)
-        # Another address of the host comes first.
-        at = number % max(1, len(addresses))
-        again.route = replace(before.route, addresses=addresses[at:] + addresses[:at])
-        if "client" in vars(again):
-            again.client = again.new_client()
-        attempts.append(_try(again, step.run))
-        if not attempts[-1].is_problem:
-            context.close()
-            vars(context).update(vars(again))
-            return attempts[-1].found
-        again.close()
-        # Once, so that the rhythm of a step is not that of a balancer.
-        if error and number == repeats // 2 and "client" in vars(again):
-            with suppress(ProbeError), again.new_client() as client:
-                again.ask(UNKNOWN, client=client, with_key=False)
-    if error is None:
-        return first.found
-    made = [one for attempt in attempts for one in attempt.exchanges]
-    failures = {one.outcome for one in made if one.is_failure}
-    # Other steps may have had the same failure now and then.
-    mixed = mixed_requests(list(context.budget.exchanges))
-    known = {one.outcome for equal in mixed for one in equal if one.badness}
-    is_known = first.exchanges[-1].outcome in known
-    if mixed_requests(made) or len(failures) > 1 or is_known:
-        raise ProbeError("skipped.unsteady")
-    if step.explain is None:
-        raise error
-    return step.explain(context, error, step.run)
-
-
-def _repeats(context: ProbeContext, step: Step, first: _Attempt, seconds: float) -> int:
-    """Return how often to run a step again, with what is left of time and requests."""
-    if seconds > _LONG_SECONDS:
-        return min(step.repeats, 1)
-    cost, budget = max(1, len(first.exchanges)), context.budget
-    left = (budget.limit - budget.spent - _RESERVED_REQUESTS) // cost
-    wanted = step.repeats if first.error else min(step.repeats, _REPEATS_OF_A_PROBLEM)
-    return min(wanted, max(left, 1))
-
-
-def _try(context: ProbeContext, check: Check) -> _Attempt:
-    """Run a step and note its failure at the last of its requests."""
-    log = context.budget.exchanges
-    start, error = len(log), None
-    found: list[Diagnosis] = []
-    try:
-        result = check(context)
-        found = result if isinstance(result, list) else [result]
-    except ProbeError as failure:
-        error = failure
-    made = log[start:]
-    if error and made and not has_tag(error.id, "certain"):
-        made[-1].finding = error.id
-    return _Attempt(found, error, made)
-
-
-def _stop_at_rate_limit(context: ProbeContext, error: ProbeError) -> None:
-    """Send no more, if it is the requests of this run that use up the limit."""
-    log = list(context.budget.exchanges)
-    limited = HTTPStatus.TOO_MANY_REQUESTS
-    answered = [one for one in log if one.status not in (0, limited)]
-    kinds = {(one.method, one.has_key) for one in answered}
-    refused = [one for one in log if one.status == limited][-1:]
-    is_alike = any((one.method, one.has_key) in kinds for one in refused)
-    if not is_alike and answered:  # Is what was answered before refused now?
-        with suppress(ProbeError), context.new_client() as client:
-            answer = context.ask(UNKNOWN, client=client, with_key=False)
-            is_alike = answer.status == limited
-    if is_alike:
-        context.budget.limit_status = limited
-        context.budget.wait = str(error.facts.get("wait", say("a_few")))
-        raise ProbeError("skipped.limit")
-
-
 def sample(context: ProbeContext) -> list[Diagnosis]:
     """Ask a few times for a path that no API has, each address in turn."""
 
-    def ask(address: str) -> None:
+    def ask(address: str) -> bool:
         route = replace(context.route, addresses=(address,))
         with suppress(ProbeError), context.new_client(route) as client:
-            context.ask(UNKNOWN, client=client, with_key=False)
+            response = context.ask(UNKNOWN, client=client, with_key=False)
+            return answers.parse_refusal(response) is not None
+        return False
 
     addresses = context.route.addresses
     if context.route.proxy:
         addresses = addresses[:1]
     turns = islice(cycle(addresses), max(_SAMPLES, len(addresses)) if addresses else 0)
-    calls = [BackgroundCall(partial(ask, one)) for one in turns]
-    for call in calls:
-        call.result()
+    calls = [BackgroundCall(partial(ask, address)) for address in turns]
+    are_of_readback = [call.result() for call in calls]
+    is_endpoint = context.service == Service.ENDPOINT
+    if is_endpoint and any(are_of_readback):
+        # What came first is not right because it came first.
+        context.close()
+        found = recognition.check(context)
+        return found if context.service == Service.READBACK else []
     return []
 
 
 def check(context: ProbeContext) -> list[Diagnosis]:
     """Say how steady the path was in this run, if there is anything to say."""
     origin = context.base_url.origin
-    log = [one for one in context.budget.exchanges if one.target == origin]
+    log = [noted for noted in context.budget.exchanges if noted.target == origin]
     limited = HTTPStatus.TOO_MANY_REQUESTS
-    answers = dropwhile(limited.__eq__, (one.status for one in log if one.status))
-    if status := context.budget.limit_status or (limited in answers and limited):
+    statuses = (
+        noted.status for noted in log if noted.status and noted.finding != _QUOTA
+    )
+    is_limited = limited in dropwhile(limited.__eq__, statuses)
+    if status := context.budget.limit_status or (is_limited and limited):
         return [_rate_limit(context, log, status)]
     asked = list(filter(_is_request, log))
     if bad := _failures(log):
@@ -195,8 +95,8 @@ def check(context: ProbeContext) -> list[Diagnosis]:
             is_start = bad == asked[: len(bad)]
             unavailable = HTTPStatus.SERVICE_UNAVAILABLE
             return [] if is_start else [_rate_limit(context, log, unavailable)]
-        return [_mixture(log, bad)]
-    answered = [one for one in asked if one.status and not one.is_failure]
+        return [_mixture(context, log, bad)]
+    answered = [noted for noted in asked if noted.status and not noted.is_failure]
     if _is_slow(context, answered):
         return [_slow(answered)]
     if len(answered) == len(asked) >= _FEWEST_ANSWERS:
@@ -207,9 +107,9 @@ def check(context: ProbeContext) -> list[Diagnosis]:
 def _rate_limit(
     context: ProbeContext, log: list[NotedRequest], status: int
 ) -> Diagnosis:
-    good = [one for one in log if one.status and one.status != status]
-    is_accepted = any(one.has_key and one.badness == 0 for one in good)
-    moments = [one.moment for one in log if one.status]
+    good = [noted for noted in log if noted.status and noted.status != status]
+    is_accepted = any(noted.has_key and noted.badness == 0 for noted in good)
+    moments = [noted.moment for noted in log if noted.status]
     return diagnose(
         "sometimes.rate_limited" if is_accepted else "sometimes.rate_limited_early",
         answered=len(good),
@@ -221,7 +121,7 @@ def _rate_limit(
 
 def _is_slow_enough(context: ProbeContext, bad: list[NotedRequest]) -> bool:
     """Return whether requests with a pause pass, so that only a rate is limited."""
-    statuses = {one.status for one in bad}
+    statuses = {noted.status for noted in bad}
     seconds = _SLOW_PAUSE * _SLOW_REQUESTS + context.timeout
     is_late = time.monotonic() + seconds > context.deadline
     if statuses != {HTTPStatus.SERVICE_UNAVAILABLE} or is_late:
@@ -243,19 +143,25 @@ def _is_slow(context: ProbeContext, answered: list[NotedRequest]) -> bool:
     # Only a Readback answers at once. The fastest answer says most about the path: this
     # machine may have held up the others.
     of_readback = answered if context.service == Service.READBACK else []
-    texts = [one.seconds for one in of_readback if one.body]
-    fresh = [one.seconds for one in of_readback if not one.is_reused]
+    texts = [noted.seconds for noted in of_readback if noted.body]
+    fresh = [noted.seconds for noted in of_readback if not noted.is_reused]
     if min(texts, default=0.0) > _SLOW_SECONDS or min(fresh, default=0) > _SLOW_SECONDS:
         return True
-    median = statistics.median([one.seconds for one in answered] or [0.0])
+    late = _late(answered)
+    others = {noted.request for noted in answered if noted not in late}
+    is_some = not others.isdisjoint(noted.request for noted in late)
+    return len(late) >= _FEWEST_LATE and is_some
+
+
+def _late(answered: list[NotedRequest]) -> list[NotedRequest]:
+    """Return the requests that were answered much later than most."""
+    median = statistics.median([noted.seconds for noted in answered] or [0.0])
     limit = max(_LATE_SECONDS, _LATE_FACTOR * median)
-    late = [one.request for one in answered if one.seconds > limit]
-    others = {one.request for one in answered if one.seconds <= limit}
-    return len(late) >= _FEWEST_LATE and not others.isdisjoint(late)
+    return [noted for noted in answered if noted.seconds > limit]
 
 
 def _slow(answered: list[NotedRequest]) -> Diagnosis:
-    times = [one.seconds for one in answered]
+    times = [noted.seconds for noted in answered]
     return diagnose(
         "steady.slow",
         total=len(times),
@@ -265,64 +171,81 @@ def _slow(answered: list[NotedRequest]) -> Diagnosis:
 
 
 def _failures(log: list[NotedRequest]) -> list[NotedRequest]:
-    """Return the requests that failed, although an equal one did not, or not alike."""
-    bad: set[NotedRequest] = set()
-    for group in mixed_requests(log):
-        good = min(group, key=lambda one: one.badness)
-        is_good = not good.is_failure
-        bad |= {one for one in group if one.outcome != good.outcome or not is_good}
-    outcomes = {one.outcome for one in bad}
+    """Return the requests that failed only sometimes, and others that failed alike."""
+    bad = worse_than_equal(log)
+    outcomes = {noted.outcome for noted in bad}
     return [
-        one
-        for one in log
-        if one in bad or (one.badness > 1 and one.outcome in outcomes)
+        noted
+        for noted in log
+        if noted in bad or (noted.badness > 1 and noted.outcome in outcomes)
     ]
 
 
-def _kind(one: NotedRequest) -> tuple[str, str]:
+def _kind(noted: NotedRequest) -> tuple[str, str]:
     """Return the id of the diagnosis for a failure, and what the request got."""
-    status = say("with_status", status=one.status)
-    if "html" in one.form:
-        status = say("web_page", status=one.status)
-    if one.is_untrusted:
+    status = say("with_status", status=noted.status)
+    if "html" in noted.form:
+        status = say("web_page", status=noted.status)
+    if noted.is_untrusted:
         return "sometimes.certificate", say("an_untrusted_certificate")
-    if one.error.startswith("proxy."):
+    if noted.error.startswith("proxy."):
         return "sometimes.proxy", ""
-    if one.error:
-        return "sometimes.fails", outcome_of(ProbeError(one.error))
-    if one.status == HTTPStatus.UNAUTHORIZED and one.has_key:
+    if noted.error:
+        return "sometimes.fails", outcome_of(ProbeError(noted.error))
+    if noted.status == HTTPStatus.UNAUTHORIZED and noted.has_key:
         return "sometimes.key", status
-    if one.finding.startswith("echo."):
+    if noted.finding.startswith("echo."):
         return "sometimes.fails", say("a_changed_text")
     return "sometimes.fails", status
 
 
-def _is_request(one: NotedRequest) -> bool:
-    return one.method != _HANDSHAKE
+def _is_request(noted: NotedRequest) -> bool:
+    return noted.method != _HANDSHAKE
 
 
 # Of which requests each kind of failure is a part.
 _PART_OF: dict[str, Callable[[NotedRequest], bool]] = {
-    "sometimes.key": lambda one: one.has_key,
-    "sometimes.certificate": lambda one: _is_request(one) and not one.is_reused,
-    "sometimes.proxy": lambda one: _is_request(one) and not one.is_reused,
+    "sometimes.key": lambda noted: noted.has_key,
+    "sometimes.certificate": lambda noted: _is_request(noted) and not noted.is_reused,
+    "sometimes.proxy": lambda noted: _is_request(noted) and not noted.is_reused,
 }
 
 
-def _mixture(log: list[NotedRequest], bad: list[NotedRequest]) -> Diagnosis:
-    kind = Counter(_kind(one)[0] for one in bad).most_common(1)[0][0]
+def _mixture(
+    context: ProbeContext, log: list[NotedRequest], bad: list[NotedRequest]
+) -> Diagnosis:
+    kind = Counter(_kind(noted)[0] for noted in bad).most_common(1)[0][0]
     is_part = _PART_OF.get(kind, _is_request)
-    asked = [one for one in log if is_part(one)]
-    if not any(map(is_part, bad)):  # Only the handshakes of the step "TLS" are known.
-        asked = [one for group in mixed_requests(log) for one in group]
-    bad = [one for one in bad if one in asked]
-    labels = Counter(_kind(one)[1] for one in bad)
+    asked = [noted for noted in log if is_part(noted)]
+    if not any(map(is_part, bad)) or all(noted in bad for noted in asked):
+        # Only the handshakes of the step "TLS" are known, or reused connections.
+        asked = [noted for equal in mixed_requests(log) for noted in equal]
+    bad = [noted for noted in bad if noted in asked]
+    labels = Counter(_kind(noted)[1] for noted in bad)
     outcomes = listed(
         name if len(labels) == 1 else f"{name} ({count})"
         for name, count in labels.most_common()
     )
-    diagnosis = diagnose(kind, outcomes=outcomes, bad=len(bad), total=len(asked))
-    return _with_evidence(diagnosis, [one for one in asked if one not in bad], bad)
+    good = [noted for noted in asked if noted not in bad]
+    is_proxy = context.path is Path.PROXY
+    if kind == "sometimes.fails" and _loses_packets(good, bad):
+        kind = "sometimes.lost"
+    diagnosis = diagnose(
+        kind,
+        outcomes=outcomes,
+        bad=len(bad),
+        total=len(asked),
+        cause=say("proxy_fails" if is_proxy else "some_servers_fail"),
+    )
+    return _with_evidence(diagnosis, good, bad)
+
+
+def _loses_packets(good: list[NotedRequest], bad: list[NotedRequest]) -> bool:
+    """Return whether connections hang, or what is answered is answered late."""
+    if any(noted.status for noted in bad):
+        return False
+    is_unopened = any(noted.error == "http.no_connection" for noted in bad)
+    return is_unopened or len(_late(good)) >= _FEWEST_LATE
 
 
 def _with_evidence(
@@ -330,7 +253,7 @@ def _with_evidence(
 ) -> Diagnosis:
     """Add how often requests failed at each address and with each certificate."""
     lines = []
-    for property, of in (("address", _peer), ("certificate", _certificate)):
+    for name, of in (("address", _peer), ("certificate", _certificate)):
         totals = Counter(filter(None, map(of, good + bad)))
         failures = Counter(filter(None, map(of, bad)))
         shares = [failures[value] / totals[value] for value in totals]
@@ -339,16 +262,16 @@ def _with_evidence(
                 say("bad_of_total", value=value, bad=failures[value], total=n)
                 for value, n in totals.most_common(_SHOWN_VALUES)
             )
-            lines.append(f"{say(property)}: {'; '.join(counts)}")
+            lines.append(f"{say(name)}: {'; '.join(counts)}")
     return replace(diagnosis, details=tuple(lines or [say("nothing_in_common")]))
 
 
-def _peer(one: NotedRequest) -> str:
-    return one.peer
+def _peer(noted: NotedRequest) -> str:
+    return noted.peer
 
 
-def _certificate(one: NotedRequest) -> str:
-    if not one.certificate:
+def _certificate(noted: NotedRequest) -> str:
+    if not noted.certificate:
         return ""
-    known = certificates.read(one.certificate)
+    known = certificates.read(noted.certificate)
     return f"{known.serial} ({known.issuer}, {known.facts['until']})"

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 from readback import __version__
 from readback.probe.common.catalogue import has_tag, say
-from readback.probe.common.formatting import sanitize
+from readback.probe.common.formatting import decimal, sanitize
 from readback.probe.common.results import ProbeError
 from readback.probe.entered.key import Secret
 from readback.probe.transport import exchanges, opening
@@ -25,6 +25,7 @@ from readback.probe.transport.connecting import DeadlineSocket, Route
 from readback.probe.transport.exchanges import NotedRequest, ProbeResponse
 from readback.probe.transport.handshake import Handshake, secure
 
+# The probe says so if it reads no further; more would take memory for nothing.
 _MAX_BODY_BYTES = 1 << 20
 _HEADERS = {
     "User-Agent": f"readback-probe/{__version__}",
@@ -124,6 +125,7 @@ class ProbeClient:
             _decompress(response.headers.get("Content-Encoding"), content),
             ended - started,
             proxy,
+            is_cut=len(content) > _MAX_BODY_BYTES,
         )
         noted.answered(received)
         if proxy:
@@ -207,10 +209,10 @@ class ProbeClient:
             raise self._failed("http.cut")
         return bytes(body)
 
-    def _failed(self, id: str) -> ProbeError:
+    def _failed(self, finding: str) -> ProbeError:
         """Close the connection and return the error for a response that is late."""
         self.close()
-        return ProbeError(id, timeout=f"{self.timeout:g}")
+        return ProbeError(finding, timeout=decimal(f"{self.timeout:g}"))
 
 
 def _head_error(error: Exception, route: Route) -> ProbeError:

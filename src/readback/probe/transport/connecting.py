@@ -102,7 +102,7 @@ def connect(addresses: Sequence[str], port: int, timeout: float) -> socket.socke
                 # for an ACK.
                 winners[0].setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 return winners[0]
-    errors = [one.error for one in race.attempts if one.error]
+    errors = [attempt.error for attempt in race.attempts if attempt.error]
     raise errors[0] if errors else socket.timeout("timed out")
 
 
@@ -118,7 +118,7 @@ def try_all(
                 sock.close()
                 grace = time.monotonic() + _GRACE_SECONDS
                 race.deadline = min(race.deadline, grace)
-    return sorted(race.attempts, key=lambda one: addresses.index(one.address))
+    return sorted(race.attempts, key=lambda attempt: addresses.index(attempt.address))
 
 
 class _Race:

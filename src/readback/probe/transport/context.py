@@ -18,9 +18,10 @@ from typing import NamedTuple, Union
 from readback.contract import CHAT_PATH, MODELS_PATH, PROBE_PATH, VERSION_PREFIX
 from readback.probe.common.catalogue import say
 from readback.probe.common.formatting import HIDDEN, Redactor, secrets_in
+from readback.probe.common.responsible import Path
 from readback.probe.common.results import Diagnosis, ProbeError, Service
 from readback.probe.entered import KEY_VARIABLES
-from readback.probe.entered.base_url import BaseUrl
+from readback.probe.entered.base_url import BaseUrl, is_loopback
 from readback.probe.entered.key import Secret
 from readback.probe.transport.client import ProbeClient
 from readback.probe.transport.connecting import Route
@@ -43,19 +44,30 @@ class ProbeContext:
     chat_model: str | None = None
     """The model to ask for a completion; without it nothing is sent that may cost."""
     url_source: str = ""
-    """The variable that the address comes from, if it was not entered."""
+    """What sets the address, if it was not entered: a variable, or OPENAI_DEFAULT."""
+    authorities: str = ""
+    """The file of --cacert, which replaces the stores of this machine."""
+    certificate: str = ""
+    """The file of --cert: the certificate of the client, with its key."""
     budget: RequestBudget = field(default_factory=RequestBudget)
     deadline: float = math.inf
     """The moment at which the run ends, by the monotonic clock."""
     key_destinations: set[str] = field(default_factory=set)
 
     base_url: BaseUrl = field(init=False)  # address
+    is_host_corrected: bool = False  # address
     key: Secret = field(init=False)  # key
     route: Route = field(init=False)  # proxies, then dns and tcp
     trusted: ssl.SSLContext | None = None  # tls, if the address uses it
+    is_verified: bool = False  # tls
+    """Whether the certificate proves that TLS ends at the service."""
+    is_intercepted: bool = False  # tls
+    """Whether something decrypts the traffic, and this machine trusts it."""
     client: ProbeClient = field(init=False)  # http
     service: Service | None = None  # http
     models_without_key: ProbeResponse = field(init=False)  # http
+    is_tried: bool = False  # http
+    """Whether the key is sent, once, to something that was not recognized."""
     help_link: str = ""  # http
     identity: dict[str, str] = field(default_factory=dict)
     """The headers of another program, if only requests with them get through."""
@@ -71,7 +83,9 @@ class ProbeContext:
     """What removes every secret of this run from a text that is shown."""
 
     def __post_init__(self) -> None:
-        proxies = (os.environ[one] for one in os.environ if _PROXY.search(one))
+        proxies = (
+            os.environ[variable] for variable in os.environ if _PROXY.search(variable)
+        )
         urls = map(secrets_in, (self.entered_url, *proxies))
         found = chain(secrets_in(self.cabinet_url or "", and_path=True), *urls)
         masks = dict.fromkeys(found, HIDDEN)
@@ -98,6 +112,18 @@ class ProbeContext:
     def key_sent_to(self) -> str | None:
         """Scheme and host of every address that got the key, safe to show."""
         return ", ".join(sorted(self.key_destinations)) or None
+
+    @property
+    def path(self) -> Path:
+        """What the run has found out about the path to the service."""
+        if self.is_intercepted:
+            return Path.INTERCEPTED
+        if self.is_verified:
+            return Path.VERIFIED
+        if "route" in vars(self) and self.route.proxy:
+            return Path.PROXY
+        is_here = "base_url" in vars(self) and is_loopback(self.base_url.host)
+        return Path.THIS_MACHINE if is_here else Path.OPEN
 
     def new_client(
         self,

@@ -11,6 +11,7 @@ import re
 import socket
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -57,6 +58,13 @@ class ProbeResponse:
     """How long the answer took, on an open connection."""
     proxy: Proxy | None = None
     """The proxy that forwarded the request, or answered it itself."""
+    is_cut: bool = False
+    """Whether the probe has stopped reading the body."""
+
+    @property
+    def is_too_large(self) -> bool:
+        """Whether the probe does not read or parse all of the body."""
+        return self.is_cut or _has_too_many_values(self.body)
 
     @property
     def figure(self) -> str:
@@ -212,19 +220,33 @@ class RequestBudget:
 
 
 def mixed_requests(exchanges: Iterable[NotedRequest]) -> list[list[NotedRequest]]:
-    """Return the groups of equal requests that had different outcomes."""
+    """Return the groups of equal requests of which some succeeded, others not."""
     groups: dict[tuple[object, ...], list[NotedRequest]] = {}
-    for one in exchanges:
-        if one.status != HTTPStatus.TOO_MANY_REQUESTS:
-            groups.setdefault(one.request, []).append(one)
-    mixed = [all for all in groups.values() if len({one.outcome for one in all}) > 1]
-    # Different responses of the wrong thing say nothing about the path.
-    error = HTTPStatus.INTERNAL_SERVER_ERROR
-    return [
-        all
-        for all in mixed
-        if any(one.badness <= 1 or one.status >= error for one in all)
-    ]
+    for noted in exchanges:
+        if noted.status != HTTPStatus.TOO_MANY_REQUESTS:
+            groups.setdefault(noted.request, []).append(noted)
+    return [equal for equal in groups.values() if _is_mixed(equal)]
+
+
+def _is_mixed(equal: list[NotedRequest]) -> bool:
+    """Return whether some of these requests succeeded and others did not.
+
+    Different responses of the wrong thing say nothing about the path.
+    """
+    best = min(noted.badness for noted in equal)
+    is_different = len({noted.outcome for noted in equal}) > 1
+    is_worse = best <= 1 or any(noted.is_failure for noted in equal)
+    return best < _REFUSED and is_different and is_worse
+
+
+def worse_than_equal(log: Iterable[NotedRequest]) -> set[NotedRequest]:
+    """Return the requests that failed although an equal one did not."""
+    bad: set[NotedRequest] = set()
+    for equal in mixed_requests(log):
+        counts = Counter(noted.outcome for noted in equal)
+        good = min(equal, key=lambda noted: (noted.badness, -counts[noted.outcome]))
+        bad |= {noted for noted in equal if noted.outcome != good.outcome}
+    return bad
 
 
 def outcome_of(error: ProbeError) -> str:

@@ -102,8 +102,8 @@ def failed(route: Route, error: OSError) -> ProbeError:
     reason = sanitize(error.strerror or str(error)) or say("no_response")
     # The numbers of TLS errors have another meaning.
     number = 0 if isinstance(error, ssl.SSLError) else error.errno or 0
-    id = connecting.LOCAL_ERRORS.get(number, "http.no_connection")
-    return ProbeError(id, host=route.host, port=route.port, reason=reason)
+    finding = connecting.LOCAL_ERRORS.get(number, "http.no_connection")
+    return ProbeError(finding, host=route.host, port=route.port, reason=reason)
 
 
 def _pass_proxy(
@@ -222,7 +222,9 @@ def _refusal(response: http.client.HTTPResponse, proxy: Proxy) -> ProbeError:
     names = [headers.get(name, "") for name in ("Proxy-Agent", "Via", "Server")]
     named = next(filter(None, names), "Squid" if "X-Squid-Error" in headers else "")
     shown = sanitize(f"{status} {response.reason}")
-    said = filter(None, (shown, f"“{title}”" if title else "", sanitize(named)))
+    said = filter(
+        None, (shown, say("quoted", text=title) if title else "", sanitize(named))
+    )
     reason = ", ".join(said)
     location = headers.get("Location", "")
     is_api = status < 300 and headers.get_content_type() == _JSON
@@ -307,8 +309,8 @@ def open_socks_tunnel(
     if reply == _HOST_UNREACHABLE and not is_ip_address(host):
         raise ProbeError("proxy.cannot_resolve", here="")
     if reply:
-        id, words = _FAILURES.get(reply, _FAILURES[1])
-        raise ProbeError(id, reason=words)
+        finding, words = _FAILURES.get(reply, _FAILURES[1])
+        raise ProbeError(finding, reason=words)
     # The address that the proxy uses is of no interest, but has to be read.
     size = _ADDRESS_BYTES.get(kind) or peer.recv_exactly(1)[0]
     peer.recv_exactly(size + 2)

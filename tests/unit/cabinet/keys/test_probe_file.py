@@ -39,8 +39,7 @@ def test_the_file_contains_the_probe_its_packages_and_nothing_else(
     own = {name.split("/")[1] for name in names if name.startswith("readback/")}
     assert own == {"__init__.py", "contract.py", "keys.py", "probe"}
     endings = {name.rpartition(".")[2] for name in names if "licences" not in name}
-    # What `--run` gives to Node is source, too. The rest is for reports.
-    assert endings == {"py", "pem", "mjs", "txt"}
+    assert endings == {"py", "pem", "txt"}
     assert not [name for name in names if "/tests/" in name]
 
 

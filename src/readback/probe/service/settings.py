@@ -15,12 +15,11 @@ from readback.probe.common.catalogue import diagnose, say
 from readback.probe.common.formatting import sanitize
 from readback.probe.common.results import Diagnosis, ProbeError
 from readback.probe.connection.stores import OTHER_VARIABLES, why_unusable
-from readback.probe.entered import URL_VARIABLE, address
+from readback.probe.entered import API_KEY_VARIABLE, URL_VARIABLE, address
 from readback.probe.entered.base_url import BaseUrl
 from readback.probe.entered.key import Secret
 from readback.probe.transport.context import ProbeContext
 
-API_KEY = "OPENAI_API_KEY"
 _HEADERS = "OPENAI_CUSTOM_HEADERS"
 _NETRC_NAMES = ("~/.netrc", "~/_netrc")
 
@@ -40,13 +39,13 @@ def openai_differences(
     """Yield what the openai package would take from variables instead."""
     url = variables.get(URL_VARIABLE, "").strip()
     named = _parsed(url)
-    held = Secret(variables.get(API_KEY, "").strip())
+    held = Secret(variables.get(API_KEY_VARIABLE, "").strip())
     if url and named != target:
         what = say("names_another_url", variable=URL_VARIABLE)
         yield diagnose("clients.base_url_variable", what=what, target=str(target))
     entered = key.reveal().strip()
     if named == target and held and entered and held.reveal() not in entered:
-        what = say("holds_another_key", variable=API_KEY)
+        what = say("holds_another_key", variable=API_KEY_VARIABLE)
         yield diagnose("clients.key_variable", what=what, key=key.mask)
     if held.is_readback_key and not url:
         what = say("url_missing", key=held.mask)

@@ -1,0 +1,104 @@
+"""Whether the key is sent to what responds; docs/probe.md states the same rule.
+
+A Readback key is sent only to a Readback. The program that failed has sent any other
+key to this address already. So the probe sends it to an OpenAI-compatible API, and once
+to anything else that asks for credentials, if nobody else can receive it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from http import HTTPStatus
+
+from readback.probe.common.catalogue import say
+from readback.probe.common.results import ProbeError
+from readback.probe.connection import dns
+from readback.probe.entered.base_url import is_loopback
+from readback.probe.service import answers, bodies, instead
+from readback.probe.transport.context import ProbeContext
+from readback.probe.transport.exchanges import ProbeResponse
+
+# A program has no password for these.
+_FOR_PASSWORDS = {"basic", "digest", "ntlm", "negotiate"}
+# What a 401 or 403 may be that asks for a key: no page of a login, filter or portal.
+_ASKING = {
+    *("http.sign_in", "http.other_api", "http.no_such_path"),
+    *("between.forbidden", "proxy.responded"),
+}
+
+
+def asks(response: ProbeResponse) -> bool:
+    """Return whether something that was not recognized may be asking for a key."""
+    is_json = isinstance(response.json, (dict, list))
+    is_forbidden = response.status == HTTPStatus.FORBIDDEN and is_json
+    if response.status != HTTPStatus.UNAUTHORIZED and not is_forbidden:
+        return False
+    return instead.unexpected_response(response, is_recognized=False).id in _ASKING
+
+
+def refuses(response: ProbeResponse) -> bool:
+    """Return whether something refuses a request without a key, and says no more."""
+    is_named = instead.gateway(response) or answers.is_html(response)
+    if response.status != HTTPStatus.FORBIDDEN or is_named:
+        return False
+    judged = instead.unexpected_response(response, is_recognized=False)
+    return judged.id == "between.forbidden"
+
+
+def accepts_consent(context: ProbeContext, response: ProbeResponse) -> bool:
+    """Return whether --chat lets the key be sent: not to a page or a redirect."""
+    is_error = response.status >= HTTPStatus.INTERNAL_SERVER_ERROR
+    is_redirect = 300 <= response.status < HTTPStatus.BAD_REQUEST
+    is_other = is_error or is_redirect or answers.is_html(response)
+    return context.chat_model is not None and not is_other
+
+
+def kept(context: ProbeContext, response: ProbeResponse) -> ProbeError | None:
+    """Return the error if the key is not sent to something that asks for one."""
+    key, said = context.usable_key, f"{response.status} {bodies.words(response)}"
+    if not key:
+        return None
+    if key.is_readback_key:
+        other = say("because_readback", said=said.rstrip())
+        because, advice = _password(response) or other, say("ask_for_access")
+        return ProbeError("key.kept", because=because, advice=advice)
+    because = "" if context.chat_model else _reason(context, response)
+    advice = say("send_with_chat")
+    return ProbeError("key.kept", because=because, advice=advice) if because else None
+
+
+def kept_from_host(context: ProbeContext) -> ProbeError | None:
+    """Return the error if the host may be another one than the person means."""
+    because = "" if context.chat_model else next(_about_host(context), "")
+    advice = say("send_with_chat")
+    return ProbeError("key.kept", because=because, advice=advice) if because else None
+
+
+def _password(response: ProbeResponse) -> str:
+    """Return the reason if only a login with a password is offered, or ""."""
+    offered = response.headers.get_all("WWW-Authenticate", [])
+    schemes = [value.split()[0].strip(",") for value in offered if value.strip()]
+    is_only = schemes and _FOR_PASSWORDS.issuperset(map(str.lower, schemes))
+    return say("because_password", schemes=", ".join(schemes)) if is_only else ""
+
+
+def _reason(context: ProbeContext, response: ProbeResponse) -> str:
+    if not asks(response):
+        return say("because_refused", said=bodies.words(response) or response.status)
+    if because := _password(response):
+        return because
+    if because := next(_about_host(context), ""):
+        return because
+    base_url, proxy = context.base_url, context.route.proxy
+    is_private = is_loopback(base_url.host) and not proxy
+    return "" if base_url.is_encrypted or is_private else say("because_unencrypted")
+
+
+def _about_host(context: ProbeContext) -> Iterator[str]:
+    host = context.base_url.host
+    if is_loopback(host):
+        return
+    if context.is_host_corrected:
+        yield say("because_corrected", host=host)
+    if near := dns.meant(host):
+        yield say("because_similar", host=host, near=near)

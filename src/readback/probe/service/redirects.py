@@ -1,0 +1,108 @@
+"""What a redirect means: another address, a loop, a login, a portal or a filter."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from urllib.parse import SplitResult, unquote, urljoin, urlsplit
+
+from readback.probe.common.catalogue import say
+from readback.probe.common.results import Fact, ProbeError
+from readback.probe.entered.base_url import PORTS, is_ip_address, is_local, shown_url
+from readback.probe.transport.context import MODELS
+from readback.probe.transport.exchanges import ProbeResponse
+
+_FILTER = re.compile(
+    "block|denied|forbid|filter|restrict|warning|usercheck|sinkhole|internet-?positi[fv]",
+    re.IGNORECASE,
+)
+PORTAL = re.compile(
+    r"captive|hotspot|wi-?fi|wlan|portal|portail|/guest/|voucher"
+    r"|[?&](zone|(client_?|ap_?|user_?)?mac|ssid|nasid|redirurl)="
+    r"|\bguest (access|network|internet)|/splash|network-auth"
+    r"|network ?(access|login|authentication)",
+    re.IGNORECASE,
+)
+LOGIN = re.compile(
+    r"\b(sign|log)[-_ ]?(in|on)\b|\bsso\b|saml|oauth2?\b|openid|auth[/?]|adfs"
+    r"|single sign-on|cloudflareaccess\.com|okta\.com|auth0\.com|authentik|keycloak"
+    r"|\bauthorize|login\.|accounts\.google\.com|anmeld|вход\b|авториз",
+    re.IGNORECASE,
+)
+
+
+def judge(response: ProbeResponse, location: str) -> ProbeError:
+    """Return the error for a response that leads to another address."""
+    try:
+        target = urljoin(response.url, location)
+        old, new = urlsplit(response.url), urlsplit(target)
+        finding, kind = _found(response, old, new)
+    except ValueError:
+        invalid = say("an_invalid_address")
+        return ProbeError("http.redirect", location=invalid, use=say("use_final"))
+    shown = shown_url(target)
+    title = say("a_redirect", location=shown)
+    facts: dict[str, Fact] = {
+        "status": response.status,
+        "title": say("sets_cookie") if finding == "between.challenge" else title,
+        "location": shown,
+        "where": "",
+        "tried": "",
+        "kind": say(kind) if kind else "",
+        "use": _advice(old, new, shown),
+    }
+    return ProbeError(finding, **facts)
+
+
+def _found(
+    response: ProbeResponse, old: SplitResult, new: SplitResult
+) -> tuple[str, str]:
+    """Return the finding and the word for how, for the first that was seen."""
+    is_same_host, is_moved = old.hostname == new.hostname, _place(old) != _place(new)
+    is_loop = not is_moved and old.path == new.path
+    # What is new in the target; the own address may contain any word.
+    path = new.path.removeprefix(old.path) if is_same_host else new.path
+    beyond = f"{'' if is_same_host else new.hostname}{path}?{new.query}"
+    # Nothing between this machine and a certificate that is trusted can answer.
+    is_open = is_moved and old.scheme == "http"
+    is_portal = PORTAL.search(beyond) or _is_private(old, new)
+    # Logins are told where the visitor came from.
+    passed_on = unquote(f"{new.path}?{new.query}")
+    is_told = "://" in passed_on or MODELS in unquote(new.query)
+    is_login = LOGIN.search(beyond) or (is_told and not is_same_host)
+    is_filter = not is_same_host and _FILTER.search(f"{new.hostname}{new.path}")
+    is_downgrade = is_same_host and (old.scheme, new.scheme) == ("https", "http")
+    seen: tuple[tuple[object, str, str], ...] = (
+        (is_loop and "Set-Cookie" in response.headers, "between.challenge", ""),
+        (is_loop, "http.redirect_loop", "comes_from"),
+        (is_filter, "http.proxy_page", ""),
+        (is_open and is_portal, "http.captive_portal", ""),
+        (is_login, "http.login_wall", ""),
+        (is_downgrade, "http.redirect_loop", "unencrypted"),
+        (
+            not is_moved and new.path == f"{old.path}/",
+            "http.redirect_loop",
+            "slash_at_end",
+        ),
+        (True, "http.redirect", ""),
+    )
+    return next((finding, kind) for is_seen, finding, kind in seen if is_seen)
+
+
+def _is_private(old: SplitResult, new: SplitResult) -> bool:
+    """Return whether a host on the Internet redirects into a private network."""
+    host = new.hostname or ""
+    is_private = is_ip_address(host) and ipaddress.ip_address(host).is_private
+    return is_private and not is_local(old.hostname or "")
+
+
+def _advice(old: SplitResult, new: SplitResult, shown: str) -> str:
+    base = shown.removesuffix(MODELS)
+    is_upgrade = (old.scheme, new.scheme) == ("http", "https")
+    if old.hostname == new.hostname and is_upgrade:
+        return say("use_https", base=base)
+    return say("use_base", base=base) if base != shown else say("use_final")
+
+
+def _place(url: SplitResult) -> tuple[str, str | None, int | None]:
+    return url.scheme, url.hostname, url.port or PORTS.get(url.scheme)

@@ -1,0 +1,171 @@
+"""Whether a failure is believed: only if no equal request had a better outcome.
+
+The runner passes every step through `settle`: if it fails, it is run again on new
+connections, to another address of the host each time. If all attempts failed alike, the
+failure is looked at more closely. If one of them succeeds, the run goes on with what
+that one found.
+"""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from http import HTTPStatus
+from typing import NamedTuple
+
+from readback.probe.common.catalogue import has_tag, say
+from readback.probe.common.results import Diagnosis, ProbeError, Verdict
+from readback.probe.transport.context import UNKNOWN, Check, ProbeContext, Step
+from readback.probe.transport.exchanges import NotedRequest, worse_than_equal
+
+# What is not a failure, but still a problem, such as a header that is missing.
+_REPEATS_OF_A_PROBLEM = 2
+# After an attempt that takes longer than this, there is time for one more.
+_LONG_SECONDS = 1.0
+# What the other steps of the run need.
+_RESERVED_REQUESTS = 12
+
+
+class _Attempt(NamedTuple):
+    found: list[Diagnosis]
+    error: ProbeError | None
+    exchanges: list[NotedRequest]
+    seconds: float
+
+    @property
+    def is_problem(self) -> bool:
+        problems = (Verdict.FAIL, Verdict.WARN)
+        return bool(self.error) or any(
+            found.verdict in problems for found in self.found
+        )
+
+    @property
+    def failed(self) -> NotedRequest | None:
+        """The request that the error is about: the last one with its status."""
+        status = self.error.facts.get("status") if self.error else None
+        alike = [noted for noted in self.exchanges if noted.status == status]
+        return next(iter(reversed(alike or self.exchanges)), None)
+
+    def is_final(self, context: ProbeContext) -> bool:
+        """Return whether it tells enough, or there is no time for another one."""
+        error = self.error
+        is_certain = error and (error.is_final or has_tag(error.id, "certain"))
+        is_late = time.monotonic() + self.seconds > context.deadline
+        return bool(is_certain) or not self.exchanges or is_late
+
+
+def settle(context: ProbeContext, step: Step) -> list[Diagnosis]:
+    """Run a step, and again if it fails; believe what happens every time.
+
+    If later steps follow one that succeeds at last, they go on with what it has set.
+    """
+    before = copy.copy(context)
+    first = _try(context, step.run)
+    if first.error:
+        context.failures[step.id] = first.error
+        if has_tag(first.error.id, "limit"):
+            _stop_at_rate_limit(context, first.error)
+    attempts, is_final = [first], first.is_final(context)
+    if first.is_problem and not is_final:
+        for again in _repeated(before, step, first):
+            attempts.append(_try(again, step.run))
+            if not attempts[-1].is_problem:
+                context.close()
+                vars(context).update(vars(again))
+                return attempts[-1].found
+            again.close()
+    if first.error is None:
+        return first.found
+    if is_final:
+        raise first.error
+    error, is_alike = _believed(context, attempts)
+    if not is_alike or step.explain is None:
+        raise error
+    return step.explain(context, error, step.run)
+
+
+def _repeated(
+    before: ProbeContext, step: Step, first: _Attempt
+) -> Iterator[ProbeContext]:
+    """Yield the contexts to run a step in again, each with another address first."""
+    addresses, repeats = before.route.addresses, _repeats(before, step, first)
+    for number in range(1, repeats + 1):
+        again = copy.copy(before)
+        at = number % max(1, len(addresses))
+        again.route = replace(before.route, addresses=addresses[at:] + addresses[:at])
+        if "client" in vars(again):
+            again.client = again.new_client()
+        yield again
+        # Once, so that the rhythm of a step is not that of a balancer.
+        if first.error and number == repeats // 2 and "client" in vars(again):
+            with suppress(ProbeError), again.new_client() as client:
+                again.ask(UNKNOWN, client=client, with_key=False)
+
+
+def _believed(
+    context: ProbeContext, attempts: list[_Attempt]
+) -> tuple[ProbeError, bool]:
+    """Return the failure to believe, and whether all attempts failed in this way.
+
+    Raise `ProbeError` if the requests that failed have also succeeded: what happens
+    only sometimes is told at the end, and what happens always is more important.
+    """
+    worse = {noted.outcome for noted in worse_than_equal(context.budget.exchanges)}
+    believed = []
+    for attempt in attempts:
+        failed = attempt.failed
+        if attempt.error and not (failed and failed.outcome in worse):
+            believed.append(attempt.error)
+    if not believed:
+        raise ProbeError("skipped.unsteady")
+    counts = Counter(error.id for error in believed)
+    error = max(believed, key=lambda error: counts[error.id])
+    return error, counts[error.id] == len(attempts)
+
+
+def _repeats(context: ProbeContext, step: Step, first: _Attempt) -> int:
+    """Return how often to run a step again, with what is left of time and requests."""
+    if first.seconds > _LONG_SECONDS:
+        return min(step.repeats, 1)
+    cost, budget = max(1, len(first.exchanges)), context.budget
+    left = (budget.limit - budget.spent - _RESERVED_REQUESTS) // cost
+    wanted = step.repeats if first.error else min(step.repeats, _REPEATS_OF_A_PROBLEM)
+    return min(wanted, max(left, 1))
+
+
+def _try(context: ProbeContext, check: Check) -> _Attempt:
+    """Run a step and note its failure at the last of its requests."""
+    log, started = context.budget.exchanges, time.monotonic()
+    start, error = len(log), None
+    found: list[Diagnosis] = []
+    try:
+        result = check(context)
+        found = result if isinstance(result, list) else [result]
+    except ProbeError as failure:
+        error = failure
+    made = log[start:]
+    if error and made and not has_tag(error.id, "certain"):
+        made[-1].finding = error.id
+    return _Attempt(found, error, made, time.monotonic() - started)
+
+
+def _stop_at_rate_limit(context: ProbeContext, error: ProbeError) -> None:
+    """Send no more, if it is the requests of this run that use up the limit."""
+    log = list(context.budget.exchanges)
+    limited = HTTPStatus.TOO_MANY_REQUESTS
+    answered = [noted for noted in log if noted.status not in (0, limited)]
+    kinds = {(noted.method, noted.has_key) for noted in answered}
+    refused = [noted for noted in log if noted.status == limited][-1:]
+    is_alike = any((noted.method, noted.has_key) in kinds for noted in refused)
+    if not is_alike and answered:  # Is what was answered before refused now?
+        with suppress(ProbeError), context.new_client() as client:
+            answer = context.ask(UNKNOWN, client=client, with_key=False)
+            is_alike = answer.status == limited
+    if is_alike:
+        context.budget.limit_status = limited
+        context.budget.wait = str(error.facts.get("wait", say("a_few")))
+        raise ProbeError("skipped.limit")
