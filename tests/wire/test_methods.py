@@ -103,6 +103,13 @@ def test_a_head_that_is_too_slow_gets_no_body() -> None:
         assert connection.rest() == b""
 
 
+def test_a_refusal_of_empty_lines_after_a_head_has_its_body(echo: Endpoint) -> None:
+    head = GOOD.replace(b"GET", b"HEAD")
+    answers = ask(echo, head + b"\r\n" * 5 + GOOD, bodiless=(0,))
+    assert answers[0].status == 200
+    assert_closing_refusal(answers[1:], "malformed_request")
+
+
 @pytest.mark.parametrize("method", [b"head", b"HEADS", b"HEAD\t/", b"AHEAD"])
 def test_a_refusal_of_another_method_has_its_body(
     echo: Endpoint, method: bytes

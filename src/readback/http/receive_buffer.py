@@ -69,6 +69,7 @@ class ReceiveBuffer:
         Raise `Refused` if it is longer than the limit, or if it cannot become valid.
         """
         if self._data[self._offset] == _CARRIAGE_RETURN:
+            self._head_start = self._offset  # not the last one, if this is refused
             self._skip_empty_lines()
         data = self._data
         start = self._offset
