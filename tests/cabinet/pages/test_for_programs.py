@@ -93,7 +93,9 @@ def test_markdown_has_the_status_of_its_page(page):
 
 
 def test_llms_txt_has_the_contract_and_every_page():
-    text = read("/llms.txt", "ru")
+    answer = Visitor("ru").get("/llms.txt")
+    assert answer["Content-Language"] == "en"
+    text = text_of(answer)
     lines = text.partition("## The contract\n")[2].partition("## I ")[0].splitlines()
 
     # Short enough to be read whole, before anything else.

@@ -66,7 +66,10 @@ def llms_txt(request: HttpRequest) -> HttpResponse:
                 "pages": _pages(base_url, cabinet_url),
             },
         )
-    return docs.cached(request, HttpResponse(text, "text/plain; charset=utf-8"))
+    response = HttpResponse(
+        text, "text/plain; charset=utf-8", headers={"Content-Language": "en"}
+    )
+    return docs.cached(request, response)
 
 
 def _pages(base_url: str, cabinet_url: str) -> str:
