@@ -65,7 +65,7 @@ PASTED = {
     "protocol.": "connect",
     "httpx.LocalProtocolError: Illegal header value b'Bearer '": ("connect#"),
     "ImportError: Using SOCKS proxy, but the 'socksio' package is not installed.": (
-        "findings#"
+        "probe#"
     ),
     "httpx.RemoteProtocolError: Server disconnected without sending a response.": (
         "probe#"
