@@ -17,11 +17,10 @@ PRINTED = "503"
 PAGE = Path(__file__).parents[1] / "docs" / "programs.md"
 _BEGIN, _END = (f"[//]: # (rehearsals: {word})" for word in ("begin", "end"))
 _HEAD = (
-    "| client | 429 | 503 | 500 | an answer after 30 s | what it prints for 503 |\n"
-    "| --- | --- | --- | --- | --- | --- |\n"
+    "| client | 429 | 503, 500, wait30 | prints for 503 |\n| --- | --- | --- | --- |\n"
 )
 # Of what a client prints.
-_SHOWN_CHARACTERS = 90
+_SHOWN_CHARACTERS = 60
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}")
 
 
@@ -29,7 +28,7 @@ def row(client: Client, site: Site) -> str:
     """Return the row of a client; raise `NotInstalled` if it cannot run."""
     command = environments.command(client)
     name = client.name.partition("@")[0]
-    cells = [f"{name} {environments.version(client)}"]
+    cells: list[str] = []
     printed = ""
     for step in STEPS:
         key = site.add_key(step)
@@ -37,7 +36,9 @@ def row(client: Client, site: Site) -> str:
         cells.append("accepted" if call.accepted else _cell(*site.arrived(key)))
         if step == PRINTED:
             printed = _last_line(call.output)
-    return f"| {' | '.join([*cells, printed])} |\n"
+    version = environments.version(client)
+    # Four columns fit on a phone.
+    return f"| {name} {version} | {cells[0]} | {', '.join(cells[1:])} | {printed} |\n"
 
 
 def write(rows: list[str]) -> None:
@@ -49,9 +50,7 @@ def write(rows: list[str]) -> None:
 
 
 def _cell(requests: int, seconds: float) -> str:
-    if requests == 1:
-        return "1 request"
-    return f"{requests} requests in {seconds:.0f} s"
+    return "1" if requests == 1 else f"{requests} in {seconds:.0f} s"
 
 
 def _last_line(output: str) -> str:
