@@ -15,7 +15,16 @@ from tests.support.api import (
     compact,
     draft,
 )
-from tests.support.raw_requests import ask, assert_closing_refusal, pieces_of, statuses
+from tests.support.echo_server import NO_TUNNEL, Echo
+from tests.support.listener import limits, listening
+from tests.support.raw_requests import (
+    GOOD,
+    ask,
+    assert_closing_refusal,
+    pieces_of,
+    post,
+    statuses,
+)
 from tests.support.wire import chunked, request
 
 JSON = ("Content-Type", "application/json")
@@ -85,3 +94,25 @@ def test_a_refused_body_that_is_cut_off_ends_the_connection(api: Api) -> None:
     raw = sent_to(api, "/v1/x", compact(draft("x")))
     [answer] = ask(api.endpoint, raw[:-1])
     assert_refused(answer, "not_found")
+
+
+class Refusing(Echo):
+    """Refuses every request before its body."""
+
+    def begin(self, *_: object) -> bytes:
+        return NO_TUNNEL
+
+
+@pytest.mark.parametrize("part", [b"", b"part"])
+def test_a_client_that_never_ends_a_refused_body_makes_room(part: bytes) -> None:
+    one = limits(connections=1, closes_slowest=True)
+    with (
+        listening(Refusing(), one, own_time=True) as listener,
+        listener.endpoint.connect() as slow,
+    ):
+        slow.send(post(b"Content-Length: 100", body=part))
+        assert slow.read_answer().status == 501
+        with listener.endpoint.connect() as other:
+            other.send(GOOD)
+            assert other.read_answer().status == 501
+            assert slow.rest() == b""

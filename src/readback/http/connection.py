@@ -222,6 +222,7 @@ class Connection(asyncio.Protocol):
         if self._send(answer, last) and size:
             self._state = SKIP
             self._deadline = self._registry.body_deadline
+            self.waiting_since = self._registry.now
             self._skip_body()
 
     def _begin_body(self, responder: Responder) -> None:
