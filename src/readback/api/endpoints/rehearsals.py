@@ -39,16 +39,17 @@ class _Rehearsal(Exchange):
             which = f"step {place + 1} of {len(steps)} of this key's pattern"
             return self._fail_as_asked(FAILURES[step], f"Rehearsed: {which}.", size)
         seconds = wait_seconds(step)
-        go_on = partial(origin.resume, _Late(self))
+        go_on = partial(self._go_on, size, origin)
         if seconds and self._delays.add(self._record, seconds, go_on):
             return None
         return self
 
-    def answer_late(self, body: bytes) -> bytes:
-        """Answer after a wait, during which the key may have been revoked."""
+    def _go_on(self, size: int, origin: RequestOrigin) -> None:
+        """Continue after a wait, during which the key may have been revoked."""
         if self._record.accepted:
-            return Untimed(self.answer(body))
-        return self._refuse_key(len(body))
+            origin.resume(_Late(self))
+        else:
+            origin.resume(Untimed(self._refuse_key(size)))
 
     def _fail_as_asked(self, code: str, detail: str, size: int) -> bytes:
         wait = 0 if code == "internal_error" else RETRY_SECONDS
@@ -74,7 +75,7 @@ class _Late:
     _exchange: _Rehearsal
 
     def answer(self, body: bytes) -> bytes:
-        return self._exchange.answer_late(body)
+        return Untimed(self._exchange.answer(body))
 
     def refuse(self, code: str, detail: str, size: int) -> bytes:
         return self._exchange.refuse(code, detail, size)
