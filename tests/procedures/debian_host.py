@@ -69,6 +69,9 @@ def install() -> None:
     sh(block("install -D --mode=600 deploy/systemd/environment.example"))
     modes = {path.name: path.stat().st_mode & 0o777 for path in SETTINGS.iterdir()}
     assert modes == {"environment": 0o600, "api.environment": 0o640}
+    # Here, only this authority stands for those that everybody trusts.
+    with (SETTINGS / "environment").open("a") as environment:
+        environment.write(f"SSL_CERT_FILE={os.environ['SSL_CERT_FILE']}\n")
     report = sh(block("systemctl daemon-reload\nreadback doctor"))
     assert {line.split("\t")[0] for line in report.splitlines()} == {"ok"}, report
 

@@ -132,7 +132,7 @@ def test_a_run_in_one_process_that_is_interrupted(tmp_path):
         "E     program: expected curl, got openai (Python)\n"
         "E     differences: expected none, got temperature\n"
         "E   What arrived with this key:\n"
-        "E     requests  outcome        endpoint  program            differences\n"
+        "E     requests  outcome        endpoint  program          differences\n"
         "E     1         unknown_field  chat      openai (Python)  temperature\n"
     )
     assert "No request with this key has arrived." in nothing

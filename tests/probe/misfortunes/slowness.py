@@ -199,8 +199,8 @@ _LIMITS = (
     ),
     _limit("the probe uses up the rate of the service (8)", _bucket(8, _OWN_429)),
     _limit(
-        "the probe uses up the rate of the service (12)",
-        _bucket(12, _OWN_429),
+        "the probe uses up the rate of the service (13)",
+        _bucket(13, _OWN_429),
         "3 s",
         by="operator",
         id="sometimes.rate_limited",
