@@ -119,16 +119,16 @@ def ignore_cache(page) -> None:
 
 
 def broken_rules(page, *, axe: bool, budget: int = BUDGET) -> list[str]:
-    """Return which rules the open page breaks, on a desktop and then on a phone."""
+    """Return which rules the open page breaks, also on a phone."""
     size = page.evaluate(WEIGHT)
     found = [] if WITH_STYLES < size < budget else [f"{size} bytes"]
     if axe:
         found += violations(page)
-    page.set_viewport_size(NARROW)
-    width = page.evaluate("document.documentElement.scrollWidth")
-    if width > NARROW["width"]:
-        found.append(f"{width} pixels wide")
-    page.set_viewport_size(DESKTOP)
+    for screen in (NARROW, DESKTOP):
+        page.set_viewport_size(screen)
+        width = page.evaluate("document.documentElement.scrollWidth")
+        if width > screen["width"]:
+            found.append(f"{width} pixels wide")
     return [f"{page.url}: {each}" for each in found]
 
 
