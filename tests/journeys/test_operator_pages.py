@@ -5,11 +5,13 @@ many bytes.
 """
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.journeys.test_every_page import broken_rules, ignore_cache
 
 # Makes an account an operator's, and fills the first page of every list.
 PREPARE = """
+from datetime import timedelta
 from django.utils import timezone
 from readback.cabinet.models import AuditEntry, JournalEntry, Key, Usage, User
 now, rows = timezone.now(), range(25)
@@ -18,8 +20,9 @@ alice = User.objects.get(email={email!r})
 long = "a.rather.long.name.{{}}@one.department.of.a.company.example"
 User.objects.bulk_create(User(email=long.format(n)) for n in range(50))
 Key.objects.bulk_create(
-    Key(owner=alice, digest=bytes([n]) * 32, last_four="0000", label="a name " * 8)
-    for n in range(50))
+    Key(owner=owner, digest=bytes([n]) * 32, last_four="0000", label="a name " * 8,
+        last_used_at=now, expires_at=now + timedelta(days=9))
+    for n, owner in enumerate(User.objects.filter(email__startswith="a.rather")))
 key = Key.objects.filter(owner=alice).first()
 Usage.objects.bulk_create(
     Usage(key=key, hour=now, endpoint="chat", code=f"code_{{n}}") for n in rows)
@@ -36,7 +39,7 @@ OURS = [
     "/admin/cabinet/user/1/change/",
     "/admin/cabinet/user/add/",
 ]
-KEYS = "/admin/cabinet/key/?q=alice&state=active"
+KEYS = "/admin/cabinet/key/?q=a.rather&state=active"
 LISTS = ["/admin/cabinet/user/", KEYS, "/admin/cabinet/auditentry/"]
 
 
@@ -53,6 +56,9 @@ def test_the_pages_for_operators_keep_the_rules_for_every_page(a_member):
     for path in (*OURS, *LISTS):
         page.goto(path)
         found += broken_rules(page, axe=True)
+    page.emulate_media(media="print")
+    expect(page.locator("tbody th").first).to_be_visible()
+    page.emulate_media(media="screen")
     page.goto("/admin/cabinet/user/1/change/")
     page.locator("[name=action]").first.click()
     # The answer to a form is small: its styles are loaded already.
