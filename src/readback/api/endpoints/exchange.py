@@ -128,7 +128,7 @@ class Exchange:
         if code == REQUEST_TOO_LARGE:
             finding = Finding(code, (self.oversized,), detail)
             _, detail, differences = explain([finding], self.info.user_agent)
-        explained = self.info.asks_to_explain or self._record.row.explains_refusals
+        explained = is_explained(self.info, self._record)
         answer = self._replies.refusal(code, detail, retry_after, explained)
         detail = detail or REFUSALS[code].sentence
         tally = self._refused
@@ -167,6 +167,11 @@ class ModelList(Exchange):
 
     def answer(self, body: bytes) -> bytes:
         return self._count_success(self._replies.ok(_MODELS), len(body))
+
+
+def is_explained(info: RequestInfo, record: Record) -> bool:
+    """Return whether the body of a refusal says why, beyond the contract."""
+    return info.asks_to_explain or record.row.explains_refusals
 
 
 def internal_error(replies: Replies, error: Exception) -> bytes:

@@ -10,7 +10,12 @@ from functools import partial
 from readback.api.data.journal import Event
 from readback.api.data.keyring import Record
 from readback.api.endpoints.chat import Chat
-from readback.api.endpoints.exchange import Exchange, ModelList, Services
+from readback.api.endpoints.exchange import (
+    Exchange,
+    ModelList,
+    Services,
+    is_explained,
+)
 from readback.api.endpoints.request_info import RequestInfo
 from readback.http.handler import Outcome, RequestOrigin
 from readback.http.timing import Untimed
@@ -53,7 +58,7 @@ class _Rehearsal(Exchange):
 
     def _fail_as_asked(self, code: str, detail: str, size: int) -> bytes:
         wait = 0 if code == "internal_error" else RETRY_SECONDS
-        explained = self.info.asks_to_explain or self._record.row.explains_refusals
+        explained = is_explained(self.info, self._record)
         answer = self._replies.refusal(code, detail, wait, explained)
         event = Event(*self._event(code, detail))._replace(code=REHEARSED)
         self._journal.note(event, size, len(answer))

@@ -16,6 +16,7 @@ from readback.api.endpoints.exchange import (
     ModelList,
     Services,
     internal_error,
+    is_explained,
     journal_event,
 )
 from readback.api.endpoints.near_misses import PROBE
@@ -169,7 +170,7 @@ class Api:
             return self._refuse(code, detail, info)
         if pattern := found.row.rehearsal:
             detail = f"{detail} {REHEARSAL_KEY} {pattern}."
-        explained = info.asks_to_explain or found.row.explains_refusals
+        explained = is_explained(info, found)
         answer = self._services.replies.refusal(code, detail, explained=explained)
         if info.not_found_detail == PROBE.sentence:
             self._counters.add((OTHER, code))
