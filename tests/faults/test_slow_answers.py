@@ -17,7 +17,7 @@ from tests.support.server import UNLIMITED, Server, api_server
 from tests.support.waiting import wait_until
 
 STALL = 0.2
-# Of so many requests of a worker, at least one is measured.
+# A worker measures at least one of this many requests.
 ENOUGH = 2 * SAMPLED
 
 

@@ -69,7 +69,7 @@ def install() -> None:
     sh(block("install -D --mode=600 deploy/systemd/environment.example"))
     modes = {path.name: path.stat().st_mode & 0o777 for path in SETTINGS.iterdir()}
     assert modes == {"environment": 0o600, "api.environment": 0o640}
-    # Here, only this authority stands for those that everybody trusts.
+    # In this test, one authority takes the place of all that are trusted publicly.
     with (SETTINGS / "environment").open("a") as environment:
         environment.write(f"SSL_CERT_FILE={os.environ['SSL_CERT_FILE']}\n")
     report = sh(block("systemctl daemon-reload\nreadback doctor"))

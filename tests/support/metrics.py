@@ -27,7 +27,7 @@ def requests_by_outcome(ops_url: str) -> dict[tuple[str, str], int]:
 
 
 def requests_by_time(ops_url: str) -> dict[float, int]:
-    """Return how many measured requests took at most so many seconds."""
+    """Return how many measured requests are in each bucket, by its upper bound."""
     return {
         float(dict(_LABEL.findall(labels))["le"]): int(float(number))
         for name, labels, number in _samples(ops_url)

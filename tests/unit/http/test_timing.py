@@ -109,7 +109,7 @@ def pair(family: socket.AddressFamily) -> tuple[socket.socket, socket.socket]:
 def test_each_request_is_as_likely_as_any_other_to_be_measured():
     is_due = Timing(lambda milliseconds: None).is_due
     requests = 1000 * SAMPLED
-    # Four standard deviations of the sum of so many uniform gaps.
+    # Within four standard deviations of the sum of the gaps, which are uniform.
     assert sum(is_due() for _ in range(requests)) == pytest.approx(1000, abs=75)
     nobody_is = Timing().is_due
     assert not any(nobody_is() for _ in range(requests))
