@@ -74,7 +74,7 @@ def _connected(url: str) -> Iterator[None]:
     from django.db import connections
     from django.test import override_settings
 
-    from readback.cabinet.serving import databases
+    from readback.cabinet.storage import databases
 
     config = Config(database_url=url)
     wanted = {"default": databases.default(config)}

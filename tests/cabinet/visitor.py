@@ -19,7 +19,7 @@ from django.middleware.csrf import CSRF_SECRET_LENGTH
 from django.test import Client
 
 from readback.cabinet.accounts.sessions import SESSION_STARTED
-from readback.cabinet.serving.sealing import SessionKey, SessionStore
+from readback.cabinet.storage.sealing import SessionKey, SessionStore
 
 PASSWORD = "a lamp in the harbour"
 # The default address of the cabinet.

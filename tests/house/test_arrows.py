@@ -74,6 +74,7 @@ CABINET_LEVELS = (
     {"accounts"},
     {"mail"},
     {"serving"},
+    {"storage"},
     {"models"},
     {"account_rules"},
 )

@@ -138,7 +138,7 @@ from django.conf import settings
 from django.contrib.auth import login
 from django.http import HttpRequest
 from readback.cabinet.accounts import services
-from readback.cabinet.serving.sealing import SessionStore
+from readback.cabinet.storage.sealing import SessionStore
 Argon2Hasher.memory_cost = 1024  # the first login makes it what it should be
 for email in {emails}:
     request = HttpRequest()

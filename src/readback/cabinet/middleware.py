@@ -21,9 +21,9 @@ from django.utils.translation import gettext as _
 from readback.cabinet import account_rules
 from readback.cabinet.accounts import selectors, sessions, single_sign_on
 from readback.cabinet.operators import status
-from readback.cabinet.serving.sealing import SessionKey, SessionStore
 from readback.cabinet.serving.security_headers import headers_of
 from readback.cabinet.serving.wsgi import LIFECYCLE, PAGES, PageCounts
+from readback.cabinet.storage.sealing import SessionKey, SessionStore
 from readback.contract import HEALTH_PATH
 from readback.processes import metrics
 from readback.processes.lifecycle import Lifecycle

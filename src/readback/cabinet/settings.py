@@ -11,7 +11,9 @@ from readback import config as readback_config
 from readback import logs, setting_values
 from readback.cabinet import account_rules
 from readback.cabinet.mail import backends
-from readback.cabinet.serving import brand, databases, private_files, security_headers
+from readback.cabinet.pages import brand
+from readback.cabinet.serving import security_headers
+from readback.cabinet.storage import databases, private_files
 
 CONFIG = readback_config.read()
 _HERE = Path(__file__).parent
@@ -91,7 +93,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 # allauth counts attempts in the cache. In memory, each process would count its own.
 CACHES = {
     "default": {
-        "BACKEND": "readback.cabinet.serving.counts.CountCache",
+        "BACKEND": "readback.cabinet.accounts.attempts.CountCache",
         "LOCATION": "cabinet_cache",
         # Beyond this number the oldest counts are dropped; with Django's default of
         # 300, anyone could reset a count by filling the cache.
@@ -147,8 +149,8 @@ SESSION_COOKIE_NAME = f"{_COOKIE_PREFIX}session"
 CSRF_COOKIE_NAME = f"{_COOKIE_PREFIX}csrf"
 LANGUAGE_COOKIE_NAME = f"{_COOKIE_PREFIX}language"
 # A row contains a digest of the cookie, and the rest sealed with the secret key.
-SESSION_ENGINE = "readback.cabinet.serving.sealing"
-SESSION_SERIALIZER = "readback.cabinet.serving.sealing.SealedSerializer"
+SESSION_ENGINE = "readback.cabinet.storage.sealing"
+SESSION_SERIALIZER = "readback.cabinet.storage.sealing.SealedSerializer"
 # A message may contain an e-mail address, so it is kept on the server.
 MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"
 # A session ends two days after its last use and two weeks after the login.

@@ -13,8 +13,9 @@ from http.client import HTTPException
 
 from readback.api.certificate import SOON, expiry
 from readback.cabinet.account_rules import CALLBACK_PATH
+from readback.cabinet.accounts import provider_documents
 from readback.cabinet.mail import backends
-from readback.cabinet.serving import private_files, provider_documents
+from readback.cabinet.storage import private_files
 from readback.cli import console, listeners, settings
 from readback.cli.database import rows, set_up_django
 from readback.cli.exit_codes import CannotStart
@@ -138,7 +139,7 @@ def database(config: Config) -> str:
     if config.sqlite_path and not config.sqlite_path.exists():
         return f"a start will create {name}"
     set_up_django(needs_secret_key=False)
-    from readback.cabinet.serving import schema
+    from readback.cabinet.storage import schema
     from readback.cli.startup import check_api_role
 
     if pending := schema.pending():

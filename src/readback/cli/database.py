@@ -102,7 +102,7 @@ def require_migrated(config: Config) -> None:
             f"There is no database at {config.sqlite_path}: run `readback migrate` or "
             "`readback serve`, or set READBACK_DATA_DIR or READBACK_DATABASE_URL."
         )
-    from readback.cabinet.serving import schema
+    from readback.cabinet.storage import schema
 
     if schema.pending():
         raise CannotStart(
@@ -118,7 +118,7 @@ def migrate() -> None:
     Several can run at the same time: one migrates, the others wait.
     """
     set_up_django()
-    from readback.cabinet.serving import schema
+    from readback.cabinet.storage import schema
 
     with report_database_errors():
         applied = schema.migrate()

@@ -43,7 +43,7 @@ def doctor(context: click.Context, as_json: bool, offline: bool) -> None:
 
 
 def _results(offline: bool) -> Iterator[CheckResult]:
-    from readback.cabinet.serving import brand
+    from readback.cabinet.pages import brand
     from readback.cli import checks
 
     try:

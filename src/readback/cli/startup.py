@@ -16,7 +16,7 @@ from readback.cabinet.accounts.selectors import password_reset_link
 from readback.cabinet.keys import selectors as key_selectors
 from readback.cabinet.keys import services as key_services
 from readback.cabinet.models import User
-from readback.cabinet.serving import schema
+from readback.cabinet.storage import schema
 from readback.cli import database
 from readback.cli.exit_codes import CannotStart
 from readback.config import Config

@@ -17,14 +17,13 @@ from django.db import connection
 from django.test import override_settings
 
 from readback.cabinet import account_rules
-from readback.cabinet.accounts import services
+from readback.cabinet.accounts import provider_documents, services
 from readback.cabinet.accounts.single_sign_on import (
     LoginRefusedError,
     account_disconnect,
     account_of_person,
 )
 from readback.cabinet.models import User
-from readback.cabinet.serving import provider_documents
 from readback.setting_values import SignUp
 from tests.cabinet.accounts.factors import CHALLENGE, add_app_with_codes
 from tests.cabinet.outgoing import wait_until_sent

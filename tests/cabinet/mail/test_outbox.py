@@ -12,7 +12,7 @@ from django.utils import timezone
 from readback.cabinet.accounts import services
 from readback.cabinet.mail import outbox
 from readback.cabinet.models import OutgoingMail
-from readback.cabinet.serving.sealing import seal
+from readback.cabinet.storage.sealing import seal
 from tests.cabinet.accounts.test_security_log import _everything_stored
 from tests.cabinet.outgoing import mail_server_at, sending, wait_until_sent
 from tests.cabinet.parallel import in_parallel

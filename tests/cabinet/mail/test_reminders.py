@@ -10,7 +10,7 @@ from readback.cabinet.accounts import services as account_services
 from readback.cabinet.keys import services as key_services
 from readback.cabinet.mail import notices
 from readback.cabinet.models import Key, OutgoingMail, User
-from readback.cabinet.serving.sealing import unseal
+from readback.cabinet.storage.sealing import unseal
 from tests.cabinet.accounts.test_sessions import clock
 from tests.cabinet.outgoing import mail_server_at, sending, wait_until_sent
 from tests.cabinet.owners import ALICE, account

@@ -9,7 +9,7 @@ from django.utils import timezone
 from readback.cabinet.accounts import selectors
 from readback.cabinet.keys import services as key_services
 from readback.cabinet.models import AuditEntry, OutgoingMail, User
-from readback.cabinet.serving.sealing import seal
+from readback.cabinet.storage.sealing import seal
 from tests.cabinet.operators.test_admin import act
 from tests.cabinet.owners import ALICE, BOB, OPERATOR, account
 from tests.cabinet.visitor import PASSWORD, Visitor, text_of, words_of

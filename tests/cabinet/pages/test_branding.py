@@ -8,7 +8,8 @@ from django.conf import settings
 from django.test import override_settings
 
 from readback.cabinet.mail import rendering
-from readback.cabinet.serving import brand, errors
+from readback.cabinet.pages import brand
+from readback.cabinet.serving import errors
 from tests.cabinet.visitor import Visitor, text_of
 from tests.support.brand_folder import fill, png
 

@@ -23,8 +23,8 @@ from django.http import HttpRequest
 from requests import PreparedRequest, RequestException, Response, Session
 
 from readback.cabinet.account_rules import CALLBACK_PATH
-from readback.cabinet.serving import provider_documents
-from readback.cabinet.serving.provider_documents import ProviderError
+from readback.cabinet.accounts import provider_documents
+from readback.cabinet.accounts.provider_documents import ProviderError
 
 
 class CabinetClient(OpenIDConnectOAuth2Adapter):

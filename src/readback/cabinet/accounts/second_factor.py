@@ -36,7 +36,7 @@ from readback.cabinet.accounts.services import ServiceError, account_lock
 from readback.cabinet.mail import notices
 from readback.cabinet.models import User
 from readback.cabinet.serving import errors, security_log
-from readback.cabinet.serving.sealing import InvalidToken, seal, unseal
+from readback.cabinet.storage.sealing import InvalidToken, seal, unseal
 from readback.client_address import network
 
 _log = logging.getLogger("readback.cabinet.second_factor")

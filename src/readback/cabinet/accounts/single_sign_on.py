@@ -30,15 +30,15 @@ from django.views.decorators.http import require_http_methods, require_safe
 from readback.cabinet.account_rules import may_sign_up, provider_name
 from readback.cabinet.accounts import selectors, services, sessions
 from readback.cabinet.accounts.forms import NormalisedEmailField
-from readback.cabinet.accounts.services import ServiceError
-from readback.cabinet.mail import notices
-from readback.cabinet.models import User
-from readback.cabinet.serving import security_log
-from readback.cabinet.serving.provider_documents import (
+from readback.cabinet.accounts.provider_documents import (
     FAILURE_SECONDS,
     ProviderBusyError,
     ProviderError,
 )
+from readback.cabinet.accounts.services import ServiceError
+from readback.cabinet.mail import notices
+from readback.cabinet.models import User
+from readback.cabinet.serving import security_log
 
 _log = logging.getLogger("readback.cabinet.single_sign_on")
 

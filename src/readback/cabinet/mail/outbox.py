@@ -32,8 +32,8 @@ from django.utils import timezone, translation
 from readback import logs
 from readback.cabinet.mail import rendering
 from readback.cabinet.models import MailOutcome, MailTotal, OutgoingMail, User
-from readback.cabinet.serving.sealing import InvalidToken, seal, unseal
 from readback.cabinet.serving.visitors import network_of
+from readback.cabinet.storage.sealing import InvalidToken, seal, unseal
 
 # Templates of mails that something else depends on.
 CONFIRMATION = "account/email/email_confirmation"

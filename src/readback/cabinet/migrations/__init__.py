@@ -1,1 +1,1 @@
-"""The history of the schema; applied by `readback.cabinet.serving.schema`."""
+"""The history of the schema; applied by `readback.cabinet.storage.schema`."""

@@ -1,5 +1,4 @@
-"""Serve the cabinet: the worker and its connections, the database, files and errors.
+"""Serve requests: the worker, who asks, headers, error pages and the security log.
 
-Everything here would be the same for another product. Nothing here knows what an
-account or a key is for.
+Nothing here knows what a key is for.
 """

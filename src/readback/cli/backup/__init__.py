@@ -46,7 +46,7 @@ def backup(file: str, yes: bool) -> None:
     if not is_stream and os.path.lexists(file) and not yes:
         raise Failure(f"{file} exists: choose another name, or add --yes.")
     config = commands.set_up_django(needs_secret_key=False)
-    from readback.cabinet.serving import private_files
+    from readback.cabinet.storage import private_files
 
     place = None if is_stream else Path(file).absolute()
     with _folder(place) as folder, commands.report_database_errors():
@@ -78,7 +78,7 @@ def restore(file: str, yes: bool) -> None:
     Stop Readback first. Checks everything before it changes anything.
     """
     config = commands.set_up_django(needs_secret_key=False)
-    from readback.cabinet.serving import private_files
+    from readback.cabinet.storage import private_files
     from readback.cli.backup import archive, database
 
     if file != _STANDARD_STREAM and not os.path.exists(file):
@@ -107,7 +107,7 @@ def _folder(place: Path | None, *, make_parent: bool = False) -> Iterator[Path]:
 
     It is removed at the end, on SIGTERM, too. An error of the system is one sentence.
     """
-    from readback.cabinet.serving import private_files
+    from readback.cabinet.storage import private_files
 
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     prefix = f"{place.name}.partial-" if place else "readback-"
@@ -145,7 +145,7 @@ def _write(output: IO[bytes], config: Config, folder: Path, made_at: int) -> Non
 
 
 def _secret_key(config: Config) -> str:
-    from readback.cabinet.serving import private_files
+    from readback.cabinet.storage import private_files
 
     if config.secret_key:
         return config.secret_key
@@ -162,7 +162,7 @@ def _secret_key(config: Config) -> str:
 
 def _check(config: Config, manifest: "Manifest", folder: Path) -> str:
     """Return the secret key of an archive; end the command if it cannot be used."""
-    from readback.cabinet.serving import private_files
+    from readback.cabinet.storage import private_files
     from readback.cli.backup import archive
 
     if manifest.database != archive.SQLITE:

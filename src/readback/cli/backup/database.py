@@ -16,7 +16,7 @@ from django.db import DEFAULT_DB_ALIAS, DatabaseError, connection, connections
 from django.db.backends.sqlite3.base import DatabaseWrapper
 from django.db.migrations.exceptions import InconsistentMigrationHistory as BadHistory
 
-from readback.cabinet.serving import private_files, schema
+from readback.cabinet.storage import private_files, schema
 from readback.cli.backup import postgresql
 from readback.cli.exit_codes import Failure
 from readback.config import Config

@@ -10,7 +10,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from readback.cabinet.keys import selectors, services
 from readback.cabinet.models import User
 from readback.cabinet.operators import audit
-from readback.cabinet.serving import schema
+from readback.cabinet.storage import schema
 
 pytestmark = pytest.mark.usefixtures("database")
 

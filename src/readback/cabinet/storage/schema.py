@@ -15,7 +15,7 @@ from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
-from readback.cabinet.serving import private_files
+from readback.cabinet.storage import private_files
 
 # The number of PostgreSQL's advisory lock: "readback" in ASCII.
 _LOCK_NUMBER = int.from_bytes(b"readback")

@@ -7,8 +7,8 @@ from tests.support.bad_oidc_providers import DISCOVERY, bad_provider, sending, s
 from tests.support.peers import answer, peer
 from tests.support.waiting import wait_until
 
-from readback.cabinet.serving import provider_documents
-from readback.cabinet.serving.provider_documents import (
+from readback.cabinet.accounts import provider_documents
+from readback.cabinet.accounts.provider_documents import (
     ProviderBusyError,
     ProviderError,
     configuration,

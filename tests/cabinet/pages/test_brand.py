@@ -9,7 +9,7 @@ from django.core.mail import EmailMessage
 
 import readback.cabinet
 from readback.cabinet.mail import backends
-from readback.cabinet.serving import brand
+from readback.cabinet.pages import brand
 from readback.config import Config, ConfigError
 from tests.support.brand_folder import fill, png
 

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from readback.cabinet.mail import backends
-from readback.cabinet.serving import databases, private_files
+from readback.cabinet.storage import databases, private_files
 from readback.config import Config, ConfigError
 
 
