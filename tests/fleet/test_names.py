@@ -45,7 +45,7 @@ class Replica(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def log_message(self, format: str, *arguments: object) -> None: ...
+    def log_message(self, *_: object) -> None: ...
 
 
 class NameServer(UDPServer):

@@ -40,7 +40,7 @@ def said() -> set[str]:
     tables = {*_OPTIONS, *EVIDENCE, *between.OTHERS}
     tables |= {between.OWN, *instead._MEANINGS.values(), "cannot_reach_or_overloaded"}
     titles = {step.title for step in STEPS}
-    people = {str(one) for one in Fixer if one}
+    people = {str(fixer) for fixer in Fixer if fixer}
     return {text for text, is_said in literals() if is_said} | tables | titles | people
 
 
@@ -58,8 +58,8 @@ def test_the_catalogue_has_no_text_that_nobody_says() -> None:
 
 
 def test_a_translation_has_the_placeholders_of_its_english() -> None:
-    for id, texts in catalogue.catalogue().words.items():
-        assert fields(texts["en"]) == fields(texts["ru"]), id
+    for word, texts in catalogue.catalogue().words.items():
+        assert fields(texts["en"]) == fields(texts["ru"]), word
     for row in catalogue.catalogue().findings.values():
         for english, russian in zip(row.texts["en"], row.texts["ru"], strict=True):
             assert fields(english) == fields(russian), row.id
@@ -70,7 +70,7 @@ def test_every_finding_is_found_by_the_code() -> None:
     known = {text for text, _ in literals()}
     ids = set(catalogue.catalogue().findings)
     assert ids - known == set()
-    topics = {id.partition(".")[0] for id in ids}
+    topics = {finding.partition(".")[0] for finding in ids}
     pattern = re.compile(rf"(?:{'|'.join(topics)})\.[a-z_0-9]+")
     named = {text for text in known if pattern.fullmatch(text)}
     assert named - ids <= {"tls.failed", "echo.full", "chat.completion"}
