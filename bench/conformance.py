@@ -20,7 +20,8 @@ def check(server: PeerServer) -> None:
 
 
 def _violations(server: PeerServer) -> Iterator[str]:
-    peer, request = server.peer, server.request()
+    peer = server.peer
+    request = server.request()
     yield from _response_violations(server, request)
     if peer.key == "checked":
         status, _ = send(server.port, request.with_key(keys.mint()))

@@ -228,7 +228,8 @@ def limits(costs: Costs, fleets: dict[str, Fleet]) -> str:
 
 def _reached(costs: Costs, limit: str) -> float:
     """Return the rate at which replicas with eight workers reach a limit."""
-    low, high = 1.0, 1e9
+    low = 1.0
+    high = 1e9
     while high / low > 1.01:
         middle = sqrt(low * high)
         below = plan(costs, middle, workers=8).used()[limit] < 1

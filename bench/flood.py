@@ -38,7 +38,9 @@ from bench.single_worker import single_worker_server
 from readback import keys
 
 SCRIPT = Path(__file__).parent / "keys.lua"
-NONE, INVALID, VALID = "no flood", "invalid checksums", "valid checksums"
+NONE = "no flood"
+INVALID = "invalid checksums"
+VALID = "valid checksums"
 # The longest pause between two requests with the known key, in seconds.
 CLIENT_PAUSE = 0.0015
 # A connection of the flood sends one request per period, in milliseconds. Its pause is
@@ -120,7 +122,8 @@ def _measure_rounds(
 
 
 def _measure_once(server: Server, kind: str, file: Path | None, plan: FloodPlan) -> Row:
-    statements, started = _statements(server), time.monotonic()
+    statements = _statements(server)
+    started = time.monotonic()
     with _flood(server, kind, file, plan) as flood_rate:
         percentiles = _send_with_known_key(server, plan.seconds)
     seconds = time.monotonic() - started

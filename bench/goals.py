@@ -127,7 +127,8 @@ def scenario_relative_to_nginx(
 
     def ratio(found: Measurements) -> float:
         figures = found.scenario(scenario)
-        ours, limit = figures[f"readback{suffix}"], figures[f"nginx{suffix}"]
+        ours = figures[f"readback{suffix}"]
+        limit = figures[f"nginx{suffix}"]
         return efficiency(ours) / efficiency(limit)
 
     return ratio

@@ -175,7 +175,8 @@ class _Counted:
     """A process of `in_process.py` under valgrind."""
 
     def __init__(self, process: "subprocess.Popen[str]", folder: Path) -> None:
-        self._process, self._folder = process, folder
+        self._process = process
+        self._folder = folder
         self._dumps = 0
         self._expect("ready")
 
@@ -215,7 +216,8 @@ def count(peer: Peer, keys: list[str], case: str, requests: int) -> int:
             peer, keys, settings=settings, wrapper=_valgrind(folder)
         ) as server,
     ):
-        request, send = server.request(), CASES[case]
+        request = server.request()
+        send = CASES[case]
         before = {pid: proc.cpu_seconds(pid) for pid in server.pids}
         send(server, request, requests)
         worker = max(before, key=lambda pid: proc.cpu_seconds(pid) - before[pid])

@@ -23,7 +23,8 @@ def process_tree(pid: int) -> list[int]:
     for entry in PROC.iterdir():
         if entry.name.isdigit() and (fields := _stat(int(entry.name))):
             children.setdefault(int(fields[1]), []).append(int(entry.name))
-    found, pending = [], [pid]
+    found: list[int] = []
+    pending = [pid]
     while pending:
         found.append(pending.pop())
         pending += children.get(found[-1], [])

@@ -54,7 +54,8 @@ def write_comparison() -> None:
 
 def replace_section(path: Path, part: str, text: str) -> None:
     """Replace the text between the markers of a part of a page."""
-    begin, end = f"[//]: # (bench: {part})", "[//]: # (bench: end)"
+    begin = f"[//]: # (bench: {part})"
+    end = "[//]: # (bench: end)"
     pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)
     page = path.read_text(encoding="utf-8")
     written, count = pattern.subn(lambda _: f"{begin}\n\n{text}\n\n{end}", page)
@@ -78,7 +79,8 @@ def draw(peers: Sequence[Peer]) -> None:
 
 
 def environment(measured: dict[str, Any]) -> str:
-    machine, method = measured["machine"], measured["method"]
+    machine = measured["machine"]
+    method = measured["method"]
     versions = {
         each: peer["version"]
         for each, peer in measured["peers"].items()
@@ -268,7 +270,8 @@ def traffic_cell(found: Measurements, name: str, kind: str) -> str:
 
 def relative(ours: Rounds, limit: Rounds) -> str:
     """Return requests per CPU-second, and in brackets the ratio to the limit's."""
-    each, highest = goals.efficiency(ours), goals.efficiency(limit)
+    each = goals.efficiency(ours)
+    highest = goals.efficiency(limit)
     return f"{rounded(each)} ({each / highest:.3g})"
 
 

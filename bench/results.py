@@ -25,7 +25,8 @@ class ResultsFile:
     def __init__(
         self, name: str, method: Mapping[str, object], published: bool
     ) -> None:
-        self._name, self._published = name, published
+        self._name = name
+        self._published = published
         self.data: dict[str, Any] = {
             "date": datetime.now(UTC).isoformat(timespec="seconds"),
             "machine": proc.describe_machine(),

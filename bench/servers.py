@@ -60,7 +60,8 @@ def prepare(peer: Peer) -> list[str]:
     folder = _folder(peer)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    key, output = keys.mint(), ""
+    key = keys.mint()
+    output = ""
     for command in peer.prepare:
         words = _fill(command, _values(peer, key, _free_port(), messages.SHORT))
         environment = _environment(peer, key, _free_port(), {})
@@ -90,7 +91,8 @@ def running(
 
     `core=None` means all cores. `wrapper` is a command that runs the peer's command.
     """
-    key, port = accepted[0], _free_port()
+    key = accepted[0]
+    port = _free_port()
     _write_files(peer, key, port, content)
     command = _fill(peer.start, _values(peer, key, port, content))
     environment = _environment(peer, key, port, settings or {})

@@ -15,7 +15,8 @@ from bench.errors import MeasurementError
 if TYPE_CHECKING:
     from tests.support.postgres import Postgres
 
-SQLITE, POSTGRESQL = "SQLite", "PostgreSQL"
+SQLITE = "SQLite"
+POSTGRESQL = "PostgreSQL"
 
 
 @contextmanager

@@ -20,7 +20,8 @@ REQUEST_IDS = "any text, every request id new"
 NEW_CONNECTIONS = "a new connection for each request"
 # Enough that no server has seen an address or an id lately.
 _MANY_REQUESTS = 30_000
-_SHORTEST, _LONGEST = 10, 800
+_SHORTEST = 10
+_LONGEST = 800
 
 
 def one_key(keys: Sequence[str]) -> list[Request]:

@@ -59,7 +59,8 @@ def run_all(clients: list[Client], run: Run) -> dict[str, list[str]]:
             running = {pool.submit(run, client, site): client for client in clients}
             try:
                 for done in as_completed(running):
-                    client, (line, problems) = running[done], done.result()
+                    client = running[done]
+                    line, problems = done.result()
                     found[client.name] = problems
                     progress.finish_step("; ".join([line, *problems]))
             finally:

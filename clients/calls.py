@@ -25,7 +25,8 @@ ANOTHER_MODEL = "another-model"
 EXPLANATION = f"model must be {MODEL}; got {ANOTHER_MODEL}. Set the model to {MODEL}."
 # Everything is written twice a second.
 SETTINGS_OF_SERVER = UNLIMITED | {"READBACK_JOURNAL_INTERVAL": "0"}
-DEFAULT, SETTINGS = "default", "settings"
+DEFAULT = "default"
+SETTINGS = "settings"
 # LangChain for Node retries for two minutes.
 CALL_SECONDS = 240
 # The API writes its journal twice a second; a busy machine may take much longer.
@@ -100,10 +101,12 @@ class Site:
 
         That is to half a second, because the journal is written so often.
         """
-        before, rows = None, self.database.journal(key, "requests, at")
+        before = None
+        rows = self.database.journal(key, "requests, at")
         while rows != before:
             time.sleep(STABLE_SECONDS)
-            before, rows = rows, self.database.journal(key, "requests, at")
+            before = rows
+            rows = self.database.journal(key, "requests, at")
         times = [datetime.fromisoformat(at) for _, at in rows]
         seconds = (max(times) - min(times)).total_seconds() if times else 0.0
         return sum(requests for requests, _ in rows), seconds

@@ -99,7 +99,8 @@ def python(name: str) -> Path:
 @cache
 def node() -> str:
     """Install the packages of Node; return Node."""
-    program, npm = _require("node"), _require("npm")
+    program = _require("node")
+    npm = _require("npm")
     shutil.copytree(NODE, NODE_MODULES.parent, dirs_exist_ok=True)
     prefix = ["--prefix", str(NODE_MODULES.parent)]
     # Not `ci`, which wants the optional packages of every platform to be locked.

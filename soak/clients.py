@@ -72,7 +72,8 @@ def main() -> None:
 
 
 async def _run(orders: dict[str, Any]) -> None:
-    port, seed = orders["port"], orders["seed"]
+    port = orders["port"]
+    seed = orders["seed"]
     relay = Relay(port, ONE_WAY_SECONDS)
     await relay.start()
     recorder = Recorder(Path(orders["folder"]))
@@ -138,7 +139,8 @@ class Crowd:
             for number in range(role.clients):
                 key = number % SHARED_KEYS
                 if role.own_key:
-                    key, next_own_key = next_own_key, next_own_key + 1
+                    key = next_own_key
+                    next_own_key += 1
                 made.append(self._client(role, key))
         return made
 
@@ -260,7 +262,9 @@ class Link:
         return Answer(status, reason, headers, body, head[:-4])
 
     def _check(self, call: Call, answer: Answer, times: tuple[float, float]) -> None:
-        code, created, id_ = _code_of(answer), 0, UUID(int=0)
+        code = _code_of(answer)
+        created = 0
+        id_ = UUID(int=0)
         try:
             if code == "unavailable" and self._may_be_unavailable(call):
                 pass  # whether the database was away then is for the verdicts
@@ -270,7 +274,8 @@ class Link:
                 assert_success(answer)
             else:
                 body = assert_echo(answer, call.text)
-                created, id_ = body["created"], UUID(body["id"])
+                created = body["created"]
+                id_ = UUID(body["id"])
         except (AssertionError, KeyError, ValueError):
             self._recorder.wrong.append(_describe(call, answer))
         if code != "unavailable" and call.endpoint != "other":

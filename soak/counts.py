@@ -91,7 +91,8 @@ def compare_usage(seen: Seen, scene: Scene) -> Comparison:
 
 def compare_connections(seen: Seen, scene: Scene) -> Comparison:
     """Compare `readback_connections_total`."""
-    comparison, before = Comparison(), 0
+    comparison = Comparison()
+    before = 0
     for start, end, checkpoint in _epochs(scene):
         opened = [each for each in seen.connections if start < each.opened <= end]
         unsure = [

@@ -17,7 +17,9 @@ from bench.single_worker import POSTGRESQL, SQLITE, start_postgres
 if TYPE_CHECKING:
     from tests.support.postgres import Postgres
 
-FROZEN, KILLED, LOCKED = "frozen", "killed", "locked"
+FROZEN = "frozen"
+KILLED = "killed"
+LOCKED = "locked"
 
 
 class GoingDatabase(Protocol):

@@ -55,7 +55,8 @@ def write() -> None:
 
 
 def _verdicts(name: str, run: Run) -> str:
-    machine, figures = run["machine"], run["figures"]
+    machine = run["machine"]
+    figures = run["figures"]
     broken = sum(verdict["kept"] is False for verdict in run["verdicts"])
     kept = f"{broken} promises were broken." if broken else "No promise was broken."
     rows = [
@@ -88,7 +89,8 @@ def _figures(runs: dict[str, Run]) -> str:
 
 def _figures_of(run: Run) -> dict[str, str]:
     figures = run["figures"]
-    latency, slope = figures["latency_ms"], figures["slope_kib_per_minute"]
+    latency = figures["latency_ms"]
+    slope = figures["slope_kib_per_minute"]
     times = figures["code_points"] / texts.CODE_POINTS
     closest = figures["created_closest"]
     behind, ahead = figures["created_leads"]

@@ -6,9 +6,12 @@ from typing import Any
 
 from bench import plots
 
-LEFT, RIGHT = 64, 16
-RATE_TOP, RATE_BOTTOM = 84, 230
-MEMORY_TOP, MEMORY_BOTTOM = 262, 352
+LEFT = 64
+RIGHT = 16
+RATE_TOP = 84
+RATE_BOTTOM = 230
+MEMORY_TOP = 262
+MEMORY_BOTTOM = 352
 HEIGHT = 404
 STYLE = """<style>
 .away { fill: #d4a72c; opacity: 0.25; }
@@ -50,7 +53,8 @@ def draw(title: str, timeline: Timeline, figures: dict[str, Any]) -> str:
         x = x_of(at)
         parts.append(f'<circle class="lost" cx="{x:.1f}" cy="{RATE_TOP + 5}" r="3"/>')
     ats = [x_of(at) for at in timeline["at"]]
-    rates, memory = timeline["answers_per_second"], timeline["worker_mib"]
+    rates = timeline["answers_per_second"]
+    memory = timeline["worker_mib"]
     parts += _curve(ats, rates, RATE_TOP, RATE_BOTTOM, "answers per second")
     parts += _curve(ats, memory, MEMORY_TOP, MEMORY_BOTTOM, "memory of a worker, MiB")
     for minute in _minutes(seconds):

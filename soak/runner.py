@@ -150,7 +150,8 @@ class SoakRun:
         self, steps: list[Step], seconds: float, crowd: "ClientProcess"
     ) -> None:
         """Do each step at its time, and take a sample every second."""
-        scene, next_sample = self.scene, 1.0
+        scene = self.scene
+        next_sample = 1.0
         while (now := time.monotonic() - scene.started) < seconds:
             if steps and steps[0].at <= now:
                 # A database may take seconds to start, for example. What follows is
@@ -256,12 +257,14 @@ class SoakRun:
     def _read_counts(self) -> None:
         """Read what the service has counted, once it does not change any more."""
         at = time.monotonic()
-        last, since = self._checkpoint(at), at
+        last = self._checkpoint(at)
+        since = at
         while time.monotonic() < min(at + _SETTLING_SECONDS, since + _SETTLED_SECONDS):
             time.sleep(0.2)
             now = self._checkpoint(at)
             if now != last:
-                last, since = now, time.monotonic()
+                last = now
+                since = time.monotonic()
         self.scene.checkpoints.append(last)
 
     def _checkpoint(self, at: float) -> Checkpoint:
@@ -313,7 +316,8 @@ class ClientProcess:
         """Let the clients pause; wait until no request is under way."""
         self._send("pause")
         # The report after the next one was certainly made during the pause.
-        known, deadline = self._reports, time.monotonic() + 2 * records.PATIENCE
+        known = self._reports
+        deadline = time.monotonic() + 2 * records.PATIENCE
         while self._reports < known + 2 or self._under_way:
             self.check()
             if time.monotonic() > deadline:

@@ -24,7 +24,10 @@ CALM_SHARE = 0.2
 # Of runs that are long enough to tell whether memory grows.
 LONG_RUN_SECONDS = 3600
 LONG_CALM_SECONDS = 32 * 60
-RELOAD, KILL, GO, COME_BACK = "reload", "kill", "go", "come back"
+RELOAD = "reload"
+KILL = "kill"
+GO = "go"
+COME_BACK = "come back"
 COMPARE = "compare"
 
 

@@ -159,8 +159,10 @@ class Memory:
             least = SETTLED_SECONDS / 60
             measured = f"{self._seconds / 60:.0f} of at least {least:.0f} minutes"
             return Verdict(promise, measured, None)
-        start, end = self._worker(self._first), self._worker(self._last)
-        first, last = self._manager(self._first), self._manager(self._last)
+        start = self._worker(self._first)
+        end = self._worker(self._last)
+        first = self._manager(self._first)
+        last = self._manager(self._last)
         measured = (
             f"worker {_mib(start)} to {_mib(end)}, manager {_mib(first)} to "
             f"{_mib(last)}, in {self._seconds / 60:.0f} minutes"

@@ -30,7 +30,8 @@ CODES = {
 
 class Refused(Exception):
     def __init__(self, status: int, code: str) -> None:
-        self.status, self.code = status, code
+        self.status = status
+        self.code = code
 
 
 class Strict(BaseModel):

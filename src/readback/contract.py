@@ -22,7 +22,9 @@ HEALTH_PATH = "/healthz"
 READINESS_PATH = "/readyz"
 
 # The endpoints as metrics, usage and journal name them. OTHER is every other path.
-MODELS, CHAT, OTHER = "models", "chat", "other"
+MODELS = "models"
+CHAT = "chat"
+OTHER = "other"
 ENDPOINTS = (MODELS, CHAT, OTHER)
 
 MODEL = "vendor-cabinet-preview-echo"

@@ -72,7 +72,7 @@ def table() -> tuple[Program, ...]:
         switches = row.get("switches", {})
         parsed: dict[str, Any] = {
             "cannot": frozenset(row.get("cannot", ())),
-            "switches": {advice(id): _filled_in(switches[id]) for id in switches},
+            "switches": {advice(name): _filled_in(switches[name]) for name in switches},
             "setup": _filled_in(row.get("setup", "")),
         }
         if "user_agent" in row:
@@ -109,7 +109,8 @@ def advise(user_agent: str, differences: Sequence[str], *, connected: bool) -> s
 
     A request that is connected has proved that its address and its key are right.
     """
-    program, proved = recognise(user_agent), _WORKS if connected else _UNPROVED
+    program = recognise(user_agent)
+    proved = _WORKS if connected else _UNPROVED
     if program and any(map(program.cannot_remove, differences)):
         return f"{program.name} cannot be made to comply. {proved}"
     switched = {each: program.switch(each) for each in differences} if program else {}

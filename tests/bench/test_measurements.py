@@ -29,7 +29,8 @@ def test_the_instructions_of_a_real_server_are_counted(tmp_path, monkeypatch):
 
 def test_requests_with_an_id_differ_in_nothing_else_from_any_text():
     keys = ["first", "second"]
-    plain, sent = traffic.any_text(keys), traffic.request_ids(keys)
+    plain = traffic.any_text(keys)
+    sent = traffic.request_ids(keys)
 
     assert len({request.request_id for request in sent}) == len(sent)
     assert b"\r\nX-Request-Id: " in sent[0].to_bytes(port=8000)

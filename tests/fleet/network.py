@@ -22,7 +22,8 @@ class Network(Namespaces):
         """Add a machine with the addresses 10.0.0.`number` and 10.0.1.`number`."""
         self.add_namespace(name)
         for network, subnet in NETWORKS.items():
-            cable, switches = f"{name}-{network}", self.namespace(_SWITCHES)
+            cable = f"{name}-{network}"
+            switches = self.namespace(_SWITCHES)
             self.ip(
                 name,
                 f"link add {network} type veth peer name {cable} netns {switches}",

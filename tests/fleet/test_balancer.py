@@ -23,7 +23,8 @@ SPELLINGS = (
     *("Bearer {}", "bearer {}", "BEARER {}", "BeArEr {}"),
     *("Bearer  {}", "bearer   {}", "Bearer {}   ", "\tBearer {}\t"),
 )
-BURST, RATE = 1000, 20
+BURST = 1000
+RATE = 20
 """The default rate of a key, which the fleet uses."""
 
 

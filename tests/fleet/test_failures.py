@@ -56,7 +56,8 @@ def test_a_replica_that_alone_loses_the_database_leaves_the_rotation(
 
 
 def test_all_replicas_stay_in_when_all_have_lost_the_database(site: Fleet) -> None:
-    known, [unknown] = site.new_keys(24), site.new_keys(1)
+    known = site.new_keys(24)
+    [unknown] = site.new_keys(1)
     with site.under_load(known) as seen:
         seen.wait_for(200)
         with site.network.cut("database", "back"):

@@ -135,7 +135,8 @@ def _assert_well_formed(answers: bytes, data: bytes) -> None:
         if not answers or answers.startswith(b"HTTP/1.1 "):
             without_body += 1
             continue
-        body, answers = answers[:length], answers[length:]
+        body = answers[:length]
+        answers = answers[length:]
         assert body.startswith(b"{") and body.endswith(b"}"), f"a body {body!r}"
     assert without_body <= data.count(b"HEAD "), "an answer without its body"
 

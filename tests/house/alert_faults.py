@@ -1,4 +1,4 @@
-"""The series of healthy planes, and what each fault that has an alert changes in them.
+"""The series of a healthy service, and what each fault that has an alert changes in them.
 
 Values are in promtool's notation: `1+2x3` is 1 and three more values, each 2 greater.
 """
@@ -8,8 +8,13 @@ from readback.processes import metrics
 API = '{job="readback-api",instance="10.0.0.1:8002"}'
 CABINET = '{job="readback-cabinet",instance="10.0.0.3:8001"}'
 FRONT = '{job="readback-front",instance="10.0.0.5:8404"}'
-# A series has one value per step; in these steps the fault begins, ends and is over.
-BEGIN, END, LAST = 4, 21, 41
+# The steps of a series: before the fault, during it and afterwards.
+BEFORE = 3
+DURING = 16
+AFTER = 20
+BEGIN = BEFORE + 1
+END = BEGIN + DURING + 1
+LAST = END + AFTER
 MINUTES_PER_STEP = 2
 # Some alerts look at a whole hour.
 LONG_STEPS = {"ReadbackVersionsDiffer": 4, "ReadbackMailsNotDelivered": 4}
@@ -24,23 +29,19 @@ def steady(value: float) -> str:
 
 
 def broken(healthy: float, value: float) -> str:
-    before, during, after = BEGIN - 1, END - BEGIN - 1, LAST - END
-    return f"{healthy}+0x{before} {value}+0x{during} {healthy}+0x{after}"
+    return f"{healthy}+0x{BEFORE} {value}+0x{DURING} {healthy}+0x{AFTER}"
 
 
 def growing(by: float) -> str:
     """Return a counter that grows only during the fault."""
-    before, during, after = BEGIN - 1, END - BEGIN - 1, LAST - END
-    return f"0+0x{before} {by}+{by}x{during} {(during + 1) * by}+0x{after}"
+    return f"0+0x{BEFORE} {by}+{by}x{DURING} {(DURING + 1) * by}+0x{AFTER}"
 
 
 def growing_less(by: float, less: float) -> str:
     """Return a counter that grows by less during the fault."""
-    before, during, after = BEGIN - 1, END - BEGIN - 1, LAST - END
-    begin = before * by + less
-    return (
-        f"0+{by}x{before} {begin}+{less}x{during} {begin + during * less}+{by}x{after}"
-    )
+    begin = BEFORE * by + less
+    end = begin + DURING * less
+    return f"0+{by}x{BEFORE} {begin}+{less}x{DURING} {end}+{by}x{AFTER}"
 
 
 def metric(name: str, labels: str = API, label: str = "") -> str:

@@ -20,7 +20,8 @@ from readback import __version__, config
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "deploy" / "kubernetes"
-BASE, PRODUCTION = FOLDER / "base", FOLDER / "production"
+BASE = FOLDER / "base"
+PRODUCTION = FOLDER / "production"
 PAGE = (ROOT / "docs" / "deploy-kubernetes.md").read_text()
 # The oldest that the page names, and the newest that we have a schema for.
 OLDEST = "1.27"
@@ -113,10 +114,12 @@ def test_every_file_is_used_and_every_used_file_exists(folder):
 @pytest.mark.parametrize("patch", kustomization(PRODUCTION)["patches"])
 def test_every_patch_changes_what_exists(patch):
     if target := patch.get("target"):
-        kind, names = target["kind"], target.get("name", ".*").split("|")
+        kind = target["kind"]
+        names = target.get("name", ".*").split("|")
     else:
         [change] = documents(PRODUCTION / patch["path"])
-        kind, names = change["kind"], [change["metadata"]["name"]]
+        kind = change["kind"]
+        names = [change["metadata"]["name"]]
     assert of_kind(kind)
     assert all(name == ".*" or named(kind, name) for name in names)
 

@@ -74,7 +74,8 @@ def digest(key: str) -> bytes:
 
 def tally(key: bytes, agent: str = "", code: str = "", at: float = NOW) -> Tally:
     made = Tally(Event(key, "chat", 400 if code else 200, code, "", agent, ""))
-    made.at, made.requests = at, 3
+    made.at = at
+    made.requests = 3
     return made
 
 
@@ -216,7 +217,8 @@ def test_a_value_too_long_for_its_column_is_truncated(store, database, key):
     parts = ("d" * 9999, "u" * 999, "a" * 99, "i" * 999)
     event = Event(row.digest, "chat", 400, "invalid_json", *parts)
     long = Tally(event)
-    long.at, long.requests = NOW, 1
+    long.at = NOW
+    long.requests = 1
     store.record([long])
     [lengths] = database.rows(
         "SELECT length(detail), length(user_agent), length(client_address),"
@@ -254,7 +256,8 @@ def unmatched_rows(database: Database) -> list[tuple[object, ...]]:
 
 
 def test_unmatched_requests_of_a_network_can_be_found_together(store, database):
-    here, there = unmatched("2001:db8::1"), unmatched("2001:db8::2")
+    here = unmatched("2001:db8::1")
+    there = unmatched("2001:db8::2")
     store.write_unmatched({here: 2, unmatched("2001:db8:1::1"): 1}, NOW)
     store.write_unmatched({there: 3}, NOW + 1)
 
@@ -319,7 +322,8 @@ def test_two_workers_write_and_delete_at_the_same_time(store, database):
 def add_rows(database: Database, key: str, times: list[float]) -> None:
     """Add a row of usage and one of the journal for each time."""
     key_id = database.value("SELECT id FROM cabinet_key WHERE digest = ?", digest(key))
-    marks, values = [], []
+    marks = []
+    values = []
     for number, seconds in enumerate(times):
         marks.append("(?, ?, 'chat', ?, 1)")
         values += [key_id, database.moment(seconds), f"{number}"]

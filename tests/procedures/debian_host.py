@@ -21,7 +21,8 @@ from tests.support.terminal import answer
 from tests.support.waiting import PATIENCE, wait_until
 
 CABINET = "https://readback.example.com"
-ALICE, PASSWORD = "alice@example.org", "a lamp in the harbour"
+ALICE = "alice@example.org"
+PASSWORD = "a lamp in the harbour"
 HOME = Path("/run/home")
 SETTINGS = Path("/etc/readback")
 

@@ -35,7 +35,8 @@ RUN_HERE = {
     "curl -i",
     "curl -fsSO",
 }
-API, CABINET = "http://127.0.0.1:8000/v1", "http://127.0.0.1:8001"
+API = "http://127.0.0.1:8000/v1"
+CABINET = "http://127.0.0.1:8001"
 WORKS = "✓ Works: every text was returned unchanged.\n"
 CHAT = {
     "model": "vendor-cabinet-preview-echo",

@@ -107,7 +107,8 @@ def test_an_ended_key_is_refused_by_every_worker_within_one_second(site, ending)
 @pytest.mark.parametrize("overlap", ["now", "1s"])
 def test_a_rotated_key_is_refused_within_one_second_of_its_end(site, overlap):
     [old] = site.new_keys(1)
-    digest, number = sha256(old.encode()).digest(), id_of(site, old)
+    digest = sha256(old.encode()).digest()
+    number = id_of(site, old)
     with one_connection_per_worker(site.server) as connections:
         raw = models(site.endpoint, old)
         assert [ask(each, raw) for each in connections] == [200, 200]

@@ -15,7 +15,8 @@ from tests.support.database import Database
 
 # More rows than are shown, because old ones are deleted only from time to time. The
 # more keys there are, the more an index is worth; with these, both databases use it.
-KEYS, ROWS_PER_KEY = 450, 240
+KEYS = 450
+ROWS_PER_KEY = 240
 HALF = KEYS * ROWS_PER_KEY // 2
 FILL = f"""
 INSERT INTO cabinet_journalentry (key_id, accepted, at, endpoint, status, code, detail,

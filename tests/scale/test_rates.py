@@ -11,7 +11,8 @@ from tests.scale.conftest import Serve, Site
 from tests.support.load import models, pipeline
 from tests.support.processes import one_connection_per_worker
 
-RATE, BURST = 1, 3000
+RATE = 1
+BURST = 3000
 
 
 @pytest.fixture(scope="module")

@@ -137,7 +137,8 @@ def has_usage(database: Database, key: str, requests: int) -> bool:
 def test_the_api_does_all_of_its_work_with_its_own_role(installation, tmp_path):
     installation.run("account", "create", EMAIL, "--confirmed")
     key = installation.run("key", "create", EMAIL).strip()
-    owner, batch = installation.owner, JOURNAL_ROWS - 20
+    owner = installation.owner
+    batch = JOURNAL_ROWS - 20
     settings = UNLIMITED | {"READBACK_DATABASE_URL": installation.api_url}
     with api_server(tmp_path, settings, key=key) as server:
         # Each request is another row of the journal, and the second batch is trimmed.

@@ -46,7 +46,8 @@ class Measured:
     """The statements and the seconds that some work took."""
 
     def __init__(self, site: Site, work: Callable[[], object]) -> None:
-        began, before = time.monotonic(), self.counts(site)
+        began = time.monotonic()
+        before = self.counts(site)
         work()
         pending = "pending_rows"
         wait_until(lambda: not metrics(site.server.ops_url)[pending], "all is written")

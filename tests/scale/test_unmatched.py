@@ -50,7 +50,8 @@ def empty(site: Site) -> Site:
 
 
 MODELS = ("GET", "/v1/models")
-NO_KEY, NO_PATH = ("models", "invalid_key"), ("other", "not_found")
+NO_KEY = ("models", "invalid_key")
+NO_PATH = ("other", "not_found")
 # The request, its fields, and how it is kept.
 KEPT = {
     "no header": (MODELS, lambda site: (), NO_KEY),
@@ -89,7 +90,8 @@ def revoked_key(site: Site) -> str:
 
 
 def test_every_request_without_an_accepted_key_is_kept(empty):
-    site, sent = empty, set()
+    site = empty
+    sent = set()
     with site.endpoint.connect() as connection:
         for kind, (line, fields, (endpoint, code)) in KEPT.items():
             # Each with its own name, so that each has its own row.

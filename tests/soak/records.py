@@ -68,13 +68,15 @@ class Story:
         )
         scene = Scene(started=0.0, wall_offset=NOW, ended=100.0, calm_since=80.0)
         scene.reloads = [Reload(10.0, self.replaced)]
-        scene.kills, scene.outages = self.kills, self.outages
+        scene.kills = self.kills
+        scene.outages = self.outages
         scene.samples = [
             Sample(at * self.sampled_every, 0, [size], 30 * MIB)
             for at, size in enumerate(self.worker_memory)
         ]
         scene.checkpoints = [self._checkpoint(50.0), self._checkpoint(100.0)]
-        scene.leaks, scene.exit_error = self.leaks, self.exit_error
+        scene.leaks = self.leaks
+        scene.exit_error = self.exit_error
         return judge(seen, scene)
 
     def broken(self) -> list[str]:

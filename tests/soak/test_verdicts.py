@@ -57,7 +57,8 @@ def test_a_mistake_breaks_its_promise(story, mistake, promise):
 
 
 def test_memory_that_was_not_watched_for_half_an_hour_is_not_judged(story):
-    story.worker_memory, story.sampled_every = GROWING, 15.0
+    story.worker_memory = GROWING
+    story.sampled_every = 15.0
 
     [verdict] = [each for each in story.judge().verdicts if "memory" in each.promise]
 

@@ -69,7 +69,8 @@ def draft(content: object = MARKER, **members: object) -> dict[str, Any]:
 def key_with_checksum(secret: str) -> str:
     """Return a key in the right form: `sk-echo-`, the secret, base62 of its CRC-32."""
     digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-    number, checksum = crc32(f"sk-echo-{secret}".encode()), ""
+    number = crc32(f"sk-echo-{secret}".encode())
+    checksum = ""
     for _ in range(6):
         number, digit = divmod(number, 62)
         checksum = digits[digit] + checksum

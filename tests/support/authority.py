@@ -107,9 +107,11 @@ class Authority:
     ) -> Path:
         """Return a file with a new certificate for a host, its chain and its key."""
         key = new_key()
-        issuer, signer = (self._name, self._key)
+        issuer = self._name
+        signer = self._key
         if self_signed:
-            issuer, signer = (_name(host), key)
+            issuer = _name(host)
+            signer = key
         now = datetime.now(UTC)
         public = key.public_key()
         builder = _builder(_name(host), issuer, public, now + since, now + until)

@@ -12,7 +12,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from tests.support.peers import serving
 
-DISCOVERY, TOKEN = "/.well-known/openid-configuration", "/token"
+DISCOVERY = "/.well-known/openid-configuration"
+TOKEN = "/token"
 # Shorter than any timeout of a client between two bytes.
 _DRIP_SECONDS = 0.3
 

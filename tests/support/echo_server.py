@@ -121,7 +121,8 @@ def recognising(handler: Echo, limits: Limits) -> ConnectionRegistry:
 
 async def serve(port: int) -> None:
     """Serve until SIGTERM."""
-    loop, stopped = asyncio.get_running_loop(), asyncio.Event()
+    loop = asyncio.get_running_loop()
+    stopped = asyncio.Event()
     loop.add_signal_handler(signal.SIGTERM, stopped.set)
     registry = recognising(Echo(), PATIENT)
     server = await loop.create_server(partial(Connection, registry), HOST, port)

@@ -103,7 +103,8 @@ def listening(
     """
     handler = handler or Echo()
     ready: list[Listener] = []
-    started, stopped = threading.Event(), asyncio.Event()
+    started = threading.Event()
+    stopped = asyncio.Event()
 
     async def serve() -> None:
         loop = asyncio.get_running_loop()

@@ -47,7 +47,8 @@ def made_once(name: str, make: Callable[[Path], None]) -> Path:
 
     If `make` raises, the next caller tries again with an empty folder.
     """
-    place, done = shared_folder() / name, shared_folder() / f"{name}.done"
+    place = shared_folder() / name
+    done = shared_folder() / f"{name}.done"
     with (shared_folder() / f"{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not done.exists():

@@ -9,7 +9,8 @@ _CODE = (type, ModuleType, FunctionType)
 
 def reachable_from(start: object) -> Iterator[object]:
     """Every object that is kept alive by one, but not through code and its globals."""
-    seen, waiting = {id(start)}, [start]
+    seen = {id(start)}
+    waiting = [start]
     while waiting:
         one = waiting.pop()
         yield one

@@ -7,8 +7,10 @@ from contextlib import suppress
 
 Answer = Callable[[str], Sequence[str] | None]
 
-_A, _AAAA = 1, 28
-_NO_ERROR, _NO_SUCH_NAME = 0x8180, 0x8183
+_A = 1
+_AAAA = 28
+_NO_ERROR = 0x8180
+_NO_SUCH_NAME = 0x8183
 
 
 def table(names: Mapping[str, Sequence[str]]) -> Answer:
@@ -48,7 +50,8 @@ def respond(question: bytes, answer: Answer) -> bytes:
 
 def _name(question: bytes) -> tuple[str, int]:
     """Return the name in the question and where it ends."""
-    labels, place = [], 12
+    labels = []
+    place = 12
     while size := question[place]:
         labels.append(question[place + 1 : place + 1 + size].decode())
         place += size + 1

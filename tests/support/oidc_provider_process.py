@@ -23,7 +23,8 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from django.conf import settings
 
 PASSWORD = "the provider's password"
-CLIENT_ID, CLIENT_SECRET = "readback", "only-for-tests-of-the-provider"
+CLIENT_ID = "readback"
+CLIENT_SECRET = "only-for-tests-of-the-provider"
 
 
 def new_key() -> str:
@@ -135,7 +136,8 @@ def prepare(request: Any) -> Any:
             )
     for client_id, urls in wanted.get("clients", {}).items():
         client = Client.objects.filter(pk=client_id).first() or Client(id=client_id)
-        client.name, client.skip_consent = client_id, True
+        client.name = client_id
+        client.skip_consent = True
         client.scopes = "openid\nemail\nprofile"
         client.redirect_uris = "\n".join(urls)
         client.set_secret(CLIENT_SECRET)

@@ -75,7 +75,8 @@ def serving(server: BaseServer) -> Iterator[None]:
 
 def _read_request(connection: socket.socket) -> bytes:
     """Return the request with its body, or the first bytes if they are no HTTP."""
-    data, length = b"", 0
+    data = b""
+    length = 0
     while b"\r\n\r\n" not in data or len(data.split(b"\r\n\r\n", 1)[1]) < length:
         part = connection.recv(65_536)
         data += part

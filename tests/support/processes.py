@@ -12,7 +12,8 @@ from tests.support.server import Server
 from tests.support.waiting import wait_until
 from tests.support.wire import Connection, Endpoint
 
-_TABLE, _LISTENING = Path("/proc/net/tcp"), "0A"
+_TABLE = Path("/proc/net/tcp")
+_LISTENING = "0A"
 
 
 def api_workers(server: Server) -> list[psutil.Process]:

@@ -44,7 +44,8 @@ def answers_of(
     In one round, all of them and the client's end are read before the event loop does
     anything else.
     """
-    connection, transport = Connection(worker.registry), RecordingTransport()
+    connection = Connection(worker.registry)
+    transport = RecordingTransport()
     connection.connection_made(transport)
     for piece in pieces:
         if not transport.closing:

@@ -31,7 +31,8 @@ def echoes(endpoint: Endpoint, keys: Sequence[str]) -> Prepare:
     """Send unique texts with keys in turn, and compare every byte of the answers."""
 
     def prepare(number: int) -> tuple[bytes, Check]:
-        api, text = Api(endpoint, keys[number % len(keys)]), f"text {number}"
+        api = Api(endpoint, keys[number % len(keys)])
+        text = f"text {number}"
         return api.chat_bytes(draft(text)), lambda answer: assert_echo(answer, text)
 
     return prepare
@@ -159,7 +160,9 @@ class _Client:
     def ask(self, number: int) -> Outcome:
         """Send a request; return what became of it."""
         raw, check = self.prepare(number)
-        began, error, is_announced = time.monotonic(), None, False
+        began = time.monotonic()
+        error: Exception | None = None
+        is_announced = False
         try:
             answer = self._exchange(raw)
             is_announced = answer.header("Connection") == "close"

@@ -4,7 +4,8 @@ import asyncio
 import time
 from collections.abc import Callable
 
-POLL_SECONDS, LONGEST_POLL_SECONDS = 0.01, 0.1
+POLL_SECONDS = 0.01
+LONGEST_POLL_SECONDS = 0.1
 PATIENCE = 60.0
 """Seconds to wait for what takes one or two. Only a failing test waits so long."""
 

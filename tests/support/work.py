@@ -317,7 +317,8 @@ def _count_instructions(worker: Worker, case: Case) -> int:
 
     def observe(frame: FrameType, event: str, argument: object) -> Any:
         nonlocal count
-        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        frame.f_trace_opcodes = True
+        frame.f_trace_lines = False
         count += event == "opcode"
         return observe
 

@@ -25,7 +25,9 @@ from tests.support.commands import environment_with
 from tests.support.instructions import WorstCase
 
 # A form, a head, and the longest field of a head.
-_FORM, _HEAD, _FIELD = 16_384, 16_384, 8_190
+_FORM = 16_384
+_HEAD = 16_384
+_FIELD = 8_190
 _REFUSALS = (ValueError, OSError, RecursionError)
 
 

@@ -255,7 +255,8 @@ def in_file(read: Callable[[Path], object]) -> Callable[[str], None]:
 
 
 def hosts_file(path: Path) -> None:
-    before, dns.HOSTS_FILE = dns.HOSTS_FILE, path
+    before = dns.HOSTS_FILE
+    dns.HOSTS_FILE = path
     try:
         dns.is_in_hosts_file("host.example")
     finally:

@@ -147,7 +147,8 @@ def test_a_result_and_an_error_reach_the_caller():
 
 
 def test_a_slot_is_in_use_until_its_thread_ends():
-    slots, end = Slots(1), threading.Event()
+    slots = Slots(1)
+    end = threading.Event()
     with pytest.raises(TimeoutError):
         slots.run(end.wait, 0.01)
     with pytest.raises(NoFreeSlot):

@@ -72,7 +72,8 @@ DEFAULT = (
     "Your program or its library may do this by default; if it has no setting for "
     f"this, it cannot comply. {WORKS}"
 )
-AGENTS, LIBRARY = "Agents/Python 0.24.0", "OpenAI/Python 3.49.0"
+AGENTS = "Agents/Python 0.24.0"
+LIBRARY = "OpenAI/Python 3.49.0"
 
 
 @pytest.mark.parametrize(
