@@ -1,4 +1,4 @@
-"""The series of a healthy service, and what each fault that has an alert changes in them.
+"""A healthy service as series, and what each fault with an alert changes in them.
 
 Values are in promtool's notation: `1+2x3` is 1 and three more values, each 2 greater.
 """
