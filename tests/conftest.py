@@ -22,7 +22,6 @@ _HERE = Path(__file__).parent
 # fifteen seconds, the longest first, then folders whose files start servers.
 _LONG = (
     "journeys/",
-    "unit/test_worst_case_work.py",
     "probe/test_misfortunes.py",
     "probe/test_hostile_peers.py",
     "cli/test_serve.py",

@@ -1,8 +1,8 @@
 """Any shape of a body or of a head field, repeated up to the limit of a request.
 
 The input is what comes before, what is repeated and what comes after, with `|` in
-between. No such request takes more instructions than `test_worst_case_work.py` allows.
-They are counted with valgrind, which is slow, so only for what took long here.
+between. No such request may take more instructions than `tests/worst_cases` allows.
+Counting them with valgrind is slow, so only requests that took long are counted.
 """
 
 import os
@@ -12,9 +12,8 @@ from pathlib import Path
 from unittest import mock
 
 from readback.contract import MAX_BODY_BYTES
-from tests.support import instructions
-from tests.support.instructions import WorstCase
-from tests.support.worst_cases_api import (
+from tests.worst_cases import counting
+from tests.worst_cases.api import (
     HEAD_BYTES,
     MOST_PER_REQUEST,
     OTHER_HEAD_BYTES,
@@ -22,6 +21,7 @@ from tests.support.worst_cases_api import (
     request,
     send,
 )
+from tests.worst_cases.counting import WorstCase
 
 # The file with the requests to count, in the process that counts them.
 _FOUND = "READBACK_FUZZ_FOUND"
@@ -39,7 +39,7 @@ CASES = [
 def check(data: bytes) -> None:
     before, unit, after = [*data.split(b"|", 2), b"", b""][:3]
     for raw in (_as_body(before, unit, after), _as_field(before + unit + after)):
-        if _seconds(raw) > _SUSPICIOUS_SECONDS and not instructions.why_not():
+        if _seconds(raw) > _SUSPICIOUS_SECONDS and not counting.why_not():
             assert count(raw) <= MOST_PER_REQUEST, "a request takes too much work"
 
 
@@ -68,7 +68,7 @@ def count(raw: bytes) -> int:
         file.write(raw.replace(key(), _KEY, 1))
         file.flush()
         with mock.patch.dict(os.environ, {_FOUND: file.name}):
-            return max(instructions.count(__name__)["found"])
+            return max(counting.count(__name__)["found"])
 
 
 def _found() -> bytes:

@@ -19,7 +19,7 @@ from readback.probe.transport.handshake import Handshake
 from tests.probe.broken_servers import socket_server
 from tests.probe.probing import probed
 from tests.probe.setups import ProbeInput, Resources, over_tls, serving
-from tests.support.worst_cases_probe import StoredPeer
+from tests.support.peers import StoredPeer
 
 SERVICE = BaseUrl("https", "api.example.org", 443, "/v1")
 

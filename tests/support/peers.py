@@ -1,5 +1,6 @@
-"""Servers on this machine that answer every request with the same bytes."""
+"""Peers that send the same bytes whatever they receive: servers, and one in memory."""
 
+import io
 import socket
 import ssl
 import threading
@@ -86,3 +87,25 @@ def _read_request(connection: socket.socket) -> bytes:
             if line.lower().startswith(b"content-length:"):
                 length = int(line.partition(b":")[2])
     return data
+
+
+class StoredPeer(io.BytesIO):
+    """The part of a socket that the probe uses; it sends bytes that are stored."""
+
+    def recv_into(self, buffer: memoryview) -> int:
+        return self.readinto(buffer)
+
+    def recv(self, size: int) -> bytes:
+        return self.read(size)
+
+    def sendall(self, data: bytes) -> None: ...
+
+    def settimeout(self, seconds: float) -> None: ...
+
+    def getpeername(self) -> tuple[str, int]:
+        return "127.0.0.1", 80
+
+    def getsockopt(self, *_: int) -> bytes:
+        raise OSError
+
+    def close(self) -> None: ...

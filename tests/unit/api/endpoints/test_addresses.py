@@ -4,8 +4,10 @@ import tracemalloc
 from collections.abc import Iterator
 
 import pytest
+from tests.support.api import Api, draft
 from tests.support.streams import rows_of
-from tests.support.work import Worker, _behind_proxy, _chat
+from tests.support.wire import Endpoint
+from tests.support.work import Worker
 
 from readback.contract import SEVERAL_ADDRESSES
 
@@ -17,11 +19,15 @@ def worker() -> Iterator[Worker]:
         yield worker
 
 
-def status(worker: Worker, key: str, forwarded: bytes) -> int:
+def request(key: str, forwarded: str = "192.0.2.1") -> bytes:
+    api = Api(Endpoint("127.0.0.1", 8000), key)
+    return api.chat_bytes(draft(), extra=[("X-Forwarded-For", forwarded)])
+
+
+def status(worker: Worker, key: str, forwarded: str) -> int:
     """Return the status of a request of a client behind the trusted proxy."""
     connection, transport = worker.connect()
-    sent = _behind_proxy(_chat(key), 1).replace(b"192.0.2.1", forwarded, 1)
-    connection.data_received(sent)
+    connection.data_received(request(key, forwarded))
     worker.settle()
     connection.connection_lost(None)
     return int(transport.response[9:12])
@@ -29,7 +35,7 @@ def status(worker: Worker, key: str, forwarded: bytes) -> int:
 
 def test_long_values_of_forwarded_addresses_are_not_kept(worker: Worker) -> None:
     def send(number: int) -> None:
-        assert status(worker, worker.key, b"192.0.2.7, " * 1000 + b"%d" % number) == 200
+        assert status(worker, worker.key, "192.0.2.7, " * 1000 + str(number)) == 200
 
     for number in range(10):
         send(number)
@@ -48,7 +54,7 @@ def test_a_request_that_has_not_passed_all_proxies_has_the_connections_address(
 ) -> None:
     """Equal values of X-Forwarded-For do not mean equal clients then."""
     worker.api._trusted_proxies = 2
-    sent = _behind_proxy(_chat(worker.key), 1)
+    sent = request(worker.key)
     for peer in 3 * ["192.0.2.1", "203.0.113.1"]:
         connection, transport = worker.connect()
         connection._address = peer
@@ -65,8 +71,8 @@ def test_a_regular_caller_keeps_its_row_beside_many_that_share_one(
 ) -> None:
     """All have the same program, so they differ in nothing but their addresses."""
     for number in range(20):
-        assert status(worker, worker.key, b"192.0.2.1") == 200
-        assert status(worker, worker.key, b"198.51.%d.1" % number) == 200
+        assert status(worker, worker.key, "192.0.2.1") == 200
+        assert status(worker, worker.key, f"198.51.{number}.1") == 200
     counts = {row[6]: requests for row, requests in rows_of(worker).items()}
     assert counts.pop("192.0.2.x") == 20
     assert counts.pop(SEVERAL_ADDRESSES) == 17

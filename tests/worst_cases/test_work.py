@@ -9,18 +9,19 @@ from functools import cache
 from importlib import import_module
 
 import pytest
-from tests.support import instructions
-from tests.support.instructions import WorstCase
-from tests.support.worst_cases_api import MOST_PER_REQUEST
+
+from tests.worst_cases import counting
+from tests.worst_cases.api import MOST_PER_REQUEST
+from tests.worst_cases.counting import WorstCase
 
 # Valgrind runs Python many times as slowly, and a busy machine needs minutes.
-pytestmark = pytest.mark.timeout(1800)
+pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
 
-API = "tests.support.worst_cases_api"
+API = "tests.worst_cases.api"
 TABLES = [
     API,
-    "tests.support.worst_cases_outside_api",
-    "tests.support.worst_cases_probe",
+    "tests.worst_cases.outside_api",
+    "tests.worst_cases.probe",
 ]
 # If the input is twice as long, the work is at most this many times as much …
 GROWTH = 2.2
@@ -39,9 +40,9 @@ def cases_of(table: str) -> list[WorstCase]:
 @cache
 def count() -> dict[str, list[int]]:
     """Count all cases in one process, because to start under valgrind takes seconds."""
-    if reason := instructions.why_not():
+    if reason := counting.why_not():
         pytest.skip(reason)
-    return instructions.count(*TABLES)
+    return counting.count(*TABLES)
 
 
 @pytest.mark.parametrize(

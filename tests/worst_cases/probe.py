@@ -6,7 +6,6 @@ work counts what the function does at n, 2n and 4n; nothing here is timed.
 """
 
 import gzip
-import io
 import socket
 import tempfile
 from collections.abc import Callable
@@ -33,7 +32,8 @@ from readback.probe.transport import handshake, opening
 from readback.probe.transport.client import ProbeClient
 from readback.probe.transport.connecting import Proxy, Route
 from readback.probe.transport.exchanges import ProbeResponse, RequestBudget
-from tests.support.instructions import WorstCase
+from tests.support.peers import StoredPeer
+from tests.worst_cases.counting import WorstCase
 
 BODY = 1 << 20
 """The probe reads no more of a body."""
@@ -45,28 +45,6 @@ CERTIFICATES = 100_000
 
 Shape = Callable[[int], bytes]
 """Returns an input of about this many bytes."""
-
-
-class StoredPeer(io.BytesIO):
-    """The part of a socket that the probe uses; it sends bytes that are stored."""
-
-    def recv_into(self, buffer: memoryview) -> int:
-        return self.readinto(buffer)
-
-    def recv(self, size: int) -> bytes:
-        return self.read(size)
-
-    def sendall(self, data: bytes) -> None: ...
-
-    def settimeout(self, seconds: float) -> None: ...
-
-    def getpeername(self) -> tuple[str, int]:
-        return "127.0.0.1", 80
-
-    def getsockopt(self, *_: int) -> bytes:
-        raise OSError
-
-    def close(self) -> None: ...
 
 
 class OneByteAtATime(StoredPeer):
@@ -163,7 +141,7 @@ def header_of(name: bytes, unit: bytes, status: bytes = b"200 OK") -> Shape:
 def compressed(make: Shape) -> Shape:
     def made(n: int) -> bytes:
         head, _, body = make(n).partition(b"\r\n\r\n")
-        kept = [one for one in head.split(b"\r\n")[1:] if b"Length" not in one]
+        kept = [line for line in head.split(b"\r\n")[1:] if b"Length" not in line]
         status = head.partition(b"\r\n")[0].removeprefix(b"HTTP/1.1 ")
         return http(
             gzip.compress(body), b"Content-Encoding: gzip", *kept, status=status
@@ -296,7 +274,8 @@ _ANSWERS |= {
         b'{"choices": [%b]}' % b",".join([b'{"index": 0, "a": 1}'] * (n // 21))
     ),
     "an object with many names": lambda n: http(
-        b'{"error": {%b}}' % b",".join(b'"%08d": 1' % one for one in range(n // 14))
+        b'{"error": {%b}}'
+        % b",".join(b'"%08d": 1' % number for number in range(n // 14))
     ),
     "chunks of one byte": chunks,
     "a compressed page": compressed(page_of(b"://")),

@@ -2,7 +2,7 @@
 
 Each row is a place that a stranger or a person can reach. It runs the real code in this
 process, without a server or a database. Whether that accepts or refuses the text does
-not matter. `test_worst_case_work.py` counts the work. Most limits here are smaller than
+not matter. `test_work.py` counts the work. Most limits here are smaller than
 the real ones, so that counting takes less time: a quarter of a form is enough to see a
 square.
 
@@ -22,7 +22,7 @@ from unittest.mock import patch
 
 from readback import client_address, keys, programs
 from tests.support.commands import environment_with
-from tests.support.instructions import WorstCase
+from tests.worst_cases.counting import WorstCase
 
 # A form, a head, and the longest field of a head.
 _FORM = 16_384

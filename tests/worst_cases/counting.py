@@ -7,7 +7,7 @@ It includes what a pattern, a decoder or a copy does in C, which a count of byte
 does not. Of all tools of valgrind, the one that only runs a program is the fastest, and
 it counts these blocks.
 
-`count` starts `python -m tests.support.instructions MODULE …` under valgrind. That
+`count` starts `python -m tests.worst_cases.counting MODULE …` under valgrind. That
 process measures every `WorstCase` in the table `CASES` of each module.
 """
 

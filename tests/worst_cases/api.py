@@ -2,7 +2,7 @@
 
 Each shape is a whole request, or one that is refused half-way, on a new connection of
 the real API with a transport that stores. Some begin from a state that others have
-prepared before. `test_worst_case_work.py` counts the work.
+prepared before. `test_work.py` counts the work.
 """
 
 from collections.abc import Callable
@@ -11,8 +11,8 @@ from functools import cache
 from readback import keys
 from readback.contract import MAX_BODY_BYTES
 from readback.http.recognition import MAX_PATTERNS
-from tests.support.instructions import WorstCase
 from tests.support.work import Worker
+from tests.worst_cases.counting import WorstCase
 
 # A request costs a worker at most 5 ms. One machine on which we measure, while it does
 # nothing else, executes 0.6 million blocks of such work per millisecond with Python

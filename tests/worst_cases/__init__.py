@@ -1,0 +1,1 @@
+"""Inputs that cost most, and how much work the code does for them."""
