@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 import click
-from tests.support import work as work_per_request
 
 from bench import fleets as fleet_arithmetic
 from bench import flood as flood_benchmark
@@ -15,7 +14,6 @@ from bench import goals, load, plan, render, runs
 from bench import instructions as instructions_benchmark
 from bench.comparison import LIMIT, Comparison
 from bench.install import require_program
-from bench.paths import ROOT
 from bench.peer import load_peers
 from bench.plan import Plan
 from bench.progress import ProgressBar
@@ -177,25 +175,6 @@ def fleets(rate: float | None, keys: float, workers: int) -> None:
     except fleet_arithmetic.ImpossibleDemand as error:
         raise click.ClickException(str(error)) from None
     click.echo(fleet_arithmetic.table({f"{rate:,.0f}/s": fleet}))
-
-
-@main.command(short_help="Count and record the work per request.")
-@click.option("--dry-run", is_flag=True, help="Only print the figures.")
-def work(dry_run: bool) -> None:
-    """Count the work per request and record it for this version of Python.
-
-    A test fails if a request takes over a tenth more work than is recorded. Record new
-    figures in the same commit as the change that is worth them.
-    """
-    click.echo("Counting bytecode instructions and the memory that is kept.")
-    counted = work_per_request.count()
-    for name, figures in counted.items():
-        listed = ", ".join(f"{value:g} {unit}" for unit, value in figures.items())
-        click.echo(f"{name}: {listed}")
-    if not dry_run:
-        work_per_request.record(counted)
-        path = work_per_request.RECORD.relative_to(ROOT)
-        click.echo(f"Recorded for Python {work_per_request.VERSION} in {path}.")
 
 
 @main.command("render", short_help="Write the results into the documentation.")

@@ -1,22 +1,17 @@
-"""The work per request does not grow unnoticed.
-
-It is counted, not timed, so the result is the same on every machine: see
-`tests/support/work.py`. The figures are recorded for each version of Python, because
-the bytecode differs.
-"""
+"""The work per request does not grow unnoticed."""
 
 import pytest
 
-from tests.support import work
-from tests.support.work import Work
+from tests.house import work_per_request as work
+from tests.house.work_per_request import Work
 
 TOLERANCE = 1.10
-# A refusal has to be explained, and that of a stranger needs no look at the body.
+# A refusal has to be explained; without an accepted key, the body is not read.
 MOST_FOR_A_REFUSAL = 3
 MOST_FOR_A_STRANGER = 2
 HOW_TO_RECORD = (
     "If the change is worth it, record the new figures in the same commit: "
-    "python -m bench work"
+    "python -m tests.house.work_per_request"
 )
 
 
@@ -25,7 +20,7 @@ def counted() -> dict[str, Work]:
     return work.count()
 
 
-def recorded() -> dict[str, Work]:
+def recorded() -> dict[str, float]:
     """Return the record for this Python, or the newest one if it has none."""
     records = work.recorded()
     newest = max(records, key=lambda version: int(version.partition(".")[2]))
@@ -36,7 +31,8 @@ def recorded() -> dict[str, Work]:
 def test_a_request_takes_no_more_work_than_recorded(
     counted: dict[str, Work], case: str
 ) -> None:
-    now, before = (each[case]["instructions"] for each in (counted, recorded()))
+    now = counted[case]["instructions"]
+    before = recorded()[case]
     assert now <= before * TOLERANCE, (
         f"{case}: {now:g} instructions, recorded are {before:g}. {HOW_TO_RECORD}"
     )
