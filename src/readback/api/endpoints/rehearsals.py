@@ -4,7 +4,6 @@ Real refusals come first and use no step. After them, a step applies whatever th
 is: a failure is answered, and a wait begins, before the body is read.
 """
 
-from dataclasses import dataclass
 from functools import partial
 
 from readback.api.data.journal import Event
@@ -49,12 +48,13 @@ class _Rehearsal(Exchange):
             return None
         return self
 
+    def answer(self, body: bytes) -> bytes:
+        return Untimed(super().answer(body))
+
     def _go_on(self, size: int, origin: RequestOrigin) -> None:
         """Continue after a wait, during which the key may have been revoked."""
-        if self._record.accepted:
-            origin.resume(_Late(self))
-        else:
-            origin.resume(Untimed(self._refuse_key(size)))
+        is_accepted = self._record.accepted
+        origin.resume(self if is_accepted else Untimed(self._refuse_key(size)))
 
     def _fail_as_asked(self, code: str, detail: str, size: int) -> bytes:
         wait = 0 if code == "internal_error" else RETRY_SECONDS
@@ -71,19 +71,3 @@ class RehearsedChat(_Rehearsal, Chat):
 
 class RehearsedModelList(_Rehearsal, ModelList):
     __slots__ = ()
-
-
-@dataclass(eq=False, slots=True)
-class _Late:
-    """A request after its wait; see `Responder`."""
-
-    _exchange: _Rehearsal
-
-    def answer(self, body: bytes) -> bytes:
-        return Untimed(self._exchange.answer(body))
-
-    def refuse(self, code: str, detail: str, size: int) -> bytes:
-        return self._exchange.refuse(code, detail, size)
-
-    def fail(self, error: Exception, size: int) -> bytes:
-        return self._exchange.fail(error, size)
