@@ -38,8 +38,6 @@ log = logging.getLogger("readback.processes")
 _ROUND_SECONDS = 0.5
 # While a worker starts.
 _SHORT_ROUND_SECONDS = 0.02
-# If a round is this late, the workers may have been delayed as much as the manager.
-_LATE_SECONDS = 5.0
 # A worker that has not reported for this long hangs.
 _SILENT_SECONDS = 30.0
 # GNU timeout sends its signal twice: to the process, and at once to the process group.
@@ -58,8 +56,7 @@ class WorkerProcess:
     plane: "Plane"
     row: int
     pid: int
-    # Since when it may hang: its start, or later.
-    watched_since: float
+    started_at: float
     # When it was told to stop; 0 means that it was not.
     leaving_since: float = 0.0
     is_killed: bool = False
@@ -77,7 +74,7 @@ class WorkerProcess:
         now = time.monotonic()
         if self.leaving_since:
             return now - self.leaving_since > self.plane.stop_seconds
-        return now - max(self.reported_at, self.watched_since) > _SILENT_SECONDS
+        return now - max(self.reported_at, self.started_at) > _SILENT_SECONDS
 
     def tell_to_stop(self) -> None:
         self.leaving_since = time.monotonic()
@@ -145,10 +142,6 @@ class WorkerGroup:
                 log.error("A worker of the %s (process %d) hangs; killed.", name, pid)
                 worker.kill()
 
-    def watch_anew(self) -> None:
-        for worker in self.workers:
-            worker.watched_since = time.monotonic()
-
     def postpone(self) -> float:
         """Decide when to start the next worker; return the pause until then."""
         now = time.monotonic()
@@ -180,7 +173,6 @@ class Manager:
         # When the workers were told to stop; 0 means that they were not.
         self._stopping_since = 0.0
         self._exit_code = 0
-        self._last_round = time.monotonic()
         self._signals: list[int] = []
         # Python writes a byte here for each signal, which ends the wait for the next
         # round.
@@ -239,11 +231,6 @@ class Manager:
         seconds = min(group.idle_seconds() for group in self._groups)
         if select.select([self._wakeup], [], [], seconds)[0]:
             os.read(self._wakeup, 4096)
-        now = time.monotonic()
-        if now - self._last_round > _LATE_SECONDS:
-            for group in self._groups:
-                group.watch_anew()
-        self._last_round = now
 
     def _handle(self, number: int) -> None:
         if number == signal.SIGHUP:
