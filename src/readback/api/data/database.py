@@ -49,9 +49,6 @@ KEYS_PER_LOOK_UP = 100
 EXPIRY_SECONDS = 30.0
 CLEANING_SECONDS = 3600.0
 CLEANING_RETRY_SECONDS = 60.0
-# If the wall clock was changed by more than this since the last cleaning, it may be
-# wrong, so nothing is deleted this time.
-CLOCK_CHANGE_SECONDS = 60.0
 MEASUREMENT_SECONDS = 10.0
 # While there is more to delete, and after an error, this long passes between attempts.
 RETRY_SECONDS = 0.5
@@ -83,7 +80,6 @@ class Database:
         # just started may be wrong.
         pause = random.uniform(0.2, 1) * CLEANING_SECONDS
         self._next_cleaning = time.monotonic() + pause
-        self._clock_offset = _clock_offset()
 
     def start(
         self, keyring: Keyring, journal: Journal, unmatched: UnmatchedRequests
@@ -307,12 +303,9 @@ class Database:
         self._counters.set("database_disk_free", free)
 
     async def _clean(self) -> None:
-        before = self._clock_offset
-        self._clock_offset = _clock_offset()
-        clock_was_set = abs(self._clock_offset - before) > CLOCK_CHANGE_SECONDS
         pause = CLEANING_RETRY_SECONDS
         try:
-            done = clock_was_set or await self._call(self._store.clean, time.time())
+            done = await self._call(self._store.clean, time.time())
             pause = CLEANING_SECONDS if done else RETRY_SECONDS
             self._health.cleaning.succeeded()
         except Exception as error:
@@ -326,8 +319,3 @@ class Database:
         else:
             status.failed(type(error).__name__)
             self._health.note_unexpected(error)
-
-
-def _clock_offset() -> float:
-    """Return a number that changes only when the wall clock is set."""
-    return time.time() - time.monotonic()

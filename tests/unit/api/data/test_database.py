@@ -406,32 +406,3 @@ def test_the_free_disk_is_measured_in_the_thread_of_the_database(tmp_path):
         )
 
     run(data, work)
-
-
-class CountingStore(FailingStore):
-    cleanings = 0
-
-    def clean(self, wall: float) -> bool:
-        self.cleanings += 1
-        return True
-
-
-def test_nothing_is_cleaned_right_after_the_clock_was_set(tmp_path, monkeypatch):
-    module = "readback.api.data.database"
-    monkeypatch.setattr(f"{module}.CLEANING_SECONDS", 0.02)
-    offsets = iter([0.0, 2e6, 2e6, 2e6, 2e6])
-    seen = []
-
-    def offset() -> float:
-        seen.append((data.store.cleanings if seen else 0, next(offsets, 2e6)))
-        return seen[-1][1]
-
-    monkeypatch.setattr(f"{module}._clock_offset", offset)
-    data = DataLayer(tmp_path / "database", CountingStore)
-
-    async def work() -> None:
-        await wait_in_loop_until(lambda: data.store.cleanings > 1, "it is cleaned")
-
-    run(data, work)
-    # The offset was read at the start, and before each cleaning.
-    assert [cleanings for cleanings, _ in seen[:4]] == [0, 0, 0, 1]
