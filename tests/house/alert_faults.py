@@ -110,8 +110,6 @@ HEALTHY = {
         metric("mails_total", CABINET, f'outcome="{outcome}"'): steady(0)
         for outcome in ("refused", "expired")
     },
-    metric("key_lookups_total"): f"60+60x{LAST}",
-    metric("slow_key_lookups_total"): steady(0),
 }
 # What differs from the healthy series.
 FAULTS: dict[str, dict[str, str]] = {
@@ -130,7 +128,6 @@ FAULTS: dict[str, dict[str, str]] = {
     "ReadbackUsageDelayed": {metric("pending_rows"): broken(100, 12_000)},
     "ReadbackUsageLost": {metric("journal_dropped_total"): growing(3)},
     "ReadbackDiskLow": {metric("database_disk_free_bytes"): broken(50e9, 5e8)},
-    "ReadbackLookUpsSlow": {metric("slow_key_lookups_total"): growing(6)},
     "ReadbackAnswersSlow": {FAST: growing_less(100, 95)},
     "ReadbackConnectionsNearLimit": {metric("open_connections"): broken(500, 1700)},
     "ReadbackConnectionsRefused": {metric("connections_refused_total"): growing(600)},

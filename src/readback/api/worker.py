@@ -47,7 +47,6 @@ _KERNEL_BUFFER_BYTES = 64 * 1024
 # another round trip.
 _HANDSHAKE_SECONDS = 1.0
 _TLS_HANDSHAKE_SECONDS = 2.0
-_SLOW_LOOK_UP_SECONDS = 0.25
 # Of all bodies that are arriving. No usual client sends one in several packets.
 _UNFINISHED_BYTES = 64 << 20
 # Files that are not connections: about 30, and some for connections that are refused.
@@ -76,12 +75,8 @@ class ApiWorker(Worker):
         capacity = CAPACITY if config.unmatched_requests else 0
         self._unmatched = UnmatchedRequests(capacity)
         self._database = Database(Store(config), self._health, self.counters)
-        self._keyring = Keyring(
-            self._limiter,
-            self._database.look_up,
-            config.database_grace,
-            self._note_look_up,
-        )
+        look_up = self._database.look_up
+        self._keyring = Keyring(self._limiter, look_up, config.database_grace)
         self._delays = Delays()
         self._make_connections()
         certificate = config.tls_certificate
@@ -199,11 +194,6 @@ class ApiWorker(Worker):
 
     def _begin_round(self, now: float, wall: float) -> None:
         self._database.begin_round(self._keyring.tick(now, wall), now, wall)
-
-    def _note_look_up(self, seconds: float) -> None:
-        self.counters.add("key_lookups")
-        if seconds > _SLOW_LOOK_UP_SECONDS:
-            self.counters.add("slow_key_lookups")
 
     def _note_time(self, milliseconds: int) -> None:
         self.counters.add(TIMES[bisect_left(TIMES, milliseconds)])

@@ -1,4 +1,4 @@
-"""When a worker knows whether it is ready, and what it counts."""
+"""When a worker knows whether it is ready."""
 
 import asyncio
 from types import SimpleNamespace
@@ -6,7 +6,6 @@ from typing import Any, cast
 
 import pytest
 
-from readback.api.shared.memory import Counters
 from readback.api.worker import ApiWorker
 
 
@@ -42,12 +41,3 @@ def test_a_worker_serves_when_it_knows_whether_it_can_read_keys(happen: Any) -> 
         await task
 
     asyncio.run(start())
-
-
-def test_look_ups_are_counted_and_slow_ones_again() -> None:
-    counters = Counters(1)
-    worker = cast(ApiWorker, SimpleNamespace(counters=counters.row(0)))
-    for seconds in (0.001, 0.2, 0.3, 2.0):
-        ApiWorker._note_look_up(worker, seconds)
-    counted = [counters.total(name) for name in ("key_lookups", "slow_key_lookups")]
-    assert counted == [4, 2]

@@ -94,6 +94,7 @@ class Database:
 
     def look_up(self, digest: bytes) -> None:
         """Look up an unknown key, and tell the keyring."""
+        self._counters.add("key_lookups")
         if self._health.reading.error:
             # The next refresh finds out whether the database is back.
             self._loop.call_soon(self._keyring.fail, [digest])

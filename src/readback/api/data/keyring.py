@@ -64,11 +64,8 @@ class Keyring:
         limiter: Limiter,
         look_up: Callable[[bytes], None],
         grace: float,
-        note_wait: Callable[[float], None] = lambda seconds: None,
     ) -> None:
         self._limiter = limiter
-        # Called with the duration of each look-up.
-        self._note_wait = note_wait
         self._look_up = look_up
         self._grace = grace
         self._records: dict[bytes, Record] = {}
@@ -172,7 +169,6 @@ class Keyring:
     def _tell(self, digest: bytes, found: Found) -> None:
         if digest not in self._waiting:
             return
-        since, waiters = self._waiting.pop(digest)
-        self._note_wait(time.monotonic() - since)
+        _, waiters = self._waiting.pop(digest)
         for waiter in waiters:
             waiter(found)

@@ -124,22 +124,6 @@ def test_after_the_grace_period_no_key_is_trusted(keyring, now):
     assert keyring.find(DIGEST) is None and not record.accepted
 
 
-def test_each_look_up_is_timed_once_and_a_refresh_is_not(limiter, asked, now):
-    waits = []
-    keyring = Keyring(limiter, asked.append, GRACE, waits.append)
-    keyring.wait(DIGEST, lambda _: None)
-    keyring.wait(DIGEST, lambda _: None)
-    keyring.learn([DIGEST], {DIGEST: ROW})
-    assert len(waits) == 1 and waits[0] >= 0
-
-    keyring.learn([DIGEST], {DIGEST: ROW})  # as twice a second from now on
-    assert len(waits) == 1
-
-    keyring.wait(OTHER, lambda _: None)
-    keyring.tick(now + WAIT_SECONDS + 1, time.time())  # it is given up
-    assert len(waits) == 2
-
-
 def test_every_key_is_looked_up_twice_within_the_promised_time():
     """The tests with real servers allow more, because the machine may be busy."""
     assert 2 * TICK_SECONDS <= REVOCATION_SECONDS
