@@ -212,11 +212,6 @@ def take_dropped() -> int:
     return sum(queue.take_dropped() for queue in _queues)
 
 
-def is_dropping() -> bool:
-    """Return whether lines were dropped and their reader has not caught up since."""
-    return any(queue.missing for queue in _queues)
-
-
 def _size(line: Line) -> int:
     return len(line if isinstance(line, bytes) else line.getMessage())
 

@@ -98,7 +98,7 @@ class Ops(Handler[Head], Collector):
         return _json(
             status="stopping" if self._lifecycle.is_stopping else status,
             errors=self._health.errors(),
-            warnings=metrics.warnings(self._lifecycle, self._counters),
+            warnings=self._lifecycle.problems(),
         )
 
     def collect(self) -> Iterator[Metric]:

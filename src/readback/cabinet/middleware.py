@@ -25,7 +25,6 @@ from readback.cabinet.serving.security_headers import headers_of
 from readback.cabinet.serving.wsgi import LIFECYCLE, PAGES, PageCounts
 from readback.cabinet.storage.sealing import SessionKey, SessionStore
 from readback.contract import HEALTH_PATH
-from readback.processes import metrics
 from readback.processes.lifecycle import Lifecycle
 
 METRICS_PATH = "/metrics"
@@ -83,7 +82,7 @@ def health(request: HttpRequest) -> HttpResponse | None:
         return HttpResponse("stopping\n", "text/plain", status=503)
     lines = ["ok"]
     if lifecycle:
-        lines += metrics.warnings(lifecycle, request.META[PAGES].counters)
+        lines += lifecycle.problems()
     return HttpResponse([f"{line}\n" for line in lines], "text/plain")
 
 

@@ -17,7 +17,6 @@ from readback.processes.shared_counters import (
     API,
     BOTH_PLANES,
     CABINET,
-    LOG_IS_DROPPING,
     LOG_LINES_DROPPED,
     WORKER_DEATHS,
     SharedCounters,
@@ -76,14 +75,3 @@ def of_both_planes(
     yield gauge("start_time_seconds", lifecycle.started_at)
     yield counter("worker_deaths_total", counters.total(WORKER_DEATHS))
     yield counter("log_lines_dropped_total", counters.total(LOG_LINES_DROPPED))
-
-
-def warnings(lifecycle: Lifecycle, counters: SharedCounters) -> list[str]:
-    """Return what the checks of readiness say although requests can be answered."""
-    found = lifecycle.problems()
-    if counters.total(LOG_IS_DROPPING):
-        dropped = counters.total(LOG_LINES_DROPPED)
-        found.append(
-            f"log lines were dropped because they were not read: {dropped} so far"
-        )
-    return found

@@ -25,7 +25,6 @@ API = {
     "requests_total": "Requests answered, by endpoint and code (or ok, or rehearsed).",
     "request_seconds": "Time from a request's last byte to its answer, of one in 64.",
     "key_lookups_total": "Look-ups of keys that were not known yet.",
-    "slow_key_lookups_total": "Look-ups of keys that took more than 0.25 seconds.",
     "connections_total": "Connections accepted, including by replaced workers.",
     "connections_refused_total": "Connections refused at a limit of sockets or files.",
     "open_connections": "Connections open now.",
@@ -57,9 +56,9 @@ WORKER_DEATHS = "worker_deaths"
 # When a worker last said that it serves, in milliseconds on the monotonic clock, which
 # all processes share.
 REPORTED_AT = "reported_at"
-# Log lines that a process dropped, and whether their reader has not caught up since.
-LOG_LINES_DROPPED, LOG_IS_DROPPING = "log_lines_dropped", "log_is_dropping"
-_BOTH_PLANES = (WORKER_DEATHS, REPORTED_AT, LOG_LINES_DROPPED, LOG_IS_DROPPING)
+# Log lines that a process dropped because they were not read.
+LOG_LINES_DROPPED = "log_lines_dropped"
+_BOTH_PLANES = (WORKER_DEATHS, REPORTED_AT, LOG_LINES_DROPPED)
 
 
 def rows_for(workers: int) -> int:
@@ -78,7 +77,7 @@ class SharedCounters:
     ) -> None:
         all_columns = (*columns, *_BOTH_PLANES)
         self._index = {column: index for index, column in enumerate(all_columns)}
-        self._transient = (*transient, REPORTED_AT, LOG_IS_DROPPING)
+        self._transient = (*transient, REPORTED_AT)
         # Of workers; one more is for what the manager logs.
         self.rows = rows
         self._memory = mmap.mmap(-1, (rows + 1) * len(self._index) * 8)
@@ -100,7 +99,8 @@ class SharedCounters:
         return min((at for at in self._column(moment) if at), default=0)
 
     def _column(self, column: Column) -> Iterator[int]:
-        index, width = self._index[column], len(self._index)
+        index = self._index[column]
+        width = len(self._index)
         return (self._values[row * width + index] for row in range(self.rows + 1))
 
 
@@ -124,7 +124,6 @@ class WorkerCounters:
     def count_log_lines(self) -> None:
         """Count the lines that this process dropped; call this every second."""
         self.add(LOG_LINES_DROPPED, logs.take_dropped())
-        self.set(LOG_IS_DROPPING, logs.is_dropping())
 
     def retire(self) -> None:
         """Clear what is only true while the worker runs."""
