@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import click
 
-from bench import fleets as fleet_arithmetic
 from bench import flood as flood_benchmark
 from bench import goals, load, plan, render, runs
 from bench import instructions as instructions_benchmark
@@ -145,44 +144,11 @@ def flood(database: str, quick: bool, rounds: int | None) -> None:
         flood_benchmark.write_section()
 
 
-@main.command()
-@click.option("--rate", type=click.FloatRange(min=1), help="Requests per second.")
-@click.option(
-    "--keys",
-    type=click.FloatRange(min=1),
-    default=0,
-    help="Keys in use; one for ten requests per second if omitted.",
-)
-@click.option(
-    "--workers",
-    type=click.IntRange(min=1),
-    default=8,
-    show_default=True,
-    help="Workers and cores of a replica.",
-)
-def fleets(rate: float | None, keys: float, workers: int) -> None:
-    """Compute how large a fleet must be, from measured costs.
-
-    Measures nothing. Without --rate, updates docs/performance.md.
-    """
-    if rate is None:
-        fleet_arithmetic.write()
-        click.echo("Updated docs/performance.md.")
-        return
-    costs = fleet_arithmetic.measured_costs()
-    try:
-        fleet = fleet_arithmetic.plan(costs, rate, workers, keys)
-    except fleet_arithmetic.ImpossibleDemand as error:
-        raise click.ClickException(str(error)) from None
-    click.echo(fleet_arithmetic.table({f"{rate:,.0f}/s": fleet}))
-
-
 @main.command("render", short_help="Write the results into the documentation.")
 def render_all() -> None:
     """Write the published results into the documentation."""
     write_comparison()
     flood_benchmark.write_section()
-    fleet_arithmetic.write()
     click.echo("Updated docs/performance.md, bench/README.md, the plot and README.md.")
 
 

@@ -1,12 +1,8 @@
 """The pages of the benchmark show what was measured, and keep earlier runs."""
 
-import re
-
 import pytest
-from bench import fleets, goals, render, results, runs
-from bench.__main__ import main
+from bench import goals, render, results, runs
 from bench.traffic import ANY_TEXT
-from click.testing import CliRunner
 
 
 @pytest.fixture
@@ -17,25 +13,8 @@ def folders(tmp_path, monkeypatch):
     return tmp_path
 
 
-def measured(ours: float) -> dict[str, object]:
-    """Return results of the peers in which nginx reaches 100."""
-    rates = {"nginx": 100.0, "readback": ours}
-    peers = {
-        name: {
-            "family": "limit",
-            "rounds": [{"per_cpu_second": rate, "others_share": 0.25}],
-        }
-        for name, rate in rates.items()
-    }
-    return {"peers": peers}
-
-
 def test_the_pages_show_the_published_results():
-    costs = fleets.measured_costs()
-    found = {name: fleets.plan(costs, *size) for name, size in fleets.SIZES.items()}
     shown = {
-        fleets.table(found): fleets.PAGE,
-        fleets.limits(costs, found): fleets.PAGE,
         runs.table(results.read("runs")["runs"]): render.DETAILS,
         render.counted_work(results.read("instructions")): render.DETAILS,
         render.traffic_table(results.read("peers")["peers"]): render.PAGE,
@@ -43,15 +22,6 @@ def test_the_pages_show_the_published_results():
 
     for text, page in shown.items():
         assert text in page.read_text(encoding="utf-8")
-
-
-def test_the_command_of_the_page_about_fleets_works():
-    page = fleets.PAGE.read_text(encoding="utf-8")
-    [command] = re.findall(r"-m bench (fleets .+)", page)
-
-    printed = CliRunner().invoke(main, command.split()).output
-
-    assert "| keys in use | 2,000 |" in printed
 
 
 def with_any_text(rate: float) -> dict[str, object]:
