@@ -99,6 +99,29 @@ PASTED = {
     "http: server gave HTTP response to HTTPS client": "findings#tlsplain_http",
     "OSError('Tunnel connection failed: 403 Forbidden')": "findings#proxyrefuses",
     "502 Bad Gateway nginx/1.22.1": "findings#httpgateway",
+    # A program that ignores the base URL shows what OpenAI answers.
+    "Error code: 401 - {'error': {'message': 'Incorrect API key provided: sk-echo. You "
+    "can find your API key at https://platform.openai.com/account/api-keys.'": (
+        "connect#"
+    ),
+    # Validators of other services name what the contract does not have, either.
+    "[{'type': 'extra_forbidden', 'loc': ('body', 'max_completion_tokens'), 'msg': "
+    "'Extra inputs are not permitted'}]": "errors#unknown_field",
+    "400 Invalid tool_choice type: 'object'. Supported string values: none, auto": (
+        "errors#unknown_field"
+    ),
+    "Conversation roles must alternate user/assistant/user": "errors#invalid_messages",
+    "messages[0].content: invalid type: sequence, expected a string at line 5": (
+        "errors#invalid_content"
+    ),
+    'AI_TypeValidationError: Type validation failed: "path":["choices"]': "findings#",
+    "This may mean that you forgot to add '/v1' to the end of your 'apiBase'": "errors#",
+    'net/http: invalid header field value for "Authorization"': "connect#",
+    # A status is written in many ways.
+    "com.openai.errors.NotFoundException: 404: null": "errors#not_found",
+    "NovitaAI error: (HTTP/2 404) Could not parse HTTP response.": "errors#not_found",
+    "OpenAI: Service request failed.\n Status: 401 (Unauthorized)": "errors#invalid_key",
+    "curl: (22) The requested URL returned error: 429": "errors#rate_limited",
 }
 # What people type, in both languages.
 TYPED = {

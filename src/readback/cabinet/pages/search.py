@@ -7,7 +7,9 @@ section of its own, which leads to where its link does, and so is each setting.
 Nobody pastes only words that the pages have: a message comes with paths, names and
 numbers. So a section is judged by the words that it does have, and a rare word counts
 more than a common one. Of a word, the first letters are compared, without its ending.
-The messages of a symptom lead there even if a program has other words in between.
+The messages of a symptom lead there even if a program has other words in between. So
+do a status, however a program writes it, and the fields of a body that OpenAI has and
+the contract has not.
 """
 
 import re
@@ -23,6 +25,7 @@ from django.views.decorators.http import require_safe
 
 from readback.cabinet.pages import docs
 from readback.cabinet.pages.docs import INDEX, SETTING, anchor, reader_language, source
+from readback.contract import REFUSALS
 
 _MAX_QUERY = 2000
 _MAX_FOUND = 10
@@ -32,7 +35,9 @@ _LEAST_SHARE = 0.25
 _LEAST_RELATIVE = 0.4
 _IN_HEADING = 1.5
 _STEM_LENGTH = 7
-_SYMPTOMS, _FINDINGS = "symptoms", "findings"
+_SYMPTOMS = "symptoms"
+_FINDINGS = "findings"
+_ERRORS = "errors"
 # Where the index begins to list what hosts read.
 _FOR_HOSTS = "\n## I host it"
 # Most people who search connect a program, so what hosts read counts less. So do the
@@ -45,10 +50,25 @@ a an and are as at be by can could did do does for from has have how i if in int
 its me my no not of on or so that the then there this to was were what when where which
 why will with would you your
 без в во все вы где для до если есть за и из или как какой какая какие когда который ли
-мне мой моя мы на не нет но о об от по под почему при с со так то только у уже что чтобы
-это я
+мне мой моя мы на не нет но о об от по под почему при с со так то только у уже через что
+чтобы это я
 """
 _JOINING = frozenset(_JOINING_WORDS.split())
+# Fields of requests to OpenAI and to servers like it, except those that are ordinary
+# words, such as `tools`.
+_OTHER_FIELDS = """
+chat_template_kwargs enable_thinking frequency_penalty function_call keep_alive
+logit_bias max_completion_tokens max_output_tokens min_p num_ctx parallel_tool_calls
+presence_penalty prompt_cache_key reasoning_effort repetition_penalty response_format
+safety_identifier service_tier stop_sequences stream_options thinking_budget tool_calls
+tool_choice top_k top_logprobs top_p web_search_options
+"""
+# HTTP 404, status=404, HTTP/2 404, NotFoundException: 404, failed [404], 404 status …
+_STATUS = re.compile(
+    r"\b(?:\w*(?:code|status|error|exception)|http(?:/[\d.]+)?|failed|returned)"
+    r"\W{1,4}([45]\d\d)\b|(?:^|\W)([45]\d\d) (?:status|page)",
+    re.I,
+)
 # Of a message of a symptom, what a query must have if it has not all of it.
 _LEAST_OF_MESSAGE = 0.6
 _LINKED = re.compile(r"\((?:\.\./)?([a-z-]+)\.md")
@@ -114,7 +134,7 @@ def search(query: str, language: str) -> list[SearchHit]:
     for word, value in worth.items():
         for number, weight in index.words.get(word, {}).items():
             scores[number] = scores.get(number, 0.0) + weight * value
-    phrase = _words(query)
+    phrase = _phrase(query)
     for number, section in enumerate(index.sections):
         # A longer name is a more precise one.
         if shares := [
@@ -126,8 +146,19 @@ def search(query: str, language: str) -> list[SearchHit]:
     best = max(scores.values(), default=0.0)
     least = max(_LEAST_SHARE * whole, _LEAST_RELATIVE * best)
     found = [number for number in scores if scores[number] >= least]
-    ranked = sorted(found, key=lambda number: -scores[number])[:_MAX_FOUND]
-    return [_hit(index.sections[number], worth) for number in ranked]
+    ranked = sorted(found, key=lambda number: -scores[number])
+    hits: dict[str, SearchHit] = {}
+    for number in ranked[:_MAX_FOUND]:
+        hit = _hit(index.sections[number], worth)
+        # A symptom leads to a section that may be found, too.
+        hits.setdefault(hit.url, hit)
+    return list(hits.values())
+
+
+def _phrase(query: str) -> str:
+    """Return a query with the words of its identifiers, and with its statuses."""
+    statuses = (f"error code {a or b}" for a, b in _STATUS.findall(query))
+    return _words(" ".join([query, query.replace("_", " "), *statuses]))
 
 
 def _share(name: str, phrase: str, worth: Mapping[str, float]) -> float:
@@ -219,9 +250,20 @@ def _sections(name: str, language: str) -> Iterator[DocSection]:
     _, *parts = _HEADING.split(_SETTING_ROW.sub("", text))
     for heading, content in zip(parts[::2], parts[1::2], strict=True):
         place = f"#{anchor(heading)}" if heading != parts[0] else ""
-        names = (_words(heading),) if place else (_words(heading), _words(name))
+        names = [_words(heading)] if place else [_words(heading), _words(name)]
+        if name == _ERRORS:
+            names += map(_words, _shown_for(_plain(heading)))
         if content.strip():  # a heading alone answers nothing
-            yield DocSection(name, title, _plain(heading), place, content, names)
+            yield DocSection(name, title, _plain(heading), place, content, tuple(names))
+
+
+def _shown_for(code: str) -> Iterator[str]:
+    """Yield what programs show for a refusal: its status, if no other has the same."""
+    statuses = [refusal.status for refusal in REFUSALS.values()]
+    if (refusal := REFUSALS.get(code)) and statuses.count(refusal.status) == 1:
+        yield f"error code {refusal.status}"
+    if code == "unknown_field":
+        yield from _OTHER_FIELDS.split()
 
 
 def _words(text: str) -> str:
