@@ -9,14 +9,13 @@ from dataclasses import replace
 import click
 
 from bench import flood as flood_benchmark
-from bench import goals, load, plan, render, runs
+from bench import goals, load, plan, render, runs, sizes
 from bench import instructions as instructions_benchmark
 from bench.comparison import LIMIT, Comparison
 from bench.install import require_program
 from bench.peer import load_peers
 from bench.plan import Plan
 from bench.progress import ProgressBar
-from bench.scenarios import SCENARIOS
 from bench.single_worker import POSTGRESQL, SQLITE
 
 quick_option = click.option(
@@ -42,11 +41,10 @@ def main() -> None:
     "--only",
     multiple=True,
     metavar="NAME",
-    type=click.Choice([*load_peers(), *SCENARIOS]),
+    type=click.Choice([*load_peers(), sizes.NAME]),
     help="Measure only this peer (and nginx, to compare with; the results go to "
-    ".bench/results) or this scenario of the goals (replaces its previous result). "
-    f"Repeatable. Peers: {', '.join(load_peers())}. "
-    f"Scenarios: {', '.join(SCENARIOS)}.",
+    f".bench/results), or with {sizes.NAME} only the longest texts. Repeatable. "
+    f"Peers: {', '.join(load_peers())}.",
 )
 @click.option("--rounds", type=click.IntRange(min=1), help="Number of rounds.")
 def peers(quick: bool, only: tuple[str, ...], rounds: int | None) -> None:
@@ -62,8 +60,8 @@ def peers(quick: bool, only: tuple[str, ...], rounds: int | None) -> None:
     with measuring("Stopped; the results so far are saved.") as progress:
         require_program("wrk", "wrk")
         compare(chosen_plan, only, progress)
-        if scenarios := [name for name in SCENARIOS if not only or name in only]:
-            goals.measure(scenarios, chosen_plan, progress, published=not quick)
+        if not only or sizes.NAME in only:
+            sizes.measure(chosen_plan, progress, published=not quick)
         if not only:
             count_instructions(chosen_plan, progress)
             runs.record(goals.Measurements(published=not quick), published=not quick)

@@ -1,21 +1,15 @@
 """The performance goals as a table, and how each follows from the results.
 
-This module also runs the scenarios and stores their raw figures. A goal without
-results is "not measured", with the reason; it is never counted as met.
+A goal without results is "not measured", with the reason; it is never counted as met.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from statistics import median
 from typing import Any
 
 from bench import results
 from bench.errors import MeasurementError
-from bench.plan import Plan
-from bench.progress import ProgressBar
-from bench.results import ResultsFile
-from bench.scenarios import SCENARIOS, Runner
 from bench.traffic import (
     ANY_ADDRESS,
     ANY_TEXT,
@@ -29,11 +23,11 @@ Rounds = list[dict[str, Any]]
 
 
 class Measurements:
-    """The results of the peers and of the scenarios, by name."""
+    """The results of the peers by name, and those of the longest texts."""
 
     def __init__(self, published: bool) -> None:
         self._peers = results.read("peers", published).get("peers", {})
-        self._scenarios = results.read("goals", published).get("scenarios", {})
+        self._sizes = results.read("sizes", published).get("rounds", {})
 
     def peer(self, name: str) -> Rounds:
         peer = self._peers.get(name, {})
@@ -65,13 +59,12 @@ class Measurements:
             raise MeasurementError("there are no results for the peers")
         return max(found, key=efficiency)
 
-    def scenario(self, name: str) -> dict[str, Any]:
-        found = self._scenarios.get(name, {})
-        if "figures" not in found:
-            reason = found.get("not_measured", f"there are no results for {name}")
-            raise MeasurementError(reason)
-        figures: dict[str, Any] = found["figures"]
-        return figures
+    def longest(self, name: str) -> Rounds:
+        """Return the rounds of a server and a script with the longest texts."""
+        if name not in self._sizes:
+            raise MeasurementError(f"there are no results for {name}")
+        rounds: Rounds = self._sizes[name]
+        return rounds
 
 
 @dataclass(frozen=True)
@@ -120,16 +113,12 @@ def relative_to_fastest_peer(kind: str) -> Callable[[Measurements], float]:
     return ratio
 
 
-def scenario_relative_to_nginx(
-    scenario: str, suffix: str = ""
-) -> Callable[[Measurements], float]:
-    """Return the ratio of a scenario that is not a kind of traffic."""
+def longest_relative_to_nginx(script: str) -> Callable[[Measurements], float]:
+    """Return the ratio for the longest text in a script."""
 
     def ratio(found: Measurements) -> float:
-        figures = found.scenario(scenario)
-        ours = figures[f"readback{suffix}"]
-        limit = figures[f"nginx{suffix}"]
-        return efficiency(ours) / efficiency(limit)
+        ours = found.longest(f"readback_{script}")
+        return efficiency(ours) / efficiency(found.longest(f"nginx_{script}"))
 
     return ratio
 
@@ -154,41 +143,17 @@ def _traffic_goals() -> Iterator[Goal]:
 
 GOALS = [
     *_traffic_goals(),
-    Goal("pipelined, relative to nginx", 0.4, scenario_relative_to_nginx("pipelined")),
     Goal(
         "8192 bytes of ASCII, relative to nginx",
         0.5,
-        scenario_relative_to_nginx("sizes", "_ascii"),
+        longest_relative_to_nginx("ascii"),
     ),
     Goal(
         "8192 bytes of Cyrillic, relative to nginx",
         0.28,
-        scenario_relative_to_nginx("sizes", "_cyrillic"),
+        longest_relative_to_nginx("cyrillic"),
     ),
 ]
-
-
-def measure(
-    names: Iterable[str], plan: Plan, progress: ProgressBar, published: bool
-) -> None:
-    """Run scenarios; each replaces its previous result."""
-    names = list(names)
-    method = {"rounds": plan.rounds, "seconds": plan.seconds}
-    file = ResultsFile("goals", method, published)
-    file.data["scenarios"] = results.read("goals", published).get("scenarios", {})
-    runner = Runner(plan, progress)
-    progress.add_steps(len(names))
-    for name in names:
-        progress.describe(f"scenario: {name}")
-        row: dict[str, Any] = {"date": datetime.now(UTC).isoformat(timespec="seconds")}
-        try:
-            row["figures"] = SCENARIOS[name](runner)
-        except (MeasurementError, OSError) as error:
-            row["not_measured"] = str(error)
-            progress.print(f"The scenario {name} could not be measured: {error}")
-        file.data["scenarios"][name] = row
-        file.write()
-        progress.finish_step()
 
 
 def verdicts(published: bool) -> Iterator[Verdict]:

@@ -21,7 +21,6 @@ from tests.support.work import StoringTransport, Worker
 
 from bench import messages, traffic
 from bench.load import CONNECTIONS
-from bench.messages import PIPELINED_REQUESTS
 from readback import keys
 from readback.api.endpoints import exchange
 from readback.http import backlog
@@ -76,21 +75,6 @@ def new_connections(worker: Worker) -> Send:
     return send
 
 
-def pipelined(worker: Worker) -> Send:
-    """Send several requests at once on one connection."""
-    connection, transport = worker.connect()
-    sent = traffic.one_key(worker.keys)[0].to_bytes(PORT) * PIPELINED_REQUESTS
-
-    def send(count: int) -> StoringTransport:
-        for _ in range(count // PIPELINED_REQUESTS):
-            connection.data_received(sent)
-            if worker.loop.callbacks:
-                worker.settle()
-        return transport
-
-    return send
-
-
 def ascii_texts(worker: Worker) -> Send:
     return repeated(worker, messages.LONG_ASCII)
 
@@ -116,7 +100,7 @@ KINDS: dict[str, Callable[[Worker], Send]] = {
     kind.__name__: kind
     for kind in (
         *(repeated, many_clients, any_text, any_address, request_ids),
-        *(new_connections, pipelined, ascii_texts, cyrillic_texts, driver),
+        *(new_connections, ascii_texts, cyrillic_texts, driver),
     )
 }
 

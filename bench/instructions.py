@@ -23,7 +23,7 @@ from typing import Any
 
 from bench import in_process, install, proc, servers, traffic
 from bench.errors import MeasurementError
-from bench.messages import PIPELINED_REQUESTS, Request
+from bench.messages import Request
 from bench.paths import ROOT
 from bench.peer import Peer
 from bench.progress import ProgressBar
@@ -36,7 +36,6 @@ ANY_TEXT = traffic.ANY_TEXT
 ANY_ADDRESS = traffic.ANY_ADDRESS
 REQUEST_IDS = traffic.REQUEST_IDS
 RECONNECT = "50 bytes, a new connection each"
-PIPELINED = f"50 bytes, {PIPELINED_REQUESTS} requests at once"
 ASCII = "8192 bytes of ASCII"
 CYRILLIC = "8192 bytes of Cyrillic"
 NO_VALGRIND = "valgrind is not installed"
@@ -44,7 +43,7 @@ VGDB_SECONDS = 60
 # In process. The first is more than all keys, so that each has been used.
 WARM_UP_REQUESTS = 4 * traffic.KEYS
 FEW_REQUESTS = 160
-# All keys as often, and only whole batches of pipelined requests.
+# Every key is used equally often.
 IN_PROCESS_REQUESTS = 2 * traffic.KEYS
 
 
@@ -53,7 +52,7 @@ def repeated(server: PeerServer, request: Request, count: int) -> None:
     sent = request.to_bytes(server.port)
     with _Client(server.port) as client:
         for _ in range(count):
-            client.exchange(sent, 1)
+            client.exchange(sent)
 
 
 def reconnect(server: PeerServer, request: Request, count: int) -> None:
@@ -61,21 +60,12 @@ def reconnect(server: PeerServer, request: Request, count: int) -> None:
     sent = request.closing().to_bytes(server.port)
     for _ in range(count):
         with _Client(server.port) as client:
-            client.exchange(sent, 1)
-
-
-def pipelined(server: PeerServer, request: Request, count: int) -> None:
-    """Send several requests at once on one connection, then read all responses."""
-    sent = request.to_bytes(server.port) * PIPELINED_REQUESTS
-    with _Client(server.port) as client:
-        for _ in range(count // PIPELINED_REQUESTS):
-            client.exchange(sent, PIPELINED_REQUESTS)
+            client.exchange(sent)
 
 
 CASES: dict[str, Callable[[PeerServer, Request, int], None]] = {
     REPEATED: repeated,
     RECONNECT: reconnect,
-    PIPELINED: pipelined,
 }
 """What is sent to a server. All are counted with the first, a few with each."""
 WITH_ALL_CASES = ("nginx", "uvloop")
@@ -86,7 +76,6 @@ IN_PROCESS = {
     ANY_ADDRESS: in_process.any_address,
     REQUEST_IDS: in_process.request_ids,
     RECONNECT: in_process.new_connections,
-    PIPELINED: in_process.pipelined,
     ASCII: in_process.ascii_texts,
     CYRILLIC: in_process.cyrillic_texts,
 }
@@ -209,12 +198,9 @@ class _Counted:
 
 def count(peer: Peer, keys: list[str], case: str, requests: int) -> int:
     """Return the instructions per request of the process that answers them."""
-    settings = {"BENCH_PIPELINED": "1"} if case == PIPELINED else {}
     with (
         tempfile.TemporaryDirectory() as folder,
-        servers.running(
-            peer, keys, settings=settings, wrapper=_valgrind(folder)
-        ) as server,
+        servers.running(peer, keys, wrapper=_valgrind(folder)) as server,
     ):
         request = server.request()
         send = CASES[case]
@@ -271,12 +257,9 @@ class _Client:
     def __exit__(self, *_: object) -> None:
         self._socket.close()
 
-    def exchange(self, sent: bytes, responses: int) -> None:
+    def exchange(self, sent: bytes) -> None:
+        """Send a request, and read its response."""
         self._socket.sendall(sent)
-        for _ in range(responses):
-            self._read_response()
-
-    def _read_response(self) -> None:
         while b"\r\n\r\n" not in self._received:
             self._receive()
         head = self._received.partition(b"\r\n\r\n")[0]

@@ -55,16 +55,14 @@ def wrk(
     requests: Sequence[Request],
     pids: list[int],
     seconds: float,
-    batch: int = 1,
 ) -> LoadResult:
     """Load a server whose processes are `pids`; the connections share the requests.
 
-    They send them in turn, `batch` copies of each at once, and then wait for all
-    responses.
+    Each sends them in turn, after the response to the one before.
     """
     with tempfile.NamedTemporaryFile() as file:
         for request in requests:
-            file.write(request.to_bytes(port) * batch + b"\0")
+            file.write(request.to_bytes(port) + b"\0")
         file.flush()
         command = ["wrk", "--threads", "1", "--connections", str(CONNECTIONS)]
         command += ["--duration", f"{max(1, round(seconds))}s", "--timeout", "10s"]

@@ -10,8 +10,6 @@ from dataclasses import dataclass, field, replace
 MODEL = "vendor-cabinet-preview-echo"
 PATH = "/v1/chat/completions"
 MAX_CONTENT_BYTES = 8192
-# Requests that a client sends at once, where requests are pipelined.
-PIPELINED_REQUESTS = 16
 
 _RUSSIAN = "Проверка связи: приём, как слышно, повторите слово в слово. "
 _ENGLISH = "Radio check: how do you read me, say again word for word. "

@@ -22,9 +22,8 @@ RATIOS: dict[str, Callable[[Measurements], float]] = {
     "1,000 clients": goals.relative_to_nginx(traffic.MANY_CLIENTS),
     "one client": goals.relative_to_nginx(traffic.ONE_KEY),
     "new connections": goals.relative_to_nginx(traffic.NEW_CONNECTIONS),
-    "8192 bytes of ASCII": goals.scenario_relative_to_nginx("sizes", "_ascii"),
-    "8192 bytes of Cyrillic": goals.scenario_relative_to_nginx("sizes", "_cyrillic"),
-    "pipelined": goals.scenario_relative_to_nginx("pipelined"),
+    "8192 bytes of ASCII": goals.longest_relative_to_nginx("ascii"),
+    "8192 bytes of Cyrillic": goals.longest_relative_to_nginx("cyrillic"),
 }
 
 

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -64,7 +64,7 @@ def prepare(peer: Peer) -> list[str]:
     output = ""
     for command in peer.prepare:
         words = _fill(command, _values(peer, key, _free_port(), messages.SHORT))
-        environment = _environment(peer, key, _free_port(), {})
+        environment = _environment(peer, key, _free_port())
         done = subprocess.run(words, env=environment, capture_output=True, text=True)
         if done.returncode:
             failed = " ".join(command[1:])
@@ -83,21 +83,19 @@ def running(
     peer: Peer,
     accepted: Sequence[str],
     content: str = messages.SHORT,
-    settings: Mapping[str, str] | None = None,
-    core: int | None = 0,
     wrapper: Sequence[str] = (),
 ) -> Iterator[PeerServer]:
     """Start a peer, wait for its first response, and stop it on exit.
 
-    `core=None` means all cores. `wrapper` is a command that runs the peer's command.
+    `wrapper` is a command that runs the peer's command.
     """
     key = accepted[0]
     port = _free_port()
     _write_files(peer, key, port, content)
     command = _fill(peer.start, _values(peer, key, port, content))
-    environment = _environment(peer, key, port, settings or {})
+    environment = _environment(peer, key, port)
     started = time.perf_counter()
-    process = _start(peer, [*wrapper, *command], environment, core)
+    process = _start(peer, [*wrapper, *command], environment)
     try:
         request = Request(key, content)
         _wait_for_response(peer, process, port, request)
@@ -119,10 +117,10 @@ def send(port: int, request: Request) -> tuple[int, bytes]:
 
 
 def _start(
-    peer: Peer, command: list[str], environment: dict[str, str], core: int | None
+    peer: Peer, command: list[str], environment: dict[str, str]
 ) -> "subprocess.Popen[bytes]":
     log = (_folder(peer) / "log").open("wb")
-    with log, proc.on_core(core) if core is not None else nullcontext():
+    with log, proc.on_core(0):
         try:
             return subprocess.Popen(
                 command,
@@ -194,13 +192,12 @@ def _environment(
     peer: Peer,
     key: str,
     port: int,
-    settings: Mapping[str, str],
 ) -> dict[str, str]:
     values = _values(peer, key, port, messages.SHORT)
     inherited = {k: v for k, v in os.environ.items() if not k.startswith("READBACK_")}
     own = {k: _fill([v], values)[0] for k, v in peer.environment.items()}
     ours = {"BENCH_KEYS": str(_key_file(peer))}
-    return inherited | ours | own | dict(settings)
+    return inherited | ours | own
 
 
 def _values(peer: Peer, key: str, port: int, content: str) -> dict[str, str]:

@@ -1,11 +1,9 @@
 """Python's limit: a protocol that sends a constant for any data, without parsing it.
 
-Run as `bare_uvloop.py PORT FILE`; the file contains the body of the response. With
-BENCH_PIPELINED in the environment, it counts the requests in the data and answers each.
+Run as `bare_uvloop.py PORT FILE`; the file contains the body of the response.
 """
 
 import asyncio
-import os
 import sys
 from pathlib import Path
 
@@ -28,13 +26,8 @@ async def serve(port: int, answer: bytes) -> None:
         def data_received(self, data):
             self.write(answer)
 
-    class Pipelined(Constant):
-        def data_received(self, data):
-            self.write(answer * data.count(b" HTTP/1.1\r\n"))
-
-    protocol = Pipelined if "BENCH_PIPELINED" in os.environ else Constant
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(protocol, "127.0.0.1", port)
+    server = await loop.create_server(Constant, "127.0.0.1", port)
     await server.serve_forever()
 
 

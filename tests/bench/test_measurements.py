@@ -21,7 +21,7 @@ def test_the_instructions_of_a_real_server_are_counted(tmp_path, monkeypatch):
     constant = Peer(**vars(uvloop) | {"install": "none", "start": start})
     keys = servers.prepare(constant)
 
-    count = instructions.count(constant, keys, instructions.PIPELINED, 960)
+    count = instructions.count(constant, keys, instructions.REPEATED, 960)
 
     # A system call and a few Python functions; starting Python takes millions.
     assert 200 < count < 20_000
