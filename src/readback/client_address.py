@@ -19,12 +19,12 @@ _WITH_PORT = re.compile(r"\[([^\[\]]+)\](?::[0-9]*)?|([^:\[\]]+):[0-9]*")
 
 
 def forwarded_address(header: str, trusted_proxies: int) -> str | None:
-    """Return the address that the outermost trusted proxy has received a request from.
+    """Return the address from which the outermost trusted proxy received a request.
 
-    Each proxy appends the address that it was asked from, so only the last entries are
-    ours, one for each trusted proxy; the client may have written the others. Return
+    Each proxy appends the address of its client, so only the last entries can be
+    trusted, one for each trusted proxy; the client may have written the others. Return
     None if there are fewer: the request has not passed all proxies, and only the
-    address of the connection is certain. Return UNKNOWN if the entry is no address.
+    address of the connection is certain. Return UNKNOWN if the entry is not an address.
     """
     if not header or not trusted_proxies:
         return None
@@ -46,7 +46,7 @@ def forwarded_address(header: str, trusted_proxies: int) -> str | None:
 
 
 def shorten(address: str) -> str:
-    """Return an address without the part that tells a machine from its neighbours."""
+    """Return an address without the part that identifies a machine in its network."""
     if _is_ipv4(address):
         return address.rpartition(".")[0] + ".x"
     try:
@@ -60,7 +60,7 @@ def shorten(address: str) -> str:
 
 @lru_cache(4096)
 def network(address: str) -> str:
-    """Return the network that an address belongs to; UNKNOWN if it is no address.
+    """Return the network of an address; UNKNOWN if it is not an address.
 
     An IPv4 address is a network of its own. An IPv6 address belongs to its /64, in
     which devices change their addresses at will. Loopback addresses are one network.
@@ -87,7 +87,7 @@ def network_digest(address: str, key: bytes) -> bytes:
 def _is_ipv4(text: str) -> bool:
     """Return whether this is an IPv4 address, in a tenth of the time of `_parse`.
 
-    A client's address may change with every request.
+    The time matters, because each request may come from another address.
     """
     try:
         return ":" not in text and inet_pton(AF_INET, text) is not None

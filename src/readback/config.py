@@ -139,7 +139,7 @@ def read(environ: Mapping[str, str] = os.environ) -> Config:
         except ConfigError as error:
             problems.append(str(error))
     config = Config(**valid)
-    # What is missing may be one of the problems.
+    # A setting that seems to be missing may be an invalid one.
     problems = problems or list(_incomplete(config))
     if problems:
         raise ConfigError(*problems)

@@ -17,7 +17,7 @@ CHAT_PATH = f"{VERSION_PREFIX}/chat/completions"
 # The probe asks for this path, which does not exist, to recognize the service.
 PROBE_PATH = f"{VERSION_PREFIX}/probe"
 
-# Not of the API: of the ops listener, and of the cabinet, which has no readiness.
+# Paths of the ops listener, not of the API. The cabinet has the first one, too.
 HEALTH_PATH = "/healthz"
 READINESS_PATH = "/readyz"
 
@@ -42,10 +42,10 @@ MAX_TOKENS = 2_000
 
 # `usage` is synthetic: this many bytes of text count as one token.
 BYTES_PER_TOKEN = 4
-# `created` differs from the one before, so it may run ahead of the clock, by at most
-# this. Then it starts again from the present.
+# Successive values of `created` differ, so it may run ahead of the clock, by at most
+# this much. Then it continues from the current time.
 CREATED_LEAD_SECONDS = 3600
-# It has ten digits even if the clock of the machine has not been set.
+# `created` has ten digits even if the clock of the machine has not been set.
 EARLIEST_CREATED = 1_000_000_000
 # A revoked key is refused everywhere within this time.
 REVOCATION_SECONDS = 1
@@ -58,14 +58,14 @@ MAX_DETAIL_LENGTH = 1000
 JOURNAL_DIFFERENCES_LENGTH = 400
 JOURNAL_USER_AGENT_LENGTH = 80
 JOURNAL_ADDRESS_LENGTH = 45
-# In place of an address, for requests of callers that are not listed one by one.
+# Replaces the address of callers that are not listed one by one.
 SEVERAL_ADDRESSES = "several"
-# Requests without an accepted key are shown to people with the same network address:
-# the last ones of this many kinds, for this long.
+# People see the requests without an accepted key from their own network: this many
+# different ones, the newest, for this long.
 UNMATCHED_ROWS = 8
 UNMATCHED_SECONDS = 600
 
-# What a 404 says of a rehearsal key; its pattern follows.
+# How a 404 describes a rehearsal key; the pattern follows.
 REHEARSAL_KEY = "This is a rehearsal key with the pattern"
 
 REQUEST_FIELDS = ("model", "messages", "stream", "max_tokens")

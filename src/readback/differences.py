@@ -15,7 +15,7 @@ from readback.contract import MAX_CONTENT_BYTES, MAX_TOKENS, MODEL, VERSION_PREF
 UNNAMED = "*"
 # The path shows that the base URL is wrong.
 BASE_URL = "base_url"
-# The body is refused unread; or it is, and nothing needs one.
+# A body that is refused without being read: too large, or where none is expected.
 BODY_TOO_LARGE = "body.too_large"
 BODY_UNUSED = "body.unused"
 

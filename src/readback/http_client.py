@@ -1,8 +1,8 @@
 """HTTP requests of the cabinet and of the commands, bounded in time and in size.
 
 The timeout of a socket starts again with every byte, so a `_BoundedSocket` has one
-deadline for all of them. Nothing bounds the look-up of a name; where a name may hang,
-`Slots` has a thread wait for it.
+deadline for a whole request. A name lookup has no timeout; where it may hang, `Slots`
+runs it in a thread.
 """
 
 import io
@@ -26,7 +26,7 @@ from threading import BoundedSemaphore, Thread
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
-# Of one answer, with its head.
+# For one answer, including its head.
 MAX_RECEIVED_BYTES = 65_536
 _PART_BYTES = 16_384
 
@@ -84,7 +84,7 @@ def send(
 
 
 def _answer(response: HTTPResponse) -> Answer:
-    # In parts: http.client makes room for as much as it is told to read.
+    # In parts, because http.client allocates as much as it is told to read.
     body = b"".join(iter(partial(response.read, _PART_BYTES), b""))
     if response.length:
         raise IncompleteRead(body, response.length)
@@ -155,7 +155,7 @@ class NoFreeSlot(Exception):
 
 
 class Slots:
-    """How many threads may work at once. A slot is in use until its thread ends."""
+    """Limits how many threads work at once. A slot is in use until its thread ends."""
 
     def __init__(self, count: int) -> None:
         self._free = BoundedSemaphore(count)
@@ -178,7 +178,7 @@ class Slots:
                 end = partial(ended.set_result, work())
             except BaseException as error:  # raised in the caller's thread
                 end = partial(ended.set_exception, error)
-            # First: a caller that has the result may begin again.
+            # Before the result is set: the caller may then start again at once.
             self._free.release()
             end()
 

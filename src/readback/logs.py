@@ -26,9 +26,9 @@ from typing import Any
 Line = bytes | logging.LogRecord
 
 _log = logging.getLogger("readback.logs")
-# Of this process, by the place that they write to.
+# The queues of this process, one for each destination.
 _queues: list["LineQueue"] = []
-# What a process keeps for a reader that does not read. Later lines are dropped.
+# How much is kept for a reader that does not keep up. Later lines are dropped.
 MAX_LINES = 10_000
 MAX_BYTES = 1024 * 1024
 # How long the end of a process waits for such a reader.
@@ -89,7 +89,7 @@ def configure() -> None:
 
 
 class LineQueue:
-    """Passes lines on to a place that may block; adding a line never blocks.
+    """Passes lines on to a destination that may block; adding a line never blocks.
 
     A thread writes the lines in their order. The first line starts it, so each forked
     process has its own. `logging.handlers.QueueHandler` takes this for a queue.
@@ -99,13 +99,13 @@ class LineQueue:
         self._name = name
         self._write = write
         self._begin()
-        # The parent writes its own lines, and its thread may hold the lock right now.
+        # The parent writes its own lines, and its thread may hold the lock at the fork.
         os.register_at_fork(after_in_child=self._begin)
         _queues.append(self)
 
     def _begin(self) -> None:
         self._changed = threading.Condition()
-        # The first line is being written.
+        # The first of these is being written.
         self._lines: deque[Line] = deque()
         self._bytes = 0
         self._has_thread = False
@@ -201,7 +201,7 @@ def never_block() -> None:
 
 
 def flush() -> None:
-    """Wait until the lines of this process are written, for a second at most."""
+    """Wait until the lines of this process are written, for at most a second."""
     until = time.monotonic() + _FLUSH_SECONDS
     for queue in _queues:
         queue.flush(until)

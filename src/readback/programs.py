@@ -27,7 +27,7 @@ _MAY_BE_UNABLE = (
     "Your program or its library may do this by default; if it has no setting for this,"
     " it cannot comply."
 )
-# How long an advice is at most, with its ending; what does not fit is counted.
+# The longest advice, with its ending. Sentences that do not fit are counted.
 ADVICE_LENGTH = 420
 _BEGINS_WITH_A_WORD = re.compile(r"[a-z]+ ")
 
@@ -43,14 +43,14 @@ class Program(NamedTuple):
     user_agent: re.Pattern[str] | None = None
     # The differences that no setting removes.
     cannot: frozenset[str] = frozenset()
-    # What to set, by the advice for every program that this replaces.
+    # What to set, by the general advice that it replaces.
     switches: Mapping[str, str] = {}
     # What to set, in Markdown; empty if nothing.
     setup: str = ""
     # What it prints of a refusal, and, if that differs, of an explained one.
     prints: str = ""
     explained: str = ""
-    # Whether other programs have the same User-Agent, because they are built on this.
+    # Whether programs that are built on it have the same User-Agent.
     library: bool = False
 
     def cannot_remove(self, difference: str) -> bool:
@@ -105,9 +105,9 @@ def _user_agents() -> re.Pattern[str]:
 
 
 def advise(user_agent: str, differences: Sequence[str], *, connected: bool) -> str:
-    """Return what to change: in the program that sent a request, if it is known.
+    """Return what to change, in the words of the program if it is known.
 
-    A request that is connected has proved that its address and its key are right.
+    With `connected`, the request has proved that its address and its key are right.
     """
     program = recognise(user_agent)
     proved = _WORKS if connected else _UNPROVED

@@ -31,7 +31,7 @@ VARIABLE_PREFIX = "READBACK_"
 SYSLOG = "syslog:"
 # Read by the probe and by the tests; these are not settings of the service.
 _OTHER_VARIABLES = frozenset({"READBACK_API_KEY", "READBACK_TEST_CHROMIUM"})
-# Settings of earlier versions. What is similar to them means something else.
+# Settings of earlier versions. A setting with a similar name means something else.
 _REMOVED = frozenset({"READBACK_AUTH_FAILURE_BURST", "READBACK_AUTH_FAILURE_RATE"})
 # Kubernetes adds these to every pod if there is a Service called "readback".
 _KUBERNETES = re.compile(r"READBACK_(\w+_)?(SERVICE_(HOST|PORT)|PORT(_|$))")
@@ -49,7 +49,7 @@ class ConfigError(Exception):
 
 
 def security_log(value: str) -> str:
-    """Check where the security log goes: nowhere else, a file or syslog."""
+    """Check where the security log is copied to: nowhere, a file or syslog."""
     if value in ("", SYSLOG) or value.startswith("/"):
         return value
     if value.startswith(f"{SYSLOG}//"):
@@ -66,7 +66,7 @@ def is_loopback(host: str) -> bool:
 
 
 def host_field(host: str) -> str:
-    """Return the host of a URL as browsers send it; raise ValueError if it is none."""
+    """Return the host of a URL as browsers send it; raise ValueError if invalid."""
     if ":" in host:
         return f"[{ip_address(host)}]"
     return host if host.isascii() else host.encode("idna").decode()
@@ -174,7 +174,7 @@ def secret_file(path: str) -> str:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise ValueError(f"the file cannot be read: {reason}.") from None
     if not text.strip():
-        # Not "no secret": a file that was cut off must not remove a protection.
+        # Not the same as no secret: a truncated file must not remove a protection.
         raise ValueError("the file is empty.")
     return text
 
@@ -278,7 +278,7 @@ def contact(value: str) -> str:
 
 
 def unknown(environ: Mapping[str, str], known: set[str]) -> Iterator[str]:
-    """Yield a sentence for each variable that looks like a setting and is none."""
+    """Yield a sentence for each variable that looks like a setting but is not one."""
     for name in environ:
         if not name.startswith(VARIABLE_PREFIX) or name in known | _OTHER_VARIABLES:
             continue

@@ -89,7 +89,7 @@ class Authority:
     def serves(self, host: str = "localhost", **options: Any) -> ssl.SSLContext:
         """Return a server context with a new certificate for a host."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        if "new_key" in options:  # It may be one that OpenSSL refuses otherwise.
+        if "new_key" in options:  # OpenSSL might refuse the key otherwise.
             context.set_ciphers("DEFAULT:@SECLEVEL=0")
         context.load_cert_chain(self.issue(host, **options))
         return context
@@ -141,9 +141,9 @@ def _signature(signer: Any) -> dict[type, Change]:
 def _extended(
     builder: x509.CertificateBuilder, extensions: Mapping[type, Change]
 ) -> x509.CertificateBuilder:
-    for one in extensions.values():
-        if one is not None:
-            builder = builder.add_extension(*one)
+    for extension in extensions.values():
+        if extension is not None:
+            builder = builder.add_extension(*extension)
     return builder
 
 

@@ -19,7 +19,7 @@ _DRIP_SECONDS = 0.3
 
 
 class BadProvider(ThreadingHTTPServer):
-    """Answers as `answers` says for the path; what it does not say is answered well."""
+    """Answers each path as `answers` says, and any other as a good provider would."""
 
     request_queue_size = 100
     daemon_threads = True

@@ -22,7 +22,7 @@ class Browser:
         self._opener = build_opener(HTTPCookieProcessor(CookieJar()))
         self._opener.addheaders = [("Accept-Language", language)]
         self.path = ""
-        """Where the last page was, to which others may have led."""
+        """The path of the last page, after redirects."""
 
     def get(self, path: str) -> str:
         return self._fetch(Request(self._origin + path))
@@ -57,7 +57,7 @@ class Browser:
 
 
 def code(secret: str, later: int) -> str:
-    """Return the code (RFC 6238) of now or of the next period, accepted early."""
+    """Return the code (RFC 6238) of the current period, or of a later one."""
     counter = int(time.time()) // 30 + later
     key = base64.b32decode(secret + "=" * (-len(secret) % 8))
     digest = hmac.digest(key, counter.to_bytes(8), "sha1")

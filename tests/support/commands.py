@@ -43,8 +43,8 @@ def start_server(
 ) -> Process:
     """Start `readback serve` in a session of its own, with its output in files.
 
-    Only a `cold` one inherits the cores of this process and has not imported Django in
-    the processes that do not need it.
+    Only a `cold` server inherits the cores of this process, and imports Django only in
+    the processes that need it.
     """
     command = ["serve", *arguments]
     if not cold:
@@ -70,7 +70,7 @@ def run_command(
     folder: Path | None = None,
     prefix: Sequence[str] = (),
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end, without a terminal; `prefix` is a program to run it."""
+    """Run a command without a terminal, behind the program in `prefix` if any."""
     if arguments[0] != "serve" and not prefix:
         return run_warm(arguments, environment, stdin, folder, COMMAND_SECONDS)
     return subprocess.run(
@@ -94,17 +94,17 @@ def run_readback(
 
 
 def own_ports() -> dict[str, str]:
-    """Return settings for a server of this test, beside any other on this machine."""
+    """Return settings with free ports, for a server beside others on this machine."""
     return {
-        f"READBACK_{plane}_BIND": f"127.0.0.1:{free_port()}"
-        for plane in ("API", "CABINET", "OPS")
+        f"READBACK_{listener}_BIND": f"127.0.0.1:{free_port()}"
+        for listener in ("API", "CABINET", "OPS")
     }
 
 
 def free_port(host: str = "127.0.0.1") -> int:
     """Return a port that nothing listens on, and that no other test is given.
 
-    Below the range from which the kernel takes the port of a client's connection, so
+    The port is below the range that the kernel uses for outgoing connections, so
     nothing takes it before the caller listens.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET

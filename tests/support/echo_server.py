@@ -135,7 +135,7 @@ async def serve(port: int) -> None:
 async def sweep_until(
     stopped: asyncio.Event, registry: ConnectionRegistry, every: float
 ) -> None:
-    """Apply the deadlines of the connections again and again until stopped."""
+    """Apply the deadlines of the connections periodically until stopped."""
     while not stopped.is_set():
         registry.sweep(time.monotonic())
         with suppress(TimeoutError):

@@ -1,7 +1,7 @@
 """The environment of every test and of the processes that it starts.
 
-It is the same on every machine: what somebody has set for other programs must decide
-neither what the product does in a test nor what a test sees.
+It is the same on every machine: what a developer has set for other programs must not
+change what the product does in a test, or what a test sees.
 """
 
 import os

@@ -36,9 +36,9 @@ class Gate:
         self._is_open = False
 
     def shut_after(self, *requests: bytes) -> None:
-        """Pass on bytes until each of these has come; lose the answer to the last.
+        """Pass on bytes until each of these has been seen; lose the answer to the last.
 
-        Several tell the COMMIT of one transaction from those of other programs.
+        With several, the COMMIT of one transaction differs from those of others.
         """
         self._last_requests = list(requests)
 

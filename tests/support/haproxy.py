@@ -9,10 +9,9 @@ from tests.support.commands import free_port
 
 
 def on_loopback(configuration: str, network: str) -> str:
-    """Put free ports of the loopback interface in place of the ports, and addresses.
+    """Replace ports by free ones of the loopback interface, and the fixed addresses.
 
-    `network` is what replaces the beginning of the fixed addresses, such as
-    "127.88.1.".
+    `network` replaces the beginning of these addresses, for example by "127.88.1.".
     """
     text = re.sub(
         r"bind :\d+", lambda _: f"bind 127.0.0.1:{free_port()}", configuration

@@ -38,7 +38,7 @@ def _processes(folder: str) -> Iterator[psutil.Process]:
     for process in psutil.process_iter():
         with suppress(psutil.Error, OSError):
             texts = [*process.cmdline(), *process.environ().values()]
-            if process.pid != os.getpid() and any(folder in each for each in texts):
+            if process.pid != os.getpid() and any(folder in text for text in texts):
                 yield process
 
 

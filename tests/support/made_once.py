@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 _FOLDER = "READBACK_TEST_SHARED"
-# Kept, because a process that is forgotten before it ends is a warning.
+# Kept, because Python warns of a process that is forgotten before it ends.
 _cleaners: list[subprocess.Popen[bytes]] = []
 
 

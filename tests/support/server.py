@@ -28,9 +28,9 @@ from tests.support.waiting import PATIENCE, wait_until
 EMAIL = "alice@example.org"
 
 UNLIMITED = {"READBACK_KEY_RATE": "0"}
-"""As an ephemeral server is, unless a setting says otherwise."""
+"""The default of an ephemeral server."""
 LASTING = UNLIMITED | {"READBACK_STOP_NOTICE": "5"}
-"""Stops like a server that is not ephemeral, with the default notice."""
+"""The server also stops like one that is not ephemeral, with the default notice."""
 
 
 @dataclass(frozen=True)
@@ -168,8 +168,8 @@ def started(
 ) -> Iterator[Process]:
     """Run `readback serve`, with its output in the folder; at the end stop it.
 
-    Wait until it is ready; an OSError means that it is not yet. The exit code may be
-    any if none is expected.
+    `is_ready` may raise OSError as long as the server is not ready. With None, any exit
+    code will do.
     """
 
     def has_started() -> bool:

@@ -1,4 +1,4 @@
-"""What a connection of the API answers to packets, without a network."""
+"""The answers of the API to packets, and its journal, without a network."""
 
 import re
 from collections import Counter
@@ -8,11 +8,11 @@ from readback.http.connection import Connection
 from tests.support.work import StoringTransport, Worker
 
 Row = tuple[object, ...]
-"""An outcome as the journal has it."""
+"""An outcome, as in the journal."""
 # What differs between two equal answers.
 _ID = re.compile(rb'(X-Request-Id: |"id":")[0-9a-f-]{36}')
 _CREATED = re.compile(rb'"created":[0-9]{10}')
-# An interim answer may depend on the cuts.
+# Whether an interim answer is sent may depend on how the bytes were cut.
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
@@ -41,7 +41,7 @@ def answers_of(
 ) -> bytes:
     """Return everything that a new connection answers to these packets.
 
-    In one round, all of them and the client's end are read before the event loop does
+    With `in_one_round`, all of them and the end are read before the event loop does
     anything else.
     """
     connection = Connection(worker.registry)
@@ -70,7 +70,7 @@ def _settle(worker: Worker) -> None:
 
 
 def rows_of(worker: Worker) -> Counter[Row]:
-    """Return what the journal would be written, with the number of requests."""
+    """Return the rows that would be written to the journal, with their requests."""
     journal = worker.api._services.journal
     journal.hurry()
     journal.close(0.0, 0.0)

@@ -1,4 +1,4 @@
-"""A process in a terminal, seen from where a person sits: read the screen, type."""
+"""A process in a terminal, used as a person does: read the screen and type."""
 
 import os
 import pty

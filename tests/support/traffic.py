@@ -1,8 +1,8 @@
 """Clients that send one request after the other and record what became of each.
 
-A request is *lost* if its client sent it on a connection that the server had not
-announced to close, as far as the client could know, and got no answer. A connection
-that is refused carries no request. Most clients keep their connections; every fourth
+A request is *lost* if it gets no answer on a connection whose end the server had not
+announced, as far as the client could know. A connection that is refused carries no
+request. Most clients keep their connections; every fourth
 opens a new one for each request. With a round trip, each direction takes half of it.
 """
 
@@ -52,7 +52,7 @@ class Outcome:
     seconds: float
     error: Exception | None
     is_announced: bool
-    """Whether its answer has announced the end of the connection."""
+    """Whether its answer announced the end of the connection."""
 
 
 @dataclass
@@ -64,7 +64,7 @@ class Traffic:
     refusals: list[Outcome] = field(default_factory=list)
     """Requests that were not sent, because their connection was refused."""
     retried: int = 0
-    """How often a balancer has sent a request again; set by whoever knows it."""
+    """How often a balancer has repeated a request; set by the caller."""
     stopped: threading.Event = field(default_factory=threading.Event)
 
     @property
@@ -153,7 +153,7 @@ class _Client:
     endpoint: Endpoint
     prepare: Prepare
     delay: float
-    """How many seconds a request is under way, and its answer again."""
+    """How many seconds a request takes to arrive; its answer takes as long."""
     keeps_connections: bool
     connection: Connection | None = None
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 POLL_SECONDS = 0.01
 LONGEST_POLL_SECONDS = 0.1
 PATIENCE = 60.0
-"""Seconds to wait for what takes one or two. Only a failing test waits so long."""
+"""Seconds to wait for what takes one or two. Only a failing test waits this long."""
 
 What = str | Callable[[], str]
 """What is waited for, in words; a function if the words depend on the outcome."""
@@ -31,7 +31,7 @@ def wait_until(
 async def wait_in_loop_until(
     condition: Callable[[], object], what: What, seconds: float = PATIENCE
 ) -> None:
-    """Do the same inside an event loop, which goes on in the meantime."""
+    """Do the same in an event loop, without blocking it."""
     deadline = time.monotonic() + seconds
     while not condition():
         _check(deadline, what, seconds)

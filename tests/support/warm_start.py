@@ -4,8 +4,8 @@ Each command is a process of its own, forked from one that has imported Django, 
 and so on, and nothing that depends on a setting. So it has its own environment, folder,
 umask, limits, streams, session and exit code, and needs half of the CPU time.
 
-They hash passwords with less memory, which takes 0.3 s otherwise; a test of the cabinet
-holds the real cost.
+They hash passwords with less memory, because hashing takes 0.3 s otherwise; a test of
+the cabinet checks the real cost.
 
 Tests about the start itself run `python -m readback` as an operator does.
 """
@@ -112,7 +112,7 @@ class WarmProcess:
     ) -> None:
         self.args = list(arguments)
         for path in (stdout, stderr):
-            # To open a terminal here could make it the one of this process.
+            # Opening a terminal here could make it the one of this process.
             if not path.is_char_device():
                 path.write_bytes(b"")
         surroundings = _Surroundings.here(environment, folder, (stdin, stdout, stderr))
@@ -191,8 +191,8 @@ def _become_readback(arguments: list[str], surroundings: _Surroundings) -> None:
     try:
         runpy.run_module("readback", run_name="__main__", alter_sys=True)
     finally:
-        # multiprocessing ends a process without closing what is open, and SQLite leaves
-        # its log to the last connection that is closed.
+        # multiprocessing ends a process without closing connections, and SQLite removes
+        # its log only when the last one is closed.
         if django_conf := sys.modules.get("django.conf"):
             from django.db import connections
 

@@ -1,11 +1,10 @@
 """Count the blocks of machine instructions that Python calls execute, with valgrind.
 
-A block is what runs without a jump in between: never more than fifty instructions, 13
-on average in what we count. Their number depends on the versions of Python and of the
-processor's architecture, but neither on the speed of the machine nor on other programs.
-It includes what a pattern, a decoder or a copy does in C, which a count of bytecode
-does not. Of all tools of valgrind, the one that only runs a program is the fastest, and
-it counts these blocks.
+A block has no jump inside: at most fifty instructions, 13 on average here. The number
+of blocks depends on the version of Python and on the processor's architecture, but
+neither on the speed of the machine nor on other programs. It includes what a pattern, a
+decoder or a copy does in C, which a count of bytecode does not. The valgrind tool that
+only runs a program is the fastest, and it counts these blocks.
 
 `count` starts `python -m tests.worst_cases.counting MODULE …` under valgrind. That
 process measures every `WorstCase` in the table `CASES` of each module.
@@ -46,12 +45,12 @@ _CLIENT_REQUEST = {
 _RUN_COMMAND = 0x1202
 _COMMAND = b"v.info stats"
 _COUNTED = re.compile(r"scheduler: ([0-9,]+) event checks")
-# The sizes at which a case is measured, as parts of its limit.
+# A case is measured at these fractions of its limit.
 PARTS = (4, 2, 1)
 
 
 class WorstCase(NamedTuple):
-    """An input of a shape that costs much, up to the largest that is accepted."""
+    """A shape of input that takes much work, up to the largest that is accepted."""
 
     name: str
     run: Callable[[Any], object]
