@@ -2,10 +2,16 @@
 
 import socket
 import struct
+import time
 
 import pytest
 
-from tests.support.listener import Listener, listening
+from readback import keys
+from readback.api.data.keyring import Keyring
+from readback.api.shared.limiter import Limiter
+from readback.api.shared.memory import Counters
+from tests.support.listener import Listener, api_without_database, listening
+from tests.support.load import models
 from tests.support.raw_requests import GOOD, ask, post, post_body, post_chunks, statuses
 from tests.support.waiting import PATIENCE, wait_until
 from tests.support.wire import Endpoint
@@ -59,3 +65,17 @@ def test_a_client_that_resets_its_connection_leaves_nothing_behind(
         "all connections are gone",
     )
     assert caplog.text == ""
+
+
+def test_a_client_that_leaves_while_its_key_is_looked_up_is_forgotten() -> None:
+    limiter, asked = Limiter(0, 1), []
+    keyring = Keyring(limiter, asked.append, 900)
+    api = api_without_database(keyring, limiter, Counters(1).row(0))
+    with listening(api) as listener:
+        with listener.endpoint.connect() as connection:
+            connection.send(models(listener.endpoint, keys.mint()))
+            wait_until(lambda: asked, "the key is looked up")
+        # It may only have stopped sending; the answer shows that it is gone.
+        later = time.monotonic() + 60
+        listener.loop.call_soon_threadsafe(keyring.tick, later, time.time())
+        wait_until(lambda: not listener.registry.connections, "it is gone")

@@ -138,7 +138,8 @@ class WorkerGroup:
             return  # nobody knows how long a migration takes
         for worker in self.workers:
             if worker.is_overdue() and not worker.is_killed:
-                name, pid = self.plane.name, worker.pid
+                name = self.plane.name
+                pid = worker.pid
                 log.error("A worker of the %s (process %d) hangs; killed.", name, pid)
                 worker.kill()
 
@@ -305,7 +306,8 @@ class Manager:
         except OSError as error:  # no memory, or too many processes
             if not self._is_ready():
                 raise
-            name, reason = group.plane.name, error.strerror
+            name = group.plane.name
+            reason = error.strerror
             log.error("No worker of the %s can be started: %s.", name, reason)
             group.postpone()
             return

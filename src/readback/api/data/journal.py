@@ -173,7 +173,8 @@ class Journal:
 
     def _begin(self, event: Event, own: dict[EventFields, Tally]) -> Tally:
         """Return a new tally, or the one that an event shares with similar ones."""
-        alike, alone = event.of_several, None
+        alike = event.of_several
+        alone = None
         is_crowded = len(self) + self._open >= MAX_TALLIES
         if is_crowded or len(own) >= JOURNAL_ROWS:  # more than are shown
             event = event.plain
@@ -181,7 +182,8 @@ class Journal:
             others = [one.event for one in own.values()]
             callers = {each.address for each in others if each.of_several == alike}
             if len(callers) >= CALLERS:
-                event, alone = alike, callers
+                event = alike
+                alone = callers
         if event not in own:
             own[event] = Tally(event, alone)
             self._open += 1

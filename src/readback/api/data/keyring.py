@@ -6,7 +6,6 @@
 A key is identified by its digest, because ids may change in a restore.
 """
 
-import asyncio
 import time
 from collections.abc import Callable, Sequence
 from math import inf
@@ -21,8 +20,6 @@ IDLE_SECONDS = 60.0
 UNAVAILABLE_SECONDS = 3.0
 # How long a request may wait for the database before it is answered with 503.
 WAIT_SECONDS = 2.0
-# Keys that may wait; requests with further ones are answered with 503.
-MAX_WAITING = 50_000
 # Of keys that do not exist, which are remembered until the next tick.
 MAX_ABSENT = 10_000
 
@@ -86,15 +83,15 @@ class Keyring:
         return self._limiter.last(record.slot) if record else 0
 
     def wait(self, digest: bytes, waiter: Waiter) -> None:
-        """Look up a key, and call the waiter with the result."""
+        """Look up a key, and call the waiter with the result.
+
+        A connection has at most one waiter, so their number is bounded.
+        """
         if digest in self._waiting:
             self._waiting[digest][1].append(waiter)
-        elif len(self._waiting) < MAX_WAITING:
+        else:
             self._waiting[digest] = (time.monotonic(), [waiter])
             self._look_up(digest)
-        else:
-            # The caller is not ready for it before this method returns.
-            asyncio.get_running_loop().call_soon(waiter, UNAVAILABLE)
 
     @property
     def is_trusted(self) -> bool:

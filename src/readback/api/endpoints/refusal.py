@@ -142,7 +142,8 @@ def _surplus(roles: list[Any], kept: int) -> tuple[tuple[str, ...], str]:
     """Return the differences of too many messages, and their number."""
     others = roles[:kept] + roles[kept + 1 :]
     system = sum(others.count(role) for role in _SYSTEM_ROLES)
-    differences, reasons = [], []
+    differences = []
+    reasons = []
     if system:
         differences.append("messages.system")
         reasons.append("a system prompt is not accepted")
