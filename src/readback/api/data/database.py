@@ -130,7 +130,6 @@ class Database:
     async def stop(self) -> None:
         """Write what is left, for a bounded time."""
         self._is_stopping = True
-        self._unmatched_are_due = True
         self._journal.hurry()
         self._journal.close(time.monotonic(), time.time())
         self._wake.set()
@@ -154,7 +153,7 @@ class Database:
             return False
         if not self._tallies:
             self._tallies = self._fetch()
-        return not (self._tallies or self._unmatched_are_due)
+        return not self._tallies
 
     def _fetch(self) -> list[Tally]:
         return self._journal.fetch(self._keyring.last_created)

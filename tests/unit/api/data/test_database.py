@@ -173,17 +173,6 @@ def note_unmatched(data: DataLayer, requests: int = 1) -> None:
         data.unmatched.count("192.0.2.1", "chat", "invalid_key", "No.", "curl")
 
 
-def test_unmatched_requests_are_written_in_one_batch_per_round_and_at_the_end(data):
-    async def work() -> None:
-        note_unmatched(data, 1000)
-        await data.until(lambda: data.table.written == 1000, "all are written")
-        assert data.table.attempts == [1000]
-        note_unmatched(data)
-
-    run(data, work)
-    assert data.table.written == 1001
-
-
 @pytest.mark.parametrize("error", [FailingTable.error, ZeroDivisionError(VALUE)])
 def test_unmatched_requests_that_cannot_be_written_are_dropped(data, error):
     answers = []
