@@ -158,7 +158,6 @@ class ApiWorker(Worker):
 
     async def _end_connections(self) -> None:
         self._delays.stop()
-        self._journal.hurry()
         await self.end_connections(
             self._api_connections, self._api_listeners, self._servers
         )

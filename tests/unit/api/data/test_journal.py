@@ -151,20 +151,6 @@ def test_a_clock_that_is_set_loses_nothing(journal, counters):
     assert requests(rounds.rows()) == 180 == counters.total(("chat", ""))
 
 
-def test_a_stop_writes_everything(journal):
-    rounds = Rounds(journal, 2 * HOUR - 55)
-    rounds.run(60, event())
-    written = requests(rounds.rows())
-    journal.note(event(), 0, 0)
-    journal.hurry()
-    journal.close(rounds.now, rounds.wall)
-    assert requests(fetch(journal)) == 121 - written
-    # What is answered while the worker is stopping is written in the next round.
-    rounds.written.clear()
-    rounds.run(5, event())
-    assert len(rounds.written) == 10
-
-
 def test_a_few_callers_have_rows_of_their_own_and_further_ones_share_one(journal):
     rounds = Rounds(journal)
     for number in range(120):
@@ -176,17 +162,6 @@ def test_a_few_callers_have_rows_of_their_own_and_further_ones_share_one(journal
     assert len(alone) == CALLERS
     assert len(rows) <= CALLERS + 12
     assert {row.event.user_agent for row in rows} == {"example/1.0"}
-
-
-def test_a_caller_that_goes_on_keeps_its_row_beside_those_who_share_one(journal):
-    rounds = Rounds(journal)
-    regular = event(agent="regular", address="192.0.2.x")
-    for number in range(120):
-        passing = event(agent="passing", address=f"198.51.{number}.x")
-        rounds.run(ROUND, regular, passing)
-    rounds.run(INTERVAL)
-    own = [row for row in rounds.rows() if row.event == regular]
-    assert requests(own) == 120
 
 
 def test_refusals_that_differ_are_not_merged_because_of_their_number(journal):
