@@ -78,6 +78,7 @@ def test_neither_text_nor_key_is_repeated_wherever_they_are(api: Api) -> None:
         with_a_message_of(**{f"{MARKER} ": 1})(api),
         api.ask(MARKER, MODELS),
         api.ask("GET", f"/v1/{MARKER}"),
+        api.ask("GET", f"/%0d%0aX-{MARKER}:1"),
         api.ask("GET", f"{MODELS}?key={api.key}&{MARKER}"),
         api.send(f"GET / HTTP/1.1\r\nHost: {MARKER}@{api.key}\r\n\r\n".encode()),
         api.send(f"{MARKER}\r\n\r\n{api.key}\r\n\r\n".encode()),
