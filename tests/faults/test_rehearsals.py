@@ -7,18 +7,18 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from math import inf
 from pathlib import Path
 
 import pytest
 
+from readback.http.timing import SAMPLED
 from tests.support.api import CHAT, Api, assert_echo, assert_refused, draft
-from tests.support.metrics import metrics, requests_by_outcome
+from tests.support.metrics import metrics, requests_by_outcome, requests_by_time
 from tests.support.processes import (
-    api_workers,
     has_ended,
     one_connection_per_worker,
     reload,
-    worker_pids,
 )
 from tests.support.server import UNLIMITED, Server, api_server
 from tests.support.waiting import wait_until
@@ -77,17 +77,6 @@ def test_two_workers_take_each_step_exactly_once(tmp_path: Path) -> None:
             assert len(set(statuses)) > 1
             found.update(statuses)
     assert found == {429: 3 * each, 503: each, 500: each, 200: 2 * each}
-
-
-def test_a_killed_worker_takes_the_step_of_its_request_with_it(server: Server) -> None:
-    alice = rehearsing(server, f"{LONG} 429 503")
-    [victim] = api_workers(server)
-    with ExitStack() as stack:
-        [asked] = waiting(stack, alice)
-        victim.kill()
-        assert asked.rest() == b""
-    wait_until(lambda: worker_pids(server) - {victim.pid}, "it is replaced")
-    assert [alice.models().status for _ in range(2)] == [429, 503]
 
 
 def test_a_waiting_request_of_a_revoked_key_is_refused(server: Server) -> None:
@@ -166,3 +155,16 @@ def test_a_hundred_rehearsed_errors_are_no_errors_of_ours(server: Server) -> Non
     counts = requests_by_outcome(server.ops_url)
     assert not any(code == "internal_error" for _, code in counts)
     assert (server.folder / "stderr").read_text().count("internal error") == 0
+
+
+def test_what_a_rehearsal_key_asked_for_is_not_measured(server: Server) -> None:
+    def ask(api: Api) -> None:
+        with api.endpoint.connect() as connection:
+            for _ in range(2 * SAMPLED):  # at least one of them would be measured
+                connection.send(api.chat_bytes(draft("x")))
+                connection.read_answer()
+
+    ask(rehearsing(server, "500"))
+    assert requests_by_time(server.ops_url)[inf] == 0
+    ask(Api.of(server))
+    assert requests_by_time(server.ops_url)[inf] > 0

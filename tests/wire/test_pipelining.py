@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from tests.support.api import Api, assert_echo, draft
+from tests.support.api import Api, draft
 from tests.support.raw_requests import (
     GOOD,
     ask,
@@ -40,19 +40,6 @@ def test_requests_before_a_bad_one_are_answered_and_none_after_it(
     answers = ask(echo, GOOD + post_body(b"ab") + bad + GOOD + GOOD)
     assert statuses(answers) == [200, 200, 400]
     assert [answer.header("Connection") for answer in answers] == [None, None, "close"]
-
-
-def test_a_refused_request_does_not_hold_up_the_next(api: Api) -> None:
-    # CVE-2024-49768: the second was served although the first had closed.
-    unknown = request(
-        "POST", "/x", [*api.usual_fields, ("Content-Length", "9")], b"123456789"
-    )
-    without_key = request("GET", "/v1/models", [api.host])
-    raw = [unknown, api.chat_bytes(draft("a")), without_key, api.chat_bytes(draft("b"))]
-    answers = ask(api.endpoint, b"".join(raw))
-    assert statuses(answers) == [404, 200, 401, 200]
-    assert_echo(answers[1], "a")
-    assert_echo(answers[3], "b")
 
 
 def test_requests_wait_in_order_for_a_key_that_is_looked_up(

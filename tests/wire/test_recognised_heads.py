@@ -4,18 +4,12 @@ It must be exactly between messages. That any difference is noticed, and every k
 checked, is in tests/unit.
 """
 
-import pytest
-
-from tests.support.api import Api
 from tests.support.raw_requests import (
-    ask,
     assert_in_sync,
     post,
     post_body,
-    statuses,
 )
-from tests.support.server import Server
-from tests.support.wire import Endpoint, request
+from tests.support.wire import Endpoint
 
 BODY = b"x" * 90
 
@@ -42,17 +36,3 @@ def test_a_repeated_head_inside_a_body_is_part_of_the_body(echo: Endpoint) -> No
             assert answer.body[: len(expected)] == expected
             assert len(answer.body) == 100_000
             assert_in_sync(connection)
-
-
-@pytest.mark.parametrize("target", ["/v1/models", "/healthz", "/x"])
-def test_the_same_head_is_answered_by_each_listener_in_its_own_way(
-    api: Api, server: Server, target: str
-) -> None:
-    ops = Endpoint.of(server.ops_url)
-    raw = request("GET", target, [("Host", "x"), api.bearer])
-    expected = {"/v1/models": (200, 404), "/healthz": (404, 200)}.get(
-        target, (404, 404)
-    )
-    for _ in range(3):
-        for place, status in zip((api.endpoint, ops), expected, strict=True):
-            assert statuses(ask(place, raw + raw)) == [status, status]

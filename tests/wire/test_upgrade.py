@@ -5,7 +5,7 @@ The HTTP client of the JDK offers HTTP/2 in every request over plain HTTP; so do
 
 import pytest
 
-from tests.support.api import CHAT, Api, assert_echo, assert_success, compact, draft
+from tests.support.api import Api, draft
 from tests.support.raw_requests import (
     GOOD,
     ask,
@@ -17,16 +17,7 @@ from tests.support.raw_requests import (
 )
 from tests.support.server import Server
 from tests.support.tables import each
-from tests.support.wire import Endpoint, chunked, request
-
-JAVA = [
-    ("Connection", "Upgrade, HTTP2-Settings"),
-    ("Host", "localhost"),
-    ("HTTP2-Settings", "AAEAAEAAAAIAAAABAAMAAABkAAQBAAAAAAUAAEAA"),
-    ("Upgrade", "h2c"),
-    ("User-Agent", "Java-http-client/17.0.15"),
-]
-TEXT = "дом\n🏠"
+from tests.support.wire import Endpoint
 
 UPGRADES = {
     "h2c": b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: A",
@@ -54,28 +45,6 @@ def test_an_upgrade_is_ignored(echo: Endpoint, lines: bytes, size: int) -> None:
     bodies = [answer.body for answer in answers]
     assert bodies == [b"ab", b"ab", b"", b"ab", b"hello\n", b"hello\n"]
     assert not any(answer.header("Upgrade") for answer in answers)
-
-
-@pytest.mark.parametrize("cut", [None, 20, -1, 0])
-@pytest.mark.parametrize("framing", ["Content-Length", "chunked"])
-def test_a_post_of_the_java_client_is_answered_with_its_text(
-    api: Api, framing: str, cut: int | None
-) -> None:
-    body = compact(draft(TEXT))
-    length = ("Content-Length", str(len(body)))
-    if framing == "chunked":
-        length, body = ("Transfer-Encoding", "chunked"), chunked(body)
-    fields = [*JAVA, length, api.bearer, ("Content-Type", "application/json")]
-    raw = request("POST", CHAT, fields, body)
-    # Not split, in the head, before the last byte, and between head and body.
-    place = len(raw) if cut is None else cut or len(raw) - len(body)
-    with api.endpoint.connect() as connection:
-        for _ in range(3):
-            connection.send(raw[:place])
-            connection.send(raw[place:])
-            assert_echo(connection.read_answer(), TEXT)
-        connection.send(request("GET", "/v1/models", api.usual_fields))
-        assert_success(connection.read_answer())
 
 
 OTHER_CODINGS = {

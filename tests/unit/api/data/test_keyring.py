@@ -84,7 +84,7 @@ def test_a_row_that_is_the_same_changes_nothing(keyring, limiter):
         assert keyring.find(DIGEST) is record and record.accepted is accepted
 
 
-def test_a_record_held_by_a_connection_is_refused_after_its_key_is_gone(keyring):
+def test_a_record_held_by_a_request_is_refused_after_its_key_is_gone(keyring):
     record = add_key(keyring)
     keyring.learn([DIGEST], {})
     assert not record.accepted and keyring.find(DIGEST) is None
@@ -113,15 +113,6 @@ def test_an_idle_key_is_forgotten_but_not_during_an_outage(keyring, now):
     keyring.confirm(later)
     keyring.tick(later, time.time())
     assert keyring.find(DIGEST) is None
-
-
-def test_after_the_grace_period_no_key_is_trusted(keyring, now):
-    record = add_key(keyring)
-    keyring.tick(now + GRACE - 1, time.time())
-    assert keyring.is_trusted and record.accepted
-    keyring.tick(now + GRACE + 1, time.time())
-    assert not keyring.is_trusted
-    assert keyring.find(DIGEST) is None and not record.accepted
 
 
 def test_every_key_is_looked_up_twice_within_the_promised_time():

@@ -37,54 +37,27 @@ def assert_judged_alike(body: bytes) -> None:
 
 USUAL = body_of("Text: \u00e4 \U0001f600 {", stream=False, max_tokens=2000)
 RAW = json.dumps(json.loads(USUAL), ensure_ascii=False, separators=(",", ":")).encode()
+# Bodies that are refused for one reason are in tests/conformance.
 TRAPS = {
     "usual": USUAL,
     "raw": RAW,
-    "a fraction": USUAL.replace(b"2000", b"2000.0"),
-    "an exponent": USUAL.replace(b"2000", b"2e3"),
-    "another zero": USUAL.replace(b"2000", b"02000"),
-    "minus": USUAL.replace(b"2000", b"-2000"),
-    "a string of digits": USUAL.replace(b"2000", b'"2000"'),
-    "max_tokens null": USUAL.replace(b"2000", b"null"),
-    "stream null": USUAL.replace(b"false", b"null"),
-    "stream 0": USUAL.replace(b"false", b"0"),
     "spaces around values": USUAL.replace(b"2000", b" \t\r\n2000 \n "),
     "space around it": b" \n" + USUAL + b"\r\t",
-    "something after it": USUAL + b"{}",
-    "a mark before it": b"\xef\xbb\xbf" + USUAL,
     "escapes in a name": USUAL.replace(b'"content"', b'"c\\u006fntent"'),
     "escapes in the model": USUAL.replace(b"vendor", b"\\u0076endor"),
     "an escaped colon in a name": USUAL.replace(b'"role"', b'"role\\u003a"'),
-    "a model twice": USUAL.replace(b"{", b'{"model":"%b",' % MODEL.encode(), 1),
-    "a content twice": USUAL.replace(b'"role"', b'"content":"a","role"'),
-    "a content twice with colons": USUAL.replace(b'"role"', b'"content":":","role"'),
-    "a stream twice": USUAL.replace(b'"stream"', b'"stream":false,"stream"'),
     "no colons": body_of("x"),
     "only colons": body_of("::::"),
     "as long as allowed": body_of("a" * 8192),
-    "a byte longer": body_of("a" * 8193),
     "long in bytes": json.dumps(
         json.loads(body_of("\u044f" * 4097)), ensure_ascii=False
     ).encode(),
     "long in escapes": body_of("\u044f" * 4096),
     "long, in pairs": body_of("\U0001f600" * 2049),
-    "an empty text": body_of(""),
-    "a lone surrogate": USUAL.replace(b"\\u00e4", b"\\ud800"),
     "a pair apart": USUAL.replace(b"\\u00e4", b"\\ud83d \\ude00"),
-    "bytes that are not UTF-8": USUAL.replace(b"\\u00e4", b"\xff"),
-    "a surrogate in UTF-8": USUAL.replace(b"\\u00e4", b"\xed\xa0\x80"),
-    "a control character": USUAL.replace(b"Text", b"T\x01xt"),
     "NUL": USUAL.replace(b"Text", b"T\\u0000xt"),
-    "no message": re.sub(rb"\[.*\]", b"[]", USUAL),
-    "two messages": body_of("x").replace(b"]", b',{"role":"user","content":"y"}]'),
-    "a message in arrays": body_of("x").replace(b"[", b"[[").replace(b"]", b"]]"),
-    "parts": body_of("x").replace(b'"x"', b'[{"type":"text","text":"x"}]'),
     "deep": body_of("x").replace(b'"x"', b"[" * 1000 + b"]" * 1000),
-    "deeper": body_of("x").replace(b'"x"', b"[" * 15_000 + b"]" * 15_000),
     "deep elsewhere": body_of("x")[:-1] + b',"a":' + b"[" * 5000 + b"]" * 5000 + b"}",
-    "an array": b"[%b]" % USUAL,
-    "nothing": b"",
-    "a number": b"1",
 }
 
 

@@ -5,14 +5,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from tests.support.waiting import wait_until
 from tests.support.work import head_of
 
 from readback.cabinet.serving import wsgi
 from readback.cabinet.serving.security_headers import headers_of
 from readback.cabinet.serving.wsgi import (
-    FORM_THREADS,
-    THREADS,
     Application,
     Pages,
     environ_of,
@@ -188,50 +185,6 @@ def test_an_application_that_fails_is_answered_with_500(
         assert f"\r\n{name}: {value}\r\n".encode() in answer
     assert "A request failed: " in caplog.text
     assert SECRET not in caplog.text
-
-
-class Slow:
-    """An application whose answers wait until the test lets them go on."""
-
-    def __init__(self) -> None:
-        self.running = 0
-        self.most = 0
-        self.goes_on = False
-
-    def __call__(
-        self, environ: dict[str, Any], start_response: Callable[..., Any]
-    ) -> list[bytes]:
-        self.running += 1
-        self.most = max(self.most, self.running)
-        wait_until(lambda: self.goes_on, "the test goes on")
-        self.running -= 1
-        start_response("200 OK", [])
-        return []
-
-
-@pytest.mark.parametrize("head, threads", [(GET, THREADS), (POST, FORM_THREADS)])
-def test_forms_use_at_most_half_of_the_threads(head: Head, threads: int) -> None:
-    slow = Slow()
-
-    async def run() -> None:
-        pages = Pages(slow, Config(), {})
-        origins = [Origin() for _ in range(3 * THREADS)]
-        for origin in origins:
-            assert pages.begin(head, b"", b"", 0, origin).answer(b"") is None
-        while slow.running < threads:
-            await asyncio.sleep(0.01)
-        if head is POST:  # a page is answered meanwhile
-            page = Origin()
-            pages.begin(GET, b"", b"", 0, page).answer(b"")
-            while slow.running == threads:
-                await asyncio.sleep(0.01)
-        slow.goes_on = True
-        await asyncio.gather(*pages._tasks)
-        assert all(origin.answered for origin in origins)
-        pages.stop()
-
-    asyncio.run(run())
-    assert slow.most <= threads + (head is POST)
 
 
 def test_bodies_that_wait_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
