@@ -19,12 +19,12 @@ import pytest
 
 from readback.config import Config
 from tests.cabinet.outgoing import mail_server_at, sending
+from tests.cabinet.reused_database import ReusedDatabase
 from tests.cabinet.which_database import BOTH
 from tests.support import migrated
 from tests.support.commands import environment_with
 from tests.support.mailbox import Mailbox, mailbox
 from tests.support.postgres import Postgres
-from tests.support.reused_database import ReusedDatabase
 
 
 def _set_up_django() -> None:

@@ -14,7 +14,6 @@ from readback import keys
 from tests.scale.conftest import Site
 from tests.support.commands import free_port
 from tests.support.database import Database
-from tests.support.gate import gate
 from tests.support.load import models
 from tests.support.metrics import metrics, readiness
 from tests.support.postgres import Postgres
@@ -31,18 +30,18 @@ def pooled(postgresql: Postgres, tmp_path: Path) -> Iterator[tuple[str, str]]:
     direct = postgresql.migrated_database()
     name = psycopg.conninfo.conninfo_to_dict(direct)["dbname"]
     port = free_port()
-    with gate(postgresql.socket) as proxy, tempfile.NamedTemporaryFile("w") as ini:
+    with tempfile.NamedTemporaryFile("w") as ini:
         ini.write(
             "[databases]\n"
-            f"* = host=127.0.0.1 port={proxy.port} user=postgres\n"
+            f"* = host={Path(postgresql.socket).parent} user=postgres\n"
             "[pgbouncer]\n"
             f"listen_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\n"
             "auth_type = any\npool_mode = transaction\ndefault_pool_size = 2\n"
         )
         ini.flush()
         os.chmod(ini.name, 0o644)
-        # PgBouncer refuses to run as root.
-        user = "nobody" if os.geteuid() == 0 else None
+        # PgBouncer refuses to run as root, and so does PostgreSQL.
+        user = Path(postgresql.socket).owner() if os.geteuid() == 0 else None
         process = subprocess.Popen([pgbouncer, ini.name], user=user)
         try:
             url = f"postgresql://postgres@127.0.0.1:{port}/{name}"

@@ -1,14 +1,14 @@
-"""What reaches the cabinet, the commands and the shared modules, in its worst shapes.
+"""The worst shapes of input for the cabinet, the commands and the shared modules.
 
-Each row is a place that a stranger or a person can reach. It runs the real code in this
-process, without a server or a database. Whether that accepts or refuses the text does
-not matter. `test_work.py` counts the work. Most limits here are smaller than
-the real ones, so that counting takes less time: a quarter of a form is enough to see a
-square.
+Each row is a place that a stranger or a user can reach. It runs the real code in this
+process, without a server or a database, whether it accepts the text or not.
+`test_work.py` counts the work. Most limits are smaller than the real ones, so that
+counting takes less time: a quarter of a form is enough to notice quadratic growth.
 
-Not here are operators' files and settings, and what a limit of ours bounds: CBOR of a
-passkey (48 KiB, 0.07 s), whose parser takes more than linear time; and passwords, whose
-estimate is counted in tests/cabinet/accounts/test_passwords.py.
+Not here are the parsers of Django, operators' files and settings, and what a limit of
+ours bounds: CBOR of a passkey (48 KiB, 0.07 s), whose parser takes more than linear
+time; and passwords, whose estimate is counted in
+tests/cabinet/accounts/test_passwords.py.
 """
 
 import os
@@ -24,7 +24,7 @@ from readback import client_address, keys, programs
 from tests.support.commands import environment_with
 from tests.worst_cases.counting import WorstCase
 
-# A form, a head, and the longest field of a head.
+# Bytes of a form, of a head, and of the longest field of a head.
 _FORM = 16_384
 _HEAD = 16_384
 _FIELD = 8_190
@@ -67,7 +67,7 @@ def _attempt(run: Callable[[Any], object] | str, text: Any) -> None:
 
 
 def _addresses() -> Iterator[WorstCase]:
-    """Yield what a proxy or a client writes into a head."""
+    """Yield what a proxy or a client may send in a head."""
     read = partial(client_address.forwarded_address, trusted_proxies=8)
     units = (",", "1,", ":", "[", "[1]:1")
     yield from _rows("X-Forwarded-For", read, _HEAD, *units)
@@ -79,7 +79,7 @@ def _addresses() -> Iterator[WorstCase]:
 
 
 def _forms() -> Iterator[WorstCase]:
-    """Yield what people type into a form, as large as a form can be."""
+    """Yield what people type into a form, as much as a form may contain."""
     units = ("a", "@", "a@", ",", "\n", '"', "'", "a@b,", "<a@b>; ")
     invited = "readback.cabinet.operators.admin:addresses_in"
     yield from _rows("invitations", invited, _FORM, *units)
@@ -91,7 +91,6 @@ def _forms() -> Iterator[WorstCase]:
     name = "readback.cabinet.accounts.services:checked_name"
     yield from _rows("name", name, _FORM, "a", " ", "\u200d", "\u202e")
     yield from _rows("answer to a test", _shown, _FORM, "a", "\u202e", "\x00")
-    yield from _rows("search of an operator", _split, 4_094, "'", '"', "\\", "a ", "'a")
     words = ("1", "a.", "key ", "ж", "_", "`")
     yield from _rows("search", _search, 2000, *words, before="key ")
 
@@ -108,12 +107,6 @@ def _shown(text: str) -> object:
     return send_test._shown(text, "a" * keys.LENGTH)
 
 
-def _split(text: str) -> object:
-    from django.utils.text import smart_split
-
-    return list(smart_split(text))
-
-
 def _search(text: str) -> object:
     from readback.cabinet.pages import docs, search
 
@@ -122,42 +115,23 @@ def _search(text: str) -> object:
 
 
 def _requests() -> Iterator[WorstCase]:
-    """Yield heads and bodies of a request to the cabinet, from anybody."""
+    """Yield heads of a request to the cabinet."""
     units = ("\\", "\\012", '"', ";", "a=b;", "=")
     yield from _rows("cookie", _cookies, 16_384, *units, before='a="', after='"')
-    languages = ("en,", "en;q=0.1,", "a-", "*,", ";q=")
-    yield from _rows("Accept-Language", _language, _FIELD, *languages)
     yield from _rows("browser", _browser, _FIELD, "Chrome", "a", "Linux")
-    urlencoded = ("a&", "a=b&", "%", "%41", "=", "+")
-    yield from _rows("form", _post, _FORM, *urlencoded)
-    part = '--b\r\nContent-Disposition: form-data; name="a"\r\n\r\n\r\n'
-    multipart = ("--b\r\n", part, "-", "\r\n", "\r\n--", "a")
-    post_parts = partial(_post, kind="multipart/form-data; boundary=b")
-    yield from _rows("multipart form", post_parts, _FORM, *multipart)
     head = {"before": "GET / HTTP/1.1\r\na: ", "after": "\r\n\r\n"}
     lines = ("a", " ", "\r\na: b", "\r\n ", ":", ",")
     yield from _rows("head", _parse_head, _HEAD, *lines, **head)
 
 
-def _request(**fields: str) -> Any:
+def _cookies(text: str) -> object:
     from django.core.handlers.wsgi import WSGIRequest
 
-    meta = {"REQUEST_METHOD": "GET", "PATH_INFO": "/", "wsgi.input": BytesIO()}
-    return WSGIRequest(meta | fields)
-
-
-def _cookies(text: str) -> object:
-    request = _request(HTTP_COOKIE=text)
     from readback.cabinet import middleware
 
+    meta = {"REQUEST_METHOD": "GET", "PATH_INFO": "/", "wsgi.input": BytesIO()}
+    request = WSGIRequest(meta | {"HTTP_COOKIE": text})
     return middleware.simple_cookies(lambda request: request.COOKIES)(request)
-
-
-def _language(text: str) -> object:
-    request = _request(HTTP_ACCEPT_LANGUAGE=text)
-    from django.utils.translation import get_language_from_request
-
-    return get_language_from_request(request)
 
 
 def _browser(text: str) -> object:
@@ -167,17 +141,6 @@ def _browser(text: str) -> object:
         sessions._first(names, text)
         for names in (sessions._BROWSERS, sessions._SYSTEMS)
     ]
-
-
-def _post(text: str, kind: str = "application/x-www-form-urlencoded") -> object:
-    body = text.encode()
-    fields = {"REQUEST_METHOD": "POST", "CONTENT_TYPE": kind}
-    request = _request(**fields, CONTENT_LENGTH=str(len(body)))
-    request._stream = BytesIO(body)
-    from django.http.multipartparser import MultiPartParserError
-
-    with suppress(MultiPartParserError):
-        return request.POST
 
 
 def _parse_head(text: str) -> object:

@@ -9,8 +9,8 @@ import psycopg
 import pytest
 
 from readback import keys
+from tests.faults.database.gate import Gate, gate
 from tests.support.database import Database
-from tests.support.gate import Gate, gate
 from tests.support.load import models
 from tests.support.postgres import Postgres, postgres
 from tests.support.server import UNLIMITED, Server, ephemeral_server
