@@ -8,8 +8,8 @@ three alternate, round after round, and the medians are reported.
 One worker runs on the first core. wrk, which sends the floods, and the client share the
 last core with PostgreSQL. The client has priority there, so that it measures the server
 and not its neighbours. The client is not wrk, because wrk's pauses are whole
-milliseconds: two instances fall into step, and the client would always send together
-with the flood.
+milliseconds: two instances would fall into step, and the client would always send at
+the same moment as the flood.
 """
 
 import json
@@ -165,7 +165,7 @@ def _send_with_known_key(server: Server, seconds: int) -> dict[str, int]:
 def _flood(
     server: Server, kind: str, file: Path | None, plan: FloodPlan
 ) -> Iterator[list[float]]:
-    """Send the keys of a file meanwhile; yield a list that receives the rate."""
+    """Send the keys of a file during the block; yield a list that gets the rate."""
     rate: list[float] = []
     if file is None:
         yield rate

@@ -1,8 +1,7 @@
 """Readback's work for a request without a socket, a database or a clock.
 
 The real connections and the real API get the bytes that they would receive, and write
-to transports that only store. Nothing happens by the clock, and nothing depends on when
-the process runs, so the work is the same each time.
+to transports that only store. The clock is stopped, so the work is the same each time.
 
 It runs as a separate process, `python -m bench.in_process KIND`: it prints a line when
 it is ready, sends as many requests as each line on standard input says, and prints a
@@ -42,7 +41,7 @@ def many_clients(worker: Worker, kind: str = traffic.MANY_CLIENTS) -> Send:
     for key in known:
         worker._add_key(keys.digest(key.encode()))
     sent = [request.to_bytes(PORT) for request in traffic.KINDS[kind](known)]
-    # One less, so that each connection carries all keys, not every eighth.
+    # One connection fewer, so that each carries all keys and not every eighth.
     return _on_kept(worker, CONNECTIONS - 1, sent)
 
 
@@ -84,7 +83,7 @@ def cyrillic_texts(worker: Worker) -> Send:
 
 
 def driver(worker: Worker) -> Send:
-    """Do no work of Readback: what sending and storing cost here."""
+    """Do nothing but send and store, which every other count includes."""
     return _on_kept(worker, 1, [b""], _Constant)
 
 
@@ -110,9 +109,9 @@ def main(kind: str) -> None:
     # The API asks `get_running_loop` for its loop, which now returns this one.
     asyncio._set_running_loop(cast(asyncio.AbstractEventLoop, worker.loop))
     send = KINDS[kind](worker)
-    # A key's first answer in a second takes more work, and how many requests a
-    # connection answers in a row depends on the time. So it is always the same moment,
-    # in which no bucket of a key can be full, although valgrind is slow.
+    # The first answer of a key in a second takes more work, and how many requests a
+    # connection answers in a row depends on the time. So the time never changes, and no
+    # key can exceed its rate, although valgrind is slow.
     still = repeat(time.monotonic()).__next__
     for module in (backlog, exchange):
         module.monotonic = still  # type: ignore[attr-defined]

@@ -6,8 +6,8 @@ on the speed of the machine nor on other programs. The kernel's work is not incl
 Readback is counted in process (`in_process.py`), and the other servers while a client
 sends requests to them. A whole Readback also works by the clock: it looks for changes
 and writes rows twice a second. How much of that falls into a count depends on how busy
-the machine is, because requests take so long under valgrind. The same code had 12,694
-instructions once and 18,940 another time when it was estimated and subtracted.
+the machine is, because requests take so long under valgrind. When that part was
+estimated and subtracted, the same code had 12,694 instructions once, and then 18,940.
 """
 
 import os
@@ -40,7 +40,7 @@ ASCII = "8192 bytes of ASCII"
 CYRILLIC = "8192 bytes of Cyrillic"
 NO_VALGRIND = "valgrind is not installed"
 VGDB_SECONDS = 60
-# In process. The first is more than all keys, so that each has been used.
+# In process. The warm-up uses every key.
 WARM_UP_REQUESTS = 4 * traffic.KEYS
 FEW_REQUESTS = 160
 # Every key is used equally often.
@@ -130,7 +130,7 @@ def count_in_process(
     kinds: Iterable[str] = IN_PROCESS,
     python: str = sys.executable,
 ) -> dict[str, int]:
-    """Return what Readback does for a request, without what sending it costs."""
+    """Return the instructions of Readback per request, without those for sending."""
     driver = _count_kind(in_process.driver, requests, python)
     return {
         name: round(_count_kind(IN_PROCESS[name], requests, python) - driver)
@@ -175,7 +175,7 @@ class _Counted:
         _command(self._process.pid, "instrumentation", "on")
         self._count(FEW_REQUESTS)  # what follows the switch is translated again
         few = self._count(FEW_REQUESTS)
-        # Reading the command and writing the dump are in both.
+        # Both include reading the command and writing the dump.
         return (self._count(FEW_REQUESTS + requests) - few) / requests
 
     def _count(self, requests: int) -> int:
@@ -218,7 +218,7 @@ def _valgrind(folder: str) -> list[str]:
         "valgrind",
         "--tool=callgrind",
         "--trace-children=yes",
-        # A server starts much faster without.
+        # A server starts much faster without it.
         "--instr-atstart=no",
         f"--callgrind-out-file={folder}/out.%p",
         f"--log-file={folder}/log.%p",

@@ -1,4 +1,4 @@
-"""One measurement: run a load generator and read the server's CPU time meanwhile.
+"""One measurement: run a load generator, and read the CPU time of the server.
 
 The generator runs on the last core, the server on the first. `wrk` sends as fast as
 responses arrive. This module does not depend on peers or goals.
@@ -34,7 +34,7 @@ class LoadResult:
     refused: int
     broken: int
     others_share: float
-    """CPU used by other programs meanwhile, in cores."""
+    """CPU time of other programs during the run, in cores."""
 
     @property
     def rate(self) -> float:

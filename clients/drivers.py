@@ -2,8 +2,8 @@
 
 A driver is called as `NAME base_url api_key model variant`. It sends one message as the
 client's own documentation shows it and prints the reply, or fails as its user would see
-it. The variant is `default` (as the client comes) or `settings` (with the switches of
-the table of programs). Comments at the top of a driver say what it belongs to:
+it. The variant is `default` (out of the box) or `settings` (with the switches of the
+table of programs). Comments at the top of a driver say what it belongs to:
 
     program: the name of the entry in programs.toml
     environment: the environments that it runs in, see `environments`
@@ -42,11 +42,13 @@ def clients_of(driver: Path) -> list[Client]:
     environments = header["environment"].split()
     return [
         Client(
-            name=driver.stem if len(environments) == 1 else f"{driver.stem}@{one}",
+            name=driver.stem
+            if len(environments) == 1
+            else f"{driver.stem}@{environment}",
             driver=driver,
             program=header["program"],
-            environment=one,
+            environment=environment,
             package=header.get("package", ""),
         )
-        for one in environments
+        for environment in environments
     ]

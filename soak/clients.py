@@ -1,6 +1,6 @@
 """The clients of the soak: hundreds of connections that send, check and record.
 
-They run in a process of their own, in one event loop. A request is lost if it was sent
+They run in their own process, in one event loop. A request is lost if it was sent
 on a connection that the service had not announced to close, and no answer followed. A
 connection that the service closes between two requests loses nothing: the client opens
 another one. No client pauses for longer than MAX_PAUSE between two requests.
@@ -63,7 +63,7 @@ CLIENTS = sum(role.clients for role in ROLES)
 
 
 def main() -> None:
-    """Read what to do from standard input; stop when it is closed.
+    """Read orders from standard input; stop when it is closed.
 
     After the first line, each line is `pause` or `resume`.
     """
@@ -166,7 +166,7 @@ class Crowd:
                 pause = self.random.expovariate(1 / role.pause)
                 await asyncio.sleep(min(pause, MAX_PAUSE))
             go_on = await self._may_go_on()
-            # Let the event loop see that the service has closed meanwhile.
+            # Let the event loop notice that the service has closed the connection.
             await asyncio.sleep(0)
             if not go_on or link.is_over():
                 return
@@ -267,7 +267,7 @@ class Link:
         id_ = UUID(int=0)
         try:
             if code == "unavailable" and self._may_be_unavailable(call):
-                pass  # whether the database was away then is for the verdicts
+                pass  # the verdicts decide whether the database was away
             elif call.code:
                 assert_refused(answer, call.code)
             elif call.endpoint == "models":

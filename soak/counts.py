@@ -1,11 +1,11 @@
 """Compare what the service has counted with what the clients have seen.
 
 They are compared from one checkpoint to the next, for every endpoint and code. Without
-a kill in between both must be equal, and these sums are also kept apart: the others say
-little, because a kill may explain a tenth of them. A killed worker may lose what it has
-not added up yet: what it did in its last half second. Nothing tells a client which
-worker answered on a connection that was closed before the kill, so such connections
-count as those of the killed worker. A request that was lost may have been counted.
+a kill in between, both must be equal. These sums are also reported separately, because
+a kill may explain a tenth of the others. A killed worker may lose what it did in its
+last half second and has not added up yet. A client cannot know which worker answered on
+a connection that was closed before the kill, so such connections count as those of the
+killed worker. A request that was lost may have been counted.
 """
 
 from bisect import bisect_right
@@ -30,10 +30,9 @@ Cell = tuple[Any, ...]
 """What is counted together; its last part is the code."""
 
 JOURNAL_INTERVAL = 2
-"""Of the service that is tested, so that the counts need not be waited for."""
+"""The setting of the tested service: its counts are written soon."""
 METRICS_SECONDS = 2.0
-"""Half a second that a killed worker may lose; more, because on a busy machine it may
-not have had its turn in time."""
+"""A killed worker may lose half a second; on a busy machine, its tick may be late."""
 USAGE_SECONDS = METRICS_SECONDS + JOURNAL_INTERVAL + 1.0
 """The same for rows of usage, which are written later than they are added up."""
 
@@ -49,10 +48,10 @@ class Comparison:
     may_exceed: int = 0
     """How many requests without an answer may have been counted."""
     certainly_seen: int = 0
-    """How many of those that were seen must have been counted."""
+    """How many of those that were seen no kill may have lost."""
     certainly_counted: int = 0
     differences: list[str] = field(default_factory=list)
-    """What neither of the two explains, in words."""
+    """In words, what neither of these explains."""
 
     def add(self, what: str, seen: int, counted: int, lack: int, exceed: int) -> None:
         self.seen += seen

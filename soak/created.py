@@ -1,14 +1,13 @@
 """Check `created` by its rule, from what the clients have seen.
 
 The rule: two successive responses to one key differ, and no value is more than an hour
-ahead of the clock. It also holds if a worker is killed or replaced between the two.
+ahead of the clock, even if a worker is killed or replaced between the two.
 
-A client does not see the order in which the service makes its responses; it knows that
-each was made between the sending of the request and the arrival of the response. If two
-responses of a key have the same value, this module counts every response of that key
-that can have been made between them in any order that the times allow. If there is
-none, the rule is broken for certain. With one request at a time, as for a key that one
-client alone uses, the times allow one order only.
+A client does not see the order in which the service makes its responses, but it knows
+that each was made between sending the request and receiving the response. If two
+responses of a key have the same value, this module counts the responses of that key
+that may have been made between them, as far as the times allow. If there is none, the
+rule is certainly broken. If a single client uses a key, the times allow only one order.
 """
 
 from bisect import bisect_left, bisect_right
@@ -54,7 +53,7 @@ def check(seen: Seen, scene: Scene) -> CreatedReport:
 def _check_distances(
     report: CreatedReport, rows: Sequence[Observation], seen: Seen
 ) -> None:
-    # A lost request may have had a response, too, so it counts as one here.
+    # A lost request may have had a response, so it counts as one.
     lost = {n for n, (_, code) in enumerate(seen.outcomes) if code == LOST}
     made = [row for row in rows if row.created or row.outcome in lost]
     sent = sorted(row.sent for row in made)
@@ -68,7 +67,7 @@ def _check_distances(
         last[row.created] = row
         if before is None:
             continue
-        # The most responses that there can be from the one to the other, with both.
+        # The most responses that may have been made from one to the other, inclusive.
         end = bisect_right(sent, row.received)
         distance = end - bisect_left(received, before.sent) - 1
         report.closest = min(distance, report.closest or distance)
@@ -81,7 +80,7 @@ def _check_leads(
     answered = [row for row in rows if row.created]
     if not answered:
         return
-    # Against the moment that is more favourable to the service in each case.
+    # Compared with the moment that favours the service.
     ahead = max(row.created - (row.received + wall_offset) for row in answered)
     behind = min(row.created - (row.sent + wall_offset) for row in answered)
     report.leads = [behind, ahead]

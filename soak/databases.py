@@ -1,6 +1,6 @@
-"""The two kinds of database under the service, and how each goes away and comes back.
+"""The two kinds of database, and how each becomes unavailable and comes back.
 
-PostgreSQL is frozen, as a machine that hangs, or killed and started again. SQLite is
+PostgreSQL is frozen, like a machine that hangs, or killed and started again. SQLite is
 locked by another program, so that nothing can be written.
 """
 
@@ -22,7 +22,7 @@ KILLED = "killed"
 LOCKED = "locked"
 
 
-class GoingDatabase(Protocol):
+class FaultyDatabase(Protocol):
     """A database that can be made unavailable."""
 
     url: str
@@ -39,7 +39,7 @@ class GoingDatabase(Protocol):
 
 
 @contextmanager
-def database(name: str, folder: Path) -> Iterator[GoingDatabase]:
+def database(name: str, folder: Path) -> Iterator[FaultyDatabase]:
     """Provide an empty database."""
     if name == SQLITE:
         yield _Sqlite(folder / "readback.sqlite3")
@@ -73,7 +73,7 @@ class _Postgresql:
             self._server.thaw()
         elif self._gone:
             self._start_again()
-        # At the end, because Ctrl-C may interrupt this; it is then called again.
+        # Last, because Ctrl-C may interrupt this, and then it is called again.
         self._gone = ""
 
     def _start_again(self) -> None:

@@ -1,7 +1,7 @@
 """What the clients and the scene record, and the file that carries it between them.
 
-A record says what was seen, never what to think of it; that is for `verdicts.py`. All
-times are those of the machine's monotonic clock, which all processes share.
+A record says what was seen; `verdicts.py` judges it. All times are those of the
+machine's monotonic clock, which all processes share.
 """
 
 import json
@@ -28,7 +28,7 @@ class Observation(NamedTuple):
 
     sent: float
     received: float
-    """When the answer was complete, or when it was certain that none would follow."""
+    """When the answer was complete, or was certain not to come."""
     connection: int
     created: int
     key: int
@@ -78,7 +78,7 @@ class Outage:
     start: float
     end: float = 0.0
     noticed: bool = False
-    """Whether the service counted an error meanwhile."""
+    """Whether the service counted an error during the outage."""
 
     def covers(self, at: float) -> bool:
         """Return whether the service may have been without a database then."""
@@ -89,7 +89,7 @@ class Outage:
 class Reload:
     at: float
     replaced: bool = False
-    """Whether no earlier worker was left at the next reload."""
+    """Whether no earlier worker was left by the next reload."""
 
 
 @dataclass
@@ -126,7 +126,7 @@ class Scene:
     """The wall clock minus the monotonic clock."""
     ended: float = 0.0
     calm_since: float = 0.0
-    """From here on nothing was broken any more."""
+    """When the last step of the schedule was done."""
     reloads: list[Reload] = field(default_factory=list)
     kills: list[Kill] = field(default_factory=list)
     outages: list[Outage] = field(default_factory=list)

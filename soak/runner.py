@@ -1,7 +1,7 @@
 """Run a soak: start the service and its clients, break things, read the counts.
 
-Everything is done as an operator would do it, by signals and by the ops listener. What
-is found is recorded in a `Scene`; nothing is judged here.
+Everything is done as an operator would do it, with signals and the ops listener. What
+happens is recorded in a `Scene`; nothing is judged here.
 """
 
 import json
@@ -34,7 +34,7 @@ from tests.support.wire import Endpoint
 
 from readback import keys
 from soak import clients, counts, records, schedule
-from soak.databases import GoingDatabase, database
+from soak.databases import FaultyDatabase, database
 from soak.records import (
     RECOVERY_SECONDS,
     Checkpoint,
@@ -77,7 +77,7 @@ def run(name: str, seconds: float, progress: ProgressBar) -> tuple[Seen, Scene]:
 
 
 def _run_service(
-    store: GoingDatabase, folder: Path, seconds: float, progress: ProgressBar
+    store: FaultyDatabase, folder: Path, seconds: float, progress: ProgressBar
 ) -> Scene:
     scene: Scene | None = None
     settings = {**SETTINGS, "READBACK_DATABASE_URL": store.url}
@@ -99,7 +99,7 @@ class SoakRun:
     def __init__(
         self,
         server: Server,
-        store: GoingDatabase,
+        store: FaultyDatabase,
         folder: Path,
         progress: ProgressBar,
     ) -> None:
@@ -154,8 +154,8 @@ class SoakRun:
         next_sample = 1.0
         while (now := time.monotonic() - scene.started) < seconds:
             if steps and steps[0].at <= now:
-                # A database may take seconds to start, for example. What follows is
-                # then late, too, so that an outage keeps its length.
+                # A database, for example, may take seconds to start. All later steps
+                # are delayed, too, so that an outage keeps its length.
                 late = now - steps[0].at
                 step, *steps = [each._replace(at=each.at + late) for each in steps]
                 self._do(step, crowd)
@@ -189,7 +189,8 @@ class SoakRun:
     def _kill(self) -> None:
         """Kill one of the newest workers, and record the connections that it has.
 
-        It is suspended first, so that it accepts and closes none while they are read.
+        It is suspended first, so that its connections do not change while they are
+        read.
         """
         workers = api_workers(self._server)
         newest = sorted(workers, key=psutil.Process.create_time)[-WORKERS:]
@@ -224,7 +225,7 @@ class SoakRun:
         )
 
     def _database_errors(self) -> int:
-        """Return a metric; the worker that was asked may be about to end."""
+        """Return a metric; try again, because the worker may be about to end."""
         for _ in range(5):
             with suppress(OSError):
                 return metrics(self._server.ops_url)["database_errors_total"]
@@ -315,7 +316,7 @@ class ClientProcess:
     def paused(self) -> Iterator[None]:
         """Let the clients pause; wait until no request is under way."""
         self._send("pause")
-        # The report after the next one was certainly made during the pause.
+        # Only the report after the next one was certainly made during the pause.
         known = self._reports
         deadline = time.monotonic() + 2 * records.PATIENCE
         while self._reports < known + 2 or self._under_way:
@@ -366,8 +367,8 @@ def _clients(orders: dict[str, object]) -> Iterator[ClientProcess]:
         raise MeasurementError(f"the clients have failed with exit code {code}")
 
 
-def _search_everything(scene: Scene, store: GoingDatabase, folder: Path) -> None:
-    """Search all that the service has written for texts and keys."""
+def _search_everything(scene: Scene, store: FaultyDatabase, folder: Path) -> None:
+    """Search everything that the service has written for texts and keys."""
     for path in folder.rglob("*"):
         if path.is_file():
             # The service itself prints the key of its own account when it is ready.

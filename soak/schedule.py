@@ -56,7 +56,7 @@ def steps(seconds: float) -> list[Step]:
         at = number * RELOAD_SECONDS
         if at + 4 <= end:
             found += [Step(at, RELOAD), *_fault(number, at)]
-    # An outage that has begun also ends.
+    # Every outage that begins also ends.
     found = [s for s in found if s.at <= end or s.what == COME_BACK]
     return sorted(s for s in found if s.at <= end / 2 or s.what != KILL)
 
@@ -68,7 +68,7 @@ def _fault(number: int, at: float) -> list[Step]:
         case 3:
             return [Step(at + 3, GO, 1), Step(at + 7, COME_BACK)]
         case 4:
-            # Shorter than a retiring worker may take to write its usage.
+            # Shorter than the time that a retiring worker has to write its usage.
             away = [Step(at - 1, GO, 1), Step(at + 3, COME_BACK)]
             return [*away, Step(at + 6.5, COMPARE)]
         case 1:

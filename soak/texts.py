@@ -43,7 +43,7 @@ class Texts:
         return self._longest(f"{self._marker} ") + "."
 
     def _plain(self, opening: str) -> str:
-        # Always of the same length, so that the server sees repeated heads.
+        # Always the same length, so that the server sees the same head again.
         return opening + "Radio check: how do you read me?"
 
     def _run(self, opening: str) -> str:

@@ -77,8 +77,8 @@ def judge(seen: Seen, scene: Scene) -> Judgement:
 class Losses:
     """The requests without an answer: those that a kill explains, and the others.
 
-    A kill explains the loss of a request that was under way on a connection of the
-    killed worker: at most one request for each of its connections.
+    A kill explains the loss of requests that were under way on connections of the
+    killed worker, at most one on each.
     """
 
     def __init__(self, seen: Seen, scene: Scene) -> None:
@@ -186,8 +186,8 @@ class Memory:
     def _slope(self) -> float | None:
         """Return the growth of a worker; None if it was not watched long enough.
 
-        The allocator takes and returns a megabyte now and then, which in twenty seconds
-        looks like a growth of three in a minute.
+        The allocator takes or returns a megabyte now and then, which over twenty
+        seconds looks like a growth of three megabytes a minute.
         """
         if not self._is_judged:
             return None
