@@ -13,9 +13,6 @@ MAX_EMPTY_LINES = 4
 _LINE_END = b"\r\n"
 _CARRIAGE_RETURN = 0x0D
 _HEAD_END_SIZE = len(HEAD_END)
-# Bytes that have been read are dropped only when there are this many, because the rest
-# is copied each time.
-_DROP_BYTES = 65_536
 
 
 class ReceiveBuffer:
@@ -31,7 +28,7 @@ class ReceiveBuffer:
     )
 
     def __init__(self) -> None:
-        self._data: bytes | bytearray = b""
+        self._data = b""
         self._offset = 0  # where the unread bytes begin
         self._head_start = 0  # of the head that was looked for or taken last
         self.unread = 0
@@ -40,22 +37,15 @@ class ReceiveBuffer:
 
     def append(self, data: bytes) -> None:
         if self.unread:
-            if not isinstance(self._data, bytearray):
-                self._data = bytearray(self._data)
-            self._data += data
-            self.unread += len(data)
-        else:
-            self._data = data
-            self._offset = 0
-            self.unread = len(data)
+            data = self._data[self._offset :] + data
+        self._data = data
+        self._offset = 0
+        self.unread = len(data)
 
     def drop_read(self) -> None:
         """Free the memory of what has been read."""
         if not self.unread:
             self._data = b""
-            self._offset = 0
-        elif self._offset > _DROP_BYTES:
-            self._data = self._data[self._offset :]
             self._offset = 0
 
     def clear(self) -> None:
@@ -87,7 +77,7 @@ class ReceiveBuffer:
         end = blank_line + _HEAD_END_SIZE
         self._offset = end
         self.unread -= end - start
-        return bytes(data[start:end])
+        return data[start:end]
 
     def head_begins_with(self, prefix: bytes) -> bool:
         """Return how the head begins that was looked for or taken last."""
@@ -99,9 +89,8 @@ class ReceiveBuffer:
             return None
         self.unread -= size
         start = self._offset
-        end = start + size
-        self._offset = end
-        return bytes(self._data[start:end])
+        self._offset = end = start + size
+        return self._data[start:end]
 
     def skip(self, size: int) -> int:
         """Drop at most this many bytes, and return how many were there."""
@@ -136,10 +125,10 @@ class ReceiveBuffer:
         begin = start + checked
         if checked and self._data[begin - 1] == _CARRIAGE_RETURN:
             begin -= 1
-        new = bytes(self._data[begin : start + limit])
+        new = self._data[begin : start + limit]
         if not checked and new in (b"", b"\r"):
             return  # perhaps half of another empty line
         check_beginning(new, is_start=not checked)
         if self.unread > limit:
-            refuse_too_large(bytes(self._data[start : start + limit]), limit)
+            refuse_too_large(self._data[start : start + limit], limit)
         self.head_checked = self.unread
