@@ -8,8 +8,13 @@ from msgspec import UNSET, UnsetType
 from readback.api.endpoints.exchange import Exchange
 from readback.api.endpoints.refusal import Explanation, Finding, examine, explain
 from readback.api.endpoints.request_info import ENCODED
-from readback.contract import MAX_CONTENT_BYTES
+from readback.contract import MAX_CONTENT_BYTES, MODEL
 
+# A body of this size, without its text, may have a name twice: the shortest body that
+# the contract accepts, and the shortest field that can be added to it.
+_MAY_REPEAT_A_NAME = len(
+    b'{"model":"%b","messages":[{"role":"user","content":}]}' % MODEL.encode()
+) + len(b'"content":0,')
 # The model, the messages, the role and the content.
 _REQUIRED_NAMES = 4
 # RecursionError and UnicodeDecodeError are not msgspec's own.
@@ -86,12 +91,18 @@ def decode(body: bytes) -> Text | None:
         return None
     if request.stream is True:
         return None
-    names = _REQUIRED_NAMES
-    names += (request.stream is not UNSET) + (request.max_tokens is not UNSET)
-    # Of a name that appears twice, the last value is decoded. All strings but the text
-    # are fixed, so every colon outside of it follows a name. Most texts have none.
-    colons = body.count(b":")
-    if colons != names and colons - written.count(b":") != names:
+    around = len(body) - len(written)
+    if around >= _MAY_REPEAT_A_NAME and _repeats_name(body, written, request):
         return None
     size = len(content.encode()) if _BACKSLASH in written else len(written) - 2
     return (written, size) if size <= MAX_CONTENT_BYTES else None
+
+
+def _repeats_name(body: bytes, written: bytes, request: _Request) -> bool:
+    """Return whether a name appears twice, of which the last value was decoded.
+
+    All strings but the text are fixed, so every colon outside of it follows a name.
+    """
+    optional = (request.stream, request.max_tokens)
+    names = _REQUIRED_NAMES + sum(value is not UNSET for value in optional)
+    return body.count(b":") - written.count(b":") != names

@@ -37,6 +37,7 @@ def assert_judged_alike(body: bytes) -> None:
 
 USUAL = body_of("Text: \u00e4 \U0001f600 {", stream=False, max_tokens=2000)
 RAW = json.dumps(json.loads(USUAL), ensure_ascii=False, separators=(",", ":")).encode()
+SHORT = json.dumps(json.loads(body_of("x")), separators=(",", ":")).encode()
 # Bodies that are refused for one reason are in tests/conformance.
 TRAPS = {
     "usual": USUAL,
@@ -46,6 +47,8 @@ TRAPS = {
     "escapes in a name": USUAL.replace(b'"content"', b'"c\\u006fntent"'),
     "escapes in the model": USUAL.replace(b"vendor", b"\\u0076endor"),
     "an escaped colon in a name": USUAL.replace(b'"role"', b'"role\\u003a"'),
+    "a short body": SHORT,
+    "a content twice in a short body": SHORT.replace(b'"role"', b'"content":0,"role"'),
     "no colons": body_of("x"),
     "only colons": body_of("::::"),
     "as long as allowed": body_of("a" * 8192),
