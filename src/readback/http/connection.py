@@ -196,7 +196,8 @@ class Connection(asyncio.Protocol):
         elif isinstance(outcome, bytes):
             self._answer_unread(outcome)
         else:
-            registry.heads.note_accepted(head, meaning)
+            if not meaning.is_learned:
+                registry.heads.note_accepted(head, meaning)
             self._begin_body(outcome)
 
     def _go_on_with(self, outcome: Outcome) -> None:

@@ -79,7 +79,7 @@ class Heads(Generic[Info]):
         return meaning, head.key, addresses, int(digits or b"0")
 
     def note_accepted(self, data: bytes, meaning: Meaning[Info]) -> None:
-        """Note a head whose key was accepted."""
+        """Note a head whose key was accepted, and that is not recognised yet."""
 
     def tick(self) -> None:
         """Called twice a second."""

@@ -91,7 +91,7 @@ class RecognisedHeads(Heads[Info]):
         return super().understand(data)
 
     def note_accepted(self, data: bytes, meaning: Meaning[Info]) -> None:
-        if meaning.is_learned or not self._left:
+        if not self._left:
             return
         self._left -= 1
         pattern = self._pattern_of(data)
