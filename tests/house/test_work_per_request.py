@@ -9,6 +9,7 @@ TOLERANCE = 1.10
 # A refusal has to be explained; without an accepted key, the body is not read.
 MOST_FOR_A_REFUSAL = 3
 MOST_FOR_A_STRANGER = 2
+STRANGERS = ("401", "404, no key")
 HOW_TO_RECORD = (
     "If the change is worth it, record the new figures in the same commit: "
     "python -m tests.house.work_per_request"
@@ -50,8 +51,8 @@ def test_a_refusal_costs_little_more_than_a_success(
 ) -> None:
     """Otherwise a limit would make abuse dearer for us than for the client."""
     success = counted["the same head again"]["instructions"]
-    is_stranger = case.startswith(("401", "404"))
-    most = MOST_FOR_A_STRANGER if is_stranger else MOST_FOR_A_REFUSAL
+    is_strangers = case.startswith(STRANGERS)
+    most = MOST_FOR_A_STRANGER if is_strangers else MOST_FOR_A_REFUSAL
     assert counted[case]["instructions"] <= most * success
 
 

@@ -78,6 +78,7 @@ def _cases(known: list[str], used_up: str) -> dict[str, Case]:
         "401, a made-up key": Case(401, _chat(keys.mint())),
         "401, no key": Case(401, without_key),
         "404, another path": Case(404, valid.replace(CHAT.encode(), b"/v1/x", 1)),
+        "404, no key": Case(404, without_key.replace(CHAT.encode(), b"/v1/x", 1)),
         "429, beyond the rate": Case(429, _chat(used_up)),
     }
 

@@ -55,7 +55,8 @@ def describe(head: Head) -> RequestInfo:
         not_found_detail=miss.sentence,
         not_found_difference=miss.difference,
         presented=None if head.key else presented_in(head),
-        media_type_detail=explain_media_type(head),
+        # Only the body of a chat is read as JSON.
+        media_type_detail=explain_media_type(head) if endpoint == contract.CHAT else "",
         user_agent=user_agent,
         asks_to_explain=_EXPLAIN.search(preferences[:_EXAMINED_BYTES]) is not None,
     )
