@@ -1,5 +1,6 @@
 """POST /v1/chat/completions: decode strictly, and read the text back."""
 
+from time import monotonic
 from typing import Annotated, Literal
 
 import msgspec
@@ -58,7 +59,11 @@ class Chat(Exchange):
                 return self.refuse(code, detail, len(body), differences)
             found = examined
         text, size = found
-        created = self._limiter.number(self._record.slot)
+        record = self._record
+        record.used_at = now = monotonic()
+        created = self._limiter.number(record.slot, now)
+        if not created:
+            return self._refuse_rate(len(body))
         answer = self._replies.completion(text, size, created)
         return self._count_success(answer, len(body))
 

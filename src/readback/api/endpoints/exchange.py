@@ -76,20 +76,18 @@ class Exchange:
 
     def begin(self, size: int, origin: RequestOrigin) -> Outcome | None:
         """Return what answers a request, or its refusal."""
-        record = self._record
-        try:
-            if not record.accepted:
-                return self._refuse_key(size)
-            now = monotonic()
-            record.used_at = now
-            if self._limiter.admit(record.slot, now):
-                return self
-            return self._refuse_rate(size)
-        except Exception as error:
-            return self.fail(error, size)
+        return self if self._record.accepted else self._refuse_key(size)
 
     def answer(self, body: bytes) -> bytes:
         raise NotImplementedError
+
+    def refuse(self, code: str, detail: str, size: int, differences: str = "") -> bytes:
+        if not self._admit():
+            return self._refuse_rate(size)
+        if code == REQUEST_TOO_LARGE:
+            finding = Finding(code, (self.oversized,), detail)
+            _, detail, differences = explain([finding], self.info.user_agent)
+        return self._refuse(code, detail, size, differences)
 
     def is_from(self, forwarded: bytes, origin: RequestOrigin) -> bool:
         """Return whether a request certainly comes from the address of the last one."""
@@ -104,20 +102,26 @@ class Exchange:
         if not self._succeeded.counts(shorten(address)):
             self._succeeded = _NO_TALLY
 
+    def _admit(self) -> bool:
+        """Take a request from the rate of the key; return False if it is used up."""
+        record = self._record
+        record.used_at = now = monotonic()
+        return self._limiter.admit(record.slot, now)
+
     def _refuse_key(self, size: int) -> bytes:
         agent = self.info.user_agent
         endpoint = self.info.endpoint
         self._unmatched.count(
             self.address, endpoint, "invalid_key", _KEY_NOT_ACCEPTED, agent
         )
-        return self.refuse("invalid_key", _KEY_NOT_ACCEPTED, size)
+        return self._refuse("invalid_key", _KEY_NOT_ACCEPTED, size)
 
     def _refuse_rate(self, size: int) -> bytes:
         wait = self._limiter.retry_after(self._record.slot)
         detail = f"This key has used up its rate; retry in {wait} s."
-        return self.refuse("rate_limited", detail, size, retry_after=wait)
+        return self._refuse("rate_limited", detail, size, retry_after=wait)
 
-    def refuse(
+    def _refuse(
         self,
         code: str,
         detail: str,
@@ -125,9 +129,6 @@ class Exchange:
         differences: str = "",
         retry_after: int = 0,
     ) -> bytes:
-        if code == REQUEST_TOO_LARGE:
-            finding = Finding(code, (self.oversized,), detail)
-            _, detail, differences = explain([finding], self.info.user_agent)
         explained = is_explained(self.info, self._record)
         answer = self._replies.refusal(code, detail, retry_after, explained)
         detail = detail or REFUSALS[code].sentence
@@ -166,6 +167,8 @@ class ModelList(Exchange):
     oversized = BODY_UNUSED
 
     def answer(self, body: bytes) -> bytes:
+        if not self._admit():
+            return self._refuse_rate(len(body))
         return self._count_success(self._replies.ok(_MODELS), len(body))
 
 

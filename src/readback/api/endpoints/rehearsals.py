@@ -34,7 +34,7 @@ class _Rehearsal(Exchange):
 
     def begin(self, size: int, origin: RequestOrigin) -> Outcome | None:
         outcome = super().begin(size, origin)
-        if outcome is not self:
+        if outcome is not self or self._limiter.is_used_up(self._record.slot):
             return outcome
         steps = self._record.row.rehearsal.split()
         place = self._limiter.take_step(self._record.slot) % len(steps)
@@ -57,6 +57,8 @@ class _Rehearsal(Exchange):
         origin.resume(self if is_accepted else Untimed(self._refuse_key(size)))
 
     def _fail_as_asked(self, code: str, detail: str, size: int) -> bytes:
+        if not self._admit():
+            return self._refuse_rate(size)
         wait = 0 if code == "internal_error" else RETRY_SECONDS
         explained = is_explained(self.info, self._record)
         answer = self._replies.refusal(code, detail, wait, explained)

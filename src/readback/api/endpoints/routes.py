@@ -1,7 +1,7 @@
 """The API as a handler: which endpoint a head asks for, and with which key.
 
-Decides everything that can be decided before a body is read, in the order of the
-contract: path and method, key, rate. Nothing here decodes a body.
+Decides what is decided before a body is read, in the order of the contract: path and
+method, then key. Nothing here decodes a body.
 """
 
 from dataclasses import dataclass

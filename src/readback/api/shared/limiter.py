@@ -58,29 +58,23 @@ class Limiter:
         """Take one request from the rate; return False if it is used up."""
         is_locked = self._locks.acquire(slot)
         try:
-            full_at = self._full_at[slot]
-            if full_at < now:
-                full_at = now
-            if full_at - now > self._allowance:
-                return False
-            self._full_at[slot] = full_at + self._interval
-            return True
+            return self._take(slot, now)
         finally:
             if is_locked:
                 self._locks.release(slot)
 
-    def retry_after(self, slot: int) -> int:
-        """Return in how many whole seconds a request will be within the rate."""
-        wait = self._full_at[slot] - self._allowance - monotonic()
-        return max(1, ceil(wait))
+    def number(self, slot: int, now: float) -> int:
+        """Take one request from the rate; return the `created` of its answer.
 
-    def number(self, slot: int) -> int:
-        """Return the `created` of the next answer, which differs from the last one."""
+        It differs from that of the last answer. If the rate is used up, it is 0.
+        """
         present = int(time())
         if present < EARLIEST_CREATED:
             present = EARLIEST_CREATED
         is_locked = self._locks.acquire(slot)
         try:
+            if not self._take(slot, now):
+                return 0
             created = self._last[slot] + 1
             if not present < created <= present + CREATED_LEAD_SECONDS:
                 created = present
@@ -89,6 +83,14 @@ class Limiter:
         finally:
             if is_locked:
                 self._locks.release(slot)
+
+    def is_used_up(self, slot: int) -> bool:
+        """Return whether a request would be beyond the rate."""
+        return self._wait(slot) > 0
+
+    def retry_after(self, slot: int) -> int:
+        """Return in how many whole seconds a request will be within the rate."""
+        return max(1, ceil(self._wait(slot)))
 
     def take_step(self, slot: int) -> int:
         """Return how many steps a rehearsal key has taken before this one."""
@@ -122,6 +124,18 @@ class Limiter:
                 if is_locked:
                     self._locks.release(self._owners)
         return slot
+
+    def _take(self, slot: int, now: float) -> bool:
+        full_at = self._full_at[slot]
+        if full_at < now:
+            full_at = now
+        if full_at - now > self._allowance:
+            return False
+        self._full_at[slot] = full_at + self._interval
+        return True
+
+    def _wait(self, slot: int) -> float:
+        return self._full_at[slot] - self._allowance - monotonic()
 
     def _find(self, owner: int) -> int | None:
         for probe in range(_PROBES):

@@ -14,6 +14,7 @@ from readback.contract import EARLIEST_CREATED
 
 ALICE, BOB = b"alice", b"bob"
 START = 1_800_000_000
+NOW = 1e6
 HOUR = 3600
 
 
@@ -82,7 +83,7 @@ def test_in_a_full_table_the_key_that_was_inactive_longest_is_replaced(rate):
     for number in (0, 1, 2, 4, 5, 6, 7, 3, 0):
         limiter.admit(slots[number], now + 100 + number)
     limiter.admit(slots[0], now + 200)
-    limiter.number(slots[1])
+    limiter.number(slots[1], now + 101)
     assert limiter.slot(b"newcomer") == slots[1]
     assert limiter.slot(b"7") == slots[7]
     # It has neither the rate nor the number of the other.
@@ -106,7 +107,7 @@ def clock(monkeypatch):
 
 def numbers(limiter: Limiter, times: int, key: bytes = ALICE) -> list[int]:
     slot = limiter.slot(key)
-    return [limiter.number(slot) for _ in range(times)]
+    return [limiter.number(slot, NOW) for _ in range(times)]
 
 
 def test_a_burst_runs_ahead_of_the_clock_and_the_clock_catches_up(clock):
