@@ -10,7 +10,7 @@ from readback.probe.entered.base_url import with_version
 
 GOOD = "https://echo.example/v1"
 KEY = "sk-echo-Alice0Bob1Mallory2Alice3Bob4Mall2aZMYy"
-NO_MISTAKE = {"address.ok", "address.unencrypted"}
+NO_MISTAKE = {"address.ok"}
 
 
 def ids(diagnoses: list[Diagnosis]) -> list[str]:
@@ -190,11 +190,6 @@ def test_all_mistakes_are_told_in_one_finding() -> None:
     for word in ("around", "password", "path"):
         assert word in found[0].sentence
     assert str(parsed) == GOOD
-
-
-def test_an_unencrypted_address_is_reported_after_the_mistakes() -> None:
-    found, _ = address.check("http://echo.example/v1/")
-    assert ids(found) == ["address.trailing_slash", "address.unencrypted"]
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from tests.probe.gateway import (
     gateway,
     has_key,
     page,
+    pass_on,
     when,
 )
 from tests.probe.provider import KEY, MODEL
@@ -30,6 +31,8 @@ HOST = "llm.example"
 LIST = as_json(200, {"object": "list", "data": [{"id": MODEL, "object": "model"}]})
 REFUSED = as_json(401, {"message": "Unauthorized"})
 ONCE, NEVER = [("GET", "/v1/models")], []
+ELSEWHERE = "key.readback_elsewhere"
+MADE_UP = "Bearer sk-echo-" + "0" * 38
 
 
 class Recording:
@@ -40,7 +43,7 @@ class Recording:
         self.with_key: list[tuple[str, str]] = []
 
     def __call__(self, call: Call) -> Reply:
-        if KEY in call["Authorization"] or "sk-echo-" in call["Authorization"]:
+        if call["Authorization"] not in ("", MADE_UP):
             self.with_key.append((call.method, call.target))
         return self._behave(call)
 
@@ -171,13 +174,98 @@ def test_a_key_that_is_refused_is_not_sent_again(run) -> None:
     assert service.with_key == ONCE
 
 
-def test_a_readback_key_is_kept_from_a_gateway_and_nobody_is_blamed(
-    run, resources: Resources
+@pytest.mark.parametrize(
+    "without_key",
+    [
+        REFUSED,
+        page(401, "401 Authorization Required"),
+        _asking("Basic"),
+        answering(403, b"Authentication parameters missing"),
+        page(403, "403 Forbidden"),
+        as_json(400, {"message": "No API key was sent"}),
+        as_json(401, {"error": "invalid_token"}),
+        as_json(429, {"message": "API rate limit exceeded"}),
+        answering(302, Location="https://sso.example/login"),
+        answering(302, Location="/my.policy"),
+        page(200, "Sign in", "<input type=password>"),
+    ],
+)
+def test_an_answer_that_may_depend_on_a_readback_key_blames_nobody(
+    without_key: Behavior, run, resources: Resources
 ) -> None:
-    service = Recording(REFUSED)
+    service = Recording(without_key, with_key=without_key)
     report = run(service, key=resources.readback.api_key)
     assert service.with_key == NEVER
     assert (report.id, report.verdict) == ("key.kept", Verdict.SKIP)
     assert report.family == FailureFamily.UNKNOWN
     assert not report.fixer
-    assert "asks for a key" in report.sentence
+    assert "known to be a Readback" in report.sentence or "password" in report.sentence
+
+
+@pytest.mark.parametrize(
+    ("answer", "id"),
+    [
+        (page(200, "Welcome"), "http.html"),
+        (page(403, "Access denied", "blocked by a rule"), "between.blocked"),
+        (page(403, "Just a moment..."), "between.challenge"),
+        (as_json(404, {"detail": "Not Found"}), "http.other_api"),
+        (as_json(400, {"message": "Bad Request"}), "http.other_api"),
+        (as_json(401, {"error": {"message": "x", "type": "y"}}), ELSEWHERE),
+        (answering(302, Location="https://a.example/v1/models"), "http.redirect"),
+    ],
+)
+def test_an_answer_that_no_key_would_change_is_told(
+    answer: Behavior, id: str, run, resources: Resources
+) -> None:
+    service = Recording(answer, with_key=answer)
+    assert run(service, key=resources.readback.api_key).id == id
+    assert service.with_key == NEVER
+
+
+@pytest.mark.parametrize(
+    "without_key",
+    [
+        as_json(429, {"message": "API rate limit exceeded"}, Retry_After="30"),
+        as_json(400, {"message": "No API key was sent"}),
+        answering(302, Location="https://sso.example/login"),
+        page(200, "Sign in", "<input type=password>"),
+        REFUSED,
+    ],
+)
+def test_a_readback_is_recognized_behind_a_gateway_that_only_wants_a_key(
+    without_key: Behavior, run, resources: Resources
+) -> None:
+    """The made-up key gets through, and what refuses it is a Readback."""
+    key = resources.readback.api_key
+    service = Recording(without_key, with_key=pass_on)
+    report = run(service, key=key)
+    assert report.id == "ok", report.sentence
+    assert report.key_sent_to == report.base_url.removesuffix("/v1")
+    # A wrong key is found there as anywhere else.
+    report = run(Recording(without_key, with_key=pass_on), key=resources.revoked_key)
+    assert report.id == "key.refused"
+
+
+def test_a_readback_that_its_cabinet_names_gets_the_key(
+    run, resources: Resources
+) -> None:
+    def behave(call: Call) -> Reply:
+        if call.target == "/address.json":
+            url = f"https://{call['Host']}/v1"
+            return as_json(200, {"base_url": url})(call)
+        is_own = call["Authorization"] == f"Bearer {resources.readback.api_key}"
+        return pass_on(call) if is_own else REFUSED(call)
+
+    assert run(behave, key=resources.readback.api_key).id == "ok"
+
+
+def test_a_gateway_that_guards_only_the_paths_of_the_api_gets_the_key(
+    run, resources: Resources
+) -> None:
+    key = f"Bearer {resources.readback.api_key}"
+
+    def behave(call: Call) -> Reply:
+        is_open = call["Authorization"] == key or call.target == "/v1/probe"
+        return pass_on(call) if is_open else REFUSED(call)
+
+    assert run(behave, key=resources.readback.api_key).id == "ok"

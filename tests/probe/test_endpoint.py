@@ -152,8 +152,8 @@ def test_a_key_arrives_only_where_an_api_of_its_kind_responds(readback: Server) 
         for key in (KEY, readback.api_key):
             with provider() as other:
                 report = probed(other.base_url, key)
-            sent = [f"Bearer {KEY}"] if key == KEY else []
-            assert other.authorizations == sent
+            sent = [one for one in other.authorizations if one == f"Bearer {key}"]
+            assert len(sent) == (key == KEY)
 
     seen = []
     noting = lambda call: seen.append(call["Authorization"]) or pass_on(call)  # noqa: E731
@@ -200,7 +200,7 @@ def test_an_api_with_the_same_404_is_not_taken_for_a_readback(readback: Server) 
     with provider(elsewhere=Answer(404, error(code="not_found"))) as server:
         report = probed(server.base_url, readback.api_key)
     assert report.id == "key.readback_elsewhere"
-    assert server.authorizations == []
+    assert f"Bearer {readback.api_key}" not in server.authorizations
 
 
 @pytest.mark.parametrize(

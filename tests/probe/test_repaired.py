@@ -77,7 +77,7 @@ def test_a_service_on_the_host_of_a_container_must_listen_for_it() -> None:
     refused = ConnectionRefusedError(errno.ECONNREFUSED, "refused")
     error = tcp._no_connection(route, [ConnectAttempt("172.17.0.1", 0.0, refused)])
     assert error.id == "tcp.refused"
-    assert "0.0.0.0" in from_error(error).sentence
+    assert "0.0.0.0" in from_error(error).hint
 
 
 def test_interim_responses_come_before_a_tunnel() -> None:

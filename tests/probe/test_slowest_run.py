@@ -72,8 +72,7 @@ def test_a_service_that_takes_six_seconds_for_each_answer_is_tested_to_the_end(
     readback: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     report = ran(monkeypatch, readback.base_url, readback.api_key, seconds=6.0)
-    assert report.id == "steady.slow"
-    assert "6." in report.sentence
+    assert report.id == "ok"
     assert report.not_tried == ["TLS"]
 
 

@@ -25,7 +25,7 @@ from readback.probe.connection.stores import (
 from readback.probe.entered.base_url import BaseUrl
 from readback.probe.entered.key import Secret
 from readback.probe.transport import handshake
-from readback.probe.transport.connecting import Route
+from readback.probe.transport.connecting import Proxy, Route
 from readback.probe.transport.context import ProbeContext
 from tests.probe import broken_servers, setups_tls, tls_servers
 from tests.probe.gateway import answering, gateway
@@ -183,6 +183,24 @@ def test_a_broken_store_does_not_matter_without_tls(
     context.base_url = BaseUrl("http", "localhost", 1, "/v1")
     assert ids(context) == ["tls.none"]
     assert stores.together()  # For a cabinet that uses TLS.
+
+
+@pytest.mark.parametrize(
+    ("address", "proxy", "finding"),
+    [
+        ("203.0.113.7", None, "address.unencrypted"),
+        ("203.0.113.7", Proxy("http", "10.1.0.9", 3128, "http_proxy"), "tls.none"),
+        ("10.1.0.7", None, "tls.none"),
+        ("127.0.0.1", None, "tls.none"),
+    ],
+)
+def test_plain_http_is_a_problem_only_across_the_internet(
+    address: str, proxy: Proxy | None, finding: str
+) -> None:
+    context = ProbeContext("http://echo.example/v1", Secret(""))
+    context.base_url = BaseUrl("http", "echo.example", 80, "/v1")
+    context.route = Route(context.base_url, proxy, (address,))
+    assert ids(context) == [finding]
 
 
 # What differs between versions of Python.

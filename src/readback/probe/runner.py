@@ -17,6 +17,7 @@ from readback.probe.common.formatting import decimal, redacted
 from readback.probe.common.responsible import Path, who_acts
 from readback.probe.common.results import (
     Diagnosis,
+    FailureFamily,
     ProbeError,
     Service,
     StepResult,
@@ -24,7 +25,6 @@ from readback.probe.common.results import (
 )
 from readback.probe.connection import dns, proxies, tcp, tls
 from readback.probe.entered import OPENAI_DEFAULT, address, key
-from readback.probe.entered.base_url import is_loopback
 from readback.probe.output.console import ProgressLine
 from readback.probe.report import INTERRUPTED, SKIPPED, ProbeReport
 from readback.probe.service import (
@@ -190,6 +190,7 @@ class ProbeRun:
     def _corrected(self, found: list[StepResult]) -> list[StepResult]:
         """Return the results in the light of what later steps have found."""
         budget = self._context.budget
+        found = [_partly(result) for result in found] if _is_settled(found) else found
         if mixed_requests(budget.exchanges) or budget.limit_status:
             unknown = diagnose("skipped.unsteady")
             found = [
@@ -207,16 +208,13 @@ class ProbeRun:
             None,
         )
         path = self._context.path
-        if failure is None and self._is_local_proxy():
+        if failure is None:  # What could explain one does no harm.
             found = [
-                result for result in found if result.diagnosis.id != "proxies.loopback"
+                result
+                for result in found
+                if not has_tag(result.diagnosis.id, "explains")
             ]
         return [self._in_the_end(result, failure, path) for result in found]
-
-    def _is_local_proxy(self) -> bool:
-        """Return whether a proxy on this machine has passed on what it got."""
-        route = vars(self._context).get("route")
-        return bool(route and route.proxy and is_loopback(route.proxy.host))
 
     def _in_the_end(
         self, result: StepResult, failure: Diagnosis | None, path: Path
@@ -224,7 +222,7 @@ class ProbeRun:
         diagnosis, final = result.diagnosis, self._context.shown_url
         # The advice of an early step names the address that a later one found.
         facts = dict(diagnosis.facts)
-        if diagnosis.fault and facts.pop("base_url", final) != final:
+        if diagnosis.hint and facts.pop("base_url", final) != final:
             advice = diagnose(diagnosis.id, figure="", base_url=final, **facts)
             diagnosis = redacted(advice, self._context.redactor)
         # A warning that explains why the run failed is the failure.
@@ -301,6 +299,25 @@ class ProbeRun:
         except Exception as error:  # A mistake of the probe must not end the run.
             self._blocked_by[step.id] = step
             return [diagnose("probe.unexpected", reason=origin(error))]
+
+
+def _is_settled(found: Iterable[StepResult]) -> bool:
+    """Return whether every step has succeeded, or failed without blocking another."""
+    unsettled = ("skipped.unsteady", SKIPPED)
+    return all(result.diagnosis.id not in unsettled for result in found)
+
+
+def _partly(result: StepResult) -> StepResult:
+    """Return a failure that happens only sometimes as a warning."""
+    diagnosis = result.diagnosis
+    if not diagnosis.id.startswith("sometimes."):
+        return result
+    # What is not known stays so.
+    is_failure = diagnosis.verdict == Verdict.FAIL
+    verdict = Verdict.WARN if is_failure else diagnosis.verdict
+    return result._replace(
+        diagnosis=replace(diagnosis, verdict=verdict, family=FailureFamily.NONE)
+    )
 
 
 def _explains(warning: StepResult, failure: Diagnosis) -> bool:

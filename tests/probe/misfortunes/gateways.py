@@ -67,6 +67,7 @@ _PAGES = (
         ),
         "rate|429",
         "60",
+        by="nobody",
     ),
     row(
         "Cloudflare challenges with Turnstile",
@@ -91,7 +92,7 @@ _PAGES = (
         "a maintenance page redirects",
         answering(302, Location="/maintenance.html"),
         "maintenance|redirect",
-        by="operator you network",
+        by="operator you network nobody",
     ),
     row(
         "a 200 has an error inside",

@@ -91,7 +91,7 @@ _OTHER_ANSWERS = (
         "every fourth request gets 429",
         through(every(4, as_json(429, {"error": {"message": "Slow down"}}))),
         "429",
-        by="operator",
+        by="nobody",
         id="sometimes.rate_limited",
     ),
     _row(

@@ -157,8 +157,7 @@ _TUNNELS = (
         behave=after(2.0, tunneling()),
         encrypted=True,
         timeout=10.0,
-        by="network you operator",
-        blame="store",
+        by="",
     ),
     _row(
         "NTLM is required",
@@ -215,6 +214,8 @@ _SETTINGS = (
     _row(
         "an entry of NO_PROXY has a scheme",
         "no_proxy",
+        behave=hanging,
+        timeout=2.0,
         variables={"no_proxy": f"http://{SERVICE}"},
         by="you",
         id="proxies.no_proxy_ignored",

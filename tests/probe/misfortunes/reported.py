@@ -66,7 +66,7 @@ _LIMITS = (
             _limited(429, 3, _endpoint()),
         ),
         "429|many requests|limit",
-        by="you network operator",
+        by="nobody",
         key=OTHER_KEY,
     ),
 )
@@ -95,7 +95,10 @@ _KEYS = tuple(
 )
 _GATEWAYS = tuple(
     row(
-        f"a Readback key, and a gateway {what}", behave, says, by="network operator you"
+        f"a Readback key, and a gateway {what}",
+        behave,
+        says,
+        by="network operator you nobody",
     )
     for what, behave, says in (
         (
@@ -187,7 +190,7 @@ _BLOCKS = (
             f"a redirect to {where}",
             answering(302, Location=location),
             says,
-            by="network operator",
+            by="network operator nobody",
         )
         for where, location, says in (
             ("a block page", "https://block.opendns.com/?url=6162", "filter"),
@@ -259,7 +262,7 @@ _RATE = (
         "nginx refuses with 503 what is too fast",
         _Rate(4),
         "rate limit",
-        by="operator",
+        by="nobody",
     ),
 )
 
@@ -375,7 +378,7 @@ _WALLS = tuple(
         f"a redirect to {where}",
         answering(302, Location=location),
         says,
-        by="network operator",
+        by="network operator nobody",
         never=("Use the final address",),
     )
     for where, location, says in (

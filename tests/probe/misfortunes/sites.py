@@ -44,7 +44,7 @@ _SITES = (
         "a Jupyter server",
         answering(302, Location="/login?next=%2Fv1%2Fmodels"),
         "log ?in|redirect",
-        by="you operator network",
+        by="nobody",
     ),
 )
 _WALLS = (
@@ -54,9 +54,8 @@ _WALLS = (
             answering(302, Location=f"https://{host}/{path}"),
             "log ?in|single sign|SSO",
             re.escape(host),
-            by="operator network you",
-            never=("Use the final address",),
-            id="http.login_wall",
+            by="nobody",
+            id="key.kept",
         )
         for who, host, path in (
             ("Keycloak", "sso.example:8443", "realms/acme/openid-connect/auth?x=1"),
@@ -107,10 +106,10 @@ _WALLS = (
         id="http.redirect",
     ),
     _row(
-        "a redirect that adds a slash",
-        lambda call: answering(308, Location=call.target + "/")(call),
-        "slash|redirect",
-        by="operator network you",
+        "a redirect to the same address",
+        lambda call: answering(308, Location=call.target)(call),
+        "redirect",
+        by="operator",
         id="http.redirect_loop",
     ),
     _row(

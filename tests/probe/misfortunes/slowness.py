@@ -41,10 +41,9 @@ def _stall(reply: Reply) -> Reply:
 
 
 _SLOW = (
-    _row("every answer takes a second", after(1.0)),
+    _row("every answer takes a second", after(1.0), by=""),
     _row("every answer takes nine seconds", after(9.0), timeout=10.0),
     _row("every answer takes longer than the time-out", after(6.0), timeout=2.0),
-    _row("completions take two seconds", when(is_chat, after(2.0))),
     _row("completions never come", when(is_chat, hanging), timeout=2.0),
     _row(
         "requests with a key never get an answer", when(has_key, hanging), timeout=2.0
@@ -96,7 +95,7 @@ _SLOW = (
     _row(
         "every fourth request takes three seconds",
         every(4, after(3.0)),
-        by="network operator you",
+        by="network operator you nobody",
     ),
     _row(
         "a gateway gives up after a second",
@@ -138,7 +137,7 @@ _OWN_429 = as_json(
 LIMIT = r"429|rate|limit|too many"
 
 
-def _limit(name, behave, *says, by="network operator you", **more):
+def _limit(name, behave, *says, by="network operator you nobody", **more):
     return _row(name, behave, LIMIT, *says, by=by, **more)
 
 
@@ -159,7 +158,7 @@ _LIMITS = (
     _limit(
         "a gateway answers 429 without Retry-After",
         page(429, "Slow down"),
-        id="between.rate_limited",
+        id="key.kept",
     ),
     _limit(
         "a gateway answers 429 with a date",
@@ -195,6 +194,7 @@ _LIMITS = (
     _limit(
         "the service itself limits the rate at once",
         when(has_key, _OWN_429),
+        by="you",
         id="http.rate_limited",
     ),
     _limit("the probe uses up the rate of the service (8)", _bucket(8, _OWN_429)),
@@ -202,10 +202,15 @@ _LIMITS = (
         "the probe uses up the rate of the service (13)",
         _bucket(13, _OWN_429),
         "3 s",
-        by="operator",
+        by="nobody",
         id="sometimes.rate_limited",
     ),
-    _limit("completions alone are limited by a gateway", when(is_chat, _GATEWAY_429)),
+    _limit(
+        "completions alone are limited by a gateway",
+        when(is_chat, _GATEWAY_429),
+        by="operator",
+        id="between.rate_limited",
+    ),
     _limit(
         "the model list alone is limited by a gateway",
         when(lambda call: is_models(call) and has_key(call), _GATEWAY_429),

@@ -257,12 +257,12 @@ _WALLS = (
                 403,
                 "Forbidden",
                 "Your client does not have permission to get URL",
-                "login of its own",
-                "operator",
+                "Forbidden|permission",
+                "nobody",
             ),
             ("IIS wants a login", 401, "Unauthorized", "", "of its own", "you"),
             ("Azure", 403, "Web App - Unavailable", "", "stopped", "operator"),
-            ("Aliyun", 403, "Non-compliance ICP Filing", "", "ICP", "operator network"),
+            ("Aliyun", 403, "Non-compliance ICP Filing", "", "ICP", "nobody"),
             ("Laravel", 419, "Page &middot; Expired", "", "Page · Expired", "you"),
         )
     ),
@@ -293,7 +293,7 @@ _WALLS = (
             behave=answering(302, Location="https://github.com/codespaces/auth/x"),
         ),
         ("github.com",),
-        "operator you",
+        "nobody",
     ),
 )
 _NETWORKS = (
@@ -302,7 +302,7 @@ _NETWORKS = (
             f"{who} redirects to its own page",
             answering(302, Location=location),
             *says,
-            by="network operator",
+            by="network operator nobody",
             never=("Use the final address",),
         )
         for who, location, *says in (

@@ -59,7 +59,7 @@ class FailureFamily(IntEnum):
 class Fault(_Word):
     """What kind of fault a finding is; `responsible` derives who has to act."""
 
-    NONE = ""
+    NONE = "none"
     SETTING = "setting"
     """A setting of the person who runs the program, such as the address or the key."""
     NETWORK = "network"

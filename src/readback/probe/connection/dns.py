@@ -13,6 +13,7 @@ import socket
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -67,7 +68,10 @@ def check(context: ProbeContext) -> list[Diagnosis]:
     bad = [lookup for lookup in lookups if lookup.error]
     if not good:
         raise _failed(route, lookups[0], timeout)
-    addresses, elapsed = good[0].addresses, good[0].seconds
+    elapsed = good[0].seconds
+    # A server may name another address each time.
+    named = chain.from_iterable(lookup.addresses for lookup in good)
+    addresses = tuple(dict.fromkeys(named))[:_MAX_ADDRESSES]
     context.route = replace(route, addresses=addresses)
     found = diagnose(
         _judge(route, addresses, elapsed),
@@ -98,7 +102,7 @@ def _look_up(route: Route, timeout: float) -> _Lookup:
     except OSError as error:
         failure = error
     seconds = time.monotonic() - started
-    return _Lookup(tuple(addresses[:_MAX_ADDRESSES]), failure, seconds)
+    return _Lookup(tuple(addresses), failure, seconds)
 
 
 def _is_worth_repeating(route: Route, last: _Lookup) -> bool:

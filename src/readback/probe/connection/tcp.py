@@ -11,7 +11,11 @@ from readback.probe.common.catalogue import diagnose, say
 from readback.probe.common.formatting import format_duration
 from readback.probe.common.results import Diagnosis, Fact, ProbeError
 from readback.probe.connection import dns
-from readback.probe.entered.base_url import is_loopback
+from readback.probe.entered.base_url import (
+    is_ip_address,
+    is_loopback,
+    is_public_name,
+)
 from readback.probe.transport.connecting import (
     LOCAL_ERRORS,
     ConnectAttempt,
@@ -90,11 +94,13 @@ def _no_connection(route: Route, attempts: list[ConnectAttempt]) -> ProbeError:
         "family": "IPv6" if reported.is_v6 else "IPv4",
         "container": "",
     }
-    is_here = dns.range_of([attempt.address for attempt in attempts]) == "here"
+    kind = dns.range_of([attempt.address for attempt in attempts])
     if route.host in dns.CONTAINER_HOSTS:
         facts["container"] = say("listen_on_all")
-    elif is_here and in_container():
+    elif kind == "here" and in_container():
         facts["container"] = say("in_a_container")
+    elif kind == "private" and "." in route.host and is_public_name(route.host):
+        facts["container"] = "" if is_ip_address(route.host) else say("may_be_filtered")
     if route.proxy:
         facts |= {"proxy": str(route.proxy), "variable": route.proxy.variable}
     return ProbeError(_no_connection_id(route, attempts, reported), **facts)

@@ -45,7 +45,8 @@ _HTTP_2 = "no application protocol"
 def check(context: ProbeContext) -> list[Diagnosis]:
     """Verify the server with each store; keep the first one that trusts it."""
     if not context.base_url.is_encrypted:
-        return [diagnose("tls.none")]
+        is_public = _is_public_host(context) and context.route.proxy is None
+        return [diagnose("address.unencrypted" if is_public else "tls.none")]
     found = stores.find(context.authorities, context.certificate)
     first, *others = found.usable
     handshake = ask(context, first, found.usable[first])

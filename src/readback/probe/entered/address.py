@@ -102,8 +102,6 @@ def check(text: str) -> tuple[list[Diagnosis], BaseUrl]:
         found.append(diagnose("address.trailing_slash", base_url=shown))
     if is_listen:
         found.append(diagnose("address.listen", base_url=shown))
-    if not base_url.is_encrypted and not is_local(base_url.host):
-        found.append(diagnose("address.unencrypted"))
     return found or [diagnose("address.ok", base_url=shown)], base_url
 
 

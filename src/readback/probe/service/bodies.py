@@ -62,7 +62,11 @@ def changed(response: ProbeResponse) -> ProbeError | None:
 
     Its own headers prove that it is from a Readback.
     """
-    is_own = "X-Request-Id" in response.headers or "X-Error-Detail" in response.headers
+    # Gateways number requests, too.
+    is_numbered = (
+        response.status == HTTPStatus.OK and "X-Request-Id" in response.headers
+    )
+    is_own = is_numbered or "X-Error-Detail" in response.headers
     if not is_own or isinstance(response.json, dict):
         return None
     start = sanitize(response.body[:_SHOWN_START].decode("utf-8", "replace"))

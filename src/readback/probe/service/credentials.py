@@ -2,20 +2,23 @@
 
 A Readback key is sent only to a Readback. The program that failed has sent any other
 key to this address already. So the probe sends it to an OpenAI-compatible API, and once
-to anything else that asks for credentials, if nobody else can receive it.
+to anything else that asks for credentials, if nobody else can receive it. If the key is
+not sent, an answer that may depend on it blames nobody.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from http import HTTPStatus
+from urllib.parse import urlsplit
 
 from readback.probe.common.catalogue import say
 from readback.probe.common.results import ProbeError
 from readback.probe.connection import dns
 from readback.probe.entered.base_url import is_loopback
 from readback.probe.service import answers, bodies, instead
-from readback.probe.transport.context import ProbeContext
+from readback.probe.transport.context import MODELS, ProbeContext
 from readback.probe.transport.exchanges import ProbeResponse
 
 # A program has no password for these.
@@ -25,6 +28,17 @@ _ASKING = {
     *("http.sign_in", "http.other_api", "http.no_such_path"),
     *("between.forbidden", "proxy.responded"),
 }
+# What else may become an answer of the service if the key is sent.
+_WITHOUT_KEY = {
+    *("http.login_wall", "http.sign_in"),
+    *("between.forbidden", "between.rate_limited"),
+}
+# What a 400 says if it is the key that is missing.
+_ABOUT_KEY = re.compile(
+    r"\b(api|virtual|access|subscription)?[ _-]?key\b|token|credential|authoriz"
+    "|authentic|bearer",
+    re.IGNORECASE,
+)
 
 
 def asks(response: ProbeResponse) -> bool:
@@ -36,13 +50,20 @@ def asks(response: ProbeResponse) -> bool:
     return instead.unexpected_response(response, is_recognized=False).id in _ASKING
 
 
-def refuses(response: ProbeResponse) -> bool:
-    """Return whether something refuses a request without a key, and says no more."""
-    is_named = instead.gateway(response) or answers.is_html(response)
-    if response.status != HTTPStatus.FORBIDDEN or is_named:
-        return False
+def depends_on_key(response: ProbeResponse) -> bool:
+    """Return whether a gateway may answer so only because there was no key."""
     judged = instead.unexpected_response(response, is_recognized=False)
-    return judged.id == "between.forbidden"
+    if response.proxy:  # It may be the proxy's.
+        return asks(response)
+    if judged.id == "http.redirect":  # To a page, not to where the API is now.
+        location = str(judged.facts["location"])
+        is_here = urlsplit(location).netloc == urlsplit(response.url).netloc
+        return is_here and not location.endswith(MODELS)
+    if judged.id == "between.blocked":
+        return response.status == HTTPStatus.FORBIDDEN and not instead.blocks(response)
+    if response.status == HTTPStatus.BAD_REQUEST:
+        return _ABOUT_KEY.search(bodies.words(response)) is not None
+    return judged.id in _WITHOUT_KEY or asks(response)
 
 
 def accepts_consent(context: ProbeContext, response: ProbeResponse) -> bool:
@@ -55,15 +76,18 @@ def accepts_consent(context: ProbeContext, response: ProbeResponse) -> bool:
 
 def kept(context: ProbeContext, response: ProbeResponse) -> ProbeError | None:
     """Return the error if the key is not sent to something that asks for one."""
-    key, said = context.usable_key, f"{response.status} {bodies.words(response)}"
-    if not key:
-        return None
-    if key.is_readback_key:
-        other = say("because_readback", said=said.rstrip())
+    key = context.usable_key
+    is_page = answers.is_html(response) or response.status < HTTPStatus.BAD_REQUEST
+    if key and key.is_readback_key:
+        other = say("because_readback", said=_said(response))
         because, advice = _password(response) or other, say("ask_for_access")
-        return ProbeError("key.kept", because=because, advice=advice)
-    because = "" if context.chat_model else _reason(context, response)
-    advice = say("send_with_chat")
+    else:
+        has_consent = context.chat_model is not None and not is_page
+        because = _reason(context, response) if key and not has_consent else ""
+        advice = say("ask_for_access" if is_page else "send_with_chat")
+    if response.status == HTTPStatus.TOO_MANY_REQUESTS:
+        wait = response.retry_after or say("a_few")
+        advice = f"{say('wait_first', wait=wait)} {advice}"
     return ProbeError("key.kept", because=because, advice=advice) if because else None
 
 
@@ -72,6 +96,12 @@ def kept_from_host(context: ProbeContext) -> ProbeError | None:
     because = "" if context.chat_model else next(_about_host(context), "")
     advice = say("send_with_chat")
     return ProbeError("key.kept", because=because, advice=advice) if because else None
+
+
+def _said(response: ProbeResponse) -> str:
+    judged = instead.unexpected_response(response, is_recognized=False)
+    title = judged.facts.get("title") or bodies.words(response)
+    return f"{response.status} {title}".rstrip()
 
 
 def _password(response: ProbeResponse) -> str:
@@ -84,7 +114,7 @@ def _password(response: ProbeResponse) -> str:
 
 def _reason(context: ProbeContext, response: ProbeResponse) -> str:
     if not asks(response):
-        return say("because_refused", said=bodies.words(response) or response.status)
+        return say("because_refused", said=_said(response))
     if because := _password(response):
         return because
     if because := next(_about_host(context), ""):

@@ -86,13 +86,15 @@ def check_access(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
 def _readback_elsewhere(context: ProbeContext) -> ProbeError:
     """Return the error for a Readback key and a service that is no Readback."""
     without_key = context.models_without_key
-    content, status = without_key.json, without_key.status
+    status = without_key.status
+    error = answers.inside(without_key.json, "error")
+    # A gateway in front of a Readback has no list of models, and seldom an error in
+    # the form of OpenAI.
+    is_other = isinstance(error, dict) and {"message", "type"} <= set(error)
+    if not is_other and credentials.depends_on_key(without_key):
+        return credentials.kept(context, without_key) or ProbeError("key.none")
     if status not in _OF_AN_API:  # It says nothing for the moment.
         return instead.unexpected_response(without_key, is_recognized=False)
-    # A gateway that asks for a login of its own may be in front of a Readback.
-    is_api = answers.error_in(content) and "error_description" not in content
-    if status == HTTPStatus.UNAUTHORIZED and not is_api:
-        return credentials.kept(context, without_key) or ProbeError("key.none")
     said = f"{status} {bodies.words(without_key)}".rstrip()
     facts = {"host": context.base_url.host, "said": said}
     return ProbeError("key.readback_elsewhere", **facts)

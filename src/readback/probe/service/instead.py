@@ -52,6 +52,8 @@ _FILTER = re.compile(
     re.IGNORECASE,
 )
 _BLOCK = re.compile("block|denied|restrict|not allowed", re.IGNORECASE)
+# The errors of Cloudflare for an address, a browser or a country that it refuses.
+_BANNED = re.compile(r"error(?: code:?)? 10(06|07|08|09|10|12|20)\b", re.IGNORECASE)
 _MAINTENANCE = re.compile(
     r"maintenance|be (right )?back (soon|shortly)|wartung|обслуживани"
     r"|технические работы|web app - unavailable|site disabled|account suspended",
@@ -210,9 +212,7 @@ def _by_status(seen: _Response) -> Iterator[_Seen]:
     yield seen.has(401), "http.sign_in"
     yield seen.has(429), "between.rate_limited"
     # A filter has a page for people, or says that it blocks.
-    is_filter = (
-        seen.is_page or "block" in seen.said.lower() or _FILTER.search(seen.said)
-    )
+    is_filter = seen.is_page or blocks(seen.received)
     yield seen.has(403) and not is_filter, "between.forbidden"
     is_rejected = seen.is_page and _REJECTED.search(seen.said)
     yield seen.has(403, 451) or is_rejected, "between.blocked"
@@ -225,6 +225,14 @@ def _by_status(seen: _Response) -> Iterator[_Seen]:
     yield seen.received.json is not None and not is_accepted, "http.other_api"
     yield is_missing, "http.no_such_path"
     yield True, "http.other"
+
+
+def blocks(response: ProbeResponse) -> bool:
+    """Return whether a refusal says that a filter or a firewall blocks the request."""
+    said = words(response)
+    is_rejected = answers.is_html(response) and _REJECTED.search(said)
+    is_filter = is_rejected or _FILTER.search(said) or _BANNED.search(said)
+    return bool(is_filter or "blocked" in f"{said} {response.text}".lower())
 
 
 def _is_maintenance(seen: _Response) -> bool:

@@ -82,6 +82,12 @@ def check_cabinet(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
     return diagnose("cabinet.moved" if moved else "cabinet.differs", **facts)
 
 
+def named_by(context: ProbeContext, cabinet: str) -> str:
+    """Return the address of the API that a cabinet shows, or ""."""
+    shown = _address_json(context, cabinet.rstrip("/"))
+    return _normalize(shown.get("base_url")) if shown else ""
+
+
 def _address_json(context: ProbeContext, cabinet: str) -> dict[str, object]:
     """Ask the cabinet, without the key, through the proxy set for its host."""
     try:

@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import replace
 from http import HTTPStatus
 
+from readback import keys
 from readback.contract import HEALTH_PATH, VERSION_PREFIX
 from readback.probe.common.catalogue import diagnose, say
 from readback.probe.common.results import Diagnosis, Fact, ProbeError, Service
@@ -24,7 +25,7 @@ from readback.probe.entered.base_url import (
     shown_url,
     with_version,
 )
-from readback.probe.service import answers, bodies, credentials, instead
+from readback.probe.service import answers, bodies, credentials, instead, readback
 from readback.probe.transport.context import CHAT, MODELS, UNKNOWN, ProbeContext
 from readback.probe.transport.exchanges import ProbeResponse
 from readback.probe.transport.opening import WEB_SERVER
@@ -33,6 +34,8 @@ from readback.probe.transport.opening import WEB_SERVER
 _HELP = re.compile(r'<([^<>]*)>\s*;[^,<]*rel="?help"?')
 # Where APIs of this kind have their paths: OpenRouter, Groq and Azure, Gemini.
 _USUAL_PATHS = (VERSION_PREFIX, "/api/v1", "/openai/v1", "/v1beta/openai")
+# What no Readback accepts: the checksum is wrong.
+_NO_KEY = keys.PREFIX + "0" * (keys.LENGTH - len(keys.PREFIX))
 # Seconds to wait at a rate limit before the same is asked again.
 _PAUSE, _LONGEST_PAUSE = 1.0, 5.0
 _TOO_MANY = HTTPStatus.TOO_MANY_REQUESTS
@@ -42,6 +45,14 @@ _NOT_HERE = (*answers.NO_SUCH_PATH, HTTPStatus.OK)
 def check(context: ProbeContext) -> list[Diagnosis]:
     context.client = context.new_client()
     unknown, models = _first_answers(context)
+    if behind := _behind_gateway(context, models):
+        context.models_without_key = models
+        return _readback(context, *behind)
+    if _is_named(context, models):
+        context.models_without_key = models
+        context.service = Service.READBACK
+        return [diagnose("http.readback", figure=models.figure)]
+    unknown, models = _after_limit(context, unknown, models)
     mistakes: list[Diagnosis] = []
     chat = None if answers.has_path(models) else _refused_chat(context, models)
     # Readback has both paths. If its API answers here, a proxy or a web server has
@@ -74,7 +85,51 @@ def _first_answers(context: ProbeContext) -> tuple[ProbeResponse, ProbeResponse]
     # Web servers respond to plain HTTP on a TLS port with 400.
     if unknown.status == HTTPStatus.BAD_REQUEST and _expects_tls(context):
         raise ProbeError("http.tls_port", port=context.base_url.port)
-    models = context.ask(MODELS, with_key=False)
+    return unknown, context.ask(MODELS, with_key=False)
+
+
+def _behind_gateway(
+    context: ProbeContext, models: ProbeResponse
+) -> tuple[ProbeResponse, ProbeResponse] | None:
+    """Return the answers of a Readback to a made-up key, if only that gets through.
+
+    A gateway may answer every request without a key itself, and pass on the others.
+    """
+    key = context.usable_key
+    is_known = answers.parse_refusal(models) is not None or models.status >= 500
+    if not (key and key.is_readback_key) or is_known or context.identity:
+        return None
+    is_behind = False
+    context.identity["Authorization"] = f"Bearer {_NO_KEY}"
+    try:
+        unknown = context.ask(UNKNOWN, with_key=False)
+        models = context.ask(MODELS, with_key=False)
+        is_behind = _is_readback(unknown, models)
+    except ProbeError as error:
+        if error.id.startswith("skipped."):
+            raise
+    finally:
+        if not is_behind:
+            context.identity.clear()
+    return (unknown, models) if is_behind else None
+
+
+def _is_named(context: ProbeContext, models: ProbeResponse) -> bool:
+    """Return whether a cabinet names this address, which only asks for a key."""
+    key = context.usable_key
+    if not (key and key.is_readback_key) or answers.parse_refusal(models):
+        return False
+    if not credentials.depends_on_key(models):
+        return False
+    cabinets = filter(None, (context.cabinet_url, context.base_url.origin))
+    named = (readback.named_by(context, cabinet) for cabinet in cabinets)
+    return str(context.base_url) in named
+
+
+def _after_limit(
+    context: ProbeContext, unknown: ProbeResponse, models: ProbeResponse
+) -> tuple[ProbeResponse, ProbeResponse]:
+    """Return what is answered after a rate limit that the run met at its start."""
     while context.budget.pauses and (limited := _limited(unknown, models)):
         context.budget.pauses -= 1
         time.sleep(min(float(limited.retry_after or _PAUSE), _LONGEST_PAUSE))
@@ -103,7 +158,8 @@ def _is_readback(unknown: ProbeResponse, models: ProbeResponse) -> bool:
     is_ours, is_explained = map(answers.parse_refusal, (unknown, models))
     if len(refused) == 2 and (is_ours or is_explained):
         raise instead.unexpected_response(refused[False])
-    return bool(is_ours and (is_explained or not answers.is_from_api(models)))
+    is_proved = is_explained or (is_ours and is_ours.is_explained)
+    return bool(is_ours and (is_proved or not answers.is_from_api(models)))
 
 
 def _limited(*responses: ProbeResponse) -> ProbeResponse | None:
@@ -169,7 +225,8 @@ def _readback(
         _refuse_cabinet(context)
     if codes[0] != "not_found":
         raise instead.unexpected_response(unknown)
-    if codes[1] != "invalid_key":
+    # A gateway may guard only the paths that the API has.
+    if codes[1] != "invalid_key" and not credentials.depends_on_key(models):
         raise instead.unexpected_response(models)
     context.service = Service.READBACK
     link = _HELP.search(unknown.headers.get("Link", ""))
@@ -199,12 +256,11 @@ def _try_key(
     is_chat = chat is not None and chat.status == HTTPStatus.UNAUTHORIZED
     is_chat = is_chat and not (chat and answers.parse_refusal(chat))
     asked = chat if chat and is_chat else models
-    is_kept = credentials.refuses(asked) and context.usable_key
-    if credentials.asks(asked) or (is_kept and not context.chat_model):
-        if error := credentials.kept(context, asked):
-            raise error
-    elif not credentials.accepts_consent(context, asked):
+    has_consent = credentials.accepts_consent(context, asked)
+    if not (credentials.asks(asked) or has_consent):
         raise _stranger(context, models, asked)
+    if error := credentials.kept(context, asked):
+        raise error
     context.is_tried = True
     said = bodies.words(asked) or say("no_explanation")
     return diagnose("http.asks", figure=asked.figure, status=asked.status, title=said)
@@ -226,6 +282,9 @@ def _stranger(
     if asked is models and answers.is_from_api(models):
         said = bodies.words(asked) or say("no_explanation")
         return ProbeError("http.no_such_path", status=asked.status, title=said)
+    kept = credentials.kept(context, asked)
+    if kept and credentials.depends_on_key(asked):
+        return kept
     return instead.unexpected_response(asked, is_recognized=False)
 
 

@@ -79,11 +79,6 @@ def _found(
         (is_open and is_portal, "http.captive_portal", ""),
         (is_login, "http.login_wall", ""),
         (is_downgrade, "http.redirect_loop", "unencrypted"),
-        (
-            not is_moved and new.path == f"{old.path}/",
-            "http.redirect_loop",
-            "slash_at_end",
-        ),
         (True, "http.redirect", ""),
     )
     return next((finding, kind) for is_seen, finding, kind in seen if is_seen)

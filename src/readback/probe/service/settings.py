@@ -47,9 +47,6 @@ def openai_differences(
     if named == target and held and entered and held.reveal() not in entered:
         what = say("holds_another_key", variable=API_KEY_VARIABLE)
         yield diagnose("clients.key_variable", what=what, key=key.mask)
-    if held.is_readback_key and not url:
-        what = say("url_missing", key=held.mask)
-        yield diagnose("clients.base_url_variable", what=what, target=str(target))
     lines = variables.get(_HEADERS, "").splitlines()
     if "authorization" in (line.partition(":")[0].strip().lower() for line in lines):
         what = say("has_authorization", variable=_HEADERS)

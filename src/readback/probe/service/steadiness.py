@@ -1,4 +1,4 @@
-"""How steady the path is: how often equal requests failed, and how slow answers are.
+"""How steady the path is: how often equal requests failed.
 
 One of several servers behind an address may be down, have another certificate or an old
 database; then the same request is answered now and fails a moment later. The step
@@ -8,7 +8,6 @@ requests failed, by address and by certificate.
 
 from __future__ import annotations
 
-import statistics
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -41,12 +40,6 @@ _SHOWN_VALUES = 4
 # Two groups differ clearly if their shares of failures are this far apart.
 _CLEAR = 0.6
 _FEWEST_ANSWERS = 3
-# What makes a person wait, with the time to connect.
-_SLOW_SECONDS = 0.9
-# A busy machine may hold up an answer, but not often for so long.
-_LATE_SECONDS = 1.0
-_LATE_FACTOR = 10
-_FEWEST_LATE = 2
 # Requests this far apart stay below a limit of the rate that refuses with 503.
 _SLOW_PAUSE = 1.1
 _SLOW_REQUESTS = 4
@@ -97,8 +90,6 @@ def check(context: ProbeContext) -> list[Diagnosis]:
             return [] if is_start else [_rate_limit(context, log, unavailable)]
         return [_mixture(context, log, bad)]
     answered = [noted for noted in asked if noted.status and not noted.is_failure]
-    if _is_slow(context, answered):
-        return [_slow(answered)]
     if len(answered) == len(asked) >= _FEWEST_ANSWERS:
         return [diagnose("steady.ok", total=len(asked))]
     return []
@@ -136,38 +127,6 @@ def _is_slow_enough(context: ProbeContext, bad: list[NotedRequest]) -> bool:
         if response.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             return False
     return True
-
-
-def _is_slow(context: ProbeContext, answered: list[NotedRequest]) -> bool:
-    """Return whether all texts or new connections are slow, or some equal requests."""
-    # Only a Readback answers at once. The fastest answer says most about the path: this
-    # machine may have held up the others.
-    of_readback = answered if context.service == Service.READBACK else []
-    texts = [noted.seconds for noted in of_readback if noted.body]
-    fresh = [noted.seconds for noted in of_readback if not noted.is_reused]
-    if min(texts, default=0.0) > _SLOW_SECONDS or min(fresh, default=0) > _SLOW_SECONDS:
-        return True
-    late = _late(answered)
-    others = {noted.request for noted in answered if noted not in late}
-    is_some = not others.isdisjoint(noted.request for noted in late)
-    return len(late) >= _FEWEST_LATE and is_some
-
-
-def _late(answered: list[NotedRequest]) -> list[NotedRequest]:
-    """Return the requests that were answered much later than most."""
-    median = statistics.median([noted.seconds for noted in answered] or [0.0])
-    limit = max(_LATE_SECONDS, _LATE_FACTOR * median)
-    return [noted for noted in answered if noted.seconds > limit]
-
-
-def _slow(answered: list[NotedRequest]) -> Diagnosis:
-    times = [noted.seconds for noted in answered]
-    return diagnose(
-        "steady.slow",
-        total=len(times),
-        slowest=format_duration(max(times)),
-        median=format_duration(statistics.median(times)),
-    )
 
 
 def _failures(log: list[NotedRequest]) -> list[NotedRequest]:
@@ -227,25 +186,28 @@ def _mixture(
         for name, count in labels.most_common()
     )
     good = [noted for noted in asked if noted not in bad]
-    is_proxy = context.path is Path.PROXY
-    if kind == "sometimes.fails" and _loses_packets(good, bad):
+    cause = "proxy_fails" if context.path is Path.PROXY else "some_servers_fail"
+    if kind == "sometimes.certificate":
+        cause = "some_certificates_differ"
+        seen = {noted.certificate for noted in bad if noted.certificate}
+        if any(certificates.read(der).is_interception for der in seen):
+            context.is_intercepted, cause = True, "some_are_decrypted"
+    if kind == "sometimes.fails" and _loses_packets(bad):
         kind = "sometimes.lost"
     diagnosis = diagnose(
         kind,
         outcomes=outcomes,
         bad=len(bad),
         total=len(asked),
-        cause=say("proxy_fails" if is_proxy else "some_servers_fail"),
+        cause=say(cause),
     )
     return _with_evidence(diagnosis, good, bad)
 
 
-def _loses_packets(good: list[NotedRequest], bad: list[NotedRequest]) -> bool:
-    """Return whether connections hang, or what is answered is answered late."""
-    if any(noted.status for noted in bad):
-        return False
+def _loses_packets(bad: list[NotedRequest]) -> bool:
+    """Return whether some connections hang before anything is sent."""
     is_unopened = any(noted.error == "http.no_connection" for noted in bad)
-    return is_unopened or len(_late(good)) >= _FEWEST_LATE
+    return is_unopened and not any(noted.status for noted in bad)
 
 
 def _with_evidence(

@@ -149,8 +149,14 @@ class ProbeContext:
         with_key: bool = True,
     ) -> ProbeResponse:
         """Get a path of the API, or post a body there."""
-        whole, key = f"{self.base_url.path}{path}", self.key if with_key else None
-        return (client or self.client).request(whole, key=key, body=body)
+        whole = f"{self.base_url.path}{path}"
+        key = self.key if with_key else None
+        request = (client or self.client).request
+        response = request(whole, key=key, body=body)
+        # On 301 and 302, a client would repeat a POST as a GET.
+        if response.has_slash and (body is None or response.status in (307, 308)):
+            return request(f"{whole}/", key=key, body=body)
+        return response
 
     def close(self) -> None:
         if "client" in vars(self):

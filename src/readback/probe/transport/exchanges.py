@@ -21,6 +21,7 @@ from email.utils import parsedate_to_datetime
 from functools import cached_property
 from http import HTTPStatus
 from typing import Any
+from urllib.parse import urlsplit
 
 from readback.probe.common.catalogue import has_tag, say
 from readback.probe.common.formatting import format_duration
@@ -76,6 +77,13 @@ class ProbeResponse:
         """After how many seconds to try again; "" if it does not say, or a date."""
         after = self.headers.get("Retry-After", "").strip()
         return after if re.fullmatch("[0-9]{1,9}", after) else ""
+
+    @property
+    def has_slash(self) -> bool:
+        """Whether it only adds a slash to the path, which every client follows."""
+        location = self.headers.get("Location", "")
+        is_same = location in (f"{self.url}/", f"{urlsplit(self.url).path}/")
+        return is_same and self.status in (301, 302, 307, 308)
 
     @property
     def date(self) -> datetime | None:
@@ -240,8 +248,13 @@ def _is_mixed(equal: list[NotedRequest]) -> bool:
 
 
 def worse_than_equal(log: Iterable[NotedRequest]) -> set[NotedRequest]:
-    """Return the requests that failed although an equal one did not."""
-    bad: set[NotedRequest] = set()
+    """Return the requests that failed although an equal one did not.
+
+    To open a connection is equal for all of them.
+    """
+    log = list(log)
+    is_open = any(noted.status for noted in log)
+    bad = {noted for noted in log if is_open and noted.error == "http.no_connection"}
     for equal in mixed_requests(log):
         counts = Counter(noted.outcome for noted in equal)
         good = min(equal, key=lambda noted: (noted.badness, -counts[noted.outcome]))
