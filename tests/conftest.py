@@ -137,7 +137,7 @@ def pytest_collection_modifyitems(
 def _rank(file: Path, beginnings: tuple[str, ...]) -> int:
     """Return the number of the first of these with which its path begins."""
     path = file.relative_to(_HERE).as_posix()
-    found = (number for number, one in enumerate(beginnings) if path.startswith(one))
+    found = (n for n, start in enumerate(beginnings) if path.startswith(start))
     return next(found, len(beginnings))
 
 

@@ -56,7 +56,7 @@ PROGRAMS = {row.name: row for row in programs.table()}
 
 
 def each(buttons: list[Button]) -> pytest.MarkDecorator:
-    names = [f"{one.program}: {one.request}" for one in buttons]
+    names = [f"{button.program}: {button.request}" for button in buttons]
     return pytest.mark.parametrize("button", buttons, ids=names)
 
 
@@ -132,7 +132,7 @@ def _remove(body: dict[str, Any], difference: str) -> None:
     messages = body["messages"]
     match difference.split("."):
         case ["messages", "system"]:
-            messages[:] = [one for one in messages if one["role"] != "system"]
+            messages[:] = [each for each in messages if each["role"] != "system"]
         case ["messages", "history"]:
             del messages[:-1]
         case ["message", "content"]:

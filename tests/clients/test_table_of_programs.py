@@ -1,4 +1,4 @@
-"""The table of programs is true of the clients that run here."""
+"""The clients that run here behave as the table of programs says."""
 
 import tomllib
 from pathlib import Path
@@ -22,7 +22,8 @@ BODY = {"model": MODEL, "messages": [{"role": "user", "content": "Ready to copy?
 def test_every_driver_and_button_belongs_to_a_program_of_the_table():
     buttons = tomllib.loads(BUTTONS.read_text(encoding="utf-8"))["button"]
 
-    named = {one.program for one in CLIENTS} | {one["program"] for one in buttons}
+    named = {client.program for client in CLIENTS}
+    named |= {button["program"] for button in buttons}
     assert named <= {row.name for row in programs.table()}
 
 
@@ -30,7 +31,8 @@ def test_every_environment_is_locked_and_used():
     sources = {path.stem for path in environments.LOCKS.glob("*.in")}
 
     assert sources == {path.stem for path in environments.LOCKS.glob("*.txt")}
-    assert {one.environment for one in CLIENTS} == {"dev", "system", "node", *sources}
+    used = {client.environment for client in CLIENTS}
+    assert used == {"dev", "system", "node", *sources}
 
 
 # Installed with the tests of this project, or part of the system. `make clients` runs

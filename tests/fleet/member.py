@@ -1,4 +1,4 @@
-"""One plane of the service on a machine of its own, used as an operator does it."""
+"""The API or the cabinet on a machine of its own, run as an operator does."""
 
 import re
 import signal
@@ -26,7 +26,8 @@ class Member:
     network: Network
     machine: str
     number: int
-    plane: str
+    part: str
+    """`api` or `cabinet`."""
     folder: Path
     _process: subprocess.Popen[bytes] | None = None
 
@@ -42,7 +43,7 @@ class Member:
                 "READBACK_DATABASE_URL": database_machine.URL,
                 "READBACK_SECRET_KEY": "the same on every machine " * 2,
                 "READBACK_TRUSTED_PROXY_COUNT": "1",
-                # With more, a key is known to a worker and not to the replica.
+                # With several, a key might be known to only one worker of a replica.
                 "READBACK_WORKERS": "1",
                 # The balancer checks twice a second.
                 "READBACK_STOP_NOTICE": "2",
@@ -63,7 +64,7 @@ class Member:
 
     def begin(self) -> None:
         """Start it, and do not wait until it is ready."""
-        program = [sys.executable, "-m", "readback", "serve", self.plane]
+        program = [sys.executable, "-m", "readback", "serve", self.part]
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
                 self.network.command(self.machine, *program),

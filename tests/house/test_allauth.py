@@ -37,7 +37,8 @@ def names_that_we_use() -> set[str]:
 def test_what_we_use_of_allauth_has_not_moved(name: str) -> None:
     spec = find_spec("allauth")
     assert spec and spec.origin
-    place, *rest = Path(spec.origin).parent, *name.split(".")[1:]
+    place = Path(spec.origin).parent
+    rest = name.split(".")[1:]
     while rest and (place / rest[0]).is_dir():
         place /= rest.pop(0)
     file = place / f"{rest.pop(0)}.py"

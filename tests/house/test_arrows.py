@@ -1,11 +1,11 @@
 """Imports point one way: cli → api | cabinet | probe | pytest_plugin → shared facts.
 
-Between the planes and the facts are `processes`, how both planes run, and `http`, which
-imports nothing else of the product.
+`processes`, which runs the API and the cabinet, is between them and the facts, and so
+is `http`, which imports nothing else of the product.
 
-Inside of `api`: server, worker, ops → endpoints → data → shared. Inside of `cabinet`:
-from the top down, see `CABINET_LEVELS`. Inside of `probe` and `cli`: from the bottom
-up, see `FLOORS`. An import inside of a function counts like any other.
+Inside `api`: server, worker, ops → endpoints → data → shared. `CABINET_LEVELS` has the
+order inside `cabinet`, and `LEVELS` that inside `probe` and `cli`. An import inside a
+function counts like any other.
 """
 
 import subprocess
@@ -46,13 +46,13 @@ PACKAGES = {
     "pytest_plugin": {"pytest"},
 }
 SERVER_PACKAGES = {"django", "allauth", "uvloop", "msgspec", "httptools"}
-# These may also import how a plane runs.
-PLANES = {"api", "cabinet"}
+# These are servers, and may also import `http` and `processes`.
+SERVERS = {"api", "cabinet"}
 # The texts of the probe, which the cabinet shows as a page.
 CATALOGUE = "readback.probe.common.catalogue"
-# What the modules of each room of the API may import beside their own room.
+# What each folder of the API may import besides itself.
 COUNTERS = {"readback.processes.shared_counters"}
-ROOMS = {
+FOLDERS = {
     "shared": SHARED_FACTS | COUNTERS,
     "data": SHARED_FACTS | COUNTERS | {"readback.api.shared"},
     "endpoints": SHARED_FACTS
@@ -64,8 +64,8 @@ API_PACKAGES = {
     "data": {"psycopg"},
     "endpoints": {"msgspec"},
 }
-# The modules and rooms of the cabinet, from the top down. Each may import what is below
-# it; two on one level do not know each other.
+# The modules and folders of the cabinet, from the top down. Each may import what is
+# below it, and nothing on its own level.
 CABINET_LEVELS = (
     {"server", "urls", "settings", "middleware", "context_processors"},
     {"apps"},
@@ -78,14 +78,14 @@ CABINET_LEVELS = (
     {"models"},
     {"account_rules"},
 )
-# More than this is no picture that anybody keeps in mind.
+# Nobody can remember a larger picture.
 MAX_BOXES = 16
-# Files for Django, for translators and for users.
+# Files for Django and for translators.
 NO_BOXES = {"__init__", "migrations", "locale"}
 
-# The rooms and modules of two parts, from the bottom to the top.
-FLOORS = {
-    # Each room is a part of a run, in its order; the modules above them make the run.
+# The folders and modules of two parts, from the bottom up.
+LEVELS = {
+    # The folders are the steps of a run, in their order; the modules above run them.
     "probe": ["common", "entered", "transport", "connection", "service"]
     + ["report", "output", "runner", "command", "__main__"],
     # What commands share, then the commands.
@@ -96,7 +96,7 @@ FLOORS = {
 
 
 def foreign_imports(path: Path) -> set[str]:
-    """Return what a file imports from outside of the standard library."""
+    """Return what a file imports from outside the standard library."""
     names = imports_of(path)
     return {name for name in names if name.split(".")[0] not in sys.stdlib_module_names}
 
@@ -124,17 +124,17 @@ def test_a_part_imports_only_itself_the_shared_facts_and_its_packages(
     allowed = {f"readback.{part}"}
     if part != "http":
         allowed |= SHARED_FACTS | {"readback.__version__"}
-    if part in PLANES:
+    if part in SERVERS:
         allowed |= {"readback.http", "readback.processes"}
     if part == "cabinet":
         allowed |= {CATALOGUE}
     assert not wrong_imports(PACKAGE / part, allowed, PACKAGES[part])
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_the_rooms_of_the_api_import_in_one_direction(room: str) -> None:
-    allowed = ROOMS[room] | {f"readback.api.{room}"}
-    assert not wrong_imports(PACKAGE / "api" / room, allowed, API_PACKAGES[room])
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_the_folders_of_the_api_import_in_one_direction(folder: str) -> None:
+    allowed = FOLDERS[folder] | {f"readback.api.{folder}"}
+    assert not wrong_imports(PACKAGE / "api" / folder, allowed, API_PACKAGES[folder])
 
 
 @pytest.mark.parametrize("fact", sorted(SHARED_FACTS))
@@ -149,16 +149,16 @@ def test_the_top_of_the_package_holds_facts_only() -> None:
     assert modules == SHARED_FACTS
 
 
-@pytest.mark.parametrize("part", FLOORS)
+@pytest.mark.parametrize("part", LEVELS)
 def test_a_part_imports_only_downwards(part: str) -> None:
     upwards = set()
     for path in (PACKAGE / part).rglob("*.py"):
         place = path.relative_to(PACKAGE / part)
         if str(place) == "__init__.py" and part != "cli":
             continue
-        room = place.parts[0].removesuffix(".py")
-        below = FLOORS[part][: FLOORS[part].index(room) + 1]
-        allowed = {f"readback.{part}.{one}" for one in below}
+        name = place.parts[0].removesuffix(".py")
+        below = LEVELS[part][: LEVELS[part].index(name) + 1]
+        allowed = {f"readback.{part}.{lower}" for lower in below}
         upwards |= {
             f"{place}: {name}"
             for name in imports_of(path)
@@ -176,7 +176,7 @@ def modules_of(part: str) -> dict[str, Path]:
     }
 
 
-@pytest.mark.parametrize("part", ["http", "processes", "api", "cabinet", *FLOORS])
+@pytest.mark.parametrize("part", ["http", "processes", "api", "cabinet", *LEVELS])
 def test_no_module_imports_in_a_circle(part: str) -> None:
     names = modules_of(part)
     left = {
@@ -187,7 +187,7 @@ def test_no_module_imports_in_a_circle(part: str) -> None:
     assert not left
 
 
-def test_the_rooms_of_the_cabinet_import_in_one_direction() -> None:
+def test_the_folders_of_the_cabinet_import_in_one_direction() -> None:
     names = modules_of("cabinet")
     level_of = {box: n for n, boxes in enumerate(CABINET_LEVELS) for box in boxes}
     boxes = {box_of(name) for name in names} - NO_BOXES
@@ -205,13 +205,17 @@ def test_the_rooms_of_the_cabinet_import_in_one_direction() -> None:
 
 
 def box_of(module: str) -> str:
-    """Return the room of a module of the cabinet, or the module if it is in none."""
+    """Return the folder of a module of the cabinet, or the module if it has none."""
     return module.split(".")[2]
 
 
 def modules_among(modules: Iterable[str], imports: Iterable[str]) -> set[str]:
     """Return the modules that an import names, by themselves or by a name in them."""
-    return {one for one in modules if any(is_within(name, {one}) for name in imports)}
+    return {
+        module
+        for module in modules
+        if any(is_within(name, {module}) for name in imports)
+    }
 
 
 def loaded_by(*modules: str) -> set[str]:

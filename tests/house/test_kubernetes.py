@@ -27,7 +27,7 @@ PAGE = (ROOT / "docs" / "deploy-kubernetes.md").read_text()
 OLDEST = "1.27"
 VERSIONS = [OLDEST, kubernetes_validate.latest_version()]
 COMPONENT = "app.kubernetes.io/component"
-# How much longer than a worker the manager waits for it, in both planes, at most.
+# How long the manager at most waits for a worker after the worker should have ended.
 MANAGER_SECONDS = 10
 
 Object = dict[str, Any]
@@ -135,7 +135,7 @@ def test_every_image_has_a_tag_and_ours_is_this_version(folder):
 
 
 @pytest.mark.parametrize("settings", [SETTINGS, PUBLIC_SETTINGS], ids=["base", "prod"])
-def test_both_planes_accept_their_settings(settings):
+def test_the_api_and_the_cabinet_accept_their_settings(settings):
     for component in ("api", "cabinet"):
         [container] = PODS[component]["containers"]
         own = {each["name"]: each["value"] for each in container.get("env", [])}

@@ -1,11 +1,11 @@
-"""What must agree with the table of refusals: the HTTP room, and the tests."""
+"""The table of refusals agrees with `http` and with the tests."""
 
 from readback.contract import REFUSALS
 from readback.http import refused
 from tests.support.api import STATUS
 
 
-def test_every_code_of_the_http_room_has_a_row_in_the_contract() -> None:
+def test_every_code_of_http_has_a_row_in_the_contract() -> None:
     codes = {value for name, value in vars(refused).items() if name.isupper()}
     assert codes and codes <= REFUSALS.keys()
 

@@ -1,4 +1,4 @@
-"""What a forge reads, and the scripts: valid, without known weaknesses, and in step."""
+"""The files of a forge and the scripts: valid, without known weaknesses, consistent."""
 
 import re
 import shutil

@@ -11,7 +11,7 @@ import pytest
 from tests.support.commands import free_port
 
 ROOT = Path(__file__).parents[2]
-# A requirement that no index has, so that nothing can be installed by a mistake.
+# A requirement that no index has, so that nothing can be installed by mistake.
 REQUIREMENT = f"readback-does-not-exist==1 --hash=sha256:{'0' * 64}\n"
 
 

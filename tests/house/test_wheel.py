@@ -61,7 +61,7 @@ def digests(sources: Path, umask: int) -> dict[str, str]:
     build = [sys.executable, "-m", "hatchling", "build", "-d", "built"]
     subprocess.run(build, cwd=sources, umask=umask, check=True, capture_output=True)
     built = (sources / "built").iterdir()
-    return {one.name: hashlib.sha256(one.read_bytes()).hexdigest() for one in built}
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in built}
 
 
 def test_two_builds_of_wheel_and_sdist_are_the_same(sources, tmp_path):

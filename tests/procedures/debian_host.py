@@ -1,4 +1,4 @@
-"""A Debian host that is thrown away, and what its operator does on it.
+"""A disposable Debian host, and what its operator does on it.
 
 Run by test_debian_host.py in namespaces of its own: what is written to the directories
 below disappears, the user exists only here, and the ports are free. Every command is

@@ -1,7 +1,7 @@
 """Programs of a Debian host that the tests cannot run: systemd, an editor, Caddy.
 
-They do what the commands of the pages need, and no more. Services and commands run as
-their user, with the settings of their units; where a unit may write is systemd's.
+They do only what the commands of the pages need. Services and commands run as their
+user, with the settings of their units, but may write anywhere.
 """
 
 import fcntl
@@ -46,7 +46,7 @@ def systemctl(verb: str, *names: str) -> None:
 
 
 def systemd_run(*arguments: str) -> None:
-    """Run a command in the place of this process, as a transient unit."""
+    """Replace this process by a command that runs as a transient unit."""
     options = [each for each in arguments if each.startswith("--property=")]
     properties = [each.removeprefix("--property=") for each in options]
     command = list(dropwhile(lambda each: each.startswith("--"), arguments))

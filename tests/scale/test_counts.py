@@ -44,7 +44,7 @@ def test_thousands_of_mixed_requests_are_counted_exactly_once(site):
     kinds = [*with_key(site, alice), *with_key(site, bob), *without_known_key(site)]
     # An unknown key makes its connection wait for a look-up, so these are few.
     weights = [1.0] * 12 + [0.05, 1.0, 1.0]
-    # Enough requests to be written in several rounds.
+    # Enough requests to be written in several ticks.
     sent = random.Random(4).choices(kinds, weights, k=5_000)
     before = Counter(requests_by_outcome(site.server.ops_url))
 

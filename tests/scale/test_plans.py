@@ -13,8 +13,8 @@ from tests.support import migrated
 from tests.support.commands import environment_with, run_readback
 from tests.support.database import Database
 
-# More rows than are shown, because old ones are deleted only from time to time. The
-# more keys there are, the more an index is worth; with these, both databases use it.
+# More rows than are shown, because old ones are deleted only from time to time. With
+# this many keys, an index is worth using for both databases.
 KEYS = 450
 ROWS_PER_KEY = 240
 HALF = KEYS * ROWS_PER_KEY // 2

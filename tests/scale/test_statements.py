@@ -22,13 +22,13 @@ ROWS_PER_WRITE = 500
 FLOOD = 2500
 # One key waits on each connection of a flood; at most this many are looked up at once.
 FLOODING = 200
-ROUNDS_A_SECOND = 2
+TICKS_A_SECOND = 2
 STATEMENTS_PER_WRITE = 9
-# One reads the rows of an address, one writes what was counted in the round.
+# One reads the rows of an address, and one writes what was counted since the last tick.
 STATEMENTS_FOR_UNMATCHED = 2
 LOOK_UPS_A_SECOND = 100
-# The first and the last round of a measurement, and one more for tolerance.
-EDGE_ROUNDS = 3
+# The first and the last tick of a measurement, and one more for tolerance.
+EDGE_TICKS = 3
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
@@ -67,21 +67,21 @@ class Measured:
             "SELECT xact_commit FROM pg_stat_database WHERE datname = ?", name
         )
 
-    def rounds(self) -> float:
-        return self.seconds * ROUNDS_A_SECOND + EDGE_ROUNDS
+    def ticks(self) -> float:
+        return self.seconds * TICKS_A_SECOND + EDGE_TICKS
 
     def for_unmatched(self) -> float:
         """Return what requests without an accepted key add, however many they are."""
-        return self.rounds() * STATEMENTS_FOR_UNMATCHED
+        return self.ticks() * STATEMENTS_FOR_UNMATCHED
 
     def for_known_keys(self, site: Site) -> float:
         """Return what the known keys of the other tests may add.
 
-        They are looked up in every round, and their last write may only now be counted.
+        They are looked up at every tick, and their last write may only now be counted.
         """
         known = metrics(site.server.ops_url)["known_keys"]
         last_write = max(1, ceil(known / ROWS_PER_WRITE)) * STATEMENTS_PER_WRITE
-        return self.rounds() * statements_for(known, site) + last_write
+        return self.ticks() * statements_for(known, site) + last_write
 
 
 def written(site: Site) -> int:
@@ -98,14 +98,14 @@ def test_requests_with_known_keys_cause_no_statements_of_their_own(site):
     many = Measured(site, lambda: pipeline(site.endpoint, one_per_key * 6))
 
     writes = ceil(len(known) / ROWS_PER_WRITE)
-    in_a_round = statements_for(len(known), site) + writes * STATEMENTS_PER_WRITE
+    in_a_tick = statements_for(len(known), site) + writes * STATEMENTS_PER_WRITE
     for measured in (few, many):
-        allowed = measured.rounds() * in_a_round
+        allowed = measured.ticks() * in_a_tick
         assert measured.statements <= allowed
         # PostgreSQL also counts our own queries, and counts with a delay.
         assert measured.transactions <= allowed + 200
 
-    # What goes on is written at growing intervals; the other tests must not count that.
+    # Continuing use is written at growing intervals; other tests must not count that.
     sent = len(known) * (1 + 2 + 6)
     wait_until(lambda: written(site) == before + sent, "all usage is written")
 

@@ -16,11 +16,11 @@ from tests.support.metrics import metrics
 from tests.support.waiting import wait_until
 from tests.support.wire import Fields, exchange, request
 
-# Many times more than are kept in the rounds that it takes.
+# Many times more than are kept in the ticks that it takes.
 FLOOD = 2000
 # With SQLite, one for each power of two in the number of rows.
-STATEMENTS_PER_ROUND = 5
-ROUNDS_A_SECOND = 2
+STATEMENTS_PER_TICK = 5
+TICKS_A_SECOND = 2
 WORKERS = 2
 
 
@@ -147,30 +147,30 @@ def test_a_flood_from_many_addresses_is_bounded_and_leaves_no_key(start, kind):
         for n, key in enumerate(made_up)
     ]
     before = metrics(site.server.ops_url)["statements_total"]
-    rounds = Rounds()
+    ticks = Ticks()
 
     assert spread(site.endpoint, flood, connections=10) == {401: FLOOD}
     wait_until(lambda: stored(site), "something is written")
 
-    # Refreshing the keys takes one statement in a round.
-    allowed = rounds.until_now() * WORKERS * (1 + STATEMENTS_PER_ROUND)
+    # Refreshing the keys takes one statement per tick.
+    allowed = ticks.until_now() * WORKERS * (1 + STATEMENTS_PER_TICK)
     assert metrics(site.server.ops_url)["statements_total"] - before <= allowed
-    kept = rounds.until_now() * WORKERS * CAPACITY
+    kept = ticks.until_now() * WORKERS * CAPACITY
     assert 0 < len(stored(site)) <= kept
     assert not keys_in(everything_stored(site), made_up)
     logged = (site.server.folder / "stderr").read_text()
     assert not keys_in(logged, made_up)
 
 
-class Rounds:
-    """How many rounds there may have been since this was made."""
+class Ticks:
+    """How many ticks there may have been since this was created."""
 
     def __init__(self) -> None:
         self._began = time.monotonic()
 
     def until_now(self) -> float:
         # The first, the last, and one more for tolerance.
-        return (time.monotonic() - self._began) * ROUNDS_A_SECOND + 3
+        return (time.monotonic() - self._began) * TICKS_A_SECOND + 3
 
 
 def keys_in(text: str, made_up: list[str]) -> set[str]:
@@ -192,9 +192,9 @@ def everything_stored(site: Site) -> str:
 def test_turned_off_nothing_is_kept(start):
     site = start("sqlite", READBACK_WORKERS="1", READBACK_UNMATCHED_REQUESTS="off")
     assert exchange(site.endpoint, raw(site, *MODELS)).status == 401
-    # What is written now was received after it.
+    # What is written now was received later.
     [key] = site.new_keys(1)
     exchange(site.endpoint, raw(site, *MODELS, bearer(key)))
-    wait_until(lambda: site.database.usage(key), "the next round is written")
+    wait_until(lambda: site.database.usage(key), "the next tick has written")
 
     assert stored(site) == []

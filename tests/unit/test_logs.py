@@ -61,7 +61,7 @@ def test_an_error_that_is_its_own_cause_is_described() -> None:
 
 
 class Reader:
-    """Where a queue writes to; takes nothing before `reads` is set."""
+    """The destination of a queue, which blocks until `reads` is set."""
 
     def __init__(self) -> None:
         self.lines: list[Any] = []
