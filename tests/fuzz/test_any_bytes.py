@@ -50,6 +50,7 @@ def inputs(draw: st.DrawFn, target: str) -> bytes:
     return raw[:at] + other + raw[at + draw(st.integers(0, 30)) :]
 
 
+# Not `work`, which counts instructions in another process.
 @pytest.mark.parametrize("target", ["connection", "chat_body", "refusals"])
 @settings(max_examples=200)
 @given(data=st.data())

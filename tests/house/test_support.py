@@ -15,6 +15,8 @@ ROOT = Path(__file__).parents[2]
 TOOLS = {"bench": {"bench"}, "clients": {"clients", "bench"}, "soak": {"soak", "bench"}}
 FOLDERS = [path.name for path in (ROOT / "tests").iterdir() if any(path.glob("*.py"))]
 ALLOWED = TOOLS | {f"tests/{name}": {f"tests.{name}", name} for name in sorted(FOLDERS)}
+# The fuzzer looks for other worst cases.
+ALLOWED["tests/fuzz"] |= {"tests.worst_cases"}
 
 
 @pytest.mark.parametrize("folder", ALLOWED)
