@@ -2,7 +2,7 @@
 
 import sqlite3
 import time
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -51,7 +51,7 @@ class Sqlite:
         "coalesce(86400 * (julianday(k.expires_at) - 2440587.5), 0))"
     )
     # Few, because the event loop may have to wait for the end of a statement.
-    keys_per_statement = 128
+    rows_per_statement = 128
 
     _REASONS = {
         "BUSY": "another program has locked the database",
@@ -82,21 +82,7 @@ class Sqlite:
 
     def among(self, digests: Sequence[bytes]) -> tuple[str, Sequence[Any]]:
         """Return a condition that a column is one of many digests, and its values."""
-        # Padded to a power of two, as `parts` are.
-        filled = list(digests)
-        while len(filled) & (len(filled) - 1):
-            filled.append(filled[-1])
-        return f"IN ({', '.join('?' * len(filled))})", filled
-
-    def parts(self, rows: list[Any]) -> Iterator[list[Any]]:
-        """Divide rows among statements."""
-        # Powers of two: SQLite keeps few compiled statements, and compiling one takes
-        # longer than running it.
-        start = 0
-        while left := len(rows) - start:
-            size = min(1 << left.bit_length() - 1, self.keys_per_statement)
-            yield rows[start : start + size]
-            start += size
+        return f"IN ({marks(digests)})", digests
 
     def moment(self, at: float) -> str:
         """Return a time as the column stores it."""
@@ -131,7 +117,7 @@ class Postgresql:
     lock_skip_locked = "FOR NO KEY UPDATE SKIP LOCKED"
     # A number, because the driver cannot read `infinity` as a time.
     expires_at = "extract(epoch FROM k.expires_at)::float8"
-    keys_per_statement = 500
+    rows_per_statement = 500
 
     def __init__(self, url: str) -> None:
         import psycopg
@@ -157,9 +143,6 @@ class Postgresql:
         # One value: the driver takes a millisecond for a few hundred.
         written = ",".join([f'"\\\\x{digest.hex()}"' for digest in digests])
         return "= ANY(?::bytea[])", ["{" + written + "}"]
-
-    def parts(self, rows: list[Any]) -> Iterator[list[Any]]:
-        yield rows
 
     def moment(self, at: float) -> datetime:
         return datetime.fromtimestamp(at, UTC)

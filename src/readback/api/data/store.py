@@ -164,7 +164,7 @@ class Store:
         if not digests:
             self._read("SELECT 1 LIMIT 0", ())
         dialect = self._dialect
-        size = dialect.keys_per_statement
+        size = dialect.rows_per_statement
         found: KeyRows = {}
         for at in range(0, len(digests), size):
             among, values = dialect.among(digests[at : at + size])
@@ -350,7 +350,9 @@ class Store:
 
     def _run_rows(self, text: str, rows: list[tuple[Any, ...]]) -> None:
         row = f"({marks(rows[0])})"
-        for part in self._dialect.parts(rows):
+        size = self._dialect.rows_per_statement
+        for at in range(0, len(rows), size):
+            part = rows[at : at + size]
             values = [value for each in part for value in each]
             self._run(text.format(rows=", ".join([row] * len(part))), values)
 
