@@ -9,7 +9,7 @@ import resource
 import socket
 import time
 from bisect import bisect_left
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -111,8 +111,11 @@ class ApiWorker(Worker):
         if self._expires and self.is_first:
             log_expiry(self._expires)
         self.tick()  # so that the first answer has a date
-        accept = self._accept_api()
-        self._servers = [await accept(each) for each in self._api_listeners]
+        tls = self._tls_options()
+        self._servers = [
+            await _accept(self._new_connection, listener, **tls)
+            for listener in self._api_listeners
+        ]
         await self._reach_database()
         self._ops_server = await _accept(
             partial(Connection, self._ops_connections), self._ops_listener
@@ -125,19 +128,14 @@ class ApiWorker(Worker):
         self.counters.set("keys_confirmed", 0)
         await self._database.stop()
 
-    def _accept_api(self) -> Callable[[socket.socket], Awaitable[asyncio.Server]]:
-        """Return the function that accepts connections to the API from a socket."""
+    def _tls_options(self) -> dict[str, Any]:
         certificate = self.config.tls_certificate
         key = self.config.tls_key
-        accept = partial(_accept, self._new_connection)
         if not certificate or not key:
-            return accept
-        return partial(
-            accept,
-            ssl=tls_context(certificate, key),
-            # Before the first byte of a head, and no longer than for the head itself.
-            ssl_handshake_timeout=self.config.head_timeout,
-        )
+            return {}
+        # A handshake may take as long as a head.
+        seconds = self.config.head_timeout
+        return {"ssl": tls_context(certificate, key), "ssl_handshake_timeout": seconds}
 
     def _new_connection(self) -> Connection:
         # Otherwise the worker that wakes up first accepts a whole burst.
