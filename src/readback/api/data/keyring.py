@@ -27,11 +27,7 @@ MAX_ABSENT = 10_000
 class Record:
     """One key that exists."""
 
-    # fmt: off
-    __slots__ = (
-        "accepted", "digest", "exchanges", "row", "slot", "used_at", "waiting",
-    )
-    # fmt: on
+    __slots__ = ("accepted", "digest", "exchanges", "row", "slot", "used_at")
 
     def __init__(self, row: KeyRow, slot: int, used_at: float) -> None:
         self.row = row
@@ -41,8 +37,6 @@ class Record:
         self.accepted = False
         # What answers its requests. `Any`, because `Exchange` imports this module.
         self.exchanges: dict[Any, Any] = {}
-        # How many of its requests wait, if it is a rehearsal key.
-        self.waiting = 0
 
 
 class DatabaseUnavailable:

@@ -1,15 +1,12 @@
 """The requests that wait in a worker because their rehearsal says so.
 
-They wait without a thread, a lock or their body, which is read afterwards.
+They wait without a thread, a lock or their body, which is read afterwards. Their number
+is bounded by the rate of their key, and by the connections.
 """
 
 import asyncio
 from collections.abc import Callable
 
-from readback.api.data.keyring import Record
-
-# How many requests of a key wait. Those beyond go on at once.
-MAX_WAITING = 16
 GoOn = Callable[[], None]
 
 
@@ -17,26 +14,23 @@ class Delays:
     """All of them, so that a stop can end their wait."""
 
     def __init__(self) -> None:
-        self._waiting: dict[GoOn, tuple[Record, asyncio.TimerHandle]] = {}
+        self._timers: dict[GoOn, asyncio.TimerHandle] = {}
         self._is_stopping = False
 
-    def add(self, record: Record, seconds: int, go_on: GoOn) -> bool:
-        """Let a request of a key go on later; return False if it has to at once."""
-        if self._is_stopping or record.waiting >= MAX_WAITING:
+    def add(self, seconds: int, go_on: GoOn) -> bool:
+        """Let a request go on later; return False if it has to at once."""
+        if self._is_stopping:
             return False
-        record.waiting += 1
-        timer = asyncio.get_running_loop().call_later(seconds, self._end, go_on)
-        self._waiting[go_on] = record, timer
+        loop = asyncio.get_running_loop()
+        self._timers[go_on] = loop.call_later(seconds, self._end, go_on)
         return True
 
     def stop(self) -> None:
         """Let no request wait any longer."""
         self._is_stopping = True
-        for go_on in list(self._waiting):
+        for go_on in list(self._timers):
             self._end(go_on)
 
     def _end(self, go_on: GoOn) -> None:
-        record, timer = self._waiting.pop(go_on)
-        timer.cancel()
-        record.waiting -= 1
+        self._timers.pop(go_on).cancel()
         go_on()
