@@ -73,7 +73,9 @@ def main(
     page.save(name, judgement, scene, published)
     if published:
         page.write()
-        click.echo("Updated bench/README.md and its plot.")
+        click.echo("Updated bench/README.md and its picture.")
+    else:
+        click.echo(f"The picture is {page.PICTURE_OF_TRIAL}.")
     if judgement.broken:
         broken = "\n".join(f"- {verdict.promise}" for verdict in judgement.broken)
         raise click.ClickException(f"these promises were not kept:\n{broken}")
@@ -83,9 +85,9 @@ def main(
 
 @main.command("render")
 def render() -> None:
-    """Write bench/README.md and its plots from the published results."""
+    """Write bench/README.md and its picture from the published results."""
     page.write()
-    click.echo("Updated bench/README.md and its plots.")
+    click.echo("Updated bench/README.md and its picture.")
 
 
 def report(judgement: Judgement) -> None:

@@ -1,23 +1,20 @@
-"""Save the results of a soak, and write them into bench/README.md and its plots."""
+"""Save the results of a soak with a picture, and write them into bench/README.md."""
 
 from dataclasses import asdict
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from bench import proc, render, results
 from bench.paths import ROOT
-from bench.single_worker import POSTGRESQL, SQLITE
 
 from soak import clients, plot, texts
-from soak.records import Scene
+from soak.records import Sample, Scene
 from soak.verdicts import Judgement
 
 PAGE = ROOT / "bench" / "README.md"
-PICTURES = {
-    POSTGRESQL: render.PICTURES / "reliability.svg",
-    SQLITE: render.PICTURES / "reliability-sqlite.svg",
-}
-NO_RESULTS = "Not run yet: `make soak` writes this part."
+PUBLISHED_PICTURE = render.PICTURES / "reliability.svg"
+PICTURE_OF_TRIAL = results.TRIALS / "soak.svg"
 # Enough to see what happened; a broken promise may have thousands.
 _DETAILS_KEPT = 20
 _POINTS = 150
@@ -26,35 +23,39 @@ Run = dict[str, Any]
 
 
 def save(name: str, judgement: Judgement, scene: Scene, published: bool) -> None:
-    """Add a run to the results, in place of the last one on the same database."""
+    """Save a run on a database, in place of the last one, and draw it."""
     verdicts = [asdict(verdict) for verdict in judgement.verdicts]
     for verdict in verdicts:
         verdict["details"] = verdict["details"][:_DETAILS_KEPT]
     run = {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": proc.describe_machine(),
+        "database": name,
         "clients": clients.CLIENTS,
         "keys": clients.KEYS,
         "figures": judgement.figures,
         "verdicts": verdicts,
         "timeline": _timeline(scene),
     }
-    results.write("soak", results.read("soak", published) | {name: run}, published)
+    results.write("soak", run, published)
+    _draw(run, PUBLISHED_PICTURE if published else PICTURE_OF_TRIAL)
 
 
 def write() -> None:
-    """Write the generated parts of the page, and the plots."""
-    runs: dict[str, Run] = results.read("soak")
-    for name, run in runs.items():
-        picture = plot.draw(f"A soak on {name}", run["timeline"], run["figures"])
-        PICTURES[name].write_text(picture, encoding="utf-8")
-    verdicts = "\n\n".join(_verdicts(name, run) for name, run in runs.items())
-    figures = _figures(runs) if runs else NO_RESULTS
-    render.replace_section(PAGE, "soak-verdicts", verdicts or NO_RESULTS)
-    render.replace_section(PAGE, "soak-figures", figures)
+    """Write the generated parts of the page, and the published picture."""
+    run = results.read("soak")
+    _draw(run, PUBLISHED_PICTURE)
+    render.replace_section(PAGE, "soak-verdicts", _verdicts(run))
+    render.replace_section(PAGE, "soak-figures", _figures(run))
 
 
-def _verdicts(name: str, run: Run) -> str:
+def _draw(run: Run, path: Path) -> None:
+    title = f"A soak on {run['database']}"
+    picture = plot.draw(title, run["timeline"], run["figures"])
+    path.write_text(picture, encoding="utf-8")
+
+
+def _verdicts(run: Run) -> str:
     machine = run["machine"]
     figures = run["figures"]
     broken = sum(verdict["kept"] is False for verdict in run["verdicts"])
@@ -63,38 +64,29 @@ def _verdicts(name: str, run: Run) -> str:
         [verdict["promise"], verdict["measured"], _word(verdict["kept"])]
         for verdict in run["verdicts"]
     ]
-    picture = PICTURES[name]
     return "\n\n".join(
         [
-            f"### On {name}",
             f"**{kept}** The soak took {figures['seconds'] / 60:.1f} minutes on "
-            f"{run['date'][:10]}, with {figures['answers']:,} answers to "
-            f"{run['clients']} clients, {figures['reloads']} reloads, "
+            f"{run['database']} on {run['date'][:10]}, with {figures['answers']:,} "
+            f"answers to {run['clients']} clients, {figures['reloads']} reloads, "
             f"{figures['kills']} killed workers and {figures['outages']} outages of "
             f"the database. The machine was a {machine['cpu']} with {machine['cores']} "
             f"cores, Linux {machine['kernel']} and Python {machine['python']}.",
             render.table(["promise", "measured", "verdict"], rows),
-            f"![Answers per second and memory over time, on {name}]"
-            f"(../docs/pictures/{picture.name})",
+            "![Answers per second, and the private memory of every worker]"
+            f"(../docs/pictures/{PUBLISHED_PICTURE.name})",
         ]
     )
 
 
-def _figures(runs: dict[str, Run]) -> str:
-    found = {name: _figures_of(run) for name, run in runs.items()}
-    labels = next(iter(found.values()))
-    rows = [[label, *(each[label] for each in found.values())] for label in labels]
-    return render.table(["figure", *found], rows)
-
-
-def _figures_of(run: Run) -> dict[str, str]:
+def _figures(run: Run) -> str:
     figures = run["figures"]
     latency = figures["latency_ms"]
     slope = figures["slope_kib_per_minute"]
     times = figures["code_points"] / texts.CODE_POINTS
     closest = figures["created_closest"]
     behind, ahead = figures["created_leads"]
-    return {
+    rows = {
         "answers": f"{figures['answers']:,}",
         "echoes among them": f"{figures['echoes']:,}",
         "refusals among them, all expected": f"{figures['refusals']:,}",
@@ -114,6 +106,7 @@ def _figures_of(run: Run) -> dict[str, str]:
         if slope is None
         else f"{slope:+g} KiB a minute",
     }
+    return render.table(["figure", "measured"], map(list, rows.items()))
 
 
 def _timeline(scene: Scene) -> dict[str, Any]:
@@ -133,15 +126,24 @@ def _timeline(scene: Scene) -> dict[str, Any]:
         "seconds": since(scene.ended),
         "at": [since(each.at) for each in chosen[1:]],
         "answers_per_second": rates,
-        "worker_mib": [
-            round(max(each.workers, default=0) / 2**20, 1) for each in chosen[1:]
-        ],
+        "workers": _memory_by_worker(chosen[1:], scene.started),
         "reloads": [since(each.at) for each in scene.reloads],
         "kills": [since(each.at) for each in scene.kills],
         "outages": [
             (since(each.start), since(each.end), each.kind) for each in scene.outages
         ],
     }
+
+
+def _memory_by_worker(samples: list[Sample], started: float) -> list[dict[str, Any]]:
+    """Return when each worker was seen, and its private memory then."""
+    found: dict[int, dict[str, Any]] = {}
+    for sample in samples:
+        for pid, size in sample.workers.items():
+            worker = found.setdefault(pid, {"at": [], "mib": []})
+            worker["at"].append(round(sample.at - started, 1))
+            worker["mib"].append(round(size / 2**20, 1))
+    return list(found.values())
 
 
 def _time(milliseconds: float) -> str:

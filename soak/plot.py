@@ -1,4 +1,4 @@
-"""The plot of a soak: answers per second and memory over time, with every fault."""
+"""The plot of a soak: answers per second, and the private memory of every worker."""
 
 from collections.abc import Sequence
 from html import escape
@@ -18,7 +18,7 @@ STYLE = """<style>
 .reload { stroke: #59636e; stroke-width: 1.5; }
 .kill { stroke: #8250df; stroke-width: 2; }
 .lost { fill: #cf222e; }
-.curve { fill: none; stroke: #0b6e4f; stroke-width: 1.5; }
+.curve { fill: none; stroke: #0b6e4f; stroke-width: 1.5; stroke-linecap: round; }
 @media (prefers-color-scheme: dark) {
   .away { fill: #e3b341; }
   .reload { stroke: #9198a1; }
@@ -29,6 +29,8 @@ STYLE = """<style>
 </style>"""
 
 Timeline = dict[str, Any]
+Curve = list[tuple[float, float]]
+"""Points; x is a place in the picture."""
 
 
 def draw(title: str, timeline: Timeline, figures: dict[str, Any]) -> str:
@@ -52,11 +54,15 @@ def draw(title: str, timeline: Timeline, figures: dict[str, Any]) -> str:
     for at in figures["lost_at"]:
         x = x_of(at)
         parts.append(f'<circle class="lost" cx="{x:.1f}" cy="{RATE_TOP + 5}" r="3"/>')
-    ats = [x_of(at) for at in timeline["at"]]
-    rates = timeline["answers_per_second"]
-    memory = timeline["worker_mib"]
-    parts += _curve(ats, rates, RATE_TOP, RATE_BOTTOM, "answers per second")
-    parts += _curve(ats, memory, MEMORY_TOP, MEMORY_BOTTOM, "memory of a worker, MiB")
+
+    def curve(at: Sequence[float], values: Sequence[float]) -> Curve:
+        return list(zip(map(x_of, at), values, strict=True))
+
+    rates = curve(timeline["at"], timeline["answers_per_second"])
+    parts += _chart([rates], RATE_TOP, RATE_BOTTOM, "answers per second")
+    workers = [curve(each["at"], each["mib"]) for each in timeline["workers"]]
+    title_of_memory = "private memory of each worker, MiB"
+    parts += _chart(workers, MEMORY_TOP, MEMORY_BOTTOM, title_of_memory)
     for minute in _minutes(seconds):
         x = min(x_of(minute * 60), plots.WIDTH - 40)
         parts.append(_label(x, MEMORY_BOTTOM + 20, f"{minute:g} min", "middle"))
@@ -84,21 +90,21 @@ def _legend(timeline: Timeline, lost: int) -> str:
     )
 
 
-def _curve(
-    xs: Sequence[float], values: Sequence[float], top: int, bottom: int, name: str
-) -> list[str]:
-    most = max([*values, 1])
-    points = [
-        f"{x:.1f},{bottom - value / most * (bottom - top):.1f}"
-        for x, value in zip(xs, values, strict=True)
-    ]
+def _chart(curves: Sequence[Curve], top: int, bottom: int, name: str) -> list[str]:
+    most = max([value for curve in curves for _, value in curve] + [1.0])
+
+    def drawn(curve: Curve) -> str:
+        points = [f"{x:.1f},{bottom - y / most * (bottom - top):.1f}" for x, y in curve]
+        # The last one twice, so that a worker that was seen once is a dot.
+        return " ".join([*points, points[-1]])
+
     return [
         f'<line class="line" x1="{LEFT}" x2="{plots.WIDTH - RIGHT}" y1="{bottom}" '
         f'y2="{bottom}"/>',
         _label(LEFT, top - 10, name),
         _label(LEFT - 8, top + 5, f"{most:,.0f}", "end"),
         _label(LEFT - 8, bottom + 4, "0", "end"),
-        f'<polyline class="curve" points="{" ".join(points)}"/>',
+        *(f'<polyline class="curve" points="{drawn(each)}"/>' for each in curves),
     ]
 
 

@@ -98,8 +98,8 @@ class Sample:
 
     at: float
     answered: int
-    workers: list[int]
-    """The private memory of each worker, in bytes."""
+    workers: dict[int, int]
+    """The private memory of each worker in bytes, by process id."""
     manager: int
     """That of their manager."""
 

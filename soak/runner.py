@@ -234,7 +234,7 @@ class SoakRun:
     def _sample(self, crowd: "ClientProcess") -> None:
         scene = self.scene
         pids = {worker.pid for worker in api_workers(self._server)}
-        memory = [size for pid in pids if (size := proc.private_memory(pid))]
+        memory = {pid: size for pid in pids if (size := proc.private_memory(pid))}
         manager = proc.private_memory(self._server.pid)
         now = time.monotonic()
         scene.samples.append(Sample(now, crowd.answered, memory, manager))

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from statistics import linear_regression, median
+from statistics import linear_regression, mean, median
 from typing import Any
 
 from soak import counts, created
@@ -178,7 +178,7 @@ class Memory:
         }
 
     def _worker(self, samples: Sequence[Sample]) -> float:
-        return median([max(each.workers) for each in samples] or [0])
+        return median([max(each.workers.values()) for each in samples] or [0])
 
     def _manager(self, samples: Sequence[Sample]) -> float:
         return median([each.manager for each in samples] or [0])
@@ -192,7 +192,7 @@ class Memory:
         if not self._is_judged:
             return None
         rows = self._settled
-        kib = [sum(each.workers) / len(each.workers) / 1024 for each in rows]
+        kib = [mean(each.workers.values()) / 1024 for each in rows]
         return round(60 * linear_regression([each.at for each in rows], kib).slope, 1)
 
 

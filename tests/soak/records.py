@@ -71,7 +71,7 @@ class Story:
         scene.kills = self.kills
         scene.outages = self.outages
         scene.samples = [
-            Sample(at * self.sampled_every, 0, [size], 30 * MIB)
+            Sample(at * self.sampled_every, 0, {1: size}, 30 * MIB)
             for at, size in enumerate(self.worker_memory)
         ]
         scene.checkpoints = [self._checkpoint(50.0), self._checkpoint(100.0)]
