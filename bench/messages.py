@@ -5,7 +5,7 @@ purpose: if they were imported from the product, a mistake in it would go unnoti
 """
 
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 MODEL = "vendor-cabinet-preview-echo"
 PATH = "/v1/chat/completions"
@@ -38,9 +38,6 @@ class Request:
 
     key: str
     content: str = SHORT
-    method: str = "POST"
-    path: str = PATH
-    extra_fields: dict[str, object] = field(default_factory=dict)
     forwarded_for: str = ""
     request_id: str = ""
     close: bool = False
@@ -50,7 +47,7 @@ class Request:
     @property
     def body(self) -> bytes:
         message = {"role": "user", "content": self.content}
-        body = {"model": MODEL, "messages": [message], **self.extra_fields}
+        body = {"model": MODEL, "messages": [message]}
         return json.dumps(body).encode() if self.escapes_letters else _json(body)
 
     @property
@@ -67,7 +64,7 @@ class Request:
         return headers
 
     def to_bytes(self, port: int) -> bytes:
-        head = [f"{self.method} {self.path} HTTP/1.1", f"Host: 127.0.0.1:{port}"]
+        head = [f"POST {PATH} HTTP/1.1", f"Host: 127.0.0.1:{port}"]
         head += [f"{name}: {value}" for name, value in self.headers.items()]
         head += [f"Content-Length: {len(self.body)}", "", ""]
         return "\r\n".join(head).encode() + self.body
@@ -81,16 +78,6 @@ class Request:
     def escaping(self) -> "Request":
         """Write letters that are not ASCII as escapes."""
         return replace(self, escapes_letters=True)
-
-    def with_path(self, path: str) -> "Request":
-        return replace(self, path=path)
-
-    def with_method(self, method: str) -> "Request":
-        return replace(self, method=method)
-
-    def with_fields(self, **fields: object) -> "Request":
-        """Add fields to the body, or replace those it has."""
-        return replace(self, extra_fields=fields)
 
     def forwarded(self, address: str) -> "Request":
         """Add the address of a client, as a balancer does."""

@@ -96,7 +96,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--base-url", help="its address, ending in /v1")
     group.addoption("--api-key", help="a key that it accepts")
     group.addoption("--revoked-key", help="one of its keys that is revoked")
+    group.addoption("--unused-key", help="another key that it accepts")
     group.addoption("--expired-key", help="one of its keys that has expired")
+    group.addoption(
+        "--ignore-headers",
+        action="store_true",
+        help="compare status and body only, for a server that explains nothing",
+    )
 
 
 @pytest.hookimpl(wrapper=True)

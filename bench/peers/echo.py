@@ -15,8 +15,10 @@ import msgspec
 MODEL = "vendor-cabinet-preview-echo"
 MAX_BODY = 32768
 MAX_CONTENT = 8192
+# When each key had its last answer.
 KEYS = {
-    sha256(key).digest() for key in Path(os.environ["BENCH_KEYS"]).read_bytes().split()
+    sha256(key).digest(): 0
+    for key in Path(os.environ["BENCH_KEYS"]).read_bytes().split()
 }
 MODELS = msgspec.json.encode(
     {"object": "list", "data": [{"id": MODEL, "object": "model", "owned_by": "vendor"}]}
@@ -30,15 +32,18 @@ class Refused(Exception):
         self.body = msgspec.json.encode({"error": {"code": code}})
 
 
-def check_key(authorization: str | None) -> None:
-    scheme, _, key = (authorization or "").partition(" ")
-    accepted = sha256(key.strip().encode()).digest() in KEYS
-    if scheme.lower() != "bearer" or not accepted:
+def check_key(authorization: list[str]) -> bytes:
+    """Return the digest of the key."""
+    scheme, _, key = "".join(authorization).partition(" ")
+    digest = sha256(key.strip().encode()).digest()
+    if len(authorization) != 1 or scheme.lower() != "bearer" or digest not in KEYS:
         raise Refused(401, "invalid_key")
+    return digest
 
 
-def check_media_type(content_type: str | None) -> None:
-    if (content_type or "").partition(";")[0].strip().lower() != "application/json":
+def check_media_type(content_type: list[str], content_encoding: str | None) -> None:
+    media = "".join(content_type).partition(";")[0].strip().lower()
+    if len(content_type) != 1 or media != "application/json" or content_encoding:
         raise Refused(415, "unsupported_media_type")
 
 
@@ -48,13 +53,15 @@ def read(body: bytes) -> str:
         raise Refused(413, "request_too_large")
     try:
         request = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise Refused(400, "invalid_json") from None
     check_fields(request, {"model", "messages"}, {"stream", "max_tokens"})
     if request["model"] != MODEL:
         raise Refused(400, "invalid_model")
     messages = request["messages"]
     if not isinstance(messages, list) or len(messages) != 1:
+        raise Refused(400, "invalid_messages")
+    if not isinstance(messages[0], dict):
         raise Refused(400, "invalid_messages")
     check_fields(messages[0], {"role", "content"}, set())
     if messages[0]["role"] != "user":
@@ -83,14 +90,22 @@ def check_fields(found: object, required: set[str], optional: set[str]) -> None:
         raise Refused(400, "missing_field")
 
 
-def completion(content: str) -> bytes:
+def created_for(digest: bytes) -> int:
+    """Return the time, or one second more than in the last answer to the key."""
+    now = int(time.time())
+    following = max(now, KEYS[digest] + 1)
+    KEYS[digest] = following if following <= now + 3600 else now
+    return KEYS[digest]
+
+
+def completion(content: str, digest: bytes) -> bytes:
     tokens = -(-len(content.encode()) // 4)
     message = {"role": "assistant", "content": content}
     return msgspec.json.encode(
         {
             "id": str(uuid4()),
             "object": "chat.completion",
-            "created": int(time.time()),
+            "created": created_for(digest),
             "model": MODEL,
             "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
             "usage": {

@@ -11,13 +11,15 @@ from echo import (
 )
 
 JSON = [("content-type", "application/json")]
+CHALLENGE = [*JSON, ("www-authenticate", "Bearer")]
 
 
 async def app(scope, protocol):
     try:
         body = await answer(scope, protocol)
     except Refused as refused:
-        protocol.response_bytes(refused.status, JSON, refused.body)
+        headers = CHALLENGE if refused.status == 401 else JSON
+        protocol.response_bytes(refused.status, headers, refused.body)
     else:
         protocol.response_bytes(200, JSON, body)
 
@@ -28,10 +30,11 @@ async def answer(scope, protocol) -> bytes:
     if not known or scope.query_string:
         raise Refused(404, "not_found")
     headers = scope.headers
-    check_key(headers.get("authorization"))
+    digest = check_key(headers.get_all("authorization"))
     if endpoint[0] == "GET":
         return MODELS
     if int(headers.get("content-length") or 0) > MAX_BODY:
         raise Refused(413, "request_too_large")
-    check_media_type(headers.get("content-type"))
-    return completion(read(await protocol()))
+    encoding = headers.get("content-encoding")
+    check_media_type(headers.get_all("content-type"), encoding)
+    return completion(read(await protocol()), digest)

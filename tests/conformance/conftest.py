@@ -4,18 +4,17 @@ With --base-url, the tests run against that server, and a test that needs more t
 options provide is skipped. Otherwise servers are started here, each as a process.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
+from tests.support import api as support
 from tests.support.api import MARKER, Api
 from tests.support.server import UNLIMITED, Server, ephemeral_server
 from tests.support.waiting import wait_until
 from tests.support.wire import Endpoint, exchange, request
-
-KeyMaker = Callable[[], str]
 
 # Of a key that was never issued.
 UNKNOWN_SECRET = "Mallory0Mallory0Mallory0Mallory0"
@@ -53,6 +52,7 @@ def api(pytestconfig: pytest.Config, own_server: Server | None) -> Api:
         return Api.of(own_server)
     base_url = pytestconfig.getoption("--base-url")
     key = pytestconfig.getoption("--api-key")
+    support.compares_headers = not pytestconfig.getoption("--ignore-headers")
     if not key:
         raise pytest.UsageError("--base-url needs --api-key")
     if urlsplit(base_url).path.rstrip("/") != "/v1":
@@ -61,10 +61,8 @@ def api(pytestconfig: pytest.Config, own_server: Server | None) -> Api:
 
 
 @pytest.fixture(scope="session")
-def new_key(own_server: Server | None) -> KeyMaker:
-    if own_server is None:
-        pytest.skip("needs its own keys, so not with --base-url")
-    return own_server.new_key
+def unused_key(pytestconfig: pytest.Config, own_server: Server | None) -> str:
+    return own_server.new_key() if own_server else _given(pytestconfig, "--unused-key")
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,6 @@ import time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.conformance.conftest import KeyMaker
 from tests.support.api import MODEL, Api, assert_echo, assert_success, compact, draft
 from tests.support.tables import each
 
@@ -145,10 +144,8 @@ def test_every_answer_has_its_own_id(api: Api) -> None:
     assert len(ids) == 50
 
 
-def test_created_changes_on_every_answer_to_one_key(
-    api: Api, new_key: KeyMaker
-) -> None:
-    fresh, before = api.with_key(new_key()), int(time.time())
+def test_created_changes_on_every_answer_to_one_key(api: Api, unused_key: str) -> None:
+    fresh, before = api.with_key(unused_key), int(time.time())
     created = [fresh.chat(draft("x")) for _ in range(30)]
     seconds = [assert_success(answer)["created"] for answer in created]
     assert before <= seconds[0] <= int(time.time())

@@ -45,6 +45,12 @@ STATUS = {
 # except in the answer to its sender.
 MARKER = "zyzzyva-47"
 
+compares_headers = True
+"""Whether other headers than Content-Type are compared; not for another server.
+
+Sentences are in a header, too, so any sentence is accepted then.
+"""
+
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _SENTENCE = re.compile(r"[\x21-\x7e][\x20-\x7e]{10,998}[.?]")
 _HTTP_DATE = re.compile(
@@ -137,9 +143,18 @@ class Api:
         return request("POST", CHAT, [*self.usual_fields, media, length, *extra], body)
 
 
+class AnySentence(str):
+    """A sentence that was not compared, and so contains whatever is looked for."""
+
+    def __contains__(self, words: object) -> bool:
+        return True
+
+
 def assert_common_headers(answer: Answer) -> None:
     """Check the headers that every answer has."""
     assert answer.header("Content-Type") == "application/json"
+    if not compares_headers:
+        return
     assert answer.header("Cache-Control") == "no-store"
     assert answer.header("X-Content-Type-Options") == "nosniff"
     assert _UUID.fullmatch(answer.header("X-Request-Id") or "")
@@ -172,6 +187,8 @@ def assert_refused(answer: Answer, code: str, *, bodiless: bool = False) -> str:
     assert (answer.status, answer.body) == (STATUS[code], b"" if bodiless else body)
     assert answer.header("Content-Length") == str(len(body))
     assert_common_headers(answer)
+    if not compares_headers:
+        return AnySentence()
     assert answer.reason == f"{_PHRASES[answer.status]} ({code})"
     sentence = answer.header("X-Error-Detail")
     assert sentence and _SENTENCE.fullmatch(sentence), sentence
@@ -192,7 +209,7 @@ def assert_echo(answer: Answer, content: str) -> dict[str, Any]:
     """Check every member of a chat answer, its value and its type; return the body."""
     body = assert_success(answer)
     assert _UUID.fullmatch(body["id"])
-    assert body["id"] == answer.header("X-Request-Id")
+    assert not compares_headers or body["id"] == answer.header("X-Request-Id")
     assert type(body["created"]) is int
     assert _same(body, _expected_echo(body["id"], body["created"], content))
     return body

@@ -31,11 +31,28 @@ const (
 )
 
 var (
-	keys            = map[[32]byte]bool{}
+	keys            = map[[32]byte]*clock{}
 	models          = []byte(`{"object":"list","data":[{"id":"` + model + `","object":"model","owned_by":"vendor"}]}`)
 	applicationJSON = []string{"application/json"}
 	exchanges       = sync.Pool{New: func() any { return new(exchange) }}
 )
+
+// A clock of a key tells the time, or one second more than the last time.
+type clock struct {
+	sync.Mutex
+	last int64
+}
+
+func (c *clock) tell() int64 {
+	c.Lock()
+	defer c.Unlock()
+	now := time.Now().Unix()
+	c.last = max(now, c.last+1)
+	if c.last > now+3600 {
+		c.last = now
+	}
+	return c.last
+}
 
 // A refusal is nil if the request is accepted.
 type refusal struct {
@@ -82,12 +99,16 @@ func serve(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	header["Content-Type"] = applicationJSON
 	header["Content-Length"] = []string{strconv.Itoa(len(e.answer))}
+	if status == http.StatusUnauthorized {
+		header.Set("WWW-Authenticate", "Bearer")
+	}
 	w.WriteHeader(status)
 	w.Write(e.answer)
 }
 
 func (e *exchange) respond(r *http.Request) *refusal {
-	if refused := checkHead(r); refused != nil {
+	clock, refused := checkHead(r)
+	if refused != nil {
 		return refused
 	}
 	if r.Method == "GET" {
@@ -100,7 +121,7 @@ func (e *exchange) respond(r *http.Request) *refusal {
 	if err != nil || e.body.Len() > maxBody {
 		return &refusal{413, "request_too_large"}
 	}
-	if !isJSON(r.Header.Get("Content-Type")) {
+	if !isJSON(r.Header["Content-Type"]) || r.Header["Content-Encoding"] != nil {
 		return &refusal{415, "unsupported_media_type"}
 	}
 	e.chat = chat{}
@@ -108,37 +129,45 @@ func (e *exchange) respond(r *http.Request) *refusal {
 	if err != nil || !e.chat.accepted() {
 		return explain(e.body.Bytes())
 	}
-	e.answer = appendCompletion(e.answer[:0], e.chat.Messages[0].Content)
+	e.answer = appendCompletion(e.answer[:0], e.chat.Messages[0].Content, clock.tell())
 	return nil
 }
 
-func checkHead(r *http.Request) *refusal {
+func checkHead(r *http.Request) (*clock, *refusal) {
 	asksForModels := r.Method == "GET" && r.RequestURI == "/v1/models"
 	chats := r.Method == "POST" && r.RequestURI == "/v1/chat/completions"
 	if !asksForModels && !chats {
-		return &refusal{404, "not_found"}
+		return nil, &refusal{404, "not_found"}
 	}
-	scheme, key, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	if !strings.EqualFold(scheme, "bearer") || !keys[sha256.Sum256([]byte(key))] {
-		return &refusal{401, "invalid_key"}
+	sent := r.Header["Authorization"]
+	if len(sent) != 1 {
+		return nil, &refusal{401, "invalid_key"}
 	}
-	return nil
+	scheme, key, _ := strings.Cut(sent[0], " ")
+	clock := keys[sha256.Sum256([]byte(strings.TrimLeft(key, " ")))]
+	if !strings.EqualFold(scheme, "bearer") || clock == nil {
+		return nil, &refusal{401, "invalid_key"}
+	}
+	return clock, nil
 }
 
-func isJSON(contentType string) bool {
-	if contentType == "application/json" {
+func isJSON(contentTypes []string) bool {
+	if len(contentTypes) != 1 {
+		return false
+	}
+	if contentTypes[0] == "application/json" {
 		return true
 	}
-	media, _, _ := mime.ParseMediaType(contentType)
+	media, _, _ := mime.ParseMediaType(contentTypes[0])
 	return media == "application/json"
 }
 
-func appendCompletion(out []byte, content string) []byte {
+func appendCompletion(out []byte, content string, created int64) []byte {
 	tokens := int64(len(content)+3) / 4
 	out = append(out, `{"id":"`...)
 	out, _ = newID().AppendText(out)
 	out = append(out, `","object":"chat.completion","created":`...)
-	out = strconv.AppendInt(out, time.Now().Unix(), 10)
+	out = strconv.AppendInt(out, created, 10)
 	out = append(out, `,"model":"`+model+`","choices":[{"index":0,"message":{"role":"assistant","content":`...)
 	out, _ = jsontext.AppendQuote(out, content)
 	out = append(out, `},"finish_reason":"stop"}],"usage":{"prompt_tokens":`...)
@@ -171,6 +200,9 @@ func explain(body []byte) *refusal {
 	}
 	var messages []jsontext.Value
 	if json.Unmarshal(request["messages"], &messages) != nil || len(messages) != 1 {
+		return &refusal{400, "invalid_messages"}
+	}
+	if messages[0].Kind() != jsontext.KindBeginObject {
 		return &refusal{400, "invalid_messages"}
 	}
 	only, refused := object(messages[0], []string{"role", "content"})
@@ -232,7 +264,7 @@ func main() {
 		log.Fatal(err)
 	}
 	for key := range bytes.FieldsSeq(file) {
-		keys[sha256.Sum256(key)] = true
+		keys[sha256.Sum256(key)] = new(clock)
 	}
 	log.Fatal(http.ListenAndServe("127.0.0.1:"+os.Args[1], http.HandlerFunc(serve)))
 }
