@@ -9,7 +9,7 @@ from dataclasses import replace
 import click
 
 from bench import flood as flood_benchmark
-from bench import goals, load, plan, render, runs, sizes
+from bench import goals, latency, load, plan, render, rules, sizes
 from bench import instructions as instructions_benchmark
 from bench.comparison import LIMIT, Comparison
 from bench.install import require_program
@@ -41,10 +41,10 @@ def main() -> None:
     "--only",
     multiple=True,
     metavar="NAME",
-    type=click.Choice([*load_peers(), sizes.NAME]),
+    type=click.Choice([*load_peers(), sizes.NAME, latency.NAME]),
     help="Measure only this peer (and nginx, to compare with; the results go to "
-    f".bench/results), or with {sizes.NAME} only the longest texts. Repeatable. "
-    f"Peers: {', '.join(load_peers())}.",
+    f".bench/results), only the longest texts ({sizes.NAME}), or only {latency.NAME}. "
+    f"Repeatable. Peers: {', '.join(load_peers())}.",
 )
 @click.option("--rounds", type=click.IntRange(min=1), help="Number of rounds.")
 def peers(quick: bool, only: tuple[str, ...], rounds: int | None) -> None:
@@ -56,51 +56,45 @@ def peers(quick: bool, only: tuple[str, ...], rounds: int | None) -> None:
     """
     chosen_plan = plan.QUICK if quick else plan.FULL
     if rounds:
-        chosen_plan = replace(chosen_plan, rounds=rounds)
+        steady_rounds = min(rounds, chosen_plan.steady_rounds)
+        chosen_plan = replace(chosen_plan, rounds=rounds, steady_rounds=steady_rounds)
     with measuring("Stopped; the results so far are saved.") as progress:
         require_program("wrk", "wrk")
         compare(chosen_plan, only, progress)
         if not only or sizes.NAME in only:
             sizes.measure(chosen_plan, progress, published=not quick)
-        if not only:
-            count_instructions(chosen_plan, progress)
-            runs.record(goals.Measurements(published=not quick), published=not quick)
+        if not only or latency.NAME in only:
+            latency.measure(load_peers(), chosen_plan, not quick, progress)
     click.echo("The goals, according to all results so far:")
     for line in goals.report(published=not quick):
         click.echo(line)
     if not quick:
-        write_comparison()
+        render.write_comparison()
 
 
 @main.command()
-@quick_option
-def instructions(quick: bool) -> None:
+def instructions() -> None:
     """Count the instructions per request with valgrind.
 
-    Takes about four minutes, and other programs may run meanwhile. Updates
+    Takes about two minutes, and other programs may run meanwhile. Updates
     bench/results/instructions.json and bench/README.md.
     """
-    chosen_plan = plan.QUICK if quick else plan.FULL
-    with measuring("Stopped; the results so far are saved.") as progress:
-        require_program(LIMIT, LIMIT)
-        count_instructions(chosen_plan, progress)
-    if not quick:
-        write_comparison()
-
-
-def count_instructions(chosen_plan: Plan, progress: ProgressBar) -> None:
-    instructions_benchmark.measure(
-        list(load_peers().values()),
-        chosen_plan.counted_requests,
-        not chosen_plan.quick,
-        progress,
-    )
-
-
-def write_comparison() -> None:
-    """Write everything that a run of the peers updates."""
+    with measuring("Stopped; nothing was saved.") as progress:
+        require_program("valgrind", "valgrind")
+        instructions_benchmark.measure(progress)
     render.write_comparison()
-    runs.write_section()
+
+
+@main.command("rules")
+def check_rules() -> None:
+    """Run the conformance tests on each peer and print the rules that it misses.
+
+    Takes about five minutes, and other programs may run meanwhile. Updates
+    bench/results/rules.json, two pages and the README.
+    """
+    with measuring("Stopped; the results so far are saved.") as progress:
+        rules.measure(load_peers().values(), progress)
+    render.write_comparison()
 
 
 def compare(chosen_plan: Plan, only: tuple[str, ...], progress: ProgressBar) -> None:
@@ -145,7 +139,7 @@ def flood(database: str, quick: bool, rounds: int | None) -> None:
 @main.command("render", short_help="Write the results into the documentation.")
 def render_all() -> None:
     """Write the published results into the documentation."""
-    write_comparison()
+    render.write_comparison()
     flood_benchmark.write_section()
     click.echo("Updated docs/performance.md, bench/README.md, the plot and README.md.")
 

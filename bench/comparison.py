@@ -40,8 +40,8 @@ class Comparison:
         }
         self._results = ResultsFile("peers", method, published)
         self._results.data["peers"] = {
-            peer.name: {"title": peer.title, "family": peer.family, "key": peer.key}
-            | {"echoes": peer.echoes, "rounds": [], "traffic": {}}
+            peer.name: {"title": peer.title, "family": peer.family}
+            | {"rounds": [], "traffic": {}}
             for peer in self._peers.values()
         }
 
@@ -86,8 +86,7 @@ class Comparison:
             conformance.check(server)
         result = self._load(server, [server.request()])
         memory = proc.memory(server.pids)
-        if server.peer.keeps_contract or server.peer.name == LIMIT:
-            self._measure_traffic(server)
+        self._measure_traffic(server)
         return result.as_json() | {
             "round": number,
             "start_seconds": server.start_seconds,

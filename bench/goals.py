@@ -10,6 +10,7 @@ from typing import Any
 
 from bench import results
 from bench.errors import MeasurementError
+from bench.peer import LIMIT
 from bench.traffic import (
     ANY_ADDRESS,
     ANY_TEXT,
@@ -48,12 +49,12 @@ class Measurements:
         return found[kind]
 
     def fastest_peer(self, kind: str) -> Rounds:
-        """Return the rounds of the fastest other server that keeps the contract.
+        """Return the rounds of the fastest other server that checks requests.
 
         Fail if one of them was not measured, because it may be the fastest.
         """
         peers = self._peers.items()
-        names = [name for name, peer in peers if keeps_contract(peer)]
+        names = [name for name, peer in peers if peer["family"] != LIMIT]
         found = [self.traffic(name, kind) for name in names if name != "readback"]
         if not found:
             raise MeasurementError("there are no results for the peers")
@@ -86,10 +87,6 @@ class Verdict:
     goal: Goal
     measured: str
     verdict: str
-
-
-def keeps_contract(peer: dict[str, Any]) -> bool:
-    return bool(peer["echoes"] and peer["key"] == "checked")
 
 
 def efficiency(rounds: Rounds) -> float:

@@ -5,7 +5,6 @@ versions. Whatever cannot be installed raises `MeasurementError`, so that no pee
 left out silently.
 """
 
-import json
 import os
 import re
 import shutil
@@ -15,7 +14,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from bench.errors import MeasurementError
-from bench.paths import GO_FILES, GO_PROGRAM, NPM, PEERS, ROOT, VENV
+from bench.paths import GO_FILES, GO_PROGRAM, PEERS, ROOT, VENV
 from bench.peer import Peer
 
 GO_SETTINGS = {
@@ -36,7 +35,6 @@ def install(peer: Peer) -> None:
         "none": lambda: None,
         "system": lambda: require_program(peer.program, peer.package or peer.program),
         "python": _install_python,
-        "npm": _install_npm,
         "go": _build_go,
     }
     installers[peer.install]()
@@ -71,19 +69,6 @@ def _install_python() -> None:
     pip = [str(VENV / "bin" / "python"), "-m", "pip", "--disable-pip-version-check"]
     _run([*pip, "install", "--quiet", "--require-hashes", "-r", str(file)])
     _mark_installed(VENV, lock)
-
-
-def _install_npm() -> None:
-    if not shutil.which("node") or not shutil.which("npm"):
-        raise MeasurementError("node and npm are not installed")
-    lock = (PEERS / "package-lock.json").read_text()
-    if _is_installed(NPM, lock):
-        return
-    NPM.mkdir(parents=True, exist_ok=True)
-    for name in ("package.json", "package-lock.json", ".npmrc"):
-        shutil.copy(PEERS / name, NPM / name)
-    _run(["npm", "ci", "--prefix", str(NPM)])
-    _mark_installed(NPM, lock)
 
 
 def _build_go() -> None:
@@ -126,7 +111,4 @@ def _version_text(peer: Peer) -> str:
         case {"python": str(name)}:
             code = f"from importlib.metadata import version; print(version('{name}'))"
             return _run([str(VENV / "bin" / "python"), "-c", code])
-        case {"npm": str(name)}:
-            package = NPM / "node_modules" / name / "package.json"
-            return str(json.loads(package.read_text())["version"])
     raise ValueError(f"peers.toml does not define the version of {peer.name}")

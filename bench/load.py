@@ -16,6 +16,7 @@ from typing import Any
 
 from bench import proc
 from bench.messages import Request
+from bench.paths import ROOT
 
 CONNECTIONS = 32
 SCRIPT = Path(__file__).parent / "wrk.lua"
@@ -114,7 +115,7 @@ class _Reading:
 
 
 def _run(command: list[str]) -> bytes:
-    done = subprocess.run(command, capture_output=True)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True)
     if done.returncode:
         output = (done.stderr or done.stdout).decode(errors="replace").strip()
         last_line = output.splitlines()[-1] if output else "no output"

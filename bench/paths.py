@@ -7,7 +7,6 @@ ROOT = BENCH.parent
 PEERS = BENCH / "peers"
 # Not under version control: the programs of the peers, and results of trial runs.
 WORKSPACE = ROOT / ".bench"
-NPM = WORKSPACE / "npm"
 GO_FILES = WORKSPACE / "go"
 GO_PROGRAM = WORKSPACE / "go_http"
 VENV = WORKSPACE / "venv"

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 
 from bench.paths import BENCH
 
+LIMIT = "limit"
+
 
 @dataclass(frozen=True)
 class Peer:
@@ -16,19 +18,17 @@ class Peer:
     install: str
     start: list[str]
     version: dict[str, object]
-    key: str
-    echoes: bool
     program: str = ""
     package: str = ""
     files: list[str] = field(default_factory=list)
     prepare: list[list[str]] = field(default_factory=list)
     prints_key: bool = False
     environment: dict[str, str] = field(default_factory=dict)
-    not_counted: str = ""
 
     @property
-    def keeps_contract(self) -> bool:
-        return self.echoes and self.key == "checked"
+    def is_limit(self) -> bool:
+        """Whether it returns a constant, and does not look at the request."""
+        return self.family == LIMIT
 
 
 def load_peers() -> dict[str, Peer]:

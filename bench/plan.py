@@ -11,8 +11,9 @@ class Plan:
     """Duration of each measurement."""
     warm_up_seconds: int
     """Load before each measurement, to fill caches and let JIT compilers finish."""
-    counted_requests: int
-    """Requests while the instructions of a server are counted."""
+    steady_rounds: int
+    """Number of rounds in which latency is measured."""
+    steady_seconds: int
 
 
 FULL = Plan(
@@ -22,7 +23,8 @@ FULL = Plan(
     seconds=2,
     # Meanwhile, the first rows of new keys are written.
     warm_up_seconds=2,
-    counted_requests=960,
+    steady_rounds=3,
+    steady_seconds=3,
 )
 # Shows within a minute or two that everything works; its figures mean nothing.
 QUICK = Plan(
@@ -30,5 +32,6 @@ QUICK = Plan(
     rounds=1,
     seconds=1,
     warm_up_seconds=1,
-    counted_requests=320,
+    steady_rounds=1,
+    steady_seconds=1,
 )

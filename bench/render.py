@@ -11,10 +11,11 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from bench import goals, instructions, plots, results
+from bench import goals, latency, plots, results, rules
 from bench.errors import MeasurementError
 from bench.goals import Measurements, Rounds
 from bench.paths import ROOT
+from bench.peer import LIMIT
 from bench.plots import Bar
 from bench.results import spread
 from bench.traffic import ANY_TEXT, KINDS
@@ -27,7 +28,11 @@ PICTURES = ROOT / "docs" / "pictures"
 EFFICIENCY_PICTURE = PICTURES / "requests-per-cpu-second.svg"
 EFFICIENCY_TITLE = "Requests per CPU-second of the server, one client, 50-byte text"
 NO_RESULTS = "Not measured yet: `make bench` writes this part."
-KEYS = {"checked": "checked", "present": "required, not checked", "ignored": "–"}
+LATENCY_HEADS = [
+    f"{traffic.removesuffix(', any text')}, {share} %"
+    for traffic in latency.CONNECTIONS
+    for share in latency.SHARES
+]
 
 Peer = dict[str, Any]
 
@@ -36,20 +41,23 @@ def write_comparison() -> None:
     """Write the tables and the plot of the peers and the goals."""
     measured = results.read("peers")
     counted = results.read("instructions")
-    peers = [*fastest_first(measured.get("peers", {})).values()]
-    if peers:
+    checked = results.read("rules")
+    steady = results.read("latency")
+    if measured:
+        peers = [*fastest_first(measured["peers"]).values()]
         draw(peers)
-    traffic = traffic_table(measured["peers"]) if peers else NO_RESULTS
-    replace_section(PAGE, "traffic", traffic)
-    parts = {
-        "throughput": throughput(measured, peers, counted) if peers else NO_RESULTS,
-        "goals": goal_table(),
-        "instructions": counted_work(counted) if counted else NO_RESULTS,
-        "environment": environment(measured) if peers else NO_RESULTS,
-    }
-    for part, text in parts.items():
-        replace_section(DETAILS, part, text)
-    replace_section(README, "summary", summary(measured) if peers else NO_RESULTS)
+        replace_section(PAGE, "traffic", traffic_table(measured["peers"]))
+        replace_section(DETAILS, "throughput", throughput(measured, peers))
+        replace_section(DETAILS, "environment", environment(measured))
+        replace_section(README, "summary", summary(measured, steady, checked))
+    if checked:
+        replace_section(PAGE, "rules", kept_rules_in_short(checked))
+        replace_section(DETAILS, "rules", kept_rules(checked))
+    if steady:
+        replace_section(DETAILS, "latency", latency_table(steady))
+    if counted:
+        replace_section(DETAILS, "instructions", counted_work(counted))
+    replace_section(DETAILS, "goals", goal_table())
 
 
 def replace_section(path: Path, part: str, text: str) -> None:
@@ -109,19 +117,14 @@ def environment(measured: dict[str, Any]) -> str:
     return "\n".join(lines + ([""] + not_measured if not_measured else []))
 
 
-def throughput(
-    measured: dict[str, Any], peers: Sequence[Peer], counted: dict[str, Any]
-) -> str:
+def throughput(measured: dict[str, Any], peers: Sequence[Peer]) -> str:
     limit = efficiency(measured["peers"]["nginx"])
-    counts = counts_for(measured["machine"], counted)
     rows = [
         [
             title(peer),
-            KEYS[peer["key"]],
             rounded(efficiency(peer)),
             percentage(spread(row["per_cpu_second"] for row in peer["rounds"])),
             f"{efficiency(peer) / limit:.3g}",
-            counts.get(peer["title"], "–"),
             rounded(median_of(peer, "rate")),
             f"{median_of(peer, 'cpu_seconds') / median_of(peer, 'seconds'):.2f}",
             milliseconds(median_of(peer, "p99")),
@@ -130,68 +133,71 @@ def throughput(
         ]
         for peer in peers
     ]
-    heads = ["server", "key", "requests per CPU-second", "spread", "relative to nginx"]
-    heads += ["instructions per request", "requests per second", "cores used", "p99"]
-    heads += ["memory", "start to first response"]
+    heads = ["server", "requests per CPU-second", "spread", "relative to nginx"]
+    heads += ["requests per second", "cores used", "p99", "memory"]
+    heads += ["start to first response"]
     picture = f"![{EFFICIENCY_TITLE}](../docs/pictures/{EFFICIENCY_PICTURE.name})"
-    parts = [table(heads, rows), picture]
-    if not counts:
-        parts.insert(1, "Instructions have not been counted on this machine.")
-    return "\n\n".join(parts)
-
-
-def counts_for(machine: dict[str, Any], counted: dict[str, Any]) -> dict[str, str]:
-    """Return instructions per request by title, if they are of the same machine.
-
-    They depend on the processor's architecture and on the build of Python.
-    """
-    found = counted.get("machine", {})
-    if any(machine[each] != found.get(each) for each in ("cpu", "python")):
-        return {}
-    return {
-        row["title"]: rounded(instructions.of_whole_server(row, counted["peers"]))
-        for row in counted["peers"].values()
-        if "cases" in row
-    }
+    return "\n\n".join([table(heads, rows), picture])
 
 
 def counted_work(counted: dict[str, Any]) -> str:
-    """Return the counts of all cases, the columns being the servers with several."""
-    rows = counted["peers"].values()
-    several = [row for row in rows if len(row.get("cases", {})) > 1]
-    cases = [
-        [name, *(counted_cell(row["cases"].get(name)) for row in several)]
-        for name in instructions.IN_PROCESS
-    ]
-    others = [
-        [title(row), rounded(instructions.of_whole_server(row, counted["peers"]))]
-        for row in rows
-        if "cases" in row
-    ]
-    reasons = [
-        f"- {row['title']} was not counted: {row['not_counted']}."
-        for row in rows
-        if "not_counted" in row
-    ]
     machine = counted["machine"]
-    lines = [
-        f"The instructions of {counted['method']['requests']} requests each were "
-        f"counted on {counted['date'][:10]}, on {machine['cpu']} "
-        f"({machine['architecture']}) with Python {machine['python']}{build(machine)}.",
-        "",
-        table(["request", *map(counted_title, several)], cases),
-        "",
-        table(["server", instructions.REPEATED], others),
+    return "\n\n".join(
+        [
+            f"The instructions of {counted['method']['requests']:,} requests each were "
+            f"counted on {counted['date'][:10]}, on {machine['cpu']} "
+            f"({machine['architecture']}) with Python {machine['python']}"
+            f"{build(machine)}.",
+            table(
+                ["request", "instructions of Readback"],
+                [[name, rounded(count)] for name, count in counted["cases"].items()],
+            ),
+        ]
+    )
+
+
+def kept_rules(checked: dict[str, Any]) -> str:
+    """Return what each peer misses, with some of the cases."""
+    lines = []
+    for row in checked["peers"].values():
+        lines.append(f"- {title(row)} {rules.summary(row)} cases.")
+        lines += [f"  - {line}" for line in rules.missed_rules(row)]
+    return "\n".join(lines)
+
+
+def kept_rules_in_short(checked: dict[str, Any]) -> str:
+    """Return a sentence about all peers."""
+    found = [f"{title(row)} {rules.summary(row)}" for row in checked["peers"].values()]
+    return f"Cases of the conformance tests: {'; '.join(found)}."
+
+
+def latency_table(steady: dict[str, Any]) -> str:
+    """Return a row for each server, traffic and rate, the median of the rounds."""
+    rows = [
+        [
+            title(peer),
+            case["traffic"],
+            f"{case['share']} %",
+            rounded(case["rate"]),
+            *(milliseconds(case[figure]) for figure in ("p50", "p99")),
+        ]
+        for peer in steady["peers"].values()
+        for case in latencies(peer)
     ]
-    return "\n".join(lines + ([""] + reasons if reasons else []))
+    heads = ["server", "traffic", "load", "requests per second", "p50", "p99"]
+    return table(heads, rows)
 
 
-def counted_title(row: Peer) -> str:
-    return f"{row['title']}, in process" if row.get("in_process") else row["title"]
-
-
-def counted_cell(count: int | None) -> str:
-    return "–" if count is None else rounded(count)
+def latencies(peer: Peer) -> list[dict[str, Any]]:
+    """Return the cases of a peer with the medians of their figures."""
+    return [
+        of_case[0]
+        | {
+            figure: median(case[figure] for case in of_case)
+            for figure in ("rate", "p50", "p99")
+        }
+        for of_case in zip(*peer["rounds"], strict=True)
+    ]
 
 
 def build(machine: dict[str, Any]) -> str:
@@ -205,12 +211,11 @@ def build(machine: dict[str, Any]) -> str:
 
 
 def traffic_table(peers: dict[str, Peer]) -> str:
-    """Return nginx and all that keep the contract, fastest first, one client."""
+    """Return all servers, those first that are fastest with one client."""
     found = Measurements(published=True)
     rows = [
         [title(peer), *(traffic_cell(found, name, kind) for kind in KINDS)]
         for name, peer in fastest_first(peers).items()
-        if name == "nginx" or goals.keeps_contract(peer)
     ]
     return table(["server", *KINDS], rows)
 
@@ -223,21 +228,34 @@ def goal_table() -> str:
     return table(["figure", "goal", "measured", "verdict"], rows)
 
 
-def summary(measured: dict[str, Any]) -> str:
-    """Return a sentence with the figures of all that keep the contract, and nginx."""
+def summary(
+    measured: dict[str, Any], steady: dict[str, Any], checked: dict[str, Any]
+) -> str:
+    """Return a table of the servers that check requests, and a sentence on nginx."""
     found = Measurements(published=True)
-    figures = {}
-    for name, peer in measured["peers"].items():
-        if name == "nginx" or goals.keeps_contract(peer):
-            with suppress(MeasurementError):
-                rounds = found.traffic(name, ANY_TEXT)
-                figures[title(peer)] = goals.efficiency(rounds)
-    ranked = sorted(figures, key=lambda name: -figures[name])
-    shown = ", ".join(f"{name} {rounded(figures[name])}" for name in ranked)
-    return (
-        "Requests per CPU-second of one worker, with 1,000 clients and any text: "
-        f"{shown} ({measured['machine']['cpu']}, {measured['date'][:10]})."
+    rows = []
+    for name, peer in fastest_first(measured["peers"]).items():
+        if peer["family"] == LIMIT:
+            continue
+        with suppress(MeasurementError):
+            each = goals.efficiency(found.traffic(name, ANY_TEXT))
+            cases = latencies(steady.get("peers", {}).get(name, {"rounds": []}))
+            shown = [*map(latency_cell, cases)] or ["–"] * len(LATENCY_HEADS)
+            misses = rules.summary(checked["peers"][name])
+            rows.append([title(peer), rounded(each), *shown, misses])
+    limit = rounded(goals.efficiency(found.traffic("nginx", ANY_TEXT)))
+    heads = ["server", "requests per CPU-second", *LATENCY_HEADS, "conformance"]
+    return "\n\n".join(
+        [
+            table(heads, rows),
+            f"One worker on {measured['machine']['cpu']}, {measured['date'][:10]}. "
+            f"nginx sends {limit} constants in a CPU-second.",
+        ]
     )
+
+
+def latency_cell(case: dict[str, Any]) -> str:
+    return f"{milliseconds(case['p50'])} / {milliseconds(case['p99'])}"
 
 
 def fastest_first(peers: dict[str, Peer]) -> dict[str, Peer]:

@@ -52,7 +52,7 @@ def check(peer: Peer) -> dict[str, Any]:
     keys = servers.prepare(peer)
     with (
         tempfile.TemporaryDirectory() as folder,
-        servers.running(peer, keys, core=None) as server,
+        servers.running(peer, keys) as server,
     ):
         report = Path(folder) / "report.xml"
         command = [sys.executable, "-m", "pytest", TESTS, f"--junit-xml={report}"]

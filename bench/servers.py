@@ -22,7 +22,7 @@ from tests.support.database import Database
 from bench import messages, proc, traffic
 from bench.errors import MeasurementError
 from bench.messages import Request
-from bench.paths import GO_PROGRAM, NPM, PEERS, VENV, WORKSPACE
+from bench.paths import GO_PROGRAM, PEERS, VENV, WORKSPACE
 from bench.peer import Peer
 from readback import keys
 
@@ -53,24 +53,20 @@ class PeerServer:
 
 
 def prepare(peer: Peer) -> list[str]:
-    """Create an empty folder for a peer; return the keys that it will accept.
-
-    A mock accepts only the first.
-    """
+    """Create an empty folder for a peer; return the keys that it will accept."""
     folder = _folder(peer)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    key = keys.mint()
     output = ""
     for command in peer.prepare:
-        words = _fill(command, _values(peer, key, _free_port(), messages.SHORT))
-        environment = _environment(peer, key, _free_port())
+        words = _fill(command, _values(peer, _free_port(), messages.SHORT))
+        environment = _environment(peer, _free_port())
         done = subprocess.run(words, env=environment, capture_output=True, text=True)
         if done.returncode:
             failed = " ".join(command[1:])
             raise MeasurementError(f"{failed} failed: {done.stderr.strip()}")
         output = done.stdout
-    accepted = [key, *(keys.mint() for _ in range(traffic.KEYS - 1))]
+    accepted = [keys.mint() for _ in range(traffic.KEYS)]
     if peer.prints_key:
         accepted[0] = output.splitlines()[-1].strip()
         _add_keys(peer, accepted[1:])
@@ -83,21 +79,16 @@ def running(
     peer: Peer,
     accepted: Sequence[str],
     content: str = messages.SHORT,
-    wrapper: Sequence[str] = (),
 ) -> Iterator[PeerServer]:
-    """Start a peer, wait for its first response, and stop it on exit.
-
-    `wrapper` is a command that runs the peer's command.
-    """
-    key = accepted[0]
+    """Start a peer, wait for its first response, and stop it on exit."""
     port = _free_port()
-    _write_files(peer, key, port, content)
-    command = _fill(peer.start, _values(peer, key, port, content))
-    environment = _environment(peer, key, port)
+    _write_files(peer, port, content)
+    command = _fill(peer.start, _values(peer, port, content))
+    environment = _environment(peer, port)
     started = time.perf_counter()
-    process = _start(peer, [*wrapper, *command], environment)
+    process = _start(peer, command, environment)
     try:
-        request = Request(key, content)
+        request = Request(accepted[0], content)
         _wait_for_response(peer, process, port, request)
         start_seconds = time.perf_counter() - started
         yield PeerServer(peer, port, accepted, process.pid, start_seconds)
@@ -109,7 +100,7 @@ def send(port: int, request: Request) -> tuple[int, bytes]:
     """Send one request on a new connection; return the status and the body."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
     try:
-        connection.request(request.method, request.path, request.body, request.headers)
+        connection.request("POST", messages.PATH, request.body, request.headers)
         response = connection.getresponse()
         return response.status, response.read()
     finally:
@@ -179,44 +170,32 @@ def _folder(peer: Peer) -> Path:
     return WORKSPACE / "work" / peer.name
 
 
-def _write_files(peer: Peer, key: str, port: int, content: str) -> None:
-    (_folder(peer) / "response.json").write_bytes(messages.response_body(content))
-    values = _values(peer, key, port, content)
+def _write_files(peer: Peer, port: int, content: str) -> None:
+    values = _values(peer, port, content)
     for name in peer.files:
         text = (PEERS / name).read_text(encoding="utf-8")
         [filled] = _fill([text], values)
         (_folder(peer) / name).write_text(filled, encoding="utf-8")
 
 
-def _environment(
-    peer: Peer,
-    key: str,
-    port: int,
-) -> dict[str, str]:
-    values = _values(peer, key, port, messages.SHORT)
+def _environment(peer: Peer, port: int) -> dict[str, str]:
+    values = _values(peer, port, messages.SHORT)
     inherited = {k: v for k, v in os.environ.items() if not k.startswith("READBACK_")}
     own = {k: _fill([v], values)[0] for k, v in peer.environment.items()}
     ours = {"BENCH_KEYS": str(_key_file(peer))}
     return inherited | ours | own
 
 
-def _values(peer: Peer, key: str, port: int, content: str) -> dict[str, str]:
-    body = messages.response_body(content).decode()
-    programs = VENV / "bin"
+def _values(peer: Peer, port: int, content: str) -> dict[str, str]:
     return {
         "port": str(port),
         "spare_port": str(_free_port()),
-        "key": key,
         "folder": str(_folder(peer)),
         "peers": str(PEERS),
-        "python": str(programs / "python"),
-        "bin": str(programs),
+        "bin": str(VENV / "bin"),
         "readback_python": sys.executable,
-        "npm": str(NPM / "node_modules"),
         "go": str(GO_PROGRAM),
-        "text": content,
-        "response": body,
-        "constant": _nginx_constant(body),
+        "constant": _nginx_constant(messages.response_body(content).decode()),
     }
 
 

@@ -1,11 +1,16 @@
-"""Requests and instructions are counted for real servers, which accept every key."""
+"""What is measured is real: work is done, keys are accepted, and stalls are seen."""
 
 import gc
+import os
 import shutil
+import signal
+import subprocess
+import sys
+import threading
 
 import pytest
-from bench import conformance, in_process, instructions, servers, traffic
-from bench.peer import Peer, load_peers
+from bench import conformance, in_process, instructions, rules, servers, steady, traffic
+from bench.peer import load_peers
 from bench.traffic import KINDS, MANY_CLIENTS, NEW_CONNECTIONS
 
 from readback.api.endpoints import exchange
@@ -13,18 +18,64 @@ from readback.http import backlog
 
 
 @pytest.mark.long
-@pytest.mark.skipif(not shutil.which("valgrind"), reason=instructions.NO_VALGRIND)
-def test_the_instructions_of_a_real_server_are_counted(tmp_path, monkeypatch):
-    monkeypatch.setattr(servers, "WORKSPACE", tmp_path / "with a space")
-    uvloop = load_peers()["uvloop"]
-    start = [word.replace("@python@", "@readback_python@") for word in uvloop.start]
-    constant = Peer(**vars(uvloop) | {"install": "none", "start": start})
-    keys = servers.prepare(constant)
+@pytest.mark.skipif(not shutil.which("valgrind"), reason="valgrind is not installed")
+def test_instructions_are_counted():
+    # A few Python functions; starting Python takes millions.
+    assert 200 < instructions.count(in_process.driver, 960) < 20_000
 
-    count = instructions.count(constant, keys, instructions.REPEATED, 960)
 
-    # A system call and a few Python functions; starting Python takes millions.
-    assert 200 < count < 20_000
+GET = b"GET / HTTP/1.1\r\n\r\n"
+CONSTANT_SERVER = """
+import asyncio, sys
+class Constant(asyncio.Protocol):
+    def connection_made(self, transport):
+        self.transport = transport
+    def data_received(self, data):
+        self.transport.write(b"HTTP/1.1 200 OK\\r\\nContent-Length: 0\\r\\n\\r\\n")
+async def serve():
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(Constant, "127.0.0.1", 0)
+    print(server.sockets[0].getsockname()[1], flush=True)
+    await server.serve_forever()
+asyncio.run(serve())
+"""
+
+
+def test_a_stalled_server_is_charged_with_all_requests_that_were_due():
+    command = [sys.executable, "-c", CONSTANT_SERVER]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as server:
+        try:
+            port = int(server.stdout.readline())
+            # Fewer connections than requests that are due while the server stalls.
+            opened = [steady.Connection(port, [GET]) for _ in range(2)]
+            os.kill(server.pid, signal.SIGSTOP)
+            threading.Timer(0.4, server.send_signal, [signal.SIGCONT]).start()
+
+            latencies = steady.run(opened, rate=300, seconds=1)
+            for each in opened:
+                each.socket.close()
+        finally:
+            server.kill()
+
+    # A client that waits for each answer would have two slow requests.
+    slow = [each for each in latencies if each > 0.05]
+    assert len(slow) > 0.25 * len(latencies)
+    assert 0.2 < max(latencies) < 5
+
+
+def test_what_a_peer_misses_is_counted_by_test():
+    report = """
+        <testsuites><testsuite>
+        <testcase name="test_it_is_so[a]"/>
+        <testcase name="test_it_is_so[b]"><failure/></testcase>
+        <testcase name="test_it_needs_more"><skipped/></testcase>
+        </testsuite></testsuites>
+    """
+
+    counted = rules.count(report)
+
+    assert rules.summary(counted) == "misses 1 of 2"
+    assert rules.missed_rules(counted) == ["it is so (1 of 2: `b`)"]
 
 
 def test_requests_with_an_id_differ_in_nothing_else_from_any_text():

@@ -1,7 +1,7 @@
-"""The pages of the benchmark show what was measured, and keep earlier runs."""
+"""The pages of the benchmark show what was measured, and every goal has a verdict."""
 
 import pytest
-from bench import goals, render, results, runs
+from bench import goals, render, results
 from bench.traffic import ANY_TEXT
 
 
@@ -15,7 +15,8 @@ def folders(tmp_path, monkeypatch):
 
 def test_the_pages_show_the_published_results():
     shown = {
-        runs.table(results.read("runs")["runs"]): render.DETAILS,
+        render.kept_rules(results.read("rules")): render.DETAILS,
+        render.kept_rules_in_short(results.read("rules")): render.PAGE,
         render.counted_work(results.read("instructions")): render.DETAILS,
         render.traffic_table(results.read("peers")["peers"]): render.PAGE,
     }
@@ -28,15 +29,15 @@ def with_any_text(rate: float) -> dict[str, object]:
     """Return a server that keeps the contract, measured with one kind of traffic."""
     rounds = [{"per_cpu_second": rate}]
     traffic = {ANY_TEXT: rounds}
-    server = {"title": "A server", "family": "framework", "key": "checked"}
-    return server | {"echoes": True, "rounds": rounds, "traffic": traffic}
+    server = {"title": "A server", "family": "framework"}
+    return server | {"rounds": rounds, "traffic": traffic}
 
 
 @pytest.mark.parametrize(("fastest", "verdict"), [(40.0, "met"), (60.0, "not met")])
 def test_readback_must_be_ahead_of_the_fastest_peer(folders, fastest, verdict):
     rates = {"nginx": 100.0, "readback": 50.0, "slow": 10.0, "fast": fastest}
     peers = {name: with_any_text(rate) for name, rate in rates.items()}
-    peers["nginx"]["key"] = "ignored"
+    peers["nginx"]["family"] = "limit"
     results.write("peers", {"peers": peers}, published=True)
 
     of_nginx, of_peers, *_ = goals.verdicts(published=True)
