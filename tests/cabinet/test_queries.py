@@ -61,7 +61,8 @@ def statements(key: Key) -> Iterator[tuple[str, int]]:
 
 
 def add_rows(key: Key) -> None:
-    now, owner = timezone.now(), key.owner
+    now = timezone.now()
+    owner = key.owner
     ended = {"owner": owner, "last_four": "abcd"}
     digests = iter(number.to_bytes(32) for number in range(1000))
     Key.objects.bulk_create(

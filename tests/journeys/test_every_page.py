@@ -135,7 +135,8 @@ def broken_rules(page, *, axe: bool, budget: int = BUDGET) -> list[str]:
 @pytest.mark.long
 @pytest.mark.parametrize("locale", ["en-GB", "ru-RU"])
 def test_every_public_page_keeps_the_rules(open_page, locale):
-    page, found = open_page(locale=locale), []
+    page = open_page(locale=locale)
+    found = []
     ignore_cache(page)
     for path in PUBLIC_PAGES:
         page.goto(path)

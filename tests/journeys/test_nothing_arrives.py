@@ -23,7 +23,8 @@ def curl(*arguments: str) -> None:
 def mistakes(alice: Person) -> dict[str, tuple[str, ...]]:
     """Return what the page says of each mistake, and the arguments of curl."""
     base_url = alice.shown_address()
-    chat, usual = f"{base_url}/chat/completions", ("--user-agent", alice.email)
+    chat = f"{base_url}/chat/completions"
+    usual = ("--user-agent", alice.email)
     wrong = f"Authorization: Bearer {mistyped(alice.key)}"
     key = f"x-api-key: {alice.key}"
     return {

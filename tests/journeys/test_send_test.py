@@ -21,7 +21,8 @@ def test_six_clicks_lead_to_the_first_answer_on_a_phone(a_person, server, mails)
     alice.send_form(label="phone")
     page.wait_for_url("**/keys/*/new/")
 
-    key, text = page.locator("#key").inner_text(), f"Приём {token_hex(8)}\nsecond ✓"
+    key = page.locator("#key").inner_text()
+    text = f"Приём {token_hex(8)}\nsecond ✓"
     page.locator("#test-text").fill(text)
     page.locator("#send-test form button").click()
 

@@ -56,7 +56,8 @@ class User(AbstractBaseUser):
     EMAIL_FIELD = USERNAME_FIELD = "email"
 
     class Meta:
-        verbose_name, verbose_name_plural = _("account"), _("accounts")
+        verbose_name = _("account")
+        verbose_name_plural = _("accounts")
         constraints = [
             models.UniqueConstraint(Lower("email"), name="cabinet_user_email_any_case"),
         ]
@@ -125,7 +126,8 @@ class Key(models.Model):
     objects = KeyQuerySet.as_manager()
 
     class Meta:
-        verbose_name, verbose_name_plural = _("key"), _("keys")
+        verbose_name = _("key")
+        verbose_name_plural = _("keys")
         indexes = [
             # Finding the keys that expire soon uses only this.
             models.Index(
@@ -281,7 +283,8 @@ class AuditEntry(models.Model):
     change = models.CharField(_("change"), max_length=100)  # in English
 
     class Meta:
-        verbose_name, verbose_name_plural = _("action"), _("actions")
+        verbose_name = _("action")
+        verbose_name_plural = _("actions")
         indexes = [
             models.Index(fields=["object_type", "object_id"], name="cabinet_audit"),
         ]

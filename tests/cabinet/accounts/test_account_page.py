@@ -9,7 +9,8 @@ from tests.cabinet.visitor import Visitor, text_of, words_of
 
 DATABASES = ["sqlite"]
 
-ALICE, NEW = "alice@example.org", "alice@example.net"
+ALICE = "alice@example.org"
+NEW = "alice@example.net"
 EMAIL = "/accounts/email/"
 
 pytestmark = pytest.mark.usefixtures("unsent_mails")

@@ -15,7 +15,9 @@ from tests.support.mailbox import text_of as mail_text_of
 
 DATABASES = ["sqlite"]
 
-ALICE, BOB, NEW = "alice@example.org", "bob@example.org", "alice@example.net"
+ALICE = "alice@example.org"
+BOB = "bob@example.org"
+NEW = "alice@example.net"
 EMAIL = "/accounts/email/"
 
 

@@ -29,7 +29,8 @@ KEY = {"key": "sk-echo-…1234 (laptop)", "key_id": "1"}
 EXPIRY = {"new_key": "", "expires": "2026-11-16 10:00", "used": "2026-11-10 10:00"}
 NOT_YOU = "If it was not you, "
 RESET = "/accounts/password/reset/"
-FACTORS, SECURE = "/account/second-factor/", "Change your password"
+FACTORS = "/account/second-factor/"
+SECURE = "Change your password"
 FACTOR = {"factor": "passkey", "name": "laptop"}
 
 
@@ -107,7 +108,8 @@ def rendered(
         link = rendering.absolute_url("account_confirm_email", key=key)
     elif name in ("password_reset_key", "invitation"):
         link = selectors.password_reset_link(account)
-    sample, template = MAILS[name], f"account/email/{name}"
+    sample = MAILS[name]
+    template = f"account/email/{name}"
     details = {"ip": ip, **sample.details}
     return rendering.render(template, sample.address, language, details, link)
 
@@ -162,7 +164,8 @@ def test_text_and_html_are_complete_and_load_nothing(alice, language):
 
 def _assert_button(name: str, message: RenderedMail, sample: Sample) -> None:
     """The text has the bare URL in a line; the HTML a button, and the URL below it."""
-    markup, body = Markup(message.html), message.text
+    markup = Markup(message.html)
+    body = message.text
     lines = [line for line in body.splitlines() if line.startswith("http")]
     if not lines:
         assert sample.link is None or "192.0.2.1" not in body, name
@@ -212,7 +215,8 @@ def test_the_operators_contact_is_named_where_only_the_operator_can_help(alice):
 
 def test_the_mail_about_a_recovery_code_warns_when_few_are_left(alice):
     for left, warns in (("9", False), ("4", False), ("3", True), ("0", True)):
-        name, details = "account/email/recovery_code_used", {"left": left}
+        name = "account/email/recovery_code_used"
+        details = {"left": left}
         body = rendering.render(name, ALICE, "en", details, "").text
         assert f"Codes left: {left}." in body
         assert ("Create new codes" in body) == warns, left

@@ -79,7 +79,8 @@ def test_a_security_key_that_verifies_nobody_is_refused(passkey):
 
 def test_a_passkey_of_another_account_or_site_is_no_second_factor(passkey):
     account_services.account_create(BOB, PASSWORD, confirmed=True)
-    bob, foreign = Visitor(), Passkey(b"the key of bob")
+    bob = Visitor()
+    foreign = Passkey(b"the key of bob")
     bob.log_in(BOB)
     add_passkey(bob, foreign)
     visitor = challenged()

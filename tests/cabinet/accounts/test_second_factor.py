@@ -148,7 +148,8 @@ def test_wrong_codes_are_limited_for_the_account_from_all_addresses(
 
 @override_settings(ACCOUNT_LOGIN_TIMEOUT=24 * 3600)  # one password, and many codes
 def test_wrong_codes_are_limited_by_the_day(alice, app, clock):
-    refused, visitor = 0, challenged("203.0.113.7")
+    refused = 0
+    visitor = challenged("203.0.113.7")
     for minutes in range(0, 24 * 60, 10):
         clock[0] = minutes * 60
         for _ in range(5):

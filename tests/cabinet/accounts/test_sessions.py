@@ -117,7 +117,8 @@ def test_a_form_that_meets_an_old_login_is_kept_nowhere(alice, owner):
     alice.save()
     owner.client.force_login(alice)
     owner.forget_login()
-    name, header = "a name nobody else has", "a header nobody else sends"
+    name = "a name nobody else has"
+    header = "a header nobody else sends"
     forms = (
         ("/accounts/password/set/", {"password1": NEW_PASSWORD}),
         ("/accounts/email/", {"email": "new@example.org", "action_add": ""}),

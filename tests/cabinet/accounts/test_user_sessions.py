@@ -54,7 +54,8 @@ def test_the_page_names_browsers_and_shortened_addresses(alice):
 
 def test_ending_all_others_keeps_this_one_and_those_of_other_accounts(alice, log):
     services.account_create(BOB, PASSWORD, confirmed=True)
-    bob, others = log_in(BOB), [log_in() for _ in range(2)]
+    bob = log_in(BOB)
+    others = [log_in() for _ in range(2)]
     visitor = log_in()
 
     visitor.send(PAGE)

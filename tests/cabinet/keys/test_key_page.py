@@ -133,7 +133,8 @@ def sent_by(user_agent: str, *differences: str) -> dict[str, str]:
 
 
 def test_explanations_in_the_body_are_off_until_the_owner_turns_them_on(alice, key):
-    visitor, path = logged_in(alice), f"/keys/{key.pk}/"
+    visitor = logged_in(alice)
+    path = f"/keys/{key.pk}/"
     assert not Key.objects.get().explains_refusals
     refused(key, "unknown_field", 400)
     offer = "Does your program show only Error code: 400"
@@ -182,7 +183,8 @@ def test_revoking_asks_first_and_is_permanent(alice, key):
 
 def test_a_key_can_be_renamed_even_if_it_is_revoked(alice, key):
     services.key_revoke(key)
-    visitor, path = logged_in(alice), f"/keys/{key.pk}/rename/"
+    visitor = logged_in(alice)
+    path = f"/keys/{key.pk}/rename/"
     assert 'value="laptop"' in text_of(visitor.get(path))
     assert Key.objects.get().label == "laptop"
 
@@ -215,7 +217,8 @@ PAGES = (
 
 
 def test_a_key_of_another_account_is_not_found(key):
-    bob, stranger = logged_in(account(BOB)), Visitor()
+    bob = logged_in(account(BOB))
+    stranger = Visitor()
 
     for page in PAGES:
         assert bob.get(f"/keys/{key.pk}/{page}").status_code == 404, page
@@ -231,7 +234,8 @@ def test_mallory_cannot_change_the_key_of_alice(key):
     # The last two send a test.
     actions = ("revoke/", "clear/", "explanations/", "rename/", "rotate/", "", "new/")
     for action in actions:
-        path, fields = f"/keys/{key.pk}/{action}", {"overlap": "0"}
+        path = f"/keys/{key.pk}/{action}"
+        fields = {"overlap": "0"}
         answer = mallory.send(path, fields, page="/keys/")
         assert answer.status_code == 404, action
         # Nor can another site in Alice's browser.

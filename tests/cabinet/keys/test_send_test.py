@@ -250,7 +250,8 @@ def test_while_others_hang_the_next_test_is_not_sent(alice, key, server, monkeyp
     """Not even the look-up of the name is waited for, which has no deadline."""
     monkeypatch.setattr(send_test, "SECONDS", 0.3)
     monkeypatch.setattr(send_test, "_GRACE_SECONDS", 0.1)
-    released, looked_up = Event(), []
+    released = Event()
+    looked_up = []
 
     def hang(*asked: object, **_: object) -> list[object]:
         looked_up.append(asked)
@@ -288,7 +289,8 @@ def test_an_account_may_send_ten_tests_a_minute(alice, key, server, clock):
 
 @ON_BOTH
 def test_nothing_of_a_test_is_kept(alice, key, api, caplog, capfd):
-    visitor, path = logged_in(alice), f"/keys/{key.pk}/"
+    visitor = logged_in(alice)
+    path = f"/keys/{key.pk}/"
     fields = {"text": TEXT, "key": api.api_key}
     page = visitor.send(f"{path}new/", fields, page=path)
     assert UNCHANGED in words_of(page)
@@ -315,7 +317,8 @@ def test_nothing_of_a_test_is_kept(alice, key, api, caplog, capfd):
 
 
 def test_the_test_is_not_taken_for_the_first_request_of_a_program(alice, key):
-    visitor, path = logged_in(alice), f"/keys/{key.pk}/arrived/"
+    visitor = logged_in(alice)
+    path = f"/keys/{key.pk}/arrived/"
     waiting = visitor.get(path)
     entry(key, user_agent="Readback-cabinet/0.1.0")
 

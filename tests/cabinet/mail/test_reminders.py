@@ -37,7 +37,8 @@ def a_key(
     unused: timedelta | None = HOUR,
 ) -> Key:
     """Return a key that was used some time ago and expires when `left` has passed."""
-    key, now = key_services.key_create(alice, "laptop").key, timezone.now()
+    key = key_services.key_create(alice, "laptop").key
+    now = timezone.now()
     key.expires_at = now + left
     key.created_at = key.expires_at - lifetime
     key.last_used_at = None if unused is None else now - unused

@@ -90,7 +90,8 @@ def test_without_the_token_there_is_no_such_page():
     """From this machine, too: a proxy on it may bring a request of the public."""
     for wrong in WRONG:
         client = Client(headers={"host": HOST_NAME, "authorization": wrong})
-        page, other = client.get("/metrics"), client.get("/no-such-page")
+        page = client.get("/metrics")
+        other = client.get("/no-such-page")
 
         assert page.status_code == other.status_code == 404, wrong
         assert words_of(page) == words_of(other)

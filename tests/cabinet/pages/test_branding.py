@@ -114,7 +114,8 @@ def test_pictures_cannot_run_scripts_and_need_no_session(branded):
 
 def test_mails_have_the_name_the_colour_and_the_footer(branded):
     def mail(language: str):
-        name, details = "account/email/password_changed", {"ip": "192.0.2.1"}
+        name = "account/email/password_changed"
+        details = {"ip": "192.0.2.1"}
         return rendering.render(name, "alice@example.org", language, details, "")
 
     english, russian = mail("en"), mail("ru")

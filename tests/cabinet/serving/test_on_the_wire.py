@@ -9,7 +9,8 @@ import pytest
 from tests.support.cabinet_server import CabinetServer, cabinet_server
 from tests.support.mailbox import Mailbox, mailbox
 
-ALICE, PASSWORD = "alice@example.org", "a lamp in the harbour"
+ALICE = "alice@example.org"
+PASSWORD = "a lamp in the harbour"
 HOST = "cabinet.example.org"
 # Added by an HTTPS proxy.
 PROXIED = {
@@ -119,7 +120,8 @@ def assert_protected(response: httpx.Response) -> None:
 
 def test_head_is_answered_as_get_without_a_body_and_not_logged(browser, server):
     for path in [*EXPECTED_STATUS, "/accounts/confirm-email/x/"]:
-        head, page = browser.head(path), browser.get(path)
+        head = browser.head(path)
+        page = browser.get(path)
         assert (head.status_code, head.content) == (page.status_code, b"")
         kept = set(page.headers) - {"set-cookie", "transfer-encoding"}
         assert kept <= set(head.headers), path

@@ -90,7 +90,8 @@ def test_mail_is_encrypted_if_there_is_a_password(url, host, port, tls, ssl):
 
 def test_a_power_cut_leaves_no_secret_or_a_whole_one(tmp_path, monkeypatch):
     done: list[str] = []
-    sync, link = os.fsync, os.link
+    sync = os.fsync
+    link = os.link
 
     def recorded_sync(descriptor):
         sync(descriptor)

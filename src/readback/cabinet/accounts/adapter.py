@@ -39,10 +39,8 @@ _AFTER_SIGN_UP = (outbox.SIGN_UP_CONFIRMATION, outbox.ACCOUNT_EXISTS)
 _LOGIN_MINUTES = 5
 
 # Our templates for what allauth reports about second factors.
-_ADDED, _REMOVED = (
-    "account/email/second_factor_added",
-    "account/email/second_factor_removed",
-)
+_ADDED = "account/email/second_factor_added"
+_REMOVED = "account/email/second_factor_removed"
 _FACTOR_NOTICES: dict[str, tuple[str, dict[str, str]]] = {
     "mfa/email/totp_activated": (_ADDED, {"factor": "app"}),
     "mfa/email/totp_deactivated": (_REMOVED, {"factor": "app"}),

@@ -72,10 +72,13 @@ class ProviderSession(Session):
         self.headers.clear()
 
     def send(self, request: PreparedRequest, **_: Any) -> Response:
-        method, url = str(request.method), str(request.url)
         fields = request.body.encode() if isinstance(request.body, str) else None
         answer = provider_documents.ask(
-            "its answer", method, url, headers=request.headers, body=fields
+            "its answer",
+            str(request.method),
+            str(request.url),
+            headers=request.headers,
+            body=fields,
         )
         response = Response()
         response.status_code = answer.status

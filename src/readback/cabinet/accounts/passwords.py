@@ -37,7 +37,9 @@ _LONGEST = 64
 class Argon2Hasher(Argon2PasswordHasher):
     """Argon2id with parameters that OWASP recommends; a login takes about 30 ms."""
 
-    time_cost, memory_cost, parallelism = 2, 19 * 1024, 1
+    time_cost = 2
+    memory_cost = 19 * 1024
+    parallelism = 1
 
 
 class StrengthValidator:
@@ -74,5 +76,6 @@ class StrengthValidator:
                 score += 0 if word in own else _WORD_SCORE
             else:
                 score += not before or abs(ord(word) - ord(before)) > 1
-            text, before = text[len(word) :], word[-1]
+            text = text[len(word) :]
+            before = word[-1]
         return score

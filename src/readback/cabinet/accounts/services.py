@@ -154,7 +154,8 @@ def account_set_operator(account: User, is_operator: bool) -> None:
     if account.is_staff == is_operator:
         return
     if is_operator:
-        event, change = "operator_added", gettext_noop("Made an operator by a command")
+        event = "operator_added"
+        change = gettext_noop("Made an operator by a command")
     else:
         _check_operator_left(account)
         event = "operator_removed"

@@ -30,7 +30,8 @@ _CODES = list(REFUSALS)
 _READABLE = _CODES[
     _CODES.index("unknown_field") : _CODES.index("invalid_max_tokens") + 1
 ]
-ACCEPTED, REFUSED = "accepted", "refused"
+ACCEPTED = "accepted"
+REFUSED = "refused"
 # A key can have used 200 programs. All of them would make the page too large.
 _OFFERED = 20
 
@@ -180,7 +181,8 @@ def explain(entry: JournalEntry) -> ExplainedEntry:
 
 def explain_all(entries: Iterable[JournalEntry]) -> ExplainedJournal:
     """Explain the rows of a list, and collect what to change, each thing once."""
-    rows, remedies = list[ExplainedEntry](), list[ExplainedEntry]()
+    rows: list[ExplainedEntry] = []
+    remedies: list[ExplainedEntry] = []
     found: dict[tuple[object, ...], ExplainedEntry] = {}
     for row in map(explain, entries):
         shown = row

@@ -240,7 +240,8 @@ def _inactive_for(period: timedelta) -> Q:
 
 
 class LastActiveFilter(ChoiceFilter):
-    title, parameter_name = _("last active"), "active"
+    title = _("last active")
+    parameter_name = "active"
     conditions = (
         ("30", _("last 30 days"), lambda: _active_within(timedelta(days=30))),
         (
@@ -256,7 +257,8 @@ def _expires_within(period: timedelta) -> Q:
 
 
 class StateFilter(ChoiceFilter):
-    title, parameter_name = _("state"), "state"
+    title = _("state")
+    parameter_name = "state"
     conditions = (
         ("active", KeyState.ACTIVE.label, key_is_active),
         (

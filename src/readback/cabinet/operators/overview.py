@@ -49,7 +49,8 @@ def _count() -> dict[str, Any]:
     # (hour, code, requests): hundreds of hours times tens of codes.
     hours = Usage.objects.filter(hour__gte=now - _CHART_PERIOD)
     usage = list(hours.values_list("hour", "code").annotate(Sum("requests")))
-    day, month = chart.last_day(usage, now), chart.last_month(usage, now)
+    day = chart.last_day(usage, now)
+    month = chart.last_month(usage, now)
     waiting = outbox.waiting()
     failed = OutgoingMail.objects.filter(attempts__gt=0).count()
     return {
