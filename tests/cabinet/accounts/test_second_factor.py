@@ -89,9 +89,9 @@ def test_a_page_for_a_lost_device_names_the_contact(alice, app):
 def test_the_list_warns_when_few_recovery_codes_are_left(alice, owner):
     _, codes = add_app_with_codes(owner)
     for left, code in zip(range(9, 2, -1), codes, strict=False):
-        assert "Create new codes before" not in words_of(owner.get(PAGE)), left
+        assert "Create new codes:" not in words_of(owner.get(PAGE)), left
         log_in(ALICE, code)
-    assert "Create new codes before" in words_of(owner.get(PAGE))
+    assert "Create new codes:" in words_of(owner.get(PAGE))
 
 
 def test_adding_and_removing_needs_a_proof_long_after_the_login(alice, owner, app):
@@ -194,7 +194,7 @@ def test_recovery_codes_are_shown_once_and_work_once(alice, owner, mails):
     assert not log_in(ALICE, codes[0]).is_logged_in
 
     assert "Codes left: 9" in body_of(mails.wait_for(ALICE, "Recovery code used"))
-    assert "9 codes are left" in words_of(owner.get(PAGE))
+    assert "9 recovery codes left" in words_of(owner.get(PAGE))
 
 
 def test_no_table_mail_or_log_line_contains_a_secret_or_a_code(

@@ -80,7 +80,7 @@ def service_errors(form: forms.Form, field: str) -> Iterator[None]:
 
 
 class NoLabelSuffixForm:
-    """Show labels without a colon, as on all pages of the cabinet.
+    """Show labels without a colon, and no placeholder that repeats one.
 
     The cursor is in the first field with an error. If the form was refused as a whole,
     it is in the password, which has to be typed again. Otherwise it is in the first
@@ -97,13 +97,15 @@ class NoLabelSuffixForm:
         wrong = [field for field in fields if field.errors]
         if not wrong and self.errors:  # type: ignore[attr-defined]
             wrong = [field for field in fields if field.widget_type == "password"]
+        for field in fields:
+            field.field.widget.attrs.pop("placeholder", None)
         if fields and (wrong or self.autofocus):
             (wrong or fields)[0].field.widget.attrs["autofocus"] = True
         return super().render(*args, **options)  # type: ignore[misc]
 
 
 class PasswordForm(NoLabelSuffixForm):
-    """Describe new passwords in one sentence, and remove allauth's placeholders.
+    """Describe new passwords in one sentence.
 
     A new password is entered once, everywhere: browsers can show and store it.
     """
@@ -115,7 +117,6 @@ class PasswordForm(NoLabelSuffixForm):
         self.fields.pop("password2", None)
         for name, field in self.fields.items():
             field.help_text = PASSWORD_HELP if name == "password1" else ""
-            field.widget.attrs.pop("placeholder", None)
 
 
 class SignupForm(PasswordForm, allauth_forms.SignupForm):

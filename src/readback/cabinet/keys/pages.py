@@ -28,11 +28,7 @@ from readback.cabinet.serving.visitors import (
     personal_form,
     personal_page,
 )
-from readback.contract import (
-    JOURNAL_ROWS,
-    MAX_ACTIVE_KEYS,
-    REVOCATION_SECONDS,
-)
+from readback.contract import JOURNAL_ROWS, MAX_ACTIVE_KEYS
 
 # The chart shows 30 days in UTC; one more covers the start of the first day.
 _DAYS = 31
@@ -98,8 +94,7 @@ def rotate(request: AccountRequest, key_id: int) -> HttpResponse:
                 # has the new key since the first one.
                 key.refresh_from_db(fields=["replaced_by"])
                 return redirect("new_key", key_id=key.replaced_by_id)
-    context = {"key": key, "form": form, "seconds": REVOCATION_SECONDS}
-    return render(request, "keys/rotate.html", context)
+    return render(request, "keys/rotate.html", {"key": key, "form": form})
 
 
 # A POST sends a test with the key that the form contains.
@@ -130,8 +125,7 @@ def revoke(request: AccountRequest, key_id: int) -> HttpResponse:
         message = _("%(key)s is revoked. The API no longer accepts it.") % {"key": key}
         messages.success(request, message)
         return redirect("keys")
-    context = {"key": key, "seconds": REVOCATION_SECONDS}
-    return render(request, "keys/revoke.html", context)
+    return render(request, "keys/revoke.html", {"key": key})
 
 
 @require_POST
