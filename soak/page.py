@@ -17,7 +17,7 @@ PUBLISHED_PICTURE = render.PICTURES / "reliability.svg"
 PICTURE_OF_TRIAL = results.TRIALS / "soak.svg"
 # Enough to see what happened; a broken promise may have thousands.
 _DETAILS_KEPT = 20
-_POINTS = 150
+_POINTS = 300
 
 Run = dict[str, Any]
 

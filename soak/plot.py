@@ -14,12 +14,14 @@ MEMORY_TOP = 262
 MEMORY_BOTTOM = 352
 HEIGHT = 404
 STYLE = """<style>
+.line { stroke: #d1d9e0; }
 .away { fill: #d4a72c; opacity: 0.25; }
 .reload { stroke: #59636e; stroke-width: 1.5; }
 .kill { stroke: #8250df; stroke-width: 2; }
 .lost { fill: #cf222e; }
 .curve { fill: none; stroke: #0b6e4f; stroke-width: 1.5; stroke-linecap: round; }
 @media (prefers-color-scheme: dark) {
+  .line { stroke: #3d444d; }
   .away { fill: #e3b341; }
   .reload { stroke: #9198a1; }
   .kill { stroke: #bc8cff; }
