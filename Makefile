@@ -72,7 +72,7 @@ check: .venv/dev.stamp ## Check style, format and types.
 
 # Without a command, or with options only, it is `peers`.
 bench: .venv/dev.stamp ## Compare Readback with its peers; options or a command in ARGS=.
-	@echo "Measuring. A full comparison takes about half an hour on an otherwise idle machine."
+	@echo "Measuring. A full comparison takes about 20 minutes on an otherwise idle machine."
 	@$(BIN)/python -m bench $(if $(filter-out -%,$(firstword $(ARGS))),,peers) $(ARGS)
 
 soak: .venv/dev.stamp ## Break things under load and judge every promise; MINUTES=.

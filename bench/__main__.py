@@ -50,9 +50,10 @@ def main() -> None:
 def peers(quick: bool, only: tuple[str, ...], rounds: int | None) -> None:
     """Compare Readback with its peers and check the goals.
 
-    Takes less than half an hour. Installs what is missing, or says what to
-    install. Results are saved after each measurement, so you can stop at any time. A
-    complete run updates bench/results, two pages and the README.
+    Takes about 20 minutes, four of them for the latency at a fixed rate. Installs what
+    is missing, or says what to install. Results are saved after each measurement, so
+    you can stop at any time. A complete run updates bench/results, two pages and the
+    README.
     """
     chosen_plan = plan.QUICK if quick else plan.FULL
     if rounds:

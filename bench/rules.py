@@ -77,7 +77,7 @@ def count(report: str) -> dict[str, Any]:
         test, _, parameters = case.attrib["name"].partition("[")
         sentence = test.removeprefix("test_").replace("_", " ")
         cases[sentence] += 1
-        if case.find("failure") is not None:
+        if any(case.find(word) is not None for word in ("failure", "error")):
             missed.setdefault(sentence, []).append(parameters.removesuffix("]"))
     return {
         "cases": cases.total(),
