@@ -58,12 +58,11 @@ class ReceiveBuffer:
 
         Raise `Refused` if it is longer than the limit, or if it cannot become valid.
         """
-        if self._data[self._offset] == _CARRIAGE_RETURN:
-            self._head_start = self._offset  # not the last one, if this is refused
-            self._skip_empty_lines()
         data = self._data
-        start = self._offset
-        self._head_start = start
+        self._head_start = start = self._offset
+        if data[start] == _CARRIAGE_RETURN:
+            self._skip_empty_lines()
+            self._head_start = start = self._offset
         seen = start
         if self.head_checked:
             # What has been checked can at most contain the beginning of the blank line.
@@ -74,9 +73,8 @@ class ReceiveBuffer:
             return None
         self.head_checked = 0
         self.empty_lines = 0
-        end = blank_line + _HEAD_END_SIZE
-        self._offset = end
-        self.unread -= end - start
+        self._offset = end = blank_line + _HEAD_END_SIZE
+        self.unread = len(data) - end
         return data[start:end]
 
     def head_begins_with(self, prefix: bytes) -> bool:
@@ -89,8 +87,8 @@ class ReceiveBuffer:
             return None
         self.unread -= size
         start = self._offset
-        self._offset = end = start + size
-        return self._data[start:end]
+        self._offset = start + size
+        return self._data[start : start + size]
 
     def skip(self, size: int) -> int:
         """Drop at most this many bytes, and return how many were there."""

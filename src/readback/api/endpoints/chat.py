@@ -23,12 +23,12 @@ _DECODING_ERRORS = (msgspec.MsgspecError, RecursionError, UnicodeDecodeError)
 _BACKSLASH = 0x5C
 
 
-class _Message(msgspec.Struct, forbid_unknown_fields=True):
+class _Message(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     role: Literal["user"]
     content: msgspec.Raw  # as it is written
 
 
-class _Request(msgspec.Struct, forbid_unknown_fields=True):
+class _Request(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     """The contract, as far as types can say it; a test compares it with `contract`."""
 
     model: Literal["vendor-cabinet-preview-echo"]
