@@ -120,7 +120,7 @@ class Member:
         return self.folder / f"{self.machine}.log"
 
     def _is_ready(self) -> bool:
-        check = ":8002/readyz" if self.plane == "api" else ":8001/healthz"
+        check = ":8002/readyz" if self.part == "api" else ":8001/healthz"
         try:
             urllib.request.urlopen(f"http://{self.host}{check}", timeout=5).close()
         except (urllib.error.URLError, OSError):
