@@ -173,14 +173,14 @@ class ApiWorker(Worker):
         return _HANDSHAKE_SECONDS if busy else MOMENT_SECONDS
 
     def tick(self) -> None:
-        """Begin a round; a step that fails does not prevent the others."""
+        """Take each step; one that fails does not prevent the others."""
         now = time.monotonic()
         wall = time.time()
         steps: list[Callable[[], object]] = [
             lambda: self._replies.tick(wall),
             lambda: self._api_connections.sweep(now),
             lambda: self._ops_connections.sweep(now),
-            lambda: self._begin_round(now, wall),
+            lambda: self._tick_database(now, wall),
             self._report,
         ]
         for step in steps:
@@ -189,8 +189,8 @@ class ApiWorker(Worker):
             except Exception as error:
                 self._health.note_unexpected(error)
 
-    def _begin_round(self, now: float, wall: float) -> None:
-        self._database.begin_round(self._keyring.tick(now, wall), now, wall)
+    def _tick_database(self, now: float, wall: float) -> None:
+        self._database.tick(self._keyring.tick(now, wall), now, wall)
 
     def _note_time(self, milliseconds: int) -> None:
         self.counters.add(TIMES[bisect_left(TIMES, milliseconds)])

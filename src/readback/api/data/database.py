@@ -103,7 +103,7 @@ class Database:
             self._wake.set()
         self._asked.append(digest)
 
-    def begin_round(self, known: list[bytes], now: float, wall: float) -> None:
+    def tick(self, known: list[bytes], now: float, wall: float) -> None:
         """Refresh the known keys and write what is due, unless that is under way.
 
         Neither waits for the other: a long journal does not delay a revocation.
@@ -265,7 +265,7 @@ class Database:
             self._next_write = time.monotonic() + RETRY_SECONDS
 
     def _give_back_the_rest(self) -> None:
-        """Keep what was not written for the next round, except what is in doubt."""
+        """Keep what was not written for the next tick, except what is in doubt."""
         self._journal.give_back(self._tallies[self._in_doubt :])
         del self._tallies[self._in_doubt :]
         self._suspects = 0
@@ -274,7 +274,7 @@ class Database:
     async def _tend_unmatched(self) -> None:
         """Write unmatched requests, and now and then delete old ones.
 
-        What cannot be written is dropped. After an error, each round tries a deletion,
+        What cannot be written is dropped. After an error, each tick tries a deletion,
         because there may be nothing to write for hours.
         """
         self._unmatched_are_due = False

@@ -9,7 +9,7 @@ from typing import Any
 
 from readback.config import Config
 
-# Lock timeout; the batch is retried in the next round.
+# Lock timeout; the batch is retried at the next tick.
 _BUSY_SECONDS = 0.2
 # How long PostgreSQL may take to accept a connection, and to answer a statement.
 _CONNECT_SECONDS = 2

@@ -1,6 +1,6 @@
 """What happened, counted: equal outcomes are merged until they are written.
 
-The first few times, an outcome is written in the same round. While it goes on, it is
+The first few times, an outcome is written at the next tick. While it goes on, it is
 written once in an interval: the rows of a key follow the number of its outcomes, not
 how long or how often it is used. A few addresses with the same outcome have a tally
 each, and all further ones share one, so a client whose address changes with every
@@ -165,7 +165,7 @@ class Journal:
             self._counters.add("journal_dropped", tally.requests)
 
     def hurry(self) -> None:
-        """Write everything in every round from now on."""
+        """Write everything at every tick from now on."""
         self._interval = 0.0
 
     def __len__(self) -> int:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from readback.contract import UNMATCHED_ROWS
 
-# Distinct unmatched requests of one worker that are written in one round.
+# Distinct unmatched requests of one worker that are written at one tick.
 CAPACITY = 32
 
 

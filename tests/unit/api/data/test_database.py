@@ -97,17 +97,17 @@ class DataLayer:
         self.database = Database(self.store, self.health, row)
         self.keyring = Keyring(Limiter(1, 1), self.database.look_up, 900)
 
-    def begin_round(self) -> None:
-        self.database.begin_round([], asyncio.get_running_loop().time(), 1.0)
+    def tick(self) -> None:
+        self.database.tick([], asyncio.get_running_loop().time(), 1.0)
 
     async def until(self, condition: Callable[[], object], what: str) -> None:
-        """Begin one round after the other until the condition is true."""
+        """Tick until the condition is true."""
 
-        def true_after_another_round() -> object:
-            self.begin_round()
+        def true_after_another_tick() -> object:
+            self.tick()
             return condition()
 
-        await wait_in_loop_until(true_after_another_round, what)
+        await wait_in_loop_until(true_after_another_tick, what)
 
 
 @pytest.fixture
@@ -159,7 +159,7 @@ def test_usage_whose_writing_fails_during_a_stop_is_written_after_all(data):
         data.store.fail_slowly = threading.Event()
         for _ in range(7):
             note(data)
-        data.begin_round()
+        data.tick()
         await asyncio.to_thread(data.store.fail_slowly.wait)
         for _ in range(3):
             note(data)
@@ -203,7 +203,7 @@ def test_during_an_outage_unmatched_requests_are_not_even_tried(data):
         await data.until(data.health.errors, "the error is reported")
         note_unmatched(data)
         before = data.store.refusals
-        await data.until(lambda: data.store.refusals > before + 2, "rounds have passed")
+        await data.until(lambda: data.store.refusals > before + 2, "time has passed")
         data.store.unreachable = False
         await data.until(lambda: not data.health.errors(), "the database is back")
         assert data.table.attempts == []
@@ -246,7 +246,7 @@ def test_one_outcome_that_cannot_be_written_delays_no_other(tmp_path, kind, capl
         for number in range(count):
             digest = data.store.poison if number == 321 else number.to_bytes(32)
             data.journal.note(Event(digest, "chat", 200, "", "", "", ""), 0, 0)
-        data.begin_round()
+        data.tick()
         await wait_in_loop_until(
             lambda: data.store.written == count - 1, "all others are written"
         )
@@ -292,7 +292,7 @@ def test_a_batch_in_doubt_that_cannot_be_written_delays_no_other(tmp_path, kind)
             data.journal.note(Event(digest, "chat", 200, "", "", "", ""), 0, 0)
         await data.until(lambda: not data.store.first, "the batch is in doubt")
         note(data)
-        data.begin_round()
+        data.tick()
         assert data.store.written == 0
         data.store.is_decided = True
         await data.until(lambda: data.store.written == 5, "all others are written")
@@ -364,7 +364,7 @@ def test_a_database_that_hangs_stops_neither_the_event_loop_nor_a_stop(
 
     async def work() -> None:
         note(data)
-        data.begin_round()
+        data.tick()
         await wait_in_loop_until(data.store.is_hanging.is_set, "it hangs")
         data.health.reading.failed("no answer for 5 seconds")
         data.keyring.wait(b"d" * 32, answers.append)
@@ -389,7 +389,7 @@ def test_the_free_disk_is_measured_in_the_thread_of_the_database(tmp_path):
     data = DataLayer(tmp_path / "database", FullDisk)
 
     async def work() -> None:
-        data.begin_round()
+        data.tick()
         await wait_in_loop_until(
             lambda: data.row.get("database_disk_free") == 7, "it is measured"
         )

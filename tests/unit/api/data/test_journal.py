@@ -8,7 +8,7 @@ from readback.api.shared.memory import Counters
 from readback.contract import JOURNAL_ROWS, SEVERAL_ADDRESSES
 
 HOUR = 3600.0
-ROUND = 0.5
+TICK = 0.5
 INTERVAL = 10.0
 
 
@@ -50,8 +50,8 @@ def requests(tallies) -> int:
     return sum(tally.requests for tally in tallies)
 
 
-class Rounds:
-    """One round after the other, with requests in between."""
+class Ticks:
+    """One tick after the other, with requests in between."""
 
     def __init__(self, journal: Journal, wall: float = HOUR) -> None:
         self.journal = journal
@@ -61,11 +61,11 @@ class Rounds:
         self.written: list[tuple[float, journal_module.Tally]] = []
 
     def run(self, seconds: float, *events: Event) -> None:
-        for _ in range(int(seconds / ROUND)):
+        for _ in range(int(seconds / TICK)):
             for each in events:
                 self.journal.note(each, 0, 0)
-            self.now += ROUND
-            self.wall += ROUND
+            self.now += TICK
+            self.wall += TICK
             self.journal.close(self.now, self.wall)
             self.written += [(self.now, each) for each in fetch(self.journal)]
 
@@ -89,74 +89,74 @@ def test_equal_outcomes_share_one_tally(journal, counters):
 
 def test_an_outcome_that_goes_on_is_written_once_in_an_interval(journal, counters):
     """The first times at once, for a person who tries it a few times in a row."""
-    rounds = Rounds(journal)
-    rounds.run(120, event())
+    ticks = Ticks(journal)
+    ticks.run(120, event())
     assert counters.total(("chat", "")) == 240
-    times = [at for at, _ in rounds.written]
-    assert times[:AT_ONCE] == [ROUND * n for n in range(1, AT_ONCE + 1)]
+    times = [at for at, _ in ticks.written]
+    assert times[:AT_ONCE] == [TICK * n for n in range(1, AT_ONCE + 1)]
     pauses = [later - at for at, later in zip(times, times[1:], strict=False)]
     # The first one is shortened at random, and each ends with a round.
     later = pauses[AT_ONCE:]
-    assert all(abs(pause - INTERVAL) <= ROUND for pause in later)
+    assert all(abs(pause - INTERVAL) <= TICK for pause in later)
     assert len(later) > 8
-    rounds.run(INTERVAL)
-    assert requests(rounds.rows()) == 240
+    ticks.run(INTERVAL)
+    assert requests(ticks.rows()) == 240
 
 
 def test_an_outcome_that_has_paused_is_written_at_once(journal):
-    rounds = Rounds(journal)
-    rounds.run(60, event())
-    rounds.run(2 * INTERVAL)
-    assert requests(rounds.rows()) == 120
-    rounds.written.clear()
-    began = rounds.now
-    rounds.run(ROUND, event())
-    assert [at for at, _ in rounds.written] == [began + ROUND]
+    ticks = Ticks(journal)
+    ticks.run(60, event())
+    ticks.run(2 * INTERVAL)
+    assert requests(ticks.rows()) == 120
+    ticks.written.clear()
+    began = ticks.now
+    ticks.run(TICK, event())
+    assert [at for at, _ in ticks.written] == [began + TICK]
 
 
 def test_a_new_outcome_of_a_busy_key_is_written_at_once(journal):
-    rounds = Rounds(journal)
-    rounds.run(60, event())
-    rounds.written.clear()
+    ticks = Ticks(journal)
+    ticks.run(60, event())
+    ticks.written.clear()
     refused, elsewhere = event(code="invalid_json"), event(address="192.0.2.x")
-    rounds.run(ROUND, event(), refused, elsewhere)
-    written = {row.event for row in rounds.rows()}
+    ticks.run(TICK, event(), refused, elsewhere)
+    written = {row.event for row in ticks.rows()}
     assert {refused, elsewhere} <= written
 
 
 def test_a_tally_stays_open_while_its_outcome_goes_on(journal):
     tally = journal.open(event())
-    rounds = Rounds(journal)
-    rounds.run(30, event())
+    ticks = Ticks(journal)
+    ticks.run(30, event())
     assert tally.open and journal.open(event()) is tally
-    rounds.run(4 * INTERVAL)
+    ticks.run(4 * INTERVAL)
     assert not tally.open and journal.open(event()) is not tally
 
 
 def test_a_row_is_dated_by_its_last_request(journal):
-    rounds = Rounds(journal)
-    rounds.run(60, event())
-    rounds.run(ROUND, event())
-    last = rounds.wall
-    rounds.run(INTERVAL)
-    assert max(row.at for row in rounds.rows()) == last
+    ticks = Ticks(journal)
+    ticks.run(60, event())
+    ticks.run(TICK, event())
+    last = ticks.wall
+    ticks.run(INTERVAL)
+    assert max(row.at for row in ticks.rows()) == last
 
 
 def test_a_clock_that_is_set_loses_nothing(journal, counters):
-    rounds = Rounds(journal, 10 * HOUR)
+    ticks = Ticks(journal, 10 * HOUR)
     for step in (5 * HOUR, -9 * HOUR, 2 * HOUR):
-        rounds.run(30, event())
-        rounds.wall += step
-    rounds.run(INTERVAL)
-    assert requests(rounds.rows()) == 180 == counters.total(("chat", ""))
+        ticks.run(30, event())
+        ticks.wall += step
+    ticks.run(INTERVAL)
+    assert requests(ticks.rows()) == 180 == counters.total(("chat", ""))
 
 
 def test_a_few_callers_have_rows_of_their_own_and_further_ones_share_one(journal):
-    rounds = Rounds(journal)
+    ticks = Ticks(journal)
     for number in range(120):
-        rounds.run(ROUND, event(agent="example/1.0", address=f"192.0.{number}.x"))
-    rounds.run(INTERVAL)
-    rows = rounds.rows()
+        ticks.run(TICK, event(agent="example/1.0", address=f"192.0.{number}.x"))
+    ticks.run(INTERVAL)
+    rows = ticks.rows()
     assert requests(rows) == 120
     alone = [row for row in rows if row.event.address != SEVERAL_ADDRESSES]
     assert len(alone) == CALLERS
