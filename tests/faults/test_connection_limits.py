@@ -70,30 +70,20 @@ def test_two_thousand_idle_connections_slow_no_client(tmp_path: Path) -> None:
         assert_serves(stack.enter_context(api.endpoint.connect()), api)
 
 
-def test_one_address_has_a_limit(tmp_path: Path) -> None:
-    with (
-        served(tmp_path, max_connections_per_address="5") as (_, api),
-        ExitStack() as stack,
-    ):
+@pytest.mark.parametrize("limit", ["max_connections_per_address", "max_connections"])
+def test_connections_beyond_a_limit_are_told_to_retry(
+    tmp_path: Path, limit: str
+) -> None:
+    with served(tmp_path, **{limit: "5"}) as (_, api), ExitStack() as stack:
         connections = open_many(stack, api, 5)
-        for connection in connections:
-            assert_serves(connection, api)
-        assert_told_to_retry(api)
-        for connection in connections:
-            assert_serves(connection, api)
-        connections[0].__exit__(None, None, None)
-        wait_until(lambda: _has_room(api), "there is room again")
-
-
-def test_all_addresses_together_have_a_limit(tmp_path: Path) -> None:
-    with served(tmp_path, max_connections="10") as (_, api), ExitStack() as stack:
-        connections = open_many(stack, api, 10)
         for connection in connections:
             assert_serves(connection, api)
         for _ in range(3):
             assert_told_to_retry(api)
         for connection in connections:
             assert_serves(connection, api)
+        connections[0].__exit__(None, None, None)
+        wait_until(lambda: _has_room(api), "there is room again")
 
 
 def test_when_descriptors_run_out_the_ops_listener_works_and_nothing_spins(

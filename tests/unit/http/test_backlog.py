@@ -122,22 +122,6 @@ def test_a_round_ends_in_time_however_many_wait(server: Server) -> None:
         alice.connection_lost(None)
 
 
-def test_bytes_received_while_a_connection_waits_are_answered_after_the_others(
-    server: Server,
-) -> None:
-    raw = post_body(b"body")
-    clients = [server.connect() for _ in range(10)]
-    for client, _ in clients:
-        client.data_received(raw + raw[:-2])
-    for client, _ in clients:
-        client.data_received(raw[-2:] + raw)
-        client.eof_received()
-    server.run()
-    for _, transport in clients:
-        assert transport.written.count(b"\r\n\r\nbody") == 3
-        assert transport.closing
-
-
 def test_a_client_that_leaves_while_it_waits_does_not_stop_the_others(
     server: Server,
 ) -> None:
