@@ -226,7 +226,6 @@ class Manager:
                 self._handle(self._signals.pop(0))
             self._reap()
             self._look_after_workers()
-            self._groups[-1].plane.counters.row_of_manager().count_log_lines()
 
     def _wait_for_next_round(self) -> None:
         seconds = min(group.idle_seconds() for group in self._groups)

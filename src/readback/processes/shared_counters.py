@@ -78,18 +78,14 @@ class SharedCounters:
         all_columns = (*columns, *_BOTH_PLANES)
         self._index = {column: index for index, column in enumerate(all_columns)}
         self._transient = (*transient, REPORTED_AT)
-        # Of workers; one more is for what the manager logs.
         self.rows = rows
-        self._memory = mmap.mmap(-1, (rows + 1) * len(self._index) * 8)
+        self._memory = mmap.mmap(-1, rows * len(self._index) * 8)
         self._values = memoryview(self._memory).cast("q")
 
     def row(self, number: int) -> "WorkerCounters":
         width = len(self._index)
         values = self._values[number * width : (number + 1) * width]
         return WorkerCounters(values, self._index, self._transient)
-
-    def row_of_manager(self) -> "WorkerCounters":
-        return self.row(self.rows)
 
     def total(self, column: Column) -> int:
         return sum(self._column(column))
@@ -101,7 +97,7 @@ class SharedCounters:
     def _column(self, column: Column) -> Iterator[int]:
         index = self._index[column]
         width = len(self._index)
-        return (self._values[row * width + index] for row in range(self.rows + 1))
+        return (self._values[row * width + index] for row in range(self.rows))
 
 
 @dataclass(eq=False)
