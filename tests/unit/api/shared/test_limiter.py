@@ -81,7 +81,7 @@ def test_in_a_full_table_the_key_that_was_inactive_longest_is_replaced(rate):
     now = time.monotonic()
     slots = [limiter.slot(b"%d" % number) for number in range(8)]
     for number in (0, 1, 2, 4, 5, 6, 7, 3, 0):
-        limiter.admit(slots[number], now + 100 + number)
+        limiter.admit(slots[number], now + 100 + 10 * number)
     limiter.admit(slots[0], now + 200)
     limiter.number(slots[1], now + 101)
     assert limiter.slot(b"newcomer") == slots[1]
