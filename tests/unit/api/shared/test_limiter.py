@@ -80,10 +80,10 @@ def test_in_a_full_table_the_key_that_was_inactive_longest_is_replaced(rate):
     limiter = Limiter(rate, burst=10, slots=8)
     now = time.monotonic()
     slots = [limiter.slot(b"%d" % number) for number in range(8)]
+    limiter.number(slots[1], now + 50)
     for number in (0, 1, 2, 4, 5, 6, 7, 3, 0):
         limiter.admit(slots[number], now + 100 + 10 * number)
     limiter.admit(slots[0], now + 200)
-    limiter.number(slots[1], now + 101)
     assert limiter.slot(b"newcomer") == slots[1]
     assert limiter.slot(b"7") == slots[7]
     # It has neither the rate nor the number of the other.
