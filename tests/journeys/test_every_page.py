@@ -36,7 +36,7 @@ PUBLIC_PAGES = [
 ]
 KEY_PAGES = [
     *("/keys/", "{key}", "{key}?outcome=refused", "{key}unmatched/", "{key}revoke/"),
-    "{key}?outcome=unknown_field&program=journey/1.0",
+    "{key}?outcome=rehearsed",
     *("{key}rename/", "{key}rotate/"),
     "{key}#test-text",  # opens the form in which it is
     "/account/",

@@ -12,7 +12,6 @@ from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
 from django.db import models
 from django.db.models.functions import Lower
 from django.utils import timezone
-from django.utils.functional import cached_property
 from django.utils.translation import gettext_lazy as _
 
 from readback import contract, keys, programs
@@ -214,15 +213,6 @@ class JournalEntry(models.Model):
     @property
     def is_rehearsed(self) -> bool:
         return self.code == REHEARSED
-
-    @cached_property
-    def recognised(self) -> programs.Program | None:
-        return programs.recognise(self.user_agent)
-
-    @property
-    def program(self) -> str:
-        """The name that people know, or what the program calls itself."""
-        return self.recognised.name if self.recognised else self.user_agent
 
 
 class UnmatchedRequest(models.Model):

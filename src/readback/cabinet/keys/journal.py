@@ -1,7 +1,4 @@
-"""The journal of a key as its owner reads it: filtered, and with explanations.
-
-Programs are recognised in Python, so the filters work on rows and not in the database.
-That is cheap: a key has at most 2 × JOURNAL_ROWS of them.
+"""The journal of a key as its owner reads it: with explanations.
 
 A refused request is explained in two parts: what it proves to work, and what to change
 for the program that sent it. Advice and sentences are translated like the other texts
@@ -9,9 +6,7 @@ of the pages, with the English sentence as the key; so is what to set in a progr
 detail and the names of settings are shown as they are.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
-from functools import cache
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from django.conf import settings
@@ -19,9 +14,8 @@ from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from readback import programs
-from readback.cabinet.keys import selectors
-from readback.cabinet.models import JournalEntry, Key, UnmatchedRequest
-from readback.contract import JOURNAL_USER_AGENT_LENGTH, REFUSALS, SEVERAL_ADDRESSES
+from readback.cabinet.models import JournalEntry, UnmatchedRequest
+from readback.contract import REFUSALS, SEVERAL_ADDRESSES
 from readback.differences import ADVICE, FIELD_ADVICE, may_be_default
 from readback.programs import Program
 
@@ -30,27 +24,6 @@ _CODES = list(REFUSALS)
 _READABLE = _CODES[
     _CODES.index("unknown_field") : _CODES.index("invalid_max_tokens") + 1
 ]
-ACCEPTED = "accepted"
-REFUSED = "refused"
-# A key can have used 200 programs. All of them would make the page too large.
-_OFFERED = 20
-
-
-class FilteredJournal(NamedTuple):
-    """The rows with the chosen outcome and program, and what else can be chosen."""
-
-    # ACCEPTED, REFUSED or the code of a refusal; empty if everything is shown.
-    outcome: str
-    program: str
-    # All rows, the newest first.
-    entries: list[JournalEntry]
-    rows: list[JournalEntry]
-    codes: list[str]
-    programs: list[str]
-
-    @property
-    def is_filtered(self) -> bool:
-        return bool(self.outcome or self.program)
 
 
 class Change(NamedTuple):
@@ -125,46 +98,8 @@ class ExplainedJournal(NamedTuple):
     remedies: list[ExplainedEntry]
 
 
-def read(key: Key, query: Mapping[str, str]) -> FilteredJournal:
-    """Read the journal with the filters of a URL, in which anything can be."""
-    outcome, program = (
-        query.get(name, "")[:JOURNAL_USER_AGENT_LENGTH]
-        for name in ("outcome", "program")
-    )
-    entries = list(selectors.journal_of(key))
-    # Most rows are of the same few programs.
-    recognise = cache(programs.recognise)
-    for entry in entries:
-        entry.recognised = recognise(entry.user_agent)
-    rows = [
-        entry
-        for entry in entries
-        if outcome in ("", entry.code, _outcome(entry))
-        and program in ("", entry.program)
-    ]
-    return FilteredJournal(
-        outcome,
-        program,
-        entries,
-        rows,
-        _most_frequent(entry.code for entry in entries),
-        _most_frequent(entry.program for entry in entries),
-    )
-
-
-def _outcome(entry: JournalEntry) -> str:
-    if entry.accepted:
-        return ACCEPTED
-    return entry.code if entry.is_rehearsed else REFUSED
-
-
-def _most_frequent(values: Iterable[str]) -> list[str]:
-    counted = Counter(filter(None, values)).most_common(_OFFERED)
-    return [value for value, _rows in counted]
-
-
 def explain(entry: JournalEntry) -> ExplainedEntry:
-    program = entry.recognised
+    program = programs.recognise(entry.user_agent)
     # An older release may have written a code that no longer exists.
     row = REFUSALS.get(entry.code)
     if entry.accepted or row is None:

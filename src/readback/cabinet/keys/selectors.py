@@ -24,6 +24,13 @@ from readback.cabinet.models import (
 from readback.cabinet.serving.visitors import AccountRequest
 from readback.client_address import network_digest
 from readback.contract import JOURNAL_ROWS, UNMATCHED_ROWS, UNMATCHED_SECONDS
+from readback.rehearsal import REHEARSED
+
+_OUTCOMES = {
+    "accepted": Q(accepted=True),
+    "refused": Q(accepted=False) & ~Q(code=REHEARSED),
+    REHEARSED: Q(code=REHEARSED),
+}
 
 
 class CurrentAddress(NamedTuple):
@@ -73,8 +80,8 @@ def usage_of(key: Key, days: int) -> list[tuple[datetime, str, int]]:
     return list(usage.values_list("hour", "code").annotate(Sum("requests")))
 
 
-def journal_of(key: Key) -> QuerySet[JournalEntry]:
-    """Return the journal of a key, newest first.
+def journal_of(key: Key, outcome: str = "") -> QuerySet[JournalEntry]:
+    """Return the journal of a key, newest first; only one outcome if it is known.
 
     Return at most JOURNAL_ROWS rows for each outcome: the API deletes older rows
     only from time to time.
@@ -84,7 +91,8 @@ def journal_of(key: Key) -> QuerySet[JournalEntry]:
     for accepted in (True, False):
         with_outcome = entries.filter(accepted=accepted).order_by("-pk").values("pk")
         newest |= Q(pk__in=with_outcome[:JOURNAL_ROWS])
-    return entries.filter(newest).order_by("-at", "-id")
+    chosen = _OUTCOMES.get(outcome, Q())
+    return entries.filter(newest, chosen).order_by("-at", "-id")
 
 
 def latest_request(key: Key, *, but_rather_not_of: str) -> JournalEntry | None:

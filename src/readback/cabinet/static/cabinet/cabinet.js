@@ -105,12 +105,10 @@ async function refresh(part) {
   return response.ok;
 }
 
-// Replacing the content would clear the reader's selection, or close a list that the
-// reader chooses from: try again later.
+// Replacing the content would clear the reader's selection: try again later.
 function isInUse(part) {
   const selection = getSelection();
-  const isSelected = part.contains(selection.anchorNode) && !selection.isCollapsed;
-  return isSelected || part.querySelector("select:focus") !== null;
+  return part.contains(selection.anchorNode) && !selection.isCollapsed;
 }
 
 // <form data-result="id" data-sending="text" data-failed="text">: the answer is the page
