@@ -2,7 +2,6 @@
 
 import json
 import re
-import socket
 from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -125,41 +124,6 @@ def test_no_mail_server_is_a_warning_on_a_public_address():
     assert "no mail server" in checks.mail(Config())
     with pytest.raises(Doubt, match="READBACK_SMTP_URL"):
         checks.mail(Config(cabinet_bind=Bind("0.0.0.0", 0)))
-
-
-def test_an_address_in_use_is_a_warning(program):
-    with socket.create_server(("127.0.0.1", 0)) as other:
-        address = f"127.0.0.1:{other.getsockname()[1]}"
-        program.settings["READBACK_OPS_BIND"] = address
-        code, results = diagnose(program)
-
-    assert code == 0
-    status, found = results["READBACK_OPS_BIND"]
-    assert status == "warn" and address in found
-    assert "READBACK_OPS_BIND=" in found
-
-
-def test_addresses_on_which_readback_listens_are_no_problem(migrated):
-    with migrated.serving(until="Readback is running"):
-        code, results = diagnose(migrated)
-
-    listening = {name: each for name, each in results.items() if "_BIND" in name}
-    assert len(listening) == 3
-    assert {status for status, _ in listening.values()} == {"ok"}
-    assert all("Readback is listening" in found for _, found in listening.values())
-    assert code == 0
-
-
-def test_an_address_of_another_machine_fails():
-    elsewhere = Bind("192.0.2.1", 80)
-    with pytest.raises(CannotStart, match=r"READBACK_API_BIND.*192\.0\.2\.1:80"):
-        checks.can_listen("READBACK_API_BIND", elsewhere)
-
-
-def test_checking_a_unix_socket_leaves_no_file(tmp_path):
-    path = tmp_path / "socket"
-    assert "is free" in checks.can_listen("READBACK_API_BIND", Bind("", 0, str(path)))
-    assert not path.exists()
 
 
 def test_a_public_bind_without_a_public_url_is_a_warning(program):

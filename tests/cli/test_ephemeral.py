@@ -5,9 +5,7 @@ import os
 import re
 import shlex
 import signal
-import subprocess
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.request import Request, urlopen
 
@@ -15,11 +13,10 @@ import httpx
 import pytest
 
 from readback import keys
-from tests.cli.program import READBACK, Program, answers_200, is_listening
+from tests.cli.program import Program, answers_200, is_listening
 from tests.support import migrated
-from tests.support.commands import environment_with, free_port
+from tests.support.commands import free_port
 from tests.support.load import models, pipeline
-from tests.support.namespaces import Namespaces, why_not
 from tests.support.waiting import PATIENCE
 from tests.support.wire import Endpoint
 
@@ -168,31 +165,3 @@ def test_json_requires_ephemeral_and_ephemeral_serves_both_planes(program):
     assert program.run("serve", "--json").returncode == 2
     assert program.run("serve", "--ephemeral", "api").returncode == 2
     assert not os.path.exists(program.settings["READBACK_DATA_DIR"])
-
-
-@pytest.fixture
-def without_ipv4() -> Iterator[Namespaces]:
-    """A machine whose only address is ::1."""
-    if reason := why_not():
-        pytest.skip(reason)
-    network = Namespaces()
-    try:
-        network.add_namespace("alone")
-        network.ip("alone", "address delete 127.0.0.1/8 dev lo")
-        yield network
-    finally:
-        network.remove()
-
-
-def test_it_runs_on_a_machine_without_ipv4(without_ipv4, tmp_path):
-    command = without_ipv4.command("alone", *READBACK, "serve", *JSON)
-    settings = environment_with({"TMPDIR": str(tmp_path)})
-    with subprocess.Popen(command, env=settings, stdout=subprocess.PIPE) as process:
-        try:
-            line = json.loads(process.stdout.readline())
-            with without_ipv4.on("alone"):
-                assert answers_200(f"{line['base_url']}/models", line["api_key"])
-                assert urlopen(line["cabinet_url"], timeout=PATIENCE).status == 200
-        finally:
-            process.terminate()
-    assert process.returncode == 0

@@ -1,9 +1,12 @@
 """For whom an address is in use once the command listens on it."""
 
+from dataclasses import replace
+
 import pytest
 
 from readback import config
 from readback.cli import listeners
+from readback.cli.exit_codes import CannotStart
 from readback.setting_values import Bind
 from tests.support.programs import needed_address
 
@@ -18,9 +21,8 @@ def test_an_address_has_one_socket_and_a_second_server_has_none(host: str) -> No
         }
     )
     api, ops = listeners.open_for_api(settings)
-    with api, ops:
-        bind = listeners.bind_of(api)
-        # A second server begins with this, and so does `readback doctor`.
-        with pytest.raises(OSError, match="in use"):
-            listeners.check_can_listen(bind)
-    listeners.check_can_listen(bind)
+    taken = replace(settings, cabinet_bind=listeners.bind_of(api))
+    problem = "READBACK_CABINET_BIND: .* in use"
+    with api, ops, pytest.raises(CannotStart, match=problem):
+        listeners.open_for_cabinet(taken)
+    listeners.open_for_cabinet(taken).close()

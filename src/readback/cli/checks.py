@@ -6,33 +6,21 @@ start would end. No check changes anything.
 
 import os
 import shlex
-import socket
 from datetime import UTC, datetime, timedelta
-from errno import EACCES, EADDRINUSE
-from http.client import HTTPException
 
 from readback.api.certificate import SOON, expiry
 from readback.cabinet.account_rules import CALLBACK_PATH
 from readback.cabinet.accounts import provider_documents
 from readback.cabinet.mail import backends
 from readback.cabinet.storage import private_files
-from readback.cli import console, listeners, settings
+from readback.cli import console, settings
 from readback.cli.database import rows, set_up_django
 from readback.cli.exit_codes import CannotStart
 from readback.config import Config
-from readback.contract import MODELS_PATH
-from readback.http_client import send
-from readback.setting_values import Bind, ConfigError
+from readback.setting_values import ConfigError
 
 # Several replicas and a slow connection differ by less.
 _TOLERANCE = timedelta(seconds=2)
-# What only Readback answers, whatever the host is; none of it changes anything.
-_SIGNS = {
-    "READBACK_API_BIND": (MODELS_PATH, b'{"error":{"code":"invalid_key"}'),
-    "READBACK_OPS_BIND": ("/status", b'"warnings": ['),
-    "READBACK_CABINET_BIND": ("/robots.txt", b"Disallow: /accounts/"),
-}
-_SECONDS = 2.0
 # The codes of authenticator apps change this often.
 _TOO_MUCH = timedelta(seconds=30)
 
@@ -106,32 +94,6 @@ def cabinet_address(config: Config) -> str:
     if config.cabinet_bind.is_loopback or config.cabinet_url:
         return url
     raise Doubt(f"users see {url}: set READBACK_CABINET_URL.")
-
-
-def can_listen(setting: str, bind: Bind) -> str:
-    try:
-        listeners.check_can_listen(bind)
-    except OSError as error:
-        found = listeners.why_not(setting, bind, error)
-        if error.errno == EADDRINUSE:
-            if _is_readback(setting, bind):
-                return f"Readback is listening on {bind}"
-            raise Doubt(f"{found} Readback does not answer there.") from None
-        if error.errno == EACCES and bind.port:
-            raise Doubt(f"{found} Ignore this if systemd opens it.") from None
-        raise CannotStart(found) from None
-    return f"{bind} is free"
-
-
-def _is_readback(setting: str, bind: Bind) -> bool:
-    """Return whether Readback answers there; with HTTPS, nobody can tell."""
-    path, sign = _SIGNS[setting]
-    address = (socket.AF_UNIX, bind.path) if bind.path else None
-    origin = "http://localhost" if bind.path else bind.origin
-    try:
-        return sign in send("GET", origin + path, _SECONDS, address=address).body
-    except (OSError, HTTPException, ValueError):
-        return False
 
 
 def database(config: Config) -> str:

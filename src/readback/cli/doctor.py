@@ -69,12 +69,6 @@ def _results(offline: bool) -> Iterator[CheckResult]:
     yield database
     if database.status == "ok":
         yield from _try("clock", partial(checks.clock, config))
-    for setting, bind in (
-        *(("READBACK_API_BIND", bind) for bind in config.api_bind),
-        ("READBACK_OPS_BIND", config.ops_bind),
-        ("READBACK_CABINET_BIND", config.cabinet_bind),
-    ):
-        yield from _try(setting, partial(checks.can_listen, setting, bind))
     if not offline and database.status == "ok":
         yield from _public_results(config)
 

@@ -53,35 +53,6 @@ def bind_of(listener: socket.socket) -> Bind:
     return Bind("", 0, name) if isinstance(name, str) else Bind(name[0], name[1])
 
 
-def listen(bind: Bind) -> socket.socket:
-    """Open a listening socket; raise OSError if that is not possible."""
-    if bind.path:
-        return _listen_unix(bind.path)
-    # [::] means IPv6 only, so that "0.0.0.0:8000,[::]:8000" can open both.
-    family = socket.AF_INET6 if ":" in bind.host else socket.AF_INET
-    return socket.create_server((bind.host, bind.port), family=family, backlog=BACKLOG)
-
-
-def why_not(setting: str, bind: Bind, error: OSError) -> str:
-    """Return the sentence for an address that cannot be listened on."""
-    sentence = f"{setting}: cannot listen on {bind}: {error.strerror or error}."
-    if error.errno != errno.EADDRINUSE:
-        return sentence
-    other = bind._replace(port=bind.port + 10 if bind.port < 60_000 else bind.port - 10)
-    example = "" if bind.path else f", such as {setting}={other}"
-    return (
-        f"{sentence} Stop the program that listens there, or set {setting} to another "
-        f"address{example}."
-    )
-
-
-def check_can_listen(bind: Bind) -> None:
-    """Raise OSError if the address cannot be listened on; leave no socket behind."""
-    listen(bind).close()
-    if bind.path:
-        Path(bind.path).unlink()
-
-
 def _api_and_ops(
     inherited: list[socket.socket], config: Config
 ) -> tuple[list[socket.socket], socket.socket]:
@@ -106,9 +77,31 @@ def _open(setting: str, bind: Bind, inherited: list[socket.socket]) -> socket.so
         if bind_of(listener) == bind:
             return inherited.pop(position)
     try:
-        return listen(bind)
+        return _listen(bind)
     except OSError as error:
-        raise CannotStart(why_not(setting, bind, error)) from None
+        raise CannotStart(_why_not(setting, bind, error)) from None
+
+
+def _listen(bind: Bind) -> socket.socket:
+    """Open a listening socket; raise OSError if that is not possible."""
+    if bind.path:
+        return _listen_unix(bind.path)
+    # [::] means IPv6 only, so that "0.0.0.0:8000,[::]:8000" can open both.
+    family = socket.AF_INET6 if ":" in bind.host else socket.AF_INET
+    return socket.create_server((bind.host, bind.port), family=family, backlog=BACKLOG)
+
+
+def _why_not(setting: str, bind: Bind, error: OSError) -> str:
+    """Return the sentence for an address that cannot be listened on."""
+    sentence = f"{setting}: cannot listen on {bind}: {error.strerror or error}."
+    if error.errno != errno.EADDRINUSE:
+        return sentence
+    other = bind._replace(port=bind.port + 10 if bind.port < 60_000 else bind.port - 10)
+    example = "" if bind.path else f", such as {setting}={other}"
+    return (
+        f"{sentence} Stop the program that listens there, or set {setting} to another "
+        f"address{example}."
+    )
 
 
 def _listen_unix(path: str) -> socket.socket:

@@ -31,8 +31,8 @@ from readback.contract import CHAT_PATH, MODEL
 from readback.processes.child import fork
 from readback.processes.lifecycle import SHORT_NOTICE_SECONDS
 from readback.processes.manager import Manager
-from readback.setting_values import Bind
 
+_ANY_PORT = "127.0.0.1:0"
 # Of the account that is printed; it fits into a pipe.
 _MAX_ACCOUNT_BYTES = 4096
 
@@ -205,7 +205,7 @@ def _temporary_server() -> Iterator[tuple[Config, Listeners]]:
     """
     with TemporaryDirectory(prefix="readback-", ignore_cleanup_errors=True) as folder:
         for plane in ("API", "OPS", "CABINET"):
-            os.environ.setdefault(f"READBACK_{plane}_BIND", _any_port())
+            os.environ.setdefault(f"READBACK_{plane}_BIND", _ANY_PORT)
         os.environ.setdefault("READBACK_DATA_DIR", folder)
         os.environ.setdefault("READBACK_WORKERS", "1")
         os.environ.setdefault("READBACK_KEY_RATE", "0")
@@ -218,16 +218,6 @@ def _temporary_server() -> Iterator[tuple[Config, Listeners]]:
         os.environ["READBACK_OPS_BIND"] = str(bind_of(sockets.ops))
         os.environ["READBACK_CABINET_BIND"] = str(bind_of(sockets.cabinet))
         yield settings.load(), sockets
-
-
-def _any_port() -> str:
-    """Return an address of this machine with any free port; not every one has IPv4."""
-    ipv4, ipv6 = Bind("127.0.0.1", 0), Bind("::1", 0)
-    try:
-        listeners.check_can_listen(ipv4)
-    except OSError:
-        return str(ipv6)
-    return str(ipv4)
 
 
 def _print(
