@@ -27,15 +27,11 @@ def print_rows(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
         for row in rows:
             click.echo("\t".join(row))
         return
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(*headings)
-    for row in rows:
-        # `Text`, so that a key's name is not interpreted as rich markup.
-        table.add_row(*(Text(cell) for cell in row))
-    Console().print(table)
+    table = [headings, *rows]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    for row in table:
+        padded = map(str.ljust, row, widths)
+        click.echo("  ".join(padded).rstrip())
 
 
 def print_json(value: Any) -> None:
