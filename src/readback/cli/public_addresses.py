@@ -27,10 +27,10 @@ from readback.http_client import Answer, NoFreeSlot, Slots, SocketAddress, send
 Check = tuple[str, Callable[[], str]]
 Result = TypeVar("Result")
 
-# For both addresses together, for one answer, and for the row of a request.
+# For both addresses together, and for one answer. The API comes last: the row of its
+# request may take all that is left.
 TOTAL_SECONDS = 10.0
-_ANSWER_SECONDS = 3.0
-_ROW_SECONDS = 3.0
+_ANSWER_SECONDS = 4.0
 _POLL_SECONDS = 0.1
 # Of RFC 5737, for examples only: no client has these addresses. The last entry of the
 # header ends with 1.
@@ -204,9 +204,8 @@ class PublicApi(PublicAddress):
         """Return the network that our request was recorded for; empty if it was not."""
         from readback.cabinet.models import UnmatchedRequest
 
-        end = min(self._deadline, time.monotonic() + _ROW_SECONDS)
         rows = UnmatchedRequest.objects.filter(user_agent=self._word)
-        while not (row := rows.first()) and time.monotonic() < end:
+        while not (row := rows.first()) and time.monotonic() < self._deadline:
             time.sleep(_POLL_SECONDS)
         return bytes(row.network) if row else b""
 
@@ -251,10 +250,10 @@ def of(config: Config) -> list[PublicAddress]:
     """Return the public addresses that are set."""
     deadline = time.monotonic() + TOTAL_SECONDS
     found: list[PublicAddress] = []
-    if config.public_base_url:
-        found.append(PublicApi(config, deadline))
     if config.cabinet_url:
         found.append(PublicCabinet(config, deadline))
+    if config.public_base_url:
+        found.append(PublicApi(config, deadline))
     return found
 
 
