@@ -88,7 +88,10 @@ class _Surroundings:
             opened = os.open(path, flags)
             os.dup2(opened, descriptor)
             os.close(opened)
+        # Those of the process that forks were opened on other files.
         sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
+        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+        sys.stderr = open(2, "w", 1, "utf-8", "backslashreplace", closefd=False)  # noqa: SIM115
         os.environ.clear()
         os.environ.update(self.environment)
         sys.dont_write_bytecode = "PYTHONDONTWRITEBYTECODE" in os.environ

@@ -23,9 +23,8 @@ import click
 from readback import logs
 from readback.cli import console, listeners, settings
 from readback.cli.database import set_up_django
-from readback.cli.exit_codes import Failure
 from readback.cli.listeners import Listeners, bind_of
-from readback.cli.streams import give_up_output
+from readback.cli.streams import flush_output, give_up_output
 from readback.config import Config
 from readback.contract import CHAT_PATH, MODEL
 from readback.processes.child import fork
@@ -143,14 +142,7 @@ def _run(
     try:
         _print(config, account, ephemeral=ephemeral, as_json=as_json)
     except OSError as error:
-        sentence = give_up_output(error)
-        if "key" in account and not config.ephemeral_key:
-            # Otherwise nobody could ever see the new key.
-            manager.stop()
-            manager.wait()
-            _run_in_child(lambda: _startup().discard_key(account["key"]))
-            raise Failure(sentence) from None
-        click.echo(f"{sentence} Readback is running.", err=True)
+        click.echo(f"{give_up_output(error)} Readback is running.", err=True)
     return manager.wait()
 
 
@@ -227,7 +219,7 @@ def _print(
         _print_json(config, account)
     else:
         _print_text(config, account, ephemeral=ephemeral)
-    sys.stdout.flush()
+    flush_output()
 
 
 def _print_text(config: Config, account: dict[str, str], *, ephemeral: bool) -> None:

@@ -132,13 +132,6 @@ def _first_key(account: User) -> dict[str, str]:
     return {"key": key.text}
 
 
-def discard_key(text: str) -> None:
-    """Delete a key of the local account that could not be shown."""
-    with database.report_database_errors():
-        if key := key_selectors.key_find(text):
-            key.delete()
-
-
 def _login(account: User) -> dict[str, str]:
     """Return how to log in: the address, and a link until a password is set."""
     link = "" if account.has_usable_password() else password_reset_link(account)

@@ -1,16 +1,15 @@
-"""The standard streams: what happens if one is closed, or cannot be written.
+"""Standard output: what happens if it is closed, or cannot be written.
 
 A command that cannot write its output ends with one sentence. If the output is a
-secret that is shown once, it is written before the change is committed. What cannot be
-written to standard error is dropped; a server keeps running when the disk of its log is
-full.
+secret that is shown once, it is written before the change is committed.
 """
 
+import errno
 import io
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any
 
 import click
@@ -37,12 +36,14 @@ class CommandLine(click.Group):
             ) from None
 
     def main(self, *args: Any, **extra: Any) -> Any:
-        _open_streams()
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            # Not every terminal can show every character of a key's name.
+            sys.stdout.reconfigure(errors="replace")
         try:
             try:
                 return super().main(*args, **extra)
             finally:
-                sys.stdout.flush()
+                flush_output()
         except OSError as error:
             # A broken pipe does not get here: its reader has seen enough.
             if not _output_fails():
@@ -65,7 +66,7 @@ def written_before_commit() -> Iterator[None]:
     try:
         with transaction.atomic():
             yield
-            sys.stdout.flush()
+            flush_output()
             is_written = True
     except OSError as error:
         raise Failure(f"{give_up_output(error)} Nothing was changed.") from None
@@ -75,51 +76,24 @@ def written_before_commit() -> Iterator[None]:
         raise
 
 
+def flush_output() -> None:
+    """Write what is in the buffer; raise OSError if that is not possible."""
+    if sys.stdout is None:
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+    sys.stdout.flush()
+
+
 def give_up_output(error: OSError) -> str:
     """Return why standard output cannot be written, and drop what is in its buffer."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    sys.stdout = sys.stdout or open(1, "w", closefd=False)  # noqa: SIM115
     return f"Standard output cannot be written: {error.strerror}."
 
 
 def _output_fails() -> bool:
     """Return whether an error was one of standard output: its buffer is still full."""
     try:
-        sys.stdout.flush()
+        flush_output()
     except OSError:
         return True
     return False
-
-
-class _Notes(io.TextIOWrapper):
-    """Standard error, which drops what it cannot write."""
-
-    def write(self, text: str, /) -> int:
-        with suppress(OSError):
-            super().write(text)
-        return len(text)
-
-    def flush(self) -> None:
-        with suppress(OSError):
-            super().flush()
-
-
-def _open_streams() -> None:
-    """Open a descriptor for each stream that the caller has closed.
-
-    Without it, the next file or socket that is opened would be "standard output".
-    Writing to standard output fails as it would without this.
-    """
-    for descriptor in range(3):
-        try:
-            os.fstat(descriptor)
-        except OSError:  # the lowest that is free, so it is this one
-            os.open(os.devnull, os.O_RDWR if descriptor == 2 else os.O_RDONLY)
-    sys.stdin = sys.stdin or open(0, closefd=False)  # noqa: SIM115
-    if sys.stderr is sys.__stderr__:  # a test may have replaced it
-        buffer = open(2, "wb", closefd=False)  # noqa: SIM115
-        sys.stderr = _Notes(buffer, errors="backslashreplace", line_buffering=True)
-    if sys.stdout is sys.__stdout__:
-        # With a buffer, whatever PYTHONUNBUFFERED says. Not every terminal can show
-        # every character of a key's name.
-        encoding = getattr(sys.stdout, "encoding", None)
-        sys.stdout = open(1, "w", 1, encoding, "replace", closefd=False)  # noqa: SIM115
