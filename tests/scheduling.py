@@ -10,7 +10,7 @@ _JOURNEYS = "tests/journeys/"
 
 
 class OneBrowser(LoadScopeScheduling):
-    """Gives each process whole files, as its base class does; all journeys to one."""
+    """Gives whole files to each process, and all journeys to one of them."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = super()._split_scope(nodeid)

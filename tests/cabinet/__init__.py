@@ -1,1 +1,1 @@
-"""Tests of the account plane: models, services, pages, on SQLite and PostgreSQL."""
+"""Tests of the cabinet: models, services and pages, on SQLite and PostgreSQL."""

@@ -1,4 +1,4 @@
-"""Outgoing mail in the test's process: which server it goes to, and that it is gone."""
+"""Outgoing mail in the test's process: its server, and waiting until it is sent."""
 
 import threading
 from collections.abc import Iterator

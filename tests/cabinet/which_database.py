@@ -1,4 +1,4 @@
-"""The databases of a test, and marks for one that needs others than its module."""
+"""The databases of a test, and marks for tests that differ from their module."""
 
 import pytest
 

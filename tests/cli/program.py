@@ -27,7 +27,7 @@ def local_settings(folder: Path) -> dict[str, str]:
         "READBACK_DATA_DIR": str(folder / "data"),
         **own_ports(),
         "READBACK_WORKERS": "1",
-        # No balancer asks for the state of these servers.
+        # No balancer checks these servers.
         "READBACK_STOP_NOTICE": "0.1",
     }
 

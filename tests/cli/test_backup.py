@@ -80,7 +80,7 @@ def test_a_restore_brings_everything_back(installed_on_each, tmp_path):
     assert program.database.value(KEYS) == 1
     assert key.read_text() == secret
     assert stat.S_IMODE(key.stat().st_mode) == 0o600
-    # Of the backup that was restored, and not of one before it.
+    # The time of the backup that was restored, not that of an earlier one.
     assert program.database.value("SELECT count(*) FROM cabinet_lastbackup") == 1
     assert not left_over(tmp_path)
 
@@ -417,7 +417,7 @@ def test_an_archive_that_is_not_ours_is_refused(data, tmp_path):
 
 
 def with_member(file, name, content):
-    """Return an archive with another member, as if `readback backup` had written it."""
+    """Return an archive with one more member, as `readback backup` would write it."""
     members = dict(members_of(file)) | {name: content}
     facts = json.loads(members["manifest.json"])
     facts["sha256"][name] = sha256(content).hexdigest()

@@ -12,7 +12,7 @@ import pytest
 
 from tests.cli.test_backup import KEYS, NEWER, members_of, refusal, tar_of, with_key
 
-# What no command creates: second factors, usage, journal, an account that is gone.
+# Rows that no command creates: second factors, usage, journal, a deleted account.
 FILL = """
 INSERT INTO mfa_authenticator (user_id, type, data, created_at)
     SELECT id, 'totp', '{"secret": "sealed"}', '2026-01-02 03:04:05.000600'

@@ -28,7 +28,7 @@ ADDRESS = re.compile(r"http://[\w.]+:8000/v1")
 
 
 class Job(NamedTuple):
-    """What an example says, in whichever notation."""
+    """The content of an example, in either notation."""
 
     serve: list[str]
     settings: dict[str, str]

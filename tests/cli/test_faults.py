@@ -77,7 +77,7 @@ def test_a_unix_socket_in_use_is_not_removed(program, tmp_path):
 
         done = program.run("serve", "cabinet")
 
-        # Another path is no number, so there is no example.
+        # Another path is not a number, so there is no example.
         words = ("in use", "set READBACK_CABINET_BIND to another address.")
         assert_cannot_start(done, "READBACK_CABINET_BIND", *words)
         assert path.exists()

@@ -30,7 +30,7 @@ ALICE, PASSWORD = "alice@example.com", "a lamp in the harbour"
 
 
 class Load:
-    """Creates keys and uses them without end; remembers what was acknowledged."""
+    """Creates and uses keys continuously, and remembers what was acknowledged."""
 
     def __init__(self, endpoint: Endpoint, database: Database) -> None:
         self._endpoint = endpoint

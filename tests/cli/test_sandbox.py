@@ -1,6 +1,6 @@
-"""Both planes work with the system calls and the memory that deploy/systemd allows.
+"""A server works with the system calls and the memory that deploy/systemd allows.
 
-strace answers every call outside of the filter with EPERM, as systemd does there.
+strace answers every call outside the filter with EPERM, as systemd does.
 """
 
 import ctypes

@@ -1,4 +1,4 @@
-"""`readback serve`: both planes as one service."""
+"""`readback serve`: the API and the cabinet as one service."""
 
 import json
 import os
@@ -132,7 +132,7 @@ def test_ctrl_c_in_a_terminal_lets_running_requests_finish(migrated):
 
 
 def test_the_first_signal_waits_for_a_running_request_and_the_second_does_not(migrated):
-    # Neither may end the request while a busy machine stops the cabinet.
+    # Neither deadline may end the request while a busy machine stops the cabinet.
     patient = migrated.with_settings(HEAD_TIMEOUT="100", STOP_TIMEOUT="100")
     with patient.serving() as service, unfinished_request(patient):
         # Two that arrive at the same time, as from GNU timeout, are one.

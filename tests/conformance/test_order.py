@@ -25,7 +25,7 @@ VALID = {
 
 
 class Violation(NamedTuple):
-    """What breaks a rule: a value of the request, of its body or of its message."""
+    """A violation of a rule: a value of the request, of its body or of its message."""
 
     part: str
     name: str
@@ -74,7 +74,7 @@ PAIRS = [
 
 
 def changed(values: dict[str, Any], violations: list[Violation]) -> dict[str, Any]:
-    """Return these values, changed in place so that nothing else differs; new first."""
+    """Return the values with these changes, and new ones first."""
     changes = {each.name: each.value for each in violations}
     both = {k: v for k, v in changes.items() if k not in values} | values | changes
     return {name: value for name, value in both.items() if value is not MISSING}

@@ -38,7 +38,7 @@ def rehearsing(server: Server, pattern: str) -> Api:
 
 
 def assert_rehearsed(answer: Answer, step: str, place: int = 1, steps: int = 1) -> None:
-    """Check that only the detail tells a rehearsed failure from a real one."""
+    """Check that a rehearsed failure differs from a real one only in the detail."""
     phrase, code, retry_after = FAILURES[step]
     assert (answer.status, answer.reason) == (int(step), f"{phrase} ({code})")
     assert answer.body == b'{"error":{"code":"%b"}}' % code.encode()

@@ -1,4 +1,4 @@
-"""A provider that never answers keeps only a few of those waiting who chose it."""
+"""A provider that never answers delays only a few of the people who chose it."""
 
 import re
 from collections import Counter
@@ -63,7 +63,7 @@ def send(stack: ExitStack, request: httpx.Request) -> Connection:
 
 
 def judge(answers: list[Answer]) -> None:
-    """Those who waited learn that it failed, the others when to come back."""
+    """Those who waited learn that it failed; the others are told when to come back."""
     assert {answer.status for answer in answers} == {502}
     told = Counter(answer.header("Retry-After") for answer in answers)
     assert told.keys() == {None, "5"} and told[None] <= MOST_ASKED

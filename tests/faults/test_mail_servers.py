@@ -1,4 +1,4 @@
-"""A mail server that is down, silent or slow holds up no page, start or command."""
+"""A mail server that is down, silent or slow delays no page, start or command."""
 
 import signal
 import sqlite3
@@ -28,8 +28,7 @@ from tests.support.waiting import PATIENCE, wait_until
 
 SIGN_UP, PASSWORD = "/accounts/signup/", "a lamp in the harbour"
 AT_ONCE_SECONDS = 9.0
-"""A page that waited for a silent mail server would take ten, and for one that drips
-almost an hour. It takes a fraction of one; the rest is for a machine that is busy."""
+"""A silent mail server would take ten seconds; the rest is for a busy machine."""
 
 Hanging = Callable[[], AbstractContextManager[HangingServer]]
 hanging = pytest.mark.parametrize(
@@ -63,7 +62,7 @@ def test_pages_answer_at_once_while_sign_ups_wait_for_their_mail(
         server() as mail_server,
         cabinet_server(tmp_path, {"READBACK_SMTP_URL": mail_server.url}) as cabinet,
     ):
-        # One after the other: several password hashes at once are slow by themselves.
+        # One after the other, because several password hashes at once are slow anyway.
         waits = [sign_up(cabinet, f"alice{n}@example.org") for n in range(3)]
         assert max(waits) < AT_ONCE_SECONDS, waits
         wait_until(lambda: mail_server.connections, "a sender hangs")
@@ -80,7 +79,7 @@ def test_a_first_start_does_not_wait_for_the_mail_server(tmp_path: Path) -> None
         settings = {"READBACK_SMTP_URL": mail_server.url}
         with first_start(tmp_path, settings) as environment:
             create_key(environment)
-            # What the command has left in the outbox is sent by the cabinet.
+            # The cabinet sends what the command has left in the outbox.
             wait_until(lambda: mail_server.connections, "the cabinet tries to send")
 
 
@@ -123,7 +122,7 @@ def test_a_mail_survives_the_death_of_the_cabinet(
 
 
 def end_the_claim(folder: Path) -> None:
-    """Let the minute pass for which a sender has a mail to itself."""
+    """Let the minute pass during which only one sender may send a mail."""
     path = folder / "data" / "readback.sqlite3"
     with closing(sqlite3.connect(path)) as database, database:
         update = (

@@ -1,4 +1,4 @@
-"""Forms that wait, such as many sign-ups at once, leave threads for all other pages."""
+"""Waiting forms, such as many sign-ups at once, leave threads for all other pages."""
 
 import re
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from tests.support.waiting import PATIENCE, wait_until
 from tests.support.wire import Connection, Endpoint
 
 PAGES = ("/", "/accounts/login/", "/accounts/signup/", "/docs/", "/healthz")
-# Of each worker: the threads that forms may take, and more forms that wait for them.
+# For each worker: the threads that forms may use, and more forms that wait for them.
 RUNNING, WAITING = 4, 100
 LOGIN = "/accounts/login/"
 
@@ -93,7 +93,7 @@ def _answered(clients: list[Connection]) -> int:
 
 
 def _blocked(database: str) -> int:
-    """Return how many forms wait for the lock; the sender, which cleans up, is none."""
+    """Return how many forms wait for the lock, without the sender, which cleans up."""
     with psycopg.connect(database) as connection:
         rows = connection.execute(
             "SELECT count(*) FROM pg_stat_activity"

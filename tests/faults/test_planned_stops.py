@@ -29,7 +29,7 @@ from tests.support.waiting import PATIENCE, wait_until
 from tests.support.wire import Connection
 
 NOTICE = 3.0
-# About thirty times what a stop takes that does not wait for the notice.
+# About thirty times as long as a stop that does not wait for the notice.
 LONG_NOTICE = 40.0
 CHECK_SECONDS = 0.05
 PAUSE_SECONDS = 0.01  # between two connections
@@ -254,7 +254,7 @@ def test_a_key_revoked_during_the_notice_is_refused(tmp_path: Path) -> None:
 
             def is_refused() -> bool:
                 # Each connection has one request left, so use four in a second. One
-                # second is promised, and ten are for a machine that is busy.
+                # second is promised; ten allow for a busy machine.
                 nonlocal asked
                 if time.monotonic() - begun < asked / 4:
                     return False

@@ -16,10 +16,10 @@ from tests.support.waiting import PATIENCE, wait_until
 from tests.support.wire import Endpoint
 
 PAGES = ("/", "/accounts/login/", "/accounts/signup/", "/docs/", "/healthz")
-# A page takes about 10 ms, so this is for a machine that is busy with other tests.
+# A page takes about 10 ms; the rest allows for a busy machine.
 PAGE_SECONDS = 3.0
-# So that the server ends no slow client before the visitor has seen the pages, however
-# busy the machine is. A visitor who had to wait for the clients would wait as long.
+# So long that the server ends no slow client before the visitor has seen the pages. A
+# visitor who had to wait for the clients would wait this long.
 TIMEOUTS = {
     f"READBACK_{name}_TIMEOUT": "600" for name in ("HEAD", "BODY", "IDLE", "DRAIN")
 }
@@ -107,7 +107,7 @@ def test_more_clients_than_a_worker_can_have_do_not_keep_a_visitor_out(
     # process may usually open.
     with slow_clients(Endpoint.of(server.url), "head", 900) as clients:
         _visit(server, "/")
-        # Those that were slow for the longest made room, and the others stay.
+        # The clients that had been slow for longest made room; the others stay.
         for client in clients[:50]:
             readable, _, _ = select.select([client], [], [], PATIENCE)
             assert readable

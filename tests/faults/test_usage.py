@@ -34,7 +34,7 @@ class BusyKey:
         self.api = Api.of(server).with_key(key)
         self.sent_at: list[float] = []
         self.rows: set[int] = set()
-        # The longest time that a request has not been written for.
+        # The longest time for which a request was not written.
         self.longest = 0.0
 
     def send(self) -> None:

@@ -83,7 +83,7 @@ def test_a_killed_worker_is_replaced_counted_and_no_longer_alive(
         lambda: len(now := worker_pids(server)) == 2 and victim.pid not in now,
         "it is replaced",
     )
-    # Workers that a reload replaces are told to end, and are no deaths.
+    # Workers that a reload replaces are told to end, so they do not count as deaths.
     reload(server)
     wait_until(lambda: metrics(server.ops_url)["workers"] == 2, "two are alive")
     assert metrics(server.ops_url)["worker_deaths_total"] == 1
@@ -116,7 +116,7 @@ def test_the_manager_has_nothing_that_workers_must_not_share(
     manager = psutil.Process(server.pid)
     assert manager.num_threads() <= 2  # one of them writes the log
     assert [file.path for file in manager.open_files() if "sqlite" in file.path] == []
-    # Standard output belongs to it alone, because scripts parse it.
+    # Only the manager writes to standard output, because scripts parse it.
     for worker in workers:
         out, err = (os.readlink(f"/proc/{worker.pid}/fd/{n}") for n in (1, 2))
         assert out == err != os.readlink(f"/proc/{manager.pid}/fd/1")

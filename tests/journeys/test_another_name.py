@@ -13,7 +13,7 @@ from tests.journeys.test_every_page import (
 from tests.support.brand_folder import fill
 from tests.support.server import ephemeral_server
 
-# As long as it may be, and with nowhere to break a line.
+# As long as allowed, and without a place to break the line.
 NAME = "Donaudampfschifffahrtsgesellschaft-Tests"
 STYLE = """element => getComputedStyle(element).backgroundColor"""
 LOGO = "image => image.complete && image.naturalWidth > 0 && image.currentSrc"

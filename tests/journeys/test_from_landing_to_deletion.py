@@ -1,4 +1,4 @@
-"""The whole way of a person, without JavaScript except for the passkey."""
+"""The whole journey of a person, without JavaScript except for the passkey."""
 
 import re
 

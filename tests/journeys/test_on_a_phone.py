@@ -17,7 +17,7 @@ ARE_ON_SCREEN = """elements => elements.length > 0 && elements.every((element) =
     "locale", ["en-GB", pytest.param("ru-RU", marks=pytest.mark.long)]
 )
 def test_tables_of_the_documentation_show_every_column(open_page, locale):
-    """Also what a code means, to which every refusal links."""
+    """This includes the meaning of a code, to which every refusal links."""
     page = open_page(locale=locale, viewport=NARROW)
     for path in ("/docs/errors", "/docs/connect", "/docs/programs"):
         page.goto(path)
@@ -69,6 +69,6 @@ def test_a_new_key_can_be_read_and_code_shows_that_it_scrolls(a_member):
     assert alice.page.locator("#key").evaluate(FONT_SIZE) >= 14
     code = alice.page.locator(".snippet pre").first
     assert code.evaluate("one => one.scrollWidth > one.clientWidth")
-    # A shadow that stays with the box, below one that moves with the text.
+    # A shadow that stays with the box, under one that moves with the text.
     layers = code.evaluate("one => getComputedStyle(one).backgroundAttachment")
     assert {"local", "scroll"} <= set(layers.split(", "))

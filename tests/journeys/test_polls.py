@@ -1,4 +1,4 @@
-"""Parts of a page that ask again: how often, and until when."""
+"""Parts of a page that poll: how often, and until when."""
 
 from playwright.sync_api import expect
 

@@ -1,8 +1,8 @@
 """A gateway in front of a Readback that does with each request what it is told to do.
 
-What it does is a behavior: a function from a request to a reply. The small ones below
-can be combined, as in `every(3, answering(502))`. With a method of CONNECT, or with
-whole URLs as targets, the same gateway is a forward proxy.
+Its behavior is a function from a request to a reply. The small ones below can be
+combined, as in `every(3, answering(502))`. With a method of CONNECT, or with whole URLs
+as targets, the same gateway is a forward proxy.
 """
 
 import http.client
@@ -282,12 +282,12 @@ def hanging(call: Call) -> Reply:
 
 
 def every(n: int, other: Behavior, usual: Behavior = pass_on) -> Behavior:
-    """Do something else with every n-th request."""
+    """Behave differently for every n-th request."""
     return when(lambda call: call.number % n == 0, other, usual)
 
 
 def on_every_connection(n: int, other: Behavior, usual: Behavior = pass_on) -> Behavior:
-    """Do something else with all requests of every n-th connection."""
+    """Behave differently for every n-th connection."""
     return when(lambda call: call.connection % n == 0, other, usual)
 
 
@@ -397,7 +397,7 @@ def in_turn(*behaviors: Behavior) -> Behavior:
 
 
 def first(n: int, early: Behavior, later: Behavior = pass_on) -> Behavior:
-    """Treat the first requests in another way than the later ones."""
+    """Treat the first requests differently from later ones."""
     return when(lambda call: call.number <= n, early, later)
 
 
@@ -454,7 +454,7 @@ def copy_both_ways(one: socket.socket, other: socket.socket) -> None:
     partner = {one: other, other: one}
     while True:
         for ready in select.select([one, other], [], [])[0]:
-            # A TLS socket reads whole records: nothing stays behind in its buffer.
+            # A TLS socket reads whole records, so nothing is left in its buffer.
             if not (data := ready.recv(65536)):
                 return
             partner[ready].sendall(data)
@@ -462,7 +462,7 @@ def copy_both_ways(one: socket.socket, other: socket.socket) -> None:
 
 @contextmanager
 def running(server: BaseServer) -> Iterator[None]:
-    """Serve in a thread of its own."""
+    """Serve in its own thread."""
     thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     try:

@@ -25,7 +25,7 @@ DEEP = b'{"a":' * 99_999 + b"1" + b"}" * 99_999
 
 @cache
 def bomb() -> bytes:
-    """Return 50 MB of zeros as a few KB, made without having them in memory."""
+    """Return 50 MB of zeros as a few KB, without holding them in memory."""
     packer = zlib.compressobj(wbits=31)  # the format of gzip
     parts = [packer.compress(b"\0" * 1_000_000) for _ in range(50)]
     return b"".join([*parts, packer.flush()])

@@ -40,7 +40,7 @@ with ThreadPoolExecutor(len(urls)) as pool:
 
 
 def missing() -> str:
-    """Return what keeps this machine from having a namespace, or ""."""
+    """Return why this machine cannot have a namespace, or ""."""
     if reason := namespaces.why_not():
         return reason
     try:

@@ -48,7 +48,7 @@ class Answer:
 
 @dataclass
 class Behavior:
-    """How the provider answers; without a key it is open to everybody."""
+    """How the provider answers; without a key, it is open to anyone."""
 
     path: str = "/v1"
     key: str | None = KEY

@@ -1,4 +1,4 @@
-"""What the tests of the probe start from: a Readback server, keys, a quiet machine."""
+"""The resources of the tests of the probe: a Readback server, keys, a quiet machine."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -33,7 +33,7 @@ def made_in(folder: Path, readback: Server) -> Resources:
 
 
 def quiet_this_process(empty: Path) -> None:
-    """Hide what on this machine would change the results, for good."""
+    """Permanently hide everything on this machine that would change the results."""
     tcp.ROOT = empty
     stores.certifi.contents = lambda: FEW_CERTIFICATES
 

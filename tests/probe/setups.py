@@ -1,4 +1,4 @@
-"""Sets connections up: what is entered, what is in between, what is at the other end.
+"""Sets up connections: what is entered, what is in between, and the other end.
 
 Each function returns what makes a context manager that yields the input for the probe.
 """
@@ -22,7 +22,7 @@ SERVICE = "echo.internal"
 
 @dataclass(frozen=True)
 class Resources:
-    """What set-ups are built from: a working Readback server, keys, certificates."""
+    """The parts of set-ups: a working Readback server, keys, certificates."""
 
     readback: Server
     revoked_key: str

@@ -1,4 +1,4 @@
-"""Certificates, authorities, stores and settings of servers that TLS does not like."""
+"""Certificates, authorities, stores and settings of servers with which TLS fails."""
 
 import socket
 import ssl

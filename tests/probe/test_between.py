@@ -1,4 +1,4 @@
-"""What is in between: what the misfortunes do not show, and no false alarm."""
+"""What is in between: cases that the misfortunes do not cover, and no false alarms."""
 
 import re
 from pathlib import Path

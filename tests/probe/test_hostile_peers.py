@@ -1,4 +1,4 @@
-"""No peer makes the probe fail in itself, hang, use much memory or write escapes."""
+"""No peer makes the probe crash, hang, use much memory or write escapes."""
 
 import json
 import time
@@ -22,7 +22,7 @@ from tests.probe.hostile_peers import ESCAPES, HOSTILE_PEERS, JSON, answer, host
 from tests.probe.setups import Resources
 from tests.support.server import Server
 
-# Some peers send without end, and each is read for several time-outs.
+# Some peers send endlessly, and each is read for several time-outs.
 TIMEOUT = 0.2
 # The others close the connection, however long a busy machine takes for that.
 PATIENT = 60.0

@@ -133,7 +133,7 @@ def stream_id(**behavior: object) -> str:
 
 @pytest.fixture
 def _reads_slowly(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hold the probe up after each part that it reads, as on a busy machine."""
+    """Delay the probe after each part that it reads, as on a busy machine."""
 
     def feed(self: EventStream, received: bytes, moment: float) -> None:
         original(self, received, moment)
@@ -156,7 +156,7 @@ def test_a_stream_that_arrives_in_parts_is_right_for_a_slow_reader() -> None:
 def test_a_stream_that_is_received_late_once_was_not_held_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Hold the probe up until the whole first stream has arrived."""
+    """Delay the probe until the whole first stream has arrived."""
     seen: list[EventStream] = []
 
     def feed(self: EventStream, received: bytes, moment: float) -> None:

@@ -1,7 +1,8 @@
 """The collection of misfortunes, and every problem that the probe can find.
 
-`make misfortunes` runs all of it. Here run those that were once told wrongly, and the
-first that names an id of each group, such as `tls`; `make long` runs all that name one.
+`make misfortunes` runs all of it. These tests run those that were once diagnosed
+incorrectly, and the first one with an id of each group, such as `tls`; `make long` runs
+all that have an id.
 """
 
 import json
@@ -30,7 +31,7 @@ ROWS = {
     "a translation changes the text",
     "the certificate is for another machine of the company",
     "one of two servers names another server program",
-    # Of the strangers, those that were told wrongly at first.
+    # The strangers' misfortunes that were diagnosed incorrectly at first.
     "the API's domain was sold, and redirects with a parameter",
     "a forwarded port of Codespaces is private",
     "Squid also gets requests for this machine, and denies them",

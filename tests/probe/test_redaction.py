@@ -27,7 +27,7 @@ SECRETS = {
     "proxy_password": "proxyPa55/word",
     "variable": "Yv8-another-Key-5Rt6",
 }
-# A part of a secret tells, too.
+# A part of a secret must not be shown, either.
 PARTS = {"the-Key-4Qw7", "Pa55", "t0ken", "us3r", "Key-5Rt6", "4Qw7"}
 ANSWERS = {
     "message": (401, {}, "json"),

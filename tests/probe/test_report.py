@@ -52,7 +52,7 @@ MIXED = diagnose("sometimes.fails", bad=3, total=10, outcomes="502", cause="")
 
 
 def with_fixer(diagnosis: Diagnosis) -> Diagnosis:
-    """Return the diagnosis as a run over https has it in the end."""
+    """Return the diagnosis as it is at the end of a run over https."""
     return replace(diagnosis, fixer=who_acts(diagnosis.fault, Path.VERIFIED))
 
 
@@ -196,7 +196,7 @@ def test_what_somebody_else_can_fix_ends_with_a_text_to_send(form) -> None:
     message = text.partition("A text to send to the operator of the service:")[2]
     assert "A connection to https://echo.example/v1 does not work." in message
     assert "[tcp.refused]" in message and "port 443" in message
-    # What the sentence does not say.
+    # The sentence does not contain these.
     assert "Evidence: IP addresses: 192.0.2.1" in message
     assert "A text to send" not in form(report_of(WORKS, WARNING))
 

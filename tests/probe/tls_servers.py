@@ -56,7 +56,7 @@ def send_noise_in_records(client: socket.socket) -> None:
 
 
 def trickle(client: socket.socket) -> None:
-    """Send a record whose end never comes."""
+    """Send a record without its end."""
     client.recv(_HELLO_SIZE)
     client.sendall(b"\x16\x03\x03\x40\x00\x02")
 

@@ -109,7 +109,7 @@ def test_a_slow_reader_of_the_last_answer_gets_all_of_it(listener: Listener) -> 
 
 
 def seconds_until_gone(listener: Listener) -> int:
-    """Let time pass until the server has given the connection up; return how long."""
+    """Let time pass until the server gives up the connection; return how long."""
     passed = 0
 
     def is_gone() -> bool:

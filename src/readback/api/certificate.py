@@ -1,7 +1,7 @@
 """The certificate of the API: the TLS context of its listeners, and when it expires.
 
 OpenSSL goes on serving a certificate that has expired, and only clients notice, so the
-end is in a metric and in the log.
+end is a metric, and is logged.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from pathlib import Path
 
 log = logging.getLogger("readback.api")
 
-# Renewals are usually made 30 days before the end: with less, they have failed.
+# Certificates are usually renewed 30 days before they expire, so later means a failure.
 SOON = timedelta(days=14)
 _DAY_SECONDS = 86_400.0
 

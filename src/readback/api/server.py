@@ -15,7 +15,7 @@ from readback.processes.lifecycle import API, Lifecycle
 from readback.processes.shared_counters import rows_for
 from readback.processes.worker import Plane
 
-# In which a worker writes the rest of the journal.
+# Seconds that a worker has to write the rest of the journal.
 _MARGIN_SECONDS = 10
 
 

@@ -23,8 +23,9 @@ def normalise(email: str) -> str:
 
     The part before the @ must be ASCII: some other letters (such as the Kelvin sign)
     become ASCII in lower case, and a reset link for one person's account would go to
-    another's address. Python knows the older IDNA, which makes strasse.de of straße.de:
-    somebody else's domain. So a domain that does not survive the way back is refused.
+    another's address. Python implements the older IDNA, which turns straße.de into
+    strasse.de, somebody else's domain. So a domain that is different when it is
+    converted back is refused.
     """
     if not email.rpartition("@")[0].isascii():
         raise ValidationError(_("Enter a valid e-mail address."), "invalid")
@@ -61,12 +62,12 @@ def may_sign_up(email: str) -> bool:
 
 
 def domains() -> str:
-    """Return the only domains that are allowed, or nothing if all are."""
+    """Return the allowed domains; empty if all are allowed."""
     return ", ".join(sorted(settings.CONFIG.signup.domains))
 
 
 def validate_domain(email: str) -> None:
-    """Refuse an address that no account may have."""
+    """Raise an error for an address that no account may have."""
     if not allows_address(email):
         raise ValidationError(
             _("Use an address from one of these domains: %(domains)s."),
@@ -90,8 +91,9 @@ def providers(config: Config) -> dict[str, Any]:
     if not config.oidc_issuer:
         return {}
     app = {
-        # What a provider calls a person is unique only together with the issuer, so a
-        # connection is stored with it: another issuer can never log in as its people.
+        # A provider's id of a person is unique only together with the issuer, so a
+        # connection is stored with both: another issuer can never log in as these
+        # people.
         "provider_id": config.oidc_issuer,
         "name": config.oidc_name,
         "client_id": config.oidc_client_id,

@@ -1,4 +1,4 @@
-"""The cabinet's Django app, and what a server warns of when it starts."""
+"""The cabinet's Django app, and the warnings of a server that starts."""
 
 import logging
 

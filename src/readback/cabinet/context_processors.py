@@ -1,4 +1,4 @@
-"""Template context for every page: brand, addresses, mail, how to get and log in."""
+"""Template context for every page: brand, addresses, mail, sign-up and login."""
 
 from functools import partial
 
@@ -14,14 +14,14 @@ from readback.cabinet.keys import selectors
 def site(request: HttpRequest) -> dict[str, object]:
     is_only_way = account_rules.provider_is_only_way()
     return {
-        # The part of the site, for the entry of the header that is current.
+        # The part of the site, to mark the current entry of the header.
         "nav": request.path.split("/")[1],
         # Lazy, so that templates that do not show the address run no query.
         "address": SimpleLazyObject(selectors.address_current),
         # The name and the look of this installation.
         "brand": settings.BRAND,
         "site_name": settings.BRAND.name,
-        # The cabinet's own address, for links that are used on other sites.
+        # The cabinet's own address, for links that are used elsewhere.
         "cabinet_url": settings.CABINET_URL,
         # Pages say so if e-mails are printed to the terminal.
         "mail_is_printed": not settings.CONFIG.smtp_url,
@@ -31,7 +31,7 @@ def site(request: HttpRequest) -> dict[str, object]:
         # Whether passkeys work at this address. Templates call these.
         "passkeys_work": partial(second_factor.passkeys_work, request),
         "passkeys_log_in": partial(second_factor.passkeys_log_in, request),
-        # Whom to ask for an account, or for help.
+        # Whom to ask for an account or for help.
         "contact": settings.CONFIG.contact,
         "contact_name": settings.CONFIG.contact.removeprefix("mailto:"),
         # The provider with which people can log in, if there is one.

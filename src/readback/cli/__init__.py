@@ -1,8 +1,8 @@
 """The command line: the only code that imports both the API and the cabinet.
 
-One module per command. Importing them costs no more than importing click: Django and
-both planes are imported inside the commands that need them, so that `readback --help`
-also works where only the probe's packages are installed.
+One module per command. Importing them costs no more than importing click: Django, the
+API and the cabinet are imported inside the commands that need them, so that `readback
+--help` also works where only the probe's packages are installed.
 """
 
 import click

@@ -15,7 +15,7 @@ def load() -> Config:
 def load_for_server() -> Config:
     """Return the settings of a server that is not temporary."""
     config = load()
-    # Keep a key that is written in a file of a CI out of a lasting database.
+    # A key from the configuration of a CI must not get into a lasting database.
     if config.ephemeral_key:
         raise CannotStart(
             "READBACK_EPHEMERAL_KEY is set, but this server is not ephemeral: remove "

@@ -26,7 +26,7 @@ _ANSWER_SECONDS = 5
 _NO_KEY = REFUSALS["invalid_key"].status
 # The status with which each server is ready.
 _READY = {MODELS_PATH: _NO_KEY, READINESS_PATH: 200, HEALTH_PATH: 200}
-# Of another server than the one that has the path. The cabinet answers 400 if its own
+# The status of servers that do not have the path. The cabinet answers 400 if its
 # address has another name, except to health checks.
 _ELSEWHERE = (400, 404)
 
@@ -76,7 +76,7 @@ def _problem(url: str, deadline: float) -> str:
     if url.endswith(VERSION_PREFIX):
         paths = {MODELS_PATH.removeprefix(VERSION_PREFIX): _NO_KEY}
     seen = ""
-    for path, ready in paths.items():  # until one belongs to this server
+    for path, ready in paths.items():  # until a path belongs to this server
         seconds = max(0.1, min(_ANSWER_SECONDS, deadline - time.monotonic()))
         try:
             status = send("GET", url + path, seconds).status

@@ -1,4 +1,4 @@
-"""What an answer owes to its request: the Connection header, and no body for HEAD."""
+"""What depends on the request: the Connection header, and no body for HEAD."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ def complete(
 ) -> bytes:
     """Return the bytes to send for a handler's answer to this request."""
     if closing:
-        # RFC 9112 §9.6: a server that is going to close the connection says so.
+        # RFC 9112 §9.6: a server announces that it will close the connection.
         answer = answer.replace(b"\r\n", b"\r\nConnection: close\r\n", 1)
     elif meaning is not None and meaning.is_http_10:
         # RFC 9112 §9.3: HTTP/1.0 clients expect this if the connection stays open.

@@ -1,9 +1,9 @@
-"""Connections whose next messages have arrived already, and how they take turns.
+"""Connections whose next messages have already arrived, and how they take turns.
 
 A connection answers the first message of what it receives at once. If a client has sent
 several, its connection waits here before each of the others, and is not read meanwhile.
-So the request of a client that sends one at a time waits for one round of this work at
-most, however many others send many at once.
+So a client that sends one request at a time waits for at most one pass of this work,
+however many requests others send at once.
 """
 
 import asyncio
@@ -11,8 +11,8 @@ from collections import deque
 from collections.abc import Callable
 from time import monotonic
 
-# How long they work before the event loop looks for new bytes. It also accepts only one
-# new connection in between, so a longer round would make many of them wait.
+# How long a pass takes before the event loop looks for new bytes. It also accepts only
+# one new connection in between, so a longer pass would make many of them wait.
 ROUND_SECONDS = 0.001
 
 # Works on one message, and adds itself again if there are more.
@@ -20,7 +20,7 @@ Work = Callable[[], None]
 
 
 class Backlog:
-    """The connections of one listener that have more to do."""
+    """The connections of one listener that have more messages to work on."""
 
     def __init__(self) -> None:
         self._waiting: deque[Work] = deque()
@@ -40,7 +40,8 @@ class Backlog:
                 if monotonic() >= end:
                     break
         finally:
-            # If the work raises an exception, which the event loop logs, others wait.
+            # The others stay here if the work raises an exception, which the event loop
+            # logs.
             self._is_scheduled = False
             if self._waiting:
                 self._schedule()

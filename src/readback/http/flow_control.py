@@ -1,10 +1,10 @@
-"""How answers are written: together with others, and at the pace of the client."""
+"""How answers are written: together, and at the pace of the client."""
 
 import asyncio
 from collections import deque
 from math import inf
 
-# How many answers wait for each other at most.
+# The maximum number of answers that are written together.
 WRITTEN_TOGETHER = 32
 # How long to read and drop what a client still sends after our last answer.
 LINGER_SECONDS = 2.0
@@ -13,16 +13,16 @@ LINGER_SECONDS = 2.0
 class Outbox:
     """The answers to requests that arrived together, which are written together.
 
-    A write wakes up the program that waits, which takes long in a virtual machine;
-    writes in a row do so once. A connection has at most one answer here, because it
-    must know before the next one whether the client reads.
+    A write wakes up the waiting program, which takes long in a virtual machine; writes
+    in a row wake it up once. A connection has at most one answer here, because it must
+    know before the next one whether the client reads.
     """
 
     def __init__(self) -> None:
         self._answers: deque[tuple[asyncio.Transport, bytes]] = deque()
 
     def add(self, transport: asyncio.Transport, answer: bytes) -> None:
-        """Write an answer when the event loop has read what is there."""
+        """Write an answer when the event loop has read everything that has arrived."""
         answers = self._answers
         if not answers:
             asyncio.get_running_loop().call_soon(self.flush)
@@ -53,7 +53,7 @@ class FlowControl:
         self._outbox = outbox
         # Whether the client reads what is written.
         self.writable = True
-        # Until when the client must have read them.
+        # The deadline for the client to read them.
         self.drain_deadline = inf
 
     def pause_writing(self, drain_deadline: float) -> None:
@@ -62,11 +62,11 @@ class FlowControl:
 
     def resume_writing(self) -> None:
         self.writable = True
-        if not self._transport.is_closing():  # else the deadline of `close` stays
+        if not self._transport.is_closing():  # else the deadline of `close` remains
             self.drain_deadline = inf
 
     def set_reading(self, reading: bool) -> None:
-        """Read from the client, or pause: then TCP makes the client wait."""
+        """Read from the client, or pause, so that TCP makes the client wait."""
         if self._transport.is_closing():
             return
         if reading:
@@ -75,7 +75,7 @@ class FlowControl:
             self._transport.pause_reading()
 
     def write(self, data: bytes) -> None:
-        """Write at once, after what waits in the outbox."""
+        """Write at once, after the answers that wait."""
         self._outbox.flush()
         self._transport.write(data)
 
@@ -93,7 +93,7 @@ class FlowControl:
         return True
 
     def close(self, drain_deadline: float, linger_deadline: float) -> None:
-        """Close once the client has read what is written, or when it is too slow."""
+        """Close once the client has read everything, or when it is too slow."""
         self._outbox.flush()
         if self._transport.is_closing():
             return

@@ -11,7 +11,7 @@ Info = TypeVar("Info")
 
 
 class Responder(Protocol):
-    """Answers one request that `begin` has let in."""
+    """Answers one request that `begin` has accepted."""
 
     def answer(self, body: bytes) -> bytes | None:
         """Return the answer to a request whose body has been read.
@@ -34,7 +34,7 @@ Outcome = Responder | bytes
 
 
 class RequestOrigin(Protocol):
-    """The connection of a request, as far as a handler needs it."""
+    """The part of a connection that a handler needs."""
 
     @property
     def address(self) -> str:
@@ -45,12 +45,12 @@ class RequestOrigin(Protocol):
 
 
 class Handler(Protocol[Info]):
-    """What a listener serves. Answers are complete but for the Connection header."""
+    """What a listener serves. Answers are complete except for the Connection header."""
 
     def describe(self, head: Head) -> Info:
         """Return what `begin` needs to know of a head.
 
-        It must depend on nothing else. If heads are recognised (`recognition.py`), it
+        It must depend only on the head. If heads are recognised (`recognition.py`), it
         must not contain the key, the addresses or the length, and not depend on them.
         """
 

@@ -1,8 +1,8 @@
 """Parse and validate the head of one request, or refuse it.
 
-httptools (llhttp) knows the grammar; what it accepts and RFC 9112 forbids is refused
-here. The caller has found the end of the head and bounded its size. Nothing here knows
-about sockets, time or what is served.
+httptools (llhttp) knows the grammar; whatever it accepts although RFC 9112 forbids it
+is refused here. The caller has found the end of the head and bounded its size. Nothing
+here knows about sockets, time or what is served.
 """
 
 import re
@@ -24,8 +24,8 @@ HEAD_END = b"\r\n\r\n"
 _TOKEN_BYTES = (
     b"!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 )
-# RFC 9110 §5.5: control characters other than tab are invalid in a head, outside of the
-# line ends.
+# RFC 9110 §5.5: control characters other than tab are invalid in a head, except in line
+# ends.
 _CONTROLS = bytes({*range(0x20), 0x7F} - {0x09})
 _NO_CONTROLS = bytes(set(range(256)) - set(_CONTROLS))
 # RFC 9112 §3: method SP request-target SP HTTP-version. RFC 9110 §2.5: we process later
@@ -183,7 +183,7 @@ def _run_parser(line: re.Match[bytes], data: bytes) -> _Fields:
     """
     method, target, minor_version = line.groups()
     if method == b"CONNECT":
-        # RFC 9112 §3.2.3: an authority, which is no target of a POST. It is refused
+        # RFC 9112 §3.2.3: an authority is not a valid target of a POST. It is refused
         # later.
         target = b"/" + target
     request_line = b"POST %b HTTP/1.%b\r\n" % (target, min(minor_version, b"1"))

@@ -1,6 +1,6 @@
 """The refusals that a connection asks its handler for, and the exception `Refused`.
 
-A connection notices that bytes are not a request, too many or too slow. Its handler
+A connection notices bytes that are not a request, too many or too slow; its handler
 makes the answer.
 """
 

@@ -29,7 +29,7 @@ class ManagedConnection(RequestOrigin, Protocol):
     """What the registry needs of a connection."""
 
     opened_at: float
-    # Since when it has been waiting for its client; `inf` if it is not.
+    # Since when it has been waiting for its client; `inf` if it does not wait.
     waiting_since: float
 
     def check(self, now: float) -> None:
@@ -50,9 +50,9 @@ class Limits:
     connections_per_address: int
     head_bytes: int
     head_fields: int
-    # Also of a refused request, which is read and dropped.
+    # This includes the body of a refused request, which is read and dropped.
     body_bytes: int
-    # Of all bodies that have not arrived completely.
+    # The total size of bodies that have not arrived completely.
     unfinished_bytes: int
     head_seconds: float
     body_seconds: float
@@ -86,9 +86,10 @@ class ConnectionRegistry:
         self.backlog = Backlog()
         self.outbox = Outbox()
         self._stopping = False
-        # Connections opened before this time are closed after their next answer.
+        # Connections that were opened before this time are closed after their next
+        # answer.
         self.retire_before = -inf
-        # Each with the network that it is counted for, if any.
+        # The connections, each with the network for which it counts, if any.
         self.connections: dict[ManagedConnection, str] = {}
         # How much of each unfinished body has arrived, the oldest first.
         self.unfinished: dict[ManagedConnection, int] = {}

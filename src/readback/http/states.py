@@ -45,5 +45,5 @@ QUEUED = 3
 DECIDING = 4
 ANSWERING = 5
 LINGER = 6
-# In these, bytes that arrive cannot be worked on yet.
+# In these states, bytes that arrive must wait.
 PAUSED = (QUEUED, DECIDING, ANSWERING)

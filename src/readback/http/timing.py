@@ -1,9 +1,8 @@
 """How long requests take, from their last byte to the write of the answer.
 
-Linux knows when each connection last received bytes, also those that this process has
-not read yet because it was busy. So nothing is noted when a request arrives, and only
-a random sample costs anything. With unix sockets and on other systems, nothing is
-measured.
+Linux knows when each connection last received bytes, including those that this process
+was too busy to read. So nothing is recorded when a request arrives, and only a random
+sample costs time. With unix sockets and on other systems, nothing is measured.
 """
 
 import asyncio
@@ -16,14 +15,14 @@ from random import random
 
 # One request in this many is measured.
 SAMPLED = 64
-# `tcpi_last_data_recv` of <linux/tcp.h>, in milliseconds. It is as exact as the tick of
-# the kernel, which is 1 to 10 ms.
+# `tcpi_last_data_recv` of <linux/tcp.h>, in milliseconds. Its resolution is the tick of
+# the kernel, 1 to 10 ms.
 _LAST_RECEIVED = struct.Struct("52xI")
 _TCP_INFO = getattr(socket, "TCP_INFO", 0)
 
 
 class Untimed(bytes):
-    """An answer whose time says nothing about the server."""
+    """An answer whose time does not depend on the server."""
 
 
 class Timing:
@@ -31,7 +30,7 @@ class Timing:
 
     def __init__(self, note: Callable[[int], None] | None = None) -> None:
         self._note = note
-        # Every request asks it, so it has no frame of ours.
+        # Called for every request, so it is not a Python function.
         gaps = iter(_gap, None) if note else repeat(repeat(False))
         self.is_due = chain.from_iterable(gaps).__next__
 
@@ -59,5 +58,5 @@ class Timing:
 
 
 def _gap() -> Iterable[bool]:
-    """Return for each of the next requests whether it is due: only the last one is."""
+    """Return whether each of the next requests is measured: only the last one is."""
     return chain(repeat(False, int(random() * (2 * SAMPLED - 1))), (True,))

@@ -64,7 +64,7 @@ def _seconds(text: str) -> float:
         seconds = float(text)
     except ValueError:
         seconds = float("nan")
-    # Written so that it is also true for "nan".
+    # In this form, the condition is also true for "nan".
     if not _SHORTEST_SECONDS <= seconds <= _LONGEST_SECONDS:
         facts = {"least": _SHORTEST_SECONDS, "most": _LONGEST_SECONDS}
         raise argparse.ArgumentTypeError(say("expected_seconds", **facts))
@@ -72,7 +72,7 @@ def _seconds(text: str) -> float:
 
 
 def _name(text: str) -> str:
-    """Return the text; raise an error if it is empty, as an unset variable is."""
+    """Return the text; raise an error if it is empty, like an unset variable."""
     if not text.strip():
         raise argparse.ArgumentTypeError(say("expected_a_name"))
     return text
@@ -128,7 +128,7 @@ def main(arguments: list[str] | None = None, program: str = "readback probe") ->
 
 
 def _address_from_environment(options: argparse.Namespace) -> tuple[str, str]:
-    """Return the address that the openai package would use, and what sets it."""
+    """Return the address that the openai package would use, and its origin."""
     if url := os.environ.get(URL_VARIABLE, ""):
         return url, URL_VARIABLE
     is_other_key = options.key_file or options.key_env
@@ -138,7 +138,7 @@ def _address_from_environment(options: argparse.Namespace) -> tuple[str, str]:
 
 
 def _check_files(options: argparse.Namespace, parser: KeySafeParser) -> None:
-    """End with a sentence, before the run takes time, if a file cannot be used."""
+    """End with a sentence before the run if a file cannot be used."""
     if options.report:
         is_new = not os.path.exists(options.report)
         try:
@@ -164,7 +164,7 @@ def _write(file: str, page: str) -> None:
 
 
 def _ending_with_a_sentence(run: Callable[[], int]) -> int:
-    """Return the exit code of the run; nothing ends it with a traceback."""
+    """Return the exit code of the run, which never ends with a traceback."""
     show_all(sys.stdout, sys.stderr)
     if sys.stdout is None:
         _complain(say("not_written", reason=say("output_closed")))

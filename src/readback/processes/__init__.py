@@ -1,1 +1,1 @@
-"""How both planes run as processes: manager, workers, stops, sockets, counters."""
+"""How the API and the cabinet run: manager, workers, stops, sockets, counters."""

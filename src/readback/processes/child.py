@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 from readback import logs
 
-# The exit code of a child that has failed, and has said why.
+# The exit code of a child that has failed and has said why.
 CANNOT_START = 3
 # Signals that the parent handles. A child must not receive one before it has installed
 # its own handlers.
@@ -37,7 +37,7 @@ def fork(run: Callable[[], object]) -> int:
 
 
 def stop_with_parent() -> None:
-    """Have the kernel send SIGTERM to this process when its parent ends, however."""
+    """Have the kernel send SIGTERM to this process when its parent ends."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 

@@ -23,7 +23,7 @@ _PLANES = (API, CABINET)
 
 
 class Lifecycle:
-    """In memory that the manager and all workers share."""
+    """The state, in memory that the manager and all workers share."""
 
     def __init__(self) -> None:
         cells = _DOWN + len(_PLANES)
@@ -35,7 +35,7 @@ class Lifecycle:
         self._values[_STOPPING] = 1
 
     def hurry(self) -> None:
-        """Keep the notice short: a person is waiting for the stop."""
+        """Shorten the notice, because a person is waiting."""
         self._values[_HURRIED] = 1
 
     @property
@@ -47,11 +47,11 @@ class Lifecycle:
         return bool(self._values[_HURRIED])
 
     def set_down(self, plane: str, is_down: bool) -> None:
-        """Note whether a plane that has served has no worker that does."""
+        """Record whether a server that has served has no worker that serves."""
         self._values[_DOWN + _PLANES.index(plane)] = is_down
 
     def problems(self) -> list[str]:
-        """Return what readiness checks say about planes that do not run."""
+        """Return the problems for readiness checks: which part does not run."""
         down = [
             plane for cell, plane in enumerate(_PLANES, _DOWN) if self._values[cell]
         ]
@@ -63,16 +63,16 @@ class Lifecycle:
         return min(notice, SHORT_NOTICE_SECONDS) if self.is_hurried else notice
 
     def answer_check(self) -> bool:
-        """Record a check of readiness; return whether this service is ready.
+        """Record a readiness check; return whether this service is ready.
 
-        The check is recorded first, so that a stop that begins meanwhile takes it into
-        account.
+        The check is recorded first, so that a stop that begins at this moment takes it
+        into account.
         """
         self._values[_LAST_CHECK] = time.monotonic()
         return not self.is_stopping
 
     @property
     def is_watched(self) -> bool:
-        """Whether somebody was told that this service is ready, and may rely on it."""
+        """Whether a balancer was told that this service is ready, and relies on it."""
         last = self._values[_LAST_CHECK]
         return bool(last) and time.monotonic() - last < _CHECK_SECONDS

@@ -36,7 +36,7 @@ def turn_away(listener: socket.socket) -> None:
     refused. A handshake that is under way is completed; call `let_in` when it is
     accepted.
     """
-    with suppress(OSError):  # then the clients of the last microseconds are reset
+    with suppress(OSError):  # otherwise the clients of the last microseconds are reset
         if listener.family == socket.AF_UNIX:
             listener.shutdown(socket.SHUT_RD)
         elif sys.platform == "linux":
@@ -73,7 +73,7 @@ def is_anyone_waiting(listener: socket.socket) -> bool:
 
 def refuse(listener: socket.socket) -> None:
     """End a listening socket for all processes, even for one that hangs."""
-    with suppress(OSError):  # another process was first, or the system has no such call
+    with suppress(OSError):  # another process was first, or there is no such call
         listener.shutdown(socket.SHUT_RD)
 
 

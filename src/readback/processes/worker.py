@@ -1,7 +1,7 @@
-"""What the workers of both planes do alike: they report, and stop when they are told.
+"""What all workers have in common: they report, and stop when they are told.
 
-A plane supplies the abstract methods of `Worker`. The manager forks the process, and
-reads from its row of counters whether the worker serves and is alive.
+The API and the cabinet supply the abstract methods of `Worker`. The manager forks the
+process, and reads from its row of counters whether the worker serves and is alive.
 """
 
 import asyncio
@@ -56,7 +56,7 @@ class Plane:
 
 
 class Connections(Protocol):
-    """The open connections of a listener, as far as a worker ends them."""
+    """The open connections of a listener, for the worker that ends them."""
 
     def retire(self) -> None:
         """Make the next answer of each connection its last."""
@@ -93,12 +93,12 @@ class Worker(ABC):
 
     @abstractmethod
     def tick(self) -> None:
-        """Do the periodic work of the plane."""
+        """Do the periodic work of the API or the cabinet."""
 
     def run(self) -> None:
         """Serve until told to stop."""
-        # What is created in the beginning stays, and memory that the collector does not
-        # touch remains shared with the manager.
+        # Objects that are created at the start stay, and memory that the garbage
+        # collector does not touch remains shared with the manager.
         gc.disable()
         try:
             self.prepare()
@@ -141,7 +141,8 @@ class Worker(ABC):
         lifecycle = self.lifecycle
         deadline = time.monotonic() + self.config.stop_timeout
         notice = lifecycle.notice(self.config)
-        # First: once the listeners close, no answer may promise to keep its connection.
+        # This comes first: once the listeners close, no answer may keep its connection
+        # open.
         connections.retire()
         if lifecycle.is_stopping and lifecycle.is_watched and not lifecycle.is_hurried:
             # Checks fail now; balancers send no more requests before we close.

@@ -14,7 +14,7 @@ from tempfile import TemporaryFile
 from readback.pytest_plugin.server import JournalDatabase, Marker, ReadbackServer
 
 _PR_SET_PDEATHSIG = 1
-# -P: nothing of the project's folder.
+# -P keeps the folder of the project off the path.
 _SERVE = [sys.executable, "-P", "-m", "readback", "serve", "--ephemeral", "--json"]
 # With one worker, requests are written in the order in which they arrived; without an
 # interval, all of them twice a second.
@@ -27,8 +27,8 @@ class ServerFailed(Exception):
 
 @contextmanager
 def running(settings: Mapping[str, str]) -> Iterator[ReadbackServer]:
-    """Run a server, which ends with this block or with this process."""
-    # Those of the tested project may be about another server, and so may Django's.
+    """Run a server until this block or this process ends."""
+    # Settings of the tested project may belong to another server, and so may Django's.
     inherited = {
         name: value
         for name, value in os.environ.items()

@@ -1,8 +1,8 @@
 """The server as a test sees it: its addresses, one key, and what arrived with it.
 
-Readback keeps no text, so there is none to compare. New keys and the journal are read
-from the file of the database itself: a command would have to import Django, which takes
-a second, and an address to ask would be one more that every server has to protect.
+Readback stores no text, so a test cannot compare one. Keys and the journal are accessed
+in the database file itself: a command would need a second to import Django, and an
+endpoint for this would have to be protected on every server.
 """
 
 import sqlite3
@@ -22,7 +22,7 @@ from readback.config import DATABASE_NAME
 from readback.contract import MODEL, MODELS_PATH, REFUSALS
 from readback.rehearsal import REHEARSED, checked_pattern
 
-# Our server writes all of its journal twice a second.
+# This server writes all of its journal twice a second.
 _JOURNAL_SECONDS = 30
 _POLL_SECONDS = 0.01
 # The server locks the file for a few milliseconds at a time.
@@ -114,7 +114,7 @@ class JournalDatabase:
         connection = sqlite3.connect(self._url, uri=True, timeout=_LOCK_SECONDS)
         with closing(connection), connection:
             connection.row_factory = sqlite3.Row
-            # Nothing here has to survive a power cut.
+            # The data need not survive a power cut.
             connection.execute("PRAGMA synchronous = OFF")
             yield connection
 
@@ -124,7 +124,7 @@ def _digest(key: str) -> bytes:
 
 
 class Expectation(NamedTuple):
-    """How many requests with each outcome, and what holds for all of them."""
+    """How many requests have each outcome, and what all of them have in common."""
 
     outcomes: Mapping[str, int]
     program: str | None
@@ -221,7 +221,7 @@ def _report(violations: Collection[str], arrived: Sequence[ArrivedRequest]) -> s
 
 @dataclass
 class Marker:
-    """Requests of our own: when one is written, so is everything before it."""
+    """Our own requests: when one of them is written, so is everything before it."""
 
     key: str
     sent: int = 0

@@ -45,7 +45,7 @@ class App:
 
     @property
     def wrong_code(self) -> str:
-        """A code that is none of those that are accepted around this moment."""
+        """A code that is not among those accepted around this time."""
         now = int(time.time()) // 30
         near = [hotp_value(self.secret, now + periods) for periods in range(-2, 3)]
         return min({f"{n:06}" for n in range(6)} - set(map(format_hotp_value, near)))
@@ -76,7 +76,7 @@ def log_in(email: str, code: str, **options: Any) -> Visitor:
 
 
 class Passkey:
-    """A passkey that answers as a browser does; it verifies its user unless told so."""
+    """A passkey that answers like a browser and, by default, verifies its user."""
 
     origin = "http://localhost:8001"
 
@@ -142,7 +142,7 @@ class Passkey:
 
 
 def ask(visitor: Visitor, url: str) -> dict[str, Any]:
-    """Return what the page asks the browser for."""
+    """Return the options that the page passes to the browser."""
     response = visitor.get(url, headers=LOCALHOST)
     if response.headers["Content-Type"] == "application/json":
         return response.json()["request_options"]

@@ -112,7 +112,7 @@ def test_an_account_is_found_by_any_form_of_its_address(database):
     assert EmailAddress.objects.get(user=made).email == made.email
     for typed in ("alice@пример.рф", "ALICE@XN--E1AFMKFD.XN--P1AI"):
         assert selectors.account_find(typed) == made
-    # Otherwise it would be strasse.de, which belongs to somebody else.
+    # It must not become strasse.de, which belongs to somebody else.
     assert selectors.account_find("alice@straße.de") is None
     with pytest.raises(account_services.ServiceError, match="xn--"):
         account_services.account_create("alice@straße.de")
@@ -138,6 +138,6 @@ def test_the_last_operator_stays_even_if_two_deactivate_each_other(database):
     for change in ("account_deactivate", "account_delete"):
         with pytest.raises(ServiceError, match="last operator"):
             getattr(account_services, change)(last)
-    # An account that is no operator, or one that is inactive, is none of the last.
+    # An account that is not an operator, or is inactive, is never the last operator.
     [inactive] = User.objects.filter(is_active=False)
     account_services.account_delete(inactive)

@@ -1,4 +1,4 @@
-"""Everything we hold about an account: one file that forgets no table."""
+"""Everything we hold about an account, in one file that omits no table."""
 
 import gzip
 import json
@@ -42,7 +42,7 @@ TABLES_LEFT_OUT = {
     "account.EmailConfirmation": "links are signed and not stored, so it is empty",
     "socialaccount.SocialToken": "the provider's secrets; they are not stored",
 }
-# Columns that are not in the file. Ids, and who the row belongs to, say nothing.
+# Columns that are not in the file. Ids and owners mean nothing to the reader.
 COLUMNS_LEFT_OUT = {
     "account.EmailAddress": {"id", "user"},
     # The operator is somebody else.
@@ -53,7 +53,7 @@ COLUMNS_LEFT_OUT = {
     "cabinet.Usage": {"id"},
     # Secret.
     "cabinet.User": {"password"},
-    "mfa.Authenticator": {"id", "user", "data"},  # secret, but for the name
+    "mfa.Authenticator": {"id", "user", "data"},  # secret, except for the name
     "socialaccount.SocialAccount": {"id", "user"},
     # Secret; `sessions.py` puts what it keeps of the other column into `data`.
     "usersessions.UserSession": {"id", "user", "session_key", "user_agent"},
@@ -70,7 +70,7 @@ def tables_of_an_account() -> set[type[models.Model]]:
             if leads_here and field.related_model not in found:
                 found.add(field.related_model)
                 to_visit.append(field.related_model)
-    # The audit trail refers to rows by their id alone, so that it outlives them.
+    # The audit trail refers to rows only by id, so that it outlives them.
     return (found - {User}) | {AuditEntry}
 
 

@@ -102,7 +102,7 @@ def test_sign_ups_and_logins_are_limited_per_client_address():
 
 @ON_BOTH
 def test_a_request_above_a_limit_writes_nothing(clock):
-    """A flood costs no disk flush, nor the lock that a write would wait for."""
+    """A flood causes no disk flush, and waits for no write lock."""
     fields = {
         "/accounts/signup/": {"email": "", "password1": ""},
         "/accounts/login/": {"login": "", "password": ""},
@@ -187,7 +187,7 @@ def test_counts_are_in_the_database_and_survive_a_flood_of_entries(alice):
 
 
 def test_the_address_that_counts_is_what_the_proxies_of_the_setting_wrote():
-    """Which entry that is, `tests/unit/test_client_address.py` shows."""
+    """`tests/unit/test_client_address.py` shows which entry that is."""
     headers = {"x-forwarded-for": "192.0.2.66, 203.0.113.5", "x-real-ip": "192.0.2.66"}
     request = RequestFactory().get("/", headers=headers, REMOTE_ADDR="198.51.100.1")
     for proxies, address in ((0, "198.51.100.1"), (1, "203.0.113.5")):

@@ -47,7 +47,7 @@ def test_a_visitor_signs_up_confirms_and_is_logged_in(mails):
     assert response.headers["Location"] == "/keys/"
     assert alice.is_logged_in
     assert selectors.account_is_confirmed(User.objects.get(email=ALICE))
-    assert not EmailConfirmation.objects.exists()  # as the privacy page supposes
+    assert not EmailConfirmation.objects.exists()  # as the privacy page assumes
 
 
 def test_only_the_button_confirms_once_and_logs_no_other_browser_in(mails):
@@ -168,7 +168,7 @@ def test_a_forged_host_does_not_change_the_link(mails):
 
 
 INVALID_ADDRESSES = [
-    # Python would make strasse.de of it, which belongs to somebody else.
+    # Python would turn it into strasse.de, which belongs to somebody else.
     "alice@straße.de",
     "alice@\u03b2\u03cc\u03bb\u03bf\u03c2.com",
     "alice@example.org\r\nBcc: mallory@example.org",

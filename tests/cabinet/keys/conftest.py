@@ -1,4 +1,4 @@
-"""An owner, and a key: what most tests of keys begin with."""
+"""An owner and a key, with which most tests of keys begin."""
 
 import pytest
 

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("unsent_mails")
 
 
 def reset(clock, email: str, sender: str = "203.0.113.7") -> int:
-    # The limits per minute are not what is tested here.
+    # The limits per minute are not tested here.
     clock[0] += 61
     return Visitor(address=sender).post(RESET, {"email": email}).status_code
 

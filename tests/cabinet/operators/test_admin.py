@@ -131,7 +131,7 @@ def test_all_rows_of_a_list_can_be_selected(operator, monkeypatch):
         newcomer = account_services.account_create(f"{left}-new@example.org")
         done = operator.send(path, fields | {"confirmed": "yes"})
         assert done.status_code == 302
-        # What was not in the question stays as it was.
+        # Rows that were not in the question do not change.
         newcomer.refresh_from_db()
         assert newcomer.is_active
         newcomer.delete()
@@ -231,7 +231,7 @@ def test_a_change_without_its_line_in_the_audit_trail_is_not_made(
 
 @ON_BOTH
 def test_what_operators_did_outlives_them(operator, alice):
-    """Neither a new address nor the end of an account hides who did what."""
+    """Neither a new address nor the deletion of an account hides who did what."""
     services = account_services
     other = services.account_create("other@example.org", PASSWORD, confirmed=True)
     User.objects.filter(pk=other.pk).update(is_staff=True)

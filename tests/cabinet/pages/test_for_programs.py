@@ -57,7 +57,7 @@ def test_every_link_resolves(language):
 def read(path: str, language: str) -> str:
     answer = Visitor(language).get(path)
     assert answer.status_code == 200, path
-    # The probe is no text.
+    # The probe is not text.
     return answer.content.decode(errors="replace")
 
 
@@ -98,7 +98,7 @@ def test_llms_txt_has_the_contract_and_every_page():
     text = text_of(answer)
     lines = text.partition("## The contract\n")[2].partition("## I ")[0].splitlines()
 
-    # Short enough to be read whole, before anything else.
+    # Short enough to be read completely, before anything else.
     assert 30 < len(list(filter(None, lines))) <= 46
     for code, row in contract.REFUSALS.items():
         assert f"- {row.status} `{code}`: {row.sentence} {row.hint}" in lines

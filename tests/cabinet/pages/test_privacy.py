@@ -15,7 +15,7 @@ DATABASES = ["sqlite"]
 
 pytestmark = pytest.mark.usefixtures("database")
 
-# Tables that have nothing about a person, and why.
+# Tables without personal data, and why.
 WITHOUT_PERSONS = {
     "account.emailconfirmation": "links are signed and not stored, so it is empty",
     "auth.group": "the names of rights",

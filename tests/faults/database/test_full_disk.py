@@ -43,15 +43,15 @@ class Visitor(Browser):
 
 
 Prefix = Sequence[str]
-"""What a command has to start with to meet the fault, too."""
+"""The prefix that makes a command meet the fault, too."""
 
 
 @contextmanager
 def full_file_system(server: CabinetServer) -> Iterator[Prefix]:
-    """Fill the file system of the data directory, which is a small one of its own.
+    """Fill the data directory, which has its own small file system.
 
-    A connection stays open, as the API's would. Without one SQLite needs some space to
-    open the database at all, which is the other fault here.
+    A connection stays open, as that of the API would. Without it, SQLite needs some
+    space even to open the database, which is the other fault here.
     """
     data = server.folder / "data"
     ballast = data / "ballast"

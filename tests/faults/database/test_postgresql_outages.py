@@ -19,7 +19,7 @@ from tests.support.waiting import wait_until
 from tests.support.wire import Answer
 
 # The answer is promised within three seconds; the rest is for a machine that is busy.
-# To wait for a PostgreSQL that hangs would take forever.
+# Waiting for a PostgreSQL server that hangs would take forever.
 ANSWER_SECONDS = 30.0
 
 
@@ -140,7 +140,7 @@ def test_after_the_grace_period_known_keys_get_a_503_too(
                 return connection.read_answer()
 
             wait_until(lambda: ask().status != 200, "the grace period has ended")
-            # It began with the last refresh, and they are half a second apart.
+            # It begins with the last refresh, and refreshes are half a second apart.
             assert time.monotonic() - began > 1
             assert_unavailable(ask())
             assert readiness(site.server.ops_url)[0] == 503
@@ -198,7 +198,7 @@ def test_a_locked_row_delays_neither_revocations_nor_other_usage(
             "UPDATE cabinet_key SET revoked_at = now() WHERE last_four = ?",
             revoked[-4:],
         )
-        # One second is promised, and ten are for a machine that is busy.
+        # One second is promised; ten allow for a busy machine.
         wait_until(lambda: site.ask(revoked).status == 401, "revoked", seconds=10)
         other_program.execute("ROLLBACK")
     wait_until(

@@ -1,9 +1,9 @@
 """The collection of misfortunes: what can happen to a connection, and what to say then.
 
 Each row has real servers that make it happen, and the words that the report must and
-must not contain. `make misfortunes` runs all of them and prints the share that is told
-rightly. A misfortune may be told by any diagnosis that says the right thing, unless it
-names the id of the one.
+must not contain. `make misfortunes` runs all of them and prints the share that is
+diagnosed correctly. Any diagnosis that says the right thing is accepted, unless the row
+names an id.
 """
 
 from tests.probe.misfortunes.answers import ANSWERS

@@ -1,7 +1,7 @@
 """Sets misfortunes up: their rows, and a network of their own.
 
-A network of its own moves the whole process, so only a process that runs nothing else
-may ask for one. It needs root; elsewhere the misfortune is skipped with the reason.
+A separate network moves the whole process, so only a process that runs nothing else may
+ask for one. It needs root; otherwise the misfortune is skipped with the reason.
 """
 
 import ctypes
@@ -39,7 +39,7 @@ def kind_of(kind: str, *rows: Misfortune) -> tuple[Misfortune, ...]:
 
 
 def row(name: str, behave: Behavior, *says: str, by: str = OTHERS, **more: Any):
-    """What happens with a gateway of this behavior in front of the service."""
+    """Puts a gateway with this behavior in front of the service."""
     changes = {one: more.pop(one) for one in _INPUT if one in more}
     return Misfortune(name, through(behave, **changes), says, by, **more)
 
@@ -56,7 +56,7 @@ class OwnNetwork:
             subprocess.run(arguments, check=True, capture_output=True, timeout=10)
 
     def has_file(self, path: str, text: str) -> None:
-        """Let this process see another text in a file of the machine."""
+        """Replace a file of the machine by this text, only for this process."""
         own = self._folder / path.replace("/", "-")
         if not os.path.exists(path):
             pytest.skip(f"needs the file {path}")

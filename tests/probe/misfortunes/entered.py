@@ -1,4 +1,4 @@
-"""Addresses and keys that were entered wrongly, and keys that are not accepted."""
+"""Addresses and keys that were entered incorrectly, and keys that are not accepted."""
 
 import base64
 import urllib.parse

@@ -1,7 +1,7 @@
 """A misfortune, what the probe must say about it, and whether a report says so.
 
-What is expected was written from the misfortune, as a network engineer would describe
-it to the person who has it, and not from what the probe says.
+The expectation describes the misfortune as a network engineer would explain it to the
+person, and was not derived from what the probe says.
 """
 
 import re
@@ -15,7 +15,7 @@ from tests.probe.setups import Arrange
 
 LONGEST_SECONDS = 66.0
 """A run may take 60 s; a busy machine may take a little longer to end it."""
-# Texts that blame a person for the faults of others. A class names those that would be
+# Texts that blame a person for the faults of others. A class names the texts that are
 # right for it.
 BLAME = {
     "key": r"create a new (one|key)|new one in the cabinet|key may be revoked",
@@ -41,7 +41,7 @@ class Misfortune:
     says: tuple[str, ...] = ()
     """Patterns, each of which the verdict must match: its id, sentence or advice."""
     by: str = "you network operator"
-    """Who may be named as the one who can fix it; empty if all is well.
+    """Who may be named as able to fix it; empty if all is well.
 
     With the word `nobody`, the probe may also find that all is well.
     """
@@ -52,7 +52,7 @@ class Misfortune:
     blame: str = ""
     """The names of the entries of BLAME that are right here."""
     id: str = ""
-    """The id that the verdict must have; otherwise, any that says the right thing."""
+    """The id that the verdict must have; if empty, any that says the right thing."""
     kind: str = field(default="", compare=False)
     """Its class; set by `kind_of`."""
 
@@ -103,7 +103,7 @@ def _incomplete(misfortune: Misfortune, report: ProbeReport) -> str:
         if not re.search(pattern, text, re.IGNORECASE):
             return f"the report does not show “{pattern}”"
     for result in report.results:
-        # What it says of other programs is no advice about this misfortune.
+        # Findings about other programs are not advice about this misfortune.
         if result.step == "clients":
             continue
         if pattern := _matched(misfortune, result.diagnosis):
@@ -112,7 +112,7 @@ def _incomplete(misfortune: Misfortune, report: ProbeReport) -> str:
 
 
 def _matched(misfortune: Misfortune, diagnosis: Diagnosis) -> str:
-    """Return what a failure or warning says and must not, or nothing."""
+    """Return what a failure or warning says but must not say, if anything."""
     if diagnosis.verdict not in (Verdict.FAIL, Verdict.WARN):
         return ""
     blame = [text for name, text in BLAME.items() if name not in misfortune.blame]

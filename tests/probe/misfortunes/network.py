@@ -266,7 +266,7 @@ _KEPT: list[object] = []
 
 @contextmanager
 def _few_files(resources: Resources) -> Iterator[ProbeInput]:
-    """This program has opened as many files as it may."""
+    """This program has opened as many files as it is allowed to."""
     gc.collect()  # Or a socket of an earlier run may be closed later.
     lowest = os.dup(0)  # Every number below it is in use.
     os.close(lowest)

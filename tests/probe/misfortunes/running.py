@@ -1,7 +1,7 @@
 """Runs misfortunes, several at once, each in a process of its own.
 
-So each has its own environment, limits and, if it asks for one, its own network. The
-process is forked from one that has imported everything.
+So each has its own environment, limits and, if requested, network. The process is
+forked from one that has imported everything.
 """
 
 import multiprocessing
@@ -30,7 +30,7 @@ from tests.probe.misfortunes.judging import (
 from tests.probe.probing import probed
 from tests.probe.setups import Resources
 
-# A process that takes longer is ended: the probe did not stop by itself.
+# A process that takes longer is killed: the probe did not stop by itself.
 _DEADLINE = LONGEST_SECONDS + 60
 _forks = multiprocessing.get_context("fork")
 
@@ -103,7 +103,7 @@ def _run_alone(one: Misfortune, resources: Resources, there: Connection) -> None
 
 
 def _in_own_folder(resources: Resources) -> Resources:
-    # Not named after the process: thousands of them use ids again.
+    # Not named after the process id, because thousands of processes reuse ids.
     folder = Path(tempfile.mkdtemp(dir=resources.folder))
     return replace(resources, folder=folder)
 
@@ -120,7 +120,7 @@ def attempt(
 
 
 def write_report(folder: Path, outcome: Outcome) -> None:
-    """Keep the report of a misfortune that was not told rightly."""
+    """Keep the report of a misfortune that was diagnosed incorrectly."""
     one = outcome.misfortune
     name = "".join(c if c.isalnum() else "-" for c in f"{one.kind} {one.name}")
     head = f"{one.name} ({one.kind}): {outcome.judgment.told.value}"

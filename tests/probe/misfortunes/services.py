@@ -36,7 +36,7 @@ def _google(status: int, message: str, reason: str) -> Behavior:
 
 
 def _at_provider(name, *says, id, by="operator", chat=MODEL, **behavior):
-    """A provider that records, completes and streams behaves in this way."""
+    """A provider with these options, which also records requests."""
 
     @contextmanager
     def arrange(resources: Resources) -> Iterator[ProbeInput]:

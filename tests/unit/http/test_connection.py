@@ -1,4 +1,4 @@
-"""What a connection keeps of an answered message."""
+"""What a connection keeps after answering a message."""
 
 from collections.abc import Callable, Iterator
 

@@ -1,4 +1,4 @@
-"""What a child inherits, and what it does with a signal that comes too early."""
+"""What a child inherits, and what it does with a signal that arrives too early."""
 
 import signal
 import subprocess

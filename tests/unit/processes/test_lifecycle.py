@@ -1,4 +1,4 @@
-"""Who must hear of a stop before it happens."""
+"""Who must be told of a stop before it happens."""
 
 import time
 from types import SimpleNamespace

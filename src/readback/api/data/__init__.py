@@ -1,1 +1,1 @@
-"""Keys and journal in memory, and the thread that keeps them true to the database."""
+"""Keys and journal in memory, and the thread that syncs them with the database."""

@@ -2,7 +2,7 @@
 
 `database.py` reports, operators ask (`ops.py`), and each change is logged once.
 Unexpected errors in the periodic work of the event loop are reported here, too. Nothing
-here decides what becomes of a request.
+here affects requests.
 """
 
 import logging
@@ -36,7 +36,7 @@ class DependencyStatus:
         self._set_gauge(1)
 
     def failed(self, reason: str, *, busy: bool = False) -> None:
-        """Note an error. If somebody else was writing, it is one only if it lasts."""
+        """Note an error. If another process was writing, it counts only if it lasts."""
         if busy:
             self._busy_since = min(self._busy_since, now := time.monotonic())
             if now - self._busy_since < BUSY_SECONDS:

@@ -1,1 +1,1 @@
-"""The contract: what each request is answered, decided from memory alone."""
+"""The contract: how each request is answered, without leaving memory."""

@@ -1,4 +1,4 @@
-"""What a 404 explains: which mistake leads from our two addresses to the one received.
+"""What a 404 explains: which mistake turned one of our two addresses into this one.
 
 Pure. The explanation quotes nothing of the target. The mistakes are those that real
 clients make; what to change about them is in `differences.py`.
@@ -11,7 +11,7 @@ from readback.contract import CHAT_PATH, MODELS_PATH, PROBE_PATH, VERSION_PREFIX
 from readback.differences import BASE_URL, OTHER_APIS
 from readback.keys import contains_key
 
-# The rest of a long target is not looked at.
+# The rest of a long target is ignored.
 _EXAMINED_BYTES = 512
 
 _METHODS = {MODELS_PATH: "GET", CHAT_PATH: "POST"}
@@ -26,8 +26,8 @@ class NearMiss(NamedTuple):
     """A mistake that leads to a 404."""
 
     sentence: str
-    # What to change: the path of another API, or the base URL. Empty if the sentence
-    # says it.
+    # The difference: the path of another API, or the base URL. Empty if the sentence
+    # already says what to change.
     difference: str = ""
 
 
@@ -40,13 +40,14 @@ _KEY_IN_URL = (
     "The URL contains what looks like a key. URLs are written to logs, so revoke that "
     "key, and send a new one in the Authorization header."
 )
-# Parameters in which other services accept a key.
+# URL parameters in which other services accept a key.
 _KEY_PARAMETER = re.compile(
     r"[?&](?:[\w-]*[_-])?(?:api|auth)?(?:key|token)=.", re.IGNORECASE
 )
 
 _AZURE = "/openai/deployments"
-# The paths of other APIs, where they are not the difference and all below it.
+# The paths of other APIs, unless they are the difference itself and everything below
+# it.
 _PATHS = {
     "/api": r"/api/(?:chat|embed|embeddings|generate|ps|pull|show|tags|version)",
     "/v1beta": r"/v1beta(?:/.*)?|.*:(?:countTokens|embedContent|\w*[gG]enerateContent)",
@@ -55,7 +56,7 @@ _OTHER_APIS = [
     NearMiss(f"{api.sentence} {_AVAILABLE}.", difference)
     for difference, api in OTHER_APIS.items()
 ]
-# One group for each.
+# One group for each of them.
 _PATH_OF_OTHER_API = re.compile(
     "|".join(f"({_PATHS.get(path, f'{path}(?:/.*)?')})" for path in OTHER_APIS)
 )
@@ -90,7 +91,7 @@ _BASE_URL_ALONE = NearMiss(
 def explain_not_found(
     method: bytes, target: bytes, *, from_browser: bool = False
 ) -> NearMiss:
-    """Return what is wrong with a method and a target that are not served."""
+    """Return the mistake in a method and a target that are not served."""
     verb = method.decode("latin-1")
     text = target[:_EXAMINED_BYTES].decode("latin-1")
     miss = _CORS if verb == "OPTIONS" and from_browser else _explain(verb, text)
@@ -133,7 +134,7 @@ def _explain(verb: str, target: str) -> NearMiss:
 
 
 def _wrong_form(path: str) -> NearMiss | None:
-    """Return what is wrong with one of our paths with other slashes, cases or versions.
+    """Return the mistake in a path of ours with wrong slashes, case or version.
 
     The base URL is wrong, unless there is only an extra slash at the end.
     """

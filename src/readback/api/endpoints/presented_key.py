@@ -34,12 +34,12 @@ _WITH_SPACE = (
 )
 _IN_QUOTES = "The key is in quotation marks or brackets; remove them."
 _PREFIX = keys.PREFIX.encode()
-# Fields in which other services, or other programs, have a key.
+# Header fields in which other services or programs expect a key.
 _OTHER_FIELDS = frozenset(
     b"proxy-authorization api-key x-api-key x-goog-api-key x-auth-token".split()
 )
 
-# How the keys of other services begin.
+# The prefixes of the keys of other services.
 _OTHER_SERVICES = {
     b"sk-ant-": "Anthropic",
     b"sk-or-": "OpenRouter",
@@ -55,10 +55,10 @@ _OTHER_SERVICES = {
 _OTHER_SERVICE = re.compile(b"|".join(_OTHER_SERVICES))
 # A shorter word is a placeholder or a typing error.
 _MIN_KEY_LENGTH = 20
-# The rest of a long header is not looked at.
+# The rest of a long header is ignored.
 _EXAMINED_BYTES = 256
 
-# Quotation marks: of ASCII, in UTF-8, and of Windows.
+# Quotation marks: ASCII, UTF-8 and Windows.
 _QUOTES = b"\"'`\\" + "‘’‚‛“”„‟«»".encode() + b"\x91\x92\x93\x94"
 _BRACKETS = b"<>[](){}"
 _SEPARATORS = _BRACKETS + b"-_. *:"
@@ -69,7 +69,7 @@ _PLACEHOLDER = re.compile(
     rb"(?:api)?(?:key|token)(?:here|goeshere)?)"
 )
 _VARIABLE = re.compile(rb"\$[\w({]|%\w+%|\{\{|process\.env|environ")
-# White space, an escaped line end or tab, and spaces that nobody sees.
+# White space, an escaped line end or tab, and invisible spaces.
 _SPACE = re.compile(rb"\s|\\[nrt]|\xa0|\xe2\x80[\x80-\x8f\xa8-\xaf]|\xef\xbb\xbf")
 
 
@@ -81,7 +81,7 @@ class PresentedKey(NamedTuple):
 
 
 def presented_in(head: Head) -> PresentedKey:
-    """Return the key in a head that does not have it in the usual form."""
+    """Return the key in a head in which it does not have the usual form."""
     values = head.all(b"authorization")
     if len(values) == 1:
         return _read(values[0])
@@ -97,7 +97,7 @@ def presented_key(key: bytes) -> PresentedKey:
     why = keys.why_invalid(key)
     if why is None:
         return PresentedKey(keys.digest(key), "")
-    # A typing error needs no closer look, nor does a flood of made-up keys.
+    # Neither a typing error nor a flood of made-up keys needs a closer look.
     looks_right = len(key) == keys.LENGTH and key.startswith(_PREFIX)
     mistake = "" if looks_right else _name_mistake(key[:_EXAMINED_BYTES])
     return PresentedKey(b"", mistake or f"This is not a valid key: {why}.")
@@ -127,7 +127,7 @@ def _name_mistake(key: bytes) -> str:
     word = bare.translate(None, _SEPARATORS).lower()
     is_ours = bare.startswith(_PREFIX)
     is_placeholder = _PLACEHOLDER.fullmatch(word) or (bare != unquoted and not is_ours)
-    # The most telling one first.
+    # The most informative one first.
     mistakes = (
         (bare[:7].lower() == b"bearer ", _TWO_SCHEMES),
         (not unquoted or word in _UNSET, _NO_KEY),
@@ -141,7 +141,7 @@ def _name_mistake(key: bytes) -> str:
 
 
 def _explain_other_service(key: bytes) -> str:
-    """Return a warning if this is a key of another service, else nothing."""
+    """Return a warning if this is a key of another service, otherwise nothing."""
     found = _OTHER_SERVICE.match(key)
     if not found or len(key) < _MIN_KEY_LENGTH or key.startswith(_PREFIX):
         return ""
@@ -152,7 +152,7 @@ def _explain_other_service(key: bytes) -> str:
 
 
 def _elsewhere(head: Head) -> str:
-    """Return what to do without Authorization: a key may be in another field."""
+    """Return what is wrong without Authorization: a key may be in another field."""
     for name, values in head.fields.items():
         if name in _OTHER_FIELDS:
             not_read = f"The key in {name.decode().title()} is not read."

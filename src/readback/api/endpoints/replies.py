@@ -1,7 +1,7 @@
 """Answers as bytes: status lines, headers, the success and every refusal.
 
-What does not change between two answers is rendered in advance, at the start or at each
-tick. No byte of a request is copied into a header.
+Everything that does not change from one answer to the next is rendered in advance, at
+the start or at each tick. No byte of a request is copied into a header.
 """
 
 import json
@@ -39,8 +39,8 @@ def _usage(tokens: int) -> bytes:
     ) % (tokens, tokens, tokens + tokens)
 
 
-# The success, split where it changes. Every `created` has ten digits, so the length of
-# an answer follows from that of its text.
+# A success, split at the parts that change. Every `created` has ten digits, so the
+# length of an answer follows from that of its text.
 _MIDDLE = (
     b'","object":"chat.completion","created":%%d,"model":"%b","choices":'
     b'[{"index":0,"message":{"role":"assistant","content":'
@@ -60,24 +60,24 @@ class Replies:
         self._help_url = help_url
         self._with_messages = with_messages
         self._ids = chain.from_iterable(iter(_draw_ids, None))
-        # What is before and after the id of each refusal since the last tick.
+        # The bytes before and after the id of each refusal since the last tick.
         self._halves: dict[tuple[str, str, int, bool], tuple[bytes, bytes]] = {}
         self._refusals = {row.code: self._render(row) for row in REFUSALS.values()}
         self.tick(0.0)
 
     def tick(self, wall: float) -> None:
-        """Render what contains the date. Call this at least once a second."""
+        """Render all that contains the date. Call this at least once a second."""
         self._date = formatdate(wall, usegmt=True)
         ok = f"HTTP/1.1 200 OK\r\nDate: {self._date}\r\n{_HEADERS}X-Request-Id: "
         self._ok = ok.encode()
         self._halves.clear()
 
     def completion(self, text: bytes, size: int, created: int) -> bytes:
-        """Return the success for a text, given as JSON and by its decoded size."""
+        """Return a success; the text is given as JSON, with its decoded size."""
         id_ = next(self._ids)
         usage = _USAGE[size]
         length = _AFTER_ID % (_FIXED_SIZE + len(text) + len(usage))
-        # Joining takes a third of the time of formatting (measured).
+        # Joining takes a third of the time of formatting.
         return b"".join((self._ok, id_, length, id_, _MIDDLE % created, text, usage))
 
     def ok(self, body: bytes) -> bytes:
@@ -106,7 +106,7 @@ class Replies:
         return id_.join(halves)
 
     def internal_error(self) -> tuple[str, bytes]:
-        """Return the id of a 500 and the answer that contains it."""
+        """Return the id of a 500, and the answer with this id."""
         id_ = next(self._ids)
         return id_.decode(), id_.join(self._around_id("internal_error", "", 0, False))
 

@@ -1,4 +1,4 @@
-"""JSON as the contract wants it: UTF-8, RFC 8259, no repeated name, no lone surrogate.
+"""Strict JSON: UTF-8, RFC 8259, no repeated name, no lone surrogate.
 
 Numbers stay as they are written.
 """
@@ -10,11 +10,11 @@ import msgspec
 
 
 class NotJson(Exception):
-    """The bytes are not the JSON of the contract; the text says why."""
+    """The bytes are not strict JSON; the text says why."""
 
 
-# A number as it is written, so that neither its size nor its form gets lost. Nothing
-# else in a document is bytes.
+# A number as it was written, so that neither its size nor its form is lost. Nothing
+# else in a document is of the type bytes.
 Number = bytes
 
 
@@ -45,7 +45,7 @@ def load(body: bytes) -> Any:
 
 
 def _outside_of_strings(body: bytes) -> bytes:
-    """Return a body without its strings; of valid JSON, nothing else has a colon."""
+    """Return a body without its strings; elsewhere in JSON, a colon follows a name."""
     # Without escapes, each quotation mark begins or ends a string.
     unescaped = body.replace(rb"\\", b"").replace(rb"\"", b"")
     return b"".join(unescaped.split(b'"')[::2])
@@ -55,7 +55,7 @@ def _refuse_constant(name: str) -> NoReturn:
     raise NotJson(f"{name} is not part of JSON")
 
 
-# No function of ours is called for each value: a body may have thousands of them.
+# No Python function is called per value, because a body may have thousands of values.
 _DECODER = json.JSONDecoder(
     parse_int=str.encode, parse_float=str.encode, parse_constant=_refuse_constant
 )

@@ -1,4 +1,4 @@
-"""What the workers of the API count, in memory that they share."""
+"""The counters of the API, in memory that its workers share."""
 
 from math import inf
 
@@ -10,14 +10,15 @@ from readback.rehearsal import REHEARSED
 ACCEPTED = ""
 CODES = (ACCEPTED, *REFUSALS, REHEARSED)
 REQUESTS = tuple((endpoint, code) for endpoint in ENDPOINTS for code in CODES)
-# Of all workers' figures the lowest counts; 0: none. The first is on the monotonic
-# clock, which all processes share, in milliseconds; then Unix time in seconds; bytes.
+# For these, the lowest figure of all workers counts, and 0 means none. The first is in
+# milliseconds of the monotonic clock, which all processes share; then follow Unix time
+# in seconds, and bytes.
 MOMENTS = {
     "keys_confirmed": "database_contact_age_seconds",
     "certificate_expires": "certificate_expiry_timestamp_seconds",
     "database_disk_free": "database_disk_free_bytes",
 }
-# The time that requests took, in milliseconds: how many up to each bound, and the sum.
+# How many requests took up to each bound, in milliseconds, and the sum.
 TIMES = (5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, inf)
 TOTAL_TIME = "request_milliseconds"
 _SHOWN_OTHERWISE = ("requests_total", "request_seconds", *MOMENTS.values())

@@ -34,7 +34,7 @@ from readback.cabinet.serving.visitors import AccountRequest, personal_form
 class SignUpView(allauth_views.SignupView):
     def form_valid(self, form: forms.SignupForm) -> HttpResponse:
         """Create account, address and mail together, or nothing."""
-        # Before anything depends on whether the address has an account.
+        # This must not depend on whether the address has an account.
         count_mail(self.request, form.cleaned_data["email"])
         form.hash_password()
         with transaction.atomic():
@@ -94,10 +94,10 @@ def delete(request: AccountRequest) -> HttpResponse:
     return render(request, "accounts/account_delete.html", {"form": form})
 
 
-# allauth asks nobody to log in again who has no password yet, so whoever finds an open
-# session of such an account could give it a password.
+# allauth does not ask users without a password to log in again, so anyone who finds an
+# open session of such an account could set its password.
 set_password = login_required(reauthentication_required(allauth_views.password_set))
-# The button in the header needs no page that asks once more.
+# The button in the header needs no confirmation page.
 log_out = require_POST(allauth_views.logout)
 
 
@@ -105,8 +105,8 @@ log_out = require_POST(allauth_views.logout)
 def language_switch(request: HttpRequest, code: str) -> HttpResponse:
     """Show pages in this language in this browser.
 
-    The footer links to it. A form would need a cookie on every page, so that none could
-    be cached. As a link can be followed by anybody's page, the account stays as it is.
+    The footer links to this. A form would need a cookie on every page, and no page
+    could be cached. Because any site can link here, the account is not changed.
     """
     if code not in dict(settings.LANGUAGES):
         raise Http404
@@ -131,7 +131,7 @@ class SessionsView(ListUserSessionsView):
 
 @personal_form
 def log_in_again(request: AccountRequest) -> HttpResponse:
-    """Confirm who it is, for an account with neither a password nor a second factor."""
+    """Confirm who it is, of an account with neither password nor second factor."""
     path = get_next_redirect_url(request) or reverse("account")
     if request.method == "POST":
         get_adapter().logout(request)

@@ -1,8 +1,8 @@
 """Everything we hold about an account, as one JSON document, and the page for it.
 
-The names of the fields are those of the columns, documented in docs/cabinet.md. Left
-out is what could replace a secret (the hash of a password, the digest of a key, the key
-of a session) and what is about somebody else. A test compares `lists_of` with all
+The names of the fields are those of the columns, documented in docs/cabinet.md. Values
+that could replace a secret (the hash of a password, the digest of a key, the key of a
+session) and data about other people are left out. A test compares `lists_of` with all
 tables that lead to an account, so that none is forgotten.
 """
 
@@ -56,7 +56,7 @@ def as_json(account: User) -> Iterator[str]:
         yield f',\n"{name}": ['
         separator = "\n"
         rows = found.order_by("pk").values(*columns.split())
-        # An account may have more counts than fit into memory.
+        # An account may have more rows of usage than fit into memory.
         for row in rows.iterator():
             yield f"{separator}{_json(row)}"
             separator = ",\n"
@@ -69,7 +69,7 @@ def _json(value: object) -> str:
 
 
 def lists_of(account: User) -> dict[str, tuple[QuerySet[Any], str]]:
-    """Return the lists in the document: rows that belong to an account, and columns."""
+    """Return the lists of the document: querysets of the account, and their columns."""
     addresses = EmailAddress.objects.filter(user=account)
     # An address that is not confirmed may be somebody else's.
     to_account = Q(address__in=addresses.filter(verified=True).values("email"))
@@ -118,12 +118,12 @@ def lists_of(account: User) -> dict[str, tuple[QuerySet[Any], str]]:
 @personal_page
 @reauthentication_required
 def page(request: AccountRequest) -> HttpResponse:
-    """Ask for the password here: a file after it would leave its form on the screen."""
+    """Ask for the password here: a download leaves the form on the screen."""
     return render(request, "accounts/account_data.html")
 
 
-# Not HEAD: it would write to the security log. Compressed, because the whole answer
-# is in memory before it is sent, and a year of counts is 20 times larger than its gzip.
+# Not HEAD, which would write to the security log. Compressed, because the whole answer
+# is in memory before it is sent, and a year of usage is 20 times larger than its gzip.
 @require_GET
 @never_cache
 @login_required

@@ -22,7 +22,8 @@ from readback.cabinet.account_rules import normalise
 from readback.cabinet.mail import rendering
 from readback.cabinet.models import AuditEntry, Key, User, key_is_active
 
-# Recovery codes alone are no second factor: they exist only beside one of these.
+# Recovery codes alone are not a second factor: they exist only in addition to one of
+# these.
 FACTORS = (Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN)
 # What allauth calls a login with the provider in the records of a session.
 BY_PROVIDER = "socialaccount"
@@ -30,15 +31,15 @@ INVITATION_DAYS = 7
 
 
 def account_find(email: str) -> User | None:
-    # `iexact` would read all accounts: only this form has an index.
+    # `iexact` would read all accounts, because only this form has an index.
     accounts = User.objects.alias(lowered=Lower("email"))
     found = accounts.filter(lowered=stored_form(email))
-    # Not `first`: for its order, PostgreSQL may read all accounts by their id.
+    # Not `first`: because of its order, PostgreSQL might read all accounts by id.
     return next(iter(found[:1]), None)
 
 
 def stored_form(email: str) -> str:
-    """Return an address in the stored form; an invalid one is found nowhere."""
+    """Return an address in the stored form; an invalid one matches no account."""
     try:
         return normalise(email)
     except ValidationError:
@@ -80,7 +81,7 @@ def accounts_with_state() -> QuerySet[User]:
 
 
 def account_is_connected(account: User) -> bool:
-    """Return whether somebody at the provider can log in to the account."""
+    """Return whether the account is connected to a person at the provider."""
     issuer = settings.CONFIG.oidc_issuer
     return SocialAccount.objects.filter(user=account, provider=issuer).exists()
 
@@ -140,7 +141,7 @@ def invitation_link(account: User) -> str:
 
 
 class _InvitationTokens(PasswordTokens):
-    """Make tokens that are checked as all others, but have a time in the future."""
+    """Makes tokens that are checked like all others, but are dated in the future."""
 
     def _now(self) -> datetime:
         reset = timedelta(seconds=settings.PASSWORD_RESET_TIMEOUT)

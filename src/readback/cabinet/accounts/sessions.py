@@ -1,7 +1,7 @@
-"""Where an account is logged in: one row of allauth's table beside each session.
+"""Where an account is logged in: one row of allauth's table for each session.
 
-allauth writes a row at the login, `middleware.py` then at most once in some minutes. Of
-what a browser sends, only its name, that of its system and its network are stored. A
+It writes the row at the login, and `middleware.py` updates it every few minutes at
+most. Only the name of the browser, that of its system and its network are stored. A
 session ends when its row in Django's table is deleted.
 """
 
@@ -23,7 +23,7 @@ SESSION_STARTED = "began"
 # A login ends the oldest sessions beyond this number: allauth reads all others, so a
 # program that logs in again and again would make each login slower than the last.
 MAX_SESSIONS = 50
-# The first match counts: most browsers also call themselves Chrome or Safari.
+# The first match counts, because most browsers also call themselves Chrome or Safari.
 _BROWSERS = (
     ("Edg", "Edge"),
     ("OPR/", "Opera"),
@@ -50,11 +50,11 @@ _SYSTEMS = (
 
 @receiver(pre_save, sender=UserSession)
 def _shorten(instance: UserSession, **_: Any) -> None:
-    """Keep the network alone, because the page shows no more of an address."""
-    # The pages show this address of nobody as "unknown".
+    """Store only the network, because the page shows no more of an address."""
+    # The pages show this unspecified address as "unknown".
     instance.ip = shorten(instance.ip).replace(".x", ".0") or "0.0.0.0"
     if agent := instance.user_agent:
-        # A name that is not known is empty.
+        # An unknown name is empty.
         names = {"name": _first(_BROWSERS, agent), "system": _first(_SYSTEMS, agent)}
         instance.data = names
         instance.user_agent = ""

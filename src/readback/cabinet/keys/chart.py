@@ -17,7 +17,7 @@ HEIGHT = 120
 _BAR_GAP = 3
 # A single refusal among thousands must still be visible.
 _MIN_HEIGHT = 3.0
-# From the bottom to the top of a bar.
+# The order of outcomes, from the bottom of a bar to its top.
 _OUTCOMES = ("accepted", "refused", REHEARSED)
 
 Count = tuple[datetime, str, int]
@@ -25,7 +25,7 @@ Count = tuple[datetime, str, int]
 
 
 class Part(NamedTuple):
-    """The requests of a bar with one outcome, and where they are drawn."""
+    """The requests of one outcome in a bar, and where they are drawn."""
 
     outcome: str
     requests: int

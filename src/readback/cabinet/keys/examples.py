@@ -17,8 +17,8 @@ from readback.contract import MODEL
 
 FOLDER = Path(__file__).parent / "snippets"
 
-# In the order shown on the page. People save a program under the name of its file, so
-# that name must not hide the package that the program imports.
+# In the order of the page. People save a program under the name of its file, so this
+# name must not hide the package that the program imports.
 NAMES = {
     "curl.sh": "curl",
     "openai_example.py": "Python: openai",

@@ -15,7 +15,7 @@ LIFETIMES = (
     ("30", gettext_lazy("in 30 days")),
     ("365", gettext_lazy("in 1 year")),
 )
-# Patterns of rehearsal keys. Any other can be chosen on the command line.
+# Patterns of rehearsal keys. The command line accepts any pattern.
 REHEARSALS = (
     ("", gettext_lazy("normal")),
     ("429 429 ok", gettext_lazy("429 twice, then normal")),

@@ -11,7 +11,7 @@ from django.utils.translation import get_language
 def live_part(
     request: HttpRequest, template: str, context: dict[str, Any]
 ) -> HttpResponse:
-    """Return the part of a page that the browser polls; 204 if it has this version."""
+    """Return a part of a page for a poll; 204 if the browser has this version."""
     if request.GET.get("seen") == context["version"]:
         return HttpResponse(status=204)
     response = render(request, template, context)

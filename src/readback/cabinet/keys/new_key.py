@@ -1,8 +1,8 @@
 """The page of a new key, and what arrives while its owner waits for a first request.
 
 Requests without an accepted key belong to the reader's network, not to a key or an
-account. They are on this page while nothing else has arrived, and on a page of their
-own, for whoever asks why nothing arrives.
+account. This page shows them until something arrives with the key. They also have their
+own page, for people who wonder why nothing arrives.
 """
 
 import time
@@ -27,7 +27,7 @@ from readback.cabinet.serving.visitors import (
 )
 from readback.contract import MODEL, REFUSALS, UNMATCHED_SECONDS
 
-# The session's key for a new key, and how long its page has time to show it.
+# The session's key for a new key, and how long the session keeps it.
 _NEW_KEY = "new-key-{}"
 _SHOWN_SECONDS = 300
 
@@ -41,8 +41,8 @@ def show_once(request: HttpRequest, new: services.NewKey) -> HttpResponse:
     return redirect("new_key", key_id=new.key.pk)
 
 
-# Not HEAD: it would use up the one time that the key is shown. A POST sends a test; it
-# carries the key, which the page shows again.
+# Not HEAD, because the key is shown only once. A POST sends a test; it contains the
+# key, which the page shows again.
 @require_http_methods(["GET", "POST"])
 @never_cache
 @login_required
@@ -81,7 +81,7 @@ def latest_request(request: AccountRequest, key_id: int) -> HttpResponse:
 
 
 def _text_of(request: AccountRequest, key: Key) -> str | None:
-    """Return the key itself: from the form that sends a test, or handed over once."""
+    """Return the key itself, from the form of the test or, once, from the session."""
     if request.method != "POST":
         text, at = request.session.pop(_NEW_KEY.format(key.pk), ("", 0.0))
         return text if time.time() - at < _SHOWN_SECONDS else None
@@ -90,7 +90,7 @@ def _text_of(request: AccountRequest, key: Key) -> str | None:
 
 
 def _latest_request(request: AccountRequest, key: Key) -> dict[str, object]:
-    """Return the latest request of a program, or else of our test, or of strangers."""
+    """Return the latest request: of a program, or else of our test, or of strangers."""
     latest = selectors.latest_request(key, but_rather_not_of=send_test.PROGRAM)
     if latest is None:
         return {"key": key, **unmatched(request)}

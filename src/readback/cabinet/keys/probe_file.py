@@ -1,8 +1,8 @@
 """The probe as one file that runs on any machine with Python: a zipapp.
 
-It is built from what is installed here: the probe, the shared facts that it needs, the
-package that it uses, and everybody's licence. Two builds of the same versions are
-identical, so that the checksum says something. Nothing here knows Django.
+It is built from the installed files: the probe, the shared modules that it needs, its
+only dependency, and all licences. Two builds of the same versions are identical, so the
+checksum is meaningful. Nothing here depends on Django.
 """
 
 import io
@@ -39,8 +39,8 @@ def content() -> bytes:
     buffer.seek(0, io.SEEK_END)
     with ZipFile(buffer, "w", ZIP_DEFLATED, compresslevel=9) as archive:
         for name, path in sorted(_files()):
-            # Without anything that differs between machines: its time is the first that
-            # a zip file can have.
+            # Nothing differs between machines; the time is the earliest that a zip file
+            # can have.
             entry = ZipInfo(name)
             entry.compress_type = ZIP_DEFLATED
             entry.create_system = _UNIX

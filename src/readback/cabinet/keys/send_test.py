@@ -1,10 +1,10 @@
 """A test of a key that the cabinet's server sends to the API, as a program would.
 
-Only ever to the API's public address. The text and the key exist in memory only, until
-the page is rendered.
+It goes only to the public address of the API.
 
-The form is on the page of a new key and on the page of a key. The key is posted with
-it: nothing else has it. Such a page calls `from_post` and includes send_test.html.
+The text and the key are only in memory, until the page is rendered. The form is on the
+page of a new key and on the page of a key. It contains the key, which is stored
+nowhere. Such a page calls `from_post` and includes send_test.html.
 """
 
 import json
@@ -31,7 +31,7 @@ SAMPLE = "Ready to copy? Grüße, привет, γειά ✓"
 MAX_TEXT_LENGTH = 16_000
 # No key is longer, and the rest of the head must have room.
 _MAX_KEY_LENGTH = 1_000
-# From the look-up of the name to the last byte of the answer.
+# Seconds from the name lookup to the last byte of the answer.
 SECONDS = 5.0
 # How much longer a page waits for an exchange that should have ended.
 _GRACE_SECONDS = 1.0
@@ -48,12 +48,12 @@ class Outcome(StrEnum):
     UNCHANGED = "unchanged"
     CHANGED = "changed"
     REFUSED = "refused"
-    FAILED = "failed"  # no complete answer, or not the API's: then it has a status
-    NOT_SENT = "not sent"  # too many by this account, this address or at this moment
+    FAILED = "failed"  # no answer, or not the API's: that has a status
+    NOT_SENT = "not sent"  # too many tests, of this account or at all
 
 
 class KeyTest(NamedTuple):
-    """The content of the form, and what became of it, for a page that shows it once."""
+    """The content of the form and the outcome, for a page that shows them once."""
 
     text: str = SAMPLE
     max_length: int = MAX_TEXT_LENGTH
@@ -76,7 +76,7 @@ class KeyTest(NamedTuple):
 def from_post(request: AccountRequest, key: Key) -> KeyTest:
     if request.method != "POST":
         return KeyTest()
-    # Browsers send every line break in a form as CR LF.
+    # Browsers send each line break in a form as CR LF.
     test = KeyTest(request.POST.get("text", "").replace("\r\n", "\n"))
     entered = " ".join(request.POST.get("key", "").split())[:_MAX_KEY_LENGTH]
     if not ratelimit.consume(request, action="send_test"):

@@ -25,7 +25,7 @@ LONGEST_OVERLAP = timedelta(days=7)
 
 
 class AlreadyRotated(ServiceError):
-    """Somebody has rotated the key before, perhaps with the same click."""
+    """The key has been rotated already, perhaps by the same click."""
 
 
 class NewKey(NamedTuple):
@@ -106,7 +106,7 @@ def key_create_if_missing(
 
 @transaction.atomic
 def key_rotate(key: Key, overlap: timedelta) -> NewKey:
-    """Replace an active key by a new one; the old one ends after the overlap.
+    """Replace an active key by a new one; the old key ends after the overlap.
 
     The new key has the same name and settings, and the same lifetime from now on. The
     result has its text. The old key never ends later than it would have without this.
@@ -163,7 +163,7 @@ def key_revoke(key: Key) -> None:
 
 
 def key_set_explanations(key: Key, explains_refusals: bool) -> None:
-    """Set whether refusals of this key have an explanation in their body."""
+    """Set whether the bodies of refusals of this key contain an explanation."""
     key.explains_refusals = explains_refusals
     key.save(update_fields=["explains_refusals"])
 

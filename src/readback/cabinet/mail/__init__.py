@@ -1,4 +1,4 @@
-"""E-mails to people: what is worth one, the outbox where it waits, and its sender.
+"""E-mails to people: notices, the outbox where they wait, and the sender.
 
 The services of the other folders add notices as part of a change. How an e-mail reads,
 and where its link leads, is in `rendering.py`.

@@ -41,7 +41,7 @@ def settings(smtp_url: str) -> dict[str, Any]:
 
 
 def sender(mail_from: str, name: str) -> str:
-    """Return the sender of e-mails; a name that it has itself is kept."""
+    """Return the sender of e-mails, with the name of the site unless it has a name."""
     own, address = parseaddr(mail_from)
     return f'"{quote(own or name)}" <{address}>'
 

@@ -23,7 +23,7 @@ from readback.cabinet.mail import outbox
 from readback.cabinet.models import Key, User
 from readback.cabinet.serving import security_log
 
-# How long after the sign-up people are surely busy with their first key.
+# How long after the sign-up people are certainly busy with their first key.
 _FIRST_VISIT = timedelta(minutes=15)
 # A key that was used this recently is in use.
 IN_USE = timedelta(days=30)
@@ -34,7 +34,7 @@ REMINDERS = (timedelta(days=1), timedelta(days=7))
 
 
 def record(event: str, **ids: int) -> None:
-    """Tell the log alone, if the change is committed."""
+    """Tell only the log, once the change is committed."""
     transaction.on_commit(partial(security_log.record, event, **ids))
 
 
@@ -128,9 +128,9 @@ def _remind(key: Key, ends: timedelta, now: datetime) -> None:
 def _due(notice: timedelta, ends: timedelta, now: datetime) -> QuerySet[Key]:
     """Return the keys that expire within `notice`, but not within `ends`.
 
-    Left out are those whose owner knows it. A reminder before the notice began was for
-    an earlier expiry, or was the earlier one. A key with a short life gets no reminder
-    soon after it was made.
+    Keys whose owner already knows are left out. A reminder before the notice began was
+    about an earlier expiry, or was the earlier reminder. A key with a short life gets
+    no reminder soon after it was created.
     """
     begins = F("expires_at") - notice
     current = Q(replaced_by=None, last_used_at__gt=now - IN_USE)

@@ -42,11 +42,12 @@ from readback.cabinet.operators.admin_site import (
     StateFilter,
 )
 
-# Of each list on the page of an account, the newest; Django's admin has the others.
+# Each list on the page of an account shows this many rows, the newest; Django's admin
+# has the others.
 _ROWS = 20
 # In one list.
 MAX_INVITED = 1000
-# Between two addresses may be whatever mail programs write there.
+# Two addresses may be separated by whatever mail programs write.
 _SEPARATORS = re.compile(r"[\s,;:<>\"'()|]+")
 
 operator_site = OperatorSite(name="admin")
@@ -76,7 +77,7 @@ class InviteForm(NoLabelSuffixForm, forms.Form):
 
 
 def addresses_in(text: str) -> list[str]:
-    """Return the words that may be addresses, in a time that is linear in the text."""
+    """Return the words that may be addresses, in linear time."""
     words = dict.fromkeys(_SEPARATORS.split(text))
     return [word for word in words if "@" in word]
 
@@ -161,7 +162,7 @@ class AccountAdmin(ReadOnlyAdmin):
 
     @method_decorator(reauthentication_required)
     def add_view(self, request: HttpRequest, *_: Any, **__: Any) -> HttpResponse:
-        """Invite the people of a list; say who was left out, and why."""
+        """Invite the people in a list; report who was left out, and why."""
         form = InviteForm(request.POST or None)
         context = {
             **self.admin_site.each_context(request),
@@ -210,7 +211,7 @@ class AccountAdmin(ReadOnlyAdmin):
             "is_confirmed": account_selectors.account_is_confirmed(account),
             "connections": list(connections.order_by("pk")),
             "factors": account_selectors.second_factors_of(account),
-            # Of a session, what its owner sees.
+            # The parts of a session that its owner sees.
             "sessions": sessions.order_by("-last_seen_at", "-pk")[:_ROWS],
             "keys": keys[:_ROWS],
             "key_count": keys.count(),
@@ -241,7 +242,7 @@ class KeyAdmin(ReadOnlyAdmin):
     }
 
     def change_view(self, request: HttpRequest, object_id: str, *_: Any) -> Any:
-        """Lead to the page of the owner, which has all keys of the account."""
+        """Link to the page of the owner, which has all keys of the account."""
         key = self.get_object(request, unquote(object_id))
         if key is None:
             raise Http404

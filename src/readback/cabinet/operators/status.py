@@ -1,7 +1,7 @@
 """The state of the cabinet: the last backup, and metrics for Prometheus.
 
-Any worker reports the metrics of all workers of its machine. Outbox and last backup are
-in the database, so every cabinet on it reports the same.
+Any worker reports the metrics of all workers of its machine. The outbox and the last
+backup are in the database, so every cabinet reports the same.
 `readback.processes.shared_counters` says what each metric means.
 """
 
@@ -46,7 +46,7 @@ class CabinetMetrics(Collector):
             )
             statuses = [((str(each),), counters.total(each)) for each in STATUSES]
             yield metrics.counters_by("pages_total", ("status",), statuses)
-        # Without the database, the rest is worth all the more.
+        # If the database is unavailable, the other metrics matter all the more.
         try:
             stored = list(_stored())
         except DatabaseError:
@@ -76,8 +76,8 @@ def metrics_answer(request: HttpRequest) -> HttpResponse:
 def may_read_metrics(request: HttpRequest) -> bool:
     """Return whether the request has the token of the settings.
 
-    Where a request comes from proves nothing: a proxy on the same machine brings those
-    of the public, and need not say so.
+    The origin of a request proves nothing: a proxy on the same machine forwards public
+    requests, and may not say so.
     """
     token: str = settings.CONFIG.metrics_token
     given = request.headers.get("Authorization", "")

@@ -1,4 +1,4 @@
 """Public pages: landing page, documentation, privacy, and files for programs.
 
-Nobody has to log in for them, and none of them changes anything.
+They need no login and change nothing.
 """

@@ -3,11 +3,11 @@
 The wheel contains docs/ inside the package; a clone has it at its root. `README.md` is
 the index, in the cabinet as in the repository. Parts between two comments that name
 them, `findings` of the probe and `programs`, are rendered from a table in the reader's
-language. What the file has between them is for readers of the repository.
+language. The text between them in the file is for readers of the repository.
 
 The OpenAPI document gets the addresses of this installation; the file in docs/ has the
-default ones. Tools that import it do not remember where they got it, so every link in
-it must be absolute.
+default ones. Tools that import it do not remember its address, so every link in it must
+be absolute.
 """
 
 import re
@@ -172,7 +172,7 @@ def _name_rows(tokens: "list[Token]") -> None:
 
 
 def _stack_on_a_phone(tokens: "list[Token]") -> None:
-    """Let a phone show each row as a list, so that no column is beside the screen.
+    """Let a phone show each row as a list, so that all columns are on the screen.
 
     A wider table has numbers to compare, and scrolls.
     """
@@ -203,7 +203,7 @@ def _link_to_page(token: "Token") -> "Token":
 
 
 def served_at(link: str, *, markdown: bool = False) -> str:
-    """Return the path of another file of docs/, or the link if it is none."""
+    """Return the path of another file of docs/, or the link unchanged."""
     if link.endswith("openapi.yaml"):
         return reverse("openapi")
     if link.endswith(".schema.json"):
@@ -240,7 +240,7 @@ def snippets(name: str) -> list[examples.Snippet]:
 
 
 def name_alternate(response: HttpResponse, path: str, media_type: str) -> None:
-    """Say where the same page is in another form (RFC 8288)."""
+    """Add a link to the same page in another form (RFC 8288)."""
     link = f'<{settings.CABINET_URL}{path}>; rel="alternate"; type="{media_type}"'
     response["Link"] = link
 

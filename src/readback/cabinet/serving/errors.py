@@ -1,7 +1,7 @@
 """Error pages that Django has no handler for, or not the right one, and their log.
 
-A full disk, a lock that is not released or a lost database server are no fault of a
-visitor and no bug, so they are told apart from all other errors here.
+A full disk, a lock that is not released and a lost database server are neither the
+visitor's fault nor bugs, so they are distinguished from all other errors here.
 """
 
 import logging
@@ -32,7 +32,7 @@ _logged_at = float("-inf")
 def too_many_requests(
     request: HttpRequest, minutes: int = ALLAUTH_MINUTES
 ) -> HttpResponse:
-    """Say when to try again; allauth calls this with a request alone."""
+    """Say when to try again; allauth calls this with only a request."""
     hours = ceil(minutes / 60) if minutes >= 60 else 0
     context = {"minutes": minutes, "hours": hours}
     status = HTTPStatus.TOO_MANY_REQUESTS
@@ -42,7 +42,7 @@ def too_many_requests(
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Lead to the login if the session has ended while a page was made.
+    """Redirect to the login if the session ended while a page was being made.
 
     Its owner has ended it, here or in another browser, or an operator has.
     """
@@ -76,7 +76,8 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 def reason(error: BaseException) -> str:
     """Return why the database cannot be used."""
-    # A message of PostgreSQL may quote values; its code and the drivers' own do not.
+    # A message of PostgreSQL may quote values; its code and messages of the driver do
+    # not.
     state = getattr(error.__cause__, "sqlstate", None)
     words = " ".join(str(error).split())
     return f"{type(error.__cause__).__name__} ({state})" if state else words

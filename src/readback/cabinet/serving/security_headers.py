@@ -1,4 +1,4 @@
-"""The security headers of every answer, also of those that Django never sees.
+"""The security headers of every answer, including those that Django never sees.
 
 Nothing here imports Django: the server refuses some requests by itself.
 """

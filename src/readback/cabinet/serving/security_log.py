@@ -54,7 +54,7 @@ def record(event: str, *, account: int | None = None, key: int | None = None) ->
 def enable(config: Config, command: str = "") -> None:
     """Write the log from now on; a command does so only if the setting names a place.
 
-    Otherwise, its log lines would be among its own output. The command is what the
+    Otherwise, its lines would be mixed with the output. The command is what the
     operator called, such as "readback account deactivate".
     """
     global _command
@@ -84,7 +84,7 @@ class _ElseStandardError(logging.Handler):
 
 
 class _File(_ElseStandardError, WatchedFileHandler):
-    """A file for its owner alone, which logrotate may move away."""
+    """A file that only its owner can read, which logrotate may move away."""
 
     def emit(self, record: logging.LogRecord) -> None:
         try:

@@ -29,12 +29,12 @@ class AccountRequest(HttpRequest):
 
 
 def personal_page(view: View) -> View:
-    """Show it to whoever is logged in, and let nothing keep it."""
+    """Show a page only to logged-in users, and do not let it be cached."""
     return require_safe(never_cache(login_required(view)))
 
 
 def personal_form(view: View) -> View:
-    """Like `personal_page`, and accept the form on it."""
+    """Like `personal_page`, but also accept the form of the page."""
     methods = ["GET", "HEAD", "POST"]
     return require_http_methods(methods)(never_cache(login_required(view)))
 

@@ -30,8 +30,8 @@ MAX_CONNECTIONS = 800
 # Cookies of other sites of the same domain may be long.
 _MAX_HEAD_BYTES = 32_768
 _MAX_HEAD_FIELDS = 100
-# Larger than the largest form that Django accepts, so that Django refuses the form with
-# a page of ours.
+# Larger than the largest form that Django accepts, so that Django refuses a form with
+# one of our pages.
 MAX_BODY_BYTES = 4 * 65_536
 _UNFINISHED_BYTES = 16 << 20
 

@@ -2,7 +2,7 @@
 
 The connections are those of the API (`readback.http`). A request is given to a thread
 only after it has arrived completely, and the thread is free again when the answer is
-rendered, so a slow client occupies no thread. Nothing here knows Django.
+rendered, so a slow client occupies no thread. Nothing here depends on Django.
 """
 
 import asyncio
@@ -38,9 +38,9 @@ THREADS = 8
 # Forms use at most half of the threads; further ones wait. Many sign-ups at once, which
 # hash passwords, must not delay other pages.
 FORM_THREADS = THREADS // 2
-# Of the bodies that the application has not answered yet. Further ones are refused.
+# The total size of bodies that wait for an answer. Further ones are refused.
 MAX_BODIES_BYTES = 16 << 20
-# What a program asks for if its base URL is the cabinet's address, with /v1 or without.
+# The paths that a program asks for if its base URL is the cabinet's address.
 _VERSION = f"{VERSION_PREFIX}/".encode()
 _ENDPOINTS = tuple(
     path.removeprefix(VERSION_PREFIX).encode() for path in (CHAT_PATH, MODELS_PATH)
@@ -49,8 +49,8 @@ _WITHOUT_BODY = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
 
 _log = logging.getLogger("readback.cabinet.pages")
 
-# Where the application finds, in the environment of a request, whether the service is
-# stopping, and what counts its pages.
+# Keys in the environment of a request: whether the service is stopping, and the counter
+# of pages.
 LIFECYCLE = "readback.lifecycle"
 PAGES = "readback.pages"
 OTHER = "other"
@@ -209,7 +209,7 @@ def server_environ(address: tuple[str, int] | str) -> Environ:
 
 
 def environ_of(head: Head, body: bytes, address: str) -> Environ:
-    """Return what PEP 3333 wants to know of a request; bytes are Latin-1 there."""
+    """Return the environment of a request (PEP 3333), in which bytes are Latin-1."""
     path, _, query = head.target.partition(b"?")
     environ: Environ = {
         "REQUEST_METHOD": head.method.decode(),
@@ -233,7 +233,7 @@ def environ_of(head: Head, body: bytes, address: str) -> Environ:
 
 
 def _render(status: int, headers: list[tuple[str, str]], body: bytes) -> bytes:
-    """Return an answer, complete but for the Connection header."""
+    """Return an answer, complete except for the Connection header."""
     status_line = f"HTTP/1.1 {status:d} {reason_phrase(status)}"
     lines = [status_line, f"Date: {formatdate(usegmt=True)}"]
     lines += [f"{name}: {value}" for name, value in headers]

@@ -1,6 +1,6 @@
 """The archive of `readback backup`: a plain tar file that begins with its manifest.
 
-Only plain files with names of ours are read, and nothing is compressed: an archive
+Only plain files with known names are read, and nothing is compressed, so an archive
 never unpacks to more than its own size.
 """
 

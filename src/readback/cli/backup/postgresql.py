@@ -1,7 +1,7 @@
 """The rows of PostgreSQL in a backup: copied to a file of SQLite, and from one.
 
-The file has been migrated, so it has the same tables and columns. A thousand rows at
-most are in memory. Other tables of the same PostgreSQL database are left alone.
+The file has been migrated, so it has the same tables and columns. At most a thousand
+rows are in memory. Other tables in the same PostgreSQL database are not touched.
 """
 
 import sqlite3
@@ -17,10 +17,10 @@ from readback.cli.exit_codes import Failure
 
 SESSIONS = ("django_session", "usersessions_usersession")
 IN_USE = "Readback uses this database: stop it first."
-# Ours are far smaller, so this bounds the memory that a hostile archive can take.
+# Our rows are far smaller; this limits the memory that a hostile archive can use.
 _MAX_ROW_BYTES = 2**24
 _ROWS_AT_ONCE = 1000
-# As Django stores it in SQLite. In Python, this would take most of the time.
+# As Django stores it in SQLite. Doing this in Python would take most of the time.
 _MOMENT = """
 replace(to_char("{}" AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US'), '.000000', '')
 """
@@ -50,7 +50,8 @@ def export(target: Path) -> None:
             _export_table(file, table)
         file.execute("DELETE FROM sqlite_sequence")
         for table, sequence in _sequences():
-            # Not the highest id: the audit trail names ids of accounts that are gone.
+            # Not the highest id, because the audit trail contains ids of deleted
+            # accounts.
             cursor.execute(f'SELECT last_value FROM "{sequence}" WHERE is_called')
             for (last,) in cursor:
                 file.execute("INSERT INTO sqlite_sequence VALUES (?, ?)", [table, last])

@@ -1,4 +1,4 @@
-"""Runs one function in a thread of its own that never keeps the program from ending."""
+"""Runs a function in its own thread, which never keeps the program from ending."""
 
 from __future__ import annotations
 

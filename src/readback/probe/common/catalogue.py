@@ -4,8 +4,8 @@ The files in `probe/texts/` have one block per finding: a line with its id, its 
 the kind of its fault, its family (of a failure) and its tags; the English sentence, and
 after an arrow the next step; then the same in Russian. A block that starts with `=` and
 an id is another text of the probe; one whose English is its id has only that. Texts are
-templates; the steps supply the facts. A text is said in the reader's language where it
-is made, so nothing is translated afterwards.
+templates; the steps supply the facts. Texts are created in the reader's language, so
+nothing is translated afterwards.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ _BLOCK_END = re.compile("\n\n|\n(?== )")
 
 @dataclass(frozen=True)
 class Template:
-    """A finding as the catalogue has it."""
+    """A finding, as in the catalogue."""
 
     id: str
     verdict: Verdict
     fault: Fault
     family: FailureFamily
     tags: frozenset[str]
-    """What the code asks of a finding; CONTRIBUTING.md explains each tag."""
+    """Properties that the code uses; CONTRIBUTING.md explains each tag."""
     texts: Mapping[str, tuple[str, str]]
     """The sentence and the next step, by language."""
 
@@ -96,7 +96,7 @@ def _template(head: list[str], texts: Mapping[str, str]) -> Template:
 
 
 def people(fault: Fault, language: str) -> str:
-    """Return who may have to act; which of them, depends on the path."""
+    """Return who may have to act; the path decides which of them."""
     fixers = dict.fromkeys(who_acts(fault, path) for path in Path)
     return ", ".join(catalogue().words[fixer][language] for fixer in fixers if fixer)
 
@@ -110,7 +110,7 @@ _language = LANGUAGES[0]
 
 
 def wanted(arguments: Iterable[str], environment: Mapping[str, str]) -> str:
-    """Return the language that an option or else the terminal asks for."""
+    """Return the language of the option, or else of the terminal."""
     given = list(arguments)
     # A program that reads JSON depends on no option and no locale.
     if "--json" in given:
@@ -123,7 +123,7 @@ def wanted(arguments: Iterable[str], environment: Mapping[str, str]) -> str:
 
 
 def use(code: str) -> None:
-    """Let all texts from now on be in this language."""
+    """Create all further texts in this language."""
     global _language
     _language = code
 
@@ -133,7 +133,7 @@ def current() -> str:
 
 
 def say(word: str, /, **values: object) -> str:
-    """Return a text of ours in the current language, filled with the values.
+    """Return one of our texts in the current language, with the values filled in.
 
     A word that is the same in all languages, such as DNS, is its own id.
     """
@@ -143,7 +143,7 @@ def say(word: str, /, **values: object) -> str:
 
 
 def diagnose(finding: str, *, figure: str = "", **facts: Fact) -> Diagnosis:
-    """Return the finding with this id, its templates filled with the facts."""
+    """Return the finding with this id, with the facts in its templates."""
     row = catalogue().findings[finding]
     sentence, hint = row.texts[_language]
     return Diagnosis(

@@ -4,8 +4,8 @@ Everything received from the network passes through `sanitize` before it is show
 removes control characters that a terminal would interpret and anything that looks like
 a credential, and it limits the length. Every text of a finished report also passes
 through a `Redactor`, which knows the secrets of the run and hides them, whole or in
-part, wherever something repeats them. Words stay: a key that contains "proj" does not
-spoil "project".
+part, wherever something repeats them. Words are kept: a key that contains "proj" does
+not affect "project".
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ _MAX_LENGTH = 160
 # No pattern looks at more of what a server sent: a URL with a login, a cookie and a
 # message together are shorter, and the rest is thrown away anyway.
 _SEARCHED_LENGTH = 4096
-# The pattern needs linear time, whatever a peer sends.
+# The pattern takes linear time, whatever a peer sends.
 _TITLE = re.compile("<title[^<>]*>([^<]*)</title>", re.IGNORECASE)
 HIDDEN = "…"
-# A shorter text is a part of many words, and replacing it would spoil the report.
+# A shorter text is part of many words, and replacing it would spoil the report.
 _SHORTEST = 6
 _SHORTEST_PART = 4
 _LONGEST_WORD = 20
 _TOKEN = re.compile(r"(?:(?!\.\.)[^\s\"'“”‘’<>(){}\[\],;|&?=/])+")
 _AROUND_TOKEN = ".:…*!"
-# What may be a secret in Base64 or percent-encoded, and one in hexadecimal.
+# Possible secrets in Base64 or percent-encoding, and in hexadecimal.
 _ENCODED = re.compile(r"[\w%+/.~-]{8,}={0,2}", re.ASCII)
 _HEX = re.compile(r"\b[0-9a-f]{2}(?:[: -]?[0-9a-f]{2}){5,}\b", re.IGNORECASE)
-# As many characters of a long secret are a part of it, and not chance.
+# If this many characters of a long secret appear, that is not chance.
 _LONGEST_PART = 8
 # What follows these words is hidden if it looks random: not in "Bearer authentication".
 _AFTER_NAME = re.compile(
@@ -129,12 +129,12 @@ def printable(text: str) -> str:
 
 
 class Redactor:
-    """Hides these secrets, each with the mask that replaces it, and what looks so."""
+    """Replaces these secrets by their masks, and hides whatever looks like a secret."""
 
     def __init__(self, masks: Mapping[str, str]) -> None:
         forms = {}
         for secret, mask in masks.items():
-            # The forms in which it could be repeated.
+            # The forms in which a secret could be repeated.
             repeated = (secret, secret.strip(), unquote(secret))
             forms.update(dict.fromkeys(repeated, mask))
             if len(secret) >= _LONGEST_WORD:
@@ -143,11 +143,11 @@ class Redactor:
                 forms.update(dict.fromkeys((*others, *cases), mask))
         self._masks = {}
         self._parts: set[str] = set()
-        """What a text that hides a secret in another encoding contains."""
+        """Replaces a text that contains a secret in another encoding."""
         for form in sorted(forms, key=len, reverse=True):
             if len(form) < _SHORTEST:
                 break
-            # A plain word is a secret only as a whole word.
+            # A secret that is a plain word is replaced only as a whole word.
             is_plain = form.isalpha() and form[1:].islower()
             is_word = is_plain and len(form) < _LONGEST_WORD
             pattern = re.escape(form)
@@ -160,9 +160,10 @@ class Redactor:
         for encoded in (_HEX, _ENCODED):
             text = encoded.sub(lambda match: self._without_encoded(match[0]), text)
         for pattern, mask in self._masks.values():
-            # A function, because a mask is no template.
+            # A function, because a mask is not a template.
             text = pattern.sub(lambda _, mask=mask: mask, text)  # type: ignore[misc]
-        # A service may repeat only a part, or its message was cut off inside of one.
+        # A service may repeat only a part of a secret, or cut off its message inside
+        # it.
         text = _TOKEN.sub(lambda match: self._without_part(match[0]), text)
         return printable(without_credentials(text))
 
@@ -170,7 +171,7 @@ class Redactor:
         return self.text(fact) if isinstance(fact, str) else fact
 
     def _without_encoded(self, token: str) -> str:
-        """Return the text, or what hides it if it contains a secret once decoded."""
+        """Return the text, or a replacement if it contains a secret once decoded."""
         for decoded in _decoded(token):
             is_same = decoded == token
             if not (is_same or self._parts.isdisjoint(_parts(decoded))):
@@ -193,7 +194,7 @@ class Redactor:
 
 
 def _parts(text: str) -> set[str]:
-    """Return all parts of a text that are long enough to be no chance."""
+    """Return all parts of a text that are too long to be chance."""
     last = max(1, len(text) - _LONGEST_PART + 1)
     return {text[at : at + _LONGEST_PART] for at in range(last)}
 
@@ -212,7 +213,7 @@ def _decoded(token: str) -> Iterator[str]:
 
 
 def redacted(diagnosis: Diagnosis, redactor: Redactor) -> Diagnosis:
-    """Return the diagnosis without credentials or what a terminal would interpret.
+    """Return the diagnosis without credentials and control characters.
 
     The templates are ours: only the facts in them can contain a secret, so a key that
     is a common word does not spoil the sentence.
@@ -237,7 +238,7 @@ def secrets_in(url: str, *, and_path: bool = False) -> Iterator[str]:
         return
     for text in (parts.query, parts.fragment):
         for _, value in parse_qsl(text):
-            # An address inside a link is no secret, but may contain some.
+            # An address inside a link is not secret, but may contain secrets.
             yield from secrets_in(value) if _URL.match(value) else (value,)
     if and_path:
         yield from filter(_is_random, parts.path.split("/"))

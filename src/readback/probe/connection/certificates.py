@@ -41,7 +41,7 @@ _INTERCEPTORS = re.compile(
     r"|gateway ca|ssl inspection|tls inspection|ssl proxy|web proxy|decrypt",
     re.IGNORECASE,
 )
-# The certificates that gateways present for a name that they do not know.
+# The names in certificates that gateways present for unknown hosts.
 _BUILT_IN = re.compile(
     r"kubernetes ingress controller fake|traefik default cert|plesk|localdomain",
     re.IGNORECASE,
@@ -61,9 +61,9 @@ class Certificate:
     raw_name: bytes = b""
     raw_issuer: bytes = b""
     has_issuer_address: bool = False
-    """Whether it says where the certificate of its issuer can be fetched."""
+    """Whether it names the place of its issuer's certificate."""
     is_public: bool = False
-    """Whether it has marks that only public authorities have to set."""
+    """Whether it has the marks that public authorities must set."""
 
     @property
     def is_interception(self) -> bool:
@@ -104,7 +104,7 @@ def read(der: bytes) -> Certificate:
 
 
 def read_chain(chain: list[bytes]) -> list[Certificate]:
-    """Return what the server sent, or at least one certificate that says nothing."""
+    """Return the server's certificates, or a single one without any content."""
     return list(map(read, chain)) or [UNREADABLE]
 
 
@@ -154,7 +154,7 @@ def _values(der: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def _nested(der: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield what is inside of each value in a sequence."""
+    """Yield the content of each value in a sequence."""
     for _, sequence in _values(der):
         yield from _values(sequence)
 
@@ -170,7 +170,7 @@ def _name(sequence: bytes) -> str:
 
 
 def _shown(tag: int, value: bytes) -> str:
-    """Return a name as people write it; "" for the kinds that nobody writes."""
+    """Return a name as people write it; "" for kinds that are not shown."""
     if tag in _TEXT_NAMES:
         return value.decode("ascii", "replace")
     is_address = tag == _IP_ADDRESS and len(value) in (4, 16)

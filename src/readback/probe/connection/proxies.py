@@ -4,7 +4,8 @@ The environment is read only here, and the HTTP client gets the result, so the r
 always matches what the requests do. The value of a variable is shown only if it cannot
 contain a password.
 
-Python reads the proxies that are entered by hand in the settings of macOS and Windows.
+Python also reads the proxies that were entered manually in the settings of macOS or
+Windows.
 """
 
 from __future__ import annotations
@@ -115,7 +116,7 @@ def read_setting(value: str, variable: str, host: str) -> Proxy:
 
 
 def _seems_to_mean(entry: str, target: BaseUrl) -> bool:
-    """Return whether an entry of NO_PROXY means a host that it does not exclude.
+    """Return whether an entry of NO_PROXY means a host but does not exclude it.
 
     Python's standard library and others understand only host names, separated by
     commas.

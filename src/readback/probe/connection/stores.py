@@ -2,7 +2,7 @@
 
 Python programs use one of three stores: the one that SSL_CERT_FILE or SSL_CERT_DIR
 names, the list that comes with certifi, or that of the machine. OpenSSL ignores a store
-that it cannot read, and then trusts nothing, so the files are looked at here.
+that it cannot read, and then trusts nothing, so the files are checked here.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class CertificateStores(NamedTuple):
 
 
 def find(authorities: str = "", certificate: str = "") -> CertificateStores:
-    """Return the store that is set, certifi's and this machine's.
+    """Return the configured store, certifi's and that of this machine.
 
     There is always one, even if it contains no certificate. A file of authorities
     replaces all of them. The certificate is that of the client.
@@ -133,7 +133,7 @@ def _load_certifi(trust: ssl.SSLContext) -> bool:
 
 
 def _load_variables(trust: ssl.SSLContext) -> ProbeError | None:
-    """Load what the variables name; return what is wrong with it."""
+    """Load the files that the variables name; return what is wrong with them."""
     for variable, option in ((_FILE, "cafile"), (_FOLDER, "capath")):
         if not (name := os.environ.get(variable, "")):
             continue

@@ -99,7 +99,7 @@ class BaseUrl:
 
 
 def unreadable(why: str) -> ProbeError:
-    """Return the error for a text that leaves no address to test."""
+    """Return the error for a text without an address to test."""
     return ProbeError("address.unreadable", why=say(why))
 
 
@@ -187,7 +187,7 @@ def mixed_letter(host: str) -> str:
 
 
 def with_version(base_url: BaseUrl) -> BaseUrl:
-    """Return the address with our version in place of another one or of none."""
+    """Return the address with our version instead of another one or none."""
     if base_url.path.endswith(GOOGLE_VERSION):
         return replace(base_url, path=f"{base_url.path}/openai")
     return replace(base_url, path=_VERSION.sub("", base_url.path) + VERSION_PREFIX)

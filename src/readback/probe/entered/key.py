@@ -1,9 +1,10 @@
 """The step "key": finds the key in what was pasted, and checks its form.
 
-A whole Readback key is proved by its checksum, whatever surrounds it. A key of another
-service cannot be proved, and is not a mistake: which service responds at the address is
-not known yet. So only what certainly does not belong to it is removed. A `Secret` is
-sent in a request header and appears nowhere else. Nothing is sent from here.
+A complete Readback key is proved by its checksum, whatever surrounds it. A key of
+another service cannot be proved, and need not be a mistake, because it is not known yet
+which service responds. So only what certainly does not belong to it is removed. A
+`Secret` is sent in a request header and appears nowhere else. Nothing is sent from
+here.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ _OUR_PREFIX = re.compile(f"(?<![a-z0-9]){keys.PREFIX}", re.IGNORECASE)
 _OUR_KEY = re.compile(rf"{keys.PREFIX}[0-9A-Za-z]{{{keys.LENGTH - len(keys.PREFIX)}}}")
 _END = re.compile("[\\s\"'<>,;]")
 _SENDABLE = re.compile("[!-~]+")
-# Many times as long as any key; a device such as /dev/zero has no end.
+# Many times the length of any key; a device such as /dev/zero is endless.
 _MAX_FILE_BYTES = 65_536
-# Enough for a file of settings, in which a Readback key is searched.
+# Enough for a file of settings that is searched for a Readback key.
 _SEARCHED_LENGTH = 50_000
-# More does not fit into the request headers that servers accept.
+# A longer key does not fit into the request headers that servers accept.
 _MAX_KEY_LENGTH = 8000
 _PLACEHOLDER = re.compile(
     r"https?:|(sk-)?x{4,}$|(none|null|undefined)$|your|change.?me|replace|placeholder",
@@ -46,7 +47,7 @@ _IN_FRONT = re.compile(
     r"\s*)?[\"']?\s*(?:bearer[\s:]+)*(?=\S)",
     re.IGNORECASE,
 )
-# What is entered beside a key, by its word; the first takes what the next would find.
+# What is entered beside a key, each with its word. The order matters.
 _BESIDE = {
     "setting_name": re.compile(
         r"(?:(?:export|setx?|env)\s+|\$env:|-H\s+)?[\w-]*"
@@ -166,7 +167,7 @@ class Secret:
 
 
 def find_readback_key(text: str) -> str:
-    """Return the first whole Readback key in the text, or "" if there is none."""
+    """Return the first complete Readback key in the text, or ""."""
     plain = remove_invisible(text[:_SEARCHED_LENGTH])
     for searched in (plain, re.sub(r"[=\\]?\s+", "", plain)):
         for found in _OUR_KEY.findall(searched):
@@ -176,7 +177,7 @@ def find_readback_key(text: str) -> str:
 
 
 def unwrap(text: str) -> str:
-    """Return what is left of the text without what surrounds a key."""
+    """Return the text without what surrounds a key."""
     cut = text[:_MAX_KEY_LENGTH]
     rest = re.sub(r"(?:\\[nrt])+$", "", remove_invisible(cut).strip())
     rest = rest.strip(_AROUND).strip()

@@ -15,7 +15,7 @@ from typing import TextIO
 
 from readback.probe.common.catalogue import say
 
-# What is written where a character cannot be.
+# Replacements for characters that cannot be written.
 _IN_ASCII = {
     "✓": "ok",
     "✗": "FAIL",
@@ -72,7 +72,8 @@ class ProgressLine:
         text = text[: shutil.get_terminal_size().columns - 1]
         if text == self._shown:
             return
-        # Noted before it is written: if Ctrl-C comes in between, it is still cleared.
+        # Recorded first, so that the line is cleared even if Ctrl-C is pressed in
+        # between.
         self._widest = max(self._widest, len(text))
         self._shown = text
         # Progress is not worth an error if the terminal is gone.

@@ -63,7 +63,7 @@ def as_short(report: ProbeReport, *, is_colored: bool = False) -> str:
     if len(others) > _MAX_OTHERS:
         count = len(others) - _MAX_OTHERS
         lines.append(_INDENT + say("count_more", count=count))
-    # A healthy run has said already that it works.
+    # A healthy run has already said that it works.
     works = "works_steps" if report.decisive else "checked_steps"
     for text, names in (
         (works, report.working),
@@ -186,7 +186,7 @@ def _wrapped(text: str, first: str, most: int) -> list[str]:
 
 
 def width() -> int:
-    """Return how wide the report is: as the terminal, up to 80 columns."""
+    """Return the width of the report: that of the terminal, up to 80 columns."""
     columns = shutil.get_terminal_size((WIDTH, 0)).columns
     return max(_NARROWEST, min(WIDTH, columns))
 

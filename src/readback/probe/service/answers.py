@@ -1,8 +1,8 @@
-"""What answers look like: those of an OpenAI-compatible API, and those of a Readback.
+"""The forms of answers: of OpenAI-compatible APIs, and of Readback.
 
 Providers, gateways and local servers agree on little more than the list of models, so
-several forms of an error are accepted. Only what can be told from a single response is
-told here. Nothing is sent from here, and no text leaves here unless it is safe to show.
+several forms of an error are accepted. Each function judges a single response. Nothing
+is sent from here, and every text that is returned is safe to show.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ NO_SUCH_PATH = (
     HTTPStatus.METHOD_NOT_ALLOWED,
     HTTPStatus.NOT_IMPLEMENTED,
 )
-# Where a long list of models has its name.
+# The field with the name of a model, in long lists.
 _LIST_START = 1024
 
 
@@ -65,7 +65,7 @@ def model_ids(response: ProbeResponse) -> list[str] | None:
 
 
 def is_long_list(response: ProbeResponse) -> bool:
-    """Return whether this seems to be a list of models that the probe reads in part."""
+    """Return whether this seems to be a list of models that was read only in part."""
     start = response.body[:_LIST_START].lstrip()
     is_list = start[:1] == b"[" or (start[:1] == b"{" and b'"data"' in start)
     is_list = is_list and b'"id"' in start
@@ -73,7 +73,7 @@ def is_long_list(response: ProbeResponse) -> bool:
 
 
 def error_in(content: Any) -> ApiError | None:
-    """Return the error if the content has one in a form that is in use, or None."""
+    """Return the error in the content, in any common form, or None."""
     if isinstance(content, list) and len(content) == 1:  # Google
         content = content[0]
     error = inside(content, "error")
@@ -93,7 +93,7 @@ def is_from_api(response: ProbeResponse) -> bool:
         return False
     content = response.json
     if response.status == HTTPStatus.UNAUTHORIZED:
-        # Any web server may answer so. An API of this kind asks for a bearer token, or
+        # Any web server may answer in this way. Such an API asks for a bearer token, or
         # has an error in its body; FastAPI has a detail.
         scheme = response.headers.get("WWW-Authenticate", "").lower()
         is_detail = isinstance(inside(content, "detail"), str)
@@ -102,7 +102,7 @@ def is_from_api(response: ProbeResponse) -> bool:
     if response.status >= HTTPStatus.BAD_REQUEST:
         # An error that is only a text may be anything's, such as a proxy's.
         is_text = isinstance(inside(content, "error"), str)
-        # FastAPI asks for the key so, with 403.
+        # FastAPI asks for the key in this way, with 403.
         is_asked = inside(content, "detail") == "Not authenticated"
         return is_asked or (not is_text and error_in(content) is not None)
     return model_ids(response) is not None or is_long_list(response)

@@ -1,9 +1,9 @@
 """What is in between: which programs it lets through.
 
-`ask_as_others` explains a failed step: if something else than the service responds,
+`ask_as_others` explains a failed step: if something other than the service responds,
 the request is repeated as other programs would send it. The step "User-Agent" is the
-other way round: the probe gets through, and others may not. It asks for the list of
-models, which every service answers or refuses without a key.
+opposite: the probe gets through, but others may not. It asks for the list of models,
+which every service answers or refuses without a key.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def ask_as_others(
         raise doubtful
     results: dict[str, list[Diagnosis]] = {}
     for name, headers in OTHERS.items():
-        context.close()  # What blocks one request may block its connection.
+        context.close()  # A blocked request may block its whole connection.
         context.identity.update(headers)
         try:
             found = check(context)
@@ -69,7 +69,7 @@ def check_agents(context: ProbeContext) -> list[Diagnosis]:
     if context.identity:
         return []  # An earlier step has asked already.
     foreign = _foreign_answers(context, OTHERS)
-    # It may be a limit of the rate; in case it is chance, the step is repeated.
+    # It may be a rate limit; if it is chance, the step is repeated.
     if not foreign or _foreign_answers(context, [OWN]):
         return []
     if list(foreign) == ["a_browser"]:
@@ -79,7 +79,7 @@ def check_agents(context: ProbeContext) -> list[Diagnosis]:
 
 
 def _foreign_answers(context: ProbeContext, programs: Iterable[str]) -> dict[str, str]:
-    """Ask as these programs, side by side; return the answers not of the service."""
+    """Ask as these programs, in parallel; return answers that are not the service's."""
     headers = {OWN: {}, **OTHERS}
     calls = {
         name: BackgroundCall(partial(_foreign_answer, context, headers[name]))
@@ -102,7 +102,7 @@ def _shown(names: Iterable[str]) -> str:
 
 
 def _foreign_answer(context: ProbeContext, headers: Mapping[str, str]) -> str:
-    """Return how the request is answered if not by the service, else nothing."""
+    """Return what answers the request if it is not the service; otherwise nothing."""
     try:
         with context.new_client() as client:
             client.identity = headers

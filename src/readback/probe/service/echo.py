@@ -25,12 +25,12 @@ from readback.probe.transport.client import ProbeClient
 from readback.probe.transport.context import CHAT, Check, ProbeContext
 from readback.probe.transport.exchanges import ProbeResponse, outcome_of
 
-# As a person would write it: filters and translators leave odd texts alone.
+# An ordinary text, because filters and translators do not touch odd ones.
 _PLAIN = "Ready to copy?"
 _ALPHABET = "Съешь же ещё этих мягких французских булок, да выпей чаю"
 
-# What gateways take for markup, escapes or a form: entities, a tag, percent signs, a
-# plus sign, backslashes, repeated spaces; an address and a number, which filters hide.
+# What gateways may interpret: entities, a tag, percent signs, a plus sign, backslashes,
+# repeated spaces; an address and a number, which filters hide.
 ASCII = (
     " \"Ready to copy?\" 'Go ahead.' -- {}[]<>&%\\/ 0123456789 ~ <b>&amp;&lt;&#39;</b>"
     "  a+b=c%20d%2B 100%  \\n \\u0041 \\\\ me@host.example http://host.example/?q=1 "
@@ -101,7 +101,7 @@ def send_text(
     if response.status != HTTPStatus.OK:
         raise instead.unexpected_response(response)
     completion = _completion(response)
-    # A cache first: it may have kept the answer to another text.
+    # A cache comes first: it may have kept the answer to another text.
     if completion["id"] in context.seen_ids:
         raise ProbeError("echo.replayed")
     context.seen_ids.add(completion["id"])
@@ -164,7 +164,7 @@ def first_difference(sent: str, received: str) -> str:
 
 
 def find_limit(context: ProbeContext, lost: ProbeError, _: Check) -> list[Diagnosis]:
-    """Raise the error for the size that does not pass, if the size is the reason."""
+    """Raise the error for a size that does not pass, if the size is the reason."""
     if not has_tag(lost.id, "lost"):
         raise lost
     outcomes = _send_sizes(context, _SIZES)
@@ -189,7 +189,7 @@ def find_limit(context: ProbeContext, lost: ProbeError, _: Check) -> list[Diagno
 def _send_sizes(
     context: ProbeContext, sizes: Sequence[int]
 ) -> dict[int, ProbeError | None]:
-    """Send texts of these sizes side by side; return what each failed with."""
+    """Send texts of these sizes in parallel; return the failure of each."""
 
     def send(size: int) -> ProbeError | None:
         try:

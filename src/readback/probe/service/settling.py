@@ -1,9 +1,9 @@
-"""Whether a failure is believed: only if no equal request had a better outcome.
+"""Decides whether a failure is believed: only if no equal request succeeded.
 
 The runner passes every step through `settle`: if it fails, it is run again on new
-connections, to another address of the host each time. If all attempts failed alike, the
-failure is looked at more closely. If one of them succeeds, the run goes on with what
-that one found.
+connections, to another address of the host each time. If all attempts failed in the
+same way, the failure is examined more closely. If one of them succeeds, the run goes on
+with what that one found.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from readback.probe.transport.exchanges import NotedRequest, worse_than_equal
 _REPEATS_OF_A_PROBLEM = 2
 # After an attempt that takes longer than this, there is time for one more.
 _LONG_SECONDS = 1.0
-# What the other steps of the run need.
+# The time that the other steps of the run need.
 _RESERVED_REQUESTS = 12
 
 
@@ -45,13 +45,13 @@ class _Attempt(NamedTuple):
 
     @property
     def failed(self) -> NotedRequest | None:
-        """The request that the error is about: the last one with its status."""
+        """The request that caused the error: the last one with its status."""
         status = self.error.facts.get("status") if self.error else None
         alike = [noted for noted in self.exchanges if noted.status == status]
         return next(iter(reversed(alike or self.exchanges)), None)
 
     def is_final(self, context: ProbeContext) -> bool:
-        """Return whether it tells enough, or there is no time for another one."""
+        """Return whether it says enough, or there is no time for another attempt."""
         error = self.error
         is_certain = error and (error.is_final or has_tag(error.id, "certain"))
         is_late = time.monotonic() + self.seconds > context.deadline
@@ -59,9 +59,9 @@ class _Attempt(NamedTuple):
 
 
 def settle(context: ProbeContext, step: Step) -> list[Diagnosis]:
-    """Run a step, and again if it fails; believe what happens every time.
+    """Run a step, and repeat it if it fails; believe only what happens every time.
 
-    If later steps follow one that succeeds at last, they go on with what it has set.
+    If it finally succeeds, later steps continue with the results of that attempt.
     """
     before = copy.copy(context)
     first = _try(context, step.run)
@@ -100,7 +100,7 @@ def _repeated(
         if "client" in vars(again):
             again.client = again.new_client()
         yield again
-        # Once, so that the rhythm of a step is not that of a balancer.
+        # Only once, so that the order of requests does not match that of a balancer.
         if first.error and number == repeats // 2 and "client" in vars(again):
             with suppress(ProbeError), again.new_client() as client:
                 again.ask(UNKNOWN, client=client, with_key=False)
@@ -128,7 +128,7 @@ def _believed(
 
 
 def _repeats(context: ProbeContext, step: Step, first: _Attempt) -> int:
-    """Return how often to run a step again, with what is left of time and requests."""
+    """Return how often a step can be repeated with the remaining time and requests."""
     if first.seconds > _LONG_SECONDS:
         return min(step.repeats, 1)
     cost, budget = max(1, len(first.exchanges)), context.budget
@@ -161,7 +161,7 @@ def _stop_at_rate_limit(context: ProbeContext, error: ProbeError) -> None:
     kinds = {(noted.method, noted.has_key) for noted in answered}
     refused = [noted for noted in log if noted.status == limited][-1:]
     is_alike = any((noted.method, noted.has_key) in kinds for noted in refused)
-    if not is_alike and answered:  # Is what was answered before refused now?
+    if not is_alike and answered:  # Is a request refused now that was answered before?
         with suppress(ProbeError), context.new_client() as client:
             answer = context.ask(UNKNOWN, client=client, with_key=False)
             is_alike = answer.status == limited

@@ -38,7 +38,7 @@ _NO_CERTIFICATE = b"No required SSL certificate was sent"
 _WINDOW_BITS = {"gzip": zlib.MAX_WBITS | 16, "deflate": zlib.MAX_WBITS}
 
 OnPart = Callable[[bytes, float], None]
-"""Gets a part of a body, and when it was received."""
+"""Called with a part of a body and the time at which it was received."""
 
 
 @dataclass
@@ -90,7 +90,7 @@ class ProbeClient:
             noted.error = error.id
             raise
         finally:
-            # What this machine lacks says nothing about the path.
+            # A fault of this machine says nothing about the path.
             if not has_tag(noted.error, "local"):
                 self.budget.exchanges.append(noted)
 

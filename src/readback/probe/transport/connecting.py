@@ -1,8 +1,8 @@
 """Connects to a host within a time limit: its addresses, the race, and the deadline.
 
 Several addresses are tried side by side (RFC 8305), so one that does not respond, such
-as broken IPv6, delays the others by a moment and not by a whole timeout. Once there is
-a connection, a `DeadlineSocket` gives up at one moment, however slowly bytes arrive:
+as broken IPv6, delays the others only by a moment, not by a whole timeout. Once
+connected, a `DeadlineSocket` gives up at a fixed moment, however slowly bytes arrive:
 the timeout of an ordinary socket starts again with every byte.
 """
 
@@ -66,7 +66,7 @@ class ConnectAttempt:
 
     @property
     def lacks_family(self) -> bool:
-        """Whether this machine has no IPv6, or no IPv4; clients skip the address."""
+        """Whether this machine lacks IPv6 or IPv4, so that clients skip the address."""
         unreachable = _NO_ROUTE if self.is_v6 else (errno.ENETUNREACH,)
         return self.errno in unreachable
 
@@ -255,7 +255,7 @@ class Proxy:
     login: tuple[str, str] | None = field(default=None, repr=False)
     """The user name and the password: only for the proxy itself."""
     trusted: ssl.SSLContext | None = field(default=None, repr=False)
-    """The certificates to verify a proxy with that is itself reached over TLS."""
+    """The certificates for verifying a proxy that is itself reached over TLS."""
 
     def __str__(self) -> str:
         """The proxy without its login, safe to show."""
@@ -267,7 +267,7 @@ class Proxy:
         return self.scheme.startswith("socks")
 
     def facts(self, target: BaseUrl) -> dict[str, Fact]:
-        """What a diagnosis says about the proxy and where it should connect to."""
+        """The facts about the proxy and its target, for a diagnosis."""
         return {"host": target.host, "proxy": str(self), "variable": self.variable}
 
     @property

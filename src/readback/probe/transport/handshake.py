@@ -21,7 +21,7 @@ _SERVER_HELLO, _CERTIFICATE, _CERTIFICATE_REQUEST = 2, 11, 13
 # What Python adds to the words of OpenSSL: the name of the error, and a line of C.
 _PLACE = re.compile(r"^\[[^]]*\] | \(_ssl\.c:\d+\)$")
 
-# As most clients do; a server that speaks only HTTP/2 then says so.
+# As in most clients; a server that speaks only HTTP/2 then says so.
 _PROTOCOLS = ["http/1.1"]
 
 
@@ -32,7 +32,7 @@ class Handshake:
     chain: list[bytes] = field(default_factory=list)
     """The certificates as the server sent them (DER), its own first."""
     is_answered: bool = False
-    """Whether the server took up the handshake with a message of its own."""
+    """Whether the server answered the handshake with its own message."""
     is_refused: bool = False
     """Whether the server ended it with an alert."""
     asks_for_certificate: bool = False

@@ -1,9 +1,9 @@
 """Opens a connection along a route, directly or through a proxy.
 
 Every step connects in this way, so that the report always describes the connections
-that were really made. What an HTTP proxy responds instead of opening a tunnel is shown
-with its status, the title of its page and its name, so that its administrator can find
-it. SOCKS is version 5 (RFC 1928 and 1929): with `socks5h`, the proxy resolves the host
+that were really made. If an HTTP proxy refuses a tunnel, the report shows its status,
+the title of its page and its name, so that its administrator can find the request.
+SOCKS is version 5 (RFC 1928 and 1929): with `socks5h`, the proxy resolves the host
 name; with `socks5`, this machine does.
 """
 
@@ -80,7 +80,7 @@ def open_socket(route: Route, timeout: float) -> socket.socket:
     except ProbeError as error:
         raise error.with_facts(facts) from None
     except (socket.timeout, TimeoutError):
-        # What speaks HTTP may wait for a line at SOCKS.
+        # An HTTP server may wait for a line while we speak SOCKS.
         proxy = Route(BaseUrl("http", route.host, route.port, ""), None, addresses)
         is_http = first_bytes(proxy, timeout).startswith(b"HTTP/")
         if is_http and route.proxy.scheme != "http":
@@ -155,8 +155,8 @@ def _encrypt(
 def _as_plain_socket(encrypted: ssl.SSLSocket) -> socket.socket:
     """Return a socket whose bytes travel through the encrypted one.
 
-    TLS to the service, inside of TLS to the proxy, needs a socket of its own. A thread
-    copies the bytes until one side closes.
+    TLS to the service, inside TLS to the proxy, needs its own socket. A thread copies
+    the bytes until one side closes.
     """
     near, far = socket.socketpair()
 
@@ -202,7 +202,7 @@ def _open_tunnel(
 
 
 def _read_page(response: http.client.HTTPResponse) -> bytes:
-    """Return the page as far as it arrives in time."""
+    """Return as much of the page as arrives in time."""
     page = bytearray()
     with suppress(OSError, ValueError, http.client.HTTPException):
         while len(page) < _MAX_PAGE_BYTES and (part := response.read1(_MAX_PART_BYTES)):
@@ -311,7 +311,7 @@ def open_socks_tunnel(
     if reply:
         finding, words = _FAILURES.get(reply, _FAILURES[1])
         raise ProbeError(finding, reason=words)
-    # The address that the proxy uses is of no interest, but has to be read.
+    # The address that the proxy uses must be read, but is not needed.
     size = _ADDRESS_BYTES.get(kind) or peer.recv_exactly(1)[0]
     peer.recv_exactly(size + 2)
 

@@ -1,8 +1,9 @@
 """No key stays in the memory of a worker after its connection is closed.
 
-A worker keeps digests. The key itself is looked for in everything that the garbage
-collector knows of, so that no cache is forgotten: in a process that has imported what
-the worker needs, because that of the tests has imported all tests and their packages.
+A worker keeps digests. The key itself is searched in everything that the garbage
+collector knows, so that no cache is forgotten. This happens in a separate process with
+only the worker's imports, because that of the tests has imported all tests and their
+packages.
 """
 
 import gc

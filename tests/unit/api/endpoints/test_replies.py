@@ -1,4 +1,4 @@
-"""Answers as bytes: what tests/conformance does not see of them."""
+"""Answers as bytes, as far as tests/conformance cannot see them."""
 
 import json
 from uuid import UUID
