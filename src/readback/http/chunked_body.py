@@ -62,7 +62,7 @@ class ChunkedBody:
         # Of an unfinished line, which may arrive in thousands of packets.
         self._looked_at = 0
 
-    def read(self, buffer: bytes, start: int, max_body: int) -> int:
+    def read(self, buffer: bytes | bytearray, start: int, max_body: int) -> int:
         """Read what is in `buffer[start:]`; return where the unread rest begins."""
         while not self.complete:
             if self._in_chunk:
@@ -76,7 +76,7 @@ class ChunkedBody:
             start = end
         return start
 
-    def _read_size(self, buffer: bytes, start: int, max_body: int) -> int:
+    def _read_size(self, buffer: bytes | bytearray, start: int, max_body: int) -> int:
         # A client that forgets to write chunks does not wait for the deadline.
         if buffer[start : start + 1] not in _HEXADECIMAL:
             raise _malformed()
@@ -92,7 +92,7 @@ class ChunkedBody:
             self._in_trailers = True
         return line.end()
 
-    def _read_data(self, buffer: bytes, start: int) -> int:
+    def _read_data(self, buffer: bytes | bytearray, start: int) -> int:
         if missing := self._size - len(self.body):
             data = buffer[start : start + missing]
             self.body += data
@@ -107,7 +107,7 @@ class ChunkedBody:
             raise _malformed()
         return start
 
-    def _read_trailer(self, buffer: bytes, start: int) -> int:
+    def _read_trailer(self, buffer: bytes | bytearray, start: int) -> int:
         line = self._match(_TRAILER_LINE, buffer, start)
         if line is None:
             return start
@@ -115,7 +115,7 @@ class ChunkedBody:
         return line.end()
 
     def _match(
-        self, grammar: re.Pattern[bytes], buffer: bytes, start: int
+        self, grammar: re.Pattern[bytes], buffer: bytes | bytearray, start: int
     ) -> re.Match[bytes] | None:
         """Match one line, or raise `Refused`; return None if its end is missing."""
         room = self._max_framing - self._framing_bytes

@@ -28,7 +28,7 @@ class ReceiveBuffer:
     )
 
     def __init__(self) -> None:
-        self._data = b""
+        self._data: bytes | bytearray = b""
         self._offset = 0  # where the unread bytes begin
         self._head_start = 0  # of the head that was looked for or taken last
         self.unread = 0
@@ -37,10 +37,14 @@ class ReceiveBuffer:
 
     def append(self, data: bytes) -> None:
         if self.unread:
-            data = self._data[self._offset :] + data
-        self._data = data
+            # A message may arrive in thousands of packets, so no packet copies it.
+            if self._offset or isinstance(self._data, bytes):
+                self._data = bytearray(self._data[self._offset :])
+            self._data += data
+        else:
+            self._data = data
         self._offset = 0
-        self.unread = len(data)
+        self.unread = len(self._data)
 
     def drop_read(self) -> None:
         """Free the memory of what has been read."""
@@ -75,7 +79,7 @@ class ReceiveBuffer:
         self.empty_lines = 0
         self._offset = end = blank_line + _HEAD_END_SIZE
         self.unread = len(data) - end
-        return data[start:end]
+        return bytes(data[start:end])
 
     def head_begins_with(self, prefix: bytes) -> bool:
         """Return how the head begins that was looked for or taken last."""
@@ -88,7 +92,7 @@ class ReceiveBuffer:
         self.unread -= size
         start = self._offset
         self._offset = start + size
-        return self._data[start : start + size]
+        return bytes(self._data[start : start + size])
 
     def skip(self, size: int) -> int:
         """Drop at most this many bytes, and return how many were there."""
@@ -123,10 +127,10 @@ class ReceiveBuffer:
         begin = start + checked
         if checked and self._data[begin - 1] == _CARRIAGE_RETURN:
             begin -= 1
-        new = self._data[begin : start + limit]
+        new = bytes(self._data[begin : start + limit])
         if not checked and new in (b"", b"\r"):
             return  # perhaps half of another empty line
         check_beginning(new, is_start=not checked)
         if self.unread > limit:
-            refuse_too_large(self._data[start : start + limit], limit)
+            refuse_too_large(bytes(self._data[start : start + limit]), limit)
         self.head_checked = self.unread
