@@ -61,7 +61,7 @@ class Limiter:
             return self._take(slot, now)
         finally:
             if is_locked:
-                self._locks.release(slot)
+                self._locks.release()
 
     def number(self, slot: int, now: float) -> int:
         """Take one request from the rate; return the `created` of its answer.
@@ -82,7 +82,7 @@ class Limiter:
             return created
         finally:
             if is_locked:
-                self._locks.release(slot)
+                self._locks.release()
 
     def is_used_up(self, slot: int) -> bool:
         """Return whether a request would be beyond the rate."""
@@ -101,7 +101,7 @@ class Limiter:
             return taken
         finally:
             if is_locked:
-                self._locks.release(slot)
+                self._locks.release()
 
     def last(self, slot: int) -> int:
         return self._last[slot]
@@ -122,7 +122,7 @@ class Limiter:
                     slot = self._assign(owner, last)
             finally:
                 if is_locked:
-                    self._locks.release(self._owners)
+                    self._locks.release()
         return slot
 
     def _take(self, slot: int, now: float) -> bool:
@@ -157,8 +157,9 @@ class Limiter:
 class Locks:
     """Numbered locks between forked processes: POSIX locks of the bytes of a file.
 
-    A process that closes any descriptor of this file loses all its locks, so the only
-    descriptor is never copied. `mmap` would copy it, so the table is not in this file.
+    A process has one lock at a time. If it closed any descriptor of this file, it would
+    lose it, so the only descriptor is never copied. `mmap` would copy it, so the table
+    is not in this file.
     """
 
     def __init__(self) -> None:
@@ -166,7 +167,7 @@ class Locks:
         finalize(self, os.close, file)
         # Every request needs these two: they are system calls without a frame of ours.
         self._try = partial(lockf, file, LOCK_EX | LOCK_NB, 1)
-        self.release = partial(lockf, file, LOCK_UN, 1)
+        self.release = partial(lockf, file, LOCK_UN)
         # Held for too long, and not free since.
         self._stuck: set[int] = set()
 
