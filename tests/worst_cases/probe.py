@@ -13,6 +13,7 @@ from contextlib import suppress
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from readback.probe.common.catalogue import from_error
 from readback.probe.common.formatting import Redactor, page_title, redacted, sanitize
@@ -196,25 +197,20 @@ def certificate_with(make: Shape) -> Shape:
     return made
 
 
-def entered(text: str) -> None:
-    try:
-        address.check(text)
-    except ProbeError as error:
-        show(error)
+def shown(check: Callable[[Any], object]) -> Callable[[Any], None]:
+    """Return a function that shows the error of a check, if there is one."""
+
+    def run(value: Any) -> None:
+        try:
+            check(value)
+        except ProbeError as error:
+            show(error)
+
+    return run
 
 
-def pasted(text: str) -> None:
-    try:
-        key.check(Secret(text))
-    except ProbeError as error:
-        show(error)
-
-
-def proxy_variable(value: str) -> None:
-    try:
-        proxies.read_setting(value, "https_proxy", "host.example")
-    except ProbeError as error:
-        show(error)
+def proxy_setting(value: str) -> None:
+    proxies.read_setting(value, "https_proxy", "host.example")
 
 
 def no_proxy(value: str) -> None:
@@ -222,23 +218,12 @@ def no_proxy(value: str) -> None:
         proxies._seems_to_mean(entry, _ROUTE.target)
 
 
-def in_file(read: Callable[[Path], object]) -> Callable[[str], None]:
-    def function(text: str) -> None:
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder, "file")
-            path.write_text(text)
-            read(path)
-
-    return function
-
-
-def hosts_file(path: Path) -> None:
-    before = dns.HOSTS_FILE
-    dns.HOSTS_FILE = path
-    try:
-        dns.is_in_hosts_file("host.example")
-    finally:
-        dns.HOSTS_FILE = before
+def hosts_file(text: str) -> None:
+    with tempfile.NamedTemporaryFile("w") as file:
+        file.write(text)
+        file.flush()
+        with patch.object(dns, "HOSTS_FILE", Path(file.name)):
+            dns.is_in_hosts_file("host.example")
 
 
 _ANSWERS: dict[str, Shape] = {
@@ -356,7 +341,7 @@ _TYPED = tuple(
     for what, function, units in (
         (
             "an address",
-            entered,
+            shown(address.check),
             (
                 *("a", " ", "/", "//", ":", "@", "?", "&a=", "http://", "https://a "),
                 *("[", "\\", "%20", "a.b/", "ж"),
@@ -364,15 +349,15 @@ _TYPED = tuple(
         ),
         (
             "a key",
-            pasted,
+            shown(lambda text: key.check(Secret(text))),
             (
                 *("a", " ", "-", "=", "\n", '"', "*", "sk-echo-", "s k", "Bearer "),
                 *("export ", "\u200b", "ж"),
             ),
         ),
-        ("a proxy", proxy_variable, ("a", ":", "@", "//", "%20")),
+        ("a proxy", shown(proxy_setting), ("a", ":", "@", "//", "%20")),
         ("a list of hosts without a proxy", no_proxy, ("a", ",", ".", " ", "*")),
-        ("a hosts file", in_file(hosts_file), ("a ", "\n", " ")),
+        ("a hosts file", hosts_file, ("a ", "\n", " ")),
         ("a text", sanitize, ("http://", " ", "\u200b")),
     )
     for unit in units
