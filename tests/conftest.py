@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tests.support.postgres import Postgres
 
 _HERE = Path(__file__).parent
-# What begins first, so that no long file is left at the end: files that take more than
+# These begin first, so that no long file is left at the end: files that take more than
 # fifteen seconds, the longest first, then folders whose files start servers.
 _LONG = (
     "journeys/",
@@ -36,7 +36,7 @@ _LONG = (
     "probe/",
     "house/",
 )
-# What also takes long but mostly waits, for an outage to end or for a time-out.
+# These also take long, but mostly wait for an outage to end or for a time-out.
 _WAITING = (
     "faults/test_created.py",
     "faults/database/test_postgresql_outages.py",
@@ -107,7 +107,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Do not look for garbage while modules are imported; almost nothing is."""
+    """Do not collect garbage while modules are imported: there is hardly any."""
     gc.disable()
     try:
         return (yield)

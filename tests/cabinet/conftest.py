@@ -1,10 +1,11 @@
 """Django in the test process, with a fresh, migrated database for every test.
 
 `make test` runs each test that uses `database` on SQLite, and `make long` runs it again
-on PostgreSQL. A module about what cannot depend on the database, such as the words of a
-page, names only one in DATABASES; `which_database.py` has marks for single tests. What
-depends on it: searches, sums, times, transactions, locks and parallel writers. The
-migrations run once for each; a test gets a copy of the file, or the emptied database.
+on PostgreSQL. A module about something that cannot depend on the database, such as the
+words of a page, names only one in DATABASES; `which_database.py` has marks for single
+tests. Searches, sums, times, transactions, locks and parallel writers depend on the
+database. The migrations run once for each; a test gets a copy of the file, or the
+emptied database.
 """
 
 import os
@@ -47,9 +48,9 @@ def _hash_quickly() -> None:
 
 
 def _list_static_files_once() -> None:
-    """Give the list to each new visitor, whose middleware would make it again.
+    """Share the list among visitors.
 
-    Making it took a third of the run.
+    Each would make its own, which took a third of the run.
     """
     from whitenoise.middleware import WhiteNoiseMiddleware
 

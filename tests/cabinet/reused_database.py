@@ -26,7 +26,7 @@ WHERE datname = current_database() AND pid <> pg_backend_pid()
 
 
 class ReusedDatabase:
-    """The database at a URL, in which now only the migrations have stored rows."""
+    """The database at a URL, which has only the rows of the migrations at first."""
 
     def __init__(self, url: str) -> None:
         self.url = url

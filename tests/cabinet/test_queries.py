@@ -1,4 +1,4 @@
-"""The statements of a page, their number and plans, do not depend on other rows."""
+"""The number and the plans of a page's statements do not depend on other rows."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -78,7 +78,8 @@ def add_rows(key: Key) -> None:
             status=200 if number % 2 else 400,
             code="" if number % 2 else "unknown_field",
             differences="" if number % 2 else f"field{number} temperature",
-            # Tests of the cabinet: the page of a new key goes on waiting.
+            # Tests of the cabinet itself, during which the page of a new key keeps
+            # waiting.
             user_agent=f"Readback-cabinet/{number}",
         )
         for number in range(200)

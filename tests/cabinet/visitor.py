@@ -28,7 +28,7 @@ CABINET = f"http://{HOST}:{PORT}"
 
 
 class Browser(Client):
-    """Django's test client, which would take the key of a session for its cookie."""
+    """Django's test client, which would use the key of a session as its cookie."""
 
     @property
     def session(self) -> SessionStore:

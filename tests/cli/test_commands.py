@@ -1,7 +1,7 @@
 """`readback account`, `key`, `audit` and `manage`, for people and programs.
 
-What a command does to an account or a key is in tests/cabinet; here is what it reads,
-prints, refuses and logs.
+tests/cabinet has the effects of commands on accounts and keys; here is what they read,
+print, refuse and log.
 """
 
 import json
@@ -23,7 +23,7 @@ from tests.support.waiting import PATIENCE
 
 BOB = "bob@example.org"
 PASSWORD = "correct horse battery staple"
-# What docs/cli.md promises of every account and key.
+# The fields that docs/cli.md promises for every account and key.
 ACCOUNT_FIELDS = {
     *("email", "active", "confirmed", "operator", "created_at", "last_login_at"),
     *("keys", "active_keys"),
@@ -82,7 +82,7 @@ def test_a_password_is_read_from_standard_input_and_not_repeated(migrated):
     weak = "hunter2"
     refused = refusal(migrated, *create, stdin=weak)
     assert "too short" in refused and weak not in refused
-    # Behind another program, a command is started as an operator does it; the other
+    # Behind another program, a command is started as an operator would start it; other
     # tests hash with less memory than OWASP recommends.
     environment = environment_with(migrated.settings)
     run_command(environment, *create, stdin=PASSWORD, prefix=["env"])
@@ -269,7 +269,7 @@ def test_a_key_that_exists_is_not_created_again(with_alice):
     again = with_alice.run(*command)
     assert (again.returncode, again.stdout) == (0, "")
     assert "no key was created" in again.stderr
-    # Who asks for a rehearsal must not get another key, and the other way round.
+    # Somebody who asks for a rehearsal key must not get another key, and vice versa.
     assert key_in(with_alice.output(*command, "--rehearse", "429 ok"))
     existing = answer(with_alice, *command)
     assert set(existing) == {*KEY_FIELDS, "created"} and existing["created"] is False

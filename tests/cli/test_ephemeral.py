@@ -35,7 +35,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_json_prints_one_line_with_everything_a_client_needs(tmp_path, temporary):
     program = Program(tmp_path, {})
-    # Cold, because no process that needs no Django may have imported it.
+    # Cold, because only processes that need Django may have imported it.
     with program.serving(*JSON, until="\n", cold=True) as service:
         line = json.loads(service.stdout)
         assert set(line) == {
@@ -102,7 +102,7 @@ def test_the_key_and_the_addresses_can_be_chosen(tmp_path):
         refused = httpx.put(f"http://127.0.0.1:{api}/v1/models", verify=False)
         assert "message" in refused.json()["error"]
         assert service.stop() == 0
-        # Whoever set the key knows it, and others may read the log.
+        # Whoever set the key knows it, but others may read the log.
         assert key not in service.stdout + service.stderr
 
 

@@ -1,4 +1,4 @@
-"""For whom an address is in use once the command listens on it."""
+"""Who finds an address in use once the command listens on it."""
 
 from dataclasses import replace
 

@@ -146,7 +146,7 @@ def settings(
 
 
 def rows_of(done: subprocess.CompletedProcess[str]) -> Rows:
-    """Return what a report says of the public addresses."""
+    """Return the lines of a report about the public addresses."""
     assert not done.stderr
     return {
         row["check"]: (row["status"], row["found"])

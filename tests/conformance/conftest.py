@@ -16,14 +16,14 @@ from tests.support.server import UNLIMITED, Server, ephemeral_server
 from tests.support.waiting import wait_until
 from tests.support.wire import Endpoint, exchange, request
 
-# Of a key that was never issued.
+# A key that was never issued.
 UNKNOWN_SECRET = "Mallory0Mallory0Mallory0Mallory0"
 
 # Rates that a test can use up, and short time-outs.
 STRICT = UNLIMITED | {
     "READBACK_KEY_RATE": "1",
     "READBACK_KEY_BURST": "3",
-    # From the connection on, so a busy client needs some time.
+    # Counted from the connection on, so a busy client needs some time.
     "READBACK_HEAD_TIMEOUT": "3",
     "READBACK_BODY_TIMEOUT": "1",
 }
@@ -95,8 +95,8 @@ def strict_server(
 def assert_no_text_or_key_was_written(folder: Path, key: str) -> None:
     """Check that no text and no key is in the server's files, except the ready line.
 
-    The server has stopped, so everything that it ever writes is written: the log, the
-    metrics, and the database with its journal.
+    The server has stopped, so it has written everything: the log, the metrics, and the
+    database with its journal.
     """
     written = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     stdout = folder / "stdout"

@@ -1,4 +1,4 @@
-"""What depends on time: the rate of a key, and slow requests.
+"""Rules about time: the rate of a key, and slow requests.
 
 Each test has its own key on a server with low rates: one request a second, with a burst
 of three.
@@ -70,7 +70,7 @@ def test_a_key_over_its_rate_is_told_when_to_retry(alice: Api) -> None:
     assert_refused(answer, "rate_limited")
     wait = retry_after(answer)
     assert 1 <= wait <= 2
-    # Not a wait for a condition: the time is what is promised.
+    # This is not a wait for a condition: the promise is about time.
     time.sleep(wait)
     assert_success(alice.models())
 

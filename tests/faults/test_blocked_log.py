@@ -23,7 +23,7 @@ from tests.support.waiting import wait_until
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="only Linux can make a pipe as small as this"
 )
-# Much for a busy machine. A log that blocks makes a page wait without end, and a stop
+# Plenty for a busy machine. If the log blocked, a page would wait forever, and a stop
 # for 35 seconds.
 SECONDS = 20.0
 DROPPED = "log lines were dropped"
@@ -74,7 +74,7 @@ def pipe_at(path: Path) -> Iterator[Pipe]:
 def server_with_blocked_log(
     folder: Path, *, lines: int | None = None
 ) -> Iterator[tuple[Server, Pipe]]:
-    """Serve both planes with a full pipe as standard error.
+    """Run a server with a full pipe as standard error.
 
     With `lines`, each process keeps at most this number of unread lines.
     """
@@ -90,7 +90,7 @@ def server_with_blocked_log(
         pipe.fill()
         cold = lines is not None
         with ephemeral_server(folder, settings, cold=cold) as server:
-            # Whoever reports a failure reads this file, and must not wait either.
+            # A failing test reads this file, and must not wait either.
             path.unlink()
             path.touch()
             yield server, pipe
@@ -104,7 +104,7 @@ def workers_of(server: Server, plane: str) -> set[int]:
 
 
 def kill_a_worker(server: Server, plane: str) -> None:
-    """Kill a worker of a plane, about which the manager logs a line."""
+    """Kill a worker, about which the manager logs a line."""
     before = workers_of(server, plane)
     os.kill(min(before), signal.SIGKILL)
     wait_until_replaced(server, plane, {min(before)})
@@ -119,7 +119,7 @@ def wait_until_replaced(server: Server, plane: str, gone: set[int]) -> None:
 
 
 def fail_to_log_in(server: Server) -> None:
-    """Send a wrong password, about which the security log has a line."""
+    """Send a wrong password, which the security log records."""
     browser = Browser(server.cabinet_url)
     browser.log_in("mallory@example.org", "wrong")
     assert browser.path == "/accounts/login/"

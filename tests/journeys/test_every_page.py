@@ -13,8 +13,7 @@ BUDGET = 60_000
 """The maximum size in bytes of a page and everything it loads, uncompressed."""
 WITH_STYLES = 20_000
 """A page that is smaller has loaded no styles."""
-# Of the page and everything it has loaded, but without what it asks for again and again
-# while it waits. See `ignore_cache`.
+# Of the page and everything it has loaded, except what it polls. See `ignore_cache`.
 WEIGHT = """[
     ...performance.getEntriesByType("navigation"),
     ...performance.getEntriesByType("resource"),
@@ -38,7 +37,7 @@ KEY_PAGES = [
     *("/keys/", "{key}", "{key}?outcome=refused", "{key}unmatched/", "{key}revoke/"),
     "{key}?outcome=rehearsed",
     *("{key}rename/", "{key}rotate/"),
-    "{key}#test-text",  # opens the form in which it is
+    "{key}#test-text",  # opens the form that contains it
     "/account/",
     "/account/data/",
     "/account/sessions/",
@@ -162,7 +161,7 @@ def test_every_page_of_an_account_keeps_the_rules(a_member, locale):
 
 @pytest.mark.long
 def test_the_list_of_keys_fits_a_phone_with_any_names(a_member):
-    """The links of each key are on the screen, on a phone and on a desktop."""
+    """The links of each key are visible, on a phone and on a desktop."""
     alice = a_member(viewport=NARROW, locale="ru-RU")
     for name in ("W" * 60, "👩🏽‍🚀" * 15, "מפתח" * 15):
         alice.create_key(name)

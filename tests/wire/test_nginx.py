@@ -38,7 +38,7 @@ def plain_port() -> int:
 def nginx(
     server: Server, plain_port: int, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[httpx.Client]:
-    """A client of nginx, which has the block of the page and one server with TLS."""
+    """A client of nginx, which runs the block from the page and one server with TLS."""
     program = needed_program("nginx")
     folder = tmp_path_factory.mktemp("nginx")
     authority = Authority(folder / "authority")
@@ -102,5 +102,5 @@ def test_the_text_comes_back_and_the_address_is_the_one_that_nginx_saw(
         answer = nginx.post("/v1/chat/completions", json=BODY, headers=headers)
         assert answer.json()["choices"][0]["message"]["content"] == TEXT
 
-    # What a client claims is not believed.
+    # The address that a client claims is not used.
     assert set(journal_of(server, key)) == {("127.0.0.x",)}

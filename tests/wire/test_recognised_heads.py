@@ -1,7 +1,7 @@
 """A head that is recognised by its bytes is treated like one that is parsed.
 
-It must be exactly between messages. That any difference is noticed, and every key is
-checked, is in tests/unit.
+It must be exactly between messages. tests/unit shows that any difference is noticed and
+every key is checked.
 """
 
 from tests.support.raw_requests import (

@@ -25,7 +25,7 @@ from tests.support.waiting import wait_until
 from tests.support.wire import Connection
 
 TIME_OUT = 10.0
-"""Of a head and of a body, in seconds."""
+"""The deadlines of a head and of a body, in seconds."""
 IDLE = 6 * TIME_OUT
 LIMITS = limits(head_seconds=TIME_OUT, body_seconds=TIME_OUT, idle_seconds=IDLE)
 

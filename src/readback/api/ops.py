@@ -30,7 +30,7 @@ log = logging.getLogger("readback.api")
 
 # A replica is strictly ready if all its workers have read their keys this recently. A
 # worker reports an error within 2.5 s, so if all replicas lose the database, a balancer
-# can know before it takes out the first of them.
+# knows before it removes the first one.
 STRICT_SECONDS = 5.0
 _HEALTH = HEALTH_PATH.encode()
 _READINESS = READINESS_PATH.encode()
@@ -68,7 +68,7 @@ class Ops(Handler[Head], Collector):
             is_complete = time.monotonic() - earliest <= STRICT_SECONDS
             return self._readiness(self._keyring.is_trusted and is_complete)
         if info.target == b"/status":
-            # For a look that does not count as the check of a balancer.
+            # For a check that does not count as that of a balancer.
             return _render(200, self._state(self._keyring.is_trusted))
         if info.target == b"/metrics":
             return _render(200, generate_latest(self), metrics.CONTENT_TYPE)
@@ -83,7 +83,7 @@ class Ops(Handler[Head], Collector):
         return self.refuse("internal_error", "")
 
     def _readiness(self, ready: bool) -> bytes:
-        """Return whether to send requests to this replica, and what is wrong, if any.
+        """Return whether to send requests to this replica, and the problems, if any.
 
         While the database is unavailable, known keys keep working. Only the balancer
         knows whether another replica can do better, so it gets both answers: `/readyz`
@@ -106,7 +106,7 @@ class Ops(Handler[Head], Collector):
         yield from metrics.of_both_planes(
             "api", self._config, self._lifecycle, counters
         )
-        # Also those that have not happened yet: Prometheus compares values.
+        # Also outcomes that have not occurred yet, because Prometheus compares values.
         requests = [
             ((endpoint, code or "ok"), counters.total((endpoint, code)))
             for endpoint, code in memory.REQUESTS
@@ -119,7 +119,7 @@ class Ops(Handler[Head], Collector):
             yield metrics.counter(f"{name}_total", counters.total(name))
         for name in memory.GAUGES:
             yield metrics.gauge(name, counters.total(name))
-        # The others are known only sometimes.
+        # The other values are not always known.
         for column, name in memory.MOMENTS.items():
             if lowest := counters.earliest(column):
                 value: float = lowest

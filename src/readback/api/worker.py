@@ -40,16 +40,16 @@ from readback.processes import listening
 from readback.processes.lifecycle import SHORT_NOTICE_SECONDS
 from readback.processes.worker import MOMENT_SECONDS, Plane, Worker
 
-# What the kernel keeps per connection and direction; it doubles the number. By default,
-# it takes several megabytes from a client that pipelines and does not read.
+# How much the kernel buffers per connection and direction; it doubles the number. By
+# default, it accepts several megabytes from a client that pipelines and does not read.
 _KERNEL_BUFFER_BYTES = 64 * 1024
 # How long handshakes that have begun may take when the listeners close; TLS takes
 # another round trip.
 _HANDSHAKE_SECONDS = 1.0
 _TLS_HANDSHAKE_SECONDS = 2.0
-# Of all bodies that are arriving. No usual client sends one in several packets.
+# The total size of bodies that are arriving. Usual clients send a body in one packet.
 _UNFINISHED_BYTES = 64 << 20
-# Files that are not connections: about 30, and some for connections that are refused.
+# Open files that are not connections: about 30, and some for refused connections.
 _RESERVED_FILES = 96
 
 
@@ -66,7 +66,8 @@ class ApiWorker(Worker):
     def prepare(self) -> None:
         config = self.config
         self.counters.set("workers", 1)
-        # A new worker has as much time to reach the database as one that has lost it.
+        # A new worker has as much time to reach the database as one that has lost its
+        # connection.
         self.counters.set("keys_confirmed", int(time.monotonic() * 1000))
         help_url = f"{config.effective_cabinet_url}/docs/errors"
         self._replies = Replies(help_url, config.error_messages)
@@ -124,7 +125,7 @@ class ApiWorker(Worker):
     async def stop(self) -> None:
         await self.tick_during(self._end_connections())
         self._report()
-        # It no longer refreshes keys, which is no reason to distrust the other workers.
+        # It no longer refreshes keys, but that says nothing about the other workers.
         self.counters.set("keys_confirmed", 0)
         await self._database.stop()
 
@@ -159,7 +160,8 @@ class ApiWorker(Worker):
         await self.end_connections(
             self._api_connections, self._api_listeners, self._servers
         )
-        # Last: a balancer that gets no answer here ends the requests that still run.
+        # Last, because a balancer that gets no answer here ends the requests that are
+        # under way.
         self._ops_server.close()
         await self._ops_connections.stop(SHORT_NOTICE_SECONDS, 1)
 
@@ -168,7 +170,8 @@ class ApiWorker(Worker):
             return MOMENT_SECONDS
         if self.config.tls_certificate:
             return _TLS_HANDSHAKE_SECONDS
-        # Of all workers: the first that closes a listener closes it for the others.
+        # For all workers: the first one that closes a listener closes it for the
+        # others.
         busy = self._all_counters.total("open_connections")
         return _HANDSHAKE_SECONDS if busy else MOMENT_SECONDS
 
@@ -221,7 +224,7 @@ async def _accept(
 
 
 def limits(config: Config, listeners: int = 1) -> Limits:
-    """Return the limits of the settings, or of the number of files if that is less."""
+    """Return the limits in the settings, or less if fewer files may be open."""
     most = config.max_connections
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if files != resource.RLIM_INFINITY:

@@ -32,8 +32,8 @@ METRICS_PATH = "/metrics"
 _SESSION_SEEN = "seen"
 # A session in use is written at most this often; each write extends it.
 _REFRESH_SECONDS = 600
-# What has no purpose if single sign-on is the only way to log in; the forms are on
-# pages with something else.
+# Pages without a purpose if single sign-on is the only way to log in, and forms on
+# other pages.
 _PASSWORD_PAGES = ("/accounts/password/", "/accounts/signup/")
 _PASSWORD_FORMS = ("/accounts/login/", "/accounts/reauthenticate/")
 
@@ -52,8 +52,8 @@ class SecurityHeaders(MiddlewareMixin):
     ) -> HttpResponse:
         for name, value in self._headers.items():
             response.headers.setdefault(name, value)
-        # A page that depends on cookies is personal or contains a form's token, unless
-        # its view says something else about caches.
+        # A page that depends on cookies is personal or contains the token of a form,
+        # unless its view sets its own Cache-Control.
         if "Cookie" in response.get("Vary", ""):
             response.headers.setdefault("Cache-Control", "no-store, private")
         return response
@@ -62,7 +62,7 @@ class SecurityHeaders(MiddlewareMixin):
 def _answering(
     answer: Callable[[HttpRequest], HttpResponse | None],
 ) -> Callable[[Handler], Handler]:
-    """Make a middleware of what answers some requests itself, or only prepares them."""
+    """Turn a function that answers or prepares some requests into a middleware."""
 
     def middleware(get_response: Handler) -> Handler:
         return lambda request: answer(request) or get_response(request)
@@ -72,7 +72,7 @@ def _answering(
 
 @_answering
 def health(request: HttpRequest) -> HttpResponse | None:
-    """Answer operators first: they use an IP address, so any Host is allowed."""
+    """Answer operators before the Host is checked, because they use an IP address."""
     if request.path == METRICS_PATH and status.may_read_metrics(request):
         return status.metrics_answer(request)
     if request.path != HEALTH_PATH:
@@ -88,7 +88,7 @@ def health(request: HttpRequest) -> HttpResponse | None:
 
 @_answering
 def simple_cookies(request: HttpRequest) -> None:
-    """Remove what only cookies of other sites contain, before anything reads them.
+    """Remove characters that only cookies of other sites contain.
 
     Python before 3.11.10 and 3.12.6 reads a quoted value in a time that grows with the
     square of its backslashes (CVE-2024-7592): 8 KB took 0.26 s, 56 KB 11 s.
@@ -109,7 +109,7 @@ def brand_files(request: HttpRequest) -> HttpResponse | None:
 
 
 class CountPages(MiddlewareMixin):
-    """Count how pages end."""
+    """Count pages by their status."""
 
     def process_response(
         self, request: HttpRequest, response: HttpResponse
@@ -121,10 +121,10 @@ class CountPages(MiddlewareMixin):
 
 
 class Sessions(SessionMiddleware):
-    """Give browsers a cookie of which the database has only a digest.
+    """Give browsers a cookie of which the database stores only a digest.
 
-    Only the request that ends a session removes its cookie. A page in another window
-    may ask with it a moment later, when the browser has that of a newer session.
+    Only the request that ends a session removes its cookie: a page in another window
+    may send the old cookie a moment later, when the browser has a newer one.
     """
 
     def process_request(self, request: HttpRequest) -> None:
@@ -178,7 +178,7 @@ def account_language(request: HttpRequest) -> None:
 
 
 class OldLogins(MiddlewareMixin):
-    """Ask for a proof before a form if the login is too old, and keep nothing of it.
+    """Before a form, ask for a proof if the login is too old, without storing the form.
 
     allauth would store the form, with its password and its cookies, in the session.
     """

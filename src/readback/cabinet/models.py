@@ -30,7 +30,7 @@ def _text(length: int, **options: Any) -> "models.CharField[str, str]":
 
 
 class KeyState(models.TextChoices):
-    """The state of a key itself. Its account must be active and confirmed, too."""
+    """The state of the key alone. Its account must be active and confirmed, too."""
 
     ACTIVE = "active", _("active")
     EXPIRED = "expired", _("expired")
@@ -145,7 +145,7 @@ class Key(models.Model):
 
     @property
     def renewed_expiry(self) -> datetime | None:
-        """When a key expires that is made now and lives as long as this one."""
+        """When a new key with the lifetime of this one would expire."""
         if self.expires_at is None:
             return None
         return timezone.now() + (self.expires_at - self.created_at)
@@ -250,7 +250,8 @@ class NetworkKey(models.Model):
 class UsageWriter(models.Model):
     """A worker that writes usage and journals, and the number of its last batch.
 
-    If the answer to a COMMIT is lost, the worker learns from it what was written.
+    If the answer to a COMMIT is lost, this tells the worker whether the batch was
+    written.
     """
 
     id = models.BigIntegerField(primary_key=True)
@@ -259,9 +260,10 @@ class UsageWriter(models.Model):
 
 
 class AuditEntry(models.Model):
-    """What an operator did with an account or a key, in words that refer to no row.
+    """What an operator did with an account or a key.
 
-    So it outlives all of them. Django's own table loses its rows with their author.
+    It refers to no other row, so it outlives them all. Django's own table loses rows
+    together with their author.
     """
 
     at = models.DateTimeField(_("time"), default=timezone.now)
@@ -313,7 +315,7 @@ class MailOutcome(models.TextChoices):
 
 
 class MailTotal(models.Model):
-    """How many mails had an outcome, since the database was created."""
+    """How many mails had this outcome since the database was created."""
 
     outcome = models.CharField(max_length=10, primary_key=True)
     mails = models.BigIntegerField(default=0)

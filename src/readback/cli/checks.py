@@ -19,9 +19,9 @@ from readback.cli.exit_codes import CannotStart
 from readback.config import Config
 from readback.setting_values import ConfigError
 
-# Several replicas and a slow connection differ by less.
+# The clocks of replicas and a slow connection make a smaller difference.
 _TOLERANCE = timedelta(seconds=2)
-# The codes of authenticator apps change this often.
+# The codes of authenticator apps change at this interval.
 _TOO_MUCH = timedelta(seconds=30)
 
 

@@ -1,8 +1,8 @@
 """Listening sockets, opened by the command or inherited from systemd.
 
-The command opens them before it starts any process, so that a port in use is one
-sentence with the name of the setting, not a traceback in a child process. The planes
-receive sockets that are already listening.
+The command opens them before it starts any process, so that a port in use leads to one
+sentence with the name of the setting, not to a traceback in a child process. The API
+and the cabinet receive sockets that are already listening.
 """
 
 import errno
@@ -21,7 +21,7 @@ _FIRST_INHERITED = 3  # SD_LISTEN_FDS_START of systemd
 
 @dataclass(frozen=True)
 class Listeners:
-    """The sockets of both planes."""
+    """The sockets of the API and of the cabinet."""
 
     api: list[socket.socket]
     ops: socket.socket

@@ -1,9 +1,9 @@
 """What `readback doctor` finds at the public addresses, asked as a stranger would ask.
 
 The API gets a key that does not exist, a random word as User-Agent, and made-up entries
-of X-Forwarded-For. Whether this installation answers, and which address it takes for
-the client's, is then in its table of unmatched requests. A network may not route its
-own public address back, so an address that cannot be reached is a doubt.
+of X-Forwarded-For. The table of unmatched requests then shows whether this installation
+answered, and which client address it saw. A network may not route its own public
+address back, so an address that cannot be reached is a doubt.
 """
 
 import secrets
@@ -32,7 +32,7 @@ Result = TypeVar("Result")
 TOTAL_SECONDS = 10.0
 _ANSWER_SECONDS = 4.0
 _POLL_SECONDS = 0.1
-# Of RFC 5737, for examples only: no client has these addresses. The last entry of the
+# From RFC 5737, for examples only: no client has these addresses. The last entry of the
 # header ends with 1.
 _MADE_UP = [f"192.0.2.{number}" for number in range(1, 10)]
 _REFUSED = b'{"error":{"code":"invalid_key"'
@@ -58,7 +58,7 @@ class PublicAddress:
         self._deadline = deadline
 
     def checks(self) -> Iterator[Check]:
-        """Return the checks; after one that finds a problem, the next make no sense."""
+        """Return the checks; after a problem, the following checks make no sense."""
         yield f"{self.name}: name", self._look_up
         yield f"{self.name}: connection", self._connect
         yield f"{self.name}: answer", self._judge
@@ -116,7 +116,7 @@ class PublicAddress:
         return {}
 
     def _judge(self) -> str:
-        """Return that this installation answers, or raise what does instead."""
+        """Return that this installation answers; raise an error if another does."""
         status, headers, body = self.answer
         if location := headers.get("Location", "").partition("?")[0]:
             raise CannotStart(
@@ -146,7 +146,7 @@ class PublicAddress:
         return "port 80 redirects to HTTPS"
 
     def _in_time(self, work: Callable[[], Result]) -> Result:
-        """Return what the work returns; nothing else bounds the look-up of a name."""
+        """Return what the work returns; this limits the time of a name lookup."""
         left = self._deadline - time.monotonic()
         return Slots(1).run(work, max(0.01, min(_ANSWER_SECONDS, left)))
 

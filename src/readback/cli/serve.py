@@ -1,9 +1,8 @@
-"""`readback serve`: both planes together, or one plane alone.
+"""`readback serve`: the API and the cabinet together, or one of them alone.
 
-The command opens the sockets, then manages the processes of the planes. Only workers of
-the cabinet ever import Django. The settings of a temporary server are put into the
-environment, because both planes and every command read their settings from there and
-nowhere else.
+The command opens the sockets, then manages the processes. Only workers of the cabinet
+ever import Django. The settings of a temporary server are put into the environment,
+because all processes and commands read their settings only from there.
 """
 
 import json
@@ -123,7 +122,7 @@ def _run(
     shows_secrets: bool = True,
     as_json: bool = False,
 ) -> int:
-    """Start both planes, print the message when they are ready, wait for their end."""
+    """Start the API and the cabinet, print a message when they are ready, and wait."""
     settings.check_certificate(config)
     reader, writer = os.pipe()
 
@@ -204,7 +203,7 @@ def _temporary_server() -> Iterator[tuple[Config, Listeners]]:
         # The test that started it has ended, and nobody else knows its address.
         os.environ.setdefault("READBACK_STOP_NOTICE", str(SHORT_NOTICE_SECONDS))
         sockets = listeners.open_all(settings.load())
-        # Now with the ports that the operating system has chosen.
+        # Again, now with the ports that the operating system has chosen.
         api = [str(bind_of(listener)) for listener in sockets.api]
         os.environ["READBACK_API_BIND"] = ",".join(api)
         os.environ["READBACK_OPS_BIND"] = str(bind_of(sockets.ops))

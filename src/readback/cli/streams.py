@@ -58,7 +58,7 @@ class CommandLine(click.Group):
 def written_before_commit() -> Iterator[None]:
     """Commit what the block changes only after what it prints has been written.
 
-    Ask nothing inside: a transaction of SQLite makes all other writers wait.
+    Ask nothing inside the block: a transaction of SQLite makes all other writers wait.
     """
     from django.db import Error, transaction
 

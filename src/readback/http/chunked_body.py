@@ -5,8 +5,8 @@
     last-chunk   = 1*"0" [ chunk-ext ] CRLF
 
 llhttp is not used here: it refuses the white space that §7.1.1 allows in extensions,
-and lets extensions and trailers grow without end. Extensions and trailers are checked
-and dropped; a trailer never becomes a header (RFC 9110 §6.5.1).
+and does not limit extensions and trailers. Extensions and trailers are checked and
+dropped; a trailer never becomes a header (RFC 9110 §6.5.1).
 
 Whole lines are judged, so the result does not depend on how the body was cut into
 packets.
@@ -16,8 +16,8 @@ import re
 
 from readback.http.refused import MALFORMED_REQUEST, Refused, oversized
 
-# Also of trailer fields. A line costs hundreds of times as much as a byte: 32,768
-# chunks of one byte took 0.13 s, and these take 2 ms.
+# The limit includes trailer fields. A line costs hundreds of times as much as a byte:
+# 32,768 chunks of one byte took 0.13 s, and this many take 2 ms.
 _MAX_CHUNKS = 512
 # With the last chunk and the blank line.
 _MAX_LINES = _MAX_CHUNKS + 2
@@ -49,7 +49,7 @@ _TRAILER_LINE = re.compile(
 
 
 class ChunkedBody:
-    """One chunked body while it arrives."""
+    """A chunked body that is arriving."""
 
     def __init__(self, max_framing: int) -> None:
         self.body = bytearray()
@@ -59,11 +59,11 @@ class ChunkedBody:
         self._in_trailers = False
         self._max_framing = max_framing
         self._framing_bytes = self._lines = 0
-        # Of an unfinished line, which may arrive in thousands of packets.
+        # Bytes of an unfinished line, which may arrive in thousands of packets.
         self._looked_at = 0
 
     def read(self, buffer: bytes | bytearray, start: int, max_body: int) -> int:
-        """Read what is in `buffer[start:]`; return where the unread rest begins."""
+        """Read from `buffer[start:]`; return where the unread rest begins."""
         while not self.complete:
             if self._in_chunk:
                 end = self._read_data(buffer, start)
@@ -125,7 +125,7 @@ class ChunkedBody:
             if self._looked_at >= room:
                 raise _too_large("extensions or trailer fields that are too long")
             return None
-        # RFC 9112 §2.2: a line feed alone is no line end. No line contains one.
+        # RFC 9112 §2.2: a lone line feed does not end a line, and no line contains one.
         line = grammar.match(buffer, start)
         if line is None:
             raise _malformed()

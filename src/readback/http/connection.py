@@ -46,7 +46,7 @@ class Connection(asyncio.Protocol):
         self._state = HEAD
         self._deadline = registry.head_deadline
         self._buffer = ReceiveBuffer()
-        # What the head of the message means, and how much of its body is to be read.
+        # The meaning of the head, and how many bytes of the body are still to be read.
         self._meaning: Meaning[Any] | None = None
         self._size = 0
         self._chunks: ChunkedBody | None = None
@@ -103,7 +103,7 @@ class Connection(asyncio.Protocol):
 
     @property
     def address(self) -> str:
-        """The address of the peer, which nobody needs behind a proxy."""
+        """The address of the peer, which is not needed behind a proxy."""
         if self._address is None:
             peer = self._transport.get_extra_info("peername")
             self._address = peer[0] if isinstance(peer, tuple) else ""  # a unix socket
@@ -120,7 +120,7 @@ class Connection(asyncio.Protocol):
         """Work on the next of several messages."""
         if self._state != QUEUED or self._transport.is_closing():
             return
-        # Before the next message, it must be known whether the client reads.
+        # Before the next message, we must know whether the client reads.
         self._registry.outbox.flush()
         self._state = HEAD
         self._deadline = self._registry.idle_deadline
@@ -150,10 +150,11 @@ class Connection(asyncio.Protocol):
     # One message at a time.
 
     def _work(self, outcome: Outcome | None = None) -> None:
-        """Work on the message at hand until it is done, or something is missing.
+        """Work on the current message until it is done, or something is missing.
 
-        That is bytes, room to write, or a decision of the handler; the outcome is what
-        the handler has decided meanwhile. Further messages wait in the backlog.
+        That may be bytes, room to write, or a decision of the handler. The outcome is
+        what the handler has decided in the meantime. Further messages wait in the
+        backlog.
         """
         try:
             if outcome is not None:
@@ -201,7 +202,7 @@ class Connection(asyncio.Protocol):
             self._begin_body(outcome)
 
     def _go_on_with(self, outcome: Outcome) -> None:
-        """Continue with what the handler has decided or answered meanwhile."""
+        """Continue with the decision or the answer of the handler."""
         self.waiting_since = self._registry.now
         if not isinstance(outcome, bytes):
             self._begin_body(outcome)
@@ -227,7 +228,7 @@ class Connection(asyncio.Protocol):
             self._skip_body()
 
     def _begin_body(self, responder: Responder) -> None:
-        """Answer a request if its body is here; otherwise wait for the rest."""
+        """Answer a request if its body is complete; otherwise wait for the rest."""
         self._responder = responder
         registry = self._registry
         meaning = self._meaning
@@ -244,7 +245,7 @@ class Connection(asyncio.Protocol):
             self._deadline = registry.body_deadline
 
     def _read_body(self) -> bool:
-        """Answer if the whole body is here; return whether it is."""
+        """Answer if the body is complete; return whether it is."""
         if self._chunks is None:
             body = self._buffer.take(self._size)
         else:
@@ -263,12 +264,12 @@ class Connection(asyncio.Protocol):
         return True
 
     def _ask_for_body(self, meaning: Meaning[Any]) -> None:
-        """Write 100 (Continue), unless part of the body is here (RFC 9110 §10.1.1)."""
+        """Write 100 (Continue), unless the body has begun (RFC 9110 §10.1.1)."""
         if (meaning.chunked or self._size) and not self._buffer.unread:
             self._flow.write(CONTINUE)
 
     def _hold_body(self) -> None:
-        """Count what is here of a body that is not complete."""
+        """Count the bytes of an incomplete body."""
         received = self._buffer.unread
         if self._chunks is not None:
             received += len(self._chunks.body)
@@ -283,7 +284,7 @@ class Connection(asyncio.Protocol):
     # Answering.
 
     def _wait(self, state: int) -> None:
-        """Wait for our own work, without a deadline for the client."""
+        """Wait for the handler, without a deadline for the client."""
         self._state = state
         self._deadline = inf
         self.waiting_since = inf
@@ -344,7 +345,7 @@ class Connection(asyncio.Protocol):
                 info = self._meaning.info if self._meaning else None
                 answer = self._registry.handler.fail(error, info)
         except Exception:
-            self.abort()  # else the client would wait for nothing
+            self.abort()  # otherwise the client would wait in vain
             raise
         if not self._transport.is_closing():
             self._send(answer, last=True)

@@ -1,7 +1,7 @@
 """What a head means, and how one listener understands its heads.
 
 The heads of a program differ in the key, in the addresses that proxies add, in the
-length of the body, and in fields that nobody reads. The meaning of a head contains none
+length of the body, and in fields that are not used. The meaning of a head contains none
 of these; the first three are returned beside it.
 """
 
@@ -20,7 +20,7 @@ _KEEP_ALIVE = re.compile(rb"(?:\A|,)[ \t]*+keep-alive[ \t]*+(?:,|\Z)")
 
 
 class Meaning(Generic[Info]):
-    """What a connection and its handler do because of a head."""
+    """What a head makes a connection and its handler do."""
 
     # fmt: off
     __slots__ = (
@@ -41,7 +41,7 @@ class Meaning(Generic[Info]):
         self.expects_continue = expectation == b"100-continue" and not self.is_http_10
         # RFC 9110 §9.3.2: the answer to HEAD ends after its header.
         self.wants_no_body = head.method == b"HEAD"
-        # Whether an answer is sent as the handler has made it.
+        # Whether an answer is sent exactly as the handler made it.
         self.is_plain = (
             self.keep_alive and not self.is_http_10 and not self.wants_no_body
         )
@@ -66,7 +66,7 @@ class Heads(Generic[Info]):
         self._max_fields = max_fields
 
     def understand(self, data: bytes) -> Understood[Info]:
-        """Return what a whole head says; raise `Refused` if it is not valid.
+        """Return the meaning of a complete head; raise `Refused` if it is not valid.
 
         The result depends on nothing but the bytes.
         """
@@ -79,7 +79,7 @@ class Heads(Generic[Info]):
         return meaning, head.key, addresses, int(digits or b"0")
 
     def note_accepted(self, data: bytes, meaning: Meaning[Info]) -> None:
-        """Note a head whose key was accepted, and that is not recognised yet."""
+        """Note a head whose key was accepted, and which is not recognised yet."""
 
     def tick(self) -> None:
         """Called twice a second."""

@@ -1,4 +1,4 @@
-"""Bytes that were received and not read yet, and how to take parts of a message.
+"""Bytes that were received but not read yet, and how to take parts of a message.
 
 Finds the end of a head and bounds its size; what a head means is decided in `head.py`.
 """
@@ -32,7 +32,7 @@ class ReceiveBuffer:
         self._offset = 0  # where the unread bytes begin
         self._head_start = 0  # of the head that was looked for or taken last
         self.unread = 0
-        self.empty_lines = 0  # ignored before the head that is expected or unfinished
+        self.empty_lines = 0  # bytes ignored before the next head
         self.head_checked = 0  # bytes of an unfinished head that have been checked
 
     def append(self, data: bytes) -> None:
@@ -69,7 +69,7 @@ class ReceiveBuffer:
             self._head_start = start = self._offset
         seen = start
         if self.head_checked:
-            # What has been checked can at most contain the beginning of the blank line.
+            # The checked bytes can contain at most the beginning of the blank line.
             seen += max(0, self.head_checked - _HEAD_END_SIZE + 1)
         blank_line = data.find(HEAD_END, seen, start + limit)
         if blank_line < 0:
@@ -82,7 +82,7 @@ class ReceiveBuffer:
         return bytes(data[start:end])
 
     def head_begins_with(self, prefix: bytes) -> bool:
-        """Return how the head begins that was looked for or taken last."""
+        """Return the beginning of the head that was last looked for or taken."""
         return self._data.startswith(prefix, self._head_start)
 
     def take(self, size: int) -> bytes | None:
@@ -95,13 +95,13 @@ class ReceiveBuffer:
         return bytes(self._data[start : start + size])
 
     def skip(self, size: int) -> int:
-        """Drop at most this many bytes, and return how many were there."""
+        """Drop at most this many bytes; return how many were dropped."""
         step = min(size, self.unread)
         self._advance(step)
         return step
 
     def take_chunks(self, chunks: ChunkedBody, max_body: int) -> bytes | None:
-        """Read a chunked body as far as it is here; return it if it is complete."""
+        """Read what has arrived of a chunked body; return it if it is complete."""
         end = chunks.read(self._data, self._offset, max_body)
         self._advance(end - self._offset)
         return bytes(chunks.body) if chunks.complete else None

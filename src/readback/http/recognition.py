@@ -19,22 +19,22 @@ from readback.http.head import HEAD_END, Head
 from readback.http.meaning import FORWARDED, Heads, Info, Meaning, Understood
 
 MAX_PATTERNS = 64
-# Of one User-Agent: a program lists the models, and sends texts.
+# Patterns per User-Agent: a program lists the models, and sends texts.
 _MAX_PER_PROGRAM = 2
 # Making a pattern takes one to three milliseconds.
 _MADE_PER_TICK = 4
-# Of the lines that a pattern repeats. All patterns together fill less than 2 MiB.
+# The longest part of a head that a pattern repeats. All patterns take less than 2 MiB.
 _MAX_LINES = 40
 _MAX_BYTES = 1024
 _LINE_END = b"\r\n"
 _PROGRAM = re.compile(rb"\r\n[Uu]ser-[Aa]gent: ([^\r]*+)")
-# The fields that `Heads` and the parser read, besides those whose values are groups.
+# The fields that `Heads` and the parser read, other than those whose values are groups.
 _READ_FIELDS = frozenset(
     b"connection expect host proxy-connection "
     b"transfer-encoding upgrade user-agent".split()
 )
-# How the line of a group begins, the name of the group, and what it consists of. The
-# parser reads all of that in the same way.
+# The beginning of a group's line, its name and its pattern. The parser reads all
+# matching values in the same way.
 _GROUPS = {
     b"authorization": (
         rb"[^:]++:[ \t]*+(?i:bearer) ++",
@@ -53,7 +53,7 @@ _GROUP_LINES = {
     for field, (beginning, _, values) in _GROUPS.items()
 }
 _GROUP_NAMES = ("key", "addresses", "length")
-# The value of a field that nobody reads.
+# The value of a field that is not used.
 _ANY_VALUE = rb"[\t\x20-\x7e]*+"
 # What recognises a head, the numbers of its groups, and what the head means.
 _Pattern = tuple[
@@ -75,7 +75,8 @@ class RecognisedHeads(Heads[Info]):
         super().__init__(describe, max_fields)
         self._read_fields = _READ_FIELDS | read_fields
         self._contains_secret = contains_secret
-        # By the User-Agent, which few heads of others have; None if there is none.
+        # By User-Agent; None if there is none. Few heads of other programs have the
+        # same.
         self._patterns: dict[bytes | None, list[_Pattern[Info]]] = {}
         self._count = 0
         self._left = _MADE_PER_TICK
@@ -115,7 +116,7 @@ class RecognisedHeads(Heads[Info]):
         self._left = _MADE_PER_TICK
 
     def _pattern_of(self, data: bytes) -> re.Pattern[bytes] | None:
-        """Return what recognises a head and its like; None if it must not be kept."""
+        """Return a pattern for heads like this one; None if it must not be kept."""
         request_line, *lines = data.removesuffix(HEAD_END).split(_LINE_END)
         kept = [request_line]
         parts = [re.escape(request_line)]
@@ -125,7 +126,7 @@ class RecognisedHeads(Heads[Info]):
             name = field.lower()
             if name in _GROUPS:
                 found = _GROUP_LINES[name].fullmatch(line)
-                # A field that is there twice has no group, either.
+                # A repeated field has no group, either.
                 if found is None or name not in absent:
                     return None
                 _, group, values = absent.pop(name)

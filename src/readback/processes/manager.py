@@ -1,6 +1,6 @@
 """The manager: starts, replaces, reloads and stops the workers of API and cabinet.
 
-It serves nothing and imports no plane. One loop acts on signals and looks after the
+It serves nothing and imports neither. One loop handles signals and looks after the
 workers.
 
     a worker is   it has reported   if it ends by itself   it is told to stop
@@ -10,8 +10,8 @@ workers.
     hanging       longer ago        is killed, replaced    by a reload, or by a stop
     leaving       –                 is not replaced        has been told
 
-Until each plane has served, a worker that ends by itself ends the whole service, so
-that an error is reported once.
+Until the API and the cabinet have both served, a worker that ends by itself ends the
+whole service, so that an error is reported once.
 """
 
 import logging
@@ -30,7 +30,7 @@ from readback.processes.child import CANNOT_START, SIGNALS, fork
 from readback.processes.lifecycle import Lifecycle
 from readback.processes.shared_counters import REPORTED_AT, WORKER_DEATHS
 
-if TYPE_CHECKING:  # a command that serves nothing must not import the event loop
+if TYPE_CHECKING:  # commands that do not serve must not import the event loop
     from readback.processes.worker import Plane
 
 log = logging.getLogger("readback.processes")
@@ -90,14 +90,14 @@ class WorkerProcess:
 
 
 class WorkerGroup:
-    """The workers of one plane."""
+    """The workers of the API, or those of the cabinet."""
 
     def __init__(self, plane: "Plane") -> None:
         self.plane = plane
         self.workers: list[WorkerProcess] = []
         self.has_served = False
-        # A reload changes between the two halves of the rows, so no two workers share
-        # one.
+        # A reload switches between the two halves of the rows, so that no two workers
+        # share one.
         self._first_row = 0
         self._pause = 0.0
         self._next_start = 0.0
@@ -124,7 +124,7 @@ class WorkerGroup:
         return [row for row in rows if row not in taken]
 
     def dismiss_old(self) -> None:
-        """Tell old workers to stop once all new ones serve, except those that start."""
+        """Once all new workers serve, tell the old ones to stop, unless they start."""
         current = self.current()
         if sum(bool(each.reported_at) for each in current) < self.plane.workers:
             return
@@ -135,7 +135,7 @@ class WorkerGroup:
 
     def kill_overdue(self) -> None:
         if self.plane.prepare_service and not self.has_served:
-            return  # nobody knows how long a migration takes
+            return  # a migration may take any time
         for worker in self.workers:
             if worker.is_overdue() and not worker.is_killed:
                 name = self.plane.name
@@ -153,7 +153,7 @@ class WorkerGroup:
         return self._pause
 
     def idle_seconds(self) -> float:
-        """Return for how long there is nothing to do, unless a signal arrives."""
+        """Return how long there is nothing to do unless a signal arrives."""
         if not all(worker.reported_at for worker in self.workers):
             return _SHORT_ROUND_SECONDS
         pause = self._next_start - time.monotonic()
@@ -163,7 +163,7 @@ class WorkerGroup:
 class Manager:
     """The processes of one service, from its first worker to the end of its last.
 
-    It owns the listening sockets of all planes.
+    It owns all listening sockets.
     """
 
     def __init__(self, listeners: list[socket.socket]) -> None:
@@ -175,8 +175,7 @@ class Manager:
         self._stopping_since = 0.0
         self._exit_code = 0
         self._signals: list[int] = []
-        # Python writes a byte here for each signal, which ends the wait for the next
-        # round.
+        # Python writes a byte here for each signal, which ends the wait.
         self._wakeup, writer = os.pipe()
         os.set_blocking(writer, False)
         signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
@@ -204,7 +203,7 @@ class Manager:
             return
         self._stopping_since = time.monotonic()
         self.lifecycle.stop()
-        # Otherwise this process would accept connections that nobody answers.
+        # Otherwise connections would be accepted that nobody answers.
         for listener in self._listeners:
             listener.close()
         for worker in self._workers():

@@ -1,4 +1,4 @@
-"""The metrics of both planes in the format of Prometheus.
+"""The metrics of the API and the cabinet in the format of Prometheus.
 
 The tables of `shared_counters.py` say what they mean; the API and the cabinet collect
 their own.
@@ -63,7 +63,7 @@ def histogram(name: str, counts: Iterable[tuple[float, int]], total: float) -> M
 def of_both_planes(
     plane: str, config: Config, lifecycle: Lifecycle, counters: SharedCounters
 ) -> Iterator[Metric]:
-    """Return what is measured in the same way on each plane."""
+    """Return the metrics that the API and the cabinet have in common."""
     build = {
         "plane": plane,
         "version": __version__,

@@ -1,10 +1,10 @@
-"""Counters in memory that the workers of a plane share.
+"""Counters in memory that all workers of the API, or of the cabinet, share.
 
 A worker writes only its own row of numbers, so no lock is needed. A worker that
 replaces another continues its row, so totals never decrease. Any worker can sum them.
 
-The tables say what each metric means; docs/monitoring.md repeats them. Their names lack
-the prefix.
+The tables say what each metric means; docs/monitoring.md repeats them. The names are
+without the prefix.
 """
 
 import mmap
@@ -69,7 +69,7 @@ def rows_for(workers: int) -> int:
 class SharedCounters:
     """The rows of all workers. Create it before the workers are forked.
 
-    Columns that are `transient` are only true while their worker runs.
+    The columns in `transient` are valid only while their worker runs.
     """
 
     def __init__(
@@ -122,6 +122,6 @@ class WorkerCounters:
         self.add(LOG_LINES_DROPPED, logs.take_dropped())
 
     def retire(self) -> None:
-        """Clear what is only true while the worker runs."""
+        """Clear the columns that are valid only while the worker runs."""
         for column in self._transient:
             self.set(column, 0)

@@ -1,4 +1,4 @@
-"""Every e-mail: what it links to, what it advises, and that its HTML is plain and safe.
+"""Every e-mail: its links, its advice, and that its HTML is simple and safe.
 
 A new mail is added to `MAILS`, with the details that it is rendered with.
 """
@@ -82,7 +82,7 @@ MAILS = {
     "second_factor_reset": Sample(RESET, "set a new password now"),
     "unknown_account": Sample("/accounts/signup/", "ignore this e-mail"),
 }
-# Those that report a change, which the operator can make, too.
+# The mails about a change that the operator can make, too.
 NOTICES = [
     *("account_deleted", "email_deleted", "key_created", "key_revoked", "key_rotated"),
     *("password_changed", "password_reset", "password_set"),

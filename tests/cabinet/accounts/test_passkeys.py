@@ -69,7 +69,7 @@ def test_a_passkey_does_not_log_in_if_only_single_sign_on_may(passkey):
 
 
 def test_a_security_key_that_verifies_nobody_is_refused(passkey):
-    """Whoever has stolen it must need its PIN or the finger of its owner."""
+    """A thief must also need its PIN or the owner's finger."""
     passkey.verifies = False
     assert not log_in_with(passkey).is_logged_in
     visitor = challenged()
@@ -111,7 +111,7 @@ def test_an_answer_that_nobody_can_read_is_refused(
         is_logged_in = visitor.is_logged_in
         for given in (*odd, *map(json.dumps, broken)):
             page = answer(visitor, url, given)
-            if page.status_code == 302:  # never without a word
+            if page.status_code == 302:  # never silently
                 page = visitor.get(LOGIN)
                 page = page if page.status_code == 200 else visitor.get("/keys/")
             words = words_of(page)

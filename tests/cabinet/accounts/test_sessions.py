@@ -73,7 +73,7 @@ def test_a_session_in_use_is_extended_up_to_two_weeks(owner, clock):
 
 
 def test_a_late_answer_does_not_remove_the_cookie_of_a_newer_session(owner):
-    """A page in another window asks with the cookie of a session that has ended."""
+    """A page in another window sends the cookie of a session that has ended."""
     late = Visitor()
     late.client.cookies["session"] = owner.client.cookies["session"].value
     ended = owner.post("/accounts/logout/")
@@ -83,7 +83,7 @@ def test_a_late_answer_does_not_remove_the_cookie_of_a_newer_session(owner):
 
     assert answer.status_code == 302
     assert "session" not in answer.cookies
-    # The session has ended while the page was made.
+    # The session ended while the page was being made.
     assert "session" not in bad_request(HttpRequest(), SessionInterrupted()).cookies
 
 
@@ -105,7 +105,7 @@ def test_a_key_needs_the_password_again_long_after_the_login(alice, owner):
     right = {"password": PASSWORD, "next": "/keys/"}
     response = owner.send("/accounts/reauthenticate/", right, page=page)
 
-    # Nothing has kept the form, so it is sent again.
+    # The form was not stored, so it is sent again.
     assert response.headers["Location"] == "/keys/"
     assert alice.keys.count() == 1
     owner.send("/keys/", {"label": "mine"})

@@ -60,7 +60,7 @@ def running_provider() -> Iterator[Provider]:
 
 @contextmanager
 def configured(**changes) -> Iterator[None]:
-    """Change settings of single sign-on, as a restart with other settings would."""
+    """Change the settings of single sign-on, as a restart with other settings would."""
     provider_documents._remembered.clear()
     config = replace(settings.CONFIG, **changes)
     providers = account_rules.providers(config)
@@ -309,7 +309,7 @@ def test_the_rules_for_signing_up_hold(provider, log, rule):
         assert answer.status_code == 403 and "no account" in words_of(answer)
         assert names_of(log) == ["provider_refused_closed"]
         assert User.objects.get().email == BOB
-        # Somebody who was invited, and so has an account, may log in.
+        # Somebody who was invited has an account, and may log in.
         assert enter(Visitor(), provider, "bob").status_code == 302
     assert SocialAccount.objects.get().user.email == BOB
 
@@ -564,7 +564,7 @@ def test_another_person_with_the_same_address_does_not_get_the_account(
     assert "disconnected your account from Example Staff" in mail_text(mail)
     enter(visitor, provider, "mallory")
     assert visitor.is_logged_in and User.objects.count() == 1
-    # Now it is Alice who is another person, if she gets the address again.
+    # If Alice gets the address again, she is now the other person.
     provider.add("mallory", MALLORY)
     provider.add("alice", ALICE)
     assert enter(Visitor(), provider, "alice").status_code == 403

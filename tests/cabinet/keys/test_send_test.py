@@ -1,4 +1,4 @@
-"""A test that the cabinet sends with a key: what is shown, limited, and never kept.
+"""A test that the cabinet sends with a key: what is shown, limited, and never stored.
 
 The API is a real server with a database of its own. Alice's key there is also her key
 in the cabinet of the test.
@@ -247,7 +247,7 @@ def test_an_address_that_cannot_be_reached_is_explained_to_operators(
 
 
 def test_while_others_hang_the_next_test_is_not_sent(alice, key, server, monkeypatch):
-    """Not even the look-up of the name is waited for, which has no deadline."""
+    """The page does not even wait for the name lookup, which has no deadline."""
     monkeypatch.setattr(send_test, "SECONDS", 0.3)
     monkeypatch.setattr(send_test, "_GRACE_SECONDS", 0.1)
     released = Event()
@@ -282,7 +282,7 @@ def test_an_account_may_send_ten_tests_a_minute(alice, key, server, clock):
 
     words = words_of(pages[-1])
     assert "there were too many tests" in words
-    # The limit must not cost the person the key.
+    # The limit must not make the person lose the key.
     assert text_of(pages[-1]).count(server.api_key) == 5
     assert TEXT in words
 

@@ -192,7 +192,7 @@ def reset() -> None:
 
 
 def test_no_secret_is_in_the_database(mail_server, database_url):
-    """Search every table, and the file, for the tokens that arrive in the mails."""
+    """Search every table, and the file, for the tokens in the mails."""
     mail_server.messages.clear()
     services.account_create(ALICE, PASSWORD, confirmed=True)
     with mail_server_at(mail_server.url):

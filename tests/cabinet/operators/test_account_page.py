@@ -1,4 +1,4 @@
-"""One page for an account: what operators see and do there, and who may."""
+"""The operators' page of an account: what it shows, what can be done, and by whom."""
 
 import pytest
 from allauth.mfa.models import Authenticator

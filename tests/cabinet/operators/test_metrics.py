@@ -87,7 +87,7 @@ WRONG = [
 
 @ON_SQLITE
 def test_without_the_token_there_is_no_such_page():
-    """From this machine, too: a proxy on it may bring a request of the public."""
+    """Not even from this machine: a proxy on it may forward public requests."""
     for wrong in WRONG:
         client = Client(headers={"host": HOST_NAME, "authorization": wrong})
         page = client.get("/metrics")

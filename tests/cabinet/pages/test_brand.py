@@ -1,4 +1,4 @@
-"""What the brand folder may contain, and what is said about everything else."""
+"""What the brand folder may contain, and the errors for everything else."""
 
 import re
 from email import message_from_bytes, policy

@@ -1,4 +1,4 @@
-"""Another name and look: they reach every page and mail, and bring in no script."""
+"""Another name and look are on every page and in every mail, and add no script."""
 
 import re
 from dataclasses import replace
@@ -46,7 +46,7 @@ def test_the_name_is_on_every_page(branded, language):
         assert "<b>" not in page.split("</header>")[0]
         assert '<a href="https://www.aurora.example">aurora.example</a>' in page
         assert '<link rel="stylesheet" href="/brand/colours.css">' in page
-        # The docs describe the software; elsewhere it is in the footer alone.
+        # The docs describe the software; elsewhere, only the footer names it.
         assert path.startswith("/docs/") or page.count("Readback") == 1
 
 

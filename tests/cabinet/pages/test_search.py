@@ -104,7 +104,7 @@ PASTED = {
     "can find your API key at https://platform.openai.com/account/api-keys.'": (
         "connect#"
     ),
-    # Validators of other services name what the contract does not have, either.
+    # Nor does the contract have what validators of other services name.
     "[{'type': 'extra_forbidden', 'loc': ('body', 'max_completion_tokens'), 'msg': "
     "'Extra inputs are not permitted'}]": "errors#unknown_field",
     "400 Invalid tool_choice type: 'object'. Supported string values: none, auto": (
@@ -185,7 +185,7 @@ def test_a_name_leads_to_the_place_that_explains_it(query, place, language):
     ("SslCertVerificationError: cert verify has failed", "findings#tlsuntrusted"),
     # … but another number makes it another message.
     ("Error code: 429", "errors#rate_limited"),
-    # Nobody asks for a question word.
+    # Question words are ignored.
     ("как отозвать ключ", "cabinet"),
     ("how can I revoke my key?", "cabinet#"),
 ])  # fmt: skip

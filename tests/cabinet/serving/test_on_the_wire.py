@@ -159,7 +159,7 @@ def test_every_cookie_is_bound_to_this_host_and_to_https(browser):
     send(browser, "/accounts/login/", login=ALICE, password=PASSWORD)
     created = send(browser, "/keys/", label="mine", lifetime="")
     keep_cookies(browser, browser.get(created.headers["location"]))
-    # These leave a message for the next page, one of them with the e-mail address.
+    # These leave a message for the next page; one message contains the e-mail address.
     send(browser, "/accounts/email/", email="alice2@example.org", action_add="")
     post(browser, "/account/language/", language="en")
     browser.get("/language/ru")

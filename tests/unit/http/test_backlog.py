@@ -1,7 +1,7 @@
 """Clients that send many requests at once share the time with others.
 
-The connections are real; the event loop makes one round when the test says so, and the
-clock is the test's own: each answer takes as long as the test says.
+The connections are real; the event loop runs once when the test says so, and the test
+owns the clock: each answer takes as long as it says.
 """
 
 import asyncio
@@ -54,7 +54,7 @@ class OrderedExchange(EchoExchange):
 
 
 class Server:
-    """Connections of one listener, and the rounds of its loop."""
+    """Connections of one listener, and the iterations of its loop."""
 
     def __init__(self, loop: ManualLoop, clock: Clock) -> None:
         self._loop = loop
@@ -117,7 +117,7 @@ def test_a_round_ends_in_time_however_many_wait(server: Server) -> None:
         assert server.clock.now - before <= ROUND_SECONDS + ANSWER_SECONDS
         alice, _ = server.connect()
         alice.data_received(ALICE)
-        assert server.order[-1] == b"alice"  # between two rounds
+        assert server.order[-1] == b"alice"  # between two iterations
         server.order.pop()
         alice.connection_lost(None)
 

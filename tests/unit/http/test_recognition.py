@@ -1,4 +1,4 @@
-"""A head that is recognised is read like one that is parsed, whatever differs in it."""
+"""A recognised head means the same as a parsed one, whatever differs in it."""
 
 import tracemalloc
 from typing import NamedTuple
@@ -19,7 +19,7 @@ Said = list[object]
 
 
 class Info(NamedTuple):
-    """What a handler makes of a head."""
+    """The description of a head by a handler."""
 
     method: bytes
     target: bytes
@@ -224,7 +224,7 @@ def test_the_patterns_are_bounded() -> None:
         assert accept(head % (number, 0), known)
         assert sum(map(len, known._patterns.values())) == known._count <= MAX_PATTERNS
         assert len(known._patterns[b"0"]) <= 2
-    # Of a program, the last two are kept.
+    # The last two patterns of a program are kept.
     assert known.understand(head % (number, 0))[0].is_learned
     assert known.understand(head % (number - 1, 0))[0].is_learned
 

@@ -1,4 +1,4 @@
-"""The measured time of a request, which includes what this process did not notice."""
+"""The measured time of a request, which includes time when this process was busy."""
 
 import asyncio
 import socket

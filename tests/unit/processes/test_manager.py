@@ -14,7 +14,7 @@ from readback.processes.shared_counters import REPORTED_AT, SharedCounters, rows
 
 
 class Recorder(WorkerProcess):
-    """Is sent no signals; `done` says what the manager decided."""
+    """A worker that gets no signals; `done` has the decisions of the manager."""
 
     def tell_to_stop(self) -> None:
         self.leaving_since = time.monotonic()
@@ -55,7 +55,7 @@ def start_missing(group: WorkerGroup) -> list[Recorder]:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
-    """What the manager takes for the time; advance its `now`."""
+    """The manager's clock; a test advances `now`."""
     clock = SimpleNamespace(now=time.monotonic())
     fake = SimpleNamespace(monotonic=lambda: clock.now)
     monkeypatch.setattr(manager, "time", fake)
@@ -80,7 +80,7 @@ def test_a_worker_that_ends_again_and_again_is_replaced_more_and_more_slowly(
     group: WorkerGroup, clock: SimpleNamespace
 ) -> None:
     def die_after(seconds: float) -> float:
-        """Return for how long the next worker is not started."""
+        """Return how long the next worker must wait before it is started."""
         clock.now += seconds
         died_at = clock.now
         group.workers.pop()

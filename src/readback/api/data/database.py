@@ -6,8 +6,8 @@ follows the number of workers and active keys, not the number of requests.
 
 The coroutine does one small thing at a time, the most urgent first, so a flood of
 unknown keys delays neither the refresh nor the journal. Statements run in the database
-thread; meanwhile the event loop serves requests. An exception ends only the step at
-hand.
+thread; meanwhile the event loop serves requests. An exception ends only the current
+step.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ log = logging.getLogger("readback.api")
 
 Result = TypeVar("Result")
 
-# A refresh that takes longer means that the thread is stuck.
+# If a refresh takes longer, the thread is stuck.
 STUCK_SECONDS = 5.0
 STOP_SECONDS = 5.0
 # Look-ups are this far apart, so a flood of unknown keys costs at most a hundred
@@ -50,7 +50,7 @@ EXPIRY_SECONDS = 30.0
 CLEANING_SECONDS = 3600.0
 CLEANING_RETRY_SECONDS = 60.0
 MEASUREMENT_SECONDS = 10.0
-# While there is more to delete, and after an error, this long passes between attempts.
+# The pause between attempts, if there is more to delete or after an error.
 RETRY_SECONDS = 0.5
 
 
@@ -64,20 +64,22 @@ class Database:
         self._is_stopping = False
         self._asked: list[bytes] = []
         self._next_look_up = 0.0
-        # The rest of the refresh, and when it began.
+        # The digests that are still to be refreshed, and when the refresh began.
         self._known: deque[list[bytes]] = deque()
         self._refreshing_since = inf
-        # What is being written, and how much of it one by one to find what fails.
+        # The batch that is being written, and how many rows of it are written one by
+        # one to find the one that fails.
         self._tallies: list[Tally] = []
         self._suspects = 0
         self._next_write = 0.0
-        # How many tallies may have been written; ask before writing anything else.
+        # How many tallies may have been written. This must be known before anything
+        # else is written.
         self._in_doubt = 0
         self._unmatched_are_due = False
         self._next_expiry = time.monotonic() + random.uniform(0, EXPIRY_SECONDS)
         self._next_measurement = 0.0
-        # Each worker at another time, and none at once: the clock of a machine that has
-        # just started may be wrong.
+        # Each worker at a different time, and none immediately: the clock of a machine
+        # that has just started may be wrong.
         pause = random.uniform(0.2, 1) * CLEANING_SECONDS
         self._next_cleaning = time.monotonic() + pause
 
@@ -106,7 +108,7 @@ class Database:
     def tick(self, known: list[bytes], now: float, wall: float) -> None:
         """Refresh the known keys and write what is due, unless that is under way.
 
-        Neither waits for the other: a long journal does not delay a revocation.
+        Neither waits for the other, so a long journal does not delay a revocation.
         """
         self._journal.close(now, wall)
         if self._refreshing_since == inf:
@@ -124,7 +126,7 @@ class Database:
 
     @property
     def pending_rows(self) -> int:
-        """How many rows are due and not written."""
+        """How many rows are due but not written yet."""
         return len(self._journal) + len(self._tallies)
 
     async def stop(self) -> None:
@@ -159,7 +161,7 @@ class Database:
         return self._journal.fetch(self._keyring.last_created)
 
     async def _work(self) -> None:
-        """Do a little of what is waiting, the most urgent first, or wait."""
+        """Do the most urgent thing that is waiting, or wait."""
         if self._asked and time.monotonic() >= self._next_look_up:
             await self._look_up()
         now = time.monotonic()
@@ -272,7 +274,7 @@ class Database:
         self._next_write = time.monotonic() + RETRY_SECONDS
 
     async def _tend_unmatched(self) -> None:
-        """Write unmatched requests, and now and then delete old ones.
+        """Write unmatched requests, and delete old ones from time to time.
 
         What cannot be written is dropped. After an error, each tick tries a deletion,
         because there may be nothing to write for hours.
@@ -294,7 +296,7 @@ class Database:
             self._health.unmatched.succeeded()
 
     async def _measure_disk(self) -> None:
-        """Note the free disk space, in the thread that may have to wait for it."""
+        """Measure the free disk space, in the thread, because that may take long."""
         self._next_measurement = time.monotonic() + MEASUREMENT_SECONDS
         try:
             free = await self._call(self._store.free_disk_bytes)

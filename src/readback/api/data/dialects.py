@@ -20,7 +20,7 @@ class StoreError(Exception):
     """A statement has failed; the text tells operators why.
 
     `permanent`: the same statement would always fail. `lost`: the connection had ended
-    before it was used. `busy`: somebody else was writing.
+    before it was used. `busy`: another process was writing.
     """
 
     def __init__(
@@ -43,14 +43,14 @@ class Sqlite:
     placeholder = "?"
     # Locks the whole database for writing, so no row needs a lock.
     begin = "BEGIN IMMEDIATE"
-    # Appended to a SELECT to lock those of its rows that nobody else has locked.
+    # Appended to a SELECT to lock its rows, except those that others have locked.
     lock_skip_locked = ""
     # When a key expires, in Unix time. It has expired if the column contains no time.
     expires_at = (
         "iif(k.expires_at IS NULL, NULL, "
         "coalesce(86400 * (julianday(k.expires_at) - 2440587.5), 0))"
     )
-    # Few, because the event loop may have to wait for the end of a statement.
+    # Few, because the event loop may have to wait until a statement ends.
     rows_per_statement = 128
 
     _REASONS = {
@@ -60,7 +60,8 @@ class Sqlite:
         "CANTOPEN": "the database file cannot be opened",
         "IOERR": "the disk cannot be read or written",
     }
-    # After these the connection stays: opening the file again needs the disk as well.
+    # The connection is kept after these errors: opening the file again would need the
+    # disk, too.
     _KEEP_CONNECTION = ("BUSY", "FULL", "IOERR")
 
     def __init__(self, path: Path) -> None:
@@ -154,7 +155,8 @@ class Postgresql:
         return bool(connection.broken)
 
     def is_busy(self, error: Exception) -> bool:
-        # Locked by others, or chosen to end a deadlock.
+        # The rows are locked by others, or this transaction was ended to resolve a
+        # deadlock.
         return getattr(error, "sqlstate", None) in ("55P03", "40P01")
 
     def reason(self, error: Exception) -> str:
@@ -173,7 +175,7 @@ def dialect(config: Config) -> Sqlite | Postgresql:
 
 
 def marks(values: Iterable[Any]) -> str:
-    """Return a placeholder for each value, as they are listed in a statement."""
+    """Return a list of placeholders, one for each value."""
     return ", ".join("?" for _ in values)
 
 

@@ -3,8 +3,8 @@
 The first few times, an outcome is written at the next tick. While it goes on, it is
 written once in an interval: the rows of a key follow the number of its outcomes, not
 how long or how often it is used. A few addresses with the same outcome have a tally
-each, and all further ones share one, so a client whose address changes with every
-request makes no more rows than any other.
+each, and all others share one, so a client whose address changes with every request
+causes no more rows than any other.
 
 Only the event loop uses a journal. An event never contains a text, a body or a key; the
 key is identified by its digest, because ids may change in a restore.
@@ -19,12 +19,12 @@ from readback.api.shared.memory import ACCEPTED
 from readback.contract import JOURNAL_ROWS, SEVERAL_ADDRESSES
 from readback.processes.shared_counters import WorkerCounters
 
-# How often an outcome is written at once before it waits for its interval.
+# How many times an outcome is written immediately before it waits for its interval.
 AT_ONCE = 3
 # Addresses with the same outcome that have a tally each.
 CALLERS = 4
-# Tallies that go on or wait to be written. With more, details are left out so that
-# outcomes merge, and counts stay exact; with twice as many that wait, the next ones are
+# How many tallies may be open or wait to be written. Beyond that, details are left out
+# so that outcomes merge and counts stay exact. If twice as many wait, further ones are
 # dropped.
 MAX_TALLIES = 15_000
 
@@ -52,11 +52,11 @@ class Event(NamedTuple):
 
     @property
     def plain(self) -> "Event":
-        """The outcome with nothing but its code."""
+        """The outcome with only its code."""
         return self.of_several._replace(user_agent="", detail="", differences="")
 
 
-# Equal to an `Event` of these fields, and made faster.
+# Equal to an `Event` with these fields, but faster to create.
 EventFields = tuple[bytes, str, int, str, str, str, str, str]
 
 
@@ -72,14 +72,14 @@ class Tally:
 
     def __init__(self, event: Event, alone: Collection[str] | None = None) -> None:
         self.event = event
-        # If several addresses share it: those that have a tally of their own.
+        # If several addresses share this tally: those that have their own.
         self.alone = alone
         self.open = True
         self.requests = 0
         # How many of them are in the metrics, and when the last one was added.
         self.counted = 0
         self.at = 0.0
-        # When it may be written as often as a new one (a GCRA; see `limiter.py`).
+        # When it may again be written as often as a new one (a GCRA; see `limiter.py`).
         self.due = 0.0
         self.last_created = 0
         self.request_bytes = 0
@@ -111,7 +111,7 @@ class Journal:
         # The open tallies of each key, and their number.
         self._keys: dict[bytes, dict[EventFields, Tally]] = {}
         self._open = 0
-        # What is to be written, by event and hour.
+        # The tallies that are to be written, by event and hour.
         self._closed: dict[tuple[Event, int], Tally] = {}
 
     def open(self, fields: EventFields) -> Tally:
@@ -129,7 +129,7 @@ class Journal:
         self.open(fields).count(request_bytes, answer_bytes)
 
     def close(self, now: float, wall: float) -> None:
-        """Count and date what has happened; close what is to be written."""
+        """Update counts and times, and close the tallies that are due."""
         interval = self._interval
         allowance = (AT_ONCE - 1) * interval
         for tallies in list(self._keys.values()):
@@ -149,7 +149,7 @@ class Journal:
                     tally.due = max(tally.due, now) + share * interval
 
     def fetch(self, last_created: Callable[[bytes], int]) -> list[Tally]:
-        """Return what is to be written, with the present `created` of each key."""
+        """Return the tallies to write, with the current `created` of each key."""
         ready = list(self._closed.values())
         self._closed = {}
         for tally in ready:

@@ -1,4 +1,4 @@
-"""The keys that this worker knows, and the requests that wait for one it does not.
+"""The keys that this worker knows, and the requests that wait for other keys.
 
 `database.py` asks about every record twice a second and writes the result here, so
 `accepted` is current wherever a record is held. Only the event loop uses a keyring.
@@ -18,9 +18,9 @@ from readback.api.shared.limiter import Limiter
 IDLE_SECONDS = 60.0
 # The database counts as unavailable if it has not confirmed the records for this long.
 UNAVAILABLE_SECONDS = 3.0
-# How long a request may wait for the database before it is answered with 503.
+# How long a request waits for the database before it gets 503.
 WAIT_SECONDS = 2.0
-# Of keys that do not exist, which are remembered until the next tick.
+# How many keys that do not exist are remembered until the next tick.
 MAX_ABSENT = 10_000
 
 
@@ -68,7 +68,7 @@ class Keyring:
         self.now = time.monotonic()
 
     def is_absent(self, digest: bytes) -> bool:
-        """Return whether a look-up since the last tick has not found the key."""
+        """Return whether the key was looked up since the last tick and not found."""
         return digest in self._absent
 
     def last_created(self, digest: bytes) -> int:
@@ -93,7 +93,7 @@ class Keyring:
         return self.now - self.confirmed_at <= self._grace
 
     def learn(self, asked: Sequence[bytes], rows: KeyRows) -> None:
-        """Store what the database says of the keys that were asked about."""
+        """Store what the database returned for these keys."""
         for digest in asked:
             self._tell(digest, self._learn(digest, rows.get(digest)))
 
@@ -106,7 +106,7 @@ class Keyring:
         self.confirmed_at = asked_at
 
     def tick(self, now: float, wall: float) -> list[bytes]:
-        """Apply what time has changed, and return the digests to refresh."""
+        """Forget what is too old, and return the digests to refresh."""
         self.now = now
         self._absent.clear()
         # While the database is unavailable, unused records stay, because they could not
@@ -155,7 +155,7 @@ class Keyring:
         record = self._records.pop(digest, None)
         if record is not None:
             record.accepted = False
-            record.exchanges.clear()  # which keep the record, too
+            record.exchanges.clear()  # they keep the record, too
 
     def _tell(self, digest: bytes, found: Found) -> None:
         if digest not in self._waiting:

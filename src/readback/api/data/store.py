@@ -26,7 +26,8 @@ TALLIES_PER_TRANSACTION = 500
 TRIM_EVERY = 20
 ROWS_PER_CLEANING = 1000
 _DAY = 86_400
-# Of unmatched requests. One address cannot fill this in ten minutes on two workers.
+# Rows of unmatched requests. One address cannot fill them in ten minutes with two
+# workers.
 UNMATCHED_KEPT = 20_000
 
 # An account is confirmed if allauth has verified its primary e-mail address.
@@ -82,8 +83,8 @@ DELETE FROM cabinet_journalentry WHERE id IN (
         FROM cabinet_journalentry WHERE key_id IN ({marks})) AS numbered
     WHERE place > ?)
 """
-# An index of each large table begins with its time, so this reads only what it deletes.
-# The ids are not in the order of time if the clock was wrong for a while.
+# Each large table has an index that begins with the time, so this reads only what it
+# deletes. If the clock was wrong for a while, the ids are not in chronological order.
 _CLEAN = """
 DELETE FROM {table} WHERE id IN (
     SELECT id FROM {table} WHERE {time} {is_beyond} ? ORDER BY {time} LIMIT ?)
@@ -119,7 +120,7 @@ KeyRows = dict[bytes, KeyRow]  # by digest
 
 
 class CommitInDoubt(StoreError):
-    """COMMIT was not answered, so what is `in_doubt` may have been written."""
+    """COMMIT got no answer, so `in_doubt` may or may not have been written."""
 
     def __init__(
         self, reason: str, in_doubt: list[Tally], locked_out: list[Tally]
@@ -140,12 +141,12 @@ class Store:
         self._connection: Any = None
         self._statements = 0
         self._network_key = b""
-        # Identify this worker and its last batch.
+        # These identify this worker and its last batch.
         self._writer = randrange(1 << 63)
         self._batch = 0
 
     def free_disk_bytes(self) -> int:
-        """Return the room on the disk of SQLite, at least 1; 0 for PostgreSQL."""
+        """Return the free bytes on the disk of SQLite, at least 1; 0 for PostgreSQL."""
         if self._path is None:
             return 0
         return max(1, shutil.disk_usage(self._path.parent).free)
@@ -190,8 +191,8 @@ class Store:
     def record(self, tallies: Sequence[Tally]) -> list[Tally]:
         """Write usage and journal in one transaction; return what has to wait.
 
-        That is what belongs to keys whose rows are locked by another transaction. What
-        belongs to deleted keys is dropped.
+        These are the tallies of keys whose rows another transaction has locked. Those
+        of deleted keys are dropped.
         """
         self._batch += 1
         try:
@@ -243,7 +244,7 @@ class Store:
             for (key,) in self._fetch(_NETWORK_KEY, ()):
                 self._network_key = bytes(key)
         if not self._network_key:
-            return  # only if somebody has emptied the tables
+            return  # only if the tables have been emptied
         at = self._dialect.moment(wall)
         rows = []
         for (address, endpoint, code, detail, user_agent), requests in counts.items():
@@ -278,7 +279,7 @@ class Store:
         return bool(self._run(_BATCH, (self._writer, self._batch, now)).rowcount)
 
     def _lock(self, digests: set[bytes]) -> tuple[dict[bytes, int], set[bytes]]:
-        """Lock the rows of keys; return the ids of ours, and who others have locked."""
+        """Lock the rows of keys; return the ids of those locked, and the other keys."""
         dialect = self._dialect
         lock = dialect.lock_skip_locked
         among, values = dialect.among(list(digests))
@@ -324,7 +325,7 @@ class Store:
         self._trim([key_id for key_id, *_ in entries])
 
     def _trim(self, written: list[int]) -> None:
-        """Trim some journals that rows were added to, chosen at random."""
+        """Trim some of the journals that have new rows, chosen at random."""
         added = Counter(written)
         due = [id_ for id_, rows in added.items() if random() * TRIM_EVERY < rows]
         if due:

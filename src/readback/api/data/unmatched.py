@@ -1,9 +1,8 @@
-"""Unmatched requests: those without an accepted key, which no journal has.
+"""Unmatched requests: those without an accepted key, which are in no journal.
 
-A person who waits for a first request sees those from the address of their browser.
-The event loop counts a bounded number of them, and drops new ones in a flood;
-`database.py` writes the rows, and deletes them after a few minutes. Neither a text nor
-a key is kept.
+A person who waits for a first request sees those from their own network. The event loop
+counts a bounded number of them, and drops new ones in a flood; `database.py` writes the
+rows, and deletes them after a few minutes. Neither a text nor a key is kept.
 """
 
 from collections import Counter
@@ -36,7 +35,7 @@ class UnmatchedRequests:
     def count(
         self, address: str, endpoint: str, code: str, detail: str, user_agent: str
     ) -> None:
-        # A flood comes through here, and a plain tuple is made without a call.
+        # In a flood, this runs for each request, and a plain tuple needs no call.
         request = (address, endpoint, code, detail, user_agent)
         counts = self._counts
         if request in counts:
@@ -51,7 +50,7 @@ class UnmatchedRequests:
             counts[request] = 1
 
     def fetch(self) -> dict[UnmatchedEvent, int]:
-        """Return how often each has occurred since the last call."""
+        """Return how often each request has occurred since the last call."""
         counts = self._counts
         self._counts = {}
         self._kinds.clear()

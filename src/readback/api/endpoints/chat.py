@@ -11,8 +11,9 @@ from readback.api.endpoints.refusal import Explanation, Finding, examine, explai
 from readback.api.endpoints.request_info import ENCODED
 from readback.contract import MAX_CONTENT_BYTES, MODEL
 
-# A body of this size, without its text, may have a name twice: the shortest body that
-# the contract accepts, and the shortest field that can be added to it.
+# A body can repeat a name only if it is at least this long without its text: the
+# shortest body that the contract accepts, plus the shortest field that can be added to
+# it.
 _MAY_REPEAT_A_NAME = len(
     b'{"model":"%b","messages":[{"role":"user","content":}]}' % MODEL.encode()
 ) + len(b'"content":0,')
@@ -29,7 +30,7 @@ class _Message(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 
 
 class _Request(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    """The contract, as far as types can say it; a test compares it with `contract`."""
+    """What types can express of the contract; a test compares it with `contract`."""
 
     model: Literal["vendor-cabinet-preview-echo"]
     messages: Annotated[list[_Message], msgspec.Meta(min_length=1, max_length=1)]
@@ -70,7 +71,7 @@ class Chat(Exchange):
     def _examine(self, body: bytes) -> Text | Explanation:
         """Return the reason to refuse a body, or its text if there is none.
 
-        Only this examination refuses, because it can explain why.
+        Only the examination refuses a body, because it can explain why.
         """
         undeclared = self.info.media_type_detail
         content = examine(body)
@@ -78,7 +79,7 @@ class Chat(Exchange):
             return msgspec.json.encode(content), len(content.encode())
         findings = [] if isinstance(content, str) else content
         if undeclared:
-            # A body that is not JSON was not meant to be, or it is compressed.
+            # The body is not meant to be JSON, or is compressed.
             others = [each for each in findings if each.code != "invalid_json"]
             code = "unsupported_media_type"
             header = "content-encoding" if undeclared == ENCODED else "content-type"
@@ -104,9 +105,10 @@ def decode(body: bytes) -> Text | None:
 
 
 def _repeats_name(body: bytes, written: bytes, request: _Request) -> bool:
-    """Return whether a name appears twice, of which the last value was decoded.
+    """Return whether a name is repeated; the decoder used its last value.
 
-    All strings but the text are fixed, so every colon outside of it follows a name.
+    All strings except the text are fixed, so every colon outside the text follows a
+    name.
     """
     optional = (request.stream, request.max_tokens)
     names = _REQUIRED_NAMES + sum(value is not UNSET for value in optional)

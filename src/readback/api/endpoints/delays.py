@@ -1,7 +1,7 @@
-"""The requests that wait in a worker because their rehearsal says so.
+"""The requests that wait in a worker as part of a rehearsal.
 
-They wait without a thread, a lock or their body, which is read afterwards. Their number
-is bounded by the rate of their key, and by the connections.
+They occupy no thread and no lock, and their body is read afterwards. Their number is
+bounded by the rate of their key, and by the connections.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ GoOn = Callable[[], None]
 
 
 class Delays:
-    """All of them, so that a stop can end their wait."""
+    """All delayed requests, so that a stop can end their wait."""
 
     def __init__(self) -> None:
         self._timers: dict[GoOn, asyncio.TimerHandle] = {}
@@ -26,7 +26,7 @@ class Delays:
         return True
 
     def stop(self) -> None:
-        """Let no request wait any longer."""
+        """End all waits."""
         self._is_stopping = True
         for go_on in list(self._timers):
             self._end(go_on)

@@ -1,6 +1,6 @@
 """The requests of one known key whose heads mean the same.
 
-The base of the two endpoints, and the simpler one of them.
+Here are the base class of the two endpoints, and the simpler endpoint.
 """
 
 import json
@@ -55,8 +55,7 @@ class Exchange:
         "_journal", "_limiter", "_record", "_refused", "_replies", "_succeeded",
         "_unmatched", "address", "forwarded", "info",
     )
-    # fmt: on
-    # What to change if the body is refused unread.
+    # fmt: on The differences to report if the body is refused without being read.
     oversized = BODY_TOO_LARGE
 
     def __init__(
@@ -69,7 +68,7 @@ class Exchange:
         self._record = record
         self.info = info
         self.address = address
-        # The value of X-Forwarded-For that the address was read from, if any.
+        # The X-Forwarded-For from which the address was read, if any.
         self.forwarded = b""
         # Where the last success and the last refusal are counted.
         self._succeeded = self._refused = _NO_TALLY
@@ -90,13 +89,13 @@ class Exchange:
         return self._refuse(code, detail, size, differences)
 
     def is_from(self, forwarded: bytes, origin: RequestOrigin) -> bool:
-        """Return whether a request certainly comes from the address of the last one."""
+        """Return whether a request surely comes from the address of the last one."""
         if forwarded or self.forwarded:
             return self.forwarded == forwarded
         return self.address == origin.address
 
     def move(self, address: str) -> None:
-        """Count the next requests for a client at another address."""
+        """Count the following requests for another address."""
         self.address, self.forwarded = address, b""
         self._refused = _NO_TALLY
         if not self._succeeded.counts(shorten(address)):
@@ -143,7 +142,7 @@ class Exchange:
     def fail(self, error: Exception, size: int) -> bytes:
         """Log an unexpected exception, enter it into the journal, and answer."""
         answer = internal_error(self._replies, error)
-        with suppress(Exception):  # what counts it may be what has failed
+        with suppress(Exception):  # the counting itself may have failed
             event = self._event("internal_error", REFUSALS["internal_error"].sentence)
             self._journal.note(event, size, len(answer))
         return answer
@@ -173,7 +172,7 @@ class ModelList(Exchange):
 
 
 def is_explained(info: RequestInfo, record: Record) -> bool:
-    """Return whether the body of a refusal says why, beyond the contract."""
+    """Return whether the body of a refusal explains it, beyond the contract."""
     return info.asks_to_explain or record.row.explains_refusals
 
 

@@ -18,7 +18,7 @@ from readback.programs import ADVICE_LENGTH, advise
 
 _SYSTEM_ROLES = ("system", "developer")
 _OTHER_ROLES = (*_SYSTEM_ROLES, "assistant", "tool")
-# A body has no room for more messages.
+# A body cannot contain more messages.
 _MOST_MESSAGES = contract.MAX_BODY_BYTES // len('{"role":"user","content":"x"},')
 # The name of a field that is stored as the id of a difference.
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_]{1,40}")
@@ -28,7 +28,7 @@ _MAX_TOKENS: Number = str(contract.MAX_TOKENS).encode()
 # Field names and model ids are quoted only if they have this form.
 _QUOTABLE = re.compile(r"[A-Za-z0-9_.:/-]{1,40}")
 _MAX_QUOTED_DIGITS = 20
-# Characters of a string that is almost right.
+# How much is shown of a string that is almost right.
 _MOST_SHOWN = 60
 # How many names of a long list are written out.
 _MOST_NAMED = 8
@@ -43,7 +43,7 @@ class Finding(NamedTuple):
 
     @property
     def short(self) -> str:
-        """The sentence without its explanation, as part of a list."""
+        """The sentence without its explanation, for a list."""
         return self.sentence.partition(": ")[0].removesuffix(".").replace("; ", ", ")
 
 
@@ -133,7 +133,7 @@ def _check_messages(messages: Any) -> Iterator[Finding]:
 
 
 def _kept(roles: list[Any]) -> int:
-    """Return the place of the message that is left when the others are removed."""
+    """Return the index of the message that should remain."""
     last = len(roles) - 1
     return last - roles[::-1].index(contract.ROLE) if contract.ROLE in roles else last
 
@@ -198,14 +198,14 @@ class Explanation(NamedTuple):
 
 
 def explain(findings: Sequence[Finding], user_agent: str) -> Explanation:
-    """Make one line of the findings, with a hint for the program that sent them."""
+    """Join the findings into a line, with a hint for the program that sent them."""
     first, *others = findings
     found = dict.fromkeys(id_ for finding in findings for id_ in finding.differences)
-    # Fields, which may have any names, must not push out the others.
+    # Unknown fields, which may have long names, must not displace other findings.
     ids = sorted(found, key=lambda each: each not in ADVICE)
     hint = advise(user_agent, ids, connected=True)
     also = f"Also: {'; '.join(other.short for other in others)}." if others else ""
-    # No program makes that many mistakes with such long names.
+    # No real program makes so many mistakes with such long names.
     if len(f"{first.sentence} {also} ") > contract.MAX_DETAIL_LENGTH - ADVICE_LENGTH:
         also = f"Also: {len(others)} more."
     detail = " ".join(filter(None, (first.sentence, also, hint)))
@@ -222,7 +222,7 @@ def _is_quotable(word: Any) -> bool:
 
 
 def _got(value: Any, wanted: str) -> str:
-    """Return what kind of value it is; show a string that is almost what is wanted."""
+    """Return the kind of a value; quote a string that is almost right."""
     if not isinstance(value, str) or len(value) > _MOST_SHOWN:
         return _kind(value)
     bare = "".join(c for c in value if c.isprintable() and not c.isspace())
@@ -237,7 +237,7 @@ def _got(value: Any, wanted: str) -> str:
 
 
 def _kind(value: Any) -> str:
-    """Return what kind of value it is, without quoting it."""
+    """Return the kind of a value, without quoting it."""
     if value is None or isinstance(value, bool):
         return json.dumps(value)
     if isinstance(value, Number):
@@ -249,7 +249,7 @@ def _kind(value: Any) -> str:
 
 
 def _fields(names: Sequence[str], path: str) -> str:
-    """Return the subject of a sentence about fields: "The field temperature"."""
+    """Return the subject of a sentence on fields, such as "The field temperature"."""
     quotable = [path + name for name in names[:_MAX_DIFFERENCES] if _is_quotable(name)]
     shown = quotable[:_MOST_NAMED]
     if left := len(names) - len(shown):

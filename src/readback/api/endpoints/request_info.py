@@ -1,4 +1,4 @@
-"""What a head alone tells about a request: endpoint, key, type of the body, sender."""
+"""What the head tells about a request: endpoint, key, type of the body, sender."""
 
 import re
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from readback.api.endpoints.presented_key import PresentedKey, presented_in, tim
 from readback.http.head import Head
 from readback.programs import advise
 
-# The name of a program that is built on a browser comes after this.
+# In the User-Agent of a program that is built on a browser, its own name follows this.
 _BROWSER_ENGINE = re.compile(r" AppleWebKit/[0-9.]+ \(KHTML, like Gecko\)")
 _ENDPOINTS = {
     (b"GET", contract.MODELS_PATH.encode()): contract.MODELS,
@@ -21,7 +21,7 @@ READ_FIELDS = frozenset(
 )
 _FOUND = NearMiss("")
 _PRINTABLE = re.compile(rb"[\x20-\x7e]*+")
-# Of a User-Agent and of preferences. No program sends as much.
+# The longest User-Agent and preferences that are read. No program sends this much.
 _EXAMINED_BYTES = 1024
 # RFC 7240 §2: a list of preferences in any case, each perhaps with parameters.
 _EXPLAIN = re.compile(rb"(?:\A|,)[ \t]*+explain[ \t]*+(?:[,;]|\Z)", re.IGNORECASE)
@@ -32,7 +32,7 @@ _FORM_TYPES = (b"application/x-www-form-urlencoded", b"multipart/form-data")
 
 @dataclass(eq=False, slots=True)
 class RequestInfo:
-    """What a head says. A detail is the reason to refuse it; empty if there is none."""
+    """What a head says. A detail is the reason of a refusal; empty if none."""
 
     endpoint: str
     not_found_detail: str

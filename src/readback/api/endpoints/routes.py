@@ -1,7 +1,7 @@
 """The API as a handler: which endpoint a head asks for, and with which key.
 
-Decides what is decided before a body is read, in the order of the contract: path and
-method, then key. Nothing here decodes a body.
+Makes the decisions that come before the body is read, in the order of the contract:
+path and method, then key. Nothing here decodes a body.
 """
 
 from dataclasses import dataclass
@@ -30,11 +30,11 @@ from readback.http.head import Head
 from readback.http.refused import MALFORMED_REQUEST
 from readback.processes.shared_counters import WorkerCounters
 
-# Retry-After when the database cannot be asked or there are too many connections.
+# The Retry-After if the database is unavailable or there are too many connections.
 RETRY_SECONDS = 2
-# Programs that one key is used with; most keys belong to one.
+# How many programs of a key are remembered; most keys have one.
 _MAX_EXCHANGES = 4
-# What a client's address was read from is kept if it is not longer.
+# A longer X-Forwarded-For is not kept.
 _MAX_FORWARDED_BYTES = 256
 _EXCHANGES: dict[str, type[Exchange]] = {MODELS: ModelList, CHAT: Chat}
 _REHEARSALS = {MODELS: RehearsedModelList, CHAT: RehearsedChat}
@@ -78,7 +78,7 @@ class Api:
         record = self._keyring.find(digest)
         if record is not None and not info.not_found_detail:
             exchange: Exchange | None = record.exchanges.get(info)
-            # Most clients stay where they are.
+            # The address of most clients does not change.
             if exchange is None or not exchange.is_from(forwarded, origin):
                 address, source = self._read_address(forwarded, origin)
                 exchange = self._exchange(info, record, address)
@@ -88,7 +88,7 @@ class Api:
         request = _Received(info, address, size)
         if record is not None:
             return self._not_found(request, record)
-        # Why a key cannot exist matters only now.
+        # Why a key is invalid matters only now.
         detail = (presented or presented_key(key)).detail
         if not detail and not self._keyring.is_absent(digest):
             self._keyring.wait(digest, partial(self._look_up_done, origin, request))
@@ -98,7 +98,7 @@ class Api:
         return self._refuse_key(request, detail or _UNKNOWN_KEY)
 
     def refuse(self, code: str, detail: str, address: str = "") -> bytes:
-        # Behind a proxy the address is the proxy's.
+        # Behind a proxy, this is the address of the proxy.
         if code == MALFORMED_REQUEST and not self._trusted_proxies:
             self._services.unmatched.count(address, OTHER, code, detail, "")
         retry_after = RETRY_SECONDS if code == "unavailable" else 0
@@ -159,11 +159,11 @@ class Api:
         return exchange
 
     def _not_found(self, request: _Received, found: Found) -> bytes:
-        """Refuse a request, and enter it into the journal of its key, if any."""
+        """Refuse a request, and record that in the journal of its key, if any."""
         info, address, size = request
         code, detail = "not_found", info.not_found_detail
         if not isinstance(found, Record) or not found.accepted:
-            # The probe imitates other programs, which nobody is waiting for.
+            # The probe imitates other programs, and nobody waits for these requests.
             if detail != PROBE.sentence:
                 agent = info.user_agent
                 self._services.unmatched.count(address, OTHER, code, detail, agent)

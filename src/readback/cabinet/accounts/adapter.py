@@ -31,14 +31,14 @@ from readback.cabinet.accounts import (
 from readback.cabinet.mail import outbox, rendering
 from readback.cabinet.serving import errors, security_log, visitors
 
-# For how long a mail is worth sending: for as long as a link made at once would work.
+# How long a mail is worth sending: as long as its link works.
 _CONFIRMATION = timedelta(days=settings.ACCOUNT_EMAIL_CONFIRMATION_EXPIRE_DAYS)
 _RESET = timedelta(seconds=settings.PASSWORD_RESET_TIMEOUT)
 _AFTER_SIGN_UP = (outbox.SIGN_UP_CONFIRMATION, outbox.ACCOUNT_EXISTS)
 # The longest window of the limits on wrong passwords.
 _LOGIN_MINUTES = 5
 
-# Our templates for what allauth reports about second factors.
+# Our templates for allauth's notices about second factors.
 _ADDED = "account/email/second_factor_added"
 _REMOVED = "account/email/second_factor_removed"
 _FACTOR_NOTICES: dict[str, tuple[str, dict[str, str]]] = {
@@ -72,9 +72,9 @@ class CabinetAdapter(DefaultAccountAdapter):
         return visitors.client_address(request)
 
     def is_ajax(self, request: HttpRequest) -> bool:
-        """Return whether allauth's script asks what to ask the browser for.
+        """Return whether allauth's script asks for the options of a passkey.
 
-        All other answers are pages, whatever the headers ask for.
+        Every other answer is a page, whatever the headers say.
         """
         match = request.resolver_match
         return match is not None and match.url_name == "mfa_login_webauthn"
@@ -87,7 +87,7 @@ class CabinetAdapter(DefaultAccountAdapter):
         return account_rules.form_is_open()
 
     def confirm_email(self, request: HttpRequest, email_address: EmailAddress) -> bool:
-        """Confirm it as one change, which fails if another account has the address."""
+        """Confirm it in a transaction, which fails if another account has it."""
         try:
             with transaction.atomic():
                 return bool(super().confirm_email(request, email_address))
@@ -108,7 +108,7 @@ class CabinetAdapter(DefaultAccountAdapter):
     def _get_login_attempts_cache_key(
         self, request: HttpRequest, **credentials: Any
     ) -> str:
-        """Count for account and network together: nobody elsewhere locks one out."""
+        """Count per account and network: nobody elsewhere can lock the owner out."""
         return f"{visitors.network_of(request)} {credentials.get('email', '')}"
 
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
@@ -120,7 +120,7 @@ class CabinetAdapter(DefaultAccountAdapter):
             raise ImmediateHttpResponse(page) from None
 
     def login(self, request: HttpRequest, user: Any) -> None:
-        """Start a session, by single sign-on if nothing else is allowed."""
+        """Start a session; only by single sign-on if nothing else is allowed."""
         if provider_is_only_way() and not selectors.used_provider(request, user):
             raise ImmediateHttpResponse(single_sign_on.no_passwords(request))
         super().login(request, user)
@@ -128,8 +128,8 @@ class CabinetAdapter(DefaultAccountAdapter):
     def is_reauthentication_required(self, *, app: str, **kwargs: Any) -> bool:
         """Require a proof unless the login, by any method, is recent.
 
-        An account with neither a password nor a second factor has to log in again, if
-        it has not lately; allauth would not ask it for anything.
+        An account with neither a password nor a second factor has to log in again;
+        allauth would not ask for anything.
         """
         request = self.request or allauth_context.request
         now = timezone.now().timestamp()
@@ -141,7 +141,7 @@ class CabinetAdapter(DefaultAccountAdapter):
         return True
 
     def get_reauthentication_methods(self, user: Any) -> list[dict[str, Any]]:
-        """Offer no password if single sign-on is the only way; else a new login."""
+        """Offer no password if single sign-on is the only way, but a new login."""
         methods = super().get_reauthentication_methods(user)
         if provider_is_only_way():
             methods = [each for each in methods if each["id"] != "reauthenticate"]
@@ -164,7 +164,7 @@ class CabinetAdapter(DefaultAccountAdapter):
         self._add_to_outbox(outbox.PASSWORD_RESET, email, _RESET, user, link)
 
     def send_mail(self, template_prefix: str, email: str, context: Any) -> None:
-        """Queue a mail without a secret: the address has an account, or has none."""
+        """Queue a mail without a secret: whether the address has an account."""
         self._add_to_outbox(template_prefix, email, _CONFIRMATION)
 
     def send_notification_mail(
@@ -176,7 +176,7 @@ class CabinetAdapter(DefaultAccountAdapter):
             template_prefix, details = _FACTOR_NOTICES[template_prefix]
         request = allauth_context.request
         to = email or user.get_username()
-        # Mallory could use up the limit to keep this one from the old address.
+        # Mallory could use up the limit so that the old address does not get this one.
         is_limited = template_prefix != outbox.EMAIL_CHANGED
         if is_limited and not outbox.allow_notice(request, to):
             security_log.record("mail_limited", account=user.pk)

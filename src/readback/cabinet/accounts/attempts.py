@@ -1,9 +1,9 @@
 """The cache in which allauth counts attempts: a table that all processes share.
 
-allauth locks a count by adding an entry, reads it, and writes it if one more attempt is
-allowed. Here a count that is used up is only read, so that a flood of requests causes
-no writes. Django reports an error of the database as an entry that exists already;
-allauth would take it for one attempt too many, and the visitor would be blamed.
+allauth locks a count by adding an entry, reads the count, and writes it if another
+attempt is allowed. Here, a count that is used up is only read, so that a flood of
+requests causes no writes. Django reports a database error as an entry that already
+exists; allauth would take that for too many attempts and blame the visitor.
 """
 
 import re
@@ -15,16 +15,16 @@ from django.utils.timezone import now
 
 from readback.cabinet.models import CacheEntry
 
-# allauth's name for a lock: that of its count, which contains the rate.
+# allauth names a lock after its count, whose name contains the rate.
 _LOCK = re.compile(r"(allauth:rl:[\w.]+:\w+:(\d+)/([\d.]+)/\w+:.*):lock")
 
 
 class CountCache(DatabaseCache):
-    """Each thread has its own, as Django makes them."""
+    """Django makes one for each thread."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        # The locks that this thread believes to hold.
+        # The locks that this thread believes it holds.
         self._only_read: set[str] = set()
 
     def add(self, key: str, *args: Any, **options: Any) -> bool:
@@ -34,7 +34,7 @@ class CountCache(DatabaseCache):
             return True
         added = super().add(key, *args, **options)
         if lock and not added and not self.has_key(key):
-            _require_storage()  # or somebody else has just returned the lock
+            _require_storage()  # or the lock has just been released
         return added
 
     def delete(self, key: str, *args: Any, **options: Any) -> bool:

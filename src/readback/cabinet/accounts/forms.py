@@ -54,8 +54,8 @@ class NormalisedEmailField(forms.EmailField):
 class NameField(forms.CharField):
     """The name of a key or a passkey.
 
-    Without `maxlength` in the page: browsers cut off what exceeds it, without a word,
-    and count an emoji as two or more.
+    The page has no `maxlength`: browsers silently cut off longer names, and count an
+    emoji as two or more characters.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -66,13 +66,13 @@ class NameField(forms.CharField):
             name = services.checked_name(super().clean(value))
         except services.ServiceError as error:
             raise ValidationError(str(error), "invalid") from None
-        self.validate(name)  # it may consist of what nobody sees
+        self.validate(name)  # it may consist of invisible characters
         return name
 
 
 @contextmanager
 def service_errors(form: forms.Form, field: str) -> Iterator[None]:
-    """Show the error of a service at a field of the form."""
+    """Show the error of a service next to a field of the form."""
     try:
         yield
     except services.ServiceError as error:
@@ -82,9 +82,9 @@ def service_errors(form: forms.Form, field: str) -> Iterator[None]:
 class NoLabelSuffixForm:
     """Show labels without a colon, and no placeholder that repeats one.
 
-    The cursor is in the first field with an error. If the form was refused as a whole,
-    it is in the password, which has to be typed again. Otherwise it is in the first
-    field, unless the page has more to read.
+    The cursor is in the first field with an error. If the whole form was refused, it is
+    in the password, which has to be typed again. Otherwise it is in the first field,
+    unless there is more to read first.
     """
 
     autofocus = True
@@ -107,7 +107,7 @@ class NoLabelSuffixForm:
 class PasswordForm(NoLabelSuffixForm):
     """Describe new passwords in one sentence.
 
-    A new password is entered once, everywhere: browsers can show and store it.
+    A new password is entered only once, because browsers can show and store it.
     """
 
     fields: dict[str, forms.Field]
@@ -137,17 +137,17 @@ class SignupForm(PasswordForm, allauth_forms.SignupForm):
         """Replace the password by its hash, whether or not the address is known.
 
         Hashing takes as long as ten other requests, so it happens before the
-        transaction: SQLite has one writer at a time.
+        transaction, because SQLite allows one writer at a time.
         """
         self.password_hash = make_password(self.cleaned_data.pop("password1"))
 
     def try_save(self, request: HttpRequest) -> Any:
-        """Save the account; for a known address, answer the same."""
+        """Save the account; answer in the same way if the address is known."""
         email = self.cleaned_data["email"]
         if self.account_already_exists and services.account_discard_unused(email):
             # The links in earlier mails have just stopped working.
             self.account_already_exists = False
-        # So that every sign-up is answered by a mail, with the same message.
+        # Every sign-up leads to a mail and to the same message.
         ratelimit.clear(request, action="confirm_email", key=email)
         if not self.account_already_exists:
             try:

@@ -1,7 +1,7 @@
 """allauth's OpenID Connect client: which claims count, and that nothing is kept.
 
 Imported at the first login, because its libraries take 14 MB of memory. What follows
-from who the person is, is in `single_sign_on.py`.
+from the identity of the person is in `single_sign_on.py`.
 """
 
 import io
@@ -37,18 +37,18 @@ class CabinetClient(OpenIDConnectOAuth2Adapter):
         return urljoin(f"{settings.CABINET_URL}/", CALLBACK_PATH)
 
     def parse_token(self, data: dict[str, Any]) -> None:
-        """Return no token: it is used once, and must not get into a session."""
+        """Return no token: it is used once, and must not be in a session."""
 
     def complete_login(
         self, request: HttpRequest, app: Any, token: Any, **kwargs: Any
     ) -> Any:
-        """Check the ID token in full; allauth would trust the connection it came by."""
+        """Check the ID token completely; allauth would rely on the connection."""
         id_token = kwargs["response"].get("id_token")
         if not isinstance(id_token, str):
             raise ProviderError("it sent no ID token")
         self.did_fetch_access_token = False  # so that allauth verifies the signature
         claims = self._decode_id_token(app, id_token)
-        # allauth checks them only if they are there.
+        # allauth checks these claims only if they are present.
         if not {"exp", "iat"} <= claims.keys():
             raise ProviderError("its ID token has no exp or no iat")
         several = isinstance(claims["aud"], list) and len(claims["aud"]) > 1
@@ -61,9 +61,9 @@ class CabinetClient(OpenIDConnectOAuth2Adapter):
 
 
 class ProviderSession(Session):
-    """What allauth sends requests with: our own client, which has bounds.
+    """Lets allauth send requests with our own client, which is bounded.
 
-    No setting of the machine counts: a ~/.netrc would replace the client secret.
+    It ignores the settings of the machine: a ~/.netrc would replace the client secret.
     """
 
     def __init__(self) -> None:
@@ -84,7 +84,7 @@ class ProviderSession(Session):
         response.status_code = answer.status
         response.headers.update(answer.headers.items())
         response.raw = io.BytesIO(answer.body)
-        response.encoding = "utf-8"  # not guessed, which takes long
+        response.encoding = "utf-8"  # not guessed, which would take long
         return response
 
 
@@ -101,7 +101,7 @@ class CabinetProvider(OpenIDConnectProvider):
         return subject
 
     def extract_extra_data(self, data: dict[str, Any]) -> dict[str, Any]:
-        """Return nothing to store: we need no profile."""
+        """Return nothing to store, because we need no profile."""
         return {}
 
     def extract_common_fields(self, data: dict[str, Any]) -> dict[str, Any]:
@@ -120,7 +120,7 @@ class CabinetProvider(OpenIDConnectProvider):
 
 
 def finish_login(request: HttpRequest) -> Any:
-    """Let allauth finish the login; raise `ProviderError` if an answer is unusable."""
+    """Let allauth finish the login; raise `ProviderError` for an unusable answer."""
     client = CabinetClient(request, settings.CONFIG.oidc_issuer)
     view = OAuth2CallbackView.adapter_view(client)  # type: ignore[no-untyped-call]
     try:

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from readback import keys
 from readback.contract import MODEL
 
-# The same keys on two keyboards: many passwords are one language typed as another.
+# The same keys in two layouts: many passwords are words typed in the wrong layout.
 _SAME_KEYS = str.maketrans(
     "йцукенгшщзхъфывапролджэячсмитьбю", "qwertyuiop[]asdfghjkl;'zxcvbnm,."
 )
@@ -30,7 +30,7 @@ _REPEATED = re.compile(r"(.+?)\1+", re.DOTALL)
 # of this site or of the person's address score nothing.
 _MIN_SCORE = 8
 _WORD_SCORE = 3
-# How much of a password counts: the time grows with the square of its length.
+# How much of a password is judged: the time grows with the square of the length.
 _LONGEST = 64
 
 
@@ -55,7 +55,7 @@ class StrengthValidator:
         typed = (whole, _REPEATED.sub(r"\1", whole))
         both = (*typed, *(each.translate(_SAME_KEYS) for each in typed))
         scores = (self._score(each, own) for each in both)
-        # Of a password that is too short, another validator says so.
+        # Another validator reports a password that is too short.
         if len(password) >= settings.MIN_PASSWORD_LENGTH and min(scores) < _MIN_SCORE:
             raise ValidationError(self.get_help_text(), "password_weak")
 

@@ -1,8 +1,8 @@
 """Requests to an OpenID Connect provider, and the configuration that it publishes.
 
-A login waits for the provider in a thread that other pages need. So a request has one
-deadline and one size for the whole answer, only a few run at once, and the
-configuration is remembered. So is a failure, for a moment.
+A login waits for the provider in a thread that other pages need. So each request has a
+deadline and a maximum size for the whole answer, only a few run at the same time, and
+the configuration is cached. A failure is cached for a moment, too.
 
 Nothing here depends on Django: `readback doctor` uses it, too.
 """
@@ -24,22 +24,22 @@ from readback.setting_values import is_loopback
 TIMEOUT_SECONDS = 5.0
 REMEMBERED_SECONDS = 300.0
 FAILURE_SECONDS = 5.0
-# Per process, which has eight threads; forms use at most four, and tests of keys two of
-# these. A form waits only for the configuration, the page to which the provider leads
-# back for everything else.
+# Per process, which has eight threads. Forms use at most four of them, and tests of
+# keys two of these. A form waits only for the configuration; the page to which the
+# provider returns waits for everything else.
 _for_forms = Slots(1)
 _for_pages = Slots(3)
 
-# By issuer: the configuration, or None after a failure, and until when it is used.
+# For each issuer, the configuration (None after a failure) and until when it is used.
 _remembered: dict[str, tuple[dict[str, Any] | None, float]] = {}
 
 
 class ProviderError(Exception):
-    """The provider cannot be used; the text says why, without anything it sent."""
+    """The provider cannot be used; the text says why, without quoting its answers."""
 
 
 class ProviderBusyError(ProviderError):
-    """The provider is not asked: others are waiting for it, or it has just failed."""
+    """The provider is not asked, because too many wait for it or it has just failed."""
 
 
 def configuration(issuer: str) -> dict[str, Any]:
@@ -64,7 +64,7 @@ def configuration(issuer: str) -> dict[str, Any]:
 def _read_configuration(issuer: str) -> dict[str, Any]:
     document = _read_json(f"{issuer}/.well-known/openid-configuration")
     told = document.get("issuer")
-    # The setting has no slash at the end; an issuer may.
+    # The setting never ends with a slash; an issuer may.
     if not isinstance(told, str) or told.rstrip("/") != issuer:
         raise ProviderError("its configuration names another issuer")
     for name in ("authorization_endpoint", "token_endpoint", "jwks_uri"):
@@ -79,7 +79,7 @@ def _read_json(url: str) -> dict[str, Any]:
         raise ProviderError(f"{url} answers {answer.status}")
     try:
         document = json.loads(answer.body)
-    except (ValueError, RecursionError):  # too long a number, or too deep a nesting
+    except (ValueError, RecursionError):  # a long number, or deep nesting
         raise ProviderError(f"{url} is not JSON") from None
     if not isinstance(document, dict):
         raise ProviderError(f"{url} is not a JSON object")
@@ -89,7 +89,7 @@ def _read_json(url: str) -> dict[str, Any]:
 def ask(
     name: str, method: str, url: str, *, is_form: bool = False, **options: Any
 ) -> Answer:
-    """Send a request; raise `ProviderError`, which calls it by the name, if it fails.
+    """Send a request; if it fails, raise a `ProviderError` that contains its name.
 
     No redirect is followed: it could carry the client secret to another host.
     """
@@ -123,7 +123,7 @@ def _reason(error: Exception) -> str:
 
 
 def _is_safe(url: object) -> bool:
-    """Return whether nobody on the way can read what is sent to the URL."""
+    """Return whether nobody on the network path can read what is sent to the URL."""
     if not isinstance(url, str):
         return False
     try:

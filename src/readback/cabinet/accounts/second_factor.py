@@ -1,7 +1,7 @@
 """The second factor: our changes to allauth.mfa, whose pages and flows these are.
 
-A code works once, also within its tolerance. Secrets are sealed with the secret key.
-Where passkeys work, and who must have a second factor, is decided here, too.
+A code works only once, even within its tolerance. Secrets are sealed with the secret
+key. It is also decided here where passkeys work, and who must have a second factor.
 """
 
 import base64
@@ -54,7 +54,7 @@ class CabinetMFAAdapter(DefaultMFAAdapter):
         return seal(text)
 
     def decrypt(self, encrypted_text: str) -> str:
-        """Return the secret; one that cannot be read becomes one that nobody knows."""
+        """Return the secret; if it cannot be read, return one that nobody knows."""
         try:
             return unseal(encrypted_text)
         except InvalidToken:
@@ -73,7 +73,7 @@ class CabinetMFAAdapter(DefaultMFAAdapter):
 
 
 class OnceForm(NoLabelSuffixForm):
-    """Accept a code once: allauth forgets it before its tolerance ends."""
+    """Accept a code only once: allauth would forget it before its tolerance ends."""
 
     user: Any
     cleaned_data: dict[str, Any]
@@ -115,9 +115,9 @@ class CodeForm(OnceForm):
 
 
 class ActivateTOTPForm(OnceForm, totp_forms.ActivateTOTPForm):
-    """Keep the secret until it is used: allauth makes another one at each reload.
+    """Keep the secret until it is used: allauth would make a new one at each reload.
 
-    The app may have read it from the page before.
+    The app may have read it from an earlier page.
     """
 
     autofocus = False  # a phone would scroll past the QR code
@@ -148,9 +148,9 @@ class PasskeyForm(forms.Form):
     def full_clean(self) -> None:
         try:
             super().full_clean()
-        except Exception:  # there are very many kinds of them
+        except Exception:  # there are very many kinds of errors
             self.add_error("credential", ValidationError("", "invalid"))
-        # Django and allauth speak of a value and of a code.
+        # Django and allauth would say "value" and "code".
         for field in ("credential", NON_FIELD_ERRORS):
             for error in self.errors.get(field, ErrorList()).as_data():
                 if error.code in ("required", "invalid", "incorrect_code"):
@@ -178,7 +178,7 @@ class AddPasskeyForm(NoLabelSuffixForm, PasskeyForm, passkey_forms.AddWebAuthnFo
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self.fields["passwordless"].initial = True  # as the button to log in promises
+        self.fields["passwordless"].initial = True  # as the login button promises
 
     def clean(self) -> dict[str, Any]:
         kind = Authenticator.Type.WEBAUTHN
@@ -234,13 +234,13 @@ def _host(request: HttpRequest) -> str:
 
 
 def lacks_second_factor(request: HttpRequest) -> bool:
-    """Return whether an operator's session needs a second factor and has used none."""
+    """Return whether an operator's session lacks a second factor that it needs."""
     is_needed = settings.CONFIG.operator_second_factor
     return is_needed and not selectors.used_second_factor(request)
 
 
 def ask_for_second_factor(request: HttpRequest, path: str) -> HttpResponse:
-    """Redirect to where the operator adds or uses a second factor, and then to a path.
+    """Redirect an operator to add or use a second factor, and then to a path.
 
     A factor that was added after the login does not count until this session uses it.
     """

@@ -87,7 +87,7 @@ def account_invite(email: str, *, by: str = "", mail: bool = True) -> User:
         raise ServiceError(
             _("Too many e-mails went to this address. Try again in an hour.")
         )
-    if mail:  # in the language of the operator's page
+    if mail:  # otherwise in the language of the operator's page
         if account_rules.provider_is_only_way():
             link = rendering.absolute_url("account_login")
             days = ""
@@ -147,7 +147,7 @@ def _check_operator_left(account: User) -> None:
 
 @transaction.atomic
 def account_set_operator(account: User, is_operator: bool) -> None:
-    """Let an account use the pages for operators, or take that away again.
+    """Grant or remove access to the pages for operators.
 
     Only commands do this, so the audit trail names the account itself as the operator.
     """
@@ -201,11 +201,11 @@ def account_delete(account: User) -> None:
 def account_discard_unused(email: str) -> bool:
     """Delete an account that nobody has confirmed or used; return whether it existed.
 
-    A new sign-up with its address then starts from nothing. Links that were sent for
-    the earlier sign-up stop working, so that a link only ever confirms the password of
-    its own sign-up: otherwise Mallory could sign up with Alice's address, and wait
-    until Alice does the same and confirms it. An account that an operator has
-    deactivated, or an operator's, stays.
+    A new sign-up with its address then starts afresh. Links that were sent for the
+    earlier sign-up stop working, so that a link only ever confirms the password of its
+    own sign-up: otherwise Mallory could sign up with Alice's address, and wait until
+    Alice does the same and confirms it. An account that an operator has deactivated, or
+    an operator's, stays.
     """
     account = User.objects.select_for_update().filter(email=email).first()
     if account is None:
@@ -223,7 +223,7 @@ def expired_delete() -> None:
     """Delete expired sessions and counts, which contain addresses."""
     now = timezone.now()
     Session.objects.filter(expire_date__lt=now).delete()
-    # The hour is longer than a session in use can go without being written.
+    # An hour is longer than a session in use remains unwritten.
     lifetime = timedelta(seconds=settings.SESSION_COOKIE_AGE, hours=1)
     UserSession.objects.filter(last_seen_at__lt=now - lifetime).delete()
     CacheEntry.objects.filter(expires__lt=now).delete()

@@ -2,8 +2,8 @@
 
 Only a button starts a login. The visitor chooses nothing but where to continue
 afterwards, which is always a page of the cabinet. A person is identified by the issuer
-and the issuer's name for them; only at the first login does the address matter: it
-decides which account is theirs. How the provider is asked is in `openid_connect.py`.
+and the issuer's id for them. The address matters only at the first login, when it
+decides which account is theirs. `openid_connect.py` sends the requests to the provider.
 """
 
 import logging
@@ -57,8 +57,8 @@ def start(request: HttpRequest) -> Any:
         away = provider.redirect(request, AuthProcess.LOGIN, next_url)
     except ProviderError as error:
         return _failed(request, error)
-    # Not a redirect: `form-action 'self'` of our Content-Security-Policy forbids a form
-    # whose answer leads to another site, and the provider may lead to yet others.
+    # Not a redirect: `form-action 'self'` in our Content-Security-Policy forbids that a
+    # form leads to another site, and the provider may redirect to more of them.
     return render(request, "accounts/provider_leave.html", {"url": away.url})
 
 
@@ -75,9 +75,9 @@ def callback(request: HttpRequest) -> Any:
 
 
 def _failed(request: HttpRequest, error: ProviderError) -> HttpResponse:
-    """Log the reason for the operator, and show that the provider failed.
+    """Log the reason, and show that the provider failed.
 
-    While it is busy, nothing is logged: otherwise, anyone could fill the log.
+    If it is only busy, nothing is logged: otherwise anyone could fill the log.
     """
     is_busy = isinstance(error, ProviderBusyError)
     page = render(request, "accounts/provider_failed.html", {"is_busy": is_busy})
@@ -141,7 +141,7 @@ class CabinetSocialAdapter(DefaultSocialAccountAdapter):
         if error == AuthError.CANCELLED:
             messages.info(request, _("You cancelled the login. Nothing was changed."))
             raise ImmediateHttpResponse(redirect("account_login"))
-        # This browser is not waiting for the answer, or no longer.
+        # This browser is not waiting for the answer, or not any more.
         if exception is None and "state_id" in (extra_context or {}):
             message = _(
                 "This login took too long, was already used, or began in another "
@@ -180,7 +180,7 @@ class LoginRefusedError(Exception):
 
 
 def account_of_person(uid: str, email: str) -> SocialAccount:
-    """Return the connection to the person's account, which is created if need be.
+    """Return the connection to the person's account; create the account if necessary.
 
     The provider has verified the address. Raise `LoginRefusedError` if there is no
     account and there must not be one.
@@ -203,16 +203,16 @@ def _account_of_person(uid: str, email: str) -> SocialAccount:
     if not account.is_active:
         raise LoginRefusedError("inactive", account)
     if connected := at_issuer.filter(user=account).select_related("user").first():
-        if connected.uid == uid:  # by another login, since the first question above
+        if connected.uid == uid:  # by another login in the meantime
             return connected
-        # Companies give the address of somebody who has left to somebody else.
+        # Companies reassign the address of somebody who has left.
         raise LoginRefusedError("connected", account)
     if selectors.account_is_confirmed(account):
         name = settings.CONFIG.oidc_name
         notices.notify("provider_connected", account, provider=name)
         return _connect(uid, account)
-    # Anybody can have signed up with this address, and may know the password. Such an
-    # account is replaced, as by a second sign-up; one that is in use never is.
+    # Anybody may have signed up with this address, and may know the password. Such an
+    # account is replaced, as by a second sign-up; an account in use never is.
     if may_sign_up(email) and services.account_discard_unused(email):
         return _create(uid, email)
     raise LoginRefusedError("unconfirmed", account)
@@ -228,7 +228,7 @@ def _create(uid: str, email: str) -> SocialAccount:
 
 
 def _connect(uid: str, account: User) -> SocialAccount:
-    """Connect them; of what the provider says, only its name for the person is kept."""
+    """Connect them; only the provider's id of the person is stored."""
     return SocialAccount.objects.create(
         user=account, provider=settings.CONFIG.oidc_issuer, uid=uid, extra_data={}
     )
@@ -246,5 +246,5 @@ def account_disconnect(account: User) -> None:
 
 
 def no_passwords(request: HttpRequest) -> HttpResponse:
-    """Refuse another way to log in; for where single sign-on is the only one."""
+    """Refuse any other way to log in, where single sign-on is the only one."""
     return render(request, "accounts/no_passwords.html", status=HTTPStatus.FORBIDDEN)

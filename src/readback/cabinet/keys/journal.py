@@ -2,8 +2,8 @@
 
 A refused request is explained in two parts: what it proves to work, and what to change
 for the program that sent it. Advice and sentences are translated like the other texts
-of the pages, with the English sentence as the key; so is what to set in a program. The
-detail and the names of settings are shown as they are.
+of the pages, with the English sentence as the key; so are the settings of a program.
+The detail and the names of settings are not translated.
 """
 
 from collections.abc import Iterable
@@ -31,7 +31,7 @@ class Change(NamedTuple):
 
     advice: str
     differences: tuple[str, ...]
-    # What to set in the program that sent the request; empty if that is not known.
+    # What to set in the program that sent the request; empty if unknown.
     switch: str
     # Whether the program has no such setting.
     is_impossible: bool
@@ -51,13 +51,13 @@ class ExplainedEntry(NamedTuple):
     changes: tuple[Change, ...] = ()
     sentence: str = ""
     hint: str = ""
-    # In a list: the number of its remedy, and whether that shows the same detail.
+    # In a list: the number of the remedy, and whether the remedy shows the same detail.
     number: int = 0
     repeats_detail: bool = False
 
     @property
     def is_of_several_callers(self) -> bool:
-        """Whether it is of callers that are not listed one by one."""
+        """Whether it belongs to callers that are not listed one by one."""
         return self.entry.client_address == SEVERAL_ADDRESSES
 
     @property
@@ -80,7 +80,7 @@ class ExplainedEntry(NamedTuple):
 
     @property
     def may_be_unable(self) -> bool:
-        """Whether it is not known if the program can change what it sends."""
+        """Whether it is unknown if the program can change what it sends."""
         ids = [
             id_ for each in self.changes if not each.switch for id_ in each.differences
         ]
@@ -94,7 +94,7 @@ class ExplainedEntry(NamedTuple):
 
 class ExplainedJournal(NamedTuple):
     rows: list[ExplainedEntry]
-    # The refusals whose changes no earlier one has, with these changes only.
+    # The refusals with changes that no earlier one needs, and only these changes.
     remedies: list[ExplainedEntry]
 
 
@@ -136,11 +136,11 @@ def explain_all(entries: Iterable[JournalEntry]) -> ExplainedJournal:
 
 
 def changes(ids: Iterable[str], program: Program | None) -> tuple[Change, ...]:
-    """Return what to change; differences that one change removes are together."""
+    """Return what to change; differences that need the same change are grouped."""
     found: dict[tuple[str, str, bool], list[str]] = {}
     for difference in ids:
         text = program.switch(difference) if program else ""
-        # gettext has the head of its catalogue for an empty text.
+        # gettext returns the header of the catalogue for an empty text.
         switch = _(text) if text else ""
         is_impossible = bool(program and program.cannot_remove(difference))
         key = (advice(difference), switch, is_impossible)
@@ -158,7 +158,7 @@ def advice(difference: str) -> str:
 
 
 def sentence(entry: JournalEntry | UnmatchedRequest) -> str:
-    """Return what the detail says less precisely, if the reader may need that."""
+    """Return what the detail says less precisely, if the reader may need it."""
     is_english = (get_language() or "en").startswith("en")
     return "" if is_english and entry.detail else _(REFUSALS[entry.code].sentence)
 
@@ -170,7 +170,7 @@ def _works(code: str) -> Iterable[str]:
         yield _("TLS")
     if code != "not_found":
         yield _("address")
-    # What arrives with another key is in no journal.
+    # Requests with another key are in no journal.
     if code != "invalid_key":
         yield _("key")
     if code in _READABLE:

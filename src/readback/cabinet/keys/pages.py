@@ -1,4 +1,4 @@
-"""The pages of keys: their list, the page of each, and what is done with one.
+"""The pages of keys: the list, the page of each key, and its actions.
 
 Services make the final checks.
 """
@@ -90,8 +90,8 @@ def rotate(request: AccountRequest, key_id: int) -> HttpResponse:
                 new = services.key_rotate(key, form.cleaned_data["overlap"])
                 return show_once(request, new)
             except services.AlreadyRotated:
-                # Of two clicks, the browser shows the second response. The session
-                # has the new key since the first one.
+                # After two clicks, the browser shows the second response. The session
+                # has had the new key since the first click.
                 key.refresh_from_db(fields=["replaced_by"])
                 return redirect("new_key", key_id=key.replaced_by_id)
     return render(request, "keys/rotate.html", {"key": key, "form": form})

@@ -50,7 +50,7 @@ def keys_active(account: User) -> KeyQuerySet:
 
 
 def key_find(text: str) -> Key | None:
-    """Return the key with this text, of whichever account."""
+    """Return the key with this text, whatever its account."""
     digest = keys.digest(text.encode())
     return Key.objects.select_related("owner").filter(digest=digest).first()
 
@@ -61,7 +61,7 @@ def key_is_accepted(key: Key) -> bool:
 
 
 def key_replaced_by(new: Key) -> Key | None:
-    """Return the key that this one has replaced, if it was made by a rotation."""
+    """Return the key that this one replaced in a rotation, if any."""
     return Key.objects.filter(replaced_by=new).first()
 
 
@@ -103,7 +103,7 @@ def latest_request(key: Key, *, but_rather_not_of: str) -> JournalEntry | None:
 
 
 def unmatched_requests(client_address: str) -> list[UnmatchedRequest]:
-    """Return what the network of an address has sent lately, the last one first.
+    """Return the recent requests of the network of an address, the newest first.
 
     Equal requests are one, with the time of the last of them.
     """
@@ -129,7 +129,7 @@ def address_current() -> CurrentAddress:
     base_url = settings.CONFIG.base_url
     since = None
     earlier = list(address_history()[:2])
-    # Otherwise not in the history yet: `readback serve` records it when it starts.
+    # Otherwise it is not in the history yet: `readback serve` records it at the start.
     if earlier and earlier[0].base_url == base_url:
         since = earlier.pop(0).since
     return CurrentAddress(base_url, since, earlier[0].base_url if earlier else None)

@@ -2,8 +2,8 @@
 
 Each worker of the cabinet has a sender. Any number may run, on any number of machines:
 a sender claims a mail by moving its due time into the future, so if it dies, the mail
-becomes due again. Now and then it also does what its caller wants to be done then, such
-as to add reminders. Subject and texts are rendered when a mail is added, and stored
+becomes due again. From time to time it also does periodic work of its caller, such as
+adding reminders. Subject and texts are rendered when a mail is added, and stored
 sealed, because a link to set a password is as good as the password.
 
 Mails are limited per mailbox, per sender, and for both together. Those that anyone can
@@ -35,7 +35,7 @@ from readback.cabinet.models import MailOutcome, MailTotal, OutgoingMail, User
 from readback.cabinet.serving.visitors import network_of
 from readback.cabinet.storage.sealing import InvalidToken, seal, unseal
 
-# Templates of mails that something else depends on.
+# Templates of mails that other code depends on.
 CONFIRMATION = "account/email/email_confirmation"
 SIGN_UP_CONFIRMATION = "account/email/email_confirmation_signup"
 PASSWORD_RESET = "account/email/password_reset_key"
@@ -44,7 +44,7 @@ ACCOUNT_DELETED = "account/email/account_deleted"
 EMAIL_CHANGED = "account/email/email_changed"
 INVITATION = "account/email/invitation"
 KEY_EXPIRES = "account/email/key_expires"
-# For how long a notice is worth sending.
+# How long a notice is worth sending.
 NOTICE_LIFETIME = timedelta(days=3)
 # Longer than a sender usually works on one mail.
 CLAIM_TIME = timedelta(seconds=60)
@@ -63,7 +63,7 @@ _log = logging.getLogger("readback.cabinet.mail_sender")
 
 
 class Waiting(NamedTuple):
-    """How many mails wait, and since when the oldest of them does."""
+    """How many mails wait, and since when the oldest one has been waiting."""
 
     mails: int
     since: datetime | None
@@ -98,8 +98,8 @@ def add(
 
 
 def claim() -> OutgoingMail | None:
-    """Return the mail that is due for the longest time; no other sender gets it now."""
-    # A read alone does not take SQLite's only write lock, so polling disturbs no one.
+    """Claim the mail that has been due longest, so that no other sender gets it."""
+    # A read does not take SQLite's only write lock, so polling disturbs nobody.
     if not _due().exists():
         return None
     with transaction.atomic():
@@ -182,7 +182,8 @@ class Sender(Thread):
         super().__init__(name="mail-sender", daemon=True)
         self._rounds = rounds
         self._stopping = Event()
-        # Of the mail server, until it works again; and others, such as the database's.
+        # Failures of the mail server since it last worked; and other failures, such as
+        # those of the database.
         self._failures = 0
         self._errors = 0
         self._next_round = 0.0
@@ -222,7 +223,7 @@ class Sender(Thread):
         return _delay(self._failures + self._errors, _LONGEST_PAUSE_SECONDS)
 
     def _do_rounds(self) -> None:
-        """Do the rounds, such as that of reminders, if it is time for them again."""
+        """Do the periodic work, such as adding reminders, if it is due."""
         now = time.monotonic()
         if now >= self._next_round:
             # Before anything can fail, so that an error does not keep mails waiting.
@@ -273,7 +274,7 @@ def _code(refusal: smtplib.SMTPRecipientsRefused | smtplib.SMTPDataError) -> int
 
 def _drop(mail: OutgoingMail, outcome: MailOutcome, reason: str) -> None:
     finish(mail, outcome)
-    # By its id, operators find the account; some addresses have none.
+    # Operators find the account by its id; some addresses have no account.
     account = mail.account_id or "none"
     _log.error("Dropped mail %s of account %s: %s.", mail, account, reason)
 

@@ -82,17 +82,17 @@ class BoundedPaginator(Paginator):  # type: ignore[type-arg]
 class Operation(NamedTuple):
     """What operators can do with rows: an action of their list.
 
-    The page of an account has a button for each that there is something to do for.
-    The service is the one that the command line calls.
+    The page of an account has a button for each operation that applies. The service is
+    the one that the command line calls.
     """
 
     title: Any
-    # What happens, for the page that asks before it does.
+    # What will happen, for the page that asks for confirmation.
     consequence: Any
     service: Callable[[Any], object]
     # What the audit trail says, in English.
     message: str
-    # The rows for which there is something to do.
+    # The rows to which it applies.
     rows: Callable[[QuerySet[Any]], QuerySet[Any]] = lambda rows: rows
     # Operators cannot do it to themselves: they could not log in to undo it.
     is_for_others: bool = False
@@ -103,9 +103,9 @@ class Operation(NamedTuple):
 class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     """Show rows without forms to add, change or delete them.
 
-    The newest rows come first and nothing else can be sorted by, so that a list reads
-    only the rows that it shows. All changes are `operations`, which need a login that
-    is recent.
+    The newest rows come first, and lists cannot be sorted in another way, so that a
+    list reads only the rows that it shows. All changes are `operations`, which need a
+    recent login.
     """
 
     operations: dict[str, Operation] = {}
@@ -133,7 +133,7 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     def change_view(self, *_: Any, **__: Any) -> Any:
         raise Http404
 
-    # Django's history is of a table of its own; ours is the audit trail.
+    # Django's history has its own table; ours is the audit trail.
     history_view = change_view
 
     @method_decorator(reauthentication_required(allow_get=True))
@@ -145,8 +145,8 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     ) -> TemplateResponse | None:
         """Ask, and then apply an operation to the rows that were selected.
 
-        The answer names in one field the rows that the question did: if all rows of a
-        list are selected, there are more than a form may have fields.
+        The form names all rows of the question in a single field: if a whole list is
+        selected, there are more rows than a form may have fields.
         """
         name = request.POST["action"]
         operation = self.operations[name]
@@ -169,7 +169,7 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     def _rows_for(
         self, operation: Operation, request: HttpRequest, rows: QuerySet[Any]
     ) -> QuerySet[Any]:
-        """Return the rows for which this operator has something to do."""
+        """Return the rows to which this operator can apply it."""
         rows = operation.rows(rows).distinct()
         return rows.exclude(pk=request.user.pk) if operation.is_for_others else rows
 
@@ -191,12 +191,12 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         and why.
         """
         changed = 0
-        # A list, because a change may take a row out of the query.
+        # A list, because a change may remove a row from the query.
         selected = list(rows)
         for row in selected:
             try:
                 with transaction.atomic():
-                    # First, because a deleted row has no id.
+                    # Before the change, because a deleted row has no id.
                     by = cast(User, request.user)
                     audit_record(by, row, operation.message)
                     operation.service(row)
@@ -204,14 +204,14 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
                 messages.error(request, f"{row}: {error}")
             else:
                 changed += 1
-        if not selected:  # somebody else was quicker
+        if not selected:  # another operator was faster
             messages.warning(request, NOTHING_TO_DO)
         elif changed:
             messages.success(request, f"{gettext(operation.message)}: {changed}.")
 
 
 class ChoiceFilter(admin.SimpleListFilter):
-    """Filter by what is no column: its value in the URL, its title, its condition."""
+    """A filter without a column: value in the URL, title and condition."""
 
     conditions: tuple[tuple[str, Any, Callable[[], Q]], ...]
 

@@ -39,7 +39,7 @@ _CHART_PERIOD = timedelta(days=31)
 
 def figures() -> dict[str, Any]:
     """Return what operators/overview.html shows."""
-    # Another version may have other fields, and its cabinet the same cache.
+    # A cabinet of another version may use the same cache, with other fields.
     name = f"overview-{__version__}"
     return cast(dict[str, Any], cache.get_or_set(name, _count, CACHE_SECONDS))
 

@@ -1,10 +1,9 @@
 """What this installation is called and looks like: READBACK_SITE_NAME and a folder.
 
-READBACK_BRAND_DIR is read once, when Django's settings are: a file that changes or
-disappears later has no effect before the next start. The folder is the operator's own,
-so its pictures are not checked. All the same they are served with a policy that allows
-no script and never become part of a page, and Markdown is rendered as the documentation
-is, by `pages/docs.py`.
+READBACK_BRAND_DIR is read once, together with Django's settings: later changes have no
+effect before the next start. The folder is the operator's own, so its pictures are not
+checked. Nevertheless, they are served with a policy that allows no scripts, they are
+never inlined, and Markdown is rendered like the documentation, by `pages/docs.py`.
 """
 
 import hashlib
@@ -28,7 +27,7 @@ _PICTURES = ("logo", "logo-dark", "favicon", "card")
 _TYPES = {"svg": "image/svg+xml", "png": "image/png", "ico": "image/x-icon"}
 _PAGE = re.compile(rf"([a-z0-9][a-z0-9-]{{0,39}})\.({'|'.join(LANGUAGES)})\.md")
 _TITLE = re.compile(r"\s*# +(\S.*)")
-# What TEXTS may say.
+# The allowed contents of TEXTS.
 _FORMS: dict[str, type] = {
     **dict.fromkeys(("accent", "accent_dark"), str),
     **dict.fromkeys(("notice", "sentence", "mail_footer"), dict),
@@ -36,7 +35,8 @@ _FORMS: dict[str, type] = {
 }
 # A value in hexadecimal, a name, or a function such as rgb().
 _COLOUR = re.compile(r"#(?:[0-9a-fA-F]{3}){1,2}|[a-z]+(?:\([^;{}()]*\))?")
-# Styles inside of the picture are usual. Opened by itself, it can do nothing else.
+# Pictures usually contain styles. A picture that is opened by itself can do nothing
+# else.
 _PICTURE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 _STYLES = "/brand/colours.css"
 
@@ -53,7 +53,7 @@ class BrandFile(NamedTuple):
     @property
     def headers(self) -> dict[str, str]:
         headers = {"Content-Type": self.content_type, "ETag": self.etag}
-        # As long as the styles and scripts beside it.
+        # As long as the styles and scripts.
         headers["Cache-Control"] = "max-age=60, public"
         if self.content_type.startswith("image/"):
             headers["Content-Security-Policy"] = _PICTURE_POLICY
@@ -61,7 +61,7 @@ class BrandFile(NamedTuple):
 
 
 class Texts(dict[str, str]):
-    """A text in one language or in both; as a string, in the reader's if possible."""
+    """A text in one or two languages; str() gives the reader's, if possible."""
 
     @property
     def language(self) -> str:
@@ -79,7 +79,7 @@ class BrandPage(NamedTuple):
 
 @dataclass(frozen=True)
 class Brand:
-    """What templates and mails use; `files` is what is served, by path."""
+    """The brand for templates and mails; `files` has what is served, by path."""
 
     name: str
     home_url: str = ""
@@ -89,7 +89,7 @@ class Brand:
     stylesheet: str = ""
     logo: BrandFile | None = None
     logo_dark: BrandFile | None = None
-    # Whether the logo contains the name, which is then not written beside it.
+    # Whether the logo contains the name, so that it is not written beside it.
     logo_has_name: bool = False
     favicon: BrandFile | None = None
     card: BrandFile | None = None
@@ -109,7 +109,7 @@ class Brand:
 
 
 def read(config: Config) -> Brand:
-    """Return the brand; raise `ConfigError` with the name of a file that is wrong."""
+    """Return the brand; raise a `ConfigError` that names an invalid file."""
     brand = Brand(config.site_name, config.home_url)
     if config.brand_dir is None:
         return brand
@@ -128,7 +128,7 @@ def read(config: Config) -> Brand:
 
 
 def _read_file(path: Path, changes: dict[str, Any]) -> None:
-    """Add what a file says; files that we do not know are left alone."""
+    """Add the content of a file; ignore unknown files."""
     kind = path.suffix.removeprefix(".")
     if path.stem in _PICTURES and kind in _TYPES:
         picture = BrandFile(f"/brand/{path.name}", _TYPES[kind], path.read_bytes())

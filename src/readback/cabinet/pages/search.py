@@ -4,12 +4,11 @@ What it finds is a section of a page, so that a setting, an error code or a find
 the probe leads to the place that explains it. Each row of the page of symptoms is a
 section of its own, which leads to where its link does, and so is each setting.
 
-Nobody pastes only words that the pages have: a message comes with paths, names and
-numbers. So a section is judged by the words that it does have, and a rare word counts
-more than a common one. Of a word, the first letters are compared, without its ending.
-The messages of a symptom lead there even if a program has other words in between. So
-do a status, however a program writes it, and the fields of a body that OpenAI has and
-the contract has not.
+Pasted messages also contain paths, names and numbers that no page has. So a section is
+judged by the words that it does have, and a rare word counts more than a common one.
+Words are compared without their endings. The messages of a symptom lead to it even if a
+program puts other words in between. So do a status, however a program writes it, and
+fields of OpenAI's API that the contract does not have.
 """
 
 import re
@@ -29,9 +28,9 @@ from readback.contract import REFUSALS
 
 _MAX_QUERY = 2000
 _MAX_FOUND = 10
-# Of what the words of a query are worth together, what a section must have.
+# The share of the total worth of a query's words that a section must have.
 _LEAST_SHARE = 0.25
-# Of the best result, what another one must have.
+# The share of the best result that another result must reach.
 _LEAST_RELATIVE = 0.4
 _IN_HEADING = 1.5
 _STEM_LENGTH = 7
@@ -69,7 +68,7 @@ _STATUS = re.compile(
     r"\W{1,4}([45]\d\d)\b|(?:^|\W)([45]\d\d) (?:status|page)",
     re.I,
 )
-# Of a message of a symptom, what a query must have if it has not all of it.
+# The share of a symptom's message that a query must contain.
 _LEAST_OF_MESSAGE = 0.6
 _LINKED = re.compile(r"\((?:\.\./)?([a-z-]+)\.md")
 # `tls.wrong_name`, `READBACK_KEY_RATE`, `sk-echo`: one word, beside its parts.
@@ -92,7 +91,7 @@ class DocSection(NamedTuple):
     anchor: str
     text: str
     names: tuple[str, ...]
-    """What leads here for certain: the heading, or the messages of a symptom."""
+    """The texts that certainly lead here: the heading, or the messages of a symptom."""
 
 
 class SearchHit(NamedTuple):
@@ -106,7 +105,7 @@ class SearchHit(NamedTuple):
 class SearchIndex(NamedTuple):
     sections: list[DocSection]
     words: dict[str, dict[int, float]]
-    """How much a word counts in which section: more in its heading than in its text."""
+    """How much a word counts in each section: more in a heading than in a text."""
 
 
 @require_safe

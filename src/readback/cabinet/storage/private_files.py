@@ -39,7 +39,7 @@ def create(path: Path) -> IO[str]:
 
 
 def exposed(config: Config) -> list[Path]:
-    """Return what is ours and accessible to other users."""
+    """Return our files that other users can access."""
     directory = config.data_dir.absolute()
     found = [directory / SECRET_KEY_NAME]
     if config.sqlite_path:
@@ -94,7 +94,7 @@ def read_secret_key(path: Path) -> str:
 def write_secret_key(
     path: Path, key: str, put: Callable[[Path, Path], None] = os.replace
 ) -> None:
-    """Store a secret key, complete even after a power cut, as its name is."""
+    """Store a secret key so that file and name survive a power cut."""
     make_directory(path.parent)
     temporary = path.with_name(f"{SECRET_KEY_NAME}.{secrets.token_hex(4)}")
     try:
@@ -109,7 +109,7 @@ def write_secret_key(
 
 
 def sync(path: Path) -> None:
-    """Wait until a file or a directory is on the disk."""
+    """Wait until a file or directory is on the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -50,7 +50,7 @@ def pending() -> list[str]:
 
 
 def unknown(names: Iterable[str]) -> list[str]:
-    """Return those of the applied migrations that only a newer version has."""
+    """Return the applied migrations that only a newer version has."""
     on_disk = MigrationLoader(None).disk_migrations
     known = {".".join(name) for name in on_disk}
     migrated_apps = tuple({f"{app}." for app, _name in on_disk})
@@ -59,7 +59,7 @@ def unknown(names: Iterable[str]) -> list[str]:
 
 
 def missing(names: Iterable[str]) -> bool:
-    """Return whether a database with these migrations lacks one of this version."""
+    """Return whether a database with these migrations lacks any of this version."""
     on_disk = MigrationLoader(None).disk_migrations
     return not {".".join(name) for name in on_disk} <= set(names)
 

@@ -1,8 +1,8 @@
-"""The database in an archive: a file of SQLite, whatever the installation uses.
+"""The database in an archive: a SQLite file, whatever the installation uses.
 
-It contains no sessions, so whoever gets hold of an archive is logged in nowhere. A
-restore replaces the file of SQLite by a rename, or the rows of PostgreSQL in one
-transaction: whenever it is interrupted, the old or the new database is there.
+It contains no sessions, so a stolen archive logs nobody in. A restore replaces the
+SQLite file by a rename, or the rows of PostgreSQL in one transaction: if it is
+interrupted, either the old or the new database is there.
 """
 
 import os
@@ -25,7 +25,7 @@ _FOREIGN = "SELECT type, name FROM sqlite_master WHERE type IN ('trigger', 'view
 
 
 def copy(config: Config, target: Path) -> None:
-    """Write a copy without sessions; the service may go on."""
+    """Write a copy without sessions; the service may keep running."""
     try:
         if config.sqlite_path:
             _copy_file(config.sqlite_path, target)
@@ -51,7 +51,7 @@ def _copy_file(source: Path, target: Path) -> None:
 
 
 def prepare(copied: Path) -> None:
-    """Check a copy, and migrate it if an older version has made it."""
+    """Check a copy, and migrate it if an older version made it."""
     try:
         _check(copied)
         with _django_uses(copied):

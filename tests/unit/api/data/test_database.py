@@ -82,7 +82,7 @@ class FailingTable:
 
 
 class DataLayer:
-    """The coroutine with everything that it works with."""
+    """The coroutine and its surroundings."""
 
     def __init__(self, path: Path, kind: type[FailingStore] = FailingStore) -> None:
         sqlite3.connect(path).close()

@@ -88,14 +88,14 @@ def test_equal_outcomes_share_one_tally(journal, counters):
 
 
 def test_an_outcome_that_goes_on_is_written_once_in_an_interval(journal, counters):
-    """The first times at once, for a person who tries it a few times in a row."""
+    """At first immediately, for a person who tries it a few times in a row."""
     ticks = Ticks(journal)
     ticks.run(120, event())
     assert counters.total(("chat", "")) == 240
     times = [at for at, _ in ticks.written]
     assert times[:AT_ONCE] == [TICK * n for n in range(1, AT_ONCE + 1)]
     pauses = [later - at for at, later in zip(times, times[1:], strict=False)]
-    # The first one is shortened at random, and each ends with a round.
+    # The first interval is shortened at random, and each ends with a tick.
     later = pauses[AT_ONCE:]
     assert all(abs(pause - INTERVAL) <= TICK for pause in later)
     assert len(later) > 8
@@ -165,7 +165,7 @@ def test_a_few_callers_have_rows_of_their_own_and_further_ones_share_one(journal
 
 
 def test_refusals_that_differ_are_not_merged_because_of_their_number(journal):
-    """A program that is wrong in many ways is still one caller."""
+    """A program with many mistakes is still one caller."""
     several = [event(code="invalid_json", detail=f"wrong {n}") for n in range(50)]
     for each in several:
         journal.note(each, 0, 0)

@@ -69,7 +69,7 @@ def test_a_request_that_has_not_passed_all_proxies_has_the_connections_address(
 def test_a_regular_caller_keeps_its_row_beside_many_that_share_one(
     worker: Worker,
 ) -> None:
-    """All have the same program, so they differ in nothing but their addresses."""
+    """All use the same program, so only their addresses differ."""
     for number in range(20):
         assert status(worker, worker.key, "192.0.2.1") == 200
         assert status(worker, worker.key, f"198.51.{number}.1") == 200

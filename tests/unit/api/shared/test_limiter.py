@@ -54,7 +54,7 @@ def test_many_keys_use_no_more_memory_than_the_slots():
     slots = {limiter.slot(b"%d" % number) for number in range(50_000)}
     assert len(slots) <= 1024
     kept = [one for one in reachable_from(vars(limiter)) if isinstance(one, bytes)]
-    assert len(kept) < 1024  # one object per key would be more
+    assert len(kept) < 1024  # one object per key would take more
 
 
 def test_no_key_takes_the_slot_of_another_while_one_is_empty():

@@ -1,4 +1,4 @@
-"""Workers that share a table: real processes, killed and stopped when one has a lock.
+"""Workers that share a table: real processes, killed and stopped while holding a lock.
 
 Each scenario runs in a new process without threads, which forks the workers.
 """
@@ -104,7 +104,7 @@ def eight_workers(burst: int) -> None:
 
     workers = [Worker(work) for _ in range(8)]
     given = sorted(chain.from_iterable(worker.result() for worker in workers))
-    # All values differ, and each is the one before and 1: under a lock, in its order.
+    # Each value is the previous one plus 1, in the order of the lock.
     assert given == list(range(given[0], given[0] + burst))
 
 
@@ -158,7 +158,7 @@ def interrupted(limiter: Limiter, action: str, number: signal.Signals) -> Worker
 
 
 class TriesClock:
-    """A clock that moves on by a millisecond at each try to lock, and else not."""
+    """A clock that moves by a millisecond only at each attempt to lock."""
 
     def __init__(self) -> None:
         self.tries = 0

@@ -1,4 +1,4 @@
-"""What a provider publishes is told from what is not JSON, and remembered."""
+"""The configuration of a provider is checked to be JSON, and cached."""
 
 import threading
 

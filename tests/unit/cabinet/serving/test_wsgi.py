@@ -1,4 +1,4 @@
-"""What the application gets for a request, and what becomes of its answer."""
+"""The environment of a request, and the answers of the application."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -135,7 +135,7 @@ def test_some_answers_have_no_body(status: str) -> None:
 
 
 class Parts:
-    """Parts of an answer that are made one by one, in the thread, and then closed."""
+    """Parts of an answer that are made one by one, in the thread, then closed."""
 
     def __init__(self) -> None:
         self.is_closed = False
