@@ -26,7 +26,7 @@ from tests.support.wire import Connection, request
 
 LONG = "wait30"
 AT_ONCE = 10  # seconds: far less than LONG, far more than an answer takes
-SOME = 16
+MAX_WAITING = 16
 
 
 @pytest.fixture
@@ -102,9 +102,16 @@ def test_a_stop_and_a_reload_answer_what_waits(
         assert time.monotonic() - begun < AT_ONCE
 
 
-def test_requests_that_wait_delay_no_other_key(server: Server) -> None:
+def test_at_most_sixteen_requests_of_a_key_wait_in_a_worker(server: Server) -> None:
+    alice, bob = rehearsing(server, LONG), rehearsing(server, LONG)
     with ExitStack() as stack:
-        asked = waiting(stack, rehearsing(server, LONG), SOME)
+        asked = waiting(stack, alice, MAX_WAITING)
+        begun = time.monotonic()
+        for _ in range(3):
+            assert_echo(alice.chat(draft("y")), "y")
+        assert time.monotonic() - begun < AT_ONCE
+        # Nobody else is affected: neither another rehearsal, nor another key.
+        asked += waiting(stack, bob)
         assert_echo(Api.of(server).chat(draft("z")), "z")
         assert not any(connection.has_bytes() for connection in asked)
 
@@ -112,9 +119,9 @@ def test_requests_that_wait_delay_no_other_key(server: Server) -> None:
 def test_clients_that_hang_up_leave_nothing_behind(server: Server) -> None:
     alice = rehearsing(server, "wait2")
     with ExitStack() as stack:
-        waiting(stack, alice, SOME)
+        waiting(stack, alice, MAX_WAITING)
     # Half a close looks the same, so they are answered, and counted.
-    counted = {("chat", ""): SOME}
+    counted = {("chat", ""): MAX_WAITING}
     wait_until(
         lambda: server.database.usage(alice.key).items() >= counted.items(),
         "all are answered",

@@ -27,7 +27,11 @@ MAX_ABSENT = 10_000
 class Record:
     """One key that exists."""
 
-    __slots__ = ("accepted", "digest", "exchanges", "row", "slot", "used_at")
+    # fmt: off
+    __slots__ = (
+        "accepted", "digest", "exchanges", "row", "slot", "used_at", "waiting",
+    )
+    # fmt: on
 
     def __init__(self, row: KeyRow, slot: int, used_at: float) -> None:
         self.row = row
@@ -37,6 +41,8 @@ class Record:
         self.accepted = False
         # What answers its requests. `Any`, because `Exchange` imports this module.
         self.exchanges: dict[Any, Any] = {}
+        # How many of its requests wait, if it is a rehearsal key.
+        self.waiting = 0
 
 
 class DatabaseUnavailable:

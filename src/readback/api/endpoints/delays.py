@@ -1,12 +1,15 @@
 """The requests that wait in a worker as part of a rehearsal.
 
-They occupy no thread and no lock, and their body is read afterwards. Their number is
-bounded by the rate of their key, and by the connections.
+They occupy no thread and no lock, and their body is read afterwards.
 """
 
 import asyncio
 from collections.abc import Callable
 
+from readback.api.data.keyring import Record
+
+# How many requests of a key wait. Those beyond go on at once.
+MAX_WAITING = 16
 GoOn = Callable[[], None]
 
 
@@ -14,23 +17,26 @@ class Delays:
     """All delayed requests, so that a stop can end their wait."""
 
     def __init__(self) -> None:
-        self._timers: dict[GoOn, asyncio.TimerHandle] = {}
+        self._waiting: dict[GoOn, tuple[Record, asyncio.TimerHandle]] = {}
         self._is_stopping = False
 
-    def add(self, seconds: int, go_on: GoOn) -> bool:
-        """Let a request go on later; return False if it has to at once."""
-        if self._is_stopping:
+    def add(self, record: Record, seconds: int, go_on: GoOn) -> bool:
+        """Let a request of a key go on later; return False if it has to at once."""
+        if self._is_stopping or record.waiting >= MAX_WAITING:
             return False
-        loop = asyncio.get_running_loop()
-        self._timers[go_on] = loop.call_later(seconds, self._end, go_on)
+        record.waiting += 1
+        timer = asyncio.get_running_loop().call_later(seconds, self._end, go_on)
+        self._waiting[go_on] = (record, timer)
         return True
 
     def stop(self) -> None:
         """End all waits."""
         self._is_stopping = True
-        for go_on in list(self._timers):
+        for go_on in list(self._waiting):
             self._end(go_on)
 
     def _end(self, go_on: GoOn) -> None:
-        self._timers.pop(go_on).cancel()
+        record, timer = self._waiting.pop(go_on)
+        timer.cancel()
+        record.waiting -= 1
         go_on()

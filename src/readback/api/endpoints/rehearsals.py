@@ -44,7 +44,7 @@ class _Rehearsal(Exchange):
             return self._fail_as_asked(FAILURES[step], f"Rehearsed: {which}.", size)
         seconds = wait_seconds(step)
         go_on = partial(self._go_on, size, origin)
-        if seconds and self._delays.add(seconds, go_on):
+        if seconds and self._delays.add(self._record, seconds, go_on):
             return None
         return self
 
