@@ -38,17 +38,17 @@ def test_the_message_names_an_invalid_or_unknown_setting(program, command, name,
     assert_cannot_start(program.run(*command), name)
 
 
-@pytest.mark.parametrize("plane", ["API", "CABINET", "OPS"])
-def test_the_message_for_a_port_in_use_names_address_and_setting(program, plane):
+@pytest.mark.parametrize("part", ["API", "CABINET", "OPS"])
+def test_the_message_for_a_port_in_use_names_address_and_setting(program, part):
     with socket.create_server(("127.0.0.1", 0)) as other:
         address = f"127.0.0.1:{other.getsockname()[1]}"
-        program.settings[f"READBACK_{plane}_BIND"] = address
+        program.settings[f"READBACK_{part}_BIND"] = address
 
         done = program.run("serve")
 
     name, _, port = address.rpartition(":")
-    example = f"READBACK_{plane}_BIND={name}:{int(port) + 10}"
-    assert_cannot_start(done, f"READBACK_{plane}_BIND", address, "in use", example)
+    example = f"READBACK_{part}_BIND={name}:{int(port) + 10}"
+    assert_cannot_start(done, f"READBACK_{part}_BIND", address, "in use", example)
     assert not Path(program.settings["READBACK_DATA_DIR"]).exists()
 
 
@@ -111,9 +111,9 @@ def test_an_unusable_database_path_is_one_sentence(program, tmp_path, command):
     assert_cannot_start(program.run(*command), "database cannot be used")
 
 
-@pytest.mark.parametrize("plane", ["api", "cabinet"])
-def test_one_plane_alone_asks_to_migrate_first(on_each_database, plane):
-    done = on_each_database.run("serve", plane)
+@pytest.mark.parametrize("part", ["api", "cabinet"])
+def test_one_part_alone_asks_to_migrate_first(on_each_database, part):
+    done = on_each_database.run("serve", part)
 
     assert_cannot_start(done, "readback migrate")
 
@@ -161,7 +161,7 @@ def test_the_same_address_in_two_settings_is_one_sentence(program):
     assert_cannot_start(done, "READBACK_API_BIND", "Address already in use")
 
 
-def test_each_plane_alone_may_use_the_address_of_the_other(migrated):
+def test_each_part_alone_may_use_the_address_of_the_other(migrated):
     # Two containers with the same settings, each of which listens on port 8000.
     address = migrated.settings["READBACK_API_BIND"]
     migrated.settings["READBACK_CABINET_BIND"] = address

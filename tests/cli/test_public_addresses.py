@@ -167,9 +167,9 @@ def diagnose(
     return done.returncode, rows_of(done)
 
 
-def checks_of(plane: str) -> list[str]:
+def checks_of(part: str) -> list[str]:
     kinds = ("name", "connection", "answer", "redirect")
-    return [f"public {plane}: {kind}" for kind in kinds]
+    return [f"public {part}: {kind}" for kind in kinds]
 
 
 SEEN = {
@@ -288,8 +288,8 @@ def test_addresses_that_never_answer_take_at_most_ten_seconds(migrated: Program)
         online = time.monotonic() - begun
     rows = rows_of(done)
     assert done.returncode == 0
-    for plane in ("API", "cabinet"):
-        status, found = rows[f"public {plane}: connection"]
+    for part in ("API", "cabinet"):
+        status, found = rows[f"public {part}: connection"]
         assert status == "warn" and found.startswith("No answer (timed out)")
     assert online - offline < TOTAL_SECONDS + 5  # the machine may be busy
 

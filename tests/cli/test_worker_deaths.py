@@ -19,7 +19,7 @@ from tests.cli.program import (
 from tests.support.processes import has_ended
 from tests.support.waiting import PATIENCE, wait_until
 
-PLANES = ["cabinet", "API"]
+SERVERS = ["cabinet", "API"]
 
 
 def change_code(program: Program, text: str) -> None:
@@ -34,47 +34,47 @@ def readiness(program: Program) -> httpx.Response:
     return httpx.get(f"http://{program.settings['READBACK_OPS_BIND']}/readyz")
 
 
-def serves(program: Program, plane: str) -> bool:
+def serves(program: Program, part: str) -> bool:
     name, path = {"cabinet": ("CABINET", "/robots.txt"), "API": ("OPS", "/readyz")}[
-        plane
+        part
     ]
     return answers_200(f"http://{program.settings[f'READBACK_{name}_BIND']}{path}")
 
 
-@pytest.mark.parametrize("plane", PLANES)
+@pytest.mark.parametrize("part", SERVERS)
 @pytest.mark.parametrize(
     ("number", "reason"),
     [(signal.SIGKILL, "got signal 9"), (signal.SIGTERM, "exited with code 0")],
 )
 def test_a_worker_that_ends_by_itself_is_replaced(
-    migrated, plane: str, number: signal.Signals, reason: str
+    migrated, part: str, number: signal.Signals, reason: str
 ):
     with migrated.serving() as service:
         workers = service.children()
         assert len(workers) == 2
-        victim = workers[PLANES.index(plane)]
+        victim = workers[SERVERS.index(part)]
         os.kill(victim, number)
         wait_until(
             lambda: len(now := service.children()) == 2 and victim not in now,
             "it is replaced",
         )
-        wait_until(lambda: serves(migrated, plane), "the new one serves")
-        assert f"A worker of the {plane} (process {victim}) {reason}" in service.stderr
+        wait_until(lambda: serves(migrated, part), "the new one serves")
+        assert f"A worker of the {part} (process {victim}) {reason}" in service.stderr
         assert service.stop() == 0
 
 
-@pytest.mark.parametrize("plane", PLANES)
+@pytest.mark.parametrize("part", SERVERS)
 def test_a_worker_that_is_killed_before_the_service_is_ready_ends_it(
-    program, plane: str
+    program, part: str
 ):
     # No worker of the API becomes ready.
     change_code(program, "import time\nfrom readback.api import worker\n" + HOLD_UP)
     with program.serving(until="", cold=True) as service:
-        number = PLANES.index(plane) + 1
+        number = SERVERS.index(part) + 1
         wait_until(lambda: len(service.children()) >= number, "it is starting")
         os.kill(service.children()[-1], signal.SIGKILL)
         assert service.process.wait(PATIENCE) == 128 + signal.SIGKILL
-        assert service.stderr == f"The {plane} got signal 9; stopping Readback.\n"
+        assert service.stderr == f"The {part} got signal 9; stopping Readback.\n"
         assert service.stdout == ""
 
 
@@ -87,7 +87,7 @@ worker.ApiWorker.prepare = prepare
 """
 
 
-@pytest.mark.parametrize("command", [[], ["api"]], ids=["both planes", "API"])
+@pytest.mark.parametrize("command", [[], ["api"]], ids=["the whole service", "API"])
 def test_a_worker_that_cannot_start_ends_the_service_once(migrated, command):
     change_code(migrated, FAIL)
     migrated.settings["READBACK_WORKERS"] = "4"

@@ -96,26 +96,26 @@ def server_with_blocked_log(
             yield server, pipe
 
 
-def workers_of(server: Server, plane: str) -> set[int]:
+def workers_of(server: Server, part: str) -> set[int]:
     api = {worker.pid for worker in api_workers(server)}
-    if plane == "API":
+    if part == "API":
         return api
     return {child.pid for child in psutil.Process(server.pid).children()} - api
 
 
-def kill_a_worker(server: Server, plane: str) -> None:
+def kill_a_worker(server: Server, part: str) -> None:
     """Kill a worker, about which the manager logs a line."""
-    before = workers_of(server, plane)
+    before = workers_of(server, part)
     os.kill(min(before), signal.SIGKILL)
-    wait_until_replaced(server, plane, {min(before)})
+    wait_until_replaced(server, part, {min(before)})
 
 
-def wait_until_replaced(server: Server, plane: str, gone: set[int]) -> None:
+def wait_until_replaced(server: Server, part: str, gone: set[int]) -> None:
     def is_replaced() -> bool:
-        now = workers_of(server, plane)
+        now = workers_of(server, part)
         return bool(now) and not now & gone
 
-    wait_until(is_replaced, f"the {plane} has a new worker", SECONDS)
+    wait_until(is_replaced, f"the {part} has a new worker", SECONDS)
 
 
 def fail_to_log_in(server: Server) -> None:
@@ -143,13 +143,13 @@ def dropped(server: Server) -> int:
 def test_a_log_that_is_not_read_delays_nothing(tmp_path: Path) -> None:
     with server_with_blocked_log(tmp_path) as (server, _):
         assert_serves(server)
-        for plane in ("API", "cabinet"):
-            kill_a_worker(server, plane)
+        for part in ("API", "cabinet"):
+            kill_a_worker(server, part)
         assert_serves(server)
-        old = {plane: workers_of(server, plane) for plane in ("API", "cabinet")}
+        old = {part: workers_of(server, part) for part in ("API", "cabinet")}
         os.kill(server.pid, signal.SIGHUP)
-        for plane, gone in old.items():
-            wait_until_replaced(server, plane, gone)
+        for part, gone in old.items():
+            wait_until_replaced(server, part, gone)
         # The line about the second login was lost with the worker that had it.
         wait_until(lambda: dropped(server) == 1, "it is counted", SECONDS)
         assert_serves(server)

@@ -196,10 +196,10 @@ def test_a_library_is_recognised_in_every_language(user_agent: str, name: str):
 
 def test_the_table_is_read_before_the_first_request() -> None:
     code = (
-        "from readback import programs; from readback.api.server import api_plane\n"
+        "from readback import programs; from readback.api.server import api_server\n"
         "from readback.config import Config; from readback.processes.lifecycle import"
         " Lifecycle\n"
-        "api_plane(Config(), Lifecycle(), [])\n"
+        "api_server(Config(), Lifecycle(), [])\n"
         "print(programs.table.cache_info().currsize)"
     )
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""The API as a plane: what its workers share.
+"""The server of the API: what its workers share.
 
 Importing this module imports all that a worker needs, so that one starts at once.
 """
@@ -13,19 +13,19 @@ from readback.api.worker import ApiWorker
 from readback.config import Config
 from readback.processes.lifecycle import API, Lifecycle
 from readback.processes.shared_counters import rows_for
-from readback.processes.worker import Plane
+from readback.processes.worker import Server
 
 # Seconds that a worker has to write the rest of the journal.
 _MARGIN_SECONDS = 10
 
 
-def api_plane(
+def api_server(
     config: Config, lifecycle: Lifecycle, listeners: list[socket.socket]
-) -> Plane:
-    """Return the plane; the last of its listeners is for the operator."""
+) -> Server:
+    """Return the server; the last of its listeners is for the operator."""
     programs.load()
     limiter = Limiter(config.key_rate, config.key_burst)
-    return Plane(
+    return Server(
         name=API,
         config=config,
         lifecycle=lifecycle,

@@ -38,7 +38,7 @@ from readback.http.registry import ConnectionRegistry, Limits
 from readback.http.timing import Timing
 from readback.processes import listening
 from readback.processes.lifecycle import SHORT_NOTICE_SECONDS
-from readback.processes.worker import MOMENT_SECONDS, Plane, Worker
+from readback.processes.worker import MOMENT_SECONDS, Server, Worker
 
 # How much the kernel buffers per connection and direction; it doubles the number. By
 # default, it accepts several megabytes from a client that pipelines and does not read.
@@ -56,12 +56,12 @@ _RESERVED_FILES = 96
 class ApiWorker(Worker):
     """Serves the API on all sockets except the last, which is the ops listener."""
 
-    def __init__(self, limiter: Limiter, plane: Plane, row: int) -> None:
-        super().__init__(plane, row)
+    def __init__(self, limiter: Limiter, server: Server, row: int) -> None:
+        super().__init__(server, row)
         self._limiter = limiter
-        self._all_counters = plane.counters
+        self._all_counters = server.counters
         *self._api_listeners, self._ops_listener = self.listeners
-        self._has_others = plane.workers > 1
+        self._has_others = server.workers > 1
 
     def prepare(self) -> None:
         config = self.config

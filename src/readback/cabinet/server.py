@@ -1,4 +1,4 @@
-"""The cabinet as a plane: what its workers share, and the Django that each one loads.
+"""The server of the cabinet: what its workers share, and the Django that each loads.
 
 Django is imported only in the workers, so that importing this module is cheap.
 """
@@ -14,18 +14,18 @@ from readback.cabinet.serving.wsgi import STATUSES
 from readback.config import Config
 from readback.processes.lifecycle import CABINET, Lifecycle
 from readback.processes.shared_counters import SharedCounters, rows_for
-from readback.processes.worker import Plane
+from readback.processes.worker import Server
 
 _MARGIN_SECONDS = 5
 
 
-def cabinet_plane(
+def cabinet_server(
     config: Config,
     lifecycle: Lifecycle,
     listener: socket.socket,
     prepare_service: Callable[[], None],
-) -> Plane:
-    return Plane(
+) -> Server:
+    return Server(
         name=CABINET,
         config=config,
         lifecycle=lifecycle,

@@ -66,9 +66,9 @@ def serve(
         raise click.UsageError("--json requires --ephemeral.")
     if context.invoked_subcommand:
         if is_ephemeral or show_key:
-            plane = context.invoked_subcommand
+            command = context.invoked_subcommand
             raise click.UsageError(
-                f"The options always serve both planes: omit {plane}."
+                f"The options always serve the API and the cabinet: omit {command}."
             )
         return
     if not is_ephemeral:
@@ -87,12 +87,12 @@ def api(context: click.Context) -> None:
     config = settings.load_for_server()
     settings.check_certificate(config)
     sockets = listeners.open_for_api(config)
-    from readback.api.server import api_plane
+    from readback.api.server import api_server
 
     _run_in_child(lambda: _startup(needs_secret_key=False).check_database(config))
     click.echo(f"Serving the API at {config.base_url}.", err=True)
     manager = Manager(sockets)
-    manager.add(api_plane(config, manager.lifecycle, sockets))
+    manager.add(api_server(config, manager.lifecycle, sockets))
     manager.wait_until_ready()
     context.exit(manager.wait())
 
@@ -103,11 +103,11 @@ def cabinet(context: click.Context) -> None:
     """Serve only the cabinet; run `readback migrate` first."""
     config = settings.load_for_server()
     listener = listeners.open_for_cabinet(config)
-    from readback.cabinet.server import cabinet_plane
+    from readback.cabinet.server import cabinet_server
 
     manager = Manager([listener])
     prepare = _explained(lambda: _startup().prepare_cabinet(config))
-    manager.add(cabinet_plane(config, manager.lifecycle, listener, prepare))
+    manager.add(cabinet_server(config, manager.lifecycle, listener, prepare))
     if manager.wait_until_ready():
         url = config.effective_cabinet_url
         click.echo(f"Serving the cabinet at {url}.", err=True)
@@ -148,15 +148,15 @@ def _run(
 def _start_both(
     config: Config, sockets: Listeners, prepare: Callable[[], None]
 ) -> Manager:
-    from readback.cabinet.server import cabinet_plane
+    from readback.cabinet.server import cabinet_server
 
     for_api = [*sockets.api, sockets.ops]
     manager = Manager([*for_api, sockets.cabinet])
-    manager.add(cabinet_plane(config, manager.lifecycle, sockets.cabinet, prepare))
+    manager.add(cabinet_server(config, manager.lifecycle, sockets.cabinet, prepare))
     # Imported while that worker is busy, and shared by the workers of the API.
-    from readback.api.server import api_plane
+    from readback.api.server import api_server
 
-    manager.add(api_plane(config, manager.lifecycle, for_api))
+    manager.add(api_server(config, manager.lifecycle, for_api))
     return manager
 
 
@@ -195,8 +195,8 @@ def _temporary_server() -> Iterator[tuple[Config, Listeners]]:
     A setting that is present is kept, so that a test can choose its own addresses.
     """
     with TemporaryDirectory(prefix="readback-", ignore_cleanup_errors=True) as folder:
-        for plane in ("API", "OPS", "CABINET"):
-            os.environ.setdefault(f"READBACK_{plane}_BIND", _ANY_PORT)
+        for listener in ("API", "OPS", "CABINET"):
+            os.environ.setdefault(f"READBACK_{listener}_BIND", _ANY_PORT)
         os.environ.setdefault("READBACK_DATA_DIR", folder)
         os.environ.setdefault("READBACK_WORKERS", "1")
         os.environ.setdefault("READBACK_KEY_RATE", "0")

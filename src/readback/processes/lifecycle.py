@@ -18,15 +18,16 @@ SHORT_NOTICE_SECONDS = 0.5
 # What the cells contain. Times are monotonic, which all processes share.
 _STOPPING, _HURRIED, _LAST_CHECK, _DOWN = range(4)
 # Names for logs and messages. Each has a cell; `_DOWN` is the first of them.
-API, CABINET = "API", "cabinet"
-_PLANES = (API, CABINET)
+API = "API"
+CABINET = "cabinet"
+_SERVERS = (API, CABINET)
 
 
 class Lifecycle:
     """The state, in memory that the manager and all workers share."""
 
     def __init__(self) -> None:
-        cells = _DOWN + len(_PLANES)
+        cells = _DOWN + len(_SERVERS)
         self._values = memoryview(mmap.mmap(-1, cells * 8)).cast("d")
         # By the wall clock.
         self.started_at = int(time.time())
@@ -46,16 +47,16 @@ class Lifecycle:
     def is_hurried(self) -> bool:
         return bool(self._values[_HURRIED])
 
-    def set_down(self, plane: str, is_down: bool) -> None:
+    def set_down(self, server: str, is_down: bool) -> None:
         """Record whether a server that has served has no worker that serves."""
-        self._values[_DOWN + _PLANES.index(plane)] = is_down
+        self._values[_DOWN + _SERVERS.index(server)] = is_down
 
     def problems(self) -> list[str]:
         """Return the problems for readiness checks: which part does not run."""
         down = [
-            plane for cell, plane in enumerate(_PLANES, _DOWN) if self._values[cell]
+            server for cell, server in enumerate(_SERVERS, _DOWN) if self._values[cell]
         ]
-        return [f"no worker of the {plane} is running; see the log" for plane in down]
+        return [f"no worker of the {server} is running; see the log" for server in down]
 
     def notice(self, config: Config) -> float:
         """Return for how long an idle connection may still send a request."""

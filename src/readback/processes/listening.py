@@ -16,7 +16,8 @@ from contextlib import suppress
 BACKLOG = 2048
 # From <linux/in.h> and <linux/in6.h>. The kernel drops packets that arrive with a lower
 # hop limit; senders begin with 64 or 128.
-_IP_MINTTL, _IPV6_MINHOPCOUNT = 21, 73
+_IP_MINTTL = 21
+_IPV6_MINHOPCOUNT = 73
 _MOST_HOPS = 255
 _DESCRIPTORS = "/proc/self/fd"  # a sandbox may have no /proc
 

@@ -31,7 +31,7 @@ from readback.processes.lifecycle import Lifecycle
 from readback.processes.shared_counters import REPORTED_AT, WORKER_DEATHS
 
 if TYPE_CHECKING:  # commands that do not serve must not import the event loop
-    from readback.processes.worker import Plane
+    from readback.processes.worker import Server
 
 log = logging.getLogger("readback.processes")
 
@@ -53,7 +53,7 @@ _LONGEST_PAUSE_SECONDS = 30.0
 class WorkerProcess:
     """One process, from its start until it has ended."""
 
-    plane: "Plane"
+    server: "Server"
     row: int
     pid: int
     started_at: float
@@ -62,7 +62,7 @@ class WorkerProcess:
     is_killed: bool = False
 
     def __post_init__(self) -> None:
-        self.counters = self.plane.counters.row(self.row)
+        self.counters = self.server.counters.row(self.row)
 
     @property
     def reported_at(self) -> float:
@@ -73,7 +73,7 @@ class WorkerProcess:
         """Return whether it hangs."""
         now = time.monotonic()
         if self.leaving_since:
-            return now - self.leaving_since > self.plane.stop_seconds
+            return now - self.leaving_since > self.server.stop_seconds
         return now - max(self.reported_at, self.started_at) > _SILENT_SECONDS
 
     def tell_to_stop(self) -> None:
@@ -92,8 +92,8 @@ class WorkerProcess:
 class WorkerGroup:
     """The workers of the API, or those of the cabinet."""
 
-    def __init__(self, plane: "Plane") -> None:
-        self.plane = plane
+    def __init__(self, server: "Server") -> None:
+        self.server = server
         self.workers: list[WorkerProcess] = []
         self.has_served = False
         # A reload switches between the two halves of the rows, so that no two workers
@@ -104,21 +104,21 @@ class WorkerGroup:
 
     def current(self) -> list[WorkerProcess]:
         """Return the workers that no reload replaces."""
-        rows = range(self._first_row, self._first_row + self.plane.workers)
+        rows = range(self._first_row, self._first_row + self.server.workers)
         return [worker for worker in self.workers if worker.row in rows]
 
     def is_serving(self) -> bool:
         return any(worker.reported_at for worker in self.workers)
 
     def reload(self) -> None:
-        self._first_row = self.plane.workers - self._first_row
+        self._first_row = self.server.workers - self._first_row
 
     def missing_rows(self) -> list[int]:
         """Return the rows of the workers to start now."""
         if time.monotonic() < self._next_start:
             return []
         # The first worker starts alone, so that an error is reported once.
-        wanted = self.plane.workers if self.has_served else 1
+        wanted = self.server.workers if self.has_served else 1
         taken = {worker.row for worker in self.workers}
         rows = range(self._first_row, self._first_row + wanted)
         return [row for row in rows if row not in taken]
@@ -126,7 +126,7 @@ class WorkerGroup:
     def dismiss_old(self) -> None:
         """Once all new workers serve, tell the old ones to stop, unless they start."""
         current = self.current()
-        if sum(bool(each.reported_at) for each in current) < self.plane.workers:
+        if sum(bool(each.reported_at) for each in current) < self.server.workers:
             return
         for worker in self.workers:
             is_told = worker in current or worker.leaving_since
@@ -134,11 +134,11 @@ class WorkerGroup:
                 worker.tell_to_stop()
 
     def kill_overdue(self) -> None:
-        if self.plane.prepare_service and not self.has_served:
+        if self.server.prepare_service and not self.has_served:
             return  # a migration may take any time
         for worker in self.workers:
             if worker.is_overdue() and not worker.is_killed:
-                name = self.plane.name
+                name = self.server.name
                 pid = worker.pid
                 log.error("A worker of the %s (process %d) hangs; killed.", name, pid)
                 worker.kill()
@@ -182,13 +182,13 @@ class Manager:
         for number in SIGNALS:
             signal.signal(number, lambda number, _: self._signals.append(number))
 
-    def add(self, plane: "Plane") -> None:
-        """Add a plane; its first worker starts when those of earlier planes serve."""
-        self._groups.append(WorkerGroup(plane))
+    def add(self, server: "Server") -> None:
+        """Add a server; its first worker starts when those of earlier servers serve."""
+        self._groups.append(WorkerGroup(server))
         self._look_after_workers()
 
     def wait_until_ready(self) -> bool:
-        """Return True when all planes serve, False if the service stops before."""
+        """Return True when all servers serve, False if the service stops before."""
         self._run_until(lambda: self._is_ready() or self._has_ended())
         return not self._stopping_since
 
@@ -263,11 +263,11 @@ class Manager:
             pause = group.postpone()
             log.error(
                 "A worker of the %s (process %d) %s; another starts in %.3g seconds.",
-                *(group.plane.name, worker.pid, reason, pause),
+                *(group.server.name, worker.pid, reason, pause),
             )
             return
         if code != CANNOT_START:  # otherwise the worker has said why
-            line = f"The {group.plane.name} {reason}; stopping Readback."
+            line = f"The {group.server.name} {reason}; stopping Readback."
             print(line, file=sys.stderr)
         # Like a shell: a process killed by signal 9 has exit code 137.
         self._exit_code = 128 - code if code < 0 else CANNOT_START
@@ -285,9 +285,9 @@ class Manager:
                 self._start(group, row)
             group.dismiss_old()
             is_down = group.has_served and not group.is_serving()
-            self.lifecycle.set_down(group.plane.name, is_down)
+            self.lifecycle.set_down(group.server.name, is_down)
             if not group.has_served:
-                break  # the next plane needs what this one prepares
+                break  # the next server needs what this one prepares
 
     def _reload_if_due(self) -> None:
         """Replace all workers, unless an earlier reload is under way."""
@@ -304,18 +304,18 @@ class Manager:
         except OSError as error:  # no memory, or too many processes
             if not self._is_ready():
                 raise
-            name = group.plane.name
+            name = group.server.name
             reason = error.strerror
             log.error("No worker of the %s can be started: %s.", name, reason)
             group.postpone()
             return
-        group.workers.append(WorkerProcess(group.plane, row, pid, now))
+        group.workers.append(WorkerProcess(group.server, row, pid, now))
 
     def _run_worker(self, group: WorkerGroup, row: int) -> None:
         """Be a worker; called in its process."""
         for listener in self._listeners:
-            if listener not in group.plane.listeners:
+            if listener not in group.server.listeners:
                 listener.close()
-        if not group.has_served and group.plane.prepare_service:
-            group.plane.prepare_service()
-        group.plane.make_worker(group.plane, row).run()
+        if not group.has_served and group.server.prepare_service:
+            group.server.prepare_service()
+        group.server.make_worker(group.server, row).run()

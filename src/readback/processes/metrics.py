@@ -61,11 +61,11 @@ def histogram(name: str, counts: Iterable[tuple[float, int]], total: float) -> M
 
 
 def of_both_planes(
-    plane: str, config: Config, lifecycle: Lifecycle, counters: SharedCounters
+    server: str, config: Config, lifecycle: Lifecycle, counters: SharedCounters
 ) -> Iterator[Metric]:
     """Return the metrics that the API and the cabinet have in common."""
     build = {
-        "plane": plane,
+        "plane": server,
         "version": __version__,
         "python": platform.python_version(),
         "database": "sqlite" if config.sqlite_path else "postgresql",

@@ -33,8 +33,8 @@ _QUEUE_SECONDS = 1.0
 
 
 @dataclass(eq=False)
-class Plane:
-    """What the workers of a plane share, made before the first of them is forked."""
+class Server:
+    """The API or the cabinet: what its workers share, made before they are forked."""
 
     name: str
     config: Config
@@ -46,12 +46,12 @@ class Plane:
     # How long a worker may take to stop before it is killed.
     stop_seconds: float
     # Returns the worker with this row of the counters; called in its process.
-    make_worker: Callable[["Plane", int], "Worker"]
+    make_worker: Callable[["Server", int], "Worker"]
     # What the first worker does before it starts, once for the whole service.
     prepare_service: Callable[[], None] | None = None
 
     def __post_init__(self) -> None:
-        # Whether no other process goes on listening when the plane stops.
+        # Whether no other process goes on listening when the server stops.
         self.owns_listeners = all(map(listening.is_ours, self.listeners))
 
 
@@ -68,14 +68,14 @@ class Connections(Protocol):
 class Worker(ABC):
     """One process with one event loop."""
 
-    def __init__(self, plane: Plane, row: int) -> None:
-        self.config = plane.config
-        self.lifecycle = plane.lifecycle
-        self.listeners = plane.listeners
-        self.counters = plane.counters.row(row)
-        # Of the workers of a plane, so that a log line is written once.
-        self.is_first = row % plane.workers == 0
-        self._owns_listeners = plane.owns_listeners
+    def __init__(self, server: Server, row: int) -> None:
+        self.config = server.config
+        self.lifecycle = server.lifecycle
+        self.listeners = server.listeners
+        self.counters = server.counters.row(row)
+        # Whether it is the first worker, so that a log line is written once.
+        self.is_first = row % server.workers == 0
+        self._owns_listeners = server.owns_listeners
         self._manager = os.getppid()
         self._serves = False
 

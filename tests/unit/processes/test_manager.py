@@ -28,15 +28,15 @@ class Recorder(WorkerProcess):
 
 @pytest.fixture
 def group() -> WorkerGroup:
-    """Two workers of a plane, the first of which has served."""
-    plane = SimpleNamespace(
+    """Two workers of a server, the first of which has served."""
+    server = SimpleNamespace(
         name="API",
         workers=2,
         counters=SharedCounters((), rows_for(2)),
         prepare_service=None,
         stop_seconds=40,
     )
-    group = WorkerGroup(plane)
+    group = WorkerGroup(server)
     [row] = group.missing_rows()  # it starts alone
     start(group, row).report()
     group.has_served = True
@@ -44,7 +44,7 @@ def group() -> WorkerGroup:
 
 
 def start(group: WorkerGroup, row: int) -> Recorder:
-    worker = Recorder(group.plane, row, pid=-row, started_at=time.monotonic())
+    worker = Recorder(group.server, row, pid=-row, started_at=time.monotonic())
     group.workers.append(worker)
     return worker
 
@@ -117,7 +117,7 @@ def test_a_worker_that_is_silent_for_30_seconds_is_killed(
 def test_a_worker_that_prepares_the_service_may_take_any_time(
     group: WorkerGroup, clock: SimpleNamespace
 ) -> None:
-    group.plane.prepare_service = lambda: None
+    group.server.prepare_service = lambda: None
     group.has_served = False
     clock.now += 3600
     group.kill_overdue()

@@ -22,7 +22,7 @@ from readback.config import Config
 from readback.http.connection import Connection
 from readback.http.registry import ConnectionRegistry, Limits
 from readback.processes.listening import BACKLOG
-from readback.processes.worker import Plane, Worker
+from readback.processes.worker import Server, Worker
 
 # Per worker. With the files of the database, this is below the usual limit of 1,024
 # descriptors.
@@ -32,7 +32,7 @@ _MAX_HEAD_BYTES = 32_768
 _MAX_HEAD_FIELDS = 100
 # Larger than the largest form that Django accepts, so that Django refuses a form with
 # one of our pages.
-MAX_BODY_BYTES = 4 * 65_536
+MAX_FORM_BYTES = 4 * 65_536
 _UNFINISHED_BYTES = 16 << 20
 
 
@@ -41,13 +41,13 @@ class CabinetWorker(Worker):
         self,
         load_application: Callable[[], Application],
         make_mail_sender: Callable[[], Any],
-        plane: Plane,
+        server: Server,
         row: int,
     ) -> None:
-        super().__init__(plane, row)
+        super().__init__(server, row)
         self._load_application = load_application
         self._make_mail_sender = make_mail_sender
-        self._page_counts = PageCounts(plane.counters, row)
+        self._page_counts = PageCounts(server.counters, row)
 
     def prepare(self) -> None:
         self._application = self._load_application()
@@ -83,7 +83,7 @@ def limits(config: Config) -> Limits:
         connections_per_address=0,
         head_bytes=_MAX_HEAD_BYTES,
         head_fields=_MAX_HEAD_FIELDS,
-        body_bytes=MAX_BODY_BYTES,
+        body_bytes=MAX_FORM_BYTES,
         unfinished_bytes=_UNFINISHED_BYTES,
         head_seconds=config.head_timeout,
         body_seconds=config.body_timeout,
