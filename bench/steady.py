@@ -63,7 +63,8 @@ def run(connections: Sequence[Connection], rate: float, seconds: float) -> list[
     gaps = (random.expovariate(rate) for _ in range(int(rate * seconds)))
     start = perf_counter() + 0.01
     due = array("d", accumulate(gaps, initial=start))
-    idle, latencies = deque(connections), array("d")
+    idle = deque(connections)
+    latencies = array("d")
     by_descriptor = {each.socket.fileno(): each for each in connections}
     events = select.epoll()
     for descriptor in by_descriptor:

@@ -193,7 +193,7 @@ def difference_ids(differences: object) -> list[str] | None:
     if isinstance(differences, str):
         return differences.split()
     if not isinstance(differences, Collection) or not all(
-        isinstance(one, str) for one in differences
+        isinstance(difference, str) for difference in differences
     ):
         raise TypeError(
             f"differences must be a string or a list of strings; got {differences!r}"

@@ -210,7 +210,7 @@ def test_several_workers_count_together(tmp_path):
     workers = {"READBACK_CABINET_WORKERS": "3"}
     with cabinet_server(tmp_path, workers) as server, ThreadPoolExecutor(5) as pool:
         attempts = [pool.submit(_wrong_login, server.url, n) for n in range(20)]
-        seen = [one.result() for one in attempts]
+        seen = [attempt.result() for attempt in attempts]
 
     # Ten are allowed. allauth counts without a lock, so of five at once, four more may
     # pass. Three workers with separate counts would let all of them pass.

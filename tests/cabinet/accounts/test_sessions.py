@@ -136,7 +136,7 @@ def test_a_form_that_meets_an_old_login_is_kept_nowhere(alice, owner):
 
 def test_cookies_of_other_sites_are_read_without_their_escapes(owner):
     # Some versions of Python take a time that grows with the square of the escapes.
-    cookies = {name: one.value for name, one in owner.client.cookies.items()}
+    cookies = {name: cookie.value for name, cookie in owner.client.cookies.items()}
     ours = "; ".join(f"{name}={value}" for name, value in cookies.items())
     hostile = '"' + "\\" * 8_000 + '"'
 

@@ -46,8 +46,10 @@ def test_an_idle_connection_has_no_part_of_the_last_body(
         for name in Connection.__slots__
         if hasattr(connection, name) and name != "_registry"
     ]
-    found = [one for one in reachable_from(kept) if isinstance(one, bytes | bytearray)]
-    assert not [one for one in found if SECRET in one]
+    found = [
+        each for each in reachable_from(kept) if isinstance(each, bytes | bytearray)
+    ]
+    assert not [diagnosis for diagnosis in found if SECRET in diagnosis]
 
 
 def test_a_client_that_stops_reading_gets_no_more_answers_until_it_reads(

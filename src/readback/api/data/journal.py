@@ -179,7 +179,7 @@ class Journal:
         if is_crowded or len(own) >= JOURNAL_ROWS:  # more than are shown
             event = event.plain
         else:
-            others = [one.event for one in own.values()]
+            others = [tally.event for tally in own.values()]
             callers = {each.address for each in others if each.of_several == alike}
             if len(callers) >= CALLERS:
                 event = alike

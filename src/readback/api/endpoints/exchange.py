@@ -96,7 +96,8 @@ class Exchange:
 
     def move(self, address: str) -> None:
         """Count the following requests for another address."""
-        self.address, self.forwarded = address, b""
+        self.address = address
+        self.forwarded = b""
         self._refused = _NO_TALLY
         if not self._succeeded.counts(shorten(address)):
             self._succeeded = _NO_TALLY
@@ -155,7 +156,9 @@ class Exchange:
         return answer
 
     def _event(self, code: str, detail: str, differences: str = "") -> EventFields:
-        digest, info, address = self._record.digest, self.info, self.address
+        digest = self._record.digest
+        info = self.info
+        address = self.address
         return journal_event(digest, info, address, code, detail, differences)
 
 

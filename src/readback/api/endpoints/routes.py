@@ -161,7 +161,8 @@ class Api:
     def _not_found(self, request: _Received, found: Found) -> bytes:
         """Refuse a request, and record that in the journal of its key, if any."""
         info, address, size = request
-        code, detail = "not_found", info.not_found_detail
+        code = "not_found"
+        detail = info.not_found_detail
         if not isinstance(found, Record) or not found.accepted:
             # The probe imitates other programs, and nobody waits for these requests.
             if detail != PROBE.sentence:

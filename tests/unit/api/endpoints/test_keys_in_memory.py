@@ -84,11 +84,11 @@ def send(worker: Worker, head: tuple[bytes, bytes], reversed_secret: bytes) -> N
 def reversed_in_memory() -> set[bytes]:
     gc.collect()
     found: set[bytes] = set()
-    for one in reachable_from(gc.get_objects()):
-        if isinstance(one, str):
-            one = one.encode(errors="replace")
-        if isinstance(one, bytes | bytearray):
-            found.update(secret[::-1] for secret in SECRET.findall(one))
+    for kept in reachable_from(gc.get_objects()):
+        if isinstance(kept, str):
+            kept = kept.encode(errors="replace")
+        if isinstance(kept, bytes | bytearray):
+            found.update(secret[::-1] for secret in SECRET.findall(kept))
     return found
 
 

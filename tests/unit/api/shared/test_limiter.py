@@ -53,7 +53,7 @@ def test_many_keys_use_no_more_memory_than_the_slots():
     limiter = Limiter(rate=1, burst=1, slots=1024)
     slots = {limiter.slot(b"%d" % number) for number in range(50_000)}
     assert len(slots) <= 1024
-    kept = [one for one in reachable_from(vars(limiter)) if isinstance(one, bytes)]
+    kept = [kept for kept in reachable_from(vars(limiter)) if isinstance(kept, bytes)]
     assert len(kept) < 1024  # one object per key would take more
 
 
