@@ -68,7 +68,7 @@ def is_anyone_waiting(listener: socket.socket) -> bool:
         return False  # not visible once it turns clients away
     poll = select.poll()
     poll.register(listener, select.POLLIN)
-    # It hangs up once it refuses clients.
+    # Once the socket refuses clients, it also reports a hang-up.
     return any(seen == select.POLLIN for _, seen in poll.poll(0))
 
 
