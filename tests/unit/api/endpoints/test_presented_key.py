@@ -98,13 +98,6 @@ def test_the_mistake_is_named(value: str | bytes, expected: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "form", ["Bearer {}", "bearer {}", "BEARER   {}", "Bearer {} "]
-)
-def test_a_good_key_has_no_detail(form: str) -> None:
-    assert detail_of(form.format(KEY)) == ""
-
-
-@pytest.mark.parametrize(
     "name, shown",
     [
         (b"x-api-key", "X-Api-Key"),
@@ -128,12 +121,6 @@ def test_a_key_of_another_service_in_its_own_header_is_named() -> None:
     assert detail_for([(b"x-api-key", b"sk-ant-api03-0123456789abcdef")]) == (
         "The Authorization header is missing. The key in X-Api-Key is not read. "
         f"{ANTHROPIC} Use a key from the cabinet, which begins with sk-echo-."
-    )
-
-
-def test_a_cookie_is_not_taken_for_a_key() -> None:
-    assert detail_for([(b"cookie", b"theme=dark")]) == (
-        f"The Authorization header is missing. {SEND_KEY}"
     )
 
 
