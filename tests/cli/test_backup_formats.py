@@ -110,9 +110,9 @@ def test_a_value_that_postgresql_refuses_is_named_and_changes_nothing(
     assert on_postgresql.database.value(KEYS) == 2
 
 
-def altered(file, facts, database):
+def altered(file, facts, database, brand=None):
     """Return an archive with another database, and with other facts about it."""
-    members = dict(members_of(file)) | {"database": database}
+    members = dict(members_of(file)) | {"database": database} | (brand or {})
     manifest = json.loads(members["manifest.json"])
     manifest["sha256"]["database"] = sha256(database).hexdigest()
     members["manifest.json"] = json.dumps(manifest | facts).encode()
@@ -120,7 +120,7 @@ def altered(file, facts, database):
 
 
 def of_first_release(migrated, tmp_path):
-    """Return an archive like those of 1.0.0: no audit trail, and no checksums."""
+    """Return an archive as 1.0.0 made them: a brand folder, and no checksums."""
     with_key(migrated).output("backup", "saved")
     migrated.output("manage", "migrate", "cabinet", "0001")
     account = migrated.database.value("SELECT id FROM cabinet_user")
@@ -135,7 +135,9 @@ def of_first_release(migrated, tmp_path):
     with closing(sqlite3.connect(path)) as database:
         database.execute("PRAGMA journal_mode = DELETE")
     with open(path, "rb") as file:
-        return altered(tmp_path / "saved", {"sha256": None}, file.read())
+        brand = {"brand/terms.en.md": b"# Terms"}
+        facts = {"sha256": None, "members": ["database", "secret-key", *brand]}
+        return altered(tmp_path / "saved", facts, file.read(), brand)
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
@@ -147,7 +149,7 @@ def test_an_archive_of_the_first_release_is_migrated(
 
     done = program.run("restore", "older", "--yes")
 
-    assert done.returncode == 0 and "no checksums" in done.stderr, done.stderr
+    assert done.returncode == 0 and "`tar -xf FILE brand`" in done.stderr, done.stderr
     assert program.database.value(KEYS) == 1
     entry = program.database.value("SELECT object_name FROM cabinet_auditentry")
     assert entry == "alice@example.com"

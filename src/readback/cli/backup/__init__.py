@@ -1,4 +1,4 @@
-"""`readback backup` and `readback restore`: everything of an installation in one file.
+"""`readback backup` and `readback restore`: the data of an installation in one file.
 
 Nothing is left at the name of an archive until it is complete and on the disk. A
 restore reads and checks the whole archive before it changes anything. The secret key
@@ -6,7 +6,6 @@ is written after the database, so run a restore again if it was killed in betwee
 """
 
 import os
-import shutil
 import signal
 import sys
 import time
@@ -19,7 +18,6 @@ from typing import IO, TYPE_CHECKING
 
 import click
 
-from readback import __version__
 from readback.cli import console
 from readback.cli import database as commands
 from readback.cli.exit_codes import Failure
@@ -37,8 +35,8 @@ _STANDARD_STREAM = "-"
 def backup(file: str, yes: bool) -> None:
     """Write a backup of this installation to an archive.
 
-    Works while Readback is running. The archive contains the database without sessions,
-    the secret key and the brand folder. Only you can read FILE; - is standard output.
+    Works while Readback is running. The archive contains the database without sessions
+    and the secret key. Only you can read FILE; - is standard output.
     """
     is_stream = file == _STANDARD_STREAM
     if is_stream and sys.stdout.isatty():
@@ -95,7 +93,9 @@ def restore(file: str, yes: bool) -> None:
         if not config.secret_key:
             key_path = config.data_dir / private_files.SECRET_KEY_NAME
             private_files.write_secret_key(key_path, key)
-        _restore_brand(config, folder / archive.BRAND)
+        if manifest.members != list(archive.MEMBERS):
+            note = "The brand folder stays in the archive: `tar -xf FILE brand`."
+            click.echo(note, err=True)
         what = "the archive" if file == _STANDARD_STREAM else file
         click.echo(f"Restored {what}, made by Readback {manifest.readback}.")
         _remember(manifest.created_at)
@@ -127,21 +127,12 @@ def _write(output: IO[bytes], config: Config, folder: Path, made_at: int) -> Non
     """Write an archive; the folder gets a copy of the database first."""
     from readback.cli.backup import archive, database
 
-    files = {name: folder / name for name in (archive.DATABASE, archive.SECRET_KEY)}
-    files[archive.SECRET_KEY].write_text(_secret_key(config))
-    database.copy(config, files[archive.DATABASE])
-    (folder / archive.BRAND).mkdir()
-    for path in _brand_files(config):
-        name = f"{archive.BRAND}/{path.name}"
-        # A copy, because the file may change before it is in the archive.
-        files[name] = shutil.copyfile(path, folder / name)
-    manifest = archive.Manifest(
-        readback=__version__,
-        created_at=made_at,
-        members=list(files),
-        sha256={name: archive.sha256(path) for name, path in files.items()},
-    )
-    archive.write(output, files, manifest)
+    (folder / archive.SECRET_KEY).write_text(_secret_key(config))
+    database.copy(config, folder / archive.DATABASE)
+    archive.write(output, folder, made_at)
+    if config.brand_dir:
+        note = "READBACK_BRAND_DIR is not in the archive: save it with the settings."
+        click.echo(note, err=True)
 
 
 def _secret_key(config: Config) -> str:
@@ -170,9 +161,6 @@ def _check(config: Config, manifest: "Manifest", folder: Path) -> str:
             f"The archive contains a dump of {manifest.database} by Readback "
             f"{manifest.readback}: docs/backup.md says how to restore it."
         )
-    if manifest.sha256 is None:
-        note = f"Readback {manifest.readback} stored no checksums in this archive"
-        click.echo(f"{note}: nobody can tell if bytes have changed.", err=True)
     try:
         key = private_files.read_secret_key(folder / archive.SECRET_KEY)
     except ValueError as error:
@@ -184,26 +172,6 @@ def _check(config: Config, manifest: "Manifest", folder: Path) -> str:
             "archive's, which `tar -xOf FILE secret-key` prints."
         )
     return key
-
-
-def _restore_brand(config: Config, saved: Path) -> None:
-    """Fill READBACK_BRAND_DIR, unless it has files, which are the operator's."""
-    place = config.brand_dir
-    if place and not _brand_files(config) and os.access(place, os.W_OK):
-        shutil.copytree(saved, place, dirs_exist_ok=True)
-    elif any(saved.iterdir()):
-        note = "The brand folder stays in the archive: READBACK_BRAND_DIR is not an"
-        click.echo(f"{note} empty folder that this user can write to.", err=True)
-
-
-def _brand_files(config: Config) -> list[Path]:
-    """Return the files in READBACK_BRAND_DIR, except those that the cabinet ignores."""
-    from readback.cli.backup.archive import BRAND_FILE
-
-    listed = sorted(config.brand_dir.iterdir()) if config.brand_dir else []
-    return [
-        path for path in listed if path.is_file() and BRAND_FILE.fullmatch(path.name)
-    ]
 
 
 def _remember(made_at: int) -> None:

@@ -1,28 +1,25 @@
 """The archive of `readback backup`: a plain tar file that begins with its manifest.
 
-Only plain files with known names are read, and nothing is compressed, so an archive
-never unpacks to more than its own size.
+Only plain files are read, and nothing is compressed, so an archive never unpacks to
+more than its own size. No name in it becomes a path, except those of our members.
 """
 
 import hashlib
-import io
 import json
-import re
 import shutil
 import tarfile
-from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, NamedTuple
 
+from readback import __version__
 from readback.cli.exit_codes import Failure
 
 DATABASE = "database"
 SECRET_KEY = "secret-key"
-BRAND = "brand"
+# Archives of 1.0.0 also have the files of READBACK_BRAND_DIR.
+MEMBERS = (DATABASE, SECRET_KEY)
 SQLITE = "SQLite"
 _MANIFEST = "manifest.json"
-# Names become paths, so no others are accepted.
-BRAND_FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{,80}")
 
 
 class Manifest(NamedTuple):
@@ -37,22 +34,19 @@ class Manifest(NamedTuple):
     """The format of the database; of 1.0.0 also a dump of "PostgreSQL"."""
 
 
-def sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def write(output: IO[bytes], files: Mapping[str, Path], manifest: Manifest) -> None:
-    text = json.dumps(manifest._asdict(), indent=1).encode()
+def write(output: IO[bytes], folder: Path, created_at: int) -> None:
+    """Write the members in a folder, and their manifest."""
+    checksums = {name: _sha256(folder / name) for name in MEMBERS}
+    manifest = Manifest(__version__, created_at, list(MEMBERS), checksums)
+    (folder / _MANIFEST).write_text(json.dumps(manifest._asdict(), indent=1))
     # Streamed, because standard output may be a pipe.
     with tarfile.open(fileobj=output, mode="w|", format=tarfile.GNU_FORMAT) as tar:
-        for name in (_MANIFEST, *files):
-            with files[name].open("rb") if name in files else io.BytesIO(text) as file:
-                header = tarfile.TarInfo(name)
-                header.size = file.seek(0, io.SEEK_END)
-                header.mode = 0o600
-                header.mtime = manifest.created_at
-                file.seek(0)
+        for name in (_MANIFEST, *MEMBERS):
+            header = tarfile.TarInfo(name)
+            header.size = (folder / name).stat().st_size
+            header.mode = 0o600
+            header.mtime = created_at
+            with (folder / name).open("rb") as file:
                 tar.addfile(header, file)
     output.flush()
 
@@ -73,36 +67,35 @@ def read(source: IO[bytes], folder: Path) -> Manifest:
 
 
 def _read(tar: tarfile.TarFile, folder: Path) -> Manifest:
-    (folder / BRAND).mkdir()
-    names = []
+    checksums: dict[str, str] = {}
     for member in tar:
         content = tar.extractfile(member) if member.type == tarfile.REGTYPE else None
-        if content is None or not _is_ours(member.name):
+        if content is None or member.name in checksums:
             raise ValueError("not a member of ours")
-        with (folder / member.name).open("wb") as copy:
+        name = member.name if member.name in (_MANIFEST, *MEMBERS) else "other"
+        with (folder / name).open("wb") as copy:
             shutil.copyfileobj(content, copy)  # an error if it was cut off
-        names.append(member.name)
-    if not {_MANIFEST, DATABASE, SECRET_KEY} <= set(names):
+        checksums[member.name] = _sha256(folder / name)
+    if not {_MANIFEST, *MEMBERS} <= checksums.keys():
         raise ValueError("not a backup")
     facts = json.loads((folder / _MANIFEST).read_bytes())
     # Another version may say more.
     manifest = Manifest(
         **{name: facts[name] for name in Manifest._fields if name in facts}
     )
-    if [_MANIFEST, *manifest.members] != names:
+    if [_MANIFEST, *manifest.members] != list(checksums):
         raise ValueError("other members than it lists")
-    if manifest.sha256 is not None:
-        for name in manifest.members:
-            if sha256(folder / name) != manifest.sha256[name]:
-                raise Failure(
-                    f"{name} in the archive has changed since the backup (its SHA-256 "
-                    "differs): nothing was restored. Restore another archive."
-                )
+    if manifest.sha256 is None:
+        return manifest
+    for name in manifest.members:
+        if checksums[name] != manifest.sha256[name]:
+            raise Failure(
+                f"{name} in the archive has changed since the backup (its SHA-256 "
+                "differs): nothing was restored. Restore another archive."
+            )
     return manifest
 
 
-def _is_ours(name: str) -> bool:
-    folder, _, brand_file = name.partition("/")
-    if folder == BRAND:
-        return BRAND_FILE.fullmatch(brand_file) is not None
-    return name in (_MANIFEST, DATABASE, SECRET_KEY)
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
