@@ -67,7 +67,7 @@ urlpatterns = [
     path("openapi.yaml", docs.openapi, name="openapi"),
     path("probe.pyz", public.probe, name="probe"),
     path(".well-known/security.txt", public.security_txt, name="security_txt"),
-    # Here password managers look for the page.
+    # Password managers look for the page here.
     path(
         ".well-known/change-password",
         RedirectView.as_view(pattern_name="account_change_password"),

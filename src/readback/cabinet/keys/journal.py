@@ -158,7 +158,7 @@ def advice(difference: str) -> str:
 
 
 def sentence(entry: JournalEntry | UnmatchedRequest) -> str:
-    """Return what the detail says less precisely, if the reader may need it."""
+    """Return the general sentence, unless the detail is in the reader's language."""
     is_english = (get_language() or "en").startswith("en")
     return "" if is_english and entry.detail else _(REFUSALS[entry.code].sentence)
 

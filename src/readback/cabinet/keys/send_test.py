@@ -37,7 +37,7 @@ SECONDS = 5.0
 _GRACE_SECONDS = 1.0
 # Per process, which has eight threads for pages.
 MAX_AT_ONCE = 2
-# Of an answer, to keep the page small.
+# How much of an answer is shown, to keep the page small.
 _SHOWN_CHARACTERS = 500
 _HIDDEN_KEY = "[key]"
 

@@ -28,7 +28,7 @@ from readback.setting_values import SYSLOG
 
 _log = logging.getLogger("readback.security")
 _SYSLOG_PORT = 514
-# What the operator called; empty in a server.
+# The command that the operator ran; empty in a server.
 _command = ""
 
 

@@ -7,17 +7,14 @@ document.documentElement.classList.add("js-enabled");
 // Until now, a button that needs scripts was hidden and could not have the focus.
 document.querySelector(".needs-script [autofocus]")?.focus();
 
-// <button data-copy="id" data-done="Copied"> copies the text of the element #id.
+// <button data-copy="id" data-done="Copied"> copies the text of the element #id, and
+// <button data-print> prints the page.
 document.addEventListener("click", async (event) => {
+  if (event.target.closest("[data-print]")) print();
   const button = event.target.closest("[data-copy]");
   if (!button) return;
   const source = document.getElementById(button.dataset.copy);
   if (await copy(source)) confirmCopy(button);
-});
-
-// <button data-print> prints the page.
-document.addEventListener("click", (event) => {
-  if (event.target.closest("[data-print]")) print();
 });
 
 async function copy(source) {
