@@ -171,14 +171,6 @@ def test_the_documentation_names_every_field_and_no_other(alice, owner, docs):
     assert named == {section: set(rows[0]) for section, rows in found.items()}
 
 
-def test_a_session_has_the_names_of_its_browser_and_system(alice):
-    headers = {"user-agent": "Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0"}
-    visitor = Visitor()
-    visitor.log_in(ALICE, headers=headers)
-    [session] = download(visitor)["sessions"]
-    assert session["data"] == {"name": "Firefox", "system": "Linux"}
-
-
 def test_the_file_is_a_private_download(alice, owner, caplog):
     caplog.set_level(logging.INFO, logger="readback.security")
     assert f'href="{FILE}"' in owner.get(PAGE).content.decode()
