@@ -6,11 +6,7 @@ import pytest
 from playwright.sync_api import BrowserContext, expect
 
 from tests.journeys.person import Person
-from tests.journeys.test_passkey import (
-    SECOND_FACTOR,
-    Authenticator,
-    at_localhost,
-)
+from tests.journeys.test_passkey import SECOND_FACTOR, Authenticator, at_localhost
 from tests.support.browser import code
 from tests.support.waiting import wait_until
 

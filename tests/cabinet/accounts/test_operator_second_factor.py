@@ -8,13 +8,7 @@ from django.conf import settings
 from django.test import override_settings
 
 from readback.cabinet.models import AuditEntry, User
-from tests.cabinet.accounts.factors import (
-    APP,
-    PAGE,
-    App,
-    add_app,
-    log_in,
-)
+from tests.cabinet.accounts.factors import APP, PAGE, App, add_app, log_in
 from tests.cabinet.owners import ALICE, OPERATOR
 from tests.cabinet.visitor import Visitor, words_of
 from tests.support.mailbox import text_of as body_of

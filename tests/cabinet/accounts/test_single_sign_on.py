@@ -28,13 +28,7 @@ from readback.setting_values import SignUp
 from tests.cabinet.accounts.factors import CHALLENGE, add_app_with_codes
 from tests.cabinet.outgoing import wait_until_sent
 from tests.cabinet.parallel import in_parallel
-from tests.cabinet.visitor import (
-    CABINET,
-    PASSWORD,
-    Visitor,
-    text_of,
-    words_of,
-)
+from tests.cabinet.visitor import CABINET, PASSWORD, Visitor, text_of, words_of
 from tests.cabinet.which_database import ON_BOTH
 from tests.support import bad_oidc_providers
 from tests.support.bad_mail_servers import silent_server

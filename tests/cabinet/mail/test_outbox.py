@@ -18,10 +18,7 @@ from tests.cabinet.outgoing import mail_server_at, sending, wait_until_sent
 from tests.cabinet.parallel import in_parallel
 from tests.cabinet.visitor import PASSWORD, Visitor
 from tests.cabinet.which_database import ON_SQLITE
-from tests.support.bad_mail_servers import (
-    refusing_mailbox,
-    server_that_is_down,
-)
+from tests.support.bad_mail_servers import refusing_mailbox, server_that_is_down
 from tests.support.mailbox import link_in
 from tests.support.waiting import wait_until
 

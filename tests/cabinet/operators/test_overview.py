@@ -13,12 +13,7 @@ from django.utils import timezone
 from readback.cabinet.accounts import services as account_services
 from readback.cabinet.keys import services as key_services
 from readback.cabinet.mail import outbox
-from readback.cabinet.models import (
-    Key,
-    MailOutcome,
-    OutgoingMail,
-    User,
-)
+from readback.cabinet.models import Key, MailOutcome, OutgoingMail, User
 from tests.cabinet.owners import account, used
 from tests.cabinet.visitor import Visitor, text_of, words_of
 from tests.cabinet.which_database import ON_BOTH

@@ -23,11 +23,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 
 from readback.cabinet import account_rules
 from readback.cabinet.account_rules import provider_is_only_way
-from readback.cabinet.accounts import (
-    selectors,
-    sessions,
-    single_sign_on,
-)
+from readback.cabinet.accounts import selectors, sessions, single_sign_on
 from readback.cabinet.mail import outbox, rendering
 from readback.cabinet.serving import errors, security_log, visitors
 

@@ -18,13 +18,7 @@ from django.utils import timezone
 from readback import __version__
 from readback.cabinet.keys import chart
 from readback.cabinet.mail import outbox
-from readback.cabinet.models import (
-    Key,
-    OutgoingMail,
-    Usage,
-    User,
-    key_is_active,
-)
+from readback.cabinet.models import Key, OutgoingMail, Usage, User, key_is_active
 from readback.cabinet.operators import status
 from readback.rehearsal import REHEARSED
 

@@ -18,12 +18,7 @@ from prometheus_client.registry import Collector
 
 from readback.cabinet.mail import outbox
 from readback.cabinet.models import LastBackup
-from readback.cabinet.serving.wsgi import (
-    LIFECYCLE,
-    PAGES,
-    STATUSES,
-    PageCounts,
-)
+from readback.cabinet.serving.wsgi import LIFECYCLE, PAGES, STATUSES, PageCounts
 from readback.processes import metrics
 from readback.processes.lifecycle import Lifecycle
 

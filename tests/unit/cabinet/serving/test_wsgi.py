@@ -9,12 +9,7 @@ from tests.support.work import head_of
 
 from readback.cabinet.serving import wsgi
 from readback.cabinet.serving.security_headers import headers_of
-from readback.cabinet.serving.wsgi import (
-    Application,
-    Pages,
-    environ_of,
-    server_environ,
-)
+from readback.cabinet.serving.wsgi import Application, Pages, environ_of, server_environ
 from readback.config import Config
 from readback.http.head import Head, parse
 
