@@ -62,6 +62,20 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     return clock
 
 
+def test_an_old_worker_is_told_once_all_new_ones_serve(group: WorkerGroup) -> None:
+    old = [group.workers[0], *start_missing(group)]
+    old[1].report()
+    group.reload()
+    new = start_missing(group)
+    assert len({worker.row for worker in old + new}) == 4
+    new[0].report()
+    group.dismiss_old()
+    assert not any(worker.leaving_since for worker in group.workers)
+    new[1].report()
+    group.dismiss_old()
+    assert [bool(each.leaving_since) for each in old + new] == [1, 1, 0, 0]
+
+
 def test_an_old_worker_that_still_starts_is_told_when_it_serves(
     group: WorkerGroup,
 ) -> None:
