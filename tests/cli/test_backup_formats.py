@@ -111,7 +111,7 @@ def test_a_value_that_postgresql_refuses_is_named_and_changes_nothing(
 
 
 def altered(file, facts, database, brand=None):
-    """Return an archive with another database, and with other facts about it."""
+    """Return an archive with another database, and other facts in its manifest."""
     members = dict(members_of(file)) | {"database": database} | (brand or {})
     manifest = json.loads(members["manifest.json"])
     manifest["sha256"]["database"] = sha256(database).hexdigest()

@@ -1,4 +1,5 @@
-"""`readback wait`: how it recognises a server that is ready, and what it says if not.
+"""`readback wait`: how it recognises a server that is ready, and what it says
+otherwise.
 
 What it says about a real server is in `test_examples.py`, which runs one.
 """

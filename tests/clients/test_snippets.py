@@ -26,7 +26,7 @@ pytestmark = pytest.mark.timeout(environments.INSTALL_SECONDS + RUN_SECONDS)
 
 
 def installed(install: Callable[[], Any]) -> Any:
-    """Return what an environment of the clients runs in; skip if it cannot be had."""
+    """Return what the install function returns; skip the test if it cannot install."""
     try:
         with patch.dict(os.environ, environment.before()):
             return install()

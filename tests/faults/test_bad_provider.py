@@ -78,7 +78,7 @@ def press_button(visitor: httpx.Client) -> httpx.Request:
 
 
 def come_back(visitor: httpx.Client) -> httpx.Request:
-    """Press the button, and return the request that the provider leads to."""
+    """Press the button, and return the request to which the provider redirects."""
     away = visitor.send(press_button(visitor))
     state = re.search(r"state=(\w+)", away.text)
     assert state, away.text

@@ -31,7 +31,7 @@ class Balancer:
 
     folder: Path
     root: Path
-    """The certificate that a client of the TLS listener has to trust."""
+    """The certificate that clients of the TLS listener must trust."""
 
     @property
     def log(self) -> str:

@@ -49,7 +49,7 @@ def test_a_replica_can_be_stopped_at_any_moment_after_its_first_check(
     with site.under_load(site.new_keys(24)) as seen:
         for seconds in MOMENTS:
             replica.stop()
-            # Nobody but the balancer asks whether it is ready.
+            # Only the balancer asks whether it is ready.
             replica.begin()
             wait_until(lambda: gets_requests(site, "one"), "it gets requests")
             up_at = time.monotonic()

@@ -55,7 +55,7 @@ def _supported_python() -> str:
 
 
 def _run(command: list[str]) -> None:
-    # gcc would build it as well, but in many times the time.
+    # gcc would build it as well, but takes many times as long.
     compilers = {"CC": "clang", "CXX": "clang++"} if shutil.which("clang") else {}
     environment = {**compilers, **os.environ}
     done = subprocess.run(command, capture_output=True, text=True, env=environment)

@@ -75,7 +75,7 @@ def test_the_settings_of_every_service_are_valid(name, secrets):
     assert settings.database_url.endswith("@database/readback")
     assert settings.trusted_proxy_count == 1
     if "api" in service["command"]:
-        # An API host that is taken over gives away neither accounts nor sessions.
+        # A compromised API host reveals neither accounts nor sessions.
         assert "//readback_api:" in settings.database_url
         assert not settings.secret_key
         assert not settings.smtp_url

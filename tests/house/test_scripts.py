@@ -1,4 +1,4 @@
-"""What the Makefile calls works on machines that are not prepared for it."""
+"""The scripts of the Makefile work on machines that are not prepared for them."""
 
 import os
 import shutil

@@ -293,7 +293,7 @@ def test_an_address_is_not_stored(store, database):
 
 
 def test_two_workers_write_and_delete_at_the_same_time(store, database):
-    """Neither waits for the other so long that the database ends one of them."""
+    """Neither waits so long for the other that the database ends one of them."""
     other = Store(Config(database_url=database.url))
     errors: list[Exception] = []
 

@@ -1,4 +1,4 @@
-"""What docs/ contains of the contract, the programs and the probe is up to date."""
+"""The parts of docs/ about the contract, the programs and the probe are up to date."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""Tests and tools import only what they may; a run depends on nothing around it."""
+"""Tests and tools import only what they may; a run ignores its surroundings."""
 
 import json
 import os
@@ -33,7 +33,7 @@ def test_a_folder_imports_only_itself_and_the_helpers(folder: str) -> None:
 
 
 def of_own_run(code: str, **variables: str) -> subprocess.Popen[str]:
-    """Start Python code that is a run of the tests, not a part of this one."""
+    """Start Python code as a separate run of the tests."""
     kept = {name: os.environ[name] for name in ("PATH", "TMPDIR") if name in os.environ}
     return subprocess.Popen(
         [sys.executable, "-c", code],

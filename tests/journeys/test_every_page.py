@@ -118,7 +118,7 @@ def ignore_cache(page) -> None:
 
 
 def broken_rules(page, *, axe: bool, budget: int = BUDGET) -> list[str]:
-    """Return which rules the open page breaks, also on a phone."""
+    """Return the rules that the open page breaks, on a desktop or a phone."""
     size = page.evaluate(WEIGHT)
     found = [] if WITH_STYLES < size < budget else [f"{size} bytes"]
     if axe:

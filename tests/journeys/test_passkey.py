@@ -56,7 +56,7 @@ def authenticator(alice: Person) -> Authenticator:
 
 
 def check_page(alice: Person, path: str) -> None:
-    """Check the rules for every page on one that only this journey opens."""
+    """Apply the rules for every page to a page that only this journey opens."""
     alice.page.goto(path)
     assert not broken_rules(alice.page, axe=True)
 

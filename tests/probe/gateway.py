@@ -63,7 +63,7 @@ class Call:
 
     def with_field(self, name: str, *values: str) -> "Call":
         """Replace a field; without a value, remove it."""
-        kept = tuple(one for one in self.fields if one[0].lower() != name.lower())
+        kept = tuple(field for field in self.fields if field[0].lower() != name.lower())
         return replace(self, fields=(*kept, *((name, value) for value in values)))
 
 
@@ -89,7 +89,7 @@ class Reply:
         return next(found, "")
 
     def with_field(self, name: str, *values: str) -> "Reply":
-        kept = tuple(one for one in self.fields if one[0].lower() != name.lower())
+        kept = tuple(field for field in self.fields if field[0].lower() != name.lower())
         return replace(self, fields=(*kept, *((name, value) for value in values)))
 
 

@@ -54,7 +54,7 @@ def reverse_proxy(program: str, upstream: str, folder: Path) -> Iterator[str]:
     port, file = free_port(), folder / "settings"
     netloc = urlsplit(upstream).netloc
     file.write_text(template.format(folder=folder, port=port, upstream=netloc))
-    filled = [one.format(folder=folder, file=file) for one in arguments]
+    filled = [argument.format(folder=folder, file=file) for argument in arguments]
     command = [needed_program(program), *filled]
     with (folder / "output").open("wb") as output:
         process = subprocess.Popen(command, stdout=output, stderr=output)

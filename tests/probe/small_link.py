@@ -34,8 +34,8 @@ def small_link() -> Iterator[Namespaces]:
     try:
         for name in ("client", "near", "far", "server"):
             network.add_namespace(name)
-        for one, other, number in _LINKS:
-            _connect(network, one, other, number)
+        for each, other, number in _LINKS:
+            _connect(network, each, other, number)
         for name, command in _COMMANDS:
             network.ip(name, command)
         for name in ("near", "far"):

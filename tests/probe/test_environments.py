@@ -49,8 +49,8 @@ def _local(resources: Resources, monkeypatch: pytest.MonkeyPatch) -> None:
 def assert_reported(url: str, key: str) -> None:
     context = ProbeContext(url, Secret(key), timeout=0.2)
     report = ProbeRun(context).run(STEPS)
-    found = [one.diagnosis for one in report.results]
-    assert "probe.unexpected" not in {one.id for one in found}, found
+    found = [result.diagnosis for result in report.results]
+    assert "probe.unexpected" not in {diagnosis.id for diagnosis in found}, found
     for form in FORMS.values():
         assert form(report).replace("\n", "").isprintable()
 

@@ -52,10 +52,10 @@ def probed(
 
 def assert_sound(report: ProbeReport, forms: Forms = FORMS) -> None:
     """Check that no step ended unexpectedly and that the report can be shown."""
-    sentences = [one.diagnosis.sentence for one in report.results]
-    assert "probe.unexpected" not in {one.diagnosis.id for one in report.results}, (
-        sentences
-    )
+    sentences = [result.diagnosis.sentence for result in report.results]
+    assert "probe.unexpected" not in {
+        result.diagnosis.id for result in report.results
+    }, sentences
     for form in forms.values():
         assert form(report).replace("\n", "").isprintable()
     REPORT_SCHEMA.validate(json.loads(forms["json"](report)))

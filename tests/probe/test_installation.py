@@ -41,7 +41,7 @@ def requirements(name: str) -> set[str]:
     """Return the names of all direct and indirect requirements, without extras."""
     rows = [row for row in requires(name) or [] if "extra ==" not in row]
     own = {re.split(r"[^\w.-]", row)[0] for row in rows if applies(row)}
-    return own.union(*(requirements(one) for one in own))
+    return own.union(*(requirements(each) for each in own))
 
 
 def applies(row: str) -> bool:

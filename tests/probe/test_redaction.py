@@ -77,7 +77,7 @@ def proxy(host: str) -> str:
 
 
 def shown_secrets(text: str) -> list[str]:
-    return [one for one in {*SECRETS.values(), *PARTS} if one in text]
+    return [secret for secret in {*SECRETS.values(), *PARTS} if secret in text]
 
 
 @pytest.mark.parametrize("bypassed", ["", "127.0.0.1"], ids=["proxy", "direct"])
@@ -179,8 +179,8 @@ def test_a_key_that_a_server_encodes_is_hidden(shown: str) -> None:
 def test_a_key_that_is_a_word_does_not_spoil_the_report(key: str) -> None:
     report = probed(ProbeInput("http://127.0.0.1:1/v1", key))
     with_other = probed(ProbeInput("http://127.0.0.1:1/v1", "another-key-7"))
-    sentences = [one.diagnosis.sentence for one in report.results]
-    assert sentences == [one.diagnosis.sentence for one in with_other.results]
+    sentences = [result.diagnosis.sentence for result in report.results]
+    assert sentences == [result.diagnosis.sentence for result in with_other.results]
 
 
 @pytest.mark.parametrize(

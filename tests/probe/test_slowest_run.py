@@ -24,7 +24,7 @@ TIME_LIMIT = 55.0
 
 
 class Clock:
-    """Moves as the display of a run, which is asked to show something at every tick."""
+    """A clock that moves whenever the run updates its display."""
 
     def __init__(self) -> None:
         self._now = 1000.0
@@ -81,7 +81,7 @@ def test_an_api_that_takes_six_seconds_for_each_answer_is_tested_to_the_end(
 ) -> None:
     with provider() as api:
         report = ran(monkeypatch, api.base_url, KEY, seconds=6.0, chat_model=MODEL)
-    assert "stream" in [one.step for one in report.tried]
+    assert "stream" in [result.step for result in report.tried]
     assert report.not_tried[-1] == "TLS"
 
 

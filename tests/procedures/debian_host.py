@@ -58,7 +58,7 @@ def prepare() -> None:
 
 
 def install() -> None:
-    """Do everything but download: this environment takes the place of pip's."""
+    """Do everything except downloading: this environment replaces pip's."""
     sh(block("apt install --yes python3-venv"))
     text = block("useradd --system")
     downloads = re.compile(r"^.*/pip install .*\n", re.M)
@@ -119,7 +119,7 @@ def restore(key: str) -> None:
 
 
 def move_to_postgresql(server: Postgres, key: str) -> None:
-    """Move everything from SQLite; the server takes the place of apt's."""
+    """Move everything from SQLite; the server replaces that of apt."""
     os.environ["POSTGRESQL_PROGRAMS"] = str(server.programs)
     sh(
         f"""mkdir /run/postgresql && touch /run/postgresql/.s.PGSQL.5432
@@ -143,7 +143,7 @@ def wait_for_service() -> None:
 
 
 def remove() -> None:
-    """Remove everything; only the proxy has files with our name, its certificates."""
+    """Remove everything; only the proxy keeps files with our name, its certificates."""
     sh(block("systemctl disable --now"))
     sh(block("rm -r /var/lib/readback"))
     left = sh("find /etc /opt /usr/local /var/lib -name '*readback*'").splitlines()

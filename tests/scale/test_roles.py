@@ -84,7 +84,7 @@ def installation(postgresql: Postgres, template: str) -> Installation:
 
 @pytest.fixture(scope="module")
 def installation_with_key(postgresql: Postgres, template: str) -> Installation:
-    """One that tests only try to change."""
+    """An installation that tests only try to change."""
     made = install(postgresql, postgresql.new_database(template))
     made.grant()
     made.owner.add_keys(made.owner.add_account(EMAIL), [keys.mint()])
@@ -261,7 +261,7 @@ def test_the_role_can_do_nothing_with_other_tables(installation_with_key):
 def test_an_api_without_a_privilege_that_it_needs_does_not_start(
     installation, tmp_path
 ):
-    """The doctor says it, too, and which file gives the role what it lacks."""
+    """The doctor reports it, too, and names the file that grants the privilege."""
     environment = environment_with(
         {
             "READBACK_DATABASE_URL": installation.api_url,

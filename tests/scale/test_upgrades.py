@@ -20,7 +20,7 @@ def site(request: pytest.FixtureRequest, start: Callable[..., Site]) -> Site:
     return start(request.param, READBACK_WORKERS="1")
 
 
-# A table that the API does not need, in place of one of the next version …
+# A table that the API does not need stands for one of the next version …
 ANOTHER_VERSION = ["manage", "migrate", "sessions", "zero"]
 # … and changes of tables that it needs, as a migration would make them.
 ADDITIONS = (

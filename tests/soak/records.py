@@ -1,4 +1,4 @@
-"""Records of an imaginary soak in which all went well, for tests to spoil."""
+"""Records of an imaginary soak without any mistake, for tests to change."""
 
 from dataclasses import dataclass, field
 from uuid import uuid4

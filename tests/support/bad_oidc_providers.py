@@ -1,6 +1,6 @@
 """OpenID Connect providers that fail in one way each: silent, dripping, endless.
 
-Each is a real server on loopback that counts what it is asked for.
+Each is a real server on loopback that counts its requests.
 """
 
 import json
@@ -48,7 +48,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.do_GET()
 
     def log_message(self, *_: object) -> None:
-        """Write nothing: the server counts what it is asked for."""
+        """Write nothing; the server counts its requests."""
 
 
 def _describe(handler: _Handler) -> None:

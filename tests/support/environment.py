@@ -51,7 +51,7 @@ def make_clean() -> None:
 def before() -> dict[str, str]:
     """Return the environment in which the run was started.
 
-    Only what installs packages needs it: proxies, the address of a package index.
+    Only code that installs packages needs it, for proxies and the package index.
     """
     # The kernel keeps what a process was started with.
     return psutil.Process(int(os.environ[_FIRST_PROCESS])).environ()

@@ -2,7 +2,7 @@
 
 The loop runs in its own thread, so a test talks to it like any client, with blocking
 sockets, and can still look inside. Deadlines are checked every few milliseconds, so
-they can be short; or the time is the test's own, and passes only when the test says so.
+they can be short; or the test owns the clock, and time passes only when it says so.
 """
 
 import asyncio

@@ -27,9 +27,9 @@ def _is_not_a_refused_certificate(record: logging.LogRecord) -> bool:
     return not isinstance(error, TLSSetupException)
 
 
-# A client that does not trust our certificate breaks the TLS handshake off. Tests do so
-# on purpose, and aiosmtpd logs it with a traceback from a thread of its own, often when
-# pytest no longer captures the output of the test. Its other errors are still logged.
+# A client that does not trust our certificate aborts the TLS handshake. Tests do so on
+# purpose, and aiosmtpd logs it with a traceback from its own thread, often when pytest
+# no longer captures the output of the test. Its other errors are still logged.
 logging.getLogger("mail.log").addFilter(_is_not_a_refused_certificate)
 
 

@@ -3,7 +3,7 @@
 Run as `python -m tests.support.oidc_provider_process PORT FOLDER`. It differs from an
 ordinary provider in two ways. `/prepare` creates people and clients, and `/enter` logs
 them in. A person whose address begins with the name of a defect gets tokens with that
-defect, so that a test needs nothing but a login to see how a client treats them.
+defect, so a test needs only a login to see how a client treats them.
 """
 
 import base64
@@ -217,7 +217,7 @@ class _Server(ThreadingMixIn, WSGIServer):
 
 class _Handler(WSGIRequestHandler):
     def log_message(self, *_: object) -> None:
-        """Write nothing: the test has its own record."""
+        """Write nothing; the test keeps its own record."""
 
 
 def main(port: int, folder: Path) -> None:

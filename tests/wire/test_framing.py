@@ -131,7 +131,7 @@ def test_another_coding_before_chunked_is_not_implemented(
 
 @pytest.mark.parametrize("method", [b"POST", b"GET", b"BREW"])
 def test_a_coding_in_http_1_0_is_refused(echo: Endpoint, method: bytes) -> None:
-    # RFC 9112 §6.1: the framing is faulty whatever the client.
+    # RFC 9112 §6.1: such framing is faulty, whoever sent it.
     raw = post_chunks(TWO).replace(b"HTTP/1.1", b"HTTP/1.0").replace(b"POST", method, 1)
     assert_closing_refusal(ask(echo, raw + GOOD), "malformed_request")
 

@@ -1,4 +1,4 @@
-"""What a stranger or the holder of a key can send to the API to make it work most.
+"""What a stranger or the holder of a key can send to make the API work hardest.
 
 Each shape is a whole request, or one that is refused half-way, on a new connection of
 the real API with a transport that stores. Some begin from a state that others have
@@ -14,9 +14,9 @@ from readback.http.recognition import MAX_PATTERNS
 from tests.support.work import Worker
 from tests.worst_cases.counting import WorstCase
 
-# A request costs a worker at most 5 ms. One machine on which we measure, while it does
-# nothing else, executes 0.6 million blocks of such work per millisecond with Python
-# 3.11 and 0.7 million with 3.12, which needs more blocks for the same work.
+# A request costs a worker at most 5 ms. One of our machines, when idle, executes 0.6
+# million blocks of such work per millisecond with Python 3.11, and 0.7 million with
+# 3.12, which needs more blocks for the same work.
 MOST_PER_REQUEST = 3_000_000
 MODEL = b'"model":"vendor-cabinet-preview-echo"'
 MESSAGES = b'"messages":[{"role":"user","content":"Ready to copy?"}]'
@@ -119,7 +119,7 @@ def repeated(unit: bytes, size: int, separator: bytes = b"") -> bytes:
 
 
 def numbered(form: bytes, size: int, separator: bytes = b",") -> bytes:
-    """Return as many different units as fit; each has six digits in it."""
+    """Return as many different units as fit; each contains six digits."""
     count = size // (len(form % 100_000) + len(separator))
     return separator.join(form % (100_000 + n) for n in range(count))
 
@@ -218,7 +218,7 @@ CHUNKS: dict[str, Shape] = {
 
 
 def _worst_of_all(size: int) -> bytes:
-    """Return what costs much in the head, in the chunks and in the body."""
+    """Return a request whose head, chunks and body all take much work."""
     body = BODIES["numbers"](size)
     chunks = b"".join(
         b"040;a=b\r\n%b\r\n" % body[at : at + 64] for at in range(0, len(body) - 63, 64)
@@ -308,7 +308,7 @@ def _pipelined(size: int) -> bytes:
 
 
 def _made_pattern(size: int) -> bytes:
-    """Return an accepted request, of which a pattern is made."""
+    """Return an accepted request, from which a pattern is made."""
     body = b"{%b,%b}" % (MODEL, MESSAGES)
     return request(body, fields=numbered(b"X-%d: a", size, b"\r\n") + b"\r\n")
 
@@ -338,7 +338,7 @@ CASES = [
     ),
     *(_case(f"chunks: {name}", shape, CHUNKED_BYTES) for name, shape in CHUNKS.items()),
     *(_case(f"head: {name}", shape, HEAD_BYTES) for name, shape in HEADS.items()),
-    # Of a head with more than 40 lines, no pattern is made.
+    # No pattern is made of a head with more than 40 lines.
     _case("head: a pattern is made", _made_pattern, 300),
     *(_prepared(f"prepared: {name}", HEADS[name], HEAD_BYTES) for name in HEADS),
     _prepared("prepared: a line without an end", _without_end, 200_000),

@@ -1,4 +1,4 @@
-"""What `readback doctor` finds at the public addresses, asked as a stranger would ask.
+"""What `readback doctor` finds at the public addresses, asking as a stranger would.
 
 The API gets a key that does not exist, a random word as User-Agent, and made-up entries
 of X-Forwarded-For. The table of unmatched requests then shows whether this installation

@@ -1,10 +1,10 @@
 """The report of a run: its results, and what a reader wants to know first.
 
 The verdict is the failure that matters most, and decides the exit code: a key or a text
-in danger, then what keeps the key from being accepted, then mistakes that the probe has
-corrected and the other failures in the order of the steps, and last an error of its
-own. Without a failure it is the warning that matters most. What several steps see is
-one finding.
+in danger, then what keeps the key from being accepted, then corrected mistakes and
+other failures in the order of the steps, and finally an error of the probe itself.
+Without a failure, the verdict is the most important warning. If several steps see the
+same thing, it is one finding.
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ class ProbeReport:
 
     @property
     def decisive(self) -> StepResult | None:
-        """The failure that matters most, what is not known, or else a warning."""
+        """The most important failure, unknown, or warning, in this order."""
         worst = (self.failure, self.unknown, *self._with(Verdict.WARN))
         return next(filter(None, worst), None)
 
     @property
     def unknown(self) -> StepResult | None:
-        """What keeps the run from an answer, although nothing has failed."""
+        """The reason why the run has no answer, although nothing failed."""
         skipped = self._with(Verdict.SKIP)
         found = (
             result for result in skipped if has_tag(result.diagnosis.id, "unknown")
@@ -145,7 +145,7 @@ class ProbeReport:
 
     @property
     def hint(self) -> str:
-        """What has to be done, whoever does it."""
+        """What has to be done, by anyone."""
         return self.decisive.diagnosis.hint if self.decisive else ""
 
     @property
@@ -181,7 +181,7 @@ class ProbeReport:
 
     @property
     def not_tried(self) -> list[str]:
-        """The titles of the steps that did not run, or found out nothing."""
+        """The titles of the steps that did not run or found nothing out."""
         tried = {
             result.title
             for result in self.tried

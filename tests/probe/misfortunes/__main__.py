@@ -27,7 +27,9 @@ def main() -> int:
     options = _command_line().parse_args()
     chosen = _chosen(options.only)
     if options.list:
-        print("\n".join(f"{one.kind}: {one.name}" for one in chosen))
+        print(
+            "\n".join(f"{misfortune.kind}: {misfortune.name}" for misfortune in chosen)
+        )
         return 0
     if not chosen:
         print(f"No class or name contains {', '.join(options.only)}.")
@@ -38,7 +40,7 @@ def main() -> int:
     started = time.monotonic()
     outcomes = _run(chosen, options)
     _print_summary(outcomes, time.monotonic() - started)
-    counts = Counter(one.judgment.told for one in outcomes)
+    counts = Counter(outcome.judgment.told for outcome in outcomes)
     is_good = _share(counts) >= LEAST_SHARE and not counts[Told.WRONGLY]
     return 0 if is_good else 1
 
@@ -55,12 +57,14 @@ def _command_line() -> argparse.ArgumentParser:
 
 
 def _chosen(words: Sequence[str]) -> list[Misfortune]:
-    kinds = {one.kind for one in MISFORTUNES}.intersection(words)
+    kinds = {misfortune.kind for misfortune in MISFORTUNES}.intersection(words)
     parts = [word for word in words if word not in kinds]
     return [
-        one
-        for one in MISFORTUNES
-        if not words or one.kind in kinds or any(part in one.name for part in parts)
+        misfortune
+        for misfortune in MISFORTUNES
+        if not words
+        or misfortune.kind in kinds
+        or any(part in misfortune.name for part in parts)
     ]
 
 
@@ -83,22 +87,27 @@ def _run(chosen: Sequence[Misfortune], options: argparse.Namespace) -> list[Outc
 
 
 def _print_summary(outcomes: Sequence[Outcome], seconds: float) -> None:
-    print(f"\n{'class':<22}" + "".join(f"{one.value:>9}" for one in Told) + "    share")
-    kinds = dict.fromkeys(one.kind for one in MISFORTUNES)
+    print(
+        f"\n{'class':<22}" + "".join(f"{told.value:>9}" for told in Told) + "    share"
+    )
+    kinds = dict.fromkeys(misfortune.kind for misfortune in MISFORTUNES)
     for kind in [*kinds, ""]:
-        of_kind = [one for one in outcomes if kind in ("", one.misfortune.kind)]
-        counts = Counter(one.judgment.told for one in of_kind)
+        of_kind = [
+            outcome for outcome in outcomes if kind in ("", outcome.misfortune.kind)
+        ]
+        counts = Counter(outcome.judgment.told for outcome in of_kind)
         if of_kind:
-            cells = "".join(f"{counts[one]:>9}" for one in Told)
+            cells = "".join(f"{counts[told]:>9}" for told in Told)
             print(f"{kind or 'all':<22}{cells}{_share(counts):>9.1%}")
     print("\nThe ten slowest:")
-    for one in sorted(outcomes, key=lambda one: -one.seconds)[:10]:
-        print(f"{one.seconds:6.1f} s  {one.misfortune.kind}: {one.misfortune.name}")
+    for outcome in sorted(outcomes, key=lambda outcome: -outcome.seconds)[:10]:
+        row = outcome.misfortune
+        print(f"{outcome.seconds:6.1f} s  {row.kind}: {row.name}")
     print(f"\n{len(outcomes)} misfortunes in {seconds:.0f} s.")
 
 
 def _share(counts: Counter[Told]) -> float:
-    total = sum(counts[one] for one in _COUNTED)
+    total = sum(counts[told] for told in _COUNTED)
     return counts[Told.RIGHTLY] / total if total else 1.0
 
 

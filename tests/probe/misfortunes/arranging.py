@@ -40,7 +40,7 @@ def kind_of(kind: str, *rows: Misfortune) -> tuple[Misfortune, ...]:
 
 def row(name: str, behave: Behavior, *says: str, by: str = OTHERS, **more: Any):
     """Puts a gateway with this behavior in front of the service."""
-    changes = {one: more.pop(one) for one in _INPUT if one in more}
+    changes = {name: more.pop(name) for name in _INPUT if name in more}
     return Misfortune(name, through(behave, **changes), says, by, **more)
 
 

@@ -73,7 +73,7 @@ def judge(misfortune: Misfortune, report: ProbeReport) -> Judgment:
 
 
 def _wrong(misfortune: Misfortune, report: ProbeReport) -> str:
-    ids = [one.diagnosis.id for one in report.results]
+    ids = [result.diagnosis.id for result in report.results]
     if "probe.unexpected" in ids:
         return "the probe failed"
     if report.seconds > LONGEST_SECONDS:

@@ -222,16 +222,16 @@ _LIMITS = (
         blame="limits",
     ),
 )
-# Both of these are resets that begin after a number of requests, which is a limit if
-# somebody counts, and a failure that began in the middle if nobody does.
+# Both of these are resets that begin after some requests: a limit if the requests are
+# counted, otherwise a failure that began during the run.
 _LIMITS = tuple(
-    replace(one, says=(LIMIT + r"|\bof \d+ |after|some of|closed",))
-    if "resets" in one.name
-    or "403 after" in one.name
-    or "challenges" in one.name
-    or "connections" in one.name
-    else one
-    for one in _LIMITS
+    replace(misfortune, says=(LIMIT + r"|\bof \d+ |after|some of|closed",))
+    if "resets" in misfortune.name
+    or "403 after" in misfortune.name
+    or "challenges" in misfortune.name
+    or "connections" in misfortune.name
+    else misfortune
+    for misfortune in _LIMITS
 )
 
 SLOWNESS = kind_of("slowness", *_SLOW) + kind_of("limits", *_LIMITS)

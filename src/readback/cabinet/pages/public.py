@@ -98,7 +98,7 @@ def security_txt(request: HttpRequest) -> HttpResponse:
     return HttpResponse("".join(lines), "text/plain; charset=utf-8")
 
 
-# Caches ask each time whether it is still the same, so that it fits its checksum.
+# Caches revalidate it each time, so that the file matches its checksum.
 @require_safe
 @cache_control(no_cache=True)
 @etag(lambda request: f'"{probe_file.checksum()}"')

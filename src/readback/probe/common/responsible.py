@@ -20,8 +20,11 @@ class Path(Enum):
     OPEN = "others on the path may read and change the requests"
 
 
-_PROXY, _DECRYPTS, _NETWORK = Fixer.PROXY, Fixer.INTERCEPTION, Fixer.NETWORK
-_OPERATOR, _EITHER = Fixer.OPERATOR, Fixer.EITHER
+_PROXY = Fixer.PROXY
+_DECRYPTS = Fixer.INTERCEPTION
+_NETWORK = Fixer.NETWORK
+_OPERATOR = Fixer.OPERATOR
+_EITHER = Fixer.EITHER
 _TABLE: dict[Fault, tuple[Fixer, ...]] = {
     Fault.NONE: (Fixer.NOBODY,) * len(Path),
     Fault.SETTING: (Fixer.YOU,) * len(Path),

@@ -22,7 +22,8 @@ from readback.probe.common.formatting import sanitize
 from readback.probe.common.results import ProbeError
 from readback.probe.transport.handshake import new_context
 
-_FILE, _FOLDER = "SSL_CERT_FILE", "SSL_CERT_DIR"
+_FILE = "SSL_CERT_FILE"
+_FOLDER = "SSL_CERT_DIR"
 OTHER_VARIABLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS")
 # The name under which OpenSSL looks for a certificate in a directory.
 _HASHED = re.compile(r"[0-9a-f]{8}\.\d+")
@@ -58,7 +59,8 @@ def find(authorities: str = "", certificate: str = "") -> CertificateStores:
 
 
 def _find() -> CertificateStores:
-    usable, trouble = {}, None
+    usable = {}
+    trouble = None
     carried = new_context()
     is_carried = _load_certifi(carried)
     if is_named():

@@ -147,7 +147,8 @@ def split_authority(authority: str) -> tuple[str, int | None]:
     """Return host and port; raise `ProbeError` if they cannot be told apart."""
     try:
         parts = urlsplit(f"//{authority}")
-        host, port = parts.hostname or "", parts.port
+        host = parts.hostname or ""
+        port = parts.port
     except ValueError:
         raise unreadable("bad_host") from None
     is_literal = "[" in authority

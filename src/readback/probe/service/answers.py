@@ -139,7 +139,8 @@ def parse_refusal(response: ProbeResponse) -> ParsedRefusal | None:
     # An operator may have enabled `message`.
     if not detail and not (len(content) == 1 and set(error) <= {"code", "message"}):
         return None
-    code, message = error.get("code"), error.get("message", "")
+    code = error.get("code")
+    message = error.get("message", "")
     if not isinstance(code, str) or not isinstance(message, str):
         return None
     row = REFUSALS.get(code)

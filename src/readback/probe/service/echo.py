@@ -151,7 +151,8 @@ def first_difference(sent: str, received: str) -> str:
     byte = len(sent[:at].encode("utf-8", "surrogatepass"))
     # Cut both texts at the nearest point where they agree again, or after a few.
     sizes = sorted(product(range(_MAX_SHOWN + 1), repeat=2), key=sum)
-    rest, other = sent[at:], received[at:]
+    rest = sent[at:]
+    other = received[at:]
     equal = ((m, n) for m, n in sizes if rest[m : m + _EQUAL] == other[n : n + _EQUAL])
     m, n = next(equal, (_MAX_SHOWN, _MAX_SHOWN))
     return say(

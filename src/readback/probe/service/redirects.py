@@ -35,7 +35,8 @@ def judge(response: ProbeResponse, location: str) -> ProbeError:
     """Return the error for a response that leads to another address."""
     try:
         target = urljoin(response.url, location)
-        old, new = urlsplit(response.url), urlsplit(target)
+        old = urlsplit(response.url)
+        new = urlsplit(target)
         finding, kind = _found(response, old, new)
     except ValueError:
         invalid = say("an_invalid_address")
@@ -57,16 +58,17 @@ def judge(response: ProbeResponse, location: str) -> ProbeError:
 def _found(
     response: ProbeResponse, old: SplitResult, new: SplitResult
 ) -> tuple[str, str]:
-    """Return the finding and the word for how, for the first that was seen."""
-    is_same_host, is_moved = old.hostname == new.hostname, _place(old) != _place(new)
+    """Return the first finding that applies, and the word for it."""
+    is_same_host = old.hostname == new.hostname
+    is_moved = _place(old) != _place(new)
     is_loop = not is_moved and old.path == new.path
-    # What is new in the target; the own address may contain any word.
+    # Only what is new in the target, because our own address may contain any word.
     path = new.path.removeprefix(old.path) if is_same_host else new.path
     beyond = f"{'' if is_same_host else new.hostname}{path}?{new.query}"
     # Nothing between this machine and a certificate that is trusted can answer.
     is_open = is_moved and old.scheme == "http"
     is_portal = PORTAL.search(beyond) or _is_private(old, new)
-    # Logins are told where the visitor came from.
+    # Login pages get the address where the visitor came from.
     passed_on = unquote(f"{new.path}?{new.query}")
     is_told = "://" in passed_on or MODELS in unquote(new.query)
     is_login = LOGIN.search(beyond) or (is_told and not is_same_host)

@@ -15,8 +15,12 @@ from readback.probe.transport.connecting import Route
 from readback.probe.transport.exchanges import peer_address
 
 # RFC 8446 §4, §5.1 and §6: the numbers of the messages that matter here.
-_ALERT, _HANDSHAKE, _FATAL = 21, 22, b"\x02"
-_SERVER_HELLO, _CERTIFICATE, _CERTIFICATE_REQUEST = 2, 11, 13
+_ALERT = 21
+_HANDSHAKE = 22
+_FATAL = b"\x02"
+_SERVER_HELLO = 2
+_CERTIFICATE = 11
+_CERTIFICATE_REQUEST = 13
 
 # What Python adds to the words of OpenSSL: the name of the error, and a line of C.
 _PLACE = re.compile(r"^\[[^]]*\] | \(_ssl\.c:\d+\)$")
