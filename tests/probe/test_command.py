@@ -308,7 +308,7 @@ def test_a_file_that_cannot_be_read_ends_with_a_sentence(name: str) -> None:
     [
         (">/dev/full", "The report cannot be written: No space left on device.\n"),
         ("| true", ""),
-        (">&- <&-", "The report cannot be written: Bad file descriptor.\n"),
+        (">&- <&-", "The report cannot be written: standard output is closed.\n"),
     ],
 )
 def test_output_that_nobody_can_read_ends_without_a_traceback(
