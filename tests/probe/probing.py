@@ -29,8 +29,8 @@ def at(route: Route, timeout: float = 5.0) -> ProbeContext:
     return context
 
 
-def found(report: ProbeReport, id: str) -> Diagnosis:
+def found(report: ProbeReport, finding: str) -> Diagnosis:
     """Return the diagnosis with this id; fail if the report does not have it."""
     diagnoses = {result.diagnosis.id: result.diagnosis for result in report.results}
-    assert id in diagnoses, list(diagnoses)
-    return diagnoses[id]
+    assert finding in diagnoses, list(diagnoses)
+    return diagnoses[finding]

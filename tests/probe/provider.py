@@ -89,7 +89,9 @@ class Provider(Gateway):
 
     @property
     def authorizations(self) -> list[str]:
-        return [one.authorization for one in self.requests if one.authorization]
+        return [
+            request.authorization for request in self.requests if request.authorization
+        ]
 
     def _reply(self, call: Call) -> Reply:
         key = call["Authorization"] or None
@@ -142,7 +144,9 @@ class Provider(Gateway):
         models = self.behavior.models
         if isinstance(models, Answer):
             return models
-        rows = [{"id": id, "object": "model", "owned_by": "provider"} for id in models]
+        rows = [
+            {"id": model, "object": "model", "owned_by": "provider"} for model in models
+        ]
         return Answer(200, json.dumps({"object": "list", "data": rows}).encode())
 
     def _chat(self, body: bytes) -> Answer:

@@ -128,7 +128,7 @@ def over_tls(
 
     @contextmanager
     def arrange(resources: Resources) -> Iterator[ProbeInput]:
-        made = [one(resources) for one in contexts]
+        made = [context(resources) for context in contexts]
         with gateway(resources.readback.base_url, behave, tls=made) as server:
             url = f"{scheme}://{host}:{server.port}/v1"
             trust = {"SSL_CERT_FILE": str(resources.authority.root)}

@@ -14,7 +14,7 @@ NO_MISTAKE = {"address.ok"}
 
 
 def ids(diagnoses: list[Diagnosis]) -> list[str]:
-    return [one.id for one in diagnoses]
+    return [diagnosis.id for diagnosis in diagnoses]
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_another_way_to_write_an_address_is_not_a_mistake(
 
 
 @pytest.mark.parametrize(
-    ("entered", "id", "corrected"),
+    ("entered", "finding", "corrected"),
     [
         (f" {GOOD}\n", "address.corrected", GOOD),
         ("https://echo.exam\nple/v1", "address.corrected", GOOD),
@@ -121,15 +121,15 @@ def test_another_way_to_write_an_address_is_not_a_mistake(
     ],
 )
 def test_a_mistake_is_reported_and_corrected(
-    entered: str, id: str, corrected: str
+    entered: str, finding: str, corrected: str
 ) -> None:
     found, parsed = address.check(entered)
-    assert ids(found)[0] == id
+    assert ids(found)[0] == finding
     assert str(parsed) == corrected
 
 
 @pytest.mark.parametrize(
-    ("entered", "id"),
+    ("entered", "finding"),
     [
         ("sk-proj-0123456789", "address.is_key"),
         (f"OPENAI_API_KEY={KEY}", "address.is_key"),
@@ -160,11 +160,11 @@ def test_a_mistake_is_reported_and_corrected(
     ],
 )
 def test_an_address_that_cannot_be_corrected_raises_an_error(
-    entered: str, id: str
+    entered: str, finding: str
 ) -> None:
     with pytest.raises(ProbeError) as caught:
         address.check(entered)
-    assert caught.value.id == id
+    assert caught.value.id == finding
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ class Recording:
 
 @contextmanager
 def named(host: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Let a name lead to this machine, as a file of hosts does."""
+    """Let a name lead to this machine, as a hosts file does."""
     original = socket.getaddrinfo
 
     def resolve(asked, port, *rest, **options):
@@ -83,7 +83,9 @@ def run(resources: Resources, monkeypatch: pytest.MonkeyPatch):
 
 def _asking(*schemes: str) -> Behavior:
     def behave(call: Call) -> Reply:
-        fields = tuple(("WWW-Authenticate", f'{one} realm="x"') for one in schemes)
+        fields = tuple(
+            ("WWW-Authenticate", f'{scheme} realm="x"') for scheme in schemes
+        )
         return Reply(401, "No", fields, b"")
 
     return behave
@@ -137,7 +139,7 @@ def test_the_host_must_be_the_one_that_was_meant(
     report = run(service, host, scheme, entered=entered)
     assert service.with_key == sent, report.id
     if not sent:
-        steps = {one.diagnosis.id for one in report.results}
+        steps = {result.diagnosis.id for result in report.results}
         assert "key.kept" in steps, steps
 
 
@@ -203,7 +205,7 @@ def test_an_answer_that_may_depend_on_a_readback_key_blames_nobody(
 
 
 @pytest.mark.parametrize(
-    ("answer", "id"),
+    ("answer", "finding"),
     [
         (page(200, "Welcome"), "http.html"),
         (page(403, "Access denied", "blocked by a rule"), "between.blocked"),
@@ -215,10 +217,10 @@ def test_an_answer_that_may_depend_on_a_readback_key_blames_nobody(
     ],
 )
 def test_an_answer_that_no_key_would_change_is_told(
-    answer: Behavior, id: str, run, resources: Resources
+    answer: Behavior, finding: str, run, resources: Resources
 ) -> None:
     service = Recording(answer, with_key=answer)
-    assert run(service, key=resources.readback.api_key).id == id
+    assert run(service, key=resources.readback.api_key).id == finding
     assert service.with_key == NEVER
 
 

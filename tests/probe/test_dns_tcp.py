@@ -25,11 +25,11 @@ BOTH = ("127.0.0.1", "127.0.0.2")
 
 
 @pytest.mark.parametrize(
-    ("number", "id"),
+    ("number", "finding"),
     [(socket.EAI_NONAME, "dns.unknown"), (socket.EAI_AGAIN, "dns.failed")],
 )
 def test_an_unknown_name_differs_from_a_failing_dns_server(
-    number: int, id: str, monkeypatch: pytest.MonkeyPatch
+    number: int, finding: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_, **__):
         raise socket.gaierror(number, "the resolver's message")
@@ -38,7 +38,7 @@ def test_an_unknown_name_differs_from_a_failing_dns_server(
     monkeypatch.setattr(socket, "getaddrinfo", fail)
     with pytest.raises(ProbeError) as caught:
         dns.check(at(NOWHERE))
-    assert caught.value.id == id
+    assert caught.value.id == finding
 
 
 def test_a_dns_server_that_does_not_respond_times_out(
@@ -94,7 +94,7 @@ def test_a_name_that_dns_cannot_express_does_not_exist() -> None:
 
 
 @pytest.mark.parametrize(
-    ("host", "id", "named"),
+    ("host", "finding", "named"),
     [
         ("loclahost", "dns.unknown", "localhost"),
         ("api.opnai.com", "dns.unknown", "api.openai.com"),
@@ -104,14 +104,14 @@ def test_a_name_that_dns_cannot_express_does_not_exist() -> None:
     ],
 )
 def test_a_name_that_does_not_exist_is_explained(
-    host: str, id: str, named: str, monkeypatch: pytest.MonkeyPatch
+    host: str, finding: str, named: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     unknown = socket.gaierror(socket.EAI_NONAME, "Name or service not known")
     monkeypatch.setattr(socket, "getaddrinfo", Mock(side_effect=unknown))
     with pytest.raises(ProbeError) as caught:
         dns.check(at(Route(BaseUrl("http", host, 8000, "/v1"))))
     diagnosis = from_error(caught.value)
-    assert diagnosis.id == id
+    assert diagnosis.id == finding
     assert named in diagnosis.sentence + diagnosis.hint
 
 

@@ -205,7 +205,7 @@ def run(*steps: Step, display=None) -> ProbeReport:
 
 
 def ids(report: ProbeReport) -> list[str]:
-    return [f"{one.step} {one.diagnosis.id}" for one in report.results]
+    return [f"{result.step} {result.diagnosis.id}" for result in report.results]
 
 
 def test_ctrl_c_says_which_steps_did_not_run() -> None:

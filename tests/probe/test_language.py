@@ -58,7 +58,7 @@ def test_a_text_that_the_catalogue_lacks_is_shown_in_english() -> None:
 
 def test_every_finding_can_be_told_in_russian() -> None:
     catalogue.use("ru")
-    for id, row in catalogue.catalogue().findings.items():
+    for finding, row in catalogue.catalogue().findings.items():
         names = re.findall(r"\{(\w+)\}", " ".join(row.texts["en"]))
-        told = diagnose(id, figure="", **dict.fromkeys(names, "x"))
-        assert re.search("[а-я]", told.sentence) or id == "dns.ok", id
+        told = diagnose(finding, figure="", **dict.fromkeys(names, "x"))
+        assert re.search("[а-я]", told.sentence) or finding == "dns.ok", finding

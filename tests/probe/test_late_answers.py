@@ -127,7 +127,7 @@ def test_a_page_is_not_waited_for_once_it_is_complete(
 def stream_id(**behavior: object) -> str:
     with provider(key=None, **behavior) as server:
         report = probed(ProbeInput(server.base_url, "", chat=CHAT_MODEL))
-    ids = [one.diagnosis.id for one in report.results if one.step == "stream"]
+    ids = [result.diagnosis.id for result in report.results if result.step == "stream"]
     return ids[0]
 
 

@@ -38,18 +38,20 @@ ROWS = {
     "F5 rejects completions with a page and 200",
     "nginx takes no header as long as the key: 431",
 }
-_NAMED = [one for one in MISFORTUNES if one.id]
-_FIRST = {one.id.partition(".")[0]: one for one in reversed(_NAMED)}.values()
+_NAMED = [misfortune for misfortune in MISFORTUNES if misfortune.id]
+_FIRST = {
+    misfortune.id.partition(".")[0]: misfortune for misfortune in reversed(_NAMED)
+}.values()
 _USUAL = [
-    one
-    for one in MISFORTUNES
-    if one.name in ROWS or one.kind == "reported" or one in _FIRST
+    misfortune
+    for misfortune in MISFORTUNES
+    if misfortune.name in ROWS or misfortune.kind == "reported" or misfortune in _FIRST
 ]
 
 
 def test_every_misfortune_has_a_name_of_its_own() -> None:
-    counts = Counter((one.kind, one.name) for one in MISFORTUNES)
-    assert [one for one, count in counts.items() if count > 1] == []
+    counts = Counter((misfortune.kind, misfortune.name) for misfortune in MISFORTUNES)
+    assert [key for key, count in counts.items() if count > 1] == []
 
 
 def test_every_problem_is_shown_by_a_misfortune_or_a_test() -> None:
@@ -57,8 +59,8 @@ def test_every_problem_is_shown_by_a_misfortune_or_a_test() -> None:
     text = "\n".join(file.read_text() for file in files)
     named = set(re.findall(r"\b[a-z]+\.\w+", text))
     problems = {
-        id
-        for id, row in catalogue().findings.items()
+        finding
+        for finding, row in catalogue().findings.items()
         if row.verdict in (Verdict.WARN, Verdict.FAIL)
     }
     assert problems - named == set()
@@ -68,7 +70,9 @@ def test_every_problem_is_shown_by_a_misfortune_or_a_test() -> None:
     "misfortune",
     _USUAL
     + [
-        pytest.param(one, marks=pytest.mark.long) for one in _NAMED if one not in _USUAL
+        pytest.param(misfortune, marks=pytest.mark.long)
+        for misfortune in _NAMED
+        if misfortune not in _USUAL
     ],
     ids=lambda one: one.name,
 )

@@ -64,7 +64,11 @@ def ids(report: ProbeReport) -> dict[str, str]:
 def warnings(report: ProbeReport) -> list[str]:
     """Return the ids of everything that is not as it should be."""
     bad = (Verdict.WARN, Verdict.FAIL)
-    return [one.diagnosis.id for one in report.results if one.diagnosis.verdict in bad]
+    return [
+        result.diagnosis.id
+        for result in report.results
+        if result.diagnosis.verdict in bad
+    ]
 
 
 def test_plain_requests_go_through_the_proxy(
@@ -209,7 +213,7 @@ def test_a_proxy_is_shown_without_its_login(
 
 
 @pytest.mark.parametrize(
-    ("value", "id"),
+    ("value", "finding"),
     [
         ("http://alice:hu#sh@proxy.example:3128", "proxies.malformed"),
         ("http://alice:12/34hush@proxy.example:3128", "proxies.malformed"),
@@ -230,12 +234,12 @@ def test_a_proxy_is_shown_without_its_login(
     ],
 )
 def test_an_unusable_value_is_explained_without_its_password(
-    value: str, id: str, monkeypatch: pytest.MonkeyPatch
+    value: str, finding: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("https_proxy", value)
     with pytest.raises(ProbeError) as caught:
         proxies.check(REMOTE)
-    assert caught.value.id == id
+    assert caught.value.id == finding
     if value != "alice://hush":  # Nothing tells a host from a password here.
         assert "hush" not in str(from_error(caught.value))
 
@@ -245,7 +249,7 @@ def test_a_password_with_encoded_characters_reaches_the_proxy_decoded(
 ) -> None:
     monkeypatch.setenv("https_proxy", "http://al%40ice:hu%23sh@proxy.example:3128")
     found, route = proxies.check(REMOTE)
-    assert [one.id for one in found] == ["proxies.used"]
+    assert [diagnosis.id for diagnosis in found] == ["proxies.used"]
     assert route.proxy
     assert route.proxy.login == ("al@ice", "hu#sh")
 
@@ -260,7 +264,7 @@ def test_a_password_that_is_not_utf_8_can_be_sent(
 
 
 @pytest.mark.parametrize(
-    ("value", "id"),
+    ("value", "finding"),
     [
         ("echo.example", "proxies.none"),
         (".example", "proxies.none"),
@@ -277,12 +281,12 @@ def test_a_password_that_is_not_utf_8_can_be_sent(
     ],
 )
 def test_what_no_proxy_really_excludes(
-    value: str, id: str, monkeypatch: pytest.MonkeyPatch
+    value: str, finding: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("https_proxy", "http://proxy.example:3128")
     monkeypatch.setenv("no_proxy", value)
     found, _ = proxies.check(REMOTE)
-    assert found[-1].id == id
+    assert found[-1].id == finding
 
 
 def test_a_network_in_no_proxy_does_not_exclude_its_addresses_everywhere(

@@ -1,4 +1,4 @@
-"""Small causes that were once told wrongly, or not at all."""
+"""Small causes that were once diagnosed incorrectly, or not at all."""
 
 import errno
 import socket
@@ -25,7 +25,7 @@ SERVICE = BaseUrl("https", "api.example.org", 443, "/v1")
 
 
 def ids(found) -> list[str]:
-    return [one.id for one in found]
+    return [diagnosis.id for diagnosis in found]
 
 
 @pytest.mark.parametrize("schemes", [("http", "https"), ("https", "http")])
@@ -46,15 +46,15 @@ def test_a_proxy_for_the_other_scheme_is_named_if_this_one_needs_it(
 
 
 @pytest.mark.parametrize(
-    ("has_ipv6", "id"), [(True, "tcp.no_family"), (False, "tcp.no_route")]
+    ("has_ipv6", "finding"), [(True, "tcp.no_family"), (False, "tcp.no_route")]
 )
 def test_a_machine_with_only_ipv6_is_told_from_one_that_is_offline(
-    has_ipv6: bool, id: str, monkeypatch: pytest.MonkeyPatch
+    has_ipv6: bool, finding: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tcp, "has_ipv6", lambda: has_ipv6)
     failed = [ConnectAttempt("192.0.2.1", 0.0, OSError(errno.ENETUNREACH, "no"))]
     error = tcp._no_connection(Route(SERVICE), failed)
-    assert (error.id, error.facts["family"]) == (id, "IPv4")
+    assert (error.id, error.facts["family"]) == (finding, "IPv4")
 
 
 def test_an_address_without_a_route_beside_one_that_works_is_no_problem() -> None:

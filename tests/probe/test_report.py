@@ -79,7 +79,9 @@ def run_of(**findings: Diagnosis) -> ProbeReport:
     """Return a report with these diagnoses by the ids of their steps."""
     report = report_of(*findings.values())
     steps = zip(findings, report.results, strict=True)
-    return replace(report, results=[one._replace(step=step) for step, one in steps])
+    return replace(
+        report, results=[result._replace(step=step) for step, result in steps]
+    )
 
 
 def blocked_by(step: str) -> Diagnosis:
@@ -87,7 +89,7 @@ def blocked_by(step: str) -> Diagnosis:
 
 
 @pytest.mark.parametrize(
-    ("findings", "id", "code"),
+    ("findings", "finding", "code"),
     [
         pytest.param(
             {"address": CORRECTED, "tcp": REFUSED, "access": blocked_by("tcp")},
@@ -132,10 +134,10 @@ def blocked_by(step: str) -> Diagnosis:
     ],
 )
 def test_the_verdict_is_the_failure_that_matters_most(
-    findings: dict[str, Diagnosis], id: str, code: int
+    findings: dict[str, Diagnosis], finding: str, code: int
 ) -> None:
     report = run_of(**findings)
-    assert report.id == report.failure.diagnosis.id == id
+    assert report.id == report.failure.diagnosis.id == finding
     assert report.family == code
 
 
@@ -143,7 +145,7 @@ def test_a_mistake_that_was_corrected_does_not_hide_why_the_run_ended() -> None:
     url = f'"http://127.0.0.1:{free_port()}/v1"'
     report = probed(ProbeInput(url, "sk-echo-abc"))
     assert {"address.corrected", "key.invalid"} <= {
-        one.diagnosis.id for one in report.results
+        result.diagnosis.id for result in report.results
     }
     assert report.id == "tcp.refused_here"
 
@@ -151,7 +153,7 @@ def test_a_mistake_that_was_corrected_does_not_hide_why_the_run_ended() -> None:
 def test_the_other_problems_are_told_each_once_the_weightiest_first() -> None:
     report = report_of(WARNING, WORKS, REFUSED, SKIPPED, SILENT, SILENT)
     assert report.id == "tcp.refused"
-    others = [one.diagnosis.id for one in report.others]
+    others = [result.diagnosis.id for result in report.others]
     assert others == ["http.silent", "address.trailing_slash"]
 
 
@@ -258,27 +260,27 @@ def test_a_sentence_with_an_abbreviation_is_shown_whole() -> None:
 
 @given(
     url=st.text(max_size=30).map(lambda text: 100 * text),
-    id=st.sampled_from(list(FINDINGS)),
+    finding=st.sampled_from(list(FINDINGS)),
     length=st.integers(0, 2000),
     steps=st.integers(1, 40),
 )
 def test_a_short_report_fits_a_screen(
-    url: str, id: str, length: int, steps: int
+    url: str, finding: str, length: int, steps: int
 ) -> None:
-    row = FINDINGS[id]
+    row = FINDINGS[finding]
     text = f"{'word ' * length}."
-    long = Diagnosis(id, row.verdict, row.family, row.fault, text, hint=text)
+    long = Diagnosis(finding, row.verdict, row.family, row.fault, text, hint=text)
     report = report_of(*[WORKS, WARNING, REFUSED, SILENT] * steps, long, base_url=url)
     lines = as_short(report).split("\n")
     assert len(lines) <= MAX_LINES
     assert max(map(len, lines)) <= WIDTH
 
 
-@pytest.mark.parametrize("id", FINDINGS)
-def test_every_diagnosis_makes_a_valid_report(id: str) -> None:
-    row = FINDINGS[id]
+@pytest.mark.parametrize("finding", FINDINGS)
+def test_every_diagnosis_makes_a_valid_report(finding: str) -> None:
+    row = FINDINGS[finding]
     sentence, hint = row.texts["en"]
-    diagnosis = Diagnosis(id, row.verdict, row.family, row.fault, sentence, hint)
+    diagnosis = Diagnosis(finding, row.verdict, row.family, row.fault, sentence, hint)
     document = json.loads(FORMS["json"](report_of(diagnosis)))
     REPORT_SCHEMA.validate(document)
     assert document.keys() == SCHEMA["$defs"]["report"]["properties"].keys()

@@ -19,7 +19,7 @@ FOREIGN = "sk-proj-Q7w8E9r0T1y2U3i4"
 
 
 def ids(diagnoses: list[Diagnosis]) -> list[str]:
-    return [one.id for one in diagnoses]
+    return [diagnosis.id for diagnosis in diagnoses]
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_no_key_is_not_a_failure_until_a_service_needs_one(pasted: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("pasted", "id"),
+    ("pasted", "finding"),
     [
         (KEY[:-1], "key.invalid"),
         (KEY[:-7] + "b" + KEY[-6:], "key.invalid"),
@@ -90,11 +90,11 @@ def test_no_key_is_not_a_failure_until_a_service_needs_one(pasted: str) -> None:
         ("x" * 9000, "key.invalid"),
     ],
 )
-def test_a_text_that_is_no_key_is_refused(pasted: str, id: str) -> None:
+def test_a_text_that_is_no_key_is_refused(pasted: str, finding: str) -> None:
     with pytest.raises(ProbeError) as caught:
         check(Secret(pasted))
-    assert caught.value.id == id
-    assert from_error(caught.value).id == id
+    assert caught.value.id == finding
+    assert from_error(caught.value).id == finding
 
 
 @pytest.mark.parametrize(
@@ -149,8 +149,11 @@ def shown_for(pasted: str) -> list[str]:
         diagnoses = check(Secret(pasted))[0]
     except ProbeError as error:
         diagnoses = [from_error(error)]
-    facts = [fact for one in diagnoses for fact in one.facts.values()]
-    return [*map(str, facts), *(f"{one.sentence} {one.hint}" for one in diagnoses)]
+    facts = [fact for diagnosis in diagnoses for fact in diagnosis.facts.values()]
+    return [
+        *map(str, facts),
+        *(f"{diagnosis.sentence} {diagnosis.hint}" for diagnosis in diagnoses),
+    ]
 
 
 @given(PASTED)
@@ -160,7 +163,7 @@ def test_no_part_of_what_was_pasted_is_shown(pasted: str) -> None:
     shown = shown_for(pasted)
     parts = {pasted[start : start + 6] for start in range(len(pasted) - 5)}
     secret = [part for part in parts if part not in STATIC]
-    assert [part for part in secret if any(part in one for one in shown)] == []
+    assert [part for part in secret if any(part in text for text in shown)] == []
 
 
 @given(PASTED)

@@ -18,7 +18,7 @@ from tests.probe.socks_proxy import socks_proxy
 ALICE = ("alice", "hu#sh")
 # Without what takes time, and without the advice for other programs.
 LEFT_OUT = {"cabinet", "clients"}
-QUICK_STEPS = tuple(one for one in STEPS if one.id not in LEFT_OUT)
+QUICK_STEPS = tuple(step for step in STEPS if step.id not in LEFT_OUT)
 REMOTE = BaseUrl("https", "echo.example", 443, "/v1")
 
 
@@ -42,7 +42,7 @@ def test_a_whole_walk_goes_through_the_proxy(
         context = ProbeContext(url, Secret(resources.readback.api_key), timeout=5)
         report = ProbeRun(context).run(QUICK_STEPS)
     assert report.family == FailureFamily.NONE, report.id
-    assert "proxies.used" in {one.diagnosis.id for one in report.results}
+    assert "proxies.used" in {result.diagnosis.id for result in report.results}
     assert set(server.targets) == {target}
 
 
@@ -60,7 +60,7 @@ def test_an_encrypted_walk_goes_through_the_proxy(
         context = ProbeContext(server.base_url, Secret(readback.api_key), timeout=5)
         report = ProbeRun(context).run(QUICK_STEPS)
     assert report.family == FailureFamily.NONE, report.id
-    assert "tls.ok" in {one.diagnosis.id for one in report.results}
+    assert "tls.ok" in {result.diagnosis.id for result in report.results}
     assert set(proxy.targets) == {"localhost"}
 
 
@@ -79,7 +79,7 @@ def test_the_proxy_gets_the_password_and_the_report_does_not(
 
 
 @pytest.mark.parametrize(
-    ("reply", "id"),
+    ("reply", "finding"),
     [
         (1, "proxy.cannot_connect"),
         (2, "proxy.refuses"),
@@ -92,9 +92,9 @@ def test_the_proxy_gets_the_password_and_the_report_does_not(
         (99, "proxy.cannot_connect"),
     ],
 )
-def test_each_reply_has_its_diagnosis(reply: int, id: str) -> None:
+def test_each_reply_has_its_diagnosis(reply: int, finding: str) -> None:
     with socks_proxy(reply=reply) as server:
-        assert failure(server.server_address[1]).id == id
+        assert failure(server.server_address[1]).id == finding
 
 
 def test_a_proxy_that_requires_a_login_says_so() -> None:
@@ -111,7 +111,7 @@ def test_a_password_that_is_not_accepted_is_reported(password: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("response", "id"),
+    ("response", "finding"),
     [
         (b"", "proxy.wrong_kind"),
         (b"\x05", "proxy.wrong_kind"),
@@ -120,14 +120,14 @@ def test_a_password_that_is_not_accepted_is_reported(password: str) -> None:
         (b"\x05\x00\x05\x00\x00\x03\xff", "proxy.wrong_kind"),
     ],
 )
-def test_a_broken_proxy_is_reported(response: bytes, id: str) -> None:
+def test_a_broken_proxy_is_reported(response: bytes, finding: str) -> None:
     def behave(client) -> None:
         client.recv(65536)
         client.sendall(response)
         client.close()
 
     with broken_servers.socket_server(behave) as port:
-        assert failure(port).id == id
+        assert failure(port).id == finding
 
 
 def test_a_name_that_this_machine_has_to_resolve_is_not_sent() -> None:

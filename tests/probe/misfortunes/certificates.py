@@ -262,7 +262,7 @@ _SOCKETS = (
 )
 
 
-def _store(name, text, *says, variable="SSL_CERT_FILE", by="you", id="tls.store"):
+def _store(name, text, *says, variable="SSL_CERT_FILE", by="you", finding="tls.store"):
     """A variable names a file with this text."""
 
     def store(resources: Resources) -> dict[str, str]:
@@ -273,7 +273,7 @@ def _store(name, text, *says, variable="SSL_CERT_FILE", by="you", id="tls.store"
         return {variable: str(path)}
 
     arrange = over_tls(serving(), store=store)
-    return Misfortune(name, arrange, says, by, blame="store", id=id)
+    return Misfortune(name, arrange, says, by, blame="store", id=finding)
 
 
 def _pem(resources: Resources) -> bytes:
@@ -306,7 +306,7 @@ _STORES = (
         lambda one: Authority(one.folder / "third", "Third Root").pem,
         "trust|SSL_CERT_FILE",
         by="you operator",
-        id="tls.unknown_issuer",
+        finding="tls.unknown_issuer",
     ),
 )
 

@@ -1,6 +1,6 @@
 """Errors and pages of clouds and platforms instead of answers.
 
-The person can fix none of these. What the gateway says of itself must be shown.
+The person can fix none of these. The gateway's own words must be shown.
 """
 
 import re
@@ -11,17 +11,17 @@ from tests.probe.misfortunes.arranging import kind_of, row
 _ORIGIN = r"behind|origin|reach|down|starting"
 
 
-def _message(name, status, message, *says, by, id="", **headers):
+def _message(name, status, message, *says, by, finding="", **headers):
     """An error in JSON, of which status and message must be shown."""
     behave = as_json(status, {"message": message}, **headers)
-    return row(name, behave, str(status), re.escape(message), *says, by=by, id=id)
+    return row(name, behave, str(status), re.escape(message), *says, by=by, id=finding)
 
 
-def _text(name, status, text, *says, by, id="", **headers):
+def _text(name, status, text, *says, by, finding="", **headers):
     """The same as plain text."""
     headers["Content_Type"] = "text/plain"
     behave = answering(status, text.encode(), **headers)
-    return row(name, behave, str(status), re.escape(text), *says, by=by, id=id)
+    return row(name, behave, str(status), re.escape(text), *says, by=by, id=finding)
 
 
 _CLOUDFLARE = (
@@ -147,7 +147,7 @@ _PLATFORMS = (
         401,
         "No API key found in request",
         by="nobody",
-        id="key.kept",
+        finding="key.kept",
         WWW_Authenticate='Key realm="kong"',
         Server="kong/3.4.0",
     ),

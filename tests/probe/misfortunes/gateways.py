@@ -1,6 +1,6 @@
 """Errors and pages of web servers, gateways and firewalls instead of answers.
 
-The person can fix none of these. What the gateway says of itself must be shown.
+The person can fix none of these. The gateway's own words must be shown.
 """
 
 from tests.probe.gateway import (

@@ -187,10 +187,10 @@ _ALWAYS = (
             f"every request fails: {what}",
             through(in_turn(*answers)),
             by=by,
-            id=id,
+            id=finding,
             never=("the others were answered",),
         )
-        for what, answers, id, by in (
+        for what, answers, finding, by in (
             (
                 "502 and 504 in turn",
                 (_BAD_GATEWAY, page(504, "504 Gateway Time-out")),
@@ -206,11 +206,11 @@ _ALWAYS = (
             f"{what}, and every third answer is 502",
             through(every(3, _BAD_GATEWAY, usual), key=key),
             by="you",
-            id=id,
+            id=finding,
             shows=("status 502",),
             blame="key",
         )
-        for what, usual, key, id in (
+        for what, usual, key, finding in (
             ("a wrong key", when(has_key, _WRONG, _NO_KEY), OTHER_KEY, "key.refused"),
             ("a web site", page(200, "Welcome"), OTHER_KEY, "http.html"),
             (

@@ -26,10 +26,14 @@ _POLICIES = bytes.fromhex("551d20")
 # The policies that the CA/Browser Forum prescribes for public authorities: 2.23.140.1.
 _PUBLIC_POLICY = bytes.fromhex("67810c01")
 _CERTIFICATE_TRANSPARENCY = bytes.fromhex("2b06010401d679020402")
-_OBJECT_ID, _UTC_TIME, _OCTETS = 0x06, 0x17, 0x04
-_VERSION, _EXTENSIONS = 0xA0, 0xA3
+_OBJECT_ID = 0x06
+_UTC_TIME = 0x17
+_OCTETS = 0x04
+_VERSION = 0xA0
+_EXTENSIONS = 0xA3
 # RFC 5280 §4.2.1.6: names of text, which are an e-mail address, a host and a URI.
-_TEXT_NAMES, _IP_ADDRESS = (0x81, 0x82, 0x86), 0x87
+_TEXT_NAMES = (0x81, 0x82, 0x86)
+_IP_ADDRESS = 0x87
 
 # Issuer names used by common TLS-inspecting products.
 _INTERCEPTORS = re.compile(
@@ -145,7 +149,9 @@ def _values(der: bytes) -> Iterator[tuple[int, bytes]]:
     """Yield the tag and content of each value in a sequence."""
     at = 0
     while at < len(der):
-        tag, length, start = der[at], der[at + 1], at + 2
+        tag = der[at]
+        length = der[at + 1]
+        start = at + 2
         if length & 0x80:  # Long form: the low bits count the length bytes.
             start += length & 0x7F
             length = int.from_bytes(der[at + 2 : start], "big")

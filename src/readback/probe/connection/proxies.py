@@ -88,7 +88,8 @@ def read_setting(value: str, variable: str, host: str) -> Proxy:
         raise malformed(say("contains_quotes"))
     scheme, separator, rest = clean.partition("://")
     if not separator:
-        scheme, rest = "http", clean
+        scheme = "http"
+        rest = clean
     if _PAC.search(rest) or scheme.lower().startswith("pac"):
         raise malformed(say("is_pac_file"))
     if _CUT_LOGIN.match(rest):

@@ -1,4 +1,4 @@
-"""The step "TCP": which IP addresses accept a connection and how fast, or why none."""
+"""The step "TCP": which addresses accept a connection, how fast, or why none does."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def check(context: ProbeContext) -> list[Diagnosis]:
 def _findings(
     host: str, attempts: list[ConnectAttempt]
 ) -> dict[str, list[ConnectAttempt]]:
-    """Return the ids of what was found, each with the attempts that failed."""
+    """Return the ids of the findings, each with the failed attempts."""
     tried = [attempt for attempt in attempts if not attempt.lacks_family]
     v6 = [attempt for attempt in tried if attempt.is_v6]
     # A refusal would prove that packets arrive.

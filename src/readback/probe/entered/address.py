@@ -30,7 +30,7 @@ from readback.probe.entered.base_url import (
 
 _MAX_LENGTH = 2000
 _MAX_ROUNDS = 5
-# What may follow the prefix of a key, and is one only if it looks random.
+# What may follow the prefix of a key; it is a key only if this looks random.
 _CONTAINED_KEY = re.compile(
     r"(?:(?<![a-z0-9])(?:sk|gsk|hf|xai|pplx|nvapi|csk)[-_]|AIza)[\w-]{16,100}",
     re.IGNORECASE | re.ASCII,
@@ -44,9 +44,9 @@ _PLACEHOLDER = re.compile(
 )
 _EMAIL = re.compile(r"(?:mailto:)?[^/:@\s]+@[^/:@\s]+", re.IGNORECASE)
 _FILE_PATH = re.compile(r"[a-z]:[/\\]|/(?!/)|[~.]", re.IGNORECASE)
-# An address inside another one, as mail filters and chats put it there.
+# An address inside another one, as written by mail filters and chats.
 _ENCODED = re.compile(r"https?%3a(?:%2f|/){2}[^&#\s]+", re.IGNORECASE)
-# The scheme as it should be, misspelt, defanged, or without its colon or slashes.
+# The scheme: correct, misspelt, defanged, or without its colon or slashes.
 _SCHEME = re.compile(
     r"(?:(?:h[tx]{0,3}|t{1,2})p(s?)(?:[:;.,]?/+|:(?=[^/\d])))+", re.IGNORECASE
 )
@@ -57,7 +57,7 @@ _URL = re.compile(
 )
 _ANY_SCHEME = re.compile(r"([a-z][a-z0-9+.-]{0,20})://", re.IGNORECASE)
 _REST_OF_ADDRESS = re.compile(r"[\w.:/-]{0,200}/v\d\w{0,9}", re.IGNORECASE)
-# A beginning that is complete, and a rest that has a host of its own.
+# A complete beginning, and a rest with its own host.
 _WHOLE = re.compile(r"/v\d\w{0,9}/?$", re.IGNORECASE)
 _HOST = re.compile(r"[\w-]{1,63}[.:]")
 _ESCAPED_SPACE = re.compile(r"(?:\\[nrt]|%0[9ad]|%20)+$", re.IGNORECASE)
@@ -113,7 +113,7 @@ def names_host(text: str, host: str) -> bool:
 
 
 def parse(text: str) -> tuple[BaseUrl, dict[str, str]]:
-    """Return the base URL and its mistakes: a name of each, and how it is told."""
+    """Return the base URL and its mistakes, each with a name and a text."""
     is_undecoded = any("\ud800" <= c <= "\udfff" for c in text)
     if is_undecoded or len(text) > _MAX_LENGTH:
         raise unreadable("bad_host")
@@ -141,7 +141,7 @@ def _said_around(text: str, url: str) -> str:
 
 
 def has_key(text: str) -> bool:
-    """Return whether a text contains a key, not only a name that begins like one."""
+    """Return whether a text contains a key, and not just a name that looks like one."""
     for match in _CONTAINED_KEY.finditer(text):
         word = match[0]
         digits = sum(map(str.isdigit, word))
@@ -179,7 +179,7 @@ def _extracted(text: str) -> str:
 
 
 def _complete(url: str) -> str:
-    """Return the address without its full stop, and with the bracket of IPv6."""
+    """Return the address without a final full stop, with the bracket of IPv6."""
     url = url.rstrip(".")
     return f"{url}]" if "[" in url and "]" not in url else url
 
@@ -227,7 +227,7 @@ def _with_scheme(url: str, mistakes: dict[str, str]) -> str:
 
 
 def _parts(url: str) -> tuple[BaseUrl, dict[str, str]]:
-    """Return the parts of an address that a program needs, and what it does not."""
+    """Return the parts of an address that a program needs, and the other parts."""
     mistakes = {}
     scheme, _, rest = url.partition("://")
     if scheme.lower() not in PORTS:
@@ -257,7 +257,8 @@ def _parts(url: str) -> tuple[BaseUrl, dict[str, str]]:
         name = _EVERYWHERE[name]
     short = slash + path
     for pattern, replacement, word in _PATHS:
-        before, short = short, pattern.sub(replacement, short)
+        before = short
+        short = pattern.sub(replacement, short)
         if short != before:
             mistakes[word] = say(word)
     if short.endswith("/"):

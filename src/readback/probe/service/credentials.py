@@ -3,7 +3,7 @@
 A Readback key is sent only to a Readback. The program that failed has sent any other
 key to this address already. So the probe sends it to an OpenAI-compatible API, and once
 to anything else that asks for credentials, if nobody else can receive it. If the key is
-not sent, an answer that may depend on it blames nobody.
+not sent, nobody is blamed for an answer that may depend on it.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from readback.probe.transport.exchanges import ProbeResponse
 
 # A program has no password for these.
 _FOR_PASSWORDS = {"basic", "digest", "ntlm", "negotiate"}
-# What a 401 or 403 may be that asks for a key: no page of a login, filter or portal.
+# What a 401 or 403 that asks for a key may be: not a login page, filter or portal.
 _ASKING = {
     *("http.sign_in", "http.other_api", "http.no_such_path"),
     *("between.forbidden", "proxy.responded"),
 }
-# What else may become an answer of the service if the key is sent.
+# Other responses that may change once the key is sent.
 _WITHOUT_KEY = {
     *("http.login_wall", "http.sign_in"),
     *("between.forbidden", "between.rate_limited"),
 }
-# What a 400 says if it is the key that is missing.
+# How a 400 says that the key is missing.
 _ABOUT_KEY = re.compile(
     r"\b(api|virtual|access|subscription)?[ _-]?key\b|token|credential|authoriz"
     "|authentic|bearer",
@@ -51,7 +51,7 @@ def asks(response: ProbeResponse) -> bool:
 
 
 def depends_on_key(response: ProbeResponse) -> bool:
-    """Return whether a gateway may answer so only because there was no key."""
+    """Return whether a gateway may give this answer only because there was no key."""
     judged = instead.unexpected_response(response, is_recognized=False)
     if response.proxy:  # It may be the proxy's.
         return asks(response)
@@ -80,7 +80,8 @@ def kept(context: ProbeContext, response: ProbeResponse) -> ProbeError | None:
     is_page = answers.is_html(response) or response.status < HTTPStatus.BAD_REQUEST
     if key and key.is_readback_key:
         other = say("because_readback", said=_said(response))
-        because, advice = _password(response) or other, say("ask_for_access")
+        because = _password(response) or other
+        advice = say("ask_for_access")
     else:
         has_consent = context.chat_model is not None and not is_page
         because = _reason(context, response) if key and not has_consent else ""
@@ -92,7 +93,7 @@ def kept(context: ProbeContext, response: ProbeResponse) -> ProbeError | None:
 
 
 def kept_from_host(context: ProbeContext) -> ProbeError | None:
-    """Return the error if the host may be another one than the person means."""
+    """Return the error if the host may not be the one that the person means."""
     because = "" if context.chat_model else next(_about_host(context), "")
     advice = say("send_with_chat")
     return ProbeError("key.kept", because=because, advice=advice) if because else None
@@ -119,7 +120,8 @@ def _reason(context: ProbeContext, response: ProbeResponse) -> str:
         return because
     if because := next(_about_host(context), ""):
         return because
-    base_url, proxy = context.base_url, context.route.proxy
+    base_url = context.base_url
+    proxy = context.route.proxy
     is_private = is_loopback(base_url.host) and not proxy
     return "" if base_url.is_encrypted or is_private else say("because_unencrypted")
 

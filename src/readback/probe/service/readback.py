@@ -14,7 +14,7 @@ from readback.probe.entered import address
 from readback.probe.service import answers, bodies, instead
 from readback.probe.transport.context import MODELS, UNKNOWN, ProbeContext
 
-# What the service says about a header or a key that is not well-formed.
+# How the service describes a malformed header or key.
 _OF_FORM = re.compile(
     "not a valid key|Authorization|Bearer|^The key |key of another service"
 )
@@ -30,14 +30,16 @@ def check_access(context: ProbeContext) -> Diagnosis:
     if pattern := _pattern(context):
         context.is_rehearsal = True
         return diagnose("key.rehearsal", pattern=pattern)
-    without_key, response = context.models_without_key, context.ask(MODELS)
+    without_key = context.models_without_key
+    response = context.ask(MODELS)
     if answers.inside(response.json, "choices"):
         raise ProbeError("echo.swapped")
     is_list = isinstance(response.json, dict) or answers.model_ids(response) is not None
     if response.status == HTTPStatus.OK and is_list:
         if error := bodies.error_in_success(response):
             raise error
-        context.models, sent_to = response, context.key_sent_to
+        context.models = response
+        sent_to = context.key_sent_to
         return diagnose("key.accepted", figure=response.figure, sent_to=sent_to)
     refusal = answers.parse_refusal(response)
     if refusal is None or refusal.code != "invalid_key":
@@ -55,8 +57,8 @@ def check_access(context: ProbeContext) -> Diagnosis:
 
 
 def _pattern(context: ProbeContext) -> str:
-    """Return the pattern of a rehearsal key, whose other answers mean nothing."""
-    # Of a service that takes seconds, the other steps need all the time.
+    """Return the pattern of a rehearsal key, whose answers mean nothing."""
+    # If the service takes seconds, the other steps need all the time.
     if context.models_without_key.seconds > _LONG_SECONDS:
         return ""
     detail = context.ask(UNKNOWN).headers.get("X-Error-Detail", "")

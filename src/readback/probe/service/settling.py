@@ -69,7 +69,8 @@ def settle(context: ProbeContext, step: Step) -> list[Diagnosis]:
         context.failures[step.id] = first.error
         if has_tag(first.error.id, "limit"):
             _stop_at_rate_limit(context, first.error)
-    attempts, is_final = [first], first.is_final(context)
+    attempts = [first]
+    is_final = first.is_final(context)
     if first.is_problem and not is_final:
         for again in _repeated(before, step, first):
             attempts.append(_try(again, step.run))
@@ -92,7 +93,8 @@ def _repeated(
     before: ProbeContext, step: Step, first: _Attempt
 ) -> Iterator[ProbeContext]:
     """Yield the contexts to run a step in again, each with another address first."""
-    addresses, repeats = before.route.addresses, _repeats(before, step, first)
+    addresses = before.route.addresses
+    repeats = _repeats(before, step, first)
     for number in range(1, repeats + 1):
         again = copy.copy(before)
         at = number % max(1, len(addresses))
@@ -131,7 +133,8 @@ def _repeats(context: ProbeContext, step: Step, first: _Attempt) -> int:
     """Return how often a step can be repeated with the remaining time and requests."""
     if first.seconds > _LONG_SECONDS:
         return min(step.repeats, 1)
-    cost, budget = max(1, len(first.exchanges)), context.budget
+    cost = max(1, len(first.exchanges))
+    budget = context.budget
     left = (budget.limit - budget.spent - _RESERVED_REQUESTS) // cost
     wanted = step.repeats if first.error else min(step.repeats, _REPEATS_OF_A_PROBLEM)
     return min(wanted, max(left, 1))
@@ -139,8 +142,10 @@ def _repeats(context: ProbeContext, step: Step, first: _Attempt) -> int:
 
 def _try(context: ProbeContext, check: Check) -> _Attempt:
     """Run a step and note its failure at the last of its requests."""
-    log, started = context.budget.exchanges, time.monotonic()
-    start, error = len(log), None
+    log = context.budget.exchanges
+    started = time.monotonic()
+    start = len(log)
+    error = None
     found: list[Diagnosis] = []
     try:
         result = check(context)

@@ -1,4 +1,4 @@
-"""How steady the path is: how often equal requests failed.
+"""Whether the path is steady: how often equal requests failed.
 
 One of several servers behind an address may be down, have another certificate or an old
 database; then the same request is answered now and fails a moment later. The step
@@ -46,7 +46,7 @@ _SLOW_REQUESTS = 4
 
 
 def sample(context: ProbeContext) -> list[Diagnosis]:
-    """Ask a few times for a path that no API has, each address in turn."""
+    """Ask a few times for a path that no API has, at each address in turn."""
 
     def ask(address: str) -> bool:
         route = replace(context.route, addresses=(address,))
@@ -63,7 +63,7 @@ def sample(context: ProbeContext) -> list[Diagnosis]:
     are_of_readback = [call.result() for call in calls]
     is_endpoint = context.service == Service.ENDPOINT
     if is_endpoint and any(are_of_readback):
-        # What came first is not right because it came first.
+        # The first answer is not necessarily the right one.
         context.close()
         found = recognition.check(context)
         return found if context.service == Service.READBACK else []
@@ -162,7 +162,7 @@ def _is_request(noted: NotedRequest) -> bool:
     return noted.method != _HANDSHAKE
 
 
-# Of which requests each kind of failure is a part.
+# The requests to which each kind of failure belongs.
 _PART_OF: dict[str, Callable[[NotedRequest], bool]] = {
     "sometimes.key": lambda noted: noted.has_key,
     "sometimes.certificate": lambda noted: _is_request(noted) and not noted.is_reused,
@@ -191,7 +191,8 @@ def _mixture(
         cause = "some_certificates_differ"
         seen = {noted.certificate for noted in bad if noted.certificate}
         if any(certificates.read(der).is_interception for der in seen):
-            context.is_intercepted, cause = True, "some_are_decrypted"
+            context.is_intercepted = True
+            cause = "some_are_decrypted"
     if kind == "sometimes.fails" and _loses_packets(bad):
         kind = "sometimes.lost"
     diagnosis = diagnose(

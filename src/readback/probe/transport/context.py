@@ -78,9 +78,9 @@ class ProbeContext:
     sent_texts: set[str] = field(default_factory=set)  # echo
 
     failures: dict[str, ProbeError] = field(default_factory=dict)
-    """What the steps that are still being repeated have failed with, by their ids."""
+    """The failures of steps that are still being repeated, by step id."""
     redactor: Redactor = field(init=False)
-    """What removes every secret of this run from a text that is shown."""
+    """Removes every secret of this run from texts that are shown."""
 
     def __post_init__(self) -> None:
         proxies = (
@@ -115,7 +115,7 @@ class ProbeContext:
 
     @property
     def path(self) -> Path:
-        """What the run has found out about the path to the service."""
+        """What is known about the path to the service."""
         if self.is_intercepted:
             return Path.INTERCEPTED
         if self.is_verified:
@@ -175,8 +175,8 @@ class Step(NamedTuple):
     needs: tuple[str, ...] = ()
     """The ids of the steps that must succeed before this one can run."""
     applies: Condition = lambda context: True
-    """Whether the step is part of the run; asked when its turn has come."""
+    """Whether the step is part of the run; called just before it would run."""
     explain: Explain | None = None
-    """Looks more closely at a failure that happens every time."""
+    """Examines a failure that happens every time."""
     repeats: int = 4
     """How often the step is run again before a failure is believed."""
