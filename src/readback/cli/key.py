@@ -69,11 +69,12 @@ def create(
     """
     if name and if_missing is not None:
         raise click.UsageError("--if-missing has the name already: omit --name.")
-    expires_at = datetime.now(UTC) + expires_in if expires_in else None
     with open_cabinet(), written_before_commit():
         from readback.cabinet.keys import services
 
         owner = find_account(email)
+        # Not before: a key may expire in a second, and loading Django may take longer.
+        expires_at = datetime.now(UTC) + expires_in if expires_in else None
         missing = if_missing is not None
         make = services.key_create_if_missing if missing else services.key_create
         made, text = make(
