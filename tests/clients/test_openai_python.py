@@ -74,19 +74,3 @@ def test_the_client_prints_the_explanation_as_on_the_page(
         )
     words = " ".join((DOCS / page).read_text(encoding="utf-8").split())
     assert f"``` {caught.value} ```" in words
-
-
-def test_the_client_raises_the_right_errors(server: Server, openai: Any) -> None:
-    with openai.OpenAI(
-        base_url=server.base_url, api_key=server.api_key, max_retries=0
-    ) as client:
-        with pytest.raises(openai.BadRequestError) as refused:
-            client.chat.completions.create(
-                model=MODEL, messages=message("x"), temperature=0.5
-            )
-        assert refused.value.code == "unknown_field"
-        with pytest.raises(openai.AuthenticationError) as unknown:
-            client.with_options(api_key="sk-echo-none").models.list()
-        assert unknown.value.code == "invalid_key"
-        with pytest.raises(openai.NotFoundError):
-            client.responses.create(model=MODEL, input="x")

@@ -1,16 +1,13 @@
 """The counts in the database and in the metrics are exact, to the last request."""
 
-import os
 import random
-import signal
 from collections import Counter
 
 from readback import keys
 from tests.scale.conftest import Site
 from tests.support.api import Api, draft
-from tests.support.load import models, pipeline, spread
-from tests.support.metrics import metrics, requests_by_outcome
-from tests.support.processes import worker_pids
+from tests.support.load import models, spread
+from tests.support.metrics import requests_by_outcome
 from tests.support.waiting import wait_until
 from tests.support.wire import request
 
@@ -61,29 +58,3 @@ def test_thousands_of_mixed_requests_are_counted_exactly_once(site):
             (where, code) for raw, _, where, code in sent if key.encode() in raw
         )
         wait_until(lambda own=own, key=key: site.database.usage(key) == own, f"{own}")
-
-
-def counted(site: Site, key: str) -> int:
-    return sum(site.database.usage(key).values())
-
-
-def test_a_killed_worker_loses_nothing_that_was_written(site):
-    [key] = site.new_keys(1)
-    for _ in range(2):
-        pipeline(site.endpoint, [models(site.endpoint, key)] * 500)
-    wait_until(lambda: counted(site, key) == 1000, "usage is written")
-    killed = worker_pids(site.server)
-    for worker in killed:
-        os.kill(worker, signal.SIGKILL)
-
-    wait_until(
-        lambda: (
-            len(worker_pids(site.server)) == 2 and not worker_pids(site.server) & killed
-        ),
-        "two new workers run",
-    )
-    assert pipeline(site.endpoint, [models(site.endpoint, key)] * 10) == {200: 10}
-    wait_until(lambda: counted(site, key) == 1010, "nothing is lost or counted twice")
-    wait_until(
-        lambda: metrics(site.server.ops_url)["workers"] == 2, "two workers are alive"
-    )
