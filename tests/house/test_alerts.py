@@ -108,7 +108,7 @@ def test_the_table_of_faults_has_every_alert_with_its_link_and_severity():
         )
         for name, rule in ALERTS.items()
     ]
-    # That the anchors exist is tested with those of all pages.
+    # test_links.py tests that the anchors exist.
     assert sorted(rows) == sorted(expected)
 
 

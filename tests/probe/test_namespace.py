@@ -83,7 +83,7 @@ def network() -> Iterator[Namespace]:
 
 @pytest.fixture(scope="module")
 def port(network: Namespace, readback) -> Iterator[int]:
-    """Serve Readback on every address of the network that is alive."""
+    """Serve Readback on every address of the network that responds."""
     with ExitStack() as stack:
         port = stack.enter_context(network.gateway(readback.base_url, SERVICE))
         for host in ("198.18.0.1", "10.1.0.1"):

@@ -8,8 +8,8 @@ for the values that may differ: the key, the addresses and the length, which are
 groups, and fields that nobody reads. It is possessive throughout, so it looks at each
 byte at most once.
 
-Patterns are made only of heads whose key was accepted, so strangers teach and evict
-nothing. No pattern contains a key.
+Patterns are made only of heads whose key was accepted, so requests without a key
+neither create nor evict one. No pattern contains a key.
 """
 
 import re

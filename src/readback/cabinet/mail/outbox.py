@@ -280,7 +280,7 @@ def _drop(mail: OutgoingMail, outcome: MailOutcome, reason: str) -> None:
 
 
 def _delay(failures: int, longest: float) -> float:
-    """Return 1, 2, 4, … seconds up to the longest, each shortened by up to a half."""
+    """Return 1, 2, 4, … seconds up to the longest, each shortened by up to half."""
     # The exponent is bounded, because a float is; after days it would overflow. The
     # random part keeps senders that failed together from trying together.
     return min(2.0 ** min(failures - 1, 20), longest) * random.uniform(0.5, 1)
