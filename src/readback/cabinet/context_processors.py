@@ -18,7 +18,6 @@ def site(request: HttpRequest) -> dict[str, object]:
         "nav": request.path.split("/")[1],
         # Lazy, so that templates that do not show the address run no query.
         "address": SimpleLazyObject(selectors.address_current),
-        # The name and the look of this installation.
         "brand": settings.BRAND,
         "site_name": settings.BRAND.name,
         # The cabinet's own address, for links that are used elsewhere.
@@ -31,10 +30,8 @@ def site(request: HttpRequest) -> dict[str, object]:
         # Whether passkeys work at this address. Templates call these.
         "passkeys_work": partial(second_factor.passkeys_work, request),
         "passkeys_log_in": partial(second_factor.passkeys_log_in, request),
-        # Whom to ask for an account or for help.
         "contact": settings.CONFIG.contact,
         "contact_name": settings.CONFIG.contact.removeprefix("mailto:"),
-        # The provider with which people can log in, if there is one.
         "provider": account_rules.provider_name(),
         "provider_is_only_way": is_only_way,
     }
