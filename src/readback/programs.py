@@ -14,7 +14,7 @@ from string import Template
 from typing import Any, Literal, NamedTuple
 
 from readback.contract import MAX_TOKENS, VERSION_PREFIX
-from readback.differences import BASE_URL, advice, may_be_default
+from readback.differences import ADVICE, BASE_URL, advice, may_be_default
 
 _TABLE = Path(__file__).with_suffix(".toml")
 _CONTRACT = {"MAX_TOKENS": MAX_TOKENS, "VERSION_PREFIX": VERSION_PREFIX}
@@ -117,10 +117,13 @@ def advise(user_agent: str, differences: Sequence[str], *, connected: bool) -> s
     # A program hides the library that it uses, so what every program can do is first.
     is_library = program is None or program.library
     left = [each for each in differences if is_library or not switched[each]]
-    sentences = list(dict.fromkeys(map(advice, left)))
+    # Last what has no setting, because the ending is about it.
+    fields = [each for each in left if each not in ADVICE and not switched.get(each)]
+    sentences = [advice(each) for each in left if each not in fields]
     if program and (special := [*dict.fromkeys(filter(None, switched.values()))]):
         first, *others = map(_sentence, special)
         sentences += [f"{program.name}: {first}", *others]
+    sentences = list(dict.fromkeys([*sentences, *map(advice, fields)]))
     is_default = any(map(may_be_default, left))
     ending = f"{_MAY_BE_UNABLE} {proved}" if is_default else ""
     return f"{_shortened(sentences, ADVICE_LENGTH - len(ending))} {ending}".rstrip()

@@ -84,8 +84,9 @@ LIBRARY = "OpenAI/Python 3.49.0"
         ("zyzzyva/47", "tools tool_choice seed",
          f"Turn off tools. Do not send seed. {DEFAULT}"),
         (LIBRARY, "temperature response_format",
-         "Do not send temperature. Turn off structured output. openai (Python): "
-         f"create(...) without response_format, instead of parse(...). {DEFAULT}"),
+         "Turn off structured output. openai (Python): create(...) without "
+         "response_format, instead of parse(...). Do not send temperature. "
+         f"{DEFAULT}"),
         ("zyzzyva/47", "body.too_large",
          f"Shorten the text to 8192 bytes in UTF-8. {DEFAULT}"),
         # What people set themselves is no default.
@@ -96,8 +97,8 @@ LIBRARY = "OpenAI/Python 3.49.0"
          "OpenAI Agents SDK: Runner.run(...) instead of Runner.run_streamed(...). "
          "Leave temperature unset in ModelSettings(...)."),
         (AGENTS, "stream x",
-         "Do not send x. OpenAI Agents SDK: Runner.run(...) instead of "
-         f"Runner.run_streamed(...). {DEFAULT}"),
+         "OpenAI Agents SDK: Runner.run(...) instead of Runner.run_streamed(...). "
+         f"Do not send x. {DEFAULT}"),
         ("Zed/1.18.0", "stream", f"Zed cannot be made to comply. {WORKS}"),
     ],
 )  # fmt: skip
