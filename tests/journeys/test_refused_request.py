@@ -25,6 +25,8 @@ def test_the_body_explains_refusals_once_the_owner_wants_it(alice):
 
     wait_until(message, "the API has read the option")
     assert message().startswith("stream must be false or omitted; got true.")
+    # A request has arrived since, so there is none to send again.
+    alice.page.get_by_text("Send the request again.").wait_for(state="detached")
 
 
 def test_the_page_shows_accepted_after_the_fix(alice):
