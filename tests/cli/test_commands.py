@@ -223,7 +223,8 @@ def test_the_life_of_a_key(with_alice):
     made = answer(with_alice, "key", "create", ALICE, *options)
     assert made["explains_refusals"]
     assert set(made) == {*KEY_FIELDS, "created", "key"} and made["created"] is True
-    first, number = made["key"], str(made["id"])
+    first = made["key"]
+    number = str(made["id"])
     assert (made["name"], made["masked"]) == ("ci", f"sk-echo-…{first[-4:]}")
     assert made["state"] == "active" and made["expires_at"].endswith("Z")
 

@@ -73,7 +73,8 @@ def test_without_json_it_prints_commands_that_work(tmp_path, temporary):
 
 
 def test_the_key_and_the_addresses_can_be_chosen(tmp_path):
-    key, (api, cabinet) = keys.mint(), (free_port(), free_port())
+    key = keys.mint()
+    api, cabinet = free_port(), free_port()
     settings = {
         "READBACK_DATA_DIR": str(tmp_path / "data"),
         "READBACK_EPHEMERAL_KEY": key,

@@ -40,7 +40,8 @@ def load(name: str) -> Any:
 
 def gitlab() -> Job:
     job = load("gitlab-ci.yml")["test"]
-    [service], [script] = job["services"], job["script"]
+    [service] = job["services"]
+    [script] = job["script"]
     variables = service["variables"]
     assert variables.pop("HEALTHCHECK_TCP_PORT") == "8000"
     assert f"//{service['alias']}:8000/" in job["variables"]["OPENAI_BASE_URL"]

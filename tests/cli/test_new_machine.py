@@ -26,7 +26,8 @@ from tests.support.server import UNLIMITED
 from tests.support.waiting import PATIENCE, wait_until
 from tests.support.wire import Endpoint, exchange
 
-ALICE, PASSWORD = "alice@example.com", "a lamp in the harbour"
+ALICE = "alice@example.com"
+PASSWORD = "a lamp in the harbour"
 
 
 class Load:
@@ -87,7 +88,8 @@ def test_what_was_acknowledged_before_a_backup_is_there_after_the_restore(
             before = list(load.created), list(load.revoked)
             begun = time.monotonic()
             old.output("backup", "saved")
-            took, during = time.monotonic() - begun, load.answers
+            took = time.monotonic() - begun
+            during = load.answers
         assert [each.result() for each in running] == [None] * 4
         assert during > len(before[0]), "the service went on"
     begun = time.monotonic()

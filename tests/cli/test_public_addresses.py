@@ -29,7 +29,8 @@ from tests.support.waiting import wait_until
 MACHINE = "public"
 COUNT = "READBACK_TRUSTED_PROXY_COUNT"
 # RFC 5737: the addresses of the API and of the cabinet.
-API, CABINET = "198.51.100.10", "198.51.100.11"
+API = "198.51.100.10"
+CABINET = "198.51.100.11"
 API_BEHIND_HAPROXY = "198.51.100.20"
 HAPROXY = """
 defaults

@@ -21,7 +21,8 @@ from tests.support.commands import environment_with
 
 SANDBOX = Path(__file__).parents[2] / "deploy/systemd/readback-.service.d/sandbox.conf"
 # From <linux/prctl.h>; since Linux 6.3.
-PR_SET_MDWE, PR_MDWE_REFUSE_EXEC_GAIN = 65, 1
+PR_SET_MDWE = 65
+PR_MDWE_REFUSE_EXEC_GAIN = 1
 # libuv tries io_uring, and SQLite tries fchown if root runs it; both work without.
 BOB = {"email": "bob@example.org", "password1": "a lamp in the harbour"}
 REFUSED_BY_DESIGN = {"io_uring_setup", "fchown"}

@@ -40,7 +40,8 @@ def test_the_first_start_prints_a_curl_command_that_works_unchanged(program):
 def set_password_and_log_in(text: str) -> None:
     """Set a password with the printed link, and log in as the printed account."""
     [link] = re.findall(r"http://\S+/password/reset/key/\S+", text)
-    url, password = urlsplit(link), "a lamp in the harbour"
+    url = urlsplit(link)
+    password = "a lamp in the harbour"
     browser = Browser(f"{url.scheme}://{url.netloc}")
     # Django keeps the secret of the link in the session, and shows this path instead.
     form = re.sub(r"key/(\w+)-.*", r"key/\1-set-password/", url.path)
@@ -102,7 +103,8 @@ def test_on_all_addresses_it_answers_as_localhost_and_says_how_to_begin(program)
 def _status_as(host: str) -> int:
     """Return the status of the cabinet's first page under a name of this machine."""
     port = host.rpartition(":")[2]
-    url, headers = f"http://127.0.0.1:{port}/", {"Host": host}
+    url = f"http://127.0.0.1:{port}/"
+    headers = {"Host": host}
     return httpx.get(url, headers=headers, timeout=PATIENCE, verify=False).status_code
 
 
