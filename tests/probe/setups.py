@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.probe import broken_servers
-from tests.probe.gateway import Behavior, as_json, gateway, pass_on, proxying
+from tests.probe.gateway import Behavior, gateway, pass_on, proxying
 from tests.support.authority import Authority
 from tests.support.server import Server
 
@@ -213,22 +213,5 @@ def proxied(
             key = resources.readback.api_key
             made = ProbeInput(url, key, 5.0, environment=environment)
             yield replace(made, **changes)
-
-    return arrange
-
-
-def cabinet_showing(**fields: str | None) -> Arrange:
-    """The cabinet returns these fields instead of the tested address.
-
-    The value "this" means the tested address.
-    """
-
-    @contextmanager
-    def arrange(resources: Resources) -> Iterator[ProbeInput]:
-        base_url = resources.readback.base_url
-        shown = {k: base_url if v == "this" else v for k, v in fields.items()}
-        with gateway(base_url, as_json(200, shown)) as cabinet:
-            url = f"http://127.0.0.1:{cabinet.port}"
-            yield ProbeInput(base_url, resources.readback.api_key, cabinet=url)
 
     return arrange

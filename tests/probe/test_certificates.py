@@ -28,8 +28,20 @@ def test_names_issuer_and_dates_are_read(tmp_path: Path) -> None:
     assert read.since and read.until
     assert read.until - read.since == 31 * DAY
     assert abs(read.since - (datetime.now(UTC) - DAY)) < DAY / 24
-    assert read.days_left == 29
+    assert not read.expires_soon
     assert not read.is_interception
+
+
+@pytest.mark.parametrize(
+    ("age", "left", "is_soon"),
+    [(76, 15, False), (77, 13, True), (1, 6, False), (6, 1, True)],
+)
+def test_a_certificate_expires_soon_if_it_should_have_been_renewed(
+    age: int, left: int, is_soon: bool
+) -> None:
+    now = datetime.now(UTC)
+    known = certificates.Certificate("", "", now - age * DAY, now + left * DAY)
+    assert known.expires_soon == is_soon
 
 
 @pytest.mark.parametrize(

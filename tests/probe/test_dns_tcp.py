@@ -90,7 +90,7 @@ def test_a_name_that_dns_cannot_express_does_not_exist() -> None:
     route = Route(BaseUrl("http", "x" * 64, 80, "/v1"))
     with pytest.raises(ProbeError) as caught:
         dns.check(at(route))
-    assert caught.value.id == "dns.unknown_private"
+    assert caught.value.id == "dns.unknown"
 
 
 @pytest.mark.parametrize(
@@ -98,9 +98,9 @@ def test_a_name_that_dns_cannot_express_does_not_exist() -> None:
     [
         ("loclahost", "dns.unknown", "localhost"),
         ("api.opnai.com", "dns.unknown", "api.openai.com"),
-        ("host.docker.internal", "dns.unknown_private", "host.docker.internal"),
-        ("fe80::1%nosuch0", "dns.unknown_private", "nosuch0"),
-        ("mail.corp", "dns.unknown_private", ".corp"),
+        ("host.docker.internal", "dns.unknown", "host.docker.internal"),
+        ("fe80::1%nosuch0", "dns.unknown", "nosuch0"),
+        ("mail.corp", "dns.unknown", ".corp"),
     ],
 )
 def test_a_name_that_does_not_exist_is_explained(
@@ -148,6 +148,6 @@ def test_a_link_local_address_needs_an_interface() -> None:
 def test_ports_that_are_used_up_later_are_not_blamed_on_the_service() -> None:
     route = Route(BaseUrl("http", "echo.example", 80, "/v1"))
     used_up = OSError(errno.EADDRNOTAVAIL, "Cannot assign requested address")
-    assert from_error(opening.failed(route, used_up)).id == "tcp.exhausted"
+    assert from_error(opening.failed(route, used_up)).id == "tcp.forbidden"
     refused = ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused")
     assert from_error(opening.failed(route, refused)).id == "http.no_connection"

@@ -163,17 +163,6 @@ def test_a_key_arrives_only_where_an_api_of_its_kind_responds(readback: Server) 
     assert set(seen) == {""}
 
 
-def test_the_cabinet_never_gets_the_key(readback: Server) -> None:
-    with provider() as cabinet:
-        url = cabinet.base_url.removesuffix("/v1")
-        secret = Secret(readback.api_key)
-        context = ProbeContext(readback.base_url, secret, 5.0, url)
-        report = ProbeRun(context).run(STEPS)
-    assert [one.path for one in cabinet.requests] == ["/address.json"]
-    assert cabinet.authorizations == []
-    assert report.key_sent_to == readback.base_url.removesuffix("/v1")
-
-
 def strip_headers(reply: Reply) -> Reply:
     """Remove every header whose name starts with X-, as some gateways do."""
     kept = tuple(one for one in reply.fields if not one[0].startswith("X-"))

@@ -250,7 +250,7 @@ def test_a_run_that_ends_before_the_key_is_accepted_is_not_a_success(
     monkeypatch.setattr(runner, "SHORTEST_TIME_LIMIT", 2.0)
     with hanging() as step:
         report = run(step, Step("access", "key", passes, ("hangs",)))
-    assert ids(report) == ["hangs http.unfinished", "access skipped.failed"]
+    assert ids(report) == ["hangs probe.time_limit", "access skipped.failed"]
     assert report.family == FailureFamily.HTTP
 
 

@@ -101,7 +101,7 @@ def test_a_page_that_a_proxy_sends_late_is_read(
             client.sendall(b"<html>Unknown host: echo.example</html>")
         client.close()
 
-    found(through_proxy(behave, monkeypatch), "proxy.cannot_resolve")
+    found(through_proxy(behave, monkeypatch), "proxy.cannot_connect")
 
 
 def test_a_page_is_not_waited_for_once_it_is_complete(

@@ -36,8 +36,8 @@ DIAGNOSES = {
     "fake.example": "dns.ok",
     "lost-fake.example": "tcp.fake_ip",
     "private.example": "dns.ok",
-    "lost-private.example": "tcp.private",
-    "unrouted-private.example": "tcp.private",
+    "lost-private.example": "tcp.blocked",
+    "unrouted-private.example": "tcp.no_route",
     "blocked.example": "dns.blocked",
     "this-machine.example": "dns.blocked",
     "prohibited.example": "tcp.forbidden",
@@ -45,9 +45,9 @@ DIAGNOSES = {
     "unrouted.example": "tcp.no_route",
     "swallowed.example": "tcp.no_route",
     "missing.example": "dns.unknown",
-    "missing.corp": "dns.unknown_private",
-    "missing": "dns.unknown_private",
-    "missing.local": "dns.unknown_private",
+    "missing.corp": "dns.unknown",
+    "missing": "dns.unknown",
+    "missing.local": "dns.unknown",
 }
 ALL_STEPS = (
     *("address", "key", "proxies", "dns", "tcp", "tls", "http", "access", "models"),
@@ -98,8 +98,8 @@ def test_every_name_gets_its_diagnosis(
     found = network.probe(urls, resources.readback.api_key)
     wrong = {
         name: one
-        for (name, id), one in zip(DIAGNOSES.items(), found, strict=True)
-        if id not in one.sentences
+        for (name, finding), one in zip(DIAGNOSES.items(), found, strict=True)
+        if finding not in one.sentences
     }
     assert not wrong
 

@@ -156,7 +156,7 @@ def test_an_error_page_is_quoted_without_control_characters(
     with gateway("", lambda _: Reply(403, "\x1b]0;No", fields, page)) as server:
         monkeypatch.setenv("https_proxy", f"http://127.0.0.1:{server.port}")
         report = probed(str(REMOTE), resources.readback.api_key)
-    assert report.id == "proxy.refuses"
+    assert report.id == "proxy.cannot_connect"
     sentence = report.decisive.diagnosis.sentence
     assert sentence.isprintable()
     assert "Blocked" in sentence

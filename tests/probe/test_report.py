@@ -164,12 +164,6 @@ def test_without_a_failure_the_verdict_is_the_warning_that_matters_most() -> Non
     assert report.family == FailureFamily.NONE
 
 
-def test_the_difference_to_the_cabinet_is_the_least_of_several_warnings() -> None:
-    differs = diagnose("cabinet.differs", current="https://other.example/v1")
-    broken = diagnose("tcp.v6_broken", unreachable="::1")
-    assert report_of(differs, broken).id == "tcp.v6_broken"
-
-
 def test_only_problems_have_a_weight() -> None:
     weights = {"serious", "minor"}
     for row in FINDINGS.values():

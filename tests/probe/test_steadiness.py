@@ -149,16 +149,16 @@ def test_what_this_machine_lacks_is_not_counted_as_a_failure_of_the_path(
     monkeypatch.setattr(connecting, "connect", connect)
     readback = resources.readback
     report = probed(ProbeInput(readback.base_url, readback.api_key))
-    assert report.id == "tcp.exhausted"
+    assert report.id == "tcp.forbidden"
     assert not any(one.diagnosis.id.startswith("sometimes") for one in report.results)
 
 
 @pytest.mark.parametrize(
-    ("error", "id"),
+    ("error", "finding"),
     [("http.silent", "sometimes.fails"), ("http.no_connection", "sometimes.lost")],
 )
 def test_packets_that_are_lost_are_not_blamed_on_the_servers(
-    error: str, id: str
+    error: str, finding: str
 ) -> None:
     context = ProbeContext("http://127.0.0.1/v1", Secret(""))
     context.base_url = BaseUrl("http", "127.0.0.1", 80, "/v1")
@@ -168,5 +168,5 @@ def test_packets_that_are_lost_are_not_blamed_on_the_servers(
         noted.error = "" if noted.status else error
         context.budget.exchanges.append(noted)
     (diagnosis,) = steadiness.check(context)
-    assert diagnosis.id == id
+    assert diagnosis.id == finding
     assert "2 of 10 requests" in diagnosis.sentence

@@ -102,7 +102,7 @@ def found_with(resources: Resources, monkeypatch: pytest.MonkeyPatch) -> Found:
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "id"),
+    ("first", "second", "finding"),
     [
         (False, True, "tls.only_system"),
         (True, False, "tls.only_certifi"),
@@ -112,7 +112,7 @@ def found_with(resources: Resources, monkeypatch: pytest.MonkeyPatch) -> Found:
 def test_a_certificate_that_only_one_store_trusts_is_a_warning(
     first: bool,
     second: bool,
-    id: str,
+    finding: str,
     resources: Resources,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -127,8 +127,8 @@ def test_a_certificate_that_only_one_store_trusts_is_a_warning(
     with gateway("", tls=[resources.authority.serves()]) as server:
         context = context_for(server.port)
         [diagnosis] = tls.check(context)
-    assert diagnosis.id == id
-    assert (diagnosis.verdict == Verdict.WARN) == (id != "tls.ok")
+    assert diagnosis.id == finding
+    assert (diagnosis.verdict == Verdict.WARN) == (finding != "tls.ok")
     assert context.trusted is list(known.usable.values())[0 if first else 1]
 
 
@@ -338,7 +338,7 @@ def test_openssl_refuses_http_1_1_in_the_handshake(resources: Resources) -> None
 
 
 @pytest.mark.parametrize(
-    ("behave", "id"),
+    ("behave", "finding"),
     [
         (broken_servers.stay_silent, "tls.cut"),
         (broken_servers.greet, "tls.plain_http"),
@@ -353,13 +353,13 @@ def test_openssl_refuses_http_1_1_in_the_handshake(resources: Resources) -> None
     ],
 )
 def test_a_hostile_peer_is_told_within_bounds(
-    behave: broken_servers.Behavior, id: str
+    behave: broken_servers.Behavior, finding: str
 ) -> None:
     # Only a peer that leaves the probe waiting costs the timeout, and then often.
-    timeout = 0.3 if id == "tls.cut" else 10
+    timeout = 0.3 if finding == "tls.cut" else 10
     started = time.monotonic()
     with broken_servers.socket_server(behave) as port:
-        assert ids(context_for(port, timeout=timeout)) == [id]
+        assert ids(context_for(port, timeout=timeout)) == [finding]
     assert time.monotonic() - started < 60
 
 

@@ -170,8 +170,8 @@ def send(visitor: httpx.Client, path: str, fields: dict[str, str]) -> httpx.Resp
     return visitor.post(path, data=form)
 
 
-def shown(page: str, id: str) -> str:
-    found = re.search(rf'<code id="{id}"[^<>]*>([^<]+)</code>', page)
+def shown(page: str, name: str) -> str:
+    found = re.search(rf'<code id="{name}"[^<>]*>([^<]+)</code>', page)
     assert found
     return unescape(found[1])
 

@@ -17,11 +17,11 @@ from readback.probe.common.formatting import decimal, redacted
 from readback.probe.common.responsible import Path, who_acts
 from readback.probe.common.results import (
     Diagnosis,
-    FailureFamily,
     ProbeError,
     Service,
     StepResult,
     Verdict,
+    as_warning,
 )
 from readback.probe.connection import dns, proxies, tcp, tls
 from readback.probe.entered import OPENAI_DEFAULT, address, key
@@ -100,7 +100,6 @@ READBACK = (
         ("access",),
         explain=echo.find_limit,
     ),
-    Step("cabinet", "cabinet", readback.check_cabinet, ("http",), repeats=0),
 )
 ENDPOINT = (
     Step("access", "access", endpoint.check_access, ("http", "key")),
@@ -219,7 +218,8 @@ class ProbeRun:
     def _in_the_end(
         self, result: StepResult, failure: Diagnosis | None, path: Path
     ) -> StepResult:
-        diagnosis, final = result.diagnosis, self._context.shown_url
+        diagnosis = result.diagnosis
+        final = self._context.shown_url
         # The advice of an early step names the address that a later one found.
         facts = dict(diagnosis.facts)
         if diagnosis.hint and facts.pop("base_url", final) != final:
@@ -258,16 +258,17 @@ class ProbeRun:
         unfinished = [step for step in self._steps if step.id not in self._found]
         if not unfinished:
             return
-        waited, failures = unfinished[0], self._context.failures
+        waited = unfinished[0]
+        failures = self._context.failures
         titles = ", ".join(say(step.title) for step in unfinished)
         if diagnosis is None:
             access = self._found.get("access", [])
             verdicts = {result.diagnosis.verdict for result in access}
             is_key_accepted = bool(verdicts - {Verdict.SKIP})
-            finding = "probe.time_limit" if is_key_accepted else "http.unfinished"
-            diagnosis = diagnose(
-                finding, limit=decimal(f"{self._limit:g}"), left_out=titles
-            )
+            limit = decimal(f"{self._limit:g}")
+            diagnosis = diagnose("probe.time_limit", limit=limit, left_out=titles)
+            if is_key_accepted:
+                diagnosis = as_warning(diagnosis)
             # It has failed once, and there is no time to see whether it does so again.
             if waited.id in failures:
                 diagnosis = from_error(failures[waited.id])
@@ -281,7 +282,7 @@ class ProbeRun:
         for diagnosis in diagnoses:
             shown = redacted(diagnosis, redactor)
             if diagnosis.id == "address.corrected" and step.id != "address":
-                # Only the server could tell; the address does not “work” then.
+                # Only the server could tell that it is wrong, so it does not work.
                 first = self._found["address"][0]
                 self._found["address"] = [first._replace(diagnosis=shown)]
             else:
@@ -310,14 +311,9 @@ def _is_settled(found: Iterable[StepResult]) -> bool:
 def _partly(result: StepResult) -> StepResult:
     """Return a failure that happens only sometimes as a warning."""
     diagnosis = result.diagnosis
-    if not diagnosis.id.startswith("sometimes."):
+    if not diagnosis.id.startswith("sometimes.") or diagnosis.verdict != Verdict.FAIL:
         return result
-    # What is not known stays so.
-    is_failure = diagnosis.verdict == Verdict.FAIL
-    verdict = Verdict.WARN if is_failure else diagnosis.verdict
-    return result._replace(
-        diagnosis=replace(diagnosis, verdict=verdict, family=FailureFamily.NONE)
-    )
+    return result._replace(diagnosis=as_warning(diagnosis))
 
 
 def _explains(warning: StepResult, failure: Diagnosis) -> bool:

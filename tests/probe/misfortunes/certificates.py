@@ -214,7 +214,7 @@ _HANDSHAKES = (
         "the server speaks only TLS 1.1",
         with_settings(setups_tls.only_tls_1_1, new_key=setups_tls.rsa_key),
         "version|TLS",
-        id="tls.old_version",
+        id="tls.refused",
     ),
     _row(
         "http:// is used for a TLS port",

@@ -10,7 +10,6 @@ from tests.probe.misfortunes.judging import Misfortune
 from tests.probe.setups import (
     ProbeInput,
     Resources,
-    cabinet_showing,
     entered_as,
     with_key,
     working,
@@ -64,20 +63,6 @@ _ADDRESSES = (
         "key",
         blame="key",
         id="address.is_key",
-    ),
-    Misfortune(
-        "the cabinet shows a different address",
-        cabinet_showing(base_url=_NEW, since=None, previous=None),
-        (_NEW,),
-        "you",
-        id="cabinet.differs",
-    ),
-    Misfortune(
-        "the service has moved",
-        cabinet_showing(base_url=_NEW, since=None, previous="this"),
-        (_NEW,),
-        "you",
-        id="cabinet.moved",
     ),
     _address(
         "a Google redirect",
@@ -135,7 +120,7 @@ _ADDRESSES = (
         "the address is an example from the documentation",
         lambda url: "https://<host>/v1",
         "placeholder|bracket|host",
-        id="address.placeholder",
+        id="address.unreadable",
     ),
     _address(
         "the address is your-host",
@@ -261,7 +246,7 @@ _KEYS = (
         "a template in braces",
         lambda _: "{{ api_key }}",
         "variable|placeholder|template",
-        id="key.variable",
+        id="key.invalid",
     ),
     _key(
         "a non-breaking space after it",

@@ -1,14 +1,9 @@
 """The client's own environment: variables and files."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 from readback.keys import mint
 from tests.probe.misfortunes.arranging import in_own_network, kind_of
 from tests.probe.misfortunes.judging import Misfortune
 from tests.probe.setups import (
-    ProbeInput,
-    Resources,
     over_tls,
     serving,
     with_variables,
@@ -17,14 +12,6 @@ from tests.probe.setups import (
 
 def _row(name, variables, *says, by="you", **more):
     return Misfortune(name, with_variables(lambda _: variables), says, by, **more)
-
-
-@contextmanager
-def _login_in_netrc(resources: Resources) -> Iterator[ProbeInput]:
-    file = resources.folder / "netrc"
-    file.write_text("machine 127.0.0.1 login alice password hush\n")
-    with with_variables(lambda _: {"NETRC": str(file)})(resources) as probe_input:
-        yield probe_input
 
 
 ENVIRONMENT = kind_of(
@@ -98,18 +85,6 @@ ENVIRONMENT = kind_of(
         "you",
         blame="store",
         id="clients.certificates",
-    ),
-    Misfortune(
-        ".netrc has a login for the host",
-        _login_in_netrc,
-        ("netrc",),
-        "you",
-        id="clients.netrc",
-    ),
-    _row(
-        "OPENAI_CUSTOM_HEADERS has a key",
-        {"OPENAI_CUSTOM_HEADERS": "Authorization: Bearer x"},
-        "OPENAI_CUSTOM_HEADERS",
     ),
     _row(
         "REQUESTS_CA_BUNDLE names no file, without TLS",

@@ -201,7 +201,7 @@ _PAGES = (
         when(lambda call: "OpenAI" in call["User-Agent"], page(403, "No")),
         "User-Agent",
         blame="agent",
-        id="between.openai_blocked",
+        id="between.program_blocked",
     ),
     row(
         "only browsers get a page",

@@ -47,7 +47,7 @@ _BOTH = tuple(
             login="alice:wrong@",
             by="you",
             encrypted=encrypted,
-            id="proxy.login_refused",
+            id="proxy.login",
         ),
         _row(
             f"the proxy forbids the address {how}",
@@ -56,7 +56,7 @@ _BOTH = tuple(
             behave=page(403, "Access denied", "By policy.", **_SQUID),
             encrypted=encrypted,
             by="network",
-            id="proxy.refuses" if encrypted else "http.proxy_page",
+            id="proxy.cannot_connect" if encrypted else "http.proxy_page",
         ),
         _row(
             f"the proxy cannot reach the service {how}",
@@ -185,7 +185,7 @@ _TUNNELS = (
         "resolve|DNS|name",
         behave=page(503, "ERROR", X_Squid_Error="ERR_DNS_FAIL 0", **_SQUID),
         encrypted=True,
-        id="proxy.cannot_resolve",
+        id="proxy.cannot_connect",
     ),
     _row(
         "a mail server is set as the proxy",

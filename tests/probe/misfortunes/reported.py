@@ -36,8 +36,8 @@ _FASTAPI = as_json(
 _COMPLETED = answering(200, completion(), Content_Type="application/json")
 
 
-def _error(status: int, message: str, code: str, type: str) -> Behavior:
-    return as_json(status, {"error": {"message": message, "code": code, "type": type}})
+def _error(status: int, message: str, code: str, kind: str) -> Behavior:
+    return as_json(status, {"error": {"message": message, "code": code, "type": kind}})
 
 
 def _endpoint() -> Behavior:
@@ -77,7 +77,7 @@ _NOT_JSON = tuple(
         "not JSON",
         by="operator",
         key=OTHER_KEY,
-        id="http.not_json",
+        id="http.spoiled",
     )
     for how, body in (
         ("as JSONP", b'callback({"error": {"message": "No key"}});'),
@@ -368,7 +368,7 @@ _LATE = (
         "a gateway answers 504 to completions",
         when(is_chat, page(504, "504 Gateway Time-out")),
         "504",
-        "did not respond in time",
+        "too slow",
         by="operator",
     ),
 )

@@ -35,7 +35,7 @@ def _google(status: int, message: str, reason: str) -> Behavior:
     return as_json(status, [{"error": error}])
 
 
-def _at_provider(name, *says, id, by="operator", chat=MODEL, **behavior):
+def _at_provider(name, *says, finding, by="operator", chat=MODEL, **behavior):
     """A provider with these options, which also records requests."""
 
     @contextmanager
@@ -43,7 +43,7 @@ def _at_provider(name, *says, id, by="operator", chat=MODEL, **behavior):
         with provider(**behavior) as server:
             yield ProbeInput(server.base_url, OTHER_KEY, timeout=5.0, chat=chat)
 
-    return Misfortune(name, arrange, says, by, id=id)
+    return Misfortune(name, arrange, says, by, id=finding)
 
 
 _APIS = (
@@ -77,17 +77,6 @@ _APIS = (
         ),
         "/v1",
         path="/api",
-    ),
-    _row(
-        "Anthropic: not found",
-        as_json(
-            404,
-            {
-                "type": "error",
-                "error": {"type": "not_found_error", "message": "Not found"},
-            },
-        ),
-        "Anthropic",
     ),
     _row(
         "vLLM is loading its model",
@@ -191,37 +180,29 @@ _APIS = (
         id="key.readback_elsewhere",
     ),
     _at_provider(
-        "the list of models cannot be read",
-        "list",
-        chat=None,
-        models=Answer(200, b'{"models":["gpt-small"]}'),
-        id="models.unreadable",
-    ),
-    _at_provider(
         "the list of models is empty",
         "empty",
         chat=None,
         models=Answer(200, b'{"object":"list","data":[]}'),
-        id="models.empty",
+        finding="models.empty",
     ),
     _at_provider(
         "a service always streams",
         "as a stream",
         completed=Answer(200, parts=STREAM),
-        id="stream.ignored",
+        finding="stream.ignored",
     ),
     _at_provider(
-        "the model for the completion is not listed",
-        "gpt-smal",
-        by="you",
+        "the model for the completion is not listed, but answers",
+        by="",
         chat="gpt-smal",
-        id="models.no_model",
+        finding="",
     ),
     _at_provider(
         "the response is not a completion",
         "completion",
         completed=Answer(200, b'{"result":"1 2 3"}'),
-        id="chat.form",
+        finding="chat.form",
     ),
     _at_provider(
         "a proxy holds a stream back until its end",
@@ -229,21 +210,21 @@ _APIS = (
         by="operator",
         pause=0.04,
         is_buffered=True,
-        id="stream.together",
+        finding="stream.together",
     ),
     _at_provider(
         "a stream ends without `[DONE]`",
         "DONE",
         pause=0,
         streamed=Answer(200, parts=STREAM[:-1]),
-        id="stream.unfinished",
+        finding="stream.unfinished",
     ),
     _at_provider(
         "a stream contains an error",
         "Full",
         pause=0,
         streamed=Answer(200, parts=(event("1"), b'data: {"error":"Full"}\n\n')),
-        id="stream.broken",
+        finding="stream.broken",
     ),
 )
 _PATHS = tuple(

@@ -63,10 +63,10 @@ def _chat(name: str, behave: Behavior, *says: str, by: str, **more) -> Misfortun
     return _row(name, wall, *says, by=by, chat="m-1", **more)
 
 
-def _refused(name: str, status: int, message: str, /, by: str, id="", **more):
+def _refused(name: str, status: int, message: str, /, by: str, finding="", **more):
     """A completion is refused with an error, whose message is shown."""
     reply = _error(status, message, **more)
-    return _chat(name, reply, re.escape(message), by=by, id=id, blame="key")
+    return _chat(name, reply, re.escape(message), by=by, id=finding, blame="key")
 
 
 def _endpoint(call: Call) -> Reply:
@@ -141,10 +141,9 @@ _KEYS = (
             type="error",
             error={"type": "authentication_error", "message": "x-api-key is required"},
         ),
-        "Anthropic",
+        "x-api-key is required",
         by="you",
         blame="key",
-        id="http.anthropic",
     ),
     _row(
         "Modal wants a key, and none is entered",
@@ -177,7 +176,7 @@ _MODELS_OF_OTHERS = (
         503,
         "No available channel",
         "you",
-        id="chat.no_model",
+        finding="chat.no_model",
         code="model_not_found",
     ),
     _refused(
@@ -185,7 +184,7 @@ _MODELS_OF_OTHERS = (
         404,
         "No models loaded. Please load a model.",
         "you operator",
-        id="chat.no_model",
+        finding="chat.no_model",
         code="model_not_found",
     ),
     _refused("the key may list models only", 401, "Missing scopes: model", "you"),
@@ -194,7 +193,7 @@ _MODELS_OF_OTHERS = (
         401,
         "litellm.AuthenticationError: Incorrect API key",
         "operator",
-        id="endpoint.behind",
+        finding="endpoint.behind",
     ),
     _refused("LiteLLM gives up with 408", 408, "litellm.Timeout: late", "operator"),
     _refused(
@@ -202,7 +201,7 @@ _MODELS_OF_OTHERS = (
         403,
         "用户额度不足",
         "you",
-        id="endpoint.quota",
+        finding="endpoint.quota",
         code="insufficient_user_quota",
     ),
     _refused("Ollama has too little memory", 500, "needs more memory", "operator you"),

@@ -223,6 +223,8 @@ def redacted(diagnosis: Diagnosis, redactor: Redactor) -> Diagnosis:
         diagnose(diagnosis.id, figure="", **facts),
         figure=redactor.text(diagnosis.figure),
         details=tuple(map(redactor.text, diagnosis.details)),
+        verdict=diagnosis.verdict,
+        family=diagnosis.family,
     )
 
 

@@ -6,7 +6,7 @@ This module contains no checks and no output code.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum, IntEnum
 from typing import NamedTuple, Union
 
@@ -69,7 +69,7 @@ class Fault(_Word):
     """A connection that breaks: on the way, or at its end."""
     CERTIFICATE = "certificate"
     FILTER = "filter"
-    """A page as a filter, a proxy or a portal of a network has it."""
+    """A page such as a filter, a proxy or the login of a network shows."""
     PATH = "path"
     """Something on the path reads, changes or answers HTTP."""
     SERVICE = "service"
@@ -112,6 +112,10 @@ class Diagnosis:
     """Additional lines of figures."""
     fixer: Fixer = Fixer.NOBODY
     """Who can fix it; derived at the end of the run."""
+
+
+def as_warning(diagnosis: Diagnosis) -> Diagnosis:
+    return replace(diagnosis, verdict=Verdict.WARN, family=FailureFamily.NONE)
 
 
 class StepResult(NamedTuple):

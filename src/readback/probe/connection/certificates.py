@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from ipaddress import ip_address
 
 from readback.probe.common.formatting import sanitize
@@ -34,6 +34,8 @@ _EXTENSIONS = 0xA3
 # RFC 5280 §4.2.1.6: names of text, which are an e-mail address, a host and a URI.
 _TEXT_NAMES = (0x81, 0x82, 0x86)
 _IP_ADDRESS = 0x87
+
+_SOON = timedelta(days=14)
 
 # Issuer names used by common TLS-inspecting products.
 _INTERCEPTORS = re.compile(
@@ -78,8 +80,12 @@ class Certificate:
         return bool(_BUILT_IN.search(self.name))
 
     @property
-    def days_left(self) -> int | None:
-        return (self.until - datetime.now(timezone.utc)).days if self.until else None
+    def expires_soon(self) -> bool:
+        """Whether it should have been renewed: later, if it is only for some days."""
+        if self.since is None or self.until is None:
+            return False
+        soon = min(_SOON, (self.until - self.since) / 5)
+        return self.until - datetime.now(timezone.utc) < soon
 
     @property
     def facts(self) -> dict[str, Fact]:

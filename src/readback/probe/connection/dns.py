@@ -60,7 +60,8 @@ class _Lookup(NamedTuple):
 
 def check(context: ProbeContext) -> list[Diagnosis]:
     """Resolve the host, several times, and add its addresses to the route."""
-    route, timeout = context.route, context.timeout
+    route = context.route
+    timeout = context.timeout
     lookups = [_look_up(route, timeout)]
     while len(lookups) < _LOOKUPS and _is_worth_repeating(route, lookups[-1]):
         lookups.append(_look_up(route, timeout))
@@ -112,13 +113,14 @@ def _is_worth_repeating(route: Route, last: _Lookup) -> bool:
 
 
 def _failed(route: Route, lookup: _Lookup, timeout: float) -> ProbeError:
-    error, waited = lookup.error, lookup.seconds
+    error = lookup.error
+    waited = lookup.seconds
     assert error is not None
     if isinstance(error, (socket.timeout, TimeoutError)):
         return _error("dns.failed", route, reason=_late(timeout))
     reason = sanitize(error.strerror or str(error))
     if error.errno in (errno.EMFILE, errno.ENFILE):
-        return ProbeError("tcp.exhausted", reason=reason)
+        return _error("tcp.forbidden", route, port=route.port, reason=reason)
     # A resolver that has asked several times, and got no answer.
     if error.errno == socket.EAI_AGAIN and waited > _SLOW_SECONDS:
         reason = _late(waited)
@@ -126,22 +128,15 @@ def _failed(route: Route, lookup: _Lookup, timeout: float) -> ProbeError:
         return _error("dns.failed", route, reason=reason)
     if route.proxy:
         return _error("proxy.unreachable", route, reason=say("not_resolved"))
-    is_public = is_public_name(route.host) and "%" not in route.host
-    is_container = route.host in CONTAINER_HOSTS
-    is_known = (is_public and not is_container) or bool(meant(route.host))
-    return _error("dns.unknown" if is_known else "dns.unknown_private", route)
+    return _error("dns.unknown", route)
 
 
 def _error(finding: str, route: Route, **facts: Fact) -> ProbeError:
-    is_public = is_public_name(route.host)
     if route.proxy:
         proxy, variable = str(route.proxy), route.proxy.variable
         facts |= {"proxy": proxy, "variable": variable}
     near = meant(route.host)
     said = say("you_probably_mean", near=near) if near else ""
-    if route.unused_proxy and not is_public:
-        why = say("proxy_unused", setting=route.unused_proxy)
-        said = f" {diagnose('proxies.none', why=why).sentence}"
     # Only containers have such names.
     is_container = route.host in CONTAINER_HOSTS or "." not in route.host
     container = say("names_in_containers") if is_container else ""

@@ -44,13 +44,11 @@ def check(base_url: BaseUrl) -> tuple[list[Diagnosis], Route]:
     name = base_url.scheme if base_url.scheme in configured else "all"
     value = configured.get(name, "")
     if not value:
-        setting = ""
+        why = ""
         if other := next(filter(configured.get, PORTS), ""):
             variable = f"{other.upper()}_PROXY"
-            setting = say("only_other_proxy", variable=variable, scheme=other)
-        shown = say("proxy_unused", setting=setting) if setting else ""
-        found = [diagnose("proxies.none", why=shown)]
-        return found, Route(base_url, unused_proxy=setting)
+            why = say("only_other_proxy", variable=variable, scheme=other)
+        return [diagnose("proxies.none", why=why)], Route(base_url)
     # Python prefers the variable in lower case.
     lower = f"{name}_proxy"
     variable = lower if os.environ.get(lower) else lower.upper()

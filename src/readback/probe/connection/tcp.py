@@ -90,7 +90,6 @@ def _no_connection(route: Route, attempts: list[ConnectAttempt]) -> ProbeError:
         "port": route.port,
         "addresses": ", ".join(attempt.address for attempt in attempts),
         "reason": reported.reason,
-        "setting": route.unused_proxy,
         "family": "IPv6" if reported.is_v6 else "IPv4",
         "container": "",
     }
@@ -124,10 +123,6 @@ def _no_connection_id(
         return "tcp.fake_ip"
     if is_refused:
         return "tcp.refused_here" if kind == "here" else "tcp.refused"
-    if kind == "private":
-        return "tcp.private"
-    if route.unused_proxy:
-        return "proxies.system_needed"
     is_blocked = reported.is_timeout or reported.errno == errno.EHOSTUNREACH
     return "tcp.blocked" if is_blocked else "tcp.no_route"
 

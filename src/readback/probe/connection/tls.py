@@ -26,7 +26,6 @@ from readback.probe.transport.context import ProbeContext
 from readback.probe.transport.exchanges import NotedRequest
 from readback.probe.transport.handshake import Handshake, shake, unverified
 
-_EXPIRES_SOON_DAYS = 14
 IS_STRICT_HERE = sys.version_info >= (3, 13)
 _STRICT = int(ssl.VERIFY_X509_STRICT)
 _CLOCK_TOLERANCE = timedelta(hours=1)
@@ -37,9 +36,11 @@ _DATES = {9, 10}
 _SELF_SIGNED = 18
 _UNKNOWN = {2, _SELF_SIGNED, 19, 20, 21}
 _OTHER_NAME = {62, 64}
-# What the words of OpenSSL mean: its own errors and the alerts of the server.
-_OLD = re.compile("alert protocol version|unsupported protocol|version too low")
-_HTTP_2 = "no application protocol"
+# The alerts of servers that support only HTTP/2, or only old versions of TLS.
+_NO_COMMON_VERSION = re.compile(
+    "no application protocol|alert protocol version|unsupported protocol"
+    "|version too low"
+)
 
 
 def check(context: ProbeContext) -> list[Diagnosis]:
@@ -106,8 +107,7 @@ def _findings(
         "tls.private_authority": is_private and not is_intercepted,
         "tls.only_certifi": by_machine or StoreKind.VARIABLE in refusing,
         "tls.only_system": trusting is StoreKind.MACHINE,
-        "tls.expires_soon": own.days_left is not None
-        and own.days_left < _EXPIRES_SOON_DAYS,
+        "tls.expires_soon": own.expires_soon,
     }
     ids = [finding for finding, is_found in faults.items() if is_found]
     facts: dict[str, Fact] = {
@@ -115,7 +115,6 @@ def _findings(
         "host": context.base_url.host,
         "version": best.version,
         "milliseconds": round(best.seconds * 1000, 3),
-        "days": own.days_left,
         "store": say("machine_store") if by_machine else say("named_store"),
     }
     if error := best.strict_error:
@@ -150,7 +149,8 @@ def _shake(
     others = trust.verify_flags & ~_STRICT
     # Later connections use the flags that were tried last.
     trust.verify_flags = ssl.VerifyFlags(others | (_STRICT if is_strict else 0))
-    base_url, log = context.base_url, context.budget.exchanges
+    base_url = context.base_url
+    log = context.budget.exchanges
     noted = NotedRequest(base_url.origin, "TLS", f"{kind} {is_strict}")
     arguments = (context.route, trust, context.timeout, base_url.host)
     try:
@@ -162,7 +162,8 @@ def _shake(
         if all(noted.error for noted in log):
             raise
         seen = shake(*arguments)  # Others got through.
-    noted.peer, noted.certificate = seen.peer, b"".join(seen.chain[:1])
+    noted.peer = seen.peer
+    noted.certificate = b"".join(seen.chain[:1])
     noted.error = "tls.failed" if seen.error else ""
     noted.is_untrusted = seen.verification_error is not None
     log.append(noted)
@@ -222,7 +223,8 @@ def _explain_dates(
     invalid = (known for known in chain if not known.is_valid_at(now))
     wrong = next(invalid, None)
     if wrong is None:  # Only the root is not sent, so it is the one in the store.
-        root, problem = chain[-1].issuer, say("not_valid_now")
+        root = chain[-1].issuer
+        problem = say("not_valid_now")
         return ProbeError("tls.expired", name=root, problem=problem, **facts)
     there = None
     with context.new_client(trusted=unverified()) as client, suppress(ProbeError):
@@ -243,9 +245,7 @@ def explain_broken(context: ProbeContext, handshake: Handshake) -> ProbeError:
     base_url = context.base_url
     reason = sanitize(handshake.reason)
     facts: dict[str, Fact] = {"host": base_url.host, "port": base_url.port}
-    if _OLD.search(reason):
-        return ProbeError("tls.old_version", reason=reason, **facts)
-    if _HTTP_2 in reason:
+    if _NO_COMMON_VERSION.search(reason):
         return ProbeError("tls.refused", reason=reason, **facts)
     if handshake.is_refused:
         is_about_name = "unrecognized name" in reason or _depends_on_name(context)
@@ -268,7 +268,8 @@ def explain_broken(context: ProbeContext, handshake: Handshake) -> ProbeError:
 
 def _depends_on_name(context: ProbeContext) -> bool:
     """Return whether the handshake works without the host name, but not with it."""
-    host, timeout = context.base_url.host, context.timeout
+    host = context.base_url.host
+    timeout = context.timeout
     if is_ip_address(host) or _unverified(context, None, timeout).error:
         return False  # No name was sent, or it fails without one, too.
     return _unverified(context, host, timeout).error is not None

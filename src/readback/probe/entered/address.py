@@ -194,7 +194,7 @@ def _refuse_other(text: str) -> None:
             raise unreadable("other_scheme")
         return
     if _PLACEHOLDER.search(text):
-        raise ProbeError("address.placeholder")
+        raise unreadable("has_placeholder")
     is_path = _FILE_PATH.match(bare) and not _SCHEME.match(bare)
     is_word = not re.search(r"[./:\[\\%]", bare) and bare.lower() != "localhost"
     if is_path or is_word or _EMAIL.fullmatch(bare):
@@ -233,7 +233,7 @@ def _parts(url: str) -> tuple[BaseUrl, dict[str, str]]:
     if scheme.lower() not in PORTS:
         raise unreadable("bad_host")
     if _PLACEHOLDER.search(url):
-        raise ProbeError("address.placeholder")
+        raise unreadable("has_placeholder")
     # A password with one of these signs ends the host early.
     before, sign, after = rest.replace("#", "?").partition("?")
     if "@" in after and (":" in before or "." not in before):

@@ -69,7 +69,7 @@ def check(secret: Secret) -> tuple[list[Diagnosis], Secret]:
             raise ProbeError("key.invalid", reason=say("too_long", length=len(text)))
         found = unwrap(text)
         if any(map(_VARIABLE.match, (text.strip(), found))):
-            raise ProbeError("key.variable")
+            raise ProbeError("key.invalid", reason=say("is_variable"))
         if not found:
             return [diagnose("key.absent")], Secret("")
         _refuse(found)

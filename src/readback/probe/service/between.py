@@ -1,4 +1,4 @@
-"""What is in between: which programs it lets through.
+"""What is between this machine and the service: which programs it lets through.
 
 `ask_as_others` explains a failed step: if something other than the service responds,
 the request is repeated as other programs would send it. The step "User-Agent" is the
@@ -14,7 +14,7 @@ from functools import partial
 from readback.probe.common.background import BackgroundCall
 from readback.probe.common.catalogue import diagnose, has_tag, say
 from readback.probe.common.formatting import listed
-from readback.probe.common.results import Diagnosis, ProbeError
+from readback.probe.common.results import Diagnosis, ProbeError, as_warning
 from readback.probe.service import answers
 from readback.probe.transport.context import MODELS, Check, ProbeContext
 from readback.probe.transport.exchanges import outcome_of
@@ -90,11 +90,9 @@ def _foreign_answers(context: ProbeContext, programs: Iterable[str]) -> dict[str
 
 def _blocked(passed: Sequence[str], how: str) -> Diagnosis:
     blocked = [name for name in (OWN, *OTHERS) if name not in passed]
-    finding = (
-        "between.openai_blocked" if OPENAI in blocked else "between.program_blocked"
-    )
     names = {"blocked": _shown(blocked), "passed": _shown(passed)}
-    return diagnose(finding, **names, used=say(passed[0]), how=how)
+    found = diagnose("between.program_blocked", **names, used=say(passed[0]), how=how)
+    return found if OPENAI in blocked else as_warning(found)
 
 
 def _shown(names: Iterable[str]) -> str:
@@ -111,7 +109,8 @@ def _foreign_answer(context: ProbeContext, headers: Mapping[str, str]) -> str:
         if error.id.startswith("skipped."):
             raise
         return outcome_of(error)
-    own, status = context.models_without_key, response.status
+    own = context.models_without_key
+    status = response.status
     is_page = answers.is_html(response) and not answers.is_html(own)
     is_own = status == own.status and not is_page
     return "" if is_own else say("with_status", status=status)

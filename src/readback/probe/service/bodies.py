@@ -82,9 +82,9 @@ def spoiled(response: ProbeResponse) -> ProbeError | None:
         return ProbeError("http.spoiled", how=how)
     if response.is_too_large:
         return None
-    text = response.body.decode("utf-8-sig", "replace").strip()
+    text = response.body.decode("utf-8", "replace").strip("\ufeff \t\r\n")
     start = sanitize(text[:_SHOWN_START])
-    other = ProbeError("http.not_json", status=response.status, start=start)
+    other = ProbeError("http.spoiled", how=say("is_not_json", start=start))
     if not text.startswith("{"):
         declared = response.headers.get("Content-Type", "")
         if "json" in declared and "\ufffd" in text and response.json is None:

@@ -102,7 +102,8 @@ def _readback_elsewhere(context: ProbeContext) -> ProbeError:
 
 def _lacks_models(context: ProbeContext, response: ProbeResponse) -> bool:
     """Return whether there is no list of models that could tell about the key."""
-    status, is_ok = response.status, response.status == HTTPStatus.OK
+    status = response.status
+    is_ok = response.status == HTTPStatus.OK
     is_page = is_ok and answers.is_html(response)
     is_error = answers.error_in(response.json) is not None
     # What was not recognized without the key, and is no list with it, is unknown.
@@ -118,7 +119,8 @@ def _refused_access(
     context: ProbeContext, response: ProbeResponse
 ) -> ProbeError | None:
     """Return the error if the list of models is refused with the key, or without."""
-    without_key, status = context.models_without_key, response.status
+    without_key = context.models_without_key
+    status = response.status
     is_same = answers.error_in(response.json) == answers.error_in(without_key.json)
     is_same = is_same and status == without_key.status
     if status == HTTPStatus.UNAUTHORIZED and is_same:
@@ -135,24 +137,21 @@ def _refused_access(
 
 
 def check_models(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
-    """Say which models there are, or whether the one for the completion is listed."""
     if context.models.status != HTTPStatus.OK or answers.is_html(context.models):
         return []
     if answers.is_long_list(context.models):
         return diagnose("models.too_long")
     names = answers.model_ids(context.models)
-    if names is None or not isinstance(context.models.json, dict):
-        return diagnose("models.unreadable")
+    if names is None:
+        return []
     if not names:
         return diagnose("models.empty")
-    model, count = context.chat_model, len(names)
-    if model is None or model in names:
-        shown = sorted(names)[:_SHOWN_MODELS] if model is None else [model]
-        some = ", ".join(map(sanitize, shown))
-        more = ", …" if count > len(shown) else ""
-        return diagnose("models.listed", count=count, names=f"{some}{more}")
-    facts = {"model": sanitize(model), "near": _near_names(model, names)}
-    return diagnose("models.no_model", count=count, **facts)
+    shown = sorted(names)[:_SHOWN_MODELS]
+    if context.chat_model in names:
+        shown = [context.chat_model]
+    more = ", …" if len(names) > len(shown) else ""
+    some = ", ".join(map(sanitize, shown))
+    return diagnose("models.listed", count=len(names), names=f"{some}{more}")
 
 
 def _near_names(model: str, names: list[str]) -> str:
@@ -177,11 +176,11 @@ def _near_names(model: str, names: list[str]) -> str:
 
 def _is_of_api(response: ProbeResponse) -> bool:
     """Return whether an API that was recognized says so itself, in whatever form."""
-    status, is_json = response.status, isinstance(response.json, dict)
+    status = response.status
+    is_json = isinstance(response.json, dict)
     is_own = is_json and status < HTTPStatus.INTERNAL_SERVER_ERROR
-    is_own = is_own or status == HTTPStatus.INTERNAL_SERVER_ERROR
-    is_unnamed = not instead.gateway(response)
-    return status == HTTPStatus.UNAUTHORIZED or (is_own and is_unnamed)
+    server_error = HTTPStatus.INTERNAL_SERVER_ERROR
+    return is_own or status in (HTTPStatus.UNAUTHORIZED, server_error)
 
 
 def refused(
@@ -266,7 +265,8 @@ def _ask(context: ProbeContext, *, stream: bool) -> tuple[ProbeResponse, EventSt
     if error and is_refused and is_older and _NEWER_LIMIT in error.message:
         context.token_limit = _NEWER_LIMIT
         response, events = _post(context, stream)
-    error, model = answers.error_in(response.json), context.chat_model or ""
+    error = answers.error_in(response.json)
+    model = context.chat_model or ""
     said = bodies.words(response) or say("no_explanation")
     if error and (response.status in _NO_MODEL or "model_not_found" in error.code):
         names = answers.model_ids(context.models) or []

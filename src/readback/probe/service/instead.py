@@ -25,7 +25,8 @@ _PROXY_SERVERS = re.compile(
     re.IGNORECASE,
 )
 _REDIRECTS = {301, 302, 303, 307, 308}
-_GATEWAY_ERRORS = {502, 503, 504}
+# From 520 to 530, those of Cloudflare.
+_GATEWAY_ERRORS = {502, 503, 504, *range(520, 531)}
 # What the pages say with which bot protections ask for a browser.
 _CHALLENGE = re.compile(
     r"just a moment|captcha|(are|you're) (a )?human|checking your browser|awswaf"
@@ -63,20 +64,6 @@ _REFRESH = re.compile(
     r"""<meta[^<>]{0,80}refresh[^<>]{0,80}url=["']?([^"'<>\s]{1,1000})""", re.IGNORECASE
 )
 _PASSWORD_FIELD = re.compile(r"""type=["']?password""", re.IGNORECASE)
-# The names of gateways, by a header or a text of their own, and what an error that they
-# make themselves means. The mark is searched in the headers, one in each line.
-_GATEWAYS = {
-    "Cloudflare": "^server: cloudflare|^cf-ray:",
-    "Heroku": "^via: [^\n]{0,80}vegur|^server: heroku",
-    "ngrok": "^ngrok-error-code:",
-    "Vercel": "^x-vercel-(error|id):",
-    "Amazon S3": "^server: AmazonS3",
-    "Amazon": "^server: (awselb|CloudFront)|^x-amz(n|-cf|-apigw)-",
-    "Kong": "^server: kong|^via: [^\n]{0,80}kong",
-    "Envoy": "^server: (istio-)?envoy",
-    "Akamai": "^server: AkamaiGHost",
-}
-_SEARCHED_HEADERS = 16_384
 _NO_ROUTE = re.compile(
     "no route matched|missing authentication ?token|no ?such ?(app|bucket)|deployment_"
     "|default backend|err_ngrok_6024|system:anonymous|error(?: code:?)? 1003"
@@ -92,9 +79,6 @@ _NOT_ALLOWED = re.compile(
 )
 # Cloudflare and ngrok number their errors: these mean that the service is out of reach.
 _DOWN = re.compile(r"error(?: code:?)? (1016|1033|1101|1102)\b|err_ngrok_3200", re.I)
-_MEANINGS = {504: "behind_is_late", 524: "behind_is_late"} | dict.fromkeys(
-    (525, 526), "tls_failed"
-)
 
 
 _Seen = tuple[object, str]
@@ -109,7 +93,7 @@ class _Response(NamedTuple):
     status: int
     said: str
     name: str
-    """The gateway that names itself."""
+    """What the server or gateway calls itself."""
     is_page: bool
     text: str
 
@@ -132,7 +116,7 @@ def unexpected_response(
         is_recognized,
         response.status,
         words(response),
-        gateway(response),
+        sanitize(response.headers.get("Server", "")),
         answers.is_html(response),
         response.text,
     )
@@ -147,7 +131,7 @@ def unexpected_response(
     found, finding = next(row for look in rows for row in look(seen) if row[0])
     if isinstance(found, ProbeError):
         return found
-    return ProbeError(finding, meaning=say(_meaning(seen)), **_facts(seen))
+    return ProbeError(finding, **_facts(seen))
 
 
 def _of_readback(seen: _Response) -> Iterator[_Seen]:
@@ -180,10 +164,10 @@ def _of_walls(seen: _Response) -> Iterator[_Seen]:
     refresh = _REFRESH.search(seen.text) if seen.is_page else None
     wall = redirects.judge(seen.received, refresh[1]) if refresh else None
     yield (wall if wall and has_tag(wall.id, "wall") else None), ""
-    # An unnamed page that explains that a policy blocks the request.
-    is_unnamed = seen.is_page and not seen.name and not seen.received.proxy
+    # A page that explains that a policy blocks the request.
+    is_page = seen.is_page and not seen.received.proxy
     is_filter = _FILTER.search(seen.text) and _BLOCK.search(seen.text)
-    yield is_unnamed and is_filter, "http.proxy_page"
+    yield is_page and is_filter, "http.proxy_page"
 
 
 def _of_gateways(seen: _Response) -> Iterator[_Seen]:
@@ -242,21 +226,14 @@ def _is_maintenance(seen: _Response) -> bool:
 
 def _is_out_of_reach(seen: _Response) -> bool:
     """Return whether a gateway says that it cannot reach the service."""
-    is_down = seen.status >= 500 or _DOWN.search(f"{seen.text} {seen.said}")
-    is_named = bool(seen.name and is_down)
-    return not seen.received.proxy and (is_named or seen.has(*_GATEWAY_ERRORS))
-
-
-def _meaning(seen: _Response) -> str:
-    """Return the word for what an error of a gateway means."""
-    if _is_maintenance(seen):
-        return "for_maintenance"
-    other = "cannot_reach_or_overloaded" if _is_out_of_reach(seen) else "own_error"
-    return _MEANINGS.get(seen.status, other)
+    is_down = _DOWN.search(f"{seen.text} {seen.said}") is not None
+    is_down = is_down or seen.has(*_GATEWAY_ERRORS)
+    return is_down and not seen.received.proxy
 
 
 def _facts(seen: _Response) -> dict[str, Fact]:
-    seconds, after = seen.received.retry_after, sanitize(seen.header("Retry-After"))
+    seconds = seen.received.retry_after
+    after = sanitize(seen.header("Retry-After"))
     after = say("seconds", number=seconds) if seconds else after
     has_body = seen.received.body.strip()
     nothing = say("no_explanation" if has_body else "an_empty_response")
@@ -287,13 +264,3 @@ def _readback_error(
         request_id = sanitize(response.headers.get("X-Request-Id", "?"))
         return ProbeError("http.unavailable", request_id=request_id, **facts)
     return ProbeError("http.refused", code=refusal.code, **facts)
-
-
-def gateway(response: ProbeResponse) -> str:
-    """Return the name of a gateway that says its own, or ""."""
-    lines = (f"{name}: {value}" for name, value in response.headers.items())
-    headers = "\n".join(lines)[:_SEARCHED_HEADERS]
-    for name, mark in _GATEWAYS.items():
-        if re.search(mark, headers, re.IGNORECASE | re.MULTILINE):
-            return name
-    return ""

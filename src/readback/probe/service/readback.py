@@ -1,4 +1,4 @@
-"""Steps for a Readback: its key and its cabinet."""
+"""The key of a Readback, and what its cabinet says."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from readback.probe.transport.context import MODELS, UNKNOWN, ProbeContext
 _OF_FORM = re.compile(
     "not a valid key|Authorization|Bearer|^The key |key of another service"
 )
-_HELP_PAGE = "/docs/errors"
 _LONG_SECONDS = 2.0
 
 
@@ -63,25 +62,6 @@ def _pattern(context: ProbeContext) -> str:
         return ""
     detail = context.ask(UNKNOWN).headers.get("X-Error-Detail", "")
     return sanitize(detail.partition(REHEARSAL_KEY)[2].strip(" ."))
-
-
-def check_cabinet(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
-    # The help link of a refusal leads to a page of the cabinet.
-    page = context.help_link.partition("#")[0]
-    is_help = page.startswith(("http://", "https://")) and page.endswith(_HELP_PAGE)
-    cabinet = context.cabinet_url or (page.removesuffix(_HELP_PAGE) if is_help else "")
-    if not cabinet:
-        return []
-    shown = _address_json(context, cabinet.rstrip("/"))
-    current = _normalize(shown.get("base_url"))
-    if not shown or current == str(context.base_url):
-        return []
-    facts = {
-        "current": sanitize(current),
-        "since": sanitize(str(shown.get("since") or "")),
-    }
-    moved = _normalize(shown.get("previous")) == str(context.base_url)
-    return diagnose("cabinet.moved" if moved else "cabinet.differs", **facts)
 
 
 def named_by(context: ProbeContext, cabinet: str) -> str:

@@ -8,8 +8,6 @@ What only asks for credentials may be a gateway in front of one: the key is then
 
 from __future__ import annotations
 
-import re
-import time
 from contextlib import suppress
 from dataclasses import replace
 from http import HTTPStatus
@@ -30,15 +28,10 @@ from readback.probe.transport.context import CHAT, MODELS, UNKNOWN, ProbeContext
 from readback.probe.transport.exchanges import ProbeResponse
 from readback.probe.transport.opening import WEB_SERVER
 
-# The pattern needs linear time, whatever a peer sends.
-_HELP = re.compile(r'<([^<>]*)>\s*;[^,<]*rel="?help"?')
 # Where APIs of this kind have their paths: OpenRouter, Groq and Azure, Gemini.
 _USUAL_PATHS = (VERSION_PREFIX, "/api/v1", "/openai/v1", "/v1beta/openai")
 # What no Readback accepts: the checksum is wrong.
 _NO_KEY = keys.PREFIX + "0" * (keys.LENGTH - len(keys.PREFIX))
-# Seconds to wait at a rate limit before the same is asked again.
-_PAUSE, _LONGEST_PAUSE = 1.0, 5.0
-_TOO_MANY = HTTPStatus.TOO_MANY_REQUESTS
 _NOT_HERE = (*answers.NO_SUCH_PATH, HTTPStatus.OK)
 
 
@@ -52,7 +45,6 @@ def check(context: ProbeContext) -> list[Diagnosis]:
         context.models_without_key = models
         context.service = Service.READBACK
         return [diagnose("http.readback", figure=models.figure)]
-    unknown, models = _after_limit(context, unknown, models)
     mistakes: list[Diagnosis] = []
     chat = None if answers.has_path(models) else _refused_chat(context, models)
     # Readback has both paths. If its API answers here, a proxy or a web server has
@@ -126,18 +118,6 @@ def _is_named(context: ProbeContext, models: ProbeResponse) -> bool:
     return str(context.base_url) in named
 
 
-def _after_limit(
-    context: ProbeContext, unknown: ProbeResponse, models: ProbeResponse
-) -> tuple[ProbeResponse, ProbeResponse]:
-    """Return what is answered after a rate limit that the run met at its start."""
-    while context.budget.pauses and (limited := _limited(unknown, models)):
-        context.budget.pauses -= 1
-        time.sleep(min(float(limited.retry_after or _PAUSE), _LONGEST_PAUSE))
-        unknown = context.ask(UNKNOWN, with_key=False)
-        models = context.ask(MODELS, with_key=False)
-    return unknown, models
-
-
 def _correct(context: ProbeContext, corrected: BaseUrl) -> Diagnosis:
     """Go on with another path; return the mistake."""
     path = context.base_url.path
@@ -160,12 +140,6 @@ def _is_readback(unknown: ProbeResponse, models: ProbeResponse) -> bool:
         raise instead.unexpected_response(refused[False])
     is_proved = is_explained or (is_ours and is_ours.is_explained)
     return bool(is_ours and (is_proved or not answers.is_from_api(models)))
-
-
-def _limited(*responses: ProbeResponse) -> ProbeResponse | None:
-    """Return the response of a rate limit, which does not tell what is behind it."""
-    limited = (response for response in responses if response.status == _TOO_MANY)
-    return next(limited, None)
 
 
 def _refused_chat(context: ProbeContext, models: ProbeResponse) -> ProbeResponse | None:
@@ -229,8 +203,6 @@ def _readback(
     if codes[1] != "invalid_key" and not credentials.depends_on_key(models):
         raise instead.unexpected_response(models)
     context.service = Service.READBACK
-    link = _HELP.search(unknown.headers.get("Link", ""))
-    context.help_link = link[1] if link else ""
     return [diagnose("http.readback", figure=unknown.figure)]
 
 
@@ -239,12 +211,6 @@ def _is_api(models: ProbeResponse) -> bool:
 
     That any web server says 401 shows nothing.
     """
-    # An error in the form of Anthropic's own API.
-    content = models.json
-    error = answers.inside(content, "error")
-    is_error = answers.inside(content, "type") == "error" and isinstance(error, dict)
-    if is_error and {"type", "message"} <= set(error):
-        raise ProbeError("http.anthropic", status=models.status)
     is_missing = models.status in answers.NO_SUCH_PATH
     return answers.is_from_api(models) and not is_missing
 
@@ -290,7 +256,8 @@ def _stranger(
 
 def _is_anyone(context: ProbeContext, models: ProbeResponse) -> bool:
     """Return whether a proxy responds alike for a host that cannot exist."""
-    own, nowhere = context.base_url.host, "nowhere.invalid"  # RFC 6761 §6.4
+    own = context.base_url.host
+    nowhere = "nowhere.invalid"  # RFC 6761 §6.4
     route = replace(context.route, target=replace(context.base_url, host=nowhere))
     with suppress(ProbeError), context.new_client(route) as client:
         answer = client.request(f"{context.base_url.path}{MODELS}")

@@ -1,15 +1,13 @@
 """The step "other programs": settings on this machine that replace address or key.
 
-A value is never shown: only where it is, which host it names, and the mask of a
-Readback key. Nothing is sent; `--run` runs programs.
+A value is never shown: only where it is, and the mask of a Readback key. Nothing is
+sent.
 """
 
 from __future__ import annotations
 
-import netrc
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 
 from readback.probe.common.catalogue import diagnose, say
 from readback.probe.common.formatting import sanitize
@@ -20,15 +18,11 @@ from readback.probe.entered.base_url import BaseUrl
 from readback.probe.entered.key import Secret
 from readback.probe.transport.context import ProbeContext
 
-_HEADERS = "OPENAI_CUSTOM_HEADERS"
-_NETRC_NAMES = ("~/.netrc", "~/_netrc")
-
 
 def check(context: ProbeContext) -> list[Diagnosis]:
-    target, key = context.base_url, context.secret
+    target = context.base_url
     return [
-        *openai_differences(target, os.environ, key),
-        *_netrc(target.host),
+        *openai_differences(target, os.environ, context.secret),
         *(_certificates() if target.is_encrypted else ()),
     ]
 
@@ -47,10 +41,6 @@ def openai_differences(
     if named == target and held and entered and held.reveal() not in entered:
         what = say("holds_another_key", variable=API_KEY_VARIABLE)
         yield diagnose("clients.key_variable", what=what, key=key.mask)
-    lines = variables.get(_HEADERS, "").splitlines()
-    if "authorization" in (line.partition(":")[0].strip().lower() for line in lines):
-        what = say("has_authorization", variable=_HEADERS)
-        yield diagnose("clients.key_variable", what=what, key=key.mask)
 
 
 def _parsed(url: str) -> BaseUrl | None:
@@ -59,15 +49,6 @@ def _parsed(url: str) -> BaseUrl | None:
     except ProbeError:
         return None
     return found if mistakes.keys() <= {"slash"} else None
-
-
-def _netrc(host: str) -> Iterator[Diagnosis]:
-    named = os.environ.get("NETRC")
-    names = _NETRC_NAMES if named is None else (named,)
-    path = next(filter(os.path.isfile, map(os.path.expanduser, names)), "")
-    with suppress(netrc.NetrcParseError, OSError, ValueError):
-        if path and any(netrc.netrc(path).authenticators(host) or ()):
-            yield diagnose("clients.netrc", file=sanitize(path), host=host)
 
 
 def _certificates() -> Iterator[Diagnosis]:

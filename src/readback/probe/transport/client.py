@@ -25,7 +25,7 @@ from readback.probe.transport.connecting import DeadlineSocket, Route
 from readback.probe.transport.exchanges import NotedRequest, ProbeResponse
 from readback.probe.transport.handshake import Handshake, secure
 
-# The probe says so if it reads no further; more would take memory for nothing.
+# The probe says so when it stops reading: more would only take memory.
 _MAX_BODY_BYTES = 1 << 20
 _HEADERS = {
     "User-Agent": f"readback-probe/{__version__}",
@@ -130,8 +130,6 @@ class ProbeClient:
         noted.answered(received)
         if proxy:
             facts = proxy.facts(self.route.target)
-            if "ERR_DNS_FAIL" in response.headers.get("X-Squid-Error", ""):
-                raise ProbeError("proxy.cannot_resolve", here="", **facts)
             if response.status == 407:
                 raise opening.login_error(response.headers, proxy).with_facts(facts)
         if _NO_CERTIFICATE in received.body:
@@ -151,7 +149,8 @@ class ProbeClient:
         return sock
 
     def _connect(self, noted: NotedRequest) -> socket.socket:
-        target, self._seen = self.route.target, Handshake()
+        target = self.route.target
+        self._seen = Handshake()
         try:
             sock = opening.open_socket(self.route, self.timeout)
             if not target.is_encrypted:
@@ -166,7 +165,8 @@ class ProbeClient:
     def _send(
         self, sock: DeadlineSocket, noted: NotedRequest, key: Secret | None
     ) -> http.client.HTTPConnection:
-        target, proxy = self.route.target, self.route.forwarder
+        target = self.route.target
+        proxy = self.route.forwarder
         headers = {"Host": target.authority, **noted.headers}
         if noted.body:
             headers["Content-Type"] = "application/json"

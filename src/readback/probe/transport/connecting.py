@@ -1,9 +1,8 @@
-"""Connects to a host within a time limit: its addresses, the race, and the deadline.
+"""Connects to a host within a time limit: its addresses, and the deadline.
 
-Several addresses are tried side by side (RFC 8305), so one that does not respond, such
-as broken IPv6, delays the others only by a moment, not by a whole timeout. Once
-connected, a `DeadlineSocket` gives up at a fixed moment, however slowly bytes arrive:
-the timeout of an ordinary socket starts again with every byte.
+The step "TCP" tries all addresses of a host at once, and the later steps use those that
+accept. Once there is a connection, a `DeadlineSocket` gives up at one moment, however
+slowly bytes arrive: the timeout of an ordinary socket starts again with every byte.
 """
 
 from __future__ import annotations
@@ -11,14 +10,13 @@ from __future__ import annotations
 import base64
 import errno
 import io
-import os
-import selectors
 import socket
 import ssl
 import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 
 from readback.probe.common.background import BackgroundCall
 from readback.probe.common.catalogue import say
@@ -26,8 +24,7 @@ from readback.probe.common.formatting import sanitize
 from readback.probe.common.results import Fact
 from readback.probe.entered.base_url import BaseUrl
 
-# RFC 8305 §5: how long to wait before the next address is tried beside the first.
-_STAGGER_SECONDS = 0.25
+_LEAST_SECONDS = 0.1
 # How long the other addresses may still take once the first has connected: a packet
 # that is lost is sent again after one second (RFC 6298 §2), and the answer to that has
 # three round trips around the world.
@@ -36,9 +33,9 @@ _GRACE_SECONDS = 2.0
 _ELSEWHERE = ("2000::1", 9)
 _NO_ROUTE = {errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT, errno.ENETUNREACH}
 LOCAL_ERRORS = {
-    errno.EMFILE: "tcp.exhausted",
-    errno.ENFILE: "tcp.exhausted",
-    errno.EADDRNOTAVAIL: "tcp.exhausted",
+    errno.EMFILE: "tcp.forbidden",
+    errno.ENFILE: "tcp.forbidden",
+    errno.EADDRNOTAVAIL: "tcp.forbidden",
     errno.EACCES: "tcp.forbidden",
     errno.EPERM: "tcp.forbidden",
     getattr(errno, "WSAEACCES", errno.EACCES): "tcp.forbidden",
@@ -88,100 +85,55 @@ def has_ipv6() -> bool:
 
 def connect(addresses: Sequence[str], port: int, timeout: float) -> socket.socket:
     """Return the first connection; raise the first error if no address accepts."""
-    waiting = list(addresses)
-    with _Race(port, timeout) as race:
-        while waiting or race.running:
-            if waiting:
-                race.start(waiting.pop(0))
-            winners = race.wait(_STAGGER_SECONDS if waiting else timeout)
-            if winners:
-                for late in winners[1:]:
-                    late.close()
-                winners[0].settimeout(timeout)
-                # http.client writes head and body separately; the second must not wait
-                # for an ACK.
-                winners[0].setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                return winners[0]
-    errors = [attempt.error for attempt in race.attempts if attempt.error]
+    deadline = time.monotonic() + timeout
+    errors: list[OSError] = []
+    for number, address in enumerate(addresses):
+        # A dead address leaves time for the others.
+        share = (deadline - time.monotonic()) / (len(addresses) - number)
+        try:
+            sock = socket.create_connection((address, port), max(share, _LEAST_SECONDS))
+        except OSError as error:
+            errors.append(error)
+            continue
+        sock.settimeout(timeout)
+        # http.client writes head and body separately; the second must not wait for an
+        # ACK.
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return sock
     raise errors[0] if errors else socket.timeout("timed out")
 
 
 def try_all(
     addresses: Sequence[str], port: int, timeout: float
 ) -> list[ConnectAttempt]:
-    """Try every address at once; return the attempts in the order of the addresses."""
-    with _Race(port, timeout) as race:
-        for address in addresses:
-            race.start(address)
-        while race.running:
-            for sock in race.wait(timeout):
-                sock.close()
-                grace = time.monotonic() + _GRACE_SECONDS
-                race.deadline = min(race.deadline, grace)
-    return sorted(race.attempts, key=lambda attempt: addresses.index(attempt.address))
+    """Try every address at once; once one accepts, the others have a moment."""
+    calls = [
+        BackgroundCall(partial(_attempt, address, port, timeout))
+        for address in addresses
+    ]
+    deadline = time.monotonic() + timeout
+    while time.monotonic() < deadline:
+        waiting = [call for call in calls if not call.is_done]
+        if not waiting:
+            break
+        waiting[0].wait(_LEAST_SECONDS)
+        if any(call.is_done and not call.result().error for call in calls):
+            deadline = min(deadline, time.monotonic() + _GRACE_SECONDS)
+    late = socket.timeout("timed out")
+    return [
+        call.result() if call.is_done else ConnectAttempt(address, timeout, late)
+        for address, call in zip(addresses, calls)  # noqa: B905
+    ]
 
 
-class _Race:
-    """The attempts that are under way, and those that have ended."""
-
-    def __init__(self, port: int, timeout: float) -> None:
-        self.attempts: list[ConnectAttempt] = []
-        self._selector = selectors.DefaultSelector()
-        self._port = port
-        self.deadline = time.monotonic() + timeout
-        self.running: dict[socket.socket, tuple[str, float]] = {}
-
-    def start(self, address: str) -> None:
-        try:
-            rows = socket.getaddrinfo(address, self._port, type=socket.SOCK_STREAM)
-            family, kind, protocol, _, target = rows[0]
-            sock = socket.socket(family, kind, protocol)
-        except OSError as error:
-            self.attempts.append(ConnectAttempt(address, 0.0, error))
-            return
-        sock.setblocking(False)
-        self.running[sock] = (address, time.monotonic())
-        code = sock.connect_ex(target)
-        if code in (0, errno.EINPROGRESS, errno.EWOULDBLOCK):
-            self._selector.register(sock, selectors.EVENT_WRITE)
-        else:
-            self._end(sock, OSError(code, os.strerror(code)))
-
-    def wait(self, seconds: float) -> list[socket.socket]:
-        """Return the sockets that connect within this time, none after the deadline."""
-        if not self.running:
-            return []
-        left = self.deadline - time.monotonic()
-        ready = self._selector.select(max(0.0, min(left, seconds)))
-        winners = []
-        for key, _ in ready:
-            sock = key.fileobj
-            assert isinstance(sock, socket.socket)
-            self._selector.unregister(sock)
-            if code := sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
-                self._end(sock, OSError(code, os.strerror(code)))
-            else:
-                winners.append(sock)
-                self._end(sock)
-        if not ready and time.monotonic() >= self.deadline:
-            for sock in list(self.running):
-                self._end(sock, socket.timeout("timed out"))
-        return winners
-
-    def __enter__(self) -> _Race:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for sock in self.running:
-            sock.close()
-        self._selector.close()
-
-    def _end(self, sock: socket.socket, error: OSError | None = None) -> None:
-        address, started = self.running.pop(sock)
-        seconds = time.monotonic() - started
-        self.attempts.append(ConnectAttempt(address, seconds, error))
-        if error:
-            sock.close()
+def _attempt(address: str, port: int, timeout: float) -> ConnectAttempt:
+    started = time.monotonic()
+    error = None
+    try:
+        socket.create_connection((address, port), timeout).close()
+    except OSError as failure:
+        error = failure
+    return ConnectAttempt(address, time.monotonic() - started, error)
 
 
 def resolve_within(host: str, port: int, timeout: float) -> list[str]:
@@ -285,8 +237,6 @@ class Route:
     proxy: Proxy | None = None
     addresses: tuple[str, ...] = ()
     """The IP addresses of the first machine, the best one first, once known."""
-    unused_proxy: str = ""
-    """A proxy of the desktop's settings, which Python programs do not use."""
 
     @property
     def host(self) -> str:

@@ -68,7 +68,6 @@ class ProbeContext:
     models_without_key: ProbeResponse = field(init=False)  # http
     is_tried: bool = False  # http
     """Whether the key is sent, once, to something that was not recognized."""
-    help_link: str = ""  # http
     identity: dict[str, str] = field(default_factory=dict)
     """The headers of another program, if only requests with them get through."""
     models: ProbeResponse = field(init=False)  # access

@@ -181,7 +181,8 @@ class NotedRequest:
     @property
     def badness(self) -> int:
         """How far the outcome is from that of a service that works."""
-        is_json, is_interim = self.form.startswith("{"), 0 < self.status < HTTPStatus.OK
+        is_json = self.form.startswith("{")
+        is_interim = 0 < self.status < HTTPStatus.OK
         if self.error or is_interim or self.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             return _FAILED
         if self.status == HTTPStatus.TOO_MANY_REQUESTS:
@@ -195,8 +196,10 @@ class NotedRequest:
         return self.badness >= _REFUSED
 
     def answered(self, response: ProbeResponse) -> None:
-        self.status, self.seconds = response.status, time.monotonic() - self.moment
-        headers, content = response.headers, response.json
+        self.status = response.status
+        self.seconds = time.monotonic() - self.moment
+        headers = response.headers
+        content = response.json
         # The names of the fields in JSON, or else the content type.
         self.form = headers.get_content_type()
         if isinstance(content, dict):
@@ -216,8 +219,6 @@ class RequestBudget:
         """The status that ended the run: it has used up a limit, and sends no more."""
         self.wait = ""
         """How many seconds the service then asks to wait."""
-        self.pauses = 2
-        """How often the run may wait for a rate limit that it meets at its start."""
         self._lock = threading.Lock()  # Steps in the background also spend.
 
     def spend(self) -> None:

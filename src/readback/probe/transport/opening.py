@@ -12,7 +12,6 @@ from __future__ import annotations
 import errno
 import http.client
 import ipaddress
-import re
 import select
 import socket
 import ssl
@@ -38,17 +37,7 @@ from readback.probe.transport.connecting import (
 _MAX_PAGE_BYTES = 65_536
 _MAX_PART_BYTES = 4096
 _MAX_TEXT_BYTES = 300
-# Squid 5.7 responds to CONNECT with ERR_CANNOT_FORWARD if the name does not exist.
-_CANNOT_RESOLVE = re.compile(
-    r"ERR_DNS_FAIL|ERR_CANNOT_FORWARD|NXDOMAIN|getaddrinfo"
-    r"|no such (host|domain)|unknown host"
-    r"|(can ?not|could not|unable to|failed to) resolve"
-    r"|(host|name|domain)\b[^.<]{0,40} not (be )?(resolved|found)"
-    r"|(dns|name|host)\w{0,20} (resolution|lookup) (failed|failure|error)",
-    re.IGNORECASE,
-)
 _HTML, _JSON = "text/html", "application/json"
-_CANNOT_CONNECT = {500, 502, 503, 504}
 WEB_SERVER = {400, 404, 405, 501}
 
 
@@ -137,7 +126,7 @@ def first_bytes(route: Route, timeout: float) -> bytes:
 def _encrypt(
     sock: socket.socket, host: str, trusted: ssl.SSLContext, deadline: float
 ) -> ssl.SSLSocket:
-    # In the background, because every byte of a handshake may take a timeout.
+    # In the background: the timeout of a socket starts again with every byte.
     call = BackgroundCall(lambda: trusted.wrap_socket(sock, server_hostname=host))
     try:
         return call.result(max(0.0, deadline - time.monotonic()))
@@ -211,7 +200,9 @@ def _read_page(response: http.client.HTTPResponse) -> bytes:
 
 
 def _refusal(response: http.client.HTTPResponse, proxy: Proxy) -> ProbeError:
-    status, headers, page = response.status, response.headers, _read_page(response)
+    status = response.status
+    headers = response.headers
+    page = _read_page(response)
     if status == 407:
         return login_error(headers, proxy)
     text = page.decode("utf-8", "replace")
@@ -232,15 +223,10 @@ def _refusal(response: http.client.HTTPResponse, proxy: Proxy) -> ProbeError:
         where = f", {shown_url(location)}" if location else ""
         page_of_login = say("login_page", reason=f"{reason}{where}")
         return ProbeError("proxy.login_scheme", schemes=page_of_login, status=shown)
-    described = f"{headers.get('X-Squid-Error', '')} {shown} {text}"
-    if status >= 404 and _CANNOT_RESOLVE.search(described):
-        return ProbeError("proxy.cannot_resolve", here="", status=shown)
-    if status in _CANNOT_CONNECT:
-        return ProbeError("proxy.cannot_connect", reason=reason, status=shown)
     if is_api or status in WEB_SERVER:
         why = say("is_web_server", reason=reason)
         return ProbeError("proxy.wrong_kind", why=why, status=shown)
-    return ProbeError("proxy.refuses", reason=reason, status=shown)
+    return ProbeError("proxy.cannot_connect", reason=reason, status=shown)
 
 
 def login_error(headers: Message, proxy: Proxy) -> ProbeError:
@@ -250,7 +236,8 @@ def login_error(headers: Message, proxy: Proxy) -> ProbeError:
     if offered and "basic" not in map(str.lower, offered):
         schemes = sanitize(", ".join(offered))
         return ProbeError("proxy.login_scheme", schemes=schemes)
-    return ProbeError("proxy.login_refused" if proxy.login else "proxy.login")
+    how = say("it_refuses_the_login" if proxy.login else "none_is_set")
+    return ProbeError("proxy.login", how=how)
 
 
 SOCKS_PORT = 1080
@@ -260,16 +247,14 @@ _IPV4, _NAME, _IPV6 = 1, 3, 4
 _ADDRESS_BYTES = {_IPV4: 4, _IPV6: 16}
 # In the words of RFC 1928 §6.
 _FAILURES = {
-    1: ("proxy.cannot_connect", "general failure"),
-    2: ("proxy.refuses", "not allowed by its rules"),
-    3: ("proxy.cannot_connect", "network unreachable"),
-    4: ("proxy.cannot_connect", "host unreachable"),
-    5: ("proxy.cannot_connect", "connection refused"),
-    6: ("proxy.cannot_connect", "TTL expired"),
-    7: ("proxy.refuses", "command not supported"),
-    8: ("proxy.refuses", "address type not supported"),
+    2: "not allowed by its rules",
+    3: "network unreachable",
+    4: "host unreachable",
+    5: "connection refused",
+    6: "TTL expired",
+    7: "command not supported",
+    8: "address type not supported",
 }
-_HOST_UNREACHABLE = 4
 
 
 def open_socks_tunnel(
@@ -282,8 +267,8 @@ def open_socks_tunnel(
             left = max(0.0, deadline - time.monotonic())
             addresses = resolve_within(host, target.port, left)
         except OSError:
-            here = say("neither_can_this_machine")
-            raise ProbeError("proxy.cannot_resolve", here=here) from None
+            reason = say("not_resolved_here")
+            raise ProbeError("proxy.cannot_connect", reason=reason) from None
         # IPv4 if there is one: more proxies have it.
         host = min(addresses, key=lambda address: ":" in address)
     peer = DeadlineSocket(sock, deadline)
@@ -293,7 +278,7 @@ def open_socks_tunnel(
     if version != 5:
         raise ProbeError("proxy.wrong_kind", why=say("not_socks"))
     if method == _NO_METHOD and proxy.login is None:
-        raise ProbeError("proxy.login")
+        raise ProbeError("proxy.login", how=say("none_is_set"))
     if method not in methods:
         raise ProbeError("proxy.login_scheme", schemes=say("another_method"))
     if method == _PASSWORD:
@@ -306,11 +291,9 @@ def open_socks_tunnel(
         encoded = bytes([_NAME, len(host)]) + host.encode()
     peer.sendall(b"\x05\x01\x00" + encoded + struct.pack("!H", target.port))
     _, reply, _, kind = peer.recv_exactly(4)
-    if reply == _HOST_UNREACHABLE and not is_ip_address(host):
-        raise ProbeError("proxy.cannot_resolve", here="")
     if reply:
-        finding, words = _FAILURES.get(reply, _FAILURES[1])
-        raise ProbeError(finding, reason=words)
+        words = _FAILURES.get(reply, "general failure")
+        raise ProbeError("proxy.cannot_connect", reason=words)
     # The address that the proxy uses must be read, but is not needed.
     size = _ADDRESS_BYTES.get(kind) or peer.recv_exactly(1)[0]
     peer.recv_exactly(size + 2)
@@ -322,8 +305,8 @@ def _log_in(peer: DeadlineSocket, proxy: Proxy) -> None:
     for part in proxy.login:
         encoded = part.encode("utf-8", "surrogateescape")
         if len(encoded) > 255:
-            raise ProbeError("proxy.login_refused")
+            raise ProbeError("proxy.login", how=say("it_refuses_the_login"))
         message += bytes([len(encoded)]) + encoded
     peer.sendall(message)
     if peer.recv_exactly(2)[1]:
-        raise ProbeError("proxy.login_refused")
+        raise ProbeError("proxy.login", how=say("it_refuses_the_login"))
