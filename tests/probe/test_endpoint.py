@@ -1,4 +1,4 @@
-"""Endpoints that are not a Readback: what is recognized, and what the key meets there.
+"""Endpoints other than Readback: what is recognized, and where the key is sent.
 
 Every server records its requests, so the tests know where a key arrived.
 """
@@ -62,7 +62,7 @@ def test_chat_asks_once_in_one_piece_and_once_as_a_stream() -> None:
         report = probed(server.base_url, chat=MODEL)
     assert report.id == "ok", ids(report)
     assert ids(report)["models"] == "models.listed"
-    bodies = [json.loads(one.body) for one in server.requests if one.body]
+    bodies = [json.loads(request.body) for request in server.requests if request.body]
     assert [body["stream"] for body in bodies] == [False, True]
     assert all(body["model"] == MODEL and body["max_tokens"] < 100 for body in bodies)
     stream = facts(report, "stream")
@@ -75,7 +75,7 @@ def test_a_limit_of_tokens_under_its_newer_name_is_tried_once() -> None:
         report = probed(server.base_url, chat=MODEL)
     assert report.id == "ok", ids(report)
     # The refused request, and then two that the stream can build on.
-    assert sum(one.method == "POST" for one in server.requests) == 3
+    assert sum(request.method == "POST" for request in server.requests) == 3
 
 
 def test_a_completion_without_usage_is_a_completion() -> None:
@@ -152,7 +152,7 @@ def test_a_key_arrives_only_where_an_api_of_its_kind_responds(readback: Server) 
         for key in (KEY, readback.api_key):
             with provider() as other:
                 report = probed(other.base_url, key)
-            sent = [one for one in other.authorizations if one == f"Bearer {key}"]
+            sent = [sent for sent in other.authorizations if sent == f"Bearer {key}"]
             assert len(sent) == (key == KEY)
 
     seen = []
@@ -165,7 +165,7 @@ def test_a_key_arrives_only_where_an_api_of_its_kind_responds(readback: Server) 
 
 def strip_headers(reply: Reply) -> Reply:
     """Remove every header whose name starts with X-, as some gateways do."""
-    kept = tuple(one for one in reply.fields if not one[0].startswith("X-"))
+    kept = tuple(field for field in reply.fields if not field[0].startswith("X-"))
     return replace(reply, fields=kept)
 
 

@@ -1,4 +1,4 @@
-"""What only a network of its own can show: dead addresses, broken IPv6, strange DNS."""
+"""Cases that need a separate network: dead addresses, broken IPv6, strange DNS."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -97,9 +97,9 @@ def test_every_name_gets_its_diagnosis(
     urls = [f"http://{name}:{port}/v1" for name in DIAGNOSES]
     found = network.probe(urls, resources.readback.api_key)
     wrong = {
-        name: one
-        for (name, finding), one in zip(DIAGNOSES.items(), found, strict=True)
-        if finding not in one.sentences
+        name: diagnosis
+        for (name, finding), diagnosis in zip(DIAGNOSES.items(), found, strict=True)
+        if finding not in diagnosis.sentences
     }
     assert not wrong
 

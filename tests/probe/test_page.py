@@ -66,7 +66,7 @@ def test_a_run_writes_the_page_beside_its_output(
     assert done.returncode == 0, done.stderr
     assert "Works: every text was returned unchanged." in shown
     assert readback.api_key not in shown
-    assert [one.name for one in tmp_path.iterdir()] == ["report.html"]
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
 
 
 @pytest.mark.parametrize("name", ["missing/report.html", "."])

@@ -1,4 +1,4 @@
-"""What happens only sometimes is told as that, with how often, and blamed on no other.
+"""A failure that happens only sometimes is reported as such, with its share.
 
 Every server here counts, so that it fails at the same requests in every run.
 """
@@ -33,7 +33,7 @@ from tests.probe.setups import (
 )
 from tests.support.commands import free_port
 
-# What these steps find comes from names and variables of the tests.
+# The findings of these steps come from names and variables of the tests.
 _ABOUT_THE_SETTING = ("address", "dns", "clients")
 _WRONG = re.compile(
     "new key|intermediate|limits the number of connections|User-Agent|your store"
@@ -46,16 +46,16 @@ def report_of(arrange: Arrange, resources: Resources) -> ProbeReport:
         return probed(probe_input)
 
 
-def assert_only(report: ProbeReport, id: str) -> None:
+def assert_only(report: ProbeReport, finding: str) -> None:
     """Check that the mixture is the verdict, and that nothing else is blamed."""
-    shown = [f"{one.step} {one.diagnosis.id}" for one in report.results]
+    shown = [f"{result.step} {result.diagnosis.id}" for result in report.results]
     problems = {
-        one.diagnosis.id
-        for one in report.results
-        if one.diagnosis.verdict in (Verdict.FAIL, Verdict.WARN)
-        and one.step not in _ABOUT_THE_SETTING
+        result.diagnosis.id
+        for result in report.results
+        if result.diagnosis.verdict in (Verdict.FAIL, Verdict.WARN)
+        and result.step not in _ABOUT_THE_SETTING
     }
-    assert problems == {id}, shown
+    assert problems == {finding}, shown
     assert report.fixer in (Fixer.OPERATOR, Fixer.EITHER)
     assert not _WRONG.search(report.sentence + report.next_step)
     assert report.requests <= MAX_REQUESTS
@@ -100,14 +100,16 @@ def test_a_server_with_a_bad_certificate_is_told_from_the_others(
 
 @contextmanager
 def two_addresses(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Let the name two.example have two addresses, as a file of hosts does."""
+    """Let the name two.example have two addresses, as a hosts file does."""
     original = socket.getaddrinfo
 
     def resolve(host, port, *rest, **options):
         if host != "two.example":
             return original(host, port, *rest, **options)
         places = ("127.0.0.1", "127.0.0.2")
-        return [row for one in places for row in original(one, port, *rest, **options)]
+        return [
+            row for place in places for row in original(place, port, *rest, **options)
+        ]
 
     with monkeypatch.context() as patch:
         patch.setattr(socket, "getaddrinfo", resolve)
@@ -130,7 +132,7 @@ def test_an_address_of_the_host_that_is_another_service_is_named(
         report = probed(ProbeInput(url, resources.readback.api_key))
     assert_only(report, "sometimes.fails")
     details = found(report, "sometimes.fails").details
-    (line,) = [one for one in details if one.startswith("address: ")]
+    (line,) = [line for line in details if line.startswith("address: ")]
     assert re.search(rf"{re.escape(other)}: ([1-9]\d*) of \1\b", line)
     assert f"{good}: 0 of " in line
 
@@ -150,7 +152,9 @@ def test_what_this_machine_lacks_is_not_counted_as_a_failure_of_the_path(
     readback = resources.readback
     report = probed(ProbeInput(readback.base_url, readback.api_key))
     assert report.id == "tcp.forbidden"
-    assert not any(one.diagnosis.id.startswith("sometimes") for one in report.results)
+    assert not any(
+        result.diagnosis.id.startswith("sometimes") for result in report.results
+    )
 
 
 @pytest.mark.parametrize(

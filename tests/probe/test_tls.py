@@ -70,7 +70,7 @@ def found(context: ProbeContext) -> list[Diagnosis]:
 
 
 def ids(context: ProbeContext) -> list[str]:
-    return [one.id for one in found(context)]
+    return [diagnosis.id for diagnosis in found(context)]
 
 
 def trusting(*files: Path) -> ssl.SSLContext:
@@ -85,7 +85,7 @@ Found = Callable[[Context], Diagnosis]
 
 @pytest.fixture
 def found_with(resources: Resources, monkeypatch: pytest.MonkeyPatch) -> Found:
-    """What the step says of a server that uses this context."""
+    """Return the finding about a server that uses this context."""
 
     def found_with(made: Context) -> Diagnosis:
         with over_tls(made)(resources) as probe_input:
@@ -355,7 +355,7 @@ def test_openssl_refuses_http_1_1_in_the_handshake(resources: Resources) -> None
 def test_a_hostile_peer_is_told_within_bounds(
     behave: broken_servers.Behavior, finding: str
 ) -> None:
-    # Only a peer that leaves the probe waiting costs the timeout, and then often.
+    # Only a peer that keeps the probe waiting takes the timeout, several times.
     timeout = 0.3 if finding == "tls.cut" else 10
     started = time.monotonic()
     with broken_servers.socket_server(behave) as port:
@@ -365,9 +365,9 @@ def test_a_hostile_peer_is_told_within_bounds(
 
 def test_noise_is_not_taken_for_tls() -> None:
     with broken_servers.socket_server(tls_servers.send_noise) as port:
-        [id] = ids(context_for(port, timeout=1))
+        [finding] = ids(context_for(port, timeout=1))
     # Random bytes may look like a record of any kind.
-    assert id in ("tls.plain_http", "tls.refused", "tls.cut")
+    assert finding in ("tls.plain_http", "tls.refused", "tls.cut")
 
 
 def test_a_server_for_plain_http_that_waits_at_tls_is_recognised() -> None:

@@ -33,7 +33,8 @@ from readback.probe.output.console import can_show, show_all
 if TYPE_CHECKING:
     from readback.probe.report import ProbeReport
 
-_SHORTEST_SECONDS, _LONGEST_SECONDS = 0.1, 86_400
+_SHORTEST_SECONDS = 0.1
+_LONGEST_SECONDS = 86_400
 _STOPPED = 1
 _OPTION = re.compile("--?[a-z][a-z-]*")
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)

@@ -62,7 +62,7 @@ def _proxies(context: ProbeContext) -> list[Diagnosis]:
 
 
 def _is_other_service(context: ProbeContext) -> bool:
-    """Return what responds or, if nothing does, what the person probably meant."""
+    """Return what responds, or what the person probably meant if nothing responds."""
     if context.service:
         return context.service == Service.ENDPOINT
     sent = context.usable_key
@@ -122,8 +122,8 @@ STEPS = (
 )
 
 
-# A run takes at most a minute, even if every request hangs, with the time to start the
-# program and to write its report.
+# Even if every request hangs, a run takes at most a minute, including starting the
+# program and writing the report.
 _REPORT_SECONDS = 5.0
 SHORTEST_TIME_LIMIT = 60.0 - _REPORT_SECONDS
 TIMEOUTS_PER_RUN = 6
@@ -134,8 +134,8 @@ _OF_PROXIES = ("proxy.", "http.proxy_page", "http.gateway")
 class ProbeRun:
     """One run: the results so far, and which steps a failure has blocked.
 
-    Every step has a thread of its own, and the main thread only waits. So Ctrl-C never
-    strikes in the middle of a step, and no step can outlast the run.
+    Each step has its own thread, and the main thread only waits. So Ctrl-C never
+    interrupts a step, and no step can outlast the run.
     """
 
     def __init__(
@@ -207,7 +207,7 @@ class ProbeRun:
             None,
         )
         path = self._context.path
-        if failure is None:  # What could explain one does no harm.
+        if failure is None:  # Otherwise, what could explain it has done no harm.
             found = [
                 result
                 for result in found
@@ -251,7 +251,7 @@ class ProbeRun:
         self._keep(step, call.result())
 
     def _end(self, diagnosis: Diagnosis | None) -> None:
-        """Keep what has been found; the step that the run waited for gets this.
+        """Keep the results; the step that the run was waiting for gets this one.
 
         Without a diagnosis, the run has taken too long.
         """
@@ -269,7 +269,7 @@ class ProbeRun:
             diagnosis = diagnose("probe.time_limit", limit=limit, left_out=titles)
             if is_key_accepted:
                 diagnosis = as_warning(diagnosis)
-            # It has failed once, and there is no time to see whether it does so again.
+            # It has failed once, and there is no time to try again.
             if waited.id in failures:
                 diagnosis = from_error(failures[waited.id])
         for step in unfinished:
@@ -297,7 +297,7 @@ class ProbeRun:
         except ProbeError as error:
             self._blocked_by[step.id] = step
             return [from_error(error)]
-        except Exception as error:  # A mistake of the probe must not end the run.
+        except Exception as error:  # A bug in the probe must not end the run.
             self._blocked_by[step.id] = step
             return [diagnose("probe.unexpected", reason=origin(error))]
 
@@ -317,7 +317,7 @@ def _partly(result: StepResult) -> StepResult:
 
 
 def _explains(warning: StepResult, failure: Diagnosis) -> bool:
-    """Return whether what an early step warns of is the cause of a failure."""
+    """Return whether the warning of an early step is the cause of a failure."""
     if warning.step == "dns":
         return failure.id.startswith("tcp.")
     if failure.id in ("http.silent", "proxy.silent", "proxy.wrong_kind"):

@@ -1,4 +1,4 @@
-"""Misfortunes that were once told wrongly; the tests run all of them."""
+"""Misfortunes that were once diagnosed incorrectly; the tests run all of them."""
 
 import time
 from contextlib import contextmanager
@@ -133,7 +133,8 @@ _GATEWAYS += (
     ),
 )
 _GATEWAYS = tuple(
-    replace(one, never=("This is a Readback key, but",)) for one in _GATEWAYS
+    replace(misfortune, never=("This is a Readback key, but",))
+    for misfortune in _GATEWAYS
 )
 _NO_LIST = tuple(
     row(
@@ -248,7 +249,7 @@ class _Rate:
 
     def __call__(self, call: Call) -> Reply:
         now = time.monotonic()
-        self._times = [one for one in self._times if now - one < 1.0]
+        self._times = [moment for moment in self._times if now - moment < 1.0]
         if len(self._times) >= self._allowed:
             return page(503, "503 Service Temporarily Unavailable", Server="nginx")(
                 call

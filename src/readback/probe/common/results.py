@@ -16,7 +16,7 @@ Fact = Union[str, int, float, None]
 
 
 class _Word(str, Enum):
-    """An enumeration of words that are written as they are."""
+    """An enumeration of words that are printed unchanged."""
 
     def __str__(self) -> str:
         return str(self.value)
@@ -90,7 +90,7 @@ class Fixer(_Word):
 
     @property
     def in_json(self) -> str | None:
-        """Return the word for programs; a company's network has its proxies, too."""
+        """Return the word of the JSON report; a network includes its proxies."""
         is_network = self in (Fixer.PROXY, Fixer.INTERCEPTION)
         return str(Fixer.NETWORK if is_network else self) or None
 

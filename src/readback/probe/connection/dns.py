@@ -31,7 +31,7 @@ from readback.probe.transport.context import ProbeContext
 _MAX_ADDRESSES = 8
 # A resolver answers within milliseconds; one that is down costs seconds.
 _SLOW_SECONDS = 1.0
-# A server may know a name now, and not know it a moment later.
+# A name server may know a name now but not a moment later.
 _LOOKUPS = 4
 _WINDOWS_FOLDER = r"System32\drivers\etc"
 HOSTS_FILE = (
@@ -43,7 +43,7 @@ CONTAINER_HOSTS = (
     *("host.docker.internal", "gateway.docker.internal", "host.containers.internal"),
     "host.minikube.internal",
 )
-# The names of which people mistype one.
+# Well-known names that people mistype.
 _WELL_KNOWN = (
     *("localhost", "host.docker.internal", "host.containers.internal"),
     *("api.openai.com", "api.anthropic.com", "api.deepseek.com", "api.groq.com"),
@@ -107,7 +107,7 @@ def _look_up(route: Route, timeout: float) -> _Lookup:
 
 
 def _is_worth_repeating(route: Route, last: _Lookup) -> bool:
-    """Return whether a name server was asked, which did not make the run wait."""
+    """Return whether a name server answered without making the run wait."""
     is_asked = not is_ip_address(route.host) and not is_loopback(route.host)
     return is_asked and last.seconds < _SLOW_SECONDS
 
@@ -121,7 +121,7 @@ def _failed(route: Route, lookup: _Lookup, timeout: float) -> ProbeError:
     reason = sanitize(error.strerror or str(error))
     if error.errno in (errno.EMFILE, errno.ENFILE):
         return _error("tcp.forbidden", route, port=route.port, reason=reason)
-    # A resolver that has asked several times, and got no answer.
+    # The resolver asked several times without getting an answer.
     if error.errno == socket.EAI_AGAIN and waited > _SLOW_SECONDS:
         reason = _late(waited)
     if error.errno not in _UNKNOWN:
@@ -133,7 +133,8 @@ def _failed(route: Route, lookup: _Lookup, timeout: float) -> ProbeError:
 
 def _error(finding: str, route: Route, **facts: Fact) -> ProbeError:
     if route.proxy:
-        proxy, variable = str(route.proxy), route.proxy.variable
+        proxy = str(route.proxy)
+        variable = route.proxy.variable
         facts |= {"proxy": proxy, "variable": variable}
     near = meant(route.host)
     said = say("you_probably_mean", near=near) if near else ""
@@ -157,7 +158,7 @@ def meant(host: str) -> str:
 
 
 def is_in_hosts_file(host: str) -> bool:
-    """Return whether a line of the hosts file of this machine sets the name."""
+    """Return whether the hosts file of this machine contains the name."""
     try:
         lines = HOSTS_FILE.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -188,7 +189,7 @@ _RANGES = {
 
 
 def range_of(addresses: Sequence[str]) -> str:
-    """Return which of the ranges all of these addresses are in, or ""."""
+    """Return the range that contains all of these addresses, or ""."""
     ips = [ipaddress.ip_address(address.partition("%")[0]) for address in addresses]
     for name, texts in _RANGES.items():
         networks = list(map(ipaddress.ip_network, texts.split()))

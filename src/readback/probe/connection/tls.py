@@ -1,4 +1,4 @@
-"""The step "TLS": whether each certificate store trusts the server, and why if not.
+"""The step "TLS": whether each certificate store trusts the server, and if not, why.
 
 The certificate is verified with the stores that Python programs use. If only one of
 them trusts it, some programs work and others do not. Since Python 3.13, programs also
@@ -29,7 +29,7 @@ from readback.probe.transport.handshake import Handshake, shake, unverified
 IS_STRICT_HERE = sys.version_info >= (3, 13)
 _STRICT = int(ssl.VERIFY_X509_STRICT)
 _CLOCK_TOLERANCE = timedelta(hours=1)
-# Some servers wait for the rest of what they take for a request.
+# Some servers take the bytes for a request and wait for the rest.
 _TLS_PATIENCE_SECONDS = 2.0
 # The X509_V_ERR_… codes of OpenSSL, from x509_vfy.h.
 _DATES = {9, 10}
@@ -78,7 +78,7 @@ def speaks_tls(context: ProbeContext) -> bool:
 
 
 def _unverified(context: ProbeContext, name: str | None, timeout: float) -> Handshake:
-    """Make a handshake in which any certificate is good enough."""
+    """Make a handshake that accepts any certificate."""
     try:
         return shake(context.route, unverified(), timeout, name)
     except ProbeError:
@@ -88,7 +88,7 @@ def _unverified(context: ProbeContext, name: str | None, timeout: float) -> Hand
 def _findings(
     context: ProbeContext, seen: dict[StoreKind, Handshake], trusting: StoreKind
 ) -> list[Diagnosis]:
-    """Return what there is to say about a server that this store trusts."""
+    """Return the findings about a server that this store trusts."""
     best = seen[trusting]
     chain = certificates.read_chain(best.chain)
     own = chain[0]
@@ -136,7 +136,7 @@ def ask(context: ProbeContext, kind: StoreKind, trust: ssl.SSLContext) -> Handsh
     strict = _shake(context, kind, trust, is_strict=IS_STRICT_HERE)
     if strict.verification_error is None:
         return strict
-    # One of several servers may have another certificate, so this repeats it as well.
+    # Repeated, because one of several servers may have another certificate.
     lenient = _shake(context, kind, trust, is_strict=False)
     if IS_STRICT_HERE:
         lenient.strict_error = strict.verification_error
@@ -161,7 +161,7 @@ def _shake(
         log.append(replace(noted, error=error.id))
         if all(noted.error for noted in log):
             raise
-        seen = shake(*arguments)  # Others got through.
+        seen = shake(*arguments)  # Other connections got through.
     noted.peer = seen.peer
     noted.certificate = b"".join(seen.chain[:1])
     noted.error = "tls.failed" if seen.error else ""
@@ -218,7 +218,7 @@ def _unknown_id(chain: list[Certificate], code: int) -> str:
 def _explain_dates(
     context: ProbeContext, chain: list[Certificate], facts: dict[str, Fact]
 ) -> ProbeError:
-    """Find the certificate whose dates are wrong, or that the clock is."""
+    """Find the certificate with wrong dates, or find that the clock is wrong."""
     now = datetime.now(timezone.utc)
     invalid = (known for known in chain if not known.is_valid_at(now))
     wrong = next(invalid, None)
@@ -228,9 +228,10 @@ def _explain_dates(
         return ProbeError("tls.expired", name=root, problem=problem, **facts)
     there = None
     with context.new_client(trusted=unverified()) as client, suppress(ProbeError):
-        there = client.request("/").date  # It is not verified, and only a hint.
+        there = client.request("/").date  # It is not verified, so it is only a hint.
     if there and abs(there - now) > _CLOCK_TOLERANCE and wrong.is_valid_at(there):
-        here, served = f"{now:%Y-%m-%d %H:%M}", f"{there:%Y-%m-%d %H:%M}"
+        here = f"{now:%Y-%m-%d %H:%M}"
+        served = f"{there:%Y-%m-%d %H:%M}"
         return ProbeError("tls.clock", here=here, there=served, **facts)
     is_early = wrong.since is not None and now < wrong.since
     problem = say("not_valid_until" if is_early else "expired_on", **wrong.facts)

@@ -19,7 +19,8 @@ from readback.probe.service import answers
 from readback.probe.transport.context import MODELS, Check, ProbeContext
 from readback.probe.transport.exchanges import outcome_of
 
-OWN, OPENAI = "this_program", "the_openai_package"
+OWN = "this_program"
+OPENAI = "the_openai_package"
 # Other programs and the headers by which they are known.
 OTHERS: dict[str, Mapping[str, str]] = {
     OPENAI: {

@@ -1,7 +1,6 @@
-"""What the body of a response says, and what has been done to it on its way.
+"""What the body of a response says, and what was done to it on its way.
 
-Only what can be told from a single response is told here, and no text leaves here
-unless it is safe to show.
+Each function judges a single response, and every text that is returned is safe to show.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from readback.probe.service import answers
 from readback.probe.transport.exchanges import ProbeResponse, end_of_json
 
 _DECODED = {"", "identity", "gzip", "deflate"}
-# Where the JSON of gateways and frameworks has its message.
+# Fields in which gateways and frameworks have their message.
 _MESSAGES = (
     *("error.message", "error.reason", "error_description", "message", "Message"),
     *("detail", "detail.0.msg", "errors.0.message", "errors.0", "error.0.message"),
@@ -32,7 +31,7 @@ _SHOWN_START = 40
 
 
 def words(response: ProbeResponse) -> str:
-    """Return what an error says of itself, in quotation marks, or ""."""
+    """Return the message of an error in quotation marks, or ""."""
     content = response.json
     if isinstance(content, list) and len(content) == 1:
         content = content[0]

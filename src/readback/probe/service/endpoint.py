@@ -27,9 +27,9 @@ _NEAR_NAMES = 3
 # Some gateways list hundreds; comparing more would only take time.
 _COMPARED_MODELS = 5000
 _LONGEST_NAME = 200
-# A part of a stream is a line; what is longer is no part of a completion.
+# A part of a stream is a line; a longer line is not part of a completion.
 _LONGEST_LINE = 1 << 16
-# Hundreds of times as many as the completion has tokens.
+# Hundreds of times the number of tokens in the completion.
 _MOST_LINES = 10_000
 # How an OpenAI-compatible API may respond to a request without a key.
 _OF_AN_API = (HTTPStatus.OK, HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
@@ -45,9 +45,9 @@ _TEXT = "Count from 1 to 20, separated by spaces."
 _MAX_TOKENS = 48
 _NEWER_LIMIT = "max_completion_tokens"
 _NO_MODEL = (400, 401, 403, 404)
-# As a word, and not as a part of a path.
+# As a word, not as part of a path.
 _ABOUT_MODEL = re.compile("(?<!/)(model|deployment)", re.IGNORECASE)
-# What gateways say if the service behind them refuses their own key.
+# What gateways say if the service behind them refuses the gateway's key.
 _BEHIND = re.compile("litellm|upstream|provider returned", re.IGNORECASE)
 _DONE = b"[DONE]"
 # No model makes this many parts in so short a time: something has collected them.
@@ -84,7 +84,7 @@ def check_access(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
 
 
 def _readback_elsewhere(context: ProbeContext) -> ProbeError:
-    """Return the error for a Readback key and a service that is no Readback."""
+    """Return the error for a Readback key at a service that is not Readback."""
     without_key = context.models_without_key
     status = without_key.status
     error = answers.inside(without_key.json, "error")
@@ -93,7 +93,7 @@ def _readback_elsewhere(context: ProbeContext) -> ProbeError:
     is_other = isinstance(error, dict) and {"message", "type"} <= set(error)
     if not is_other and credentials.depends_on_key(without_key):
         return credentials.kept(context, without_key) or ProbeError("key.none")
-    if status not in _OF_AN_API:  # It says nothing for the moment.
+    if status not in _OF_AN_API:  # At the moment, it says nothing.
         return instead.unexpected_response(without_key, is_recognized=False)
     said = f"{status} {bodies.words(without_key)}".rstrip()
     facts = {"host": context.base_url.host, "said": said}
@@ -101,7 +101,7 @@ def _readback_elsewhere(context: ProbeContext) -> ProbeError:
 
 
 def _lacks_models(context: ProbeContext, response: ProbeResponse) -> bool:
-    """Return whether there is no list of models that could tell about the key."""
+    """Return whether no list of models shows if the key is accepted."""
     status = response.status
     is_ok = response.status == HTTPStatus.OK
     is_page = is_ok and answers.is_html(response)
@@ -126,7 +126,8 @@ def _refused_access(
     if status == HTTPStatus.UNAUTHORIZED and is_same:
         return refused(context, response, "key.refused_or_lost")
     if status == HTTPStatus.BAD_REQUEST and context.usable_key:
-        # Only the key is new in this request. Google, xAI and LiteLLM respond so.
+        # Only the key is new in this request. Google, xAI and LiteLLM respond in this
+        # way.
         is_place = "location" in bodies.words(response)
         return refused(
             context, response, "endpoint.forbidden" if is_place else "key.refused"
@@ -324,7 +325,7 @@ class EventStream:
         """Read what was received at this moment of the clock."""
         self._rest += received
         if b"\n" not in received:
-            # Copied once in a while, not for each part of a line that does not end.
+            # Copied only from time to time, not for each part of an endless line.
             del self._rest[_LONGEST_LINE:]
             return
         *lines, rest = bytes(self._rest).split(b"\n")
@@ -346,7 +347,7 @@ class EventStream:
     def arrived_together(self) -> bool:
         """Whether all parts arrived at one moment, long after the request.
 
-        A busy machine may receive late what arrived in time; the step is then repeated.
+        A busy machine may read the parts late; the step is then repeated.
         """
         if len(self.moments) < _FEWEST_PARTS or self.moments[0] < _LEAST_SECONDS:
             return False

@@ -1,7 +1,7 @@
 """What responds instead of the service: a portal, a proxy, a page, a gateway.
 
-What a gateway says of itself is shown in its own words. Only what can be told from a
-single response is told here, and no text leaves here unless it is safe to show.
+What a gateway says about itself is quoted. Each function judges a single response, and
+every text that is returned is safe to show.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _PROXY_SERVERS = re.compile(
 _REDIRECTS = {301, 302, 303, 307, 308}
 # From 520 to 530, those of Cloudflare.
 _GATEWAY_ERRORS = {502, 503, 504, *range(520, 531)}
-# What the pages say with which bot protections ask for a browser.
+# Texts on pages with which bot protections ask for a browser.
 _CHALLENGE = re.compile(
     r"just a moment|captcha|(are|you're) (a )?human|checking your browser|awswaf"
     r"|ddos protection|enable (javascript and )?cookies|_incapsula_"
@@ -45,7 +45,7 @@ _REJECTED = re.compile(
     "|geblokkeerd|engellen|被.{0,4}(阻止|禁止|拦截|屏蔽|拒绝)|禁止访问|ブロック|차단",
     re.IGNORECASE,
 )
-# What the filters of companies and providers write, and where they redirect to.
+# Texts of the filters of companies and providers, and their redirect targets.
 _FILTER = re.compile(
     r"(company|corporate|usage|internet|security) polic(y|ies)|your organi[sz]ation"
     r"|(web|url|content|internet)[ -]filter|categor(y|ies):"
@@ -82,11 +82,11 @@ _DOWN = re.compile(r"error(?: code:?)? (1016|1033|1101|1102)\b|err_ngrok_3200", 
 
 
 _Seen = tuple[object, str]
-"""Whether it was seen, and the finding; or an error that tells both."""
+"""Whether it was seen, and the finding; or an error that contains both."""
 
 
 class _Response(NamedTuple):
-    """A response that a correct request should not get, as it is looked at here."""
+    """A response that a correct request should not get, prepared for the checks."""
 
     received: ProbeResponse
     is_recognized: bool
@@ -142,7 +142,7 @@ def _of_readback(seen: _Response) -> Iterator[_Seen]:
 
 
 def _of_networks(seen: _Response) -> Iterator[_Seen]:
-    """Yield what proxies and portals are known by."""
+    """Yield the signs of proxies and portals."""
     # Nothing between this machine and a certificate that is trusted can answer.
     is_open = not seen.received.url.startswith("https:")
     is_portal = seen.is_page and is_open and redirects.PORTAL.search(seen.said)
@@ -156,7 +156,7 @@ def _of_networks(seen: _Response) -> Iterator[_Seen]:
 
 
 def _of_walls(seen: _Response) -> Iterator[_Seen]:
-    """Yield what asks for a person with a browser, or blocks."""
+    """Yield the signs of pages that want a browser, or block."""
     marks = " ".join(map(seen.header, _CHALLENGE_HEADERS)).lower()
     is_refused = seen.is_page or seen.has(*_CHALLENGE_STATUSES)
     is_challenge = is_refused and _CHALLENGE.search(seen.text)
@@ -171,7 +171,7 @@ def _of_walls(seen: _Response) -> Iterator[_Seen]:
 
 
 def _of_gateways(seen: _Response) -> Iterator[_Seen]:
-    """Yield what gateways say of the service behind them, or of the address."""
+    """Yield what gateways say about the service behind them, or about the address."""
     is_error = seen.has(200) or seen.status >= HTTPStatus.BAD_REQUEST
     is_missing = is_error and _NO_ROUTE.search(seen.text)
     yield is_missing and not answers.is_from_api(seen.received), "http.no_such_path"
@@ -181,7 +181,7 @@ def _of_gateways(seen: _Response) -> Iterator[_Seen]:
 
 
 def _of_servers(seen: _Response) -> Iterator[_Seen]:
-    """Yield what is told by the kind of the answer."""
+    """Yield what the type of the answer shows."""
     declared = seen.header("Content-Type").lower()  # A page may be XHTML.
     is_xml = "xml" in declared and "html" not in declared and seen.status < 500
     yield is_xml and not seen.is_recognized, "http.other_api"
@@ -192,7 +192,7 @@ def _of_servers(seen: _Response) -> Iterator[_Seen]:
 
 
 def _by_status(seen: _Response) -> Iterator[_Seen]:
-    """Yield what the status alone says."""
+    """Yield what the status alone shows."""
     yield seen.has(401), "http.sign_in"
     yield seen.has(429), "between.rate_limited"
     # A filter has a page for people, or says that it blocks.

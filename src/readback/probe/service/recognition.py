@@ -28,9 +28,9 @@ from readback.probe.transport.context import CHAT, MODELS, UNKNOWN, ProbeContext
 from readback.probe.transport.exchanges import ProbeResponse
 from readback.probe.transport.opening import WEB_SERVER
 
-# Where APIs of this kind have their paths: OpenRouter, Groq and Azure, Gemini.
+# The paths of other APIs: OpenRouter, Groq and Azure, Gemini.
 _USUAL_PATHS = (VERSION_PREFIX, "/api/v1", "/openai/v1", "/v1beta/openai")
-# What no Readback accepts: the checksum is wrong.
+# A key that no Readback accepts: the checksum is wrong.
 _NO_KEY = keys.PREFIX + "0" * (keys.LENGTH - len(keys.PREFIX))
 _NOT_HERE = (*answers.NO_SUCH_PATH, HTTPStatus.OK)
 
@@ -69,7 +69,7 @@ def check(context: ProbeContext) -> list[Diagnosis]:
 
 
 def _first_answers(context: ProbeContext) -> tuple[ProbeResponse, ProbeResponse]:
-    """Return what a path that no API has and the list of models get without a key."""
+    """Return the answers for an unknown path and the list of models, without a key."""
     try:
         unknown = context.ask(UNKNOWN, with_key=False)
     except ProbeError as failure:
@@ -119,7 +119,7 @@ def _is_named(context: ProbeContext, models: ProbeResponse) -> bool:
 
 
 def _correct(context: ProbeContext, corrected: BaseUrl) -> Diagnosis:
-    """Go on with another path; return the mistake."""
+    """Continue with another path; return the mistake."""
     path = context.base_url.path
     is_version = corrected.path == f"{path}{VERSION_PREFIX}"
     facts = {"path": path or "/", "found": corrected.path or "/"}
@@ -160,7 +160,7 @@ def _refused_chat(context: ProbeContext, models: ProbeResponse) -> ProbeResponse
 def _other_base(
     context: ProbeContext, models: ProbeResponse
 ) -> tuple[BaseUrl, ProbeResponse] | None:
-    """Return the right address, and its models, if only another path has them."""
+    """Return the right address and its models if they are at another path."""
     base_url = context.base_url
     is_here = answers.has_path(models) and not base_url.path.endswith(GOOGLE_VERSION)
     if is_here or context.identity:
@@ -209,7 +209,7 @@ def _readback(
 def _is_api(models: ProbeResponse) -> bool:
     """Return whether the way in which the models are refused shows an API of this kind.
 
-    That any web server says 401 shows nothing.
+    A 401 alone shows nothing, because any web server may send it.
     """
     is_missing = models.status in answers.NO_SUCH_PATH
     return answers.is_from_api(models) and not is_missing
@@ -235,7 +235,7 @@ def _try_key(
 def _stranger(
     context: ProbeContext, models: ProbeResponse, asked: ProbeResponse
 ) -> ProbeError:
-    """Return the error for something that is not known to be an API of this kind."""
+    """Return the error for something that was not recognized as such an API."""
     if models.proxy and models.status in WEB_SERVER and _is_anyone(context, models):
         said = f"{models.status} {bodies.words(models)}".rstrip()
         why = say("is_web_server", reason=said)
@@ -255,7 +255,7 @@ def _stranger(
 
 
 def _is_anyone(context: ProbeContext, models: ProbeResponse) -> bool:
-    """Return whether a proxy responds alike for a host that cannot exist."""
+    """Return whether a proxy responds in the same way for a host that cannot exist."""
     own = context.base_url.host
     nowhere = "nowhere.invalid"  # RFC 6761 §6.4
     route = replace(context.route, target=replace(context.base_url, host=nowhere))

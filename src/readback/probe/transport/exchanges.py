@@ -1,7 +1,7 @@
-"""Responses, what became of each request, and how many more the run may send.
+"""Responses, the outcome of each request, and how many more the run may send.
 
-A request that was answered once and failed once tells more than either: the path is not
-steady. So every request is noted here, and what it met: the peer and its certificate.
+If equal requests succeed and fail, the path is not steady. So every request is recorded
+here, with its peer and its certificate.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ _META_CHARSET = re.compile(
     rb"<meta[^<>]{0,80}charset=[\"']?([\w-]{1,40})", re.IGNORECASE
 )
 # How bad an outcome can be.
-_REFUSED, _FAILED = 3, 4
+_REFUSED = 3
+_FAILED = 4
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ class ProbeResponse:
 
     @property
     def retry_after(self) -> str:
-        """After how many seconds to try again; "" if it does not say, or a date."""
+        """After how many seconds to try again; "" if it says nothing, or a date."""
         after = self.headers.get("Retry-After", "").strip()
         return after if re.fullmatch("[0-9]{1,9}", after) else ""
 
@@ -153,7 +154,7 @@ class NotedRequest:
     is_reused: bool = False
     status: int = 0
     form: str = ""
-    """What kind of response it is, by its type or by the names of its fields."""
+    """The kind of response: its type, or the names of its fields."""
     error: str = ""
     """The id of the failure if there was no response."""
     is_untrusted: bool = False
@@ -218,7 +219,7 @@ class RequestBudget:
         self.limit_status = 0
         """The status that ended the run: it has used up a limit, and sends no more."""
         self.wait = ""
-        """How many seconds the service then asks to wait."""
+        """The seconds that the service asks to wait, if it says so."""
         self._lock = threading.Lock()  # Steps in the background also spend.
 
     def spend(self) -> None:
@@ -251,7 +252,7 @@ def _is_mixed(equal: list[NotedRequest]) -> bool:
 def worse_than_equal(log: Iterable[NotedRequest]) -> set[NotedRequest]:
     """Return the requests that failed although an equal one did not.
 
-    To open a connection is equal for all of them.
+    Opening a connection is the same for all of them.
     """
     log = list(log)
     is_open = any(noted.status for noted in log)
@@ -264,7 +265,7 @@ def worse_than_equal(log: Iterable[NotedRequest]) -> set[NotedRequest]:
 
 
 def outcome_of(error: ProbeError) -> str:
-    """Return what a request got that failed with this error."""
+    """Return the outcome of a request that failed with this error."""
     if has_tag(error.id, "late") or error.id == "http.no_connection":
         return say("no_response")
     status = error.facts.get("status")

@@ -37,7 +37,8 @@ from readback.probe.transport.connecting import (
 _MAX_PAGE_BYTES = 65_536
 _MAX_PART_BYTES = 4096
 _MAX_TEXT_BYTES = 300
-_HTML, _JSON = "text/html", "application/json"
+_HTML = "text/html"
+_JSON = "application/json"
 WEB_SERVER = {400, 404, 405, 501}
 
 
@@ -242,8 +243,12 @@ def login_error(headers: Message, proxy: Proxy) -> ProbeError:
 
 SOCKS_PORT = 1080
 SOCKS_SCHEMES = ("socks5h", "socks5")
-_NO_LOGIN, _PASSWORD, _NO_METHOD = 0, 2, 0xFF
-_IPV4, _NAME, _IPV6 = 1, 3, 4
+_NO_LOGIN = 0
+_PASSWORD = 2
+_NO_METHOD = 0xFF
+_IPV4 = 1
+_NAME = 3
+_IPV6 = 4
 _ADDRESS_BYTES = {_IPV4: 4, _IPV6: 16}
 # In the words of RFC 1928 §6.
 _FAILURES = {
