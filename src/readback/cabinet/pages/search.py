@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from math import log
+from textwrap import shorten
 from typing import NamedTuple
 
 from django.http import HttpRequest, HttpResponse
@@ -34,6 +35,7 @@ _LEAST_SHARE = 0.25
 _LEAST_RELATIVE = 0.4
 _IN_HEADING = 1.5
 _STEM_LENGTH = 7
+_HEADING_LENGTH = 100
 _SYMPTOMS = "symptoms"
 _FINDINGS = "findings"
 _ERRORS = "errors"
@@ -98,6 +100,7 @@ class SearchHit(NamedTuple):
     """A section with the sentence that answers best."""
 
     section: DocSection
+    heading: str
     line: str
     url: str
 
@@ -188,13 +191,17 @@ def _worth(word: str, index: SearchIndex) -> float:
 
 
 def _hit(section: DocSection, worth: dict[str, float]) -> SearchHit:
-    def value(sentence: str) -> float:
-        return sum(worth.get(word, 0.0) for word in _stems(sentence))
+    def value(sentence: str) -> tuple[float, int]:
+        # A number, such as a status, answers nothing.
+        words = [word for word in _stems(sentence) if not word.isdigit()]
+        return sum(worth.get(word, 0.0) for word in words), len(sentence)
 
     blocks = map(_plain, _BLOCK.split(section.text))
     sentences = [each for block in blocks for each in _SENTENCES.split(block)]
     url = reverse("docs_page", args=[section.page]) + section.anchor
-    return SearchHit(section, max(sentences, key=value), url)
+    # A symptom may have twenty messages.
+    heading = shorten(section.heading, _HEADING_LENGTH, placeholder=" …")
+    return SearchHit(section, heading, max(sentences, key=value), url)
 
 
 def _stems(text: str) -> set[str]:
