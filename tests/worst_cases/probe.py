@@ -27,7 +27,6 @@ from readback.probe.service import (
     echo,
     endpoint,
     instead,
-    recognition,
 )
 from readback.probe.transport import handshake, opening
 from readback.probe.transport.client import ProbeClient
@@ -89,7 +88,6 @@ def judge(answer: bytes) -> None:
     with suppress(ProbeError):
         echo._completion(response)
     endpoint._near_names("gpt-4o", answers.model_ids(response) or [])
-    recognition._HELP.search(response.headers.get("Link", ""))
     response.date, response.retry_after  # noqa: B018
 
 
