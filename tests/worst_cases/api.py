@@ -83,7 +83,7 @@ def send_to_prepared(pieces: list[bytes]) -> None:
     worker = _prepared_worker()
     with worker.loop:
         # What others have sent goes on waiting.
-        _send(worker, pieces, worker.registry.outbox.flush)
+        _send(worker, pieces, worker.registry.pending.flush)
 
 
 def _send(worker: Worker, pieces: list[bytes], settle: Callable[[], None]) -> None:

@@ -57,7 +57,7 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
-        self._flow = FlowControl(self._transport, self._registry.outbox)
+        self._flow = FlowControl(self._transport, self._registry.pending)
         if not self._registry.connect(self):
             self._refuse(UNAVAILABLE, "There are too many open connections.")
 
@@ -81,7 +81,7 @@ class Connection(asyncio.Protocol):
         # RFC 9112 §9.6: a client may close its side and still read. Complete requests
         # are answered first; one cut off by the end is dropped (§8).
         self._received_eof = True
-        self._registry.outbox.flush()
+        self._registry.pending.flush()
         if self._state in PAUSED or not self._flow.writable:
             return self._transport.can_write_eof()
         self._close()
@@ -121,7 +121,7 @@ class Connection(asyncio.Protocol):
         if self._state != QUEUED or self._transport.is_closing():
             return
         # Before the next message, we must know whether the client reads.
-        self._registry.outbox.flush()
+        self._registry.pending.flush()
         self._state = HEAD
         self._deadline = self._registry.idle_deadline
         self.waiting_since = self._registry.now
@@ -294,11 +294,11 @@ class Connection(asyncio.Protocol):
         meaning = self._meaning
         registry = self._registry
         if registry.is_timed() and not last:
-            registry.timing.measure(self._transport, answer, registry.outbox.flush)
+            registry.timing.measure(self._transport, answer, registry.pending.flush)
         last = last or self.opened_at < registry.retire_before
         if meaning is not None and meaning.is_plain and not last:
             self._finish_message()
-            registry.outbox.add(self._transport, answer)
+            registry.pending.add(self._transport, answer)
             return True
         if meaning is None:  # the head was refused
             bodiless = self._buffer.head_begins_with(b"HEAD ")

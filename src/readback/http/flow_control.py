@@ -10,7 +10,7 @@ WRITTEN_TOGETHER = 32
 LINGER_SECONDS = 2.0
 
 
-class Outbox:
+class PendingAnswers:
     """The answers to requests that arrived together, which are written together.
 
     A write wakes up the waiting program, which takes long in a virtual machine; writes
@@ -46,11 +46,11 @@ class Outbox:
 class FlowControl:
     """Keeps one transport at the pace of its client."""
 
-    __slots__ = ("_outbox", "_transport", "drain_deadline", "writable")
+    __slots__ = ("_pending", "_transport", "drain_deadline", "writable")
 
-    def __init__(self, transport: asyncio.Transport, outbox: Outbox) -> None:
+    def __init__(self, transport: asyncio.Transport, pending: PendingAnswers) -> None:
         self._transport = transport
-        self._outbox = outbox
+        self._pending = pending
         # Whether the client reads what is written.
         self.writable = True
         # The deadline for the client to read them.
@@ -76,7 +76,7 @@ class FlowControl:
 
     def write(self, data: bytes) -> None:
         """Write at once, after the answers that wait."""
-        self._outbox.flush()
+        self._pending.flush()
         self._transport.write(data)
 
     def close_for_writing(self) -> bool:
@@ -86,7 +86,7 @@ class FlowControl:
         and discard our last answer, so we read on for a while (RFC 9112 §9.6). TLS
         cannot be half-closed.
         """
-        self._outbox.flush()
+        self._pending.flush()
         if not self._transport.can_write_eof():
             return False
         self._transport.write_eof()
@@ -94,7 +94,7 @@ class FlowControl:
 
     def close(self, drain_deadline: float, linger_deadline: float) -> None:
         """Close once the client has read everything, or when it is too slow."""
-        self._outbox.flush()
+        self._pending.flush()
         if self._transport.is_closing():
             return
         # With TLS, the client must still send its end.

@@ -12,7 +12,7 @@ from math import inf
 from typing import Any, Protocol
 
 from readback.http.backlog import Backlog
-from readback.http.flow_control import LINGER_SECONDS, Outbox
+from readback.http.flow_control import LINGER_SECONDS, PendingAnswers
 from readback.http.handler import Handler, RequestOrigin
 from readback.http.meaning import Heads
 from readback.http.timing import Timing
@@ -84,7 +84,7 @@ class ConnectionRegistry:
         self.timing = timing or Timing()
         self.is_timed = self.timing.is_due
         self.backlog = Backlog()
-        self.outbox = Outbox()
+        self.pending = PendingAnswers()
         self._stopping = False
         # Connections that were opened before this time are closed after their next
         # answer.

@@ -7,7 +7,7 @@ import pytest
 from tests.support.streams import RecordingTransport
 from tests.support.work import ManualLoop
 
-from readback.http.flow_control import WRITTEN_TOGETHER, FlowControl, Outbox
+from readback.http.flow_control import WRITTEN_TOGETHER, FlowControl, PendingAnswers
 
 
 class Broken(RecordingTransport):
@@ -22,47 +22,47 @@ def loop() -> Iterator[ManualLoop]:
 
 
 @pytest.fixture
-def outbox(loop: ManualLoop) -> Outbox:
-    return Outbox()
+def pending(loop: ManualLoop) -> PendingAnswers:
+    return PendingAnswers()
 
 
 def test_an_answer_is_written_after_the_round_that_read_its_request(
-    outbox: Outbox, loop: ManualLoop
+    pending: PendingAnswers, loop: ManualLoop
 ) -> None:
     alice, bob = RecordingTransport(), RecordingTransport()
-    outbox.add(alice, b"1")
-    outbox.add(bob, b"2")
-    outbox.add(alice, b"3")
+    pending.add(alice, b"1")
+    pending.add(bob, b"2")
+    pending.add(alice, b"3")
     assert not alice.written
     assert not bob.written
     loop.run_callbacks()
     assert (alice.written, bob.written) == (b"13", b"2")
 
 
-def test_no_answer_waits_for_more_than_a_few_others(outbox: Outbox) -> None:
+def test_no_answer_waits_for_more_than_a_few_others(pending: PendingAnswers) -> None:
     alice = RecordingTransport()
     for number in range(1, 3 * WRITTEN_TOGETHER):
-        outbox.add(alice, b"x")
+        pending.add(alice, b"x")
         assert number - len(alice.written) < WRITTEN_TOGETHER
 
 
 def test_a_connection_that_has_ended_meanwhile_gets_nothing(
-    outbox: Outbox, loop: ManualLoop
+    pending: PendingAnswers, loop: ManualLoop
 ) -> None:
     mallory, alice = RecordingTransport(), RecordingTransport()
-    outbox.add(mallory, b"x")
-    outbox.add(alice, b"x")
+    pending.add(mallory, b"x")
+    pending.add(alice, b"x")
     mallory.abort()
     loop.run_callbacks()
     assert (mallory.written, alice.written) == (b"", b"x")
 
 
 def test_an_answer_that_cannot_be_written_keeps_no_other_from_its_client(
-    outbox: Outbox, loop: ManualLoop
+    pending: PendingAnswers, loop: ManualLoop
 ) -> None:
     alice = RecordingTransport()
-    outbox.add(Broken(), b"x")
-    outbox.add(alice, b"x")
+    pending.add(Broken(), b"x")
+    pending.add(alice, b"x")
     with pytest.raises(OSError, match="no such wire"):
         loop.run_callbacks()
     loop.run_callbacks()
@@ -71,10 +71,10 @@ def test_an_answer_that_cannot_be_written_keeps_no_other_from_its_client(
 
 @pytest.mark.parametrize("half", [True, False], ids=["our side", "both sides"])
 def test_an_answer_is_written_before_its_connection_is_closed(
-    outbox: Outbox, half: bool
+    pending: PendingAnswers, half: bool
 ) -> None:
     alice = RecordingTransport()
-    flow = FlowControl(alice, outbox)
-    outbox.add(alice, b"x")
+    flow = FlowControl(alice, pending)
+    pending.add(alice, b"x")
     assert flow.close_for_writing() if half else not flow.close(0.0, 0.0)
     assert alice.written == b"x"
