@@ -26,10 +26,13 @@ def markdown_of(page: str) -> str:
 @pytest.mark.parametrize(
     ("language", "pages"), [("en", PAGES), ("ru", ["", "connect", "cli"])]
 )
-def test_a_page_and_its_markdown_have_one_language_and_one_lifetime(language, pages):
+def test_a_page_and_its_markdown_name_each_other(language, pages):
+    alternate = f'<{CABINET}{{}}>; rel="alternate"; type="text/{{}}"'
     for page in pages:
         html = Visitor(language).get(f"/docs/{page}")
         answer = Visitor(language).get(markdown_of(page))
+        assert html["Link"] == alternate.format(markdown_of(page), "markdown")
+        assert answer["Link"] == alternate.format(f"/docs/{page}", "html")
         assert answer["Content-Type"] == "text/markdown; charset=utf-8"
         assert answer["Cache-Control"] == html["Cache-Control"] == "public, max-age=60"
         shown_in = f'class="document" lang="{answer["Content-Language"]}"'

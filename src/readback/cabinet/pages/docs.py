@@ -228,13 +228,21 @@ def docs_page(request: HttpRequest, name: str) -> HttpResponse:
         "document": load(name, reader_language()),
         "snippets": snippets(name),
     }
-    return cached(request, render(request, "pages/document.html", context))
+    response = render(request, "pages/document.html", context)
+    name_alternate(response, path_of(name, markdown=True), "text/markdown")
+    return cached(request, response)
 
 
 def snippets(name: str) -> list[examples.Snippet]:
     """Return the programs that the page shows at its end."""
     base_url = settings.CONFIG.base_url
     return examples.filled(base_url, YOUR_KEY) if name == "connect" else []
+
+
+def name_alternate(response: HttpResponse, path: str, media_type: str) -> None:
+    """Add a link to the same page in another form (RFC 8288)."""
+    link = f'<{settings.CABINET_URL}{path}>; rel="alternate"; type="{media_type}"'
+    response["Link"] = link
 
 
 def cached(request: HttpRequest, response: HttpResponse) -> HttpResponse:

@@ -43,6 +43,7 @@ def docs_markdown(request: HttpRequest, name: str) -> HttpResponse:
         name, docs.reader_language(), settings.CONFIG.base_url, settings.CABINET_URL
     )
     response = HttpResponse(text, _MARKDOWN, headers={"Content-Language": language})
+    docs.name_alternate(response, docs.path_of(name), "text/html")
     return docs.cached(request, response)
 
 

@@ -120,7 +120,11 @@ def docs_index(request: HttpRequest) -> HttpResponse:
         "query": query,
         "found": search(query, language) if query else [],
     }
-    return docs.cached(request, render(request, "pages/docs.html", context))
+    response = render(request, "pages/docs.html", context)
+    if not query:
+        path = docs.path_of(INDEX, markdown=True)
+        docs.name_alternate(response, path, "text/markdown")
+    return docs.cached(request, response)
 
 
 def search(query: str, language: str) -> list[SearchHit]:
