@@ -175,6 +175,17 @@ def reset_second_factor(email: str, as_json: bool) -> None:
         second_factor.second_factor_reset(user)
 
 
+@account.command("end-sessions")
+@click.argument("email")
+@console.json_option
+def end_sessions(email: str, as_json: bool) -> None:
+    """End all sessions of an account."""
+    with _changed(email, f"Ended all sessions of {email}.", as_json) as user:
+        from readback.cabinet.accounts import sessions
+
+        sessions.sessions_end_by_operator(user)
+
+
 @account.command()
 @click.argument("email")
 @console.json_option

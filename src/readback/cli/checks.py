@@ -68,7 +68,10 @@ def certificate(config: Config) -> str:
         return ""
     settings.check_certificate(config)
     if not (expires := expiry(config.tls_certificate)):
-        return f"{config.tls_certificate} can be served"
+        raise Doubt(
+            f"{config.tls_certificate} can be served, but when it expires cannot be "
+            "read: convert it with `openssl x509 -in FILE -out FILE`."
+        )
     end = datetime.fromtimestamp(expires, UTC)
     at = console.format_time(end)
     if end < datetime.now(UTC):
