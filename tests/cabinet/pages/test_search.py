@@ -97,7 +97,7 @@ PASTED = {
     "javax.net.ssl.SSLHandshakeException: PKIX path building failed: unable to find "
     "valid certification path to requested target": "findings#tlsuntrusted",
     "http: server gave HTTP response to HTTPS client": "findings#tlsplain_http",
-    "OSError('Tunnel connection failed: 403 Forbidden')": "findings#proxyrefuses",
+    "OSError('Tunnel connection failed: 403 Forbidden')": "findings#proxycannot_connect",
     "502 Bad Gateway nginx/1.22.1": "findings#httpgateway",
     # A program that ignores the base URL shows what OpenAI answers.
     "Error code: 401 - {'error': {'message': 'Incorrect API key provided: sk-echo. You "
