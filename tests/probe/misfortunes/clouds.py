@@ -26,11 +26,7 @@ def _text(name, status, text, *says, by, finding="", **headers):
 
 _CLOUDFLARE = (
     ("Web server is returning an unknown error", 520, r"unknown|unexpected|origin"),
-    ("Web server is down", 521, r"down|refus"),
-    ("Connection timed out", 522, r"time|reach"),
-    ("Origin is unreachable", 523, r"reach"),
     ("A timeout occurred", 524, r"time|too long|slow"),
-    ("SSL handshake failed", 525, r"TLS|SSL|handshake"),
     ("Invalid SSL certificate", 526, r"certificate"),
     ("Origin DNS error", 530, r"DNS|name|resolve|behind|reach"),
 )

@@ -120,9 +120,7 @@ _PAGES = (
         row(f"{title} ({status})", page(status, title), str(status), title, by=by)
         for status, title, by in (
             (451, "Unavailable For Legal Reasons", OTHERS),
-            (505, "HTTP Version Not Supported", OTHERS),
             (507, "Insufficient Storage", "operator"),
-            (508, "Loop Detected", "operator"),
             (599, "Network Connect Timeout Error", OTHERS),
             (999, "Request denied", OTHERS),
         )
