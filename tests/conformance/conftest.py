@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from readback import keys
 from tests.support import api as support
 from tests.support.api import MARKER, Api
 from tests.support.server import UNLIMITED, Server, ephemeral_server
@@ -79,9 +80,11 @@ def revoked_key(pytestconfig: pytest.Config, own_server: Server | None) -> str:
 def expired_key(pytestconfig: pytest.Config, own_server: Server | None) -> str:
     if own_server is None:
         return _given(pytestconfig, "--expired-key")
-    key = own_server.run(
-        "key", "create", own_server.account_email, "--expires-in", "1s"
-    ).strip()
+    key = own_server.new_key()
+    own_server.database.rows(
+        "UPDATE cabinet_key SET expires_at = ? WHERE digest = ?",
+        *(own_server.database.moment(1), keys.digest(key.encode())),
+    )
     return _until_refused(own_server, key)
 
 
