@@ -55,7 +55,8 @@ class Exchange:
         "_journal", "_limiter", "_record", "_refused", "_replies", "_succeeded",
         "_unmatched", "address", "forwarded", "info",
     )
-    # fmt: on The differences to report if the body is refused without being read.
+    # fmt: on
+    # The differences to report if the body is refused without being read.
     oversized = BODY_TOO_LARGE
 
     def __init__(
