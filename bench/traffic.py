@@ -18,7 +18,7 @@ ANY_TEXT = "1,000 clients, any text"
 ANY_ADDRESS = "any text, every address new"
 REQUEST_IDS = "any text, every request id new"
 NEW_CONNECTIONS = "a new connection for each request"
-# So many that no server has seen an address or an id lately.
+# Enough that no server has seen an address or an id recently.
 _MANY_REQUESTS = 30_000
 _SHORTEST = 10
 _LONGEST = 800

@@ -20,7 +20,7 @@ def site(request: pytest.FixtureRequest, start: Callable[..., Site]) -> Site:
     return start(request.param, READBACK_WORKERS="1")
 
 
-# A table that the API does not need stands for one of the next version …
+# The API does not need this table, as it would not need a new one …
 ANOTHER_VERSION = ["manage", "migrate", "sessions", "zero"]
 # … and changes of tables that it needs, as a migration would make them.
 ADDITIONS = (

@@ -32,7 +32,7 @@ class ReceiveBuffer:
         self._offset = 0  # where the unread bytes begin
         self._head_start = 0  # of the head that was looked for or taken last
         self.unread = 0
-        self.empty_lines = 0  # bytes ignored before the next head
+        self.empty_lines = 0  # how many were ignored before the next head
         self.head_checked = 0  # bytes of an unfinished head that have been checked
 
     def append(self, data: bytes) -> None:
@@ -82,7 +82,7 @@ class ReceiveBuffer:
         return bytes(data[start:end])
 
     def head_begins_with(self, prefix: bytes) -> bool:
-        """Return the beginning of the head that was last looked for or taken."""
+        """Return whether the last head, looked for or taken, begins with the prefix."""
         return self._data.startswith(prefix, self._head_start)
 
     def take(self, size: int) -> bytes | None:

@@ -37,7 +37,7 @@ def turn_away(listener: socket.socket) -> None:
     refused. A handshake that is under way is completed; call `let_in` when it is
     accepted.
     """
-    with suppress(OSError):  # otherwise the clients of the last microseconds are reset
+    with suppress(OSError):  # then the clients of the last microseconds are reset
         if listener.family == socket.AF_UNIX:
             listener.shutdown(socket.SHUT_RD)
         elif sys.platform == "linux":

@@ -1,7 +1,7 @@
 """The manager: starts, replaces, reloads and stops the workers of API and cabinet.
 
-It serves nothing and imports neither. One loop handles signals and looks after the
-workers.
+It serves nothing and imports neither of them. One loop handles signals and looks after
+the workers.
 
     a worker is   it has reported   if it ends by itself   it is told to stop
     ------------  ----------------  ---------------------  -----------------------------

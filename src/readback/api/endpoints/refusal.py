@@ -205,7 +205,7 @@ def explain(findings: Sequence[Finding], user_agent: str) -> Explanation:
     ids = sorted(found, key=lambda each: each not in ADVICE)
     hint = advise(user_agent, ids, connected=True)
     also = f"Also: {'; '.join(other.short for other in others)}." if others else ""
-    # No real program makes so many mistakes with such long names.
+    # No real program makes this many mistakes, in fields with names this long.
     if len(f"{first.sentence} {also} ") > contract.MAX_DETAIL_LENGTH - ADVICE_LENGTH:
         also = f"Also: {len(others)} more."
     detail = " ".join(filter(None, (first.sentence, also, hint)))

@@ -77,7 +77,7 @@ class Replies:
         id_ = next(self._ids)
         usage = _USAGE[size]
         length = _AFTER_ID % (_FIXED_SIZE + len(text) + len(usage))
-        # Joining takes a third of the time of formatting.
+        # Joining is faster than formatting (measured).
         return b"".join((self._ok, id_, length, id_, _MIDDLE % created, text, usage))
 
     def ok(self, body: bytes) -> bytes:

@@ -32,7 +32,7 @@ _FORM_TYPES = (b"application/x-www-form-urlencoded", b"multipart/form-data")
 
 @dataclass(eq=False, slots=True)
 class RequestInfo:
-    """What a head says. A detail is the reason of a refusal; empty if none."""
+    """What a head says. A detail is the reason for a refusal; empty if none."""
 
     endpoint: str
     not_found_detail: str

@@ -1,6 +1,6 @@
 """Where an account is logged in: one row of allauth's table for each session.
 
-It writes the row at the login, and `middleware.py` updates it every few minutes at
+allauth writes the row at the login, and `middleware.py` updates it every few minutes at
 most. Only the name of the browser, that of its system and its network are stored. A
 session ends when its row in Django's table is deleted.
 """

@@ -48,8 +48,8 @@ class Outcome(StrEnum):
     UNCHANGED = "unchanged"
     CHANGED = "changed"
     REFUSED = "refused"
-    FAILED = "failed"  # no answer, or not the API's: that has a status
-    NOT_SENT = "not sent"  # too many tests, of this account or at all
+    FAILED = "failed"  # no complete answer, or not the API's: that has a status
+    NOT_SENT = "not sent"  # too many: of this account, this address, or at once
 
 
 class KeyTest(NamedTuple):

@@ -45,7 +45,7 @@ def notify(event: str, account: User, **details: str) -> None:
 
 
 def key_created(key: Key, *, notify: bool) -> None:
-    """Report a new key; its owner needs no mail about the first one."""
+    """Report a new key, without a mail if it is made on a page after the sign-up."""
     record("key_created", account=key.owner_id, key=key.pk)
     is_first_visit = key.created_at - key.owner.date_joined < _FIRST_VISIT
     if notify and not (is_first_visit and context.request):
