@@ -2,13 +2,12 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import psycopg
 import pytest
 
-from readback import keys
 from tests.faults.database.gate import Gate, gate
 from tests.support.database import Database
 from tests.support.load import models
@@ -23,12 +22,12 @@ class Site:
 
     server: Server
     database: Database
-    unused_keys: list[str] = field(default_factory=list)
+    unused_keys: list[str]
     earlier_log: int = 0
 
     @property
     def endpoint(self) -> Endpoint:
-        return Endpoint.of(self.server.base_url)
+        return self.server.endpoint
 
     def ask(self, key: str) -> Answer:
         return exchange(self.endpoint, models(self.endpoint, key))
@@ -71,11 +70,8 @@ def _starting(folders: pytest.TempPathFactory) -> Iterator[Start]:
             chosen = {**UNLIMITED, "READBACK_WORKERS": "1", **settings}
             chosen["READBACK_DATABASE_URL"] = url
             server = stack.enter_context(ephemeral_server(folder, chosen))
-            site = Site(server, Database(sql_url or url))
-            account = site.database.add_account("alice@example.com")
-            site.unused_keys = [keys.mint() for _ in range(40)]
-            site.database.add_keys(account, site.unused_keys)
-            return site
+            database = Database(sql_url or url)
+            return Site(server, database, database.new_keys(40))
 
         yield _start
 

@@ -43,7 +43,7 @@ class Visitor(Browser):
 
 
 Prefix = Sequence[str]
-"""The prefix that makes a command meet the fault, too."""
+"""What to put before a command so that it meets the fault, too."""
 
 
 @contextmanager

@@ -9,8 +9,9 @@ from contextlib import contextmanager
 import pytest
 
 from readback import keys
+from readback.api.data.dialects import StoreError
 from readback.api.data.journal import Event, Tally
-from readback.api.data.store import CommitInDoubt, Store
+from readback.api.data.store import Store
 from readback.config import Config
 from tests.faults.database.conftest import GatedPostgres, Site, Start
 from tests.support.load import models
@@ -89,6 +90,11 @@ def test_known_keys_work_during_an_outage_and_unknown_ones_get_a_503(
                 lambda: "cannot read keys from the database" in site.log,
                 "the log shows the outage",
             )
+            wait_until(
+                lambda: readiness(ops, "/readyz/strict")[0] == 503,
+                "the strict check fails",
+            )
+            assert readiness(ops)[0] == 200
             answered = client.statuses.total()
             wait_until(
                 lambda: client.statuses.total() > answered + 100,
@@ -132,7 +138,6 @@ def test_after_the_grace_period_known_keys_get_a_503_too(
     with site.endpoint.connect() as connection:
         connection.send(raw)
         assert connection.read_answer().status == 200
-        began = time.monotonic()
         with outage(gated, "killed"):
 
             def ask() -> Answer:
@@ -140,40 +145,12 @@ def test_after_the_grace_period_known_keys_get_a_503_too(
                 return connection.read_answer()
 
             wait_until(lambda: ask().status != 200, "the grace period has ended")
-            # It begins with the last refresh, and refreshes are half a second apart.
-            assert time.monotonic() - began > 1
             assert_unavailable(ask())
             assert readiness(site.server.ops_url)[0] == 503
         wait_until(lambda: site.ask(key).status == 200, "the database is back")
-        assert readiness(site.server.ops_url) == (200, [])
-
-
-def test_only_the_strict_check_fails_during_an_outage_whichever_worker_answers(
-    gated: GatedPostgres, start_behind_gate: Start
-) -> None:
-    site = start_behind_gate(READBACK_WORKERS="2")
-    wait_until(
-        lambda: metrics(site.server.ops_url)["database_readable_workers"] == 2,
-        "both run",
-    )
-    assert answers_of(site, "/readyz/strict") == {200}
-    with outage(gated, "unreachable"):
-        wait_until(
-            lambda: 503 in answers_of(site, "/readyz/strict", times=1),
-            "the strict check fails",
-        )
-        assert answers_of(site, "/readyz/strict") == {503}
-        assert answers_of(site, "/readyz") == {200}
-    wait_until(
-        lambda: 200 in answers_of(site, "/readyz/strict", times=1),
-        "the database is back",
-    )
-    assert answers_of(site, "/readyz/strict") == {200}
-
-
-def answers_of(site: Site, check: str, times: int = 20) -> set[int]:
-    """Ask so often that every worker answers."""
-    return {readiness(site.server.ops_url, check)[0] for _ in range(times)}
+        # Usage is written a little later than keys are read.
+        ops = site.server.ops_url
+        wait_until(lambda: readiness(ops) == (200, []), "all problems are gone")
 
 
 def test_a_locked_row_delays_neither_revocations_nor_other_usage(
@@ -249,13 +226,12 @@ def test_usage_is_counted_once_if_postgresql_is_killed_before_a_commit(
 
     with monkeypatch.context() as patch:
         patch.setattr(store, "_run", kill_first)
-        with pytest.raises(CommitInDoubt) as doubt:
+        with pytest.raises(StoreError):
             store.record([tally(key)])
     gated.server.start_again()
     for _ in range(3):
         other.record([tally(key)])
-    assert not store.has_written()
-    store.record(doubt.value.in_doubt)
+    store.record([tally(key)])
     assert database.usage(key) == {("chat", ""): 4}
     store.close()
     other.close()
@@ -269,16 +245,3 @@ def tally(key: str) -> Tally:
     made = Tally(Event(keys.digest(key.encode()), "chat", 200, "", "", "", ""))
     made.at, made.requests = time.time(), 1
     return made
-
-
-def test_a_database_connection_that_was_ended_is_replaced_silently(
-    site_behind_gate: Site,
-) -> None:
-    site = site_behind_gate
-    for _ in range(3):
-        site.database.rows(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-            " WHERE application_name = 'readback-api'"
-            " AND datname = current_database()"
-        )
-        assert site.ask(site.unused_keys.pop()).status == 200

@@ -1,4 +1,8 @@
-"""SQLite cannot be written: requests are answered and operators see the reason."""
+"""SQLite cannot be written: requests are answered and operators see the reason.
+
+What the cabinet and the command line commit is on the disk at once. A power cut cannot
+be made here, so a test looks at the setting that decides its outcome.
+"""
 
 import os
 import resource
@@ -9,8 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from readback.api.data.dialects import dialect
+from readback.config import Config
 from tests.faults.database.conftest import Site, Start
-from tests.support.commands import NO_BYTECODE
+from tests.support import migrated
+from tests.support.commands import NO_BYTECODE, environment_with, run_readback
 from tests.support.metrics import metrics, readiness
 from tests.support.processes import reload, worker_pids
 from tests.support.waiting import wait_until
@@ -101,3 +108,20 @@ def test_requests_are_answered_and_operators_see_why_nothing_is_written(site, fa
     )
     wait_until(lambda: metrics(ops)["pending_rows"] == 0, "nothing waits any more")
     assert metrics(ops)["journal_dropped_total"] == 0
+
+
+NORMAL, FULL = 1, 2
+SETTING = "from django.db import connection as c; cursor = c.cursor();"
+SETTING += "print(cursor.execute('PRAGMA synchronous').fetchone()[0])"
+
+
+def test_only_the_api_does_not_wait_for_the_disk(tmp_path: Path) -> None:
+    environment = environment_with({"READBACK_DATA_DIR": str(tmp_path)})
+    migrated.provide(environment)
+    shown = run_readback(environment, "manage", "shell", "-v", "0", "-c", SETTING)
+    assert int(shown.stdout) == FULL
+
+    connection = dialect(Config(data_dir=tmp_path)).connect()
+    [setting] = connection.execute("PRAGMA synchronous").fetchone()
+    connection.close()
+    assert setting == NORMAL

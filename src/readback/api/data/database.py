@@ -25,12 +25,7 @@ from readback.api.data.dialects import StoreError
 from readback.api.data.health import DependencyStatus, Health
 from readback.api.data.journal import Journal, Tally
 from readback.api.data.keyring import Keyring
-from readback.api.data.store import (
-    KEYS_PER_STATEMENT,
-    TALLIES_PER_TRANSACTION,
-    CommitInDoubt,
-    Store,
-)
+from readback.api.data.store import TALLIES_PER_TRANSACTION, Store
 from readback.api.data.unmatched import UnmatchedRequests
 from readback.processes.shared_counters import WorkerCounters
 
@@ -67,14 +62,11 @@ class Database:
         # The digests that are still to be refreshed, and when the refresh began.
         self._known: deque[list[bytes]] = deque()
         self._refreshing_since = inf
-        # The batch that is being written, and how many rows of it are written one by
-        # one to find the one that fails.
-        self._tallies: list[Tally] = []
-        self._suspects = 0
+        self._closing: asyncio.Task[None] | None = None
+        # What is being written. After an error it may have been written nevertheless,
+        # so nothing else is written before another attempt succeeds.
+        self._batch: list[Tally] = []
         self._next_write = 0.0
-        # How many tallies may have been written. This must be known before anything
-        # else is written.
-        self._in_doubt = 0
         self._unmatched_are_due = False
         self._next_expiry = time.monotonic() + random.uniform(0, EXPIRY_SECONDS)
         self._next_measurement = 0.0
@@ -110,55 +102,55 @@ class Database:
 
         Neither waits for the other, so a long journal does not delay a revocation.
         """
-        self._journal.close(now, wall)
+        if self._closing is None or self._closing.done():
+            self._closing = self._loop.create_task(self._close_tallies(now, wall))
         if self._refreshing_since == inf:
             self._refreshing_since = now
             # Even without keys, this finds out whether the database answers.
-            starts = range(0, max(1, len(known)), KEYS_PER_STATEMENT)
-            self._known.extend(known[at : at + KEYS_PER_STATEMENT] for at in starts)
+            size = self._store.rows_per_statement
+            starts = range(0, max(1, len(known)), size)
+            self._known.extend(known[at : at + size] for at in starts)
         elif now - self._refreshing_since > STUCK_SECONDS:
             self._health.reading.failed(f"no answer for {STUCK_SECONDS:g} seconds")
-        if not self._tallies:
-            self._tallies = self._fetch()
-            self._next_write = 0.0
         self._unmatched_are_due = True
         self._wake.set()
 
     @property
     def pending_rows(self) -> int:
         """How many rows are due but not written yet."""
-        return len(self._journal) + len(self._tallies)
+        return len(self._journal) + len(self._batch)
 
     async def stop(self) -> None:
         """Write what is left, for a bounded time."""
         self._is_stopping = True
+        if self._closing:
+            self._closing.cancel()
         self._journal.hurry()
         self._journal.close(time.monotonic(), time.time())
         self._wake.set()
         await asyncio.wait([self._task], timeout=STOP_SECONDS)
         self._task.cancel()
-        left = [*self._tallies, *self._fetch()]
-        if lost := sum(tally.requests for tally in left):
+        left = self._journal.fetch(self.pending_rows, self._keyring.last_created)
+        if lost := sum(tally.requests for tally in (*self._batch, *left)):
             log.error("stopped before the usage of %d requests was written", lost)
 
+    async def _close_tallies(self, now: float, wall: float) -> None:
+        """Close tallies; requests are answered in between."""
+        try:
+            for _ in self._journal.close_in_parts(now, wall):
+                await asyncio.sleep(0)
+        except Exception as error:
+            self._health.note_unexpected(error)
+        self._wake.set()
+
     async def _run(self) -> None:
-        while not self._is_over():
+        while self.pending_rows or not self._is_stopping:
             try:
                 await self._work()
             except Exception as error:
                 self._health.note_unexpected(error)
                 await asyncio.sleep(RETRY_SECONDS)
         await self._call(self._store.close)
-
-    def _is_over(self) -> bool:
-        if not self._is_stopping:
-            return False
-        if not self._tallies:
-            self._tallies = self._fetch()
-        return not self._tallies
-
-    def _fetch(self) -> list[Tally]:
-        return self._journal.fetch(self._keyring.last_created)
 
     async def _work(self) -> None:
         """Do the most urgent thing that is waiting, or wait."""
@@ -167,7 +159,7 @@ class Database:
         now = time.monotonic()
         if self._known:
             await self._refresh_part()
-        elif self._tallies and now >= self._next_write:
+        elif self.pending_rows and now >= self._next_write:
             await self._write_batch()
         elif self._unmatched_are_due:
             await self._tend_unmatched()
@@ -225,53 +217,33 @@ class Database:
             self._refreshing_since = inf
 
     async def _write_batch(self) -> None:
-        if self._in_doubt:
-            return await self._settle_doubt()
-        batch = self._tallies[: 1 if self._suspects else TALLIES_PER_TRANSACTION]
+        self._batch = self._batch or self._journal.fetch(
+            TALLIES_PER_TRANSACTION, self._keyring.last_created
+        )
         try:
-            locked_out = await self._call(self._store.record, batch)
-        except CommitInDoubt as doubt:
-            self._note_error(self._health.writing, doubt)
-            self._journal.give_back(doubt.locked_out)
-            self._tallies[: len(batch)] = doubt.in_doubt
-            self._in_doubt = len(doubt.in_doubt)
-            return self._give_back_the_rest()
+            locked_out = await self._call(self._store.record, self._batch)
         except Exception as error:
             self._note_error(self._health.writing, error)
-            if isinstance(error, StoreError) and not error.permanent:
-                return self._give_back_the_rest()  # no batch would succeed
-            if len(batch) > 1:
-                self._suspects = len(batch)
+            is_transient = isinstance(error, StoreError) and not error.permanent
+            if not is_transient and len(self._batch) > 1:
+                # Halve the batch until the row that fails is alone.
+                half = len(self._batch) // 2
+                self._journal.give_back(self._batch[half:])
+                del self._batch[half:]
+                return
+            self._next_write = time.monotonic() + RETRY_SECONDS
+            if is_transient:
                 return
             if isinstance(error, StoreError):
-                self._journal.drop(batch)  # it can never be written
+                self._journal.drop(self._batch)  # it can never be written
             else:
-                self._journal.give_back(batch)
+                self._journal.give_back(self._batch)
         else:
             self._health.writing.succeeded()
             self._journal.give_back(locked_out)
             if locked_out:
                 self._next_write = time.monotonic() + RETRY_SECONDS
-        del self._tallies[: len(batch)]
-        self._suspects = max(0, self._suspects - 1)
-
-    async def _settle_doubt(self) -> None:
-        """Find out whether the batch in doubt was written."""
-        try:
-            if await self._call(self._store.has_written):
-                del self._tallies[: self._in_doubt]
-                self._health.writing.succeeded()
-            self._in_doubt = 0
-        except Exception as error:
-            self._note_error(self._health.writing, error)
-            self._next_write = time.monotonic() + RETRY_SECONDS
-
-    def _give_back_the_rest(self) -> None:
-        """Keep what was not written for the next tick, except what is in doubt."""
-        self._journal.give_back(self._tallies[self._in_doubt :])
-        del self._tallies[self._in_doubt :]
-        self._suspects = 0
-        self._next_write = time.monotonic() + RETRY_SECONDS
+        self._batch = []
 
     async def _tend_unmatched(self) -> None:
         """Write unmatched requests, and delete old ones from time to time.

@@ -19,16 +19,13 @@ _ANSWER_SECONDS = 2.0
 class StoreError(Exception):
     """A statement has failed; the text tells operators why.
 
-    `permanent`: the same statement would always fail. `lost`: the connection had ended
-    before it was used. `busy`: another process was writing.
+    `permanent`: the same statement would always fail. `busy`: another process was
+    writing.
     """
 
-    def __init__(
-        self, reason: str, *, permanent: bool, lost: bool, busy: bool = False
-    ) -> None:
+    def __init__(self, reason: str, *, permanent: bool, busy: bool = False) -> None:
         super().__init__(reason)
         self.permanent = permanent
-        self.lost = lost
         self.busy = busy
 
 
@@ -93,9 +90,6 @@ class Sqlite:
         """Return whether the connection can still be used after an error."""
         return _sqlite_kind(error) in self._KEEP_CONNECTION
 
-    def is_lost(self, connection: Any) -> bool:
-        return False
-
     def is_busy(self, error: Exception) -> bool:
         return _sqlite_kind(error) == "BUSY"
 
@@ -150,9 +144,6 @@ class Postgresql:
 
     def survives(self, error: Exception) -> bool:
         return False
-
-    def is_lost(self, connection: Any) -> bool:
-        return bool(connection.broken)
 
     def is_busy(self, error: Exception) -> bool:
         # The rows are locked by others, or this transaction was ended to resolve a

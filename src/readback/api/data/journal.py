@@ -10,8 +10,8 @@ Only the event loop uses a journal. An event never contains a text, a body or a 
 key is identified by its digest, because ids may change in a restore.
 """
 
-from collections.abc import Callable, Collection
-from copy import copy
+from collections.abc import Callable, Collection, Iterator
+from itertools import islice
 from random import uniform
 from typing import NamedTuple
 
@@ -27,6 +27,8 @@ CALLERS = 4
 # so that outcomes merge and counts stay exact. If twice as many wait, further ones are
 # dropped.
 MAX_TALLIES = 15_000
+# This many take a millisecond.
+_CLOSED_AT_A_TIME = 100
 
 
 class Event(NamedTuple):
@@ -70,12 +72,14 @@ class Tally:
     )
     # fmt: on
 
-    def __init__(self, event: Event, alone: Collection[str] | None = None) -> None:
+    def __init__(
+        self, event: Event, alone: Collection[str] | None = None, requests: int = 0
+    ) -> None:
         self.event = event
         # If several addresses share this tally: those that have their own.
         self.alone = alone
         self.open = True
-        self.requests = 0
+        self.requests = requests
         # How many of them are in the metrics, and when the last one was added.
         self.counted = 0
         self.at = 0.0
@@ -86,7 +90,7 @@ class Tally:
         self.answer_bytes = 0
 
     def counts(self, address: str) -> bool:
-        """Return whether several addresses share it, and this is one of them."""
+        """Return whether several addresses share this row, and this is one of them."""
         return self.open and self.alone is not None and address not in self.alone
 
     def count(self, request_bytes: int, answer_bytes: int) -> None:
@@ -96,8 +100,11 @@ class Tally:
 
     def take(self) -> "Tally":
         """Return what was counted, as a closed tally."""
-        taken = copy(self)
+        taken = Tally(self.event, self.alone, self.requests)
         taken.open = False
+        taken.at = self.at
+        taken.request_bytes = self.request_bytes
+        taken.answer_bytes = self.answer_bytes
         self.requests = self.counted = 0
         return taken
 
@@ -130,28 +137,21 @@ class Journal:
 
     def close(self, now: float, wall: float) -> None:
         """Update counts and times, and close the tallies that are due."""
-        interval = self._interval
-        allowance = (AT_ONCE - 1) * interval
-        for tallies in list(self._keys.values()):
-            for tally in list(tallies.values()):
-                event = tally.event
-                if new := tally.requests - tally.counted:
-                    self._counters.add((event.endpoint, event.code), new)
-                    tally.counted = tally.requests
-                    tally.at = wall
-                if not tally.requests:
-                    if now >= tally.due:
-                        self._forget(tally)
-                elif not interval or now >= tally.due - allowance:
-                    self._keep(tally.take())
-                    # Outcomes that began together are not always written together.
-                    share = uniform(0.5, 1) if tally.due <= now else 1.0
-                    tally.due = max(tally.due, now) + share * interval
+        for _ in self.close_in_parts(now, wall):
+            pass
 
-    def fetch(self, last_created: Callable[[bytes], int]) -> list[Tally]:
-        """Return the tallies to write, with the current `created` of each key."""
-        ready = list(self._closed.values())
-        self._closed = {}
+    def close_in_parts(self, now: float, wall: float) -> Iterator[None]:
+        """Like `close`, but yield often: thousands of tallies take a while."""
+        tallies = [tally for own in self._keys.values() for tally in own.values()]
+        for number, tally in enumerate(tallies, 1):
+            self._close(tally, now, wall)
+            if number % _CLOSED_AT_A_TIME == 0:
+                yield
+
+    def fetch(self, most: int, last_created: Callable[[bytes], int]) -> list[Tally]:
+        """Return tallies to write, with the current `created` of each key."""
+        first = list(islice(self._closed, most))
+        ready = [self._closed.pop(each) for each in first]
         for tally in ready:
             tally.last_created = last_created(tally.event.digest)
         return ready
@@ -188,6 +188,22 @@ class Journal:
             own[event] = Tally(event, alone)
             self._open += 1
         return own[event]
+
+    def _close(self, tally: Tally, now: float, wall: float) -> None:
+        interval = self._interval
+        event = tally.event
+        if new := tally.requests - tally.counted:
+            self._counters.add((event.endpoint, event.code), new)
+            tally.counted = tally.requests
+            tally.at = wall
+        if not tally.requests:
+            if now >= tally.due:
+                self._forget(tally)
+        elif not interval or now >= tally.due - (AT_ONCE - 1) * interval:
+            self._keep(tally.take())
+            # Outcomes that began together are not always written together.
+            share = uniform(0.5, 1) if tally.due <= now else 1.0
+            tally.due = max(tally.due, now) + share * interval
 
     def _forget(self, tally: Tally) -> None:
         tally.open = False

@@ -20,7 +20,6 @@ from readback.api.data.unmatched import UnmatchedEvent
 from readback.client_address import network_digest
 from readback.config import Config
 
-KEYS_PER_STATEMENT = 500
 TALLIES_PER_TRANSACTION = 500
 # A key's journal is trimmed about once for this many added rows.
 TRIM_EVERY = 20
@@ -40,7 +39,8 @@ FROM cabinet_key k JOIN cabinet_user u ON u.id = k.owner_id
 WHERE k.digest {among}
 """
 # Each worker has a row with the number of its last batch. No row changes if this batch
-# was written before. The row is locked until that is decided.
+# was written by an earlier attempt whose COMMIT was not answered. The row is locked
+# until that is decided.
 _BATCH = """
 INSERT INTO cabinet_usagewriter (id, batch, at) VALUES (?, ?, ?)
 ON CONFLICT (id) DO UPDATE SET batch = excluded.batch, at = excluded.at
@@ -119,31 +119,23 @@ class KeyRow(NamedTuple):
 KeyRows = dict[bytes, KeyRow]  # by digest
 
 
-class CommitInDoubt(StoreError):
-    """COMMIT got no answer, so `in_doubt` may or may not have been written."""
-
-    def __init__(
-        self, reason: str, in_doubt: list[Tally], locked_out: list[Tally]
-    ) -> None:
-        super().__init__(reason, permanent=False, lost=False)
-        self.in_doubt = in_doubt
-        self.locked_out = locked_out
-
-
 class Store:
     """One connection to the database, opened when it is needed."""
 
     def __init__(self, config: Config) -> None:
         self._dialect = dialect(config)
+        self.rows_per_statement = self._dialect.rows_per_statement
         self._path = config.sqlite_path
         self._usage_seconds = config.usage_days * _DAY
         self._journal_seconds = config.journal_days * _DAY
         self._connection: Any = None
         self._statements = 0
         self._network_key = b""
-        # These identify this worker and its last batch.
+        # These identify this worker and its next batch.
         self._writer = randrange(1 << 63)
-        self._batch = 0
+        self._batch = 1
+        # The part of the batch that the last attempt has left out.
+        self._locked_out: list[Tally] = []
 
     def free_disk_bytes(self) -> int:
         """Return the free bytes on the disk of SQLite, at least 1; 0 for PostgreSQL."""
@@ -158,66 +150,43 @@ class Store:
         return count
 
     def keys(self, digests: Sequence[bytes]) -> KeyRows:
-        """Return the rows of at most KEYS_PER_STATEMENT keys by their digests.
+        """Return the rows of at most `rows_per_statement` keys by their digests.
 
         Without digests, only find out whether the database answers.
         """
         if not digests:
-            self._read("SELECT 1 LIMIT 0", ())
-        dialect = self._dialect
-        size = dialect.rows_per_statement
+            self._run("SELECT 1 LIMIT 0")
+            return {}
+        among, values = self._dialect.among(digests)
+        text = _KEYS.format(among=among, expires_at=self._dialect.expires_at)
         found: KeyRows = {}
-        for at in range(0, len(digests), size):
-            among, values = dialect.among(digests[at : at + size])
-            text = _KEYS.format(among=among, expires_at=dialect.expires_at)
-            for digest, expires_at, created, *settings, accepted in self._read(
-                text, values
-            ):
-                last = (created or 0) & _CREATED_BITS
-                found[bytes(digest)] = KeyRow(
-                    bytes(digest), expires_at, bool(accepted), last, *settings
-                )
+        for digest, expires_at, created, *settings, accepted in self._fetch(
+            text, values
+        ):
+            last = (created or 0) & _CREATED_BITS
+            found[bytes(digest)] = KeyRow(
+                bytes(digest), expires_at, bool(accepted), last, *settings
+            )
         return found
-
-    def _read(self, text: str, values: Sequence[Any]) -> list[Any]:
-        try:
-            return self._fetch(text, values)
-        except StoreError as error:
-            if not error.lost:
-                raise
-            # The server was restarted, or has closed an idle connection.
-            return self._fetch(text, values)
 
     def record(self, tallies: Sequence[Tally]) -> list[Tally]:
         """Write usage and journal in one transaction; return what has to wait.
 
         These are the tallies of keys whose rows another transaction has locked. Those
-        of deleted keys are dropped.
+        of deleted keys are dropped. After an error, call this again with the same
+        tallies: if they were written nevertheless, they are not written twice.
         """
-        self._batch += 1
         try:
-            self._begin_batch()
-            ids, waiting = self._lock({tally.event.digest for tally in tallies})
-            ours = [tally for tally in tallies if tally.event.digest in ids]
-            if ours:
-                self._write(ours, ids)
+            self._run(self._dialect.begin)
+            now = self._dialect.moment(time())
+            if self._run(_BATCH, (self._writer, self._batch, now)).rowcount:
+                self._locked_out = self._write(tallies)
+            self._run("COMMIT")
         except StoreError:
             self._roll_back()
             raise
-        locked_out = [tally for tally in tallies if tally.event.digest in waiting]
-        try:
-            self._run("COMMIT")
-        except StoreError as error:
-            self._roll_back()
-            raise CommitInDoubt(str(error), ours, locked_out) from None
-        return locked_out
-
-    def has_written(self) -> bool:
-        """Return whether the last batch was written; raise an error if undecided."""
-        try:
-            return not self._begin_batch()
-        finally:
-            self._roll_back()
+        self._batch += 1
+        return self._locked_out
 
     def clean(self, wall: float) -> bool:
         """Delete some rows that are too old; return True if none are left.
@@ -272,11 +241,12 @@ class Store:
             with suppress(*self._dialect.errors):
                 connection.close()
 
-    def _begin_batch(self) -> bool:
-        """Begin a transaction; return whether the number of the batch is new."""
-        self._run(self._dialect.begin)
-        now = self._dialect.moment(time())
-        return bool(self._run(_BATCH, (self._writer, self._batch, now)).rowcount)
+    def _write(self, tallies: Sequence[Tally]) -> list[Tally]:
+        """Write all tallies but those of locked keys, which are returned."""
+        ids, locked = self._lock({tally.event.digest for tally in tallies})
+        if ours := [tally for tally in tallies if tally.event.digest in ids]:
+            self._write_rows(ours, ids)
+        return [tally for tally in tallies if tally.event.digest in locked]
 
     def _lock(self, digests: set[bytes]) -> tuple[dict[bytes, int], set[bytes]]:
         """Lock the rows of keys; return the ids of those locked, and the other keys."""
@@ -291,7 +261,7 @@ class Store:
         rows = self._fetch(_EXISTING.format(among=among), values)
         return ids, {bytes(digest) for (digest,) in rows}
 
-    def _write(self, tallies: list[Tally], ids: dict[bytes, int]) -> None:
+    def _write_rows(self, tallies: list[Tally], ids: dict[bytes, int]) -> None:
         moment = self._dialect.moment
         # PostgreSQL cannot update a row twice in one statement.
         usage: defaultdict[tuple[int, float, str, str], int] = defaultdict(int)
@@ -351,7 +321,7 @@ class Store:
 
     def _run_rows(self, text: str, rows: list[tuple[Any, ...]]) -> None:
         row = f"({marks(rows[0])})"
-        size = self._dialect.rows_per_statement
+        size = self.rows_per_statement
         for at in range(0, len(rows), size):
             part = rows[at : at + size]
             values = [value for each in part for value in each]
@@ -376,15 +346,11 @@ class Store:
 
     def _store_error(self, error: Exception) -> StoreError:
         dialect = self._dialect
-        connection = self._connection
-        lost = connection is not None and dialect.is_lost(connection)
         if not dialect.survives(error):
             self.close()
         permanent = isinstance(error, dialect.permanent_errors)
         busy = dialect.is_busy(error)
-        return StoreError(
-            dialect.reason(error), permanent=permanent, lost=lost, busy=busy
-        )
+        return StoreError(dialect.reason(error), permanent=permanent, busy=busy)
 
     def _roll_back(self) -> None:
         if self._connection is None:

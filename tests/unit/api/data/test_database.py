@@ -19,7 +19,7 @@ from readback.api.data.dialects import StoreError
 from readback.api.data.health import BUSY_SECONDS, Health
 from readback.api.data.journal import Event, Journal, Tally
 from readback.api.data.keyring import UNAVAILABLE, Keyring
-from readback.api.data.store import CommitInDoubt, KeyRows, Store
+from readback.api.data.store import KeyRows, Store
 from readback.api.data.unmatched import UnmatchedEvent, UnmatchedRequests
 from readback.api.shared.limiter import Limiter
 from readback.api.shared.memory import Counters
@@ -43,7 +43,7 @@ class FailingStore(Store):
             raise ZeroDivisionError(VALUE)
         if self.unreachable:
             self.refusals += 1
-            raise StoreError("no answer", permanent=False, lost=False)
+            raise StoreError("no answer", permanent=False)
         return {}
 
     def record(self, tallies: Sequence[Tally]) -> list[Tally]:
@@ -53,7 +53,7 @@ class FailingStore(Store):
             begun, self.fail_slowly = self.fail_slowly, None
             begun.set()
             time.sleep(0.1)
-            raise StoreError("locked", permanent=False, lost=False)
+            raise StoreError("locked", permanent=False)
         self.written += sum(tally.requests for tally in tallies)
         return []
 
@@ -62,7 +62,7 @@ class FailingTable:
     """The table of unmatched requests; it fails while `broken` is set."""
 
     broken = False
-    error: Exception = StoreError("locked", permanent=False, lost=False)
+    error: Exception = StoreError("locked", permanent=False)
     deletions = 0
 
     def __init__(self) -> None:
@@ -126,6 +126,36 @@ def run(data: DataLayer, work: Callable[[], object]) -> None:
 
 def note(data: DataLayer) -> None:
     data.journal.note(Event(b"d" * 32, "chat", 200, "", "", "", ""), 0, 0)
+
+
+def note_many(data: DataLayer) -> None:
+    for number in range(1000):
+        digest = number.to_bytes(32, "big")
+        data.journal.note(Event(digest, "chat", 200, "", "", "", ""), 0, 0)
+
+
+def test_a_stop_while_many_tallies_are_closed_loses_none(data):
+    async def work() -> None:
+        note_many(data)
+        data.tick()
+        await asyncio.sleep(0)
+        assert 0 < data.database.pending_rows < 1000
+
+    run(data, work)
+    assert data.store.written == 1000
+
+
+def test_a_stop_while_many_tallies_are_forgotten_is_no_error(data):
+    async def work() -> None:
+        note_many(data)
+        data.journal.hurry()  # so that the next pass forgets what is not used
+        data.journal.close(0.0, 1.0)
+        data.tick()
+        await asyncio.sleep(0)
+        assert 0 < data.journal._open < 1000
+
+    run(data, work)
+    assert (data.store.written, data.row.get("round_errors")) == (1000, 0)
 
 
 def test_an_internal_error_is_logged_and_loses_nothing(data, caplog):
@@ -224,7 +254,7 @@ def test_old_unmatched_requests_are_deleted_regularly(tmp_path, monkeypatch):
 class StoreWithPoison(FailingStore):
     """A store that cannot write the outcomes of one key."""
 
-    error: Exception = StoreError("out of range", permanent=True, lost=False)
+    error: Exception = StoreError("out of range", permanent=True)
     poison = b"p" * 32
     attempts = 0
 
@@ -250,11 +280,11 @@ def test_one_outcome_that_cannot_be_written_delays_no_other(tmp_path, kind, capl
         await wait_in_loop_until(
             lambda: data.store.written == count - 1, "all others are written"
         )
-        # The batch, and each outcome of it.
+        # At most one attempt for the whole batch and one for each outcome.
         assert data.store.attempts <= 1 + count
         left = 0 if kind == "permanent" else 1
         await data.until(lambda: data.database.pending_rows == left, "one is set aside")
-        data.store.error = StoreError("gone", permanent=True, lost=False)
+        data.store.error = StoreError("gone", permanent=True)
 
     run(data, work)
     assert data.row.get("journal_dropped") == 1
@@ -262,46 +292,32 @@ def test_one_outcome_that_cannot_be_written_delays_no_other(tmp_path, kind, capl
     assert VALUE not in caplog.text
 
 
-class StoreInDoubt(StoreWithPoison):
-    """A store whose first COMMIT is not answered; nothing was written."""
+class StoreInDoubt(FailingStore):
+    """A store whose first COMMIT is not answered."""
 
-    is_decided = False
-    first = True
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        self.batches: list[list[Tally]] = []
 
     def record(self, tallies: Sequence[Tally]) -> list[Tally]:
-        if self.first:
-            self.first = False
-            raise CommitInDoubt("no answer", list(tallies), [])
+        self.batches.append(list(tallies))
+        if len(self.batches) == 1:
+            raise StoreError("no answer", permanent=False)
         return super().record(tallies)
 
-    def has_written(self) -> bool:
-        if not self.is_decided:
-            raise StoreError("locked", permanent=False, lost=False, busy=True)
-        return False
 
-
-@pytest.mark.parametrize("kind", ["permanent", "unexpected"])
-def test_a_batch_in_doubt_that_cannot_be_written_delays_no_other(tmp_path, kind):
+def test_a_batch_that_may_have_been_written_is_tried_again_unchanged(tmp_path):
     data = DataLayer(tmp_path / "database", StoreInDoubt)
-    if kind == "unexpected":
-        data.store.error = ZeroDivisionError(VALUE)
 
     async def work() -> None:
-        for number in range(5):
-            digest = data.store.poison if number == 3 else number.to_bytes(32)
-            data.journal.note(Event(digest, "chat", 200, "", "", "", ""), 0, 0)
-        await data.until(lambda: not data.store.first, "the batch is in doubt")
         note(data)
-        data.tick()
-        assert data.store.written == 0
-        data.store.is_decided = True
-        await data.until(lambda: data.store.written == 5, "all others are written")
-        data.store.error = StoreError("gone", permanent=True, lost=False)
-        await data.until(lambda: not data.database.pending_rows, "nothing waits")
+        await data.until(data.health.errors, "the batch is in doubt")
+        note(data)
+        await data.until(lambda: data.store.written == 2, "all is written")
+        first, second, third = data.store.batches
+        assert first == second != third
 
     run(data, work)
-    assert data.row.get("journal_dropped") == 1
-    assert data.store.written == 5
 
 
 def test_an_unexpected_error_is_logged_once_and_counted_each_time(data, caplog):

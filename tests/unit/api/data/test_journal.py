@@ -43,7 +43,7 @@ def unnumbered(digest: bytes) -> int:
 
 
 def fetch(journal: Journal):
-    return journal.fetch(unnumbered)
+    return journal.fetch(len(journal), unnumbered)
 
 
 def requests(tallies) -> int:
@@ -184,6 +184,20 @@ def test_a_key_has_a_bounded_number_of_rows_whoever_sends_what(journal):
     assert len(rows) <= JOURNAL_ROWS + 2
 
 
+def test_the_tallies_of_many_keys_are_closed_in_parts(journal, counters):
+    for key_id in range(250):
+        journal.note(event(key_id), 0, 0)
+    closed = []
+    for _ in journal.close_in_parts(0.0, HOUR):
+        closed.append(len(journal))
+        # In between, one key whose rows are closed is used, and one whose rows are not.
+        journal.note(event(0), 0, 0)
+        journal.note(event(249), 0, 0)
+    assert closed == [100, 200]
+    journal.close(0.0, HOUR)
+    assert requests(fetch(journal)) == counters.total(("chat", "")) == 254
+
+
 def test_tallies_that_were_not_written_are_merged_by_hour(journal, counters):
     for now, wall in ((1.0, 10.0), (11.0, 20.0), (21.0, HOUR + 1)):
         journal.note(event(), 0, 0)
@@ -198,8 +212,8 @@ def test_tallies_that_were_not_written_are_merged_by_hour(journal, counters):
 def test_a_tally_gets_the_newest_created_when_it_is_fetched(journal):
     journal.note(event(), 0, 0)
     journal.close(1.0, 10.0)
-    journal.give_back(journal.fetch(lambda digest: 5))
-    [tally] = journal.fetch(lambda digest: 9)
+    journal.give_back(journal.fetch(1, lambda digest: 5))
+    [tally] = journal.fetch(1, lambda digest: 9)
     assert tally.last_created == 9
 
 
