@@ -22,6 +22,7 @@ from readback.config import Config
 from readback.contract import HEALTH_PATH, READINESS_PATH, REFUSALS, reason_phrase
 from readback.http.handler import Handler, RequestOrigin
 from readback.http.head import Head
+from readback.http.meaning import Understood
 from readback.processes import metrics
 from readback.processes.lifecycle import Lifecycle
 from readback.processes.shared_counters import SharedCounters
@@ -49,14 +50,9 @@ class Ops(Handler[Head], Collector):
     def describe(self, head: Head) -> Head:
         return head
 
-    def begin(
-        self,
-        info: Head,
-        key: bytes,
-        forwarded: bytes,
-        size: int,
-        origin: RequestOrigin,
-    ) -> bytes:
+    def begin(self, request: Understood[Head], origin: RequestOrigin) -> bytes:
+        meaning, *_ = request
+        info = meaning.info
         if info.method not in (b"GET", b"HEAD"):
             return self.refuse("not_found", "")
         if info.target == _HEALTH:

@@ -1,22 +1,46 @@
-"""The server of the cabinet: what its workers share, and the Django that each loads.
+"""The server of the cabinet: what its workers share, and what each of them runs.
 
-Django is imported only in the workers, so that importing this module is cheap.
+A worker accepts connections, lets Django answer them (`serving/wsgi.py`), sends the
+e-mails of the outbox, and stops without losing a request. Django is imported only in
+the workers, so that importing this module is cheap.
 """
 
+import asyncio
 import os
 import socket
+import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from readback.cabinet.serving.worker import CabinetWorker
-from readback.cabinet.serving.wsgi import STATUSES
+from readback.cabinet.serving.wsgi import (
+    LIFECYCLE,
+    PAGES,
+    STATUSES,
+    Application,
+    PageCounts,
+    Pages,
+    server_environ,
+)
 from readback.config import Config
+from readback.http.connection import Connection
+from readback.http.registry import ConnectionRegistry, Limits
 from readback.processes.lifecycle import CABINET, Lifecycle
+from readback.processes.listening import BACKLOG
 from readback.processes.shared_counters import SharedCounters, rows_for
-from readback.processes.worker import Server
+from readback.processes.worker import Server, Worker
 
 _MARGIN_SECONDS = 5
+# Per worker. With the files of the database, this is below the usual limit of 1,024
+# descriptors.
+MAX_CONNECTIONS = 800
+# Cookies of other sites of the same domain may be long.
+_MAX_HEAD_BYTES = 32_768
+_MAX_HEAD_FIELDS = 100
+# Larger than the largest form that Django accepts, so that Django refuses a form with
+# one of our pages.
+MAX_FORM_BYTES = 4 * 65_536
+_UNFINISHED_BYTES = 16 << 20
 
 
 def cabinet_server(
@@ -33,12 +57,63 @@ def cabinet_server(
         counters=SharedCounters(STATUSES, rows_for(config.cabinet_workers)),
         workers=config.cabinet_workers,
         stop_seconds=config.stop_timeout + _MARGIN_SECONDS,
-        make_worker=partial(CabinetWorker, load_application, _mail_sender),
+        make_worker=CabinetWorker,
         prepare_service=prepare_service,
     )
 
 
-def load_application() -> Callable[..., Any]:
+class CabinetWorker(Worker):
+    """Connections in an event loop, pages in threads, e-mails in one more thread."""
+
+    def __init__(self, server: Server, row: int) -> None:
+        super().__init__(server, row)
+        self._page_counts = PageCounts(server.counters, row)
+
+    def prepare(self) -> None:
+        self._application = load_application()
+
+    async def listen(self) -> None:
+        environ = server_environ(self.listeners[0].getsockname())
+        environ |= {LIFECYCLE: self.lifecycle, PAGES: self._page_counts}
+        self._pages = Pages(self._application, self.config, environ)
+        self._connections = ConnectionRegistry(self._pages, limits(self.config))
+        self._mail_sender = mail_sender()
+        self._mail_sender.start()
+        listen = asyncio.get_running_loop().create_server
+        connection = partial(Connection, self._connections)
+        self._servers = [
+            await listen(connection, sock=listener, backlog=BACKLOG)
+            for listener in self.listeners
+        ]
+
+    def tick(self) -> None:
+        self._connections.sweep(time.monotonic())
+
+    async def stop(self) -> None:
+        await self.tick_during(
+            self.end_connections(self._connections, self.listeners, self._servers)
+        )
+        self._pages.stop()
+        self._mail_sender.stop()
+
+
+def limits(config: Config) -> Limits:
+    return Limits(
+        connections=MAX_CONNECTIONS,
+        connections_per_address=0,
+        head_bytes=_MAX_HEAD_BYTES,
+        head_fields=_MAX_HEAD_FIELDS,
+        body_bytes=MAX_FORM_BYTES,
+        unfinished_bytes=_UNFINISHED_BYTES,
+        head_seconds=config.head_timeout,
+        body_seconds=config.body_timeout,
+        idle_seconds=config.idle_timeout,
+        drain_seconds=config.drain_timeout,
+        closes_slowest=True,
+    )
+
+
+def load_application() -> Application:
     """Set Django up, and return its WSGI application with the logs of a server."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "readback.cabinet.settings")
     from django.core.wsgi import get_wsgi_application
@@ -46,16 +121,14 @@ def load_application() -> Callable[..., Any]:
     application = get_wsgi_application()
     from django.conf import settings
 
-    from readback.cabinet import apps
     from readback.cabinet.serving import security_log
 
     security_log.enable(settings.CONFIG)
-    apps.log_warnings()
     return application
 
 
-def _mail_sender() -> Any:
-    """Return the thread that sends the mails of a worker."""
+def mail_sender() -> Any:
+    """Return the thread that sends the e-mails of a worker."""
     from readback.cabinet.accounts.services import expired_delete
     from readback.cabinet.mail import notices, outbox
 

@@ -14,7 +14,7 @@ packets.
 
 import re
 
-from readback.http.refused import MALFORMED_REQUEST, Refused, oversized
+from readback.http.head import MALFORMED_REQUEST, REQUEST_TOO_LARGE, Refused
 
 # The limit includes trailer fields. A line costs hundreds of times as much as a byte:
 # 32,768 chunks of one byte took 0.13 s, and this many take 2 ms.
@@ -135,6 +135,11 @@ class ChunkedBody:
         self._framing_bytes += line.end() - start
         self._looked_at = 0
         return line
+
+
+def oversized(limit: int, got: str) -> Refused:
+    detail = f"The body must have at most {limit} bytes; {got}."
+    return Refused(REQUEST_TOO_LARGE, detail)
 
 
 def _malformed() -> Refused:

@@ -9,13 +9,12 @@ import asyncio
 from math import inf
 from typing import Any, cast
 
-from readback.http.answer import CONTINUE, complete
-from readback.http.chunked_body import ChunkedBody
+from readback.http.chunked_body import ChunkedBody, oversized
 from readback.http.flow_control import FlowControl
 from readback.http.handler import Outcome, Responder
-from readback.http.meaning import Meaning
+from readback.http.head import REQUEST_TIMEOUT, UNAVAILABLE, Refused
+from readback.http.meaning import Meaning, complete
 from readback.http.receive_buffer import ReceiveBuffer
-from readback.http.refused import REQUEST_TIMEOUT, UNAVAILABLE, Refused, oversized
 from readback.http.registry import ConnectionRegistry
 from readback.http.states import (
     ANSWERING,
@@ -27,6 +26,8 @@ from readback.http.states import (
     QUEUED,
     SKIP,
 )
+
+_CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
 class Connection(asyncio.Protocol):
@@ -188,10 +189,11 @@ class Connection(asyncio.Protocol):
                 # Empty lines before the head extend no deadline.
                 self._deadline = registry.head_deadline
             return
-        meaning, key, forwarded, size = registry.heads.understand(head)
+        request = registry.heads.understand(head)
+        meaning, _, _, size = request
         self._meaning = meaning
         self._size = size
-        outcome = registry.handler.begin(meaning.info, key, forwarded, size, self)
+        outcome = registry.handler.begin(request, self)
         if outcome is None:
             self._wait(DECIDING)
         elif isinstance(outcome, bytes):
@@ -266,7 +268,7 @@ class Connection(asyncio.Protocol):
     def _ask_for_body(self, meaning: Meaning[Any]) -> None:
         """Write 100 (Continue), unless the body has begun (RFC 9110 §10.1.1)."""
         if (meaning.chunked or self._size) and not self._buffer.unread:
-            self._flow.write(CONTINUE)
+            self._flow.write(_CONTINUE)
 
     def _hold_body(self) -> None:
         """Count the bytes of an incomplete body."""

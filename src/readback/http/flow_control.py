@@ -1,13 +1,59 @@
-"""How answers are written: together, and at the pace of the client."""
+"""When a connection works and writes: in turn, together, and at its client's pace."""
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 from math import inf
+from time import monotonic
 
 # The maximum number of answers that are written together.
 WRITTEN_TOGETHER = 32
 # How long to read and drop what a client still sends after our last answer.
 LINGER_SECONDS = 2.0
+# How long a pass takes before the event loop looks for new bytes. It also accepts only
+# one new connection in between, so a longer pass would make many of them wait.
+ROUND_SECONDS = 0.001
+
+# Works on one message, and adds itself again if there are more.
+Work = Callable[[], None]
+
+
+class Backlog:
+    """Connections whose next messages have already arrived take turns here.
+
+    A connection answers the first message of what it receives at once. If a client has
+    sent several, its connection waits here before each of the others, and is not read
+    meanwhile. So a client that sends one request at a time waits for at most one pass
+    of this work, however many requests others send at once.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: deque[Work] = deque()
+        self._is_scheduled = False
+
+    def add(self, work: Work) -> None:
+        self._waiting.append(work)
+        if not self._is_scheduled:
+            self._schedule()
+
+    def _work_for_a_while(self) -> None:
+        end = monotonic() + ROUND_SECONDS
+        try:
+            while self._waiting:
+                work = self._waiting.popleft()
+                work()
+                if monotonic() >= end:
+                    break
+        finally:
+            # The others stay here if the work raises an exception, which the event loop
+            # logs.
+            self._is_scheduled = False
+            if self._waiting:
+                self._schedule()
+
+    def _schedule(self) -> None:
+        self._is_scheduled = True
+        asyncio.get_running_loop().call_soon(self._work_for_a_while)
 
 
 class PendingAnswers:

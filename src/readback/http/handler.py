@@ -3,11 +3,10 @@
 The API, the cabinet, the ops listener and the tests' echo server are handlers.
 """
 
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from readback.http.head import Head
-
-Info = TypeVar("Info")
+from readback.http.meaning import Info, Understood
 
 
 class Responder(Protocol):
@@ -54,19 +53,8 @@ class Handler(Protocol[Info]):
         must not contain the key, the addresses or the length, and not depend on them.
         """
 
-    def begin(
-        self,
-        info: Info,
-        key: bytes,
-        forwarded: bytes,
-        size: int,
-        origin: RequestOrigin,
-    ) -> Outcome | None:
-        """Decide on a request; None means that `resume` will be called later.
-
-        The key is that of `Head.key`, `forwarded` has all addresses of X-Forwarded-For,
-        and the size is that of the body, as declared.
-        """
+    def begin(self, request: Understood[Info], origin: RequestOrigin) -> Outcome | None:
+        """Decide on a request; None means that `resume` will be called later."""
 
     def refuse(self, code: str, detail: str, address: str = "") -> bytes:
         """Return a refusal of bytes that did not become a request.

@@ -2,7 +2,8 @@
 
 httptools (llhttp) knows the grammar; whatever it accepts although RFC 9112 forbids it
 is refused here. The caller has found the end of the head and bounded its size. Nothing
-here knows about sockets, time or what is served.
+here knows about sockets, time or what is served: a handler makes the answer to a
+refusal.
 """
 
 import re
@@ -10,14 +11,14 @@ from typing import NoReturn
 
 from httptools import HttpParserError, HttpParserInvalidURLError, HttpRequestParser
 
-from readback.http.refused import (
-    HEADERS_TOO_LARGE,
-    MALFORMED_REQUEST,
-    TARGET_TOO_LONG,
-    UNSUPPORTED_TRANSFER_CODING,
-    Refused,
-)
-
+# The refusals for which a connection asks its handler.
+MALFORMED_REQUEST = "malformed_request"
+UNSUPPORTED_TRANSFER_CODING = "unsupported_transfer_coding"
+TARGET_TOO_LONG = "target_too_long"
+HEADERS_TOO_LARGE = "headers_too_large"
+REQUEST_TOO_LARGE = "request_too_large"
+REQUEST_TIMEOUT = "request_timeout"
+UNAVAILABLE = "unavailable"
 HEAD_END = b"\r\n\r\n"
 
 # RFC 9110 §5.6.2: the characters of a token. A method is a token (§9.1).
@@ -53,6 +54,15 @@ _INVALID_TARGET = (
 )
 _INVALID_FIELD = "A header field or the framing of the body is not valid"
 _NOT_CHUNKED = "The Transfer-Encoding must end with chunked, once."
+
+
+class Refused(Exception):
+    """A request is refused; the detail says why, without quoting the request."""
+
+    def __init__(self, code: str, detail: str = "") -> None:
+        super().__init__(code)
+        self.code = code
+        self.detail = detail
 
 
 class Head:

@@ -1,4 +1,4 @@
-"""What a head means, and how one listener understands its heads.
+"""What a head means for a request and its answer, and how a listener understands it.
 
 The heads of a program differ in the key, in the addresses that proxies add, in the
 length of the body, and in fields that are not used. The meaning of a head contains none
@@ -7,9 +7,9 @@ of these; the first three are returned beside it.
 
 import re
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
-from readback.http.head import Head, parse
+from readback.http.head import HEAD_END, Head, parse
 
 Info = TypeVar("Info")
 
@@ -54,7 +54,8 @@ class Meaning(Generic[Info]):
         return self.keep_alive and not self.chunked and not self.expects_continue
 
 
-# The meaning of a head, its key, its addresses, and the length of the body.
+# The meaning of a head, its key, all addresses in X-Forwarded-For, and the declared
+# length of the body.
 Understood = tuple[Meaning[Info], bytes, bytes, int]
 
 
@@ -83,6 +84,22 @@ class Heads(Generic[Info]):
 
     def tick(self) -> None:
         """Called twice a second."""
+
+
+def complete(
+    answer: bytes, meaning: Meaning[Any] | None, *, closing: bool, bodiless: bool
+) -> bytes:
+    """Return the bytes to send for a handler's answer to this request."""
+    if closing:
+        # RFC 9112 §9.6: a server announces that it will close the connection.
+        answer = answer.replace(b"\r\n", b"\r\nConnection: close\r\n", 1)
+    elif meaning is not None and meaning.is_http_10:
+        # RFC 9112 §9.3: HTTP/1.0 clients expect this if the connection stays open.
+        answer = answer.replace(b"\r\n", b"\r\nConnection: keep-alive\r\n", 1)
+    if bodiless:
+        # RFC 9110 §9.3.2: the same headers as for GET, and no body.
+        return answer[: answer.index(HEAD_END) + len(HEAD_END)]
+    return answer
 
 
 def _persists(head: Head) -> bool:

@@ -4,8 +4,13 @@ Finds the end of a head and bounds its size; what a head means is decided in `he
 """
 
 from readback.http.chunked_body import ChunkedBody
-from readback.http.head import HEAD_END, check_beginning, refuse_too_large
-from readback.http.refused import MALFORMED_REQUEST, Refused
+from readback.http.head import (
+    HEAD_END,
+    MALFORMED_REQUEST,
+    Refused,
+    check_beginning,
+    refuse_too_large,
+)
 
 # RFC 9112 §2.2: ignore at least one empty line before a request line, because some
 # clients send one after a body. A few more are tolerated; no other limit counts them.

@@ -19,7 +19,7 @@ from readback.http.head import HEAD_END, Head
 from readback.http.meaning import FORWARDED, Heads, Info, Meaning, Understood
 
 MAX_PATTERNS = 64
-# Patterns per User-Agent: a program lists the models, and sends texts.
+# Patterns per User-Agent: a program has one request for models and one for texts.
 _MAX_PER_PROGRAM = 2
 # Making a pattern takes one to three milliseconds.
 _MADE_PER_TICK = 4

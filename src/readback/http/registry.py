@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any, Protocol
 
-from readback.http.backlog import Backlog
-from readback.http.flow_control import LINGER_SECONDS, PendingAnswers
+from readback.http.flow_control import LINGER_SECONDS, Backlog, PendingAnswers
 from readback.http.handler import Handler, RequestOrigin
 from readback.http.meaning import Heads
 from readback.http.timing import Timing

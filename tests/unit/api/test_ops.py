@@ -12,6 +12,7 @@ from readback.api.ops import STRICT_SECONDS, Ops
 from readback.api.shared.limiter import Limiter
 from readback.api.shared.memory import Counters
 from readback.config import Config
+from readback.http.meaning import Meaning
 from readback.processes.lifecycle import Lifecycle
 
 NO_ORIGIN = None  # the ops listener treats all clients alike
@@ -40,7 +41,7 @@ def confirm(counters: Counters, worker: int, seconds_ago: float = 0.0) -> None:
 
 def answer(ops: Ops, path: bytes) -> bytes:
     head = head_of(b"GET", path, [(b"host", b"localhost")])
-    return ops.begin(head, b"", b"", 0, NO_ORIGIN)
+    return ops.begin((Meaning(head, head), b"", b"", 0), NO_ORIGIN)
 
 
 def status(ops: Ops, path: bytes) -> bytes:

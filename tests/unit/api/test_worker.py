@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from readback.api.worker import ApiWorker
+from readback.api.server import ApiWorker
 
 
 def new_worker() -> Any:

@@ -14,9 +14,10 @@ from tests.support.raw_requests import post_body
 from tests.support.streams import RecordingTransport
 from tests.support.work import ManualLoop
 
-from readback.http import backlog
-from readback.http.backlog import ROUND_SECONDS, Backlog
+from readback.http import flow_control
 from readback.http.connection import Connection
+from readback.http.flow_control import ROUND_SECONDS, Backlog
+from readback.http.meaning import Understood
 from readback.http.registry import ConnectionRegistry
 
 ALICE = post_body(b"alice")
@@ -40,8 +41,11 @@ class Ordered(Echo):
         self.clock = clock
         self.seconds = ANSWER_SECONDS
 
-    def begin(self, info: EchoInfo, *others: object) -> EchoExchange:
-        return OrderedExchange(self, info)
+    def begin(
+        self, request: Understood[EchoInfo], connection: Connection
+    ) -> EchoExchange:
+        meaning, *_ = request
+        return OrderedExchange(self, meaning.info)
 
 
 class OrderedExchange(EchoExchange):
@@ -83,7 +87,7 @@ class Server:
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     clock = Clock()
-    monkeypatch.setattr(backlog, "monotonic", clock)
+    monkeypatch.setattr(flow_control, "monotonic", clock)
     with ManualLoop() as loop:
         yield Server(loop, clock)
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from readback.http.chunked_body import ChunkedBody
-from readback.http.refused import Refused
+from readback.http.head import Refused
 
 MAX_FRAMING = 200
 MAX_BODY = 50

@@ -65,17 +65,6 @@ def test_a_client_that_stops_reading_gets_no_more_answers_until_it_reads(
     assert len(written) == 40
 
 
-def test_a_stop_while_many_messages_are_answered_makes_the_next_answer_the_last(
-    connection: Connection, loop: ManualLoop
-) -> None:
-    answer_until_recognised(connection, loop, post_body(b"x"))
-    written = at_answer(connection, 5, connection._registry.retire)
-    connection.data_received(post_body(b"x") * 40)
-    loop.run_callbacks()
-    closing = [b"Connection: close" in answer for answer in written]
-    assert closing == [False] * 5 + [True]
-
-
 def test_answers_are_written_before_the_event_loop_closes_for_the_clients_end(
     connection: Connection, loop: ManualLoop
 ) -> None:

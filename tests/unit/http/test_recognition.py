@@ -8,10 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from readback.http import recognition
-from readback.http.head import Head
+from readback.http.head import Head, Refused
 from readback.http.meaning import Heads, Meaning
 from readback.http.recognition import MAX_PATTERNS, RecognisedHeads
-from readback.http.refused import Refused
 
 MAX_FIELDS = 100
 READ_FIELDS = frozenset([b"x-old"])

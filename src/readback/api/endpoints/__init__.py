@@ -1,1 +1,1 @@
-"""The contract: how each request is answered, without leaving memory."""
+"""The contract: how each request is answered, from what is in memory."""

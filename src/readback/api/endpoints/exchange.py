@@ -1,28 +1,29 @@
-"""The requests of one known key whose heads mean the same.
-
-Here are the base class of the two endpoints, and the simpler endpoint.
-"""
+"""The two endpoints: how a request of a known key is answered and counted."""
 
 import json
 import logging
 from contextlib import suppress
 from dataclasses import dataclass, field
 from time import monotonic
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import UNSET, UnsetType
 
 from readback import logs
 from readback.api.data.journal import Event, EventFields, Journal, Tally
 from readback.api.data.keyring import Record
 from readback.api.data.unmatched import UnmatchedRequests
 from readback.api.endpoints.delays import Delays
-from readback.api.endpoints.refusal import Finding, explain
+from readback.api.endpoints.refusal import Explanation, Finding, examine, explain
 from readback.api.endpoints.replies import Replies
-from readback.api.endpoints.request_info import RequestInfo
+from readback.api.endpoints.request_info import ENCODED, RequestInfo
 from readback.api.shared.limiter import Limiter
 from readback.client_address import shorten
-from readback.contract import MODEL_LIST, REFUSALS
+from readback.contract import MAX_CONTENT_BYTES, MODEL, MODEL_LIST, REFUSALS
 from readback.differences import BODY_TOO_LARGE, BODY_UNUSED
 from readback.http.handler import Outcome, RequestOrigin
-from readback.http.refused import REQUEST_TOO_LARGE
+from readback.http.head import REQUEST_TOO_LARGE
 
 log = logging.getLogger("readback.api")
 
@@ -34,6 +35,39 @@ _KEY_NOT_ACCEPTED = (
     "e-mail address."
 )
 _MODELS = json.dumps(MODEL_LIST, separators=(",", ":")).encode()
+# A body can repeat a name only if it is at least this long without its text: the
+# shortest body that the contract accepts, plus the shortest field that can be added to
+# it.
+_MAY_REPEAT_A_NAME = len(
+    b'{"model":"%b","messages":[{"role":"user","content":}]}' % MODEL.encode()
+) + len(b'"content":0,')
+# The model, the messages, the role and the content.
+_REQUIRED_NAMES = 4
+# RecursionError and UnicodeDecodeError are not msgspec's own.
+_DECODING_ERRORS = (msgspec.MsgspecError, RecursionError, UnicodeDecodeError)
+_BACKSLASH = 0x5C
+
+
+class _Message(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    role: Literal["user"]
+    content: msgspec.Raw  # as it is written
+
+
+class _Request(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """What types can express of the contract; a test compares it with `contract`."""
+
+    model: Literal["vendor-cabinet-preview-echo"]
+    messages: Annotated[list[_Message], msgspec.Meta(min_length=1, max_length=1)]
+    stream: bool | UnsetType = UNSET
+    max_tokens: Literal[2000] | UnsetType = UNSET
+
+
+_Content = Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_CONTENT_BYTES)]
+_decode = msgspec.json.Decoder(_Request).decode
+_decode_content = msgspec.json.Decoder(_Content).decode
+
+# A text as it is written in JSON, with its quotes, and its size in UTF-8.
+Text = tuple[bytes, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +86,8 @@ class Exchange:
 
     # fmt: off
     __slots__ = (
-        "_journal", "_limiter", "_record", "_refused", "_replies", "_succeeded",
-        "_unmatched", "address", "forwarded", "info",
+        "_info", "_journal", "_limiter", "_record", "_refused", "_replies",
+        "_succeeded", "_unmatched", "address", "forwarded",
     )
     # fmt: on
     # The differences to report if the body is refused without being read.
@@ -67,7 +101,7 @@ class Exchange:
         self._journal = services.journal
         self._unmatched = services.unmatched
         self._record = record
-        self.info = info
+        self._info = info
         self.address = address
         # The X-Forwarded-For from which the address was read, if any.
         self.forwarded = b""
@@ -86,7 +120,7 @@ class Exchange:
             return self._refuse_rate(size)
         if code == REQUEST_TOO_LARGE:
             finding = Finding(code, (self.oversized,), detail)
-            _, detail, differences = explain([finding], self.info.user_agent)
+            _, detail, differences = explain([finding], self._info.user_agent)
         return self._refuse(code, detail, size, differences)
 
     def is_from(self, forwarded: bytes, origin: RequestOrigin) -> bool:
@@ -110,8 +144,8 @@ class Exchange:
         return self._limiter.admit(record.slot, now)
 
     def _refuse_key(self, size: int) -> bytes:
-        agent = self.info.user_agent
-        endpoint = self.info.endpoint
+        agent = self._info.user_agent
+        endpoint = self._info.endpoint
         self._unmatched.count(
             self.address, endpoint, "invalid_key", _KEY_NOT_ACCEPTED, agent
         )
@@ -130,7 +164,7 @@ class Exchange:
         differences: str = "",
         retry_after: int = 0,
     ) -> bytes:
-        explained = is_explained(self.info, self._record)
+        explained = is_explained(self._info, self._record)
         answer = self._replies.refusal(code, detail, retry_after, explained)
         detail = detail or REFUSALS[code].sentence
         tally = self._refused
@@ -158,9 +192,50 @@ class Exchange:
 
     def _event(self, code: str, detail: str, differences: str = "") -> EventFields:
         digest = self._record.digest
-        info = self.info
+        info = self._info
         address = self.address
         return journal_event(digest, info, address, code, detail, differences)
+
+
+class Chat(Exchange):
+    """Reads one message back."""
+
+    __slots__ = ()
+
+    def answer(self, body: bytes) -> bytes:
+        found = None if self._info.media_type_detail else decode(body)
+        if found is None:
+            examined = self._examine(body)
+            if isinstance(examined, Explanation):
+                code, detail, differences = examined
+                return self.refuse(code, detail, len(body), differences)
+            found = examined
+        text, size = found
+        record = self._record
+        record.used_at = now = monotonic()
+        created = self._limiter.number(record.slot, now)
+        if not created:
+            return self._refuse_rate(len(body))
+        answer = self._replies.completion(text, size, created)
+        return self._count_success(answer, len(body))
+
+    def _examine(self, body: bytes) -> Text | Explanation:
+        """Return the reason to refuse a body, or its text if there is none.
+
+        Only the examination refuses a body, because it can explain why.
+        """
+        undeclared = self._info.media_type_detail
+        content = examine(body)
+        if isinstance(content, str) and not undeclared:
+            return msgspec.json.encode(content), len(content.encode())
+        findings = [] if isinstance(content, str) else content
+        if undeclared:
+            # The body is not meant to be JSON, or is compressed.
+            others = [each for each in findings if each.code != "invalid_json"]
+            code = "unsupported_media_type"
+            header = "content-encoding" if undeclared == ENCODED else "content-type"
+            findings = [Finding(code, (header,), undeclared), *others]
+        return explain(findings, self._info.user_agent)
 
 
 class ModelList(Exchange):
@@ -173,6 +248,34 @@ class ModelList(Exchange):
         if not self._admit():
             return self._refuse_rate(len(body))
         return self._count_success(self._replies.ok(_MODELS), len(body))
+
+
+def decode(body: bytes) -> Text | None:
+    """Return the text of a body that keeps every rule of the contract, else None."""
+    try:
+        request = _decode(body)
+        written = bytes(request.messages[0].content)
+        content = _decode_content(written)
+    except _DECODING_ERRORS:
+        return None
+    if request.stream is True:
+        return None
+    around = len(body) - len(written)
+    if around >= _MAY_REPEAT_A_NAME and _repeats_name(body, written, request):
+        return None
+    size = len(content.encode()) if _BACKSLASH in written else len(written) - 2
+    return (written, size) if size <= MAX_CONTENT_BYTES else None
+
+
+def _repeats_name(body: bytes, written: bytes, request: _Request) -> bool:
+    """Return whether a name is repeated; the decoder used its last value.
+
+    All strings except the text are fixed, so every colon outside the text follows a
+    name.
+    """
+    optional = (request.stream, request.max_tokens)
+    names = _REQUIRED_NAMES + sum(value is not UNSET for value in optional)
+    return body.count(b":") - written.count(b":") != names
 
 
 def is_explained(info: RequestInfo, record: Record) -> bool:

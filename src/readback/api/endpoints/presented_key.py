@@ -4,7 +4,6 @@ Pure. The explanation quotes nothing of the credentials. Nothing is looked up.
 """
 
 import re
-from typing import NamedTuple
 
 from readback import keys
 from readback.http.head import Head
@@ -73,51 +72,42 @@ _VARIABLE = re.compile(rb"\$[\w({]|%\w+%|\{\{|process\.env|environ")
 _SPACE = re.compile(rb"\s|\\[nrt]|\xa0|\xe2\x80[\x80-\x8f\xa8-\xaf]|\xef\xbb\xbf")
 
 
-class PresentedKey(NamedTuple):
-    """A key as a client presents it; nothing has been looked up yet."""
-
-    digest: bytes
-    detail: str  # why it cannot be a key; empty if it can
-
-
-def presented_in(head: Head) -> PresentedKey:
-    """Return the key in a head in which it does not have the usual form."""
+def explain_no_key(head: Head) -> str:
+    """Return why a head has no key of the usual form."""
     values = head.all(b"authorization")
     if len(values) == 1:
-        return _read(values[0])
+        return _explain(values[0])
     if values:
-        detail = f"The Authorization header appears {times(values)}; send it once."
-    else:
-        detail = f"The Authorization header is missing. {_elsewhere(head)}"
-    return PresentedKey(b"", detail)
+        return f"The Authorization header appears {times(values)}; send it once."
+    return f"The Authorization header is missing. {_elsewhere(head)}"
 
 
-def presented_key(key: bytes) -> PresentedKey:
-    """Return what follows Bearer as a key, or why it cannot be one."""
+def explain_invalid(key: bytes) -> str:
+    """Return why what follows Bearer cannot be a key; empty if it can."""
     why = keys.why_invalid(key)
     if why is None:
-        return PresentedKey(keys.digest(key), "")
+        return ""
     # Neither a typing error nor a flood of made-up keys needs a closer look.
     looks_right = len(key) == keys.LENGTH and key.startswith(_PREFIX)
     mistake = "" if looks_right else _name_mistake(key[:_EXAMINED_BYTES])
-    return PresentedKey(b"", mistake or f"This is not a valid key: {why}.")
+    return mistake or f"This is not a valid key: {why}."
 
 
 def times(values: list[bytes]) -> str:
     return "twice" if len(values) == 2 else f"{len(values)} times"
 
 
-def _read(value: bytes) -> PresentedKey:
+def _explain(value: bytes) -> str:
     # RFC 9110 §11.1: the scheme is case-insensitive.
     scheme, _, rest = value.partition(b" ")
     if scheme.lower() == b"bearer":
-        return presented_key(rest.strip(b" "))
+        return explain_invalid(rest.strip(b" "))
     if scheme.lower() == b"basic":
-        return PresentedKey(b"", _BASIC)
+        return _BASIC
     # One word may be a key, or what was sent in its place.
     word = value[:_EXAMINED_BYTES]
     mistake = _name_mistake(word) if len(word.split()) < 2 else ""
-    return PresentedKey(b"", mistake or _NOT_BEARER)
+    return mistake or _NOT_BEARER
 
 
 def _name_mistake(key: bytes) -> str:
@@ -152,7 +142,7 @@ def _explain_other_service(key: bytes) -> str:
 
 
 def _elsewhere(head: Head) -> str:
-    """Return what is wrong without Authorization: a key may be in another field."""
+    """Explain a missing Authorization header: a key may be in another field."""
     for name, values in head.fields.items():
         if name in _OTHER_FIELDS:
             not_read = f"The key in {name.decode().title()} is not read."

@@ -48,7 +48,7 @@ class Finding(NamedTuple):
 
 
 def examine(body: bytes) -> str | list[Finding]:
-    """Return the text if every rule is kept, else the rules broken."""
+    """Return the text if every rule is kept, else what is wrong."""
     try:
         request = load(body)
     except NotJson as error:

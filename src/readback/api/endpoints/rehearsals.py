@@ -8,8 +8,8 @@ from functools import partial
 
 from readback.api.data.journal import Event
 from readback.api.data.keyring import Record
-from readback.api.endpoints.chat import Chat
 from readback.api.endpoints.exchange import (
+    Chat,
     Exchange,
     ModelList,
     Services,
@@ -60,7 +60,7 @@ class _Rehearsal(Exchange):
         if not self._admit():
             return self._refuse_rate(size)
         wait = 0 if code == "internal_error" else RETRY_SECONDS
-        explained = is_explained(self.info, self._record)
+        explained = is_explained(self._info, self._record)
         answer = self._replies.refusal(code, detail, wait, explained)
         event = Event(*self._event(code, detail))._replace(code=REHEARSED)
         self._journal.note(event, size, len(answer))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from readback import contract, keys
 from readback.api.endpoints.near_misses import NearMiss, explain_not_found
-from readback.api.endpoints.presented_key import PresentedKey, presented_in, times
+from readback.api.endpoints.presented_key import explain_no_key, times
 from readback.http.head import Head
 from readback.programs import advise
 
@@ -37,7 +37,7 @@ class RequestInfo:
     endpoint: str
     not_found_detail: str
     not_found_difference: str  # see `near_misses.py`
-    presented: PresentedKey | None  # None if the key has the usual form
+    no_key_detail: str  # empty if the key has the usual form
     media_type_detail: str
     user_agent: str
     asks_to_explain: bool  # in the body of a refusal, beyond the contract
@@ -54,7 +54,7 @@ def describe(head: Head) -> RequestInfo:
         endpoint=endpoint,
         not_found_detail=miss.sentence,
         not_found_difference=miss.difference,
-        presented=None if head.key else presented_in(head),
+        no_key_detail="" if head.key else explain_no_key(head),
         # Only the body of a chat is read as JSON.
         media_type_detail=explain_media_type(head) if endpoint == contract.CHAT else "",
         user_agent=user_agent,

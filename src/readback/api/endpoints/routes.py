@@ -6,12 +6,11 @@ path and method, then key. Nothing here decodes a body.
 
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
 
 from readback import keys
 from readback.api.data.keyring import Found, Keyring, Record
-from readback.api.endpoints.chat import Chat
 from readback.api.endpoints.exchange import (
+    Chat,
     Exchange,
     ModelList,
     Services,
@@ -20,14 +19,14 @@ from readback.api.endpoints.exchange import (
     journal_event,
 )
 from readback.api.endpoints.near_misses import PROBE
-from readback.api.endpoints.presented_key import presented_key
+from readback.api.endpoints.presented_key import explain_invalid
 from readback.api.endpoints.rehearsals import RehearsedChat, RehearsedModelList
 from readback.api.endpoints.request_info import RequestInfo, describe
 from readback.client_address import forwarded_address
 from readback.contract import CHAT, MODELS, OTHER, REHEARSAL_KEY
 from readback.http.handler import Outcome, RequestOrigin
-from readback.http.head import Head
-from readback.http.refused import MALFORMED_REQUEST
+from readback.http.head import MALFORMED_REQUEST, Head
+from readback.http.meaning import Understood
 from readback.processes.shared_counters import WorkerCounters
 
 # The Retry-After if the database is unavailable or there are too many connections.
@@ -45,14 +44,6 @@ _NOT_LOOKED_UP = (
 )
 
 
-class _Received(NamedTuple):
-    """A request whose head has been read."""
-
-    info: RequestInfo
-    address: str  # the client's
-    size: int  # of the body, as declared
-
-
 @dataclass(eq=False)
 class Api:
     """Serves the contract."""
@@ -66,36 +57,15 @@ class Api:
         return describe(head)
 
     def begin(
-        self,
-        info: RequestInfo,
-        key: bytes,
-        forwarded: bytes,
-        size: int,
-        origin: RequestOrigin,
+        self, request: Understood[RequestInfo], origin: RequestOrigin
     ) -> Outcome | None:
-        presented = info.presented
-        digest = presented.digest if presented else keys.digest(key)
+        meaning, key, _, _ = request
+        digest = keys.digest(key)
         record = self._keyring.find(digest)
-        if record is not None and not info.not_found_detail:
-            exchange: Exchange | None = record.exchanges.get(info)
-            # The address of most clients does not change.
-            if exchange is None or not exchange.is_from(forwarded, origin):
-                address, source = self._read_address(forwarded, origin)
-                exchange = self._exchange(info, record, address)
-                exchange.forwarded = source
-            return exchange.begin(size, origin)
-        address, _ = self._read_address(forwarded, origin)
-        request = _Received(info, address, size)
-        if record is not None:
-            return self._not_found(request, record)
-        # Why a key is invalid matters only now.
-        detail = (presented or presented_key(key)).detail
-        if not detail and not self._keyring.is_absent(digest):
-            self._keyring.wait(digest, partial(self._look_up_done, origin, request))
+        if record is None and self._may_exist(meaning.info, key, digest):
+            self._keyring.wait(digest, partial(self._go_on, request, origin))
             return None
-        if info.not_found_detail:
-            return self._not_found(request, None)
-        return self._refuse_key(request, detail or _UNKNOWN_KEY)
+        return self._decide(request, origin, record)
 
     def refuse(self, code: str, detail: str, address: str = "") -> bytes:
         # Behind a proxy, this is the address of the proxy.
@@ -109,29 +79,43 @@ class Api:
         self._counters.add((info.endpoint if info else OTHER, "internal_error"))
         return internal_error(self._services.replies, error)
 
-    def _look_up_done(
-        self, origin: RequestOrigin, request: _Received, found: Found
+    def _may_exist(self, info: RequestInfo, key: bytes, digest: bytes) -> bool:
+        """Return whether a key that is not known has to be looked up."""
+        if info.no_key_detail or explain_invalid(key):
+            return False
+        return not self._keyring.is_absent(digest)
+
+    def _go_on(
+        self, request: Understood[RequestInfo], origin: RequestOrigin, found: Found
     ) -> None:
         """Continue with a request that has waited for its key to be looked up."""
         outcome: Outcome | None
-        info = request.info
         try:
-            if info.not_found_detail:
-                outcome = self._not_found(request, found)
-            elif found is None:
-                outcome = self._refuse_key(request, _UNKNOWN_KEY)
-            elif isinstance(found, Record):
-                exchange = self._exchange(info, found, request.address)
-                outcome = exchange.begin(request.size, origin)
-            else:
-                outcome = self._refuse(
-                    "unavailable", _NOT_LOOKED_UP, info, RETRY_SECONDS
-                )
+            outcome = self._decide(request, origin, found)
         except Exception as error:
             # Otherwise the connection would wait forever.
-            outcome = self.fail(error, info)
+            meaning, *_ = request
+            outcome = self.fail(error, meaning.info)
         if outcome is not None:
             origin.resume(outcome)
+
+    def _decide(
+        self, request: Understood[RequestInfo], origin: RequestOrigin, found: Found
+    ) -> Outcome | None:
+        meaning, key, forwarded, size = request
+        info = meaning.info
+        if isinstance(found, Record) and not info.not_found_detail:
+            exchange: Exchange | None = found.exchanges.get(info)
+            # The address of most clients does not change.
+            if exchange is None or not exchange.is_from(forwarded, origin):
+                exchange = self._exchange(info, found, forwarded, origin)
+            return exchange.begin(size, origin)
+        address, _ = self._read_address(forwarded, origin)
+        if info.not_found_detail:
+            return self._not_found(info, found, address, size)
+        if found is None:
+            return self._refuse_key(info, key, address)
+        return self._refuse("unavailable", _NOT_LOOKED_UP, info, RETRY_SECONDS)
 
     def _read_address(
         self, forwarded: bytes, origin: RequestOrigin
@@ -146,7 +130,10 @@ class Api:
             return origin.address, b""
         return address, forwarded if len(forwarded) <= _MAX_FORWARDED_BYTES else b""
 
-    def _exchange(self, info: RequestInfo, record: Record, address: str) -> Exchange:
+    def _exchange(
+        self, info: RequestInfo, record: Record, forwarded: bytes, origin: RequestOrigin
+    ) -> Exchange:
+        address, source = self._read_address(forwarded, origin)
         exchange: Exchange | None = record.exchanges.get(info)
         if exchange is None:
             if len(record.exchanges) >= _MAX_EXCHANGES:
@@ -156,11 +143,13 @@ class Api:
             record.exchanges[info] = exchange
         elif exchange.address != address:
             exchange.move(address)
+        exchange.forwarded = source
         return exchange
 
-    def _not_found(self, request: _Received, found: Found) -> bytes:
+    def _not_found(
+        self, info: RequestInfo, found: Found, address: str, size: int
+    ) -> bytes:
         """Refuse a request, and record that in the journal of its key, if any."""
-        info, address, size = request
         code = "not_found"
         detail = info.not_found_detail
         if not isinstance(found, Record) or not found.accepted:
@@ -181,8 +170,8 @@ class Api:
         self._services.journal.note(event, size, len(answer))
         return answer
 
-    def _refuse_key(self, request: _Received, detail: str) -> bytes:
-        info, address, _ = request
+    def _refuse_key(self, info: RequestInfo, key: bytes, address: str) -> bytes:
+        detail = info.no_key_detail or explain_invalid(key) or _UNKNOWN_KEY
         self._services.unmatched.count(
             address, info.endpoint, "invalid_key", detail, info.user_agent
         )

@@ -41,7 +41,7 @@ class Limiter:
         which the bucket is full by an interval.
         """
         self._interval = 1 / rate if rate else 0.0
-        # How far ahead that time may be; sums of intervals are not exact.
+        # How far ahead that time may be. The 0.01 allows for rounding errors of sums.
         self._allowance = (burst - 1 + 0.01) * self._interval if rate else inf
         self._slots = slots
         memory = memoryview(mmap.mmap(-1, slots * _NUMBERS * 8))

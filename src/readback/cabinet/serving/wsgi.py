@@ -32,6 +32,7 @@ from readback.contract import (
 )
 from readback.http.handler import Outcome, RequestOrigin
 from readback.http.head import Head
+from readback.http.meaning import Understood
 from readback.processes.shared_counters import SharedCounters
 
 THREADS = 8
@@ -80,18 +81,13 @@ class Pages:
     def describe(self, head: Head) -> Head:
         return head
 
-    def begin(
-        self,
-        info: Head,
-        key: bytes,
-        forwarded: bytes,
-        size: int,
-        origin: RequestOrigin,
-    ) -> Outcome:
-        path = info.target.partition(b"?")[0]
+    def begin(self, request: Understood[Head], origin: RequestOrigin) -> Outcome:
+        meaning, *_ = request
+        head = meaning.info
+        path = head.target.partition(b"?")[0]
         if (path + b"/").startswith(_VERSION) or path.endswith(_ENDPOINTS):
             return self._lead_to_api()
-        return Page(self, info, origin)
+        return Page(self, head, origin)
 
     def _lead_to_api(self) -> bytes:
         """Refuse a request for the API, in the only form that most programs show."""

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.tables import each
 
-from readback.api.endpoints.chat import decode
+from readback.api.endpoints.exchange import decode
 from readback.api.endpoints.refusal import Explanation, examine, explain
 
 MODEL = "vendor-cabinet-preview-echo"

@@ -5,7 +5,7 @@ from tests.support.tables import each
 from tests.support.work import head_of
 
 from readback import keys
-from readback.api.endpoints.presented_key import presented_key
+from readback.api.endpoints.presented_key import explain_invalid
 from readback.api.endpoints.request_info import describe
 
 KEY = keys.mint()
@@ -16,7 +16,7 @@ Fields = list[tuple[bytes, bytes]]
 def detail_for(fields: Fields) -> str:
     """Return the detail of a 401."""
     head = head_of(b"GET", b"/v1/models", fields)
-    return (describe(head).presented or presented_key(head.key)).detail
+    return describe(head).no_key_detail or explain_invalid(head.key)
 
 
 def detail_of(value: str | bytes) -> str:

@@ -46,10 +46,3 @@ def test_ten_thousand_ids_are_random_uuids() -> None:
     for place in set(range(32)) - {12, 16}:
         assert len({each.hex[place] for each in ids}) == 16
     assert {each.hex[16] for each in ids} == set("89ab")
-
-
-def test_the_date_follows_the_clock() -> None:
-    replies = Replies()
-    replies.tick(784_111_777.9)
-    fields, _ = parts(replies.ok(b"{}"))
-    assert fields["Date"] == "Sun, 06 Nov 1994 08:49:37 GMT"

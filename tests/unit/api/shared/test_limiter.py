@@ -62,19 +62,6 @@ def test_no_key_takes_the_slot_of_another_while_one_is_empty():
     assert len({limiter.slot(b"%d" % number) for number in range(8)}) == 8
 
 
-def test_a_worker_that_finds_a_new_key_a_moment_later_gives_it_no_second_slot():
-    limiter, earlier = Limiter(rate=1, burst=1), []
-    acquire = limiter._locks.acquire
-
-    def acquire_later(number: int) -> bool:
-        limiter._locks.acquire = acquire
-        earlier.append(limiter.slot(ALICE))
-        return acquire(number)
-
-    limiter._locks.acquire = acquire_later
-    assert [limiter.slot(ALICE)] == earlier
-
-
 @pytest.mark.parametrize("rate", [0, 1])
 def test_in_a_full_table_the_key_that_was_inactive_longest_is_replaced(rate):
     limiter = Limiter(rate, burst=10, slots=8)

@@ -1,10 +1,9 @@
-"""The configuration of a provider is checked to be JSON, and cached."""
+"""When the configuration of a provider is read, and when a cached one is used."""
 
 import threading
 
 import pytest
 from tests.support.bad_oidc_providers import DISCOVERY, bad_provider, sending, silent
-from tests.support.peers import answer, peer
 from tests.support.waiting import wait_until
 
 from readback.cabinet.accounts import provider_documents
@@ -18,24 +17,6 @@ from readback.cabinet.accounts.provider_documents import (
 @pytest.fixture(autouse=True)
 def nothing_remembered(monkeypatch):
     monkeypatch.setattr(provider_documents, "_remembered", {})
-
-
-@pytest.mark.parametrize("body", [b"[" * 60_000, b"1" * 5_000, b"\xff", b""])
-def test_what_cannot_be_read_as_json_is_said_to_be_no_json(body):
-    with (
-        peer(answer(body)) as server,
-        pytest.raises(ProviderError, match="is not JSON"),
-    ):
-        configuration(server.url)
-
-
-def test_a_document_is_read_up_to_a_limit():
-    body = b'{"issuer": "%b"}' % (b"x" * 65_536)
-    with (
-        peer(answer(body)) as server,
-        pytest.raises(ProviderError, match="more than 65536 bytes"),
-    ):
-        configuration(server.url)
 
 
 def test_a_configuration_is_read_again_only_after_a_while(monkeypatch):

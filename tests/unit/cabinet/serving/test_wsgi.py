@@ -12,6 +12,7 @@ from readback.cabinet.serving.security_headers import headers_of
 from readback.cabinet.serving.wsgi import Application, Pages, environ_of, server_environ
 from readback.config import Config
 from readback.http.head import Head, parse
+from readback.http.meaning import Meaning
 
 SECRET = "said by a visitor"
 GET = head_of(b"GET", b"/", [])
@@ -88,7 +89,8 @@ def answers(
         pages = Pages(application, Config(), {})
         origins = [Origin() for _ in requests]
         for (head, body), origin in zip(requests, origins, strict=True):
-            refusal = pages.begin(head, b"", b"", len(body), origin).answer(body)
+            request = Meaning(head, head), b"", b"", len(body)
+            refusal = pages.begin(request, origin).answer(body)
             if refusal is not None:
                 origin.resume(refusal)
         while pages._tasks:
