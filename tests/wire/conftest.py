@@ -32,9 +32,3 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 @pytest.fixture(scope="session")
 def api(server: Server) -> Api:
     return Api.of(server)
-
-
-@pytest.fixture
-def new_key(server: Server) -> str:
-    """A key that no worker has seen."""
-    return server.new_key()

@@ -6,14 +6,16 @@ answered; after the drain time-out it is disconnected, whatever its state.
 
 import socket
 import threading
-from collections.abc import Iterator
+import tracemalloc
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
 
 from readback.http.flow_control import LINGER_SECONDS
 from tests.support.listener import Listener, limits, listening
-from tests.support.raw_requests import post, post_body
+from tests.support.raw_requests import GOOD, post, post_body, post_chunks
 from tests.support.waiting import PATIENCE, wait_until
 from tests.support.wire import Connection, Endpoint
 
@@ -36,25 +38,6 @@ def narrow(endpoint: Endpoint) -> socket.socket:
     sock.settimeout(PATIENCE)
     sock.connect((endpoint.host, endpoint.port))
     return sock
-
-
-def fill(listener: Listener, sock: socket.socket, raw: bytes) -> int:
-    """Send until the server has stopped reading; return the number of bytes sent."""
-    sent = 0
-
-    def is_full() -> bool:
-        nonlocal sent
-        try:
-            while True:
-                sent += sock.send(raw[sent % len(raw) :])
-        except BlockingIOError:
-            connections = tuple(listener.registry.connections)
-            return not all(each._transport.is_reading() for each in connections)
-
-    sock.setblocking(False)
-    wait_until(is_full, "the server does not read any more")
-    sock.settimeout(PATIENCE)
-    return sent
 
 
 @pytest.mark.parametrize("ending", ["", "half-close", "close", "garbage", "too large"])
@@ -144,4 +127,65 @@ def _send_quietly(sock: socket.socket, raw: bytes) -> None:
     try:
         sock.sendall(raw)
     except OSError:
+        return
+
+
+MEGABYTE = 1024 * 1024
+# Far below what is sent. The loop reads 256 KiB at a time, and a few reads overlap.
+BOUND = 4 * MEGABYTE
+
+GREEDY: dict[str, Callable[[], bytes]] = {
+    "requests": lambda: GOOD * 400_000,
+    "a head": lambda: b"GET / HTTP/1.1\r\nHost: x\r\nX: " + b"y" * 16 * MEGABYTE,
+    "a target": lambda: b"GET /" + b"y" * 16 * MEGABYTE,
+    "fields": lambda: b"GET / HTTP/1.1\r\nHost: x\r\n" + b"X: y\r\n" * 3_000_000,
+    "empty lines": lambda: b"\r\n" * 8_000_000,
+    "extensions": lambda: post_chunks(b"1;" + b"y" * 16 * MEGABYTE),
+    "trailers": lambda: post_chunks(b"0\r\n" + b"X: y\r\n" * 3_000_000),
+    "a refused body": lambda: post(
+        b"Content-Length: 90000000", body=b"y" * 16 * MEGABYTE
+    ),
+    "after a bad request": lambda: b"bad\r\n\r\n" + b"y" * 16 * MEGABYTE,
+    "large answers": lambda: post_body(b"y" * 900_000) * 20,
+}
+
+
+@pytest.mark.parametrize("make", GREEDY.values(), ids=GREEDY.keys())
+def test_a_client_that_never_reads_uses_bounded_memory(
+    listener: Listener, make: Callable[[], bytes]
+) -> None:
+    raw = make()
+    with narrow(listener.endpoint) as sock:
+        sock.settimeout(0.5)
+        tracemalloc.start()
+        try:
+            _send_as_much_as_possible(sock, raw)
+            held, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        # The echo server accepts bodies of one megabyte; the API only 32 KiB.
+        allowed = BOUND + (6 * MEGABYTE if b"900000" in raw[:60] else 0)
+        assert held < allowed, held
+        assert peak < allowed + MEGABYTE, peak
+
+
+def test_a_connection_with_an_unfinished_head_uses_little_memory(
+    listener: Listener,
+) -> None:
+    with ExitStack() as stack:
+        stack.callback(tracemalloc.stop)
+        tracemalloc.start()
+        for _ in range(100):
+            connection = stack.enter_context(listener.endpoint.connect())
+            listener.read_from(connection, GOOD[:-2])
+        held, _ = tracemalloc.get_traced_memory()
+        assert held < 100 * 10_000
+
+
+def _send_as_much_as_possible(sock: socket.socket, raw: bytes) -> None:
+    view = memoryview(raw)
+    try:
+        while view:
+            view = view[sock.send(view) :]
+    except (TimeoutError, ConnectionError):
         return

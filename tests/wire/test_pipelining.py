@@ -17,6 +17,7 @@ from tests.support.raw_requests import (
     post_chunks,
     statuses,
 )
+from tests.support.server import Server
 from tests.support.wire import Endpoint, request
 
 
@@ -43,13 +44,13 @@ def test_requests_before_a_bad_one_are_answered_and_none_after_it(
 
 
 def test_requests_wait_in_order_for_a_key_that_is_looked_up(
-    api: Api, new_key: str
+    server: Server,
 ) -> None:
     # The first waits for the database, and the others must not overtake it.
-    own = api.with_key(new_key)
+    own = Api.of(server).with_key(server.new_key())
     raw = [own.chat_bytes(draft(f"{n}")) for n in range(20)]
-    raw.insert(1, request("GET", "/nowhere", [api.host]))
-    answers = ask(api.endpoint, b"".join(raw))
+    raw.insert(1, request("GET", "/nowhere", [own.host]))
+    answers = ask(own.endpoint, b"".join(raw))
     assert statuses(answers) == [200, 404, *[200] * 19]
     texts = [
         json.loads(a.body)["choices"][0]["message"]["content"]

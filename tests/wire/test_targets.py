@@ -1,4 +1,4 @@
-"""The four forms of a target (RFC 9112 §3.2)."""
+"""The four forms of a target (RFC 9112 §3.2), and one valid Host (RFC 9110 §7.2)."""
 
 import pytest
 
@@ -97,15 +97,73 @@ def test_connect_opens_no_tunnel(
 
 
 def test_the_difference_of_a_wrong_path_is_in_the_journal(
-    server: Server, api: Api, new_key: str
+    server: Server,
 ) -> None:
-    api = api.with_key(new_key)
+    api = Api.of(server).with_key(server.new_key())
     wrong = {"/v1/responses": "/responses", "/models/models": "base_url", "/zebra": ""}
     for path in wrong:
         assert_refused(api.ask("POST", path), "not_found")
 
     def stored() -> set[str]:
-        rows = server.database.journal(new_key, "differences")
+        rows = server.database.journal(api.key, "differences")
         return {differences for (differences,) in rows}
 
     wait_until(lambda: stored() == set(wrong.values()), lambda: f"stored: {stored()}")
+
+
+# CVE-2026-48710: x/abc?y=
+BAD_HOSTS = [
+    *words(r"""
+        a@b x/abc?y= x?y x#y a,b [::1 ::1] [] [x] [::1]x [::1]:x :80 : a:b a:80:80 a:-1
+        a:999999 <x> "x" a\b http://x
+    """),
+    *["", "a b", "a\tb", "a :80", "\xe4"],
+]
+GOOD_HOSTS = words("""
+    x LOCALHOST:80 api.example.org. a_b 1.2.3.4:65535 [::1] [::ffff:1.2.3.4]:80 x: %41
+    xn--e1afmkfd.xn--p1ai a!$&'()*+;=b~
+""")
+
+
+def with_hosts(*hosts: bytes, line: bytes = b"GET / HTTP/1.1") -> bytes:
+    return b"\r\n".join([line, *hosts, b"", b""])
+
+
+@pytest.mark.parametrize("host", BAD_HOSTS, ids=repr)
+def test_an_invalid_host_is_refused(echo: Endpoint, host: str) -> None:
+    for line in (b"GET / HTTP/1.1", b"GET / HTTP/1.0"):
+        raw = with_hosts(b"Host: " + host.encode("latin-1"), line=line)
+        assert_closing_refusal(ask(echo, raw + GOOD), "malformed_request")
+
+
+@pytest.mark.parametrize("host", GOOD_HOSTS)
+def test_any_valid_host_is_accepted(echo: Endpoint, host: str) -> None:
+    assert statuses(ask(echo, with_hosts(b"Host: " + host.encode()))) == [200]
+
+
+@pytest.mark.parametrize(
+    "hosts",
+    [
+        (b"Host: a", b"Host: a"),
+        (b"Host: a", b"hOST: a"),
+        (b"Host: a", b" Host: b"),
+    ],
+)
+@pytest.mark.parametrize("line", [b"GET / HTTP/1.1", b"GET / HTTP/1.0"])
+def test_two_hosts_are_refused(
+    echo: Endpoint, hosts: tuple[bytes, ...], line: bytes
+) -> None:
+    # CVE-2026-34525.
+    raw = with_hosts(*hosts, line=line)
+    assert_closing_refusal(ask(echo, raw + GOOD), "malformed_request")
+
+
+@pytest.mark.parametrize("target", [b"/", b"*", b"http://x/"])
+def test_http_1_1_without_a_host_is_refused(echo: Endpoint, target: bytes) -> None:
+    # RFC 9112 §3.2: even if the target contains one.
+    raw = with_hosts(line=b"OPTIONS %b HTTP/1.1" % target)
+    assert_closing_refusal(ask(echo, raw + GOOD), "malformed_request")
+
+
+def test_http_1_0_without_a_host_is_accepted(echo: Endpoint) -> None:
+    assert statuses(ask(echo, with_hosts(line=b"GET / HTTP/1.0"))) == [200]

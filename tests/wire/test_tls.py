@@ -17,7 +17,7 @@ from tests.support.api import (
     compact,
     draft,
 )
-from tests.support.authority import Authority
+from tests.support.authority import DAY, Authority
 from tests.support.metrics import metrics
 from tests.support.server import UNLIMITED, Server, api_server
 from tests.support.waiting import PATIENCE, wait_until
@@ -57,11 +57,12 @@ class Secured:
 def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
     folder = tmp_path_factory.mktemp("secured")
     authority = Authority(folder / "authority")
-    certificate = str(authority.issue("localhost"))
+    certificate = str(authority.issue("localhost", -DAY, 5 * DAY))
     settings = UNLIMITED | {
         "READBACK_TLS_CERTIFICATE": certificate,
         "READBACK_TLS_KEY": certificate,
         "READBACK_HEAD_TIMEOUT": str(HEAD_SECONDS),
+        "READBACK_WORKERS": "2",
     }
     with api_server(folder, settings) as server:
         endpoint = Endpoint("localhost", Endpoint.of(server.base_url).port)
@@ -71,8 +72,11 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
 def test_operators_see_when_the_certificate_expires(secured: Secured) -> None:
     with secured.handshake() as client:
         expiry = ssl.cert_time_to_seconds(client.getpeercert()["notAfter"])
-    shown = metrics(secured.server.ops_url)["certificate_expiry_timestamp_seconds"]
-    assert shown == expiry
+    ops = secured.server.ops_url
+    wait_until(lambda: metrics(ops)["database_readable_workers"] == 2, "both serve")
+    assert metrics(ops)["certificate_expiry_timestamp_seconds"] == expiry
+    log = (secured.server.folder / "stderr").read_text()
+    assert log.count("The certificate is valid until") == 1
 
 
 def without_tls(secured: Secured, sent: bytes) -> bytes:
