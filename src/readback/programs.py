@@ -43,7 +43,7 @@ class Program(NamedTuple):
     user_agent: re.Pattern[str] | None = None
     # The differences that no setting removes.
     cannot: frozenset[str] = frozenset()
-    # What to set, by the general advice that it replaces.
+    # The advice for this program, by the general advice that it replaces.
     switches: Mapping[str, str] = {}
     # What to set, in Markdown; empty if nothing.
     setup: str = ""

@@ -79,7 +79,7 @@ LIBRARY = "OpenAI/Python 3.49.0"
 @pytest.mark.parametrize(
     "user_agent, differences, advice",
     [
-        # A library, or nothing, is known: a default of the program may be the reason.
+        # Only the library is known, or nothing: the program may do this by default.
         (LIBRARY, "temperature", f"Do not send temperature. {DEFAULT}"),
         ("zyzzyva/47", "tools tool_choice seed",
          f"Turn off tools. Do not send seed. {DEFAULT}"),

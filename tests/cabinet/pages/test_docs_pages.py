@@ -108,8 +108,8 @@ def test_the_page_of_programs_has_every_program_in_its_language(language):
     assert instruction[language] in words
 
 
-def test_how_to_connect_ends_with_programs_for_this_address():
-    page = text_of(Visitor().get("/docs/connect"))
+def test_the_page_of_programs_ends_with_examples_for_this_address():
+    page = text_of(Visitor().get("/docs/programs"))
 
     assert page.count("sk-echo-YOUR-KEY") == 8
     assert "http://127.0.0.1:8000/v1/chat/completions" in page

@@ -72,10 +72,11 @@ def test_the_markdown_has_the_parts_that_the_page_fills_in():
     config = replace(settings.CONFIG, public_base_url="https://api.example.org/v2")
     with override_settings(CONFIG=config, CABINET_URL="https://cabinet.example.org"):
         connect = text_of(Visitor().get("/docs/connect.md"))
+        programs = text_of(Visitor().get("/docs/programs.md"))
         llms = text_of(Visitor().get("/llms.txt"))
 
     assert connect.startswith("# How to connect\n\nAPI address: `https://api.example.o")
-    assert connect.count("sk-echo-YOUR-KEY") == 8
+    assert programs.count("sk-echo-YOUR-KEY") == 8
     assert "(https://cabinet.example.org/docs/cabinet.md#keys)" in connect
     assert "curl --include https://api.example.org/v2/chat/completions" in llms
     assert CABINET not in llms

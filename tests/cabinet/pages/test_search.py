@@ -2,127 +2,25 @@
 # ruff: noqa: E501 (messages as programs print them)
 
 import re
-from urllib.parse import urlencode
+from functools import cache
+from pathlib import Path
+from time import process_time
+from urllib.parse import unquote, urlencode
 
 import pytest
 
+from readback.cabinet.pages.docs import anchor, source
+from readback.cabinet.pages.search import essence, search
+from readback.cabinet.pages.search_index import more_messages
 from tests.cabinet.visitor import Visitor, text_of
 
 DATABASES = ["sqlite"]
 
 pytestmark = pytest.mark.usefixtures("database")
 
-# What programs print, as they print it, and the places that explain it.
-PASTED = {
-    "openai.AuthenticationError: Error code: 401 - {'error': {'code': 'invalid_key'}}": (
-        "errors#invalid_key"
-    ),
-    "openai.BadRequestError: Error code: 400 - {'error': {'code': 'unknown_field'}}": (
-        "connect#"
-    ),
-    "openai.APIConnectionError: Connection error.": "connect#",
-    "openai.APITimeoutError: Request timed out.": "findings#tcpblocked",
-    "openai.RateLimitError: Error code: 429": "errors#rate_limited",
-    "openai.OpenAIError: Missing credentials. Please pass an `api_key`, or set the "
-    "`OPENAI_API_KEY` environment variable.": "connect",
-    "openai.NotFoundError: Error code: 404 - The model `gpt-4o` does not exist or you "
-    "do not have access to it.": "errors#",
-    "curl: (6) Could not resolve host: api.exmaple.com": "findings#dnsunknown",
-    "curl: (7) Failed to connect to localhost port 8000 after 0 ms: Couldn't connect to "
-    "server": "findings#tcprefused",
-    "curl: (28) Connection timed out after 10001 milliseconds": "findings#tcpblocked",
-    "curl: (35) error:0A00010B:SSL routines::wrong version number": (
-        "findings#tlsplain_http"
-    ),
-    "curl: (52) Empty reply from server": "findings#",
-    "curl: (56) Recv failure: Connection reset by peer": "probe#",
-    "curl: (56) CONNECT tunnel failed, response 407": "findings#proxylogin",
-    "curl: (60) SSL certificate problem: unable to get local issuer certificate": (
-        "findings#tlsuntrusted"
-    ),
-    "curl: (60) SSL: no alternative certificate subject name matches target host name": (
-        "findings#tlswrong_name"
-    ),
-    "requests.exceptions.SSLError: HTTPSConnectionPool(host='10.0.0.5', port=443): Max "
-    "retries exceeded with url: /v1/models (Caused by SSLError(SSLCertVerificationError("
-    "1, '[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: self-signed "
-    "certificate in certificate chain (_ssl.c:1006)')))": "findings#tlsuntrusted",
-    "requests.exceptions.ConnectionError: ('Connection aborted.', "
-    "RemoteDisconnected('Remote end closed connection without response'))": "probe#",
-    "requests.exceptions.ReadTimeout: HTTPConnectionPool(host='127.0.0.1', port=8000): "
-    "Read timed out. (read timeout=5)": "findings#",
-    "requests.exceptions.JSONDecodeError: Expecting value: line 1 column 1 (char 0)": (
-        "findings#"
-    ),
-    "requests.exceptions.InvalidHeader: Invalid leading whitespace, reserved "
-    "character(s), or return character(s) in header value: 'Bearer sk-echo\\n'": (
-        "connect#"
-    ),
-    "requests.exceptions.MissingSchema: Invalid URL 'localhost:8000/v1/models': No "
-    "scheme supplied.": "connect",
-    "httpx.ConnectError: [Errno 111] Connection refused": "findings#tcprefused",
-    "httpx.UnsupportedProtocol: Request URL is missing an 'http://' or 'https://' "
-    "protocol.": "connect",
-    "httpx.LocalProtocolError: Illegal header value b'Bearer '": ("connect#"),
-    "ImportError: Using SOCKS proxy, but the 'socksio' package is not installed.": (
-        "probe#"
-    ),
-    "httpx.RemoteProtocolError: Server disconnected without sending a response.": (
-        "probe#"
-    ),
-    "UnicodeEncodeError: 'ascii' codec can't encode character '\\u2026' in position 12": (
-        "connect#"
-    ),
-    "TypeError: fetch failed\n  cause: Error: connect ECONNREFUSED 127.0.0.1:8000": (
-        "findings#tcprefused"
-    ),
-    "TypeError: fetch failed\n    at node:internal/deps/undici/undici:13185:13": "probe",
-    "Error: getaddrinfo ENOTFOUND api.exmaple.com": "findings#dnsunknown",
-    "Error: self signed certificate in certificate chain code: SELF_SIGNED_CERT_IN_CHAIN": (
-        "findings#tlsuntrusted"
-    ),
-    "AxiosError: Request failed with status code 404": "errors#not_found",
-    "SyntaxError: Unexpected token '<', \"<!DOCTYPE \"... is not valid JSON": "findings#",
-    "litellm.BadRequestError: LLM Provider NOT provided. Pass in the LLM provider": (
-        "programs"
-    ),
-    "Access to fetch at 'https://x/v1/models' from origin 'http://localhost:3000' has "
-    "been blocked by CORS policy": "connect#",
-    "dial tcp: lookup api.exmaple.com on 127.0.0.11:53: no such host": (
-        "findings#dnsunknown"
-    ),
-    "tls: failed to verify certificate: x509: certificate signed by unknown authority": (
-        "findings#tlsuntrusted"
-    ),
-    "javax.net.ssl.SSLHandshakeException: PKIX path building failed: unable to find "
-    "valid certification path to requested target": "findings#tlsuntrusted",
-    "http: server gave HTTP response to HTTPS client": "findings#tlsplain_http",
-    "OSError('Tunnel connection failed: 403 Forbidden')": "findings#proxycannot_connect",
-    "502 Bad Gateway nginx/1.22.1": "findings#httpgateway",
-    # A program that ignores the base URL shows what OpenAI answers.
-    "Error code: 401 - {'error': {'message': 'Incorrect API key provided: sk-echo. You "
-    "can find your API key at https://platform.openai.com/account/api-keys.'": (
-        "connect#"
-    ),
-    # Nor does the contract have what validators of other services name.
-    "[{'type': 'extra_forbidden', 'loc': ('body', 'max_completion_tokens'), 'msg': "
-    "'Extra inputs are not permitted'}]": "errors#unknown_field",
-    "400 Invalid tool_choice type: 'object'. Supported string values: none, auto": (
-        "errors#unknown_field"
-    ),
-    "Conversation roles must alternate user/assistant/user": "errors#invalid_messages",
-    "messages[0].content: invalid type: sequence, expected a string at line 5": (
-        "errors#invalid_content"
-    ),
-    'AI_TypeValidationError: Type validation failed: "path":["choices"]': "findings#",
-    "This may mean that you forgot to add '/v1' to the end of your 'apiBase'": "errors#",
-    'net/http: invalid header field value for "Authorization"': "connect#",
-    # A status is written in many ways.
-    "com.openai.errors.NotFoundException: 404: null": "errors#not_found",
-    "NovitaAI error: (HTTP/2 404) Could not parse HTTP response.": "errors#not_found",
-    "OpenAI: Service request failed.\n Status: 401 (Unauthorized)": "errors#invalid_key",
-    "curl: (22) The requested URL returned error: 429": "errors#rate_limited",
-}
+# What programs print and people ask, with the sections that explain it: those of the
+# English page, whatever the language.
+MESSAGES = Path(__file__).with_name("messages.tsv")
 # What people type, in both languages.
 TYPED = {
     "en": {
@@ -130,7 +28,7 @@ TYPED = {
         "certificate expired": "findings#tls",
         "how do I revoke a key": "cabinet#",
         "rate limit": "contract#",
-        "behind a corporate proxy": "findings#proxy",
+        "behind a corporate proxy": "connect#behind-a-proxy",
         "backup": "backup",
         "lost my second factor": "operations#",
         "killed worker loses usage": "reliability#what-a-kill-may-lose",
@@ -140,7 +38,7 @@ TYPED = {
         "истёк сертификат": "findings#tls",
         "отозвать ключ": "cabinet",
         "ограничение запросов": "contract#",
-        "через прокси": "findings#proxy",
+        "через прокси": "connect#через-прокси",
         "потерял второй фактор": "operations#",
     },
 }
@@ -153,14 +51,50 @@ def found(query: str, language: str = "en") -> list[str]:
 
 
 @pytest.mark.parametrize("language", TYPED)
-def test_what_people_paste_and_type_leads_to_what_it_means(language: str):
-    queries = PASTED | TYPED[language]
-    missed = {query: found(query, language) for query in queries}
-    assert [
-        f"{query[:70]!r} should lead to {queries[query]}: {places}"
-        for query, places in missed.items()
-        if not any(place.startswith(queries[query]) for place in places)
-    ] == []
+def test_what_people_type_leads_to_what_it_means(language: str):
+    at = {query: found(query, language) for query in TYPED[language]}
+    missed = {
+        query: at[query]
+        for query, place in TYPED[language].items()
+        if not any(each.startswith(place) for each in at[query])
+    }
+    assert missed == {}
+
+
+@pytest.mark.parametrize("language", ["en", "ru"])
+def test_what_programs_print_leads_to_what_it_means(language: str):
+    lines = MESSAGES.read_text(encoding="utf-8").splitlines()
+    rows = [line.split("\t") for line in lines if line.startswith(language)]
+    assert len(rows) > 30
+    missed = {
+        message: at
+        for _, message, places in rows
+        if (at := first_section(message, language)) not in places.split()
+    }
+    assert missed == {}
+
+
+@pytest.mark.parametrize("language", ["en", "ru"])
+def test_more_messages_belong_to_a_row_of_a_page(language: str):
+    text = source("symptoms", language)[0] + source("connect", language)[0]
+    first = {found[1] for found in re.finditer("^[|][^`|]*`([^`]+)`.*[|]$", text, re.M)}
+    assert set(more_messages()) <= first
+
+
+def first_section(message: str, language: str) -> str:
+    """Return the section that a search finds first, with its place in English."""
+    section = search(message, language)[0].section
+    places = [anchors(section.page, code) for code in (language, "en")]
+    at = places[0].index(section.anchor) if section.anchor in places[0] else -1
+    return f"{section.page}{places[1][at] if at >= 0 else section.anchor or '#'}"
+
+
+@cache
+def anchors(page: str, language: str) -> list[str]:
+    return [
+        f"#{anchor(heading)}"
+        for heading in re.findall("^#{2,4} (.+)$", source(page, language)[0], re.M)
+    ]
 
 
 @pytest.mark.parametrize("language", ["en", "ru"])
@@ -181,8 +115,8 @@ def test_a_name_leads_to_the_place_that_explains_it(query, place, language):
 @pytest.mark.parametrize("query, place", [
     # A program has its own words between those of the message …
     ("Connect to http://localhost:8000 [localhost/127.0.0.1] failed: Connection was "
-     "refused by the target", "findings#tcprefused"),
-    ("SslCertVerificationError: cert verify has failed", "findings#tlsuntrusted"),
+     "refused by the target", "connect#connection-refused"),
+    ("SslCertVerificationError: cert verify has failed", "connect#certificates"),
     # … but another number makes it another message.
     ("Error code: 429", "errors#rate_limited"),
     # Question words are ignored.
@@ -194,16 +128,78 @@ def test_the_words_of_a_message_count_wherever_they_are(query: str, place: str):
     assert any(each.startswith(place) for each in found(query, language))
 
 
-def test_a_certain_answer_stands_alone():
-    assert found("Connection refused") == ["findings#tcprefused"]
+@pytest.mark.parametrize("query, places", [
+    ("Connection refused", ["connect#connection-refused"]),
+    # The name of an exception says less than the message …
+    ("litellm.BadRequestError: LLM Provider NOT provided. You passed model=gpt",
+     ["connect#no-request-was-sent"]),
+    # … and words in common say nothing.
+    ("HTTP/2 401: Malformed JSON in response", ["errors#invalid_key"]),
+    # `Invalid URL` has another cause, and so has a field that is only recommended.
+    ("Invalid URL (POST /v1/chat/completions/chat/completions)",
+     ["connect#a-wrong-path"]),
+    ("Unsupported parameter: 'max_tokens' is not supported with this model. Use "
+     "'max_completion_tokens' instead.", ["connect#if-another-service-answers"]),
+])  # fmt: skip
+def test_a_certain_answer_stands_alone(query: str, places: list[str]):
+    assert found(query) == places
 
 
-def test_the_end_of_a_long_message_counts_too():
-    traceback = '  File "/srv/app/main.py", line 12, in <module>\n' * 35
-    message = f"{traceback}httpx.ConnectError: [Errno 111] Connection refused"
+@pytest.mark.parametrize("query, place", [
+    ("My bot cannot connect, it says: An error has occurred", "connect#find-the-cause"),
+    ("it does not work, there is an error", "connect#find-the-cause"),
+    ("Бот запустился, но не коннектится с OpenAI из-за ошибки: An error has occurred",
+     "connect#как-найти-причину"),
+])  # fmt: skip
+def test_a_question_that_says_no_reason_leads_to_how_to_find_it(query: str, place: str):
+    language = "en" if query.isascii() else "ru"
+    assert unquote(found(query, language)[0]) == place
+    assert "errors" not in found(query, language)[:2]
 
-    assert 1500 < len(message) < 2000
-    assert found(message)[0] == "findings#tcprefused"
+
+CHAIN = "\nThe above exception was the direct cause of the following exception:\n\n"
+
+
+@pytest.mark.parametrize("separator", ["\n", " "], ids=["lines", "one line"])
+@pytest.mark.parametrize("traceback, place", [
+    # The last lines carry the message …
+    ('  File "/srv/app/main.py", line 12, in <module>\n    return call(request)\n' * 250
+     + "httpx.ConnectError: [Errno 111] Connection refused", "connect#connection-refused"),
+    # … unless a library hides it behind its own.
+    ('  File "/srv/http.py", line 12, in connect\n    raise exc from None\n' * 120
+     + "httpcore.ConnectError: [Errno -2] Name or service not known\n" + CHAIN
+     + '  File "/srv/openai.py", line 9, in request\n    raise error from err\n' * 120
+     + "openai.APIConnectionError: Connection error.", "connect#unknown-host"),
+    ("ResourceAccessException: PKIX path building failed: unable to find valid "
+     "certification path to requested target\n"
+     + "\tat java.base/sun.security.ssl.Alert.createSSLException(Alert.java:130)\n" * 260,
+     "connect#certificates"),
+])  # fmt: skip
+def test_a_whole_traceback_leads_to_what_it_says(traceback, place, separator):
+    form = {"q": traceback.replace("\n", separator)}
+    visitor = Visitor()
+    answer = visitor.client.post("/docs/", form)
+
+    assert len(traceback) > 15_000
+    assert answer.status_code == 302 and len(answer["Location"]) < 6000
+    page = text_of(visitor.client.get(answer["Location"]))
+    assert place in re.findall(r'<li><a href="/docs/([^"]+)"', page)[:2]
+
+
+def test_the_form_of_the_search_sends_20_000_characters_of_any_language():
+    page = text_of(Visitor().get("/docs/"))
+    answer = Visitor().client.post("/docs/", {"q": "ошибка " * 2857})
+
+    assert 'maxlength="20000"' in page and 'enctype="multipart/form-data"' in page
+    assert answer.status_code == 302
+
+
+@pytest.mark.parametrize("text", ["a", "at (", 'File "', "Error", "a.Error: ", "^"])
+def test_a_text_that_only_begins_like_a_traceback_takes_no_long_time(text):
+    started = process_time()
+    essence(text * (20_000 // len(text)))
+
+    assert process_time() - started < 1
 
 
 def test_the_result_shows_the_whole_sentence_that_answers():
@@ -213,6 +209,14 @@ def test_the_result_shows_the_whole_sentence_that_answers():
         "A worker that is killed, by SIGKILL or by the system when memory runs out"
         in page
     )
+
+
+def test_the_result_of_a_message_shows_its_section_its_cause_and_its_fix():
+    page = text_of(Visitor().get("/docs/?q=You+exceeded+your+current+quota"))
+
+    assert "If another service answers" in page
+    assert "The account has no credit" in page
+    assert "Retrying does not help." in page
 
 
 def test_a_search_without_results_offers_the_probe_and_shows_the_words_as_text():

@@ -168,7 +168,7 @@ def _texts(name: str, value: dict[str, Any]) -> Texts:
 
 
 def _styles(light: str, dark: str) -> bytes:
-    """Return the colours; the browser mixes a background that reminds of each."""
+    """Return the colours as CSS; the browser mixes a pale background from each."""
 
     def rule(accent: str, on_accent: str, share: str) -> str:
         highlight = f"color-mix(in srgb, {accent} {share}, var(--background))"

@@ -236,7 +236,7 @@ def docs_page(request: HttpRequest, name: str) -> HttpResponse:
 def snippets(name: str) -> list[examples.Snippet]:
     """Return the programs that the page shows at its end."""
     base_url = settings.CONFIG.base_url
-    return examples.filled(base_url, YOUR_KEY) if name == "connect" else []
+    return examples.filled(base_url, YOUR_KEY) if name == "programs" else []
 
 
 def name_alternate(response: HttpResponse, path: str, media_type: str) -> None:

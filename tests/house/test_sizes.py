@@ -1,4 +1,4 @@
-"""Every page can be read in one go and is found from the index, with a sentence."""
+"""A page or a source file can be read in one go; the index has all pages."""
 
 import re
 from pathlib import Path
@@ -11,6 +11,7 @@ INDEXES = [DOCS / "README.md", DOCS / "ru" / "README.md"]
 # In characters, because a Cyrillic letter takes two bytes.
 MAX_CHARACTERS = 16_500
 MAX_LINES_OF_README = 150
+MAX_LINES_OF_SOURCE = 400
 # Tables that a script writes into a page grow with what was measured.
 GENERATED_PART = re.compile(
     r"\[//\]: # \((\w+): (?!end)[\w-]+\).*?\[//\]: # \(\1: end\)", re.S
@@ -33,6 +34,17 @@ def test_the_readme_is_short() -> None:
     lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
 
     assert len(lines) <= MAX_LINES_OF_README
+
+
+def test_no_python_file_of_the_source_is_too_long_to_read_in_one_go() -> None:
+    lengths = {
+        str(path.relative_to(ROOT)): len(path.read_text("utf-8").splitlines())
+        for path in (ROOT / "src").rglob("*.py")
+        if path.parent.name != "migrations"  # Django writes them
+    }
+
+    assert lengths
+    assert {n for n, lines in lengths.items() if lines > MAX_LINES_OF_SOURCE} == set()
 
 
 @pytest.mark.parametrize("index", INDEXES, ids=["English", "Russian"])

@@ -1,0 +1,200 @@
+"""What the search of the documentation knows: sections, their words and their messages.
+
+A section is one of a page. Each row of the page of symptoms is a section of its own,
+which leads to where its link does, and so is each setting and each row of a table of
+messages; `messages.toml` has more messages of a row than the page shows. Words are
+compared without their endings.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from readback.cabinet.pages import docs
+from readback.cabinet.pages.docs import INDEX, SETTING, anchor, source
+from readback.contract import REFUSALS
+
+_IN_HEADING = 1.5
+_STEM_LENGTH = 7
+_SYMPTOMS = "symptoms"
+_FINDINGS = "findings"
+_ERRORS = "errors"
+_CONNECT = "connect"
+# Where the index begins to list what hosts read.
+_FOR_HOSTS = "\n## I host it"
+# Most people who search connect a program, so what hosts read counts less. So do the
+# findings: they answer precise questions, which have their ids and messages.
+_WEIGHT_OF_OTHERS = 0.6
+
+# Words that ask a question, or join others, say nothing about what is asked for.
+_JOINING_WORDS = """
+a an and are as at be by can could did do does for from has have how i if in into is it
+its me my no not of on or so that the then there this to was were what when where which
+why will with would you your
+без в во все вы где для до если есть за и из или как какой какая какие когда который ли
+мне мой моя мы на не нет но о об от по под почему при с со так то только у уже через что
+чтобы это я
+"""
+_JOINING = frozenset(_JOINING_WORDS.split())
+_LINKED = re.compile(r"\((?:\.\./)?([a-z-]+)\.md")
+# `tls.wrong_name`, `READBACK_KEY_RATE`, `sk-echo`: one word, beside its parts.
+# It begins where a word does: a long word would otherwise take quadratic time.
+_COMPOUND = re.compile(r"\b\w+(?:[._-]\w+)+")
+_HEADING = re.compile(r"^#{1,4} (.+)$", re.M)
+_EXAMPLE = re.compile(r"^```.*?^```$", re.M | re.S)
+INNER_WORD = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_ROW = re.compile(r"\| (.+?) \| (.+?) \| .*?\]\((?:\.\./)?([a-z-]+)\.md(#[\w-]+)?\)")
+_SETTING_ROW = re.compile(rf"^\| {SETTING.pattern} \| .+? \| (.+) \|$", re.M)
+# A row of a table of messages in a section: what programs print, and what it means.
+_MESSAGES_TABLE = re.compile(
+    r"^\| (?:message|сообщение) \|.*\n\|[- |]+\n((?:\|.*\n?)+)", re.M
+)
+_MESSAGES_ROW = re.compile(r"^\| (`.+?) \| (.+) \|$", re.M)
+_MESSAGE = re.compile("`([^`]+)`")
+_QUOTED = re.compile("[“«]([^”»]+)[”»]")
+_MORE_MESSAGES = Path(__file__).with_name("messages.toml")
+# Programs print words of their own in its place.
+_GAP = "…"
+
+
+class DocSection(NamedTuple):
+    page: str
+    title: str
+    heading: str
+    anchor: str
+    text: str
+    names: tuple[str, ...]
+    """The texts that certainly lead here: the heading, or the messages of a symptom."""
+    are_messages: bool = False
+    vague_names: tuple[str, ...] = ()
+    """Messages that lead here only if nothing more precise is said."""
+
+
+class SearchIndex(NamedTuple):
+    sections: list[DocSection]
+    words: dict[str, dict[int, float]]
+    """How much a word counts in each section: more in a heading than in a text."""
+    names: set[str]
+    """All names of the sections, also the vague ones."""
+    vague_names: set[str]
+
+
+@cache
+def search_index(language: str) -> SearchIndex:
+    for_hosts = source(INDEX, "en")[0].partition(_FOR_HOSTS)[2]
+    others = {_FINDINGS, *_LINKED.findall(for_hosts)}
+    order = _LINKED.findall(source(INDEX, language)[0])
+    sections: list[DocSection] = []
+    words: dict[str, dict[int, float]] = {}
+    # Of equal sections, those of the page come first that the index lists first.
+    for name in sorted(docs.names(), key=lambda name: (*order, name).index(name)):
+        factor = _WEIGHT_OF_OTHERS if name in others else 1.0
+        for section in _sections(name, language):
+            number = len(sections)
+            sections.append(section)
+            for word in stems(section.text):
+                words.setdefault(word, {})[number] = factor
+            for word in stems(f"{section.title} {section.heading}"):
+                words.setdefault(word, {})[number] = factor * _IN_HEADING
+    vague = {name for section in sections for name in section.vague_names}
+    names = {name for section in sections for name in section.names}
+    return SearchIndex(sections, words, names | vague, vague)
+
+
+def _sections(name: str, language: str) -> Iterator[DocSection]:
+    text = source(name, language)[0]
+    title = plain(text.partition("\n")[0])
+    if name == _SYMPTOMS:
+        for symptom, meaning, page, place in _ROW.findall(text):
+            title = plain(source(page, language)[0].partition("\n")[0])
+            yield _symptom(page, title, symptom, place, meaning)
+        return
+    for setting, meaning in _SETTING_ROW.findall(text):
+        place = f"#{anchor(setting)}"
+        yield DocSection(name, title, setting, place, meaning, (as_words(setting),))
+    # A comment in an example is no heading.
+    text = _EXAMPLE.sub(lambda found: found[0].replace("\n#", "\n"), text)
+    _, *parts = _HEADING.split(_SETTING_ROW.sub("", text))
+    for heading, content in zip(parts[::2], parts[1::2], strict=True):
+        place = f"#{anchor(heading)}" if heading != parts[0] else ""
+        names = [as_words(heading)] if place else [as_words(heading), as_words(name)]
+        if name == _ERRORS:
+            names += map(as_words, _shown_for(plain(heading)))
+        if name == _CONNECT:
+            rows = _MESSAGES_ROW.findall("".join(_MESSAGES_TABLE.findall(content)))
+            for messages, meaning in rows:
+                yield _symptom(name, plain(heading), messages, place, meaning)
+            content = _MESSAGES_TABLE.sub("", content)
+        if content.strip():  # a heading alone answers nothing
+            yield DocSection(name, title, plain(heading), place, content, tuple(names))
+
+
+def _symptom(
+    page: str, title: str, messages: str, place: str, meaning: str
+) -> DocSection:
+    shown = _MESSAGE.findall(messages)
+    more = more_messages().get(shown[0], []) if shown else []
+    vague = _QUOTED.findall(" ".join([messages, *more]))
+    names = [*shown, *(message for message in more if not _QUOTED.match(message))]
+    return DocSection(
+        page,
+        title,
+        plain(messages),
+        place,
+        meaning,
+        tuple(map(_as_name, names)),
+        True,
+        tuple(map(_as_name, vague)),
+    )
+
+
+@cache
+def more_messages() -> Mapping[str, list[str]]:
+    return tomllib.loads(_MORE_MESSAGES.read_text(encoding="utf-8"))
+
+
+def _as_name(message: str) -> str:
+    return _GAP.join(map(as_words, message.split(_GAP)))
+
+
+def _shown_for(code: str) -> Iterator[str]:
+    """Yield what programs show for a refusal: its status, if no other has the same."""
+    statuses = [refusal.status for refusal in REFUSALS.values()]
+    if (refusal := REFUSALS.get(code)) and statuses.count(refusal.status) == 1:
+        yield f"error code {refusal.status}"
+
+
+def stems(text: str) -> set[str]:
+    """Return the words of a text without their endings, and whole compounds.
+
+    A compound such as `ConnectTimeout` is also two words.
+    """
+    text = text.replace("ё", "е")
+    words = re.findall(r"[^\W_]+", f"{text} {INNER_WORD.sub(' ', text)}".casefold())
+    kept = {word[:_STEM_LENGTH] for word in words if word not in _JOINING and word[1:]}
+    return {*_COMPOUND.findall(text.casefold()), *kept}
+
+
+def as_words(text: str) -> str:
+    """Return a text in a form in which whole words can be looked for."""
+    words = re.findall(r"\w+", text.casefold().replace("ё", "е"))
+    return f" {' '.join(words)} "
+
+
+def has_name(phrase: str, name: str) -> bool:
+    """Return whether a phrase has the words of a name, with others in its gaps."""
+    at = 0
+    for part in name.split(_GAP):
+        if (at := phrase.find(part, at)) < 0:
+            return False
+        at += len(part) - 1  # the space begins the next part, too
+    return True
+
+
+def plain(text: str) -> str:
+    """Return a text in one line, without the marks of Markdown."""
+    text = re.sub(r"!?\[([^]]*)\]\([^)]*\)", r"\1", " ".join(text.split()).strip("| "))
+    return re.sub(r"[`*]|^[-#>]+ ?|\\(?=[\W_]|$)", "", text).replace(" | ", " · ")
