@@ -1,6 +1,8 @@
-"""docs/settings.md and docs/cli.md match the program and are complete."""
+"""The pages for operators, and deploy/, match the program and are complete."""
 
+import ast
 import re
+from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 
@@ -11,10 +13,18 @@ from readback.cli import main
 from readback.cli.exit_codes import ExitCode
 from readback.config import DATABASE_NAME, Config, variable
 from readback.contract import JOURNAL_ROWS
+from readback.processes import metrics
 from readback.setting_values import MIN_SECRET_KEY_LENGTH
 
 ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "src" / "readback"
 SETTINGS = (ROOT / "docs" / "settings.md").read_text()
+COMMANDS = (ROOT / "docs" / "cli.md").read_text()
+MONITORING = (ROOT / "docs" / "monitoring.md").read_text(encoding="utf-8")
+DEPLOYED = sorted(path for path in (ROOT / "deploy").rglob("*") if path.is_file())
+_LEVELS = {"warning", "error", "critical", "exception"}
+# These show their text to operators, too.
+_COMPLAINTS = ("DependencyStatus", "Warning")
 
 
 def test_the_settings_page_has_a_row_for_every_setting_in_their_order():
@@ -52,11 +62,62 @@ def words(command: click.Command, path: str):
 
 @pytest.mark.parametrize("word", sorted({*words(main, "readback")} - {"--help"}))
 def test_the_command_line_page_has_every_command_and_option(word):
-    assert word in (ROOT / "docs" / "cli.md").read_text()
+    assert word in COMMANDS
 
 
 @pytest.mark.parametrize("code", ExitCode)
 def test_the_command_line_page_has_every_exit_code(code):
-    page = (ROOT / "docs" / "cli.md").read_text()
+    assert f"\n| {code.value} | " in COMMANDS
 
-    assert f"\n| {code.value} | " in page
+
+def test_the_tables_of_metrics_match_the_program():
+    tables = (metrics.BOTH_PLANES, metrics.API, metrics.CABINET)
+    found = re.findall(r"^\| `readback_(\w+)` \| (.*) \|$", MONITORING, re.MULTILINE)
+    assert found == [row for table in tables for row in table.items()]
+
+
+@pytest.mark.parametrize("path", DEPLOYED, ids=lambda path: path.name)
+def test_every_setting_in_deploy_exists(path):
+    known = {variable(row) for row in fields(Config)}
+    known |= {
+        f"{variable(row)}_FILE" for row in fields(Config) if row.metadata["secret"]
+    }
+    named = set(re.findall(r"READBACK_[A-Z_]+[A-Z]", path.read_text()))
+    assert named <= known
+
+
+def messages(path: Path) -> Iterator[str]:
+    """Return the fixed beginning of every message that a module logs or reports."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        name = ast.unparse(node.func)
+        is_log = re.fullmatch(r"(self\.)?_?log\.(\w+)", name)
+        if (is_log and is_log[2] in _LEVELS) or name in _COMPLAINTS:
+            texts = [each.value for each in node.args if isinstance(each, ast.Constant)]
+            if texts:
+                yield str(texts[-1] if name == "DependencyStatus" else texts[0])
+
+
+def test_every_message_is_on_the_page():
+    # The probe is a client, and logs nothing.
+    modules = set(PACKAGE.rglob("*.py")) - set((PACKAGE / "probe").rglob("*.py"))
+    found = {text for path in modules for text in messages(path)}
+    fixed = {re.split(r"%\w|, so ", text)[0].rstrip(" :") for text in found}
+    fixed -= {"", "%s"}
+
+    assert len(fixed) >= 15
+    assert {text for text in fixed if text not in MONITORING} == set()
+
+
+def test_the_sentences_of_a_start_are_those_of_the_code():
+    rows = re.findall(
+        r"^\| `.*", MONITORING.partition("\n### Starts and stops")[2], re.M
+    )
+    code = "".join(path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py"))
+    sentences = [text for row in rows for text in re.findall("`(.+?)`", row)]
+    assert len(sentences) >= 4
+    for sentence in sentences:
+        parts = re.split("…|signal 9", sentence)
+        assert [part for part in parts if part.strip(" ;.") not in code] == []

@@ -1,7 +1,7 @@
 """A running service, a mail server, and a Chromium whose errors fail the test.
 
-There is one of each for all journeys. Each test has browser contexts of
-its own; they share nothing but the clipboard.
+There is one of each for all journeys. Each test has its own browser contexts, which
+share nothing but the clipboard.
 """
 
 import os
@@ -21,7 +21,6 @@ from tests.support.server import Server, ephemeral_server
 
 SCREENSHOTS = Path(__file__).parents[2] / "screenshots"
 DESKTOP = {"width": 1280, "height": 800}
-PHONE = {"width": 390, "height": 844}
 # What takes a second may take many on a busy machine; only a failing test waits longer.
 TIMEOUT_MS = 60_000
 expect.set_options(timeout=TIMEOUT_MS)

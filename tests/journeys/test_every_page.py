@@ -30,14 +30,15 @@ PUBLIC_PAGES = [
     "/privacy",
     "/accounts/login/",
     "/accounts/signup/",
+    "/accounts/confirm-email/",
     "/accounts/password/reset/",
+    "/accounts/password/reset/done/",
     MISSING,
 ]
 KEY_PAGES = [
     *("/keys/", "{key}", "{key}?outcome=refused", "{key}unmatched/", "{key}revoke/"),
     "{key}?outcome=rehearsed",
     *("{key}rename/", "{key}rotate/"),
-    "{key}#test-text",  # opens the form that contains it
     "/account/",
     "/account/data/",
     "/account/sessions/",
@@ -155,6 +156,10 @@ def test_every_page_of_an_account_keeps_the_rules(a_member, locale):
     for path in paths:
         alice.page.goto(path)
         found += broken_rules(alice.page, axe=axe)
+    alice.page.goto("/accounts/password/change/")
+    alice.send_form(oldpassword="wrong", password1="too short")
+    expect(alice.page.locator(".errorlist")).to_have_count(2)
+    found += broken_rules(alice.page, axe=axe)
 
     assert not found
 

@@ -33,6 +33,7 @@ def test_from_the_landing_page_to_a_deleted_account(browser, server, mails, loca
     alice.sign_up()
     alice.send_form(label="laptop")
     alice.key = page.locator("#key").inner_text()
+    assert page.locator("[data-copy]").first.is_hidden()
     page.locator("#send-test form button").click()
     alice.expect_to_see(unchanged)
     assert alice.send_request(temperature=1)[0] == 400

@@ -17,9 +17,8 @@ ARE_ON_SCREEN = """elements => elements.length > 0 && elements.every((element) =
     "locale", ["en-GB", pytest.param("ru-RU", marks=pytest.mark.long)]
 )
 def test_tables_of_the_documentation_show_every_column(open_page, locale):
-    """This includes the meaning of a code, to which every refusal links."""
     page = open_page(locale=locale, viewport=NARROW)
-    for path in ("/docs/errors", "/docs/connect", "/docs/programs"):
+    for path in ("/docs/symptoms", "/docs/connect", "/docs/programs"):
         page.goto(path)
         assert page.locator(".document td").evaluate_all(ARE_ON_SCREEN), path
 
@@ -53,10 +52,11 @@ def test_everything_to_press_is_big_enough_for_a_finger(a_member, viewport):
     assert not found
 
 
-FITS = "all => all.every(one => one.scrollWidth <= one.clientWidth)"
-
-
-FONT_SIZE = "one => parseFloat(getComputedStyle(one).fontSize)"
+FIT = """elements => elements.every(
+    element => element.scrollWidth <= element.clientWidth)"""
+SCROLLS = "element => element.scrollWidth > element.clientWidth"
+FONT_SIZE = "element => parseFloat(getComputedStyle(element).fontSize)"
+LAYERS = "element => getComputedStyle(element).backgroundAttachment"
 
 
 def test_a_new_key_can_be_read_and_code_shows_that_it_scrolls(a_member):
@@ -65,10 +65,9 @@ def test_a_new_key_can_be_read_and_code_shows_that_it_scrolls(a_member):
     values = alice.page.locator("#key, .settings code")
 
     expect(values).to_have_count(3)
-    assert values.evaluate_all(FITS)
+    assert values.evaluate_all(FIT)
     assert alice.page.locator("#key").evaluate(FONT_SIZE) >= 14
     code = alice.page.locator(".snippet pre").first
-    assert code.evaluate("one => one.scrollWidth > one.clientWidth")
-    # A shadow that stays with the box, under one that moves with the text.
-    layers = code.evaluate("one => getComputedStyle(one).backgroundAttachment")
-    assert {"local", "scroll"} <= set(layers.split(", "))
+    assert code.evaluate(SCROLLS)
+    # One shadow moves with the text, over another that stays at the edge of the box.
+    assert {"local", "scroll"} <= set(code.evaluate(LAYERS).split(", "))

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from tests.journeys.person import Person
 from tests.journeys.test_every_page import broken_rules, ignore_cache, violations
@@ -19,6 +19,13 @@ AUTHENTICATOR = {
     "automaticPresenceSimulation": True,
 }
 SECOND_FACTOR = "/account/second-factor/"
+# Leaves only the recovery codes of this mask.
+USE_CODES = """
+from allauth.mfa.models import Authenticator
+codes = Authenticator.objects.get(type="recovery_codes", user__email={email!r})
+codes.data["used_mask"] = 0b1111111111 ^ {left}
+codes.save()
+"""
 
 
 def at_localhost(server: Server) -> str:
@@ -84,7 +91,12 @@ def test_a_passkey_is_missed_added_and_logs_in(alice, authenticator):
     secret = page.locator("#authenticator_secret").input_value()
     alice.send_form(code=code(secret, 0))
     page.wait_for_url(f"**{SECOND_FACTOR}")
-    check_page(alice, SECOND_FACTOR)
+    for left in (0b1111111111, 0b111, 0b1, 0):
+        command = USE_CODES.format(email=alice.email, left=left)
+        alice.server.run("manage", "shell", "-c", command)
+        check_page(alice, SECOND_FACTOR)
+        warning = page.locator(".note.warning")
+        expect(warning).to_have_count(int(left.bit_count() <= 3))
 
     alice.log_out()
     alice.log_in()

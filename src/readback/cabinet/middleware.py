@@ -13,7 +13,7 @@ from django.contrib.auth import logout
 from django.contrib.sessions.middleware import SessionMiddleware
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.utils import timezone, translation
+from django.utils import timezone
 from django.utils.cache import get_conditional_response
 from django.utils.deprecation import MiddlewareMixin
 from django.utils.translation import gettext as _
@@ -166,15 +166,6 @@ def session_lifetime(request: HttpRequest) -> None:
     if now - session.get(_SESSION_SEEN, 0) > _REFRESH_SECONDS:
         session[_SESSION_SEEN] = now
         UserSession.objects.create_from_request(request)
-
-
-@_answering
-def account_language(request: HttpRequest) -> None:
-    """Use the account's language, unless this browser has chosen one in the footer."""
-    language = getattr(request.user, "language", "")
-    if language and settings.LANGUAGE_COOKIE_NAME not in request.COOKIES:
-        translation.activate(language)
-        request.LANGUAGE_CODE = language
 
 
 class OldLogins(MiddlewareMixin):

@@ -47,7 +47,7 @@ class User(AbstractBaseUser):
     is_active = models.BooleanField(_("active"), default=True)
     is_staff = models.BooleanField(_("operator"), default=False)
     date_joined = models.DateTimeField(_("joined"), default=timezone.now)
-    # Empty means the browser's language.
+    # Of the pages at the last login, for e-mails; empty before the first one.
     language = _text(2)
 
     objects: ClassVar[BaseUserManager[Self]] = BaseUserManager()
@@ -128,7 +128,7 @@ class Key(models.Model):
         verbose_name = _("key")
         verbose_name_plural = _("keys")
         indexes = [
-            # Finding the keys that expire soon uses only this.
+            # To find the keys that expire soon.
             models.Index(
                 fields=["expires_at"],
                 condition=models.Q(revoked_at=None, expires_at__isnull=False),

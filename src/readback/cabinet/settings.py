@@ -62,7 +62,6 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "readback.cabinet.middleware.session_lifetime",
-    "readback.cabinet.middleware.account_language",
     "django.contrib.messages.middleware.MessageMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "readback.cabinet.middleware.OldLogins",

@@ -21,7 +21,6 @@ _key = [
     path("new/", new_key.new_key, name="new_key"),
     path("arrived/", new_key.latest_request, name="key_arrived"),
     path("unmatched/", new_key.unmatched_page, name="key_unmatched"),
-    path("unmatched/recent/", new_key.unmatched_part, name="key_unmatched_part"),
 ]
 _docs = [
     path("", search.docs_index, name="docs"),
@@ -32,7 +31,6 @@ _docs = [
 ]
 _account = [
     path("", account_pages.overview, name="account"),
-    path("language/", account_pages.language, name="account_language"),
     path("data/", download.page, name="account_data"),
     path("data/download/", download.download, name="account_data_download"),
     path("delete/", account_pages.delete, name="account_delete"),

@@ -1,11 +1,11 @@
-"""The account page: address, password, language, and deleting the account."""
+"""The account page: the language of e-mails, and deleting the account."""
 
 import pytest
 
 from readback.cabinet.keys import services as key_services
 from readback.cabinet.models import Key, User
 from tests.cabinet.owners import entry, used
-from tests.cabinet.visitor import Visitor, text_of, words_of
+from tests.cabinet.visitor import Visitor, words_of
 
 DATABASES = ["sqlite"]
 
@@ -16,18 +16,12 @@ EMAIL = "/accounts/email/"
 pytestmark = pytest.mark.usefixtures("unsent_mails")
 
 
-def test_the_chosen_language_applies_on_every_device_and_in_mails(alice, owner, mails):
-    owner.send("/account/language/", {"language": "ru"}, page="/account/")
+def test_mails_are_in_the_language_of_the_last_login(alice, mails):
+    Visitor(language="ru").log_in(ALICE)
 
-    other_browser = Visitor(language="en")
-    other_browser.log_in(ALICE)
-    assert 'lang="ru"' in text_of(other_browser.get("/account/"))
     alice.refresh_from_db()
     key_services.key_create(alice)
     assert "Новый ключ" in mails.wait_for(ALICE)["Subject"]
-
-    owner.send("/account/language/", {"language": ""}, page="/account/")
-    assert 'lang="en"' in text_of(owner.get("/account/"))
 
 
 def test_deleting_an_account_deletes_all_its_data(alice, owner, mails):

@@ -112,7 +112,6 @@ FORMS = [
     "/accounts/password/change/",
     "/accounts/email/",
     "/accounts/reauthenticate/",
-    "/account/language/",
     "/account/delete/",
     "/keys/",
 ]

@@ -153,7 +153,7 @@ def test_names_can_be_changed_and_passkeys_removed(owner, passkey, mails):
     assert mails.wait_for(ALICE, "Second factor removed")
 
 
-def test_the_number_of_passkeys_is_limited(alice, owner, passkey, monkeypatch):
+def test_the_number_of_passkeys_is_limited(owner, passkey, monkeypatch):
     monkeypatch.setattr(second_factor, "MAX_PASSKEYS", 1)
     another = Passkey(b"another")
 

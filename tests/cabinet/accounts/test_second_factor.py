@@ -64,17 +64,6 @@ def test_a_login_needs_the_code_of_the_app_once_it_is_added(alice, owner, clock,
     assert visitor.is_logged_in
 
 
-def test_a_reload_shows_the_same_secret_until_it_is_used(owner, clock):
-    first = App(owner.get(APP))
-    assert App(owner.get(APP)).secret == first.secret
-    wrong = owner.send(APP, {"code": first.wrong_code})
-    assert App(wrong).secret == first.secret
-    assert owner.send(APP, {"code": first.code}).status_code == 302
-
-    owner.send(APP_REMOVE)
-    assert App(owner.get(APP)).secret != first.secret
-
-
 def test_a_page_for_a_lost_device_names_the_contact(alice, app):
     visitor = Visitor()
     visitor.log_in(ALICE)

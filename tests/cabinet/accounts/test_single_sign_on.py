@@ -314,7 +314,8 @@ def test_the_rules_for_signing_up_hold(provider, log, rule):
 def test_only_a_button_starts_a_login(provider):
     visitor = Visitor()
     for page in ("/accounts/login/", "/accounts/signup/"):
-        assert "Log in with Example Staff" in words_of(visitor.get(page))
+        words = words_of(visitor.get(page))
+        assert "Log in with Example Staff" in words and "None" not in words
     for method in (visitor.client.get, visitor.client.head):
         answer = method("/accounts/oidc/login/")
         assert answer.status_code == 302 and answer["Location"] == "/accounts/login/"
@@ -412,7 +413,10 @@ def test_a_login_that_this_browser_did_not_start_is_refused(provider, caplog):
 
 BAD_ANSWERS = {
     "not JSON": http_answer(b"<html>"),
+    "too deep for JSON": http_answer(b"[" * 60_000),
+    "a number too long for JSON": http_answer(b"1" * 5_000),
     "a list": http_answer(b"[]"),
+    "too large": http_answer(b'{"issuer": "%b"}' % (b"x" * 65_536)),
     "another issuer": http_answer(b'{"issuer": "https://mallory.example"}'),
     "an error": http_answer(b"", status=b"500 No"),
     "a redirect": http_answer(b"", b"Location: http://127.0.0.1:9/", status=b"302 No"),
@@ -558,7 +562,7 @@ def test_another_person_with_the_same_address_does_not_get_the_account(
     assert "disconnected your account from Example Staff" in mail_text(mail)
     enter(visitor, provider, "mallory")
     assert visitor.is_logged_in and User.objects.count() == 1
-    # If Alice gets the address again, she is now the other person.
+    # If Alice gets the address back, she is the one who is refused.
     provider.add("mallory", MALLORY)
     provider.add("alice", ALICE)
     assert enter(Visitor(), provider, "alice").status_code == 403

@@ -96,7 +96,6 @@ def test_the_page_of_a_key_leads_to_the_same_lines(alice, key):
     page = words_of(visitor.get(path))
     assert MISSING in page
     assert "Everybody behind this address sees the same lines" in page
-    assert MISSING in words_of(visitor.get(f"{path}recent/"))
 
 
 def test_turned_off_nothing_is_shown_and_no_table_is_read(alice, key):

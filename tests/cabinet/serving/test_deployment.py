@@ -35,20 +35,6 @@ def test_djangos_checks_report_nothing_in_production(tmp_path):
     assert "no issues" in done.stdout + done.stderr
 
 
-def test_the_warning_is_logged_at_start_but_not_on_loopback(tmp_path):
-    public, local = tmp_path / "public", tmp_path / "local"
-    for folder, settings in (
-        (public, {**PUBLIC, "READBACK_SMTP_URL": ""}),
-        (local, {}),
-    ):
-        folder.mkdir()
-        with cabinet_server(folder, settings):
-            pass
-
-    assert "No mail server is configured" in (public / "stderr").read_text()
-    assert "mail" not in (local / "stderr").read_text()
-
-
 @pytest.mark.parametrize(
     ("config", "missing"),
     [

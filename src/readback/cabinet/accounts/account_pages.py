@@ -1,4 +1,4 @@
-"""The account page, language and deletion, the list of sessions, and the sign-up.
+"""The account page and deletion, the list of sessions, the language, and the sign-up.
 
 allauth's pages change the e-mail address and the password. Opening a link of an e-mail
 changes nothing, because mail scanners open links; the button on its page does.
@@ -20,7 +20,6 @@ from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.utils import translation
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 from django.views.decorators.http import require_POST, require_safe
@@ -62,21 +61,6 @@ def overview(request: AccountRequest) -> HttpResponse:
     return render(request, "accounts/account.html", context)
 
 
-@require_POST
-@login_required
-def language(request: AccountRequest) -> HttpResponse:
-    """Save the language for pages and e-mails; empty follows the browser."""
-    response = redirect("account")
-    code = request.POST.get("language", "")
-    if code in ("", *dict(settings.LANGUAGES)):
-        services.account_set_language(request.user, code)
-        # The language switch in the footer sets a cookie, which would take precedence.
-        response.delete_cookie(settings.LANGUAGE_COOKIE_NAME, samesite="Lax")
-        with translation.override(code or None):
-            messages.success(request, _("Language saved."))
-    return response
-
-
 @personal_form
 @reauthentication_required
 def delete(request: AccountRequest) -> HttpResponse:
@@ -106,7 +90,7 @@ def language_switch(request: HttpRequest, code: str) -> HttpResponse:
     """Show pages in this language in this browser.
 
     The footer links to this. A form would need a cookie on every page, and no page
-    could be cached. Because any site can link here, the account is not changed.
+    could be cached. Any site can link here, so nothing else changes.
     """
     if code not in dict(settings.LANGUAGES):
         raise Http404

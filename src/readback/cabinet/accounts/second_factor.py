@@ -1,7 +1,7 @@
-"""The second factor: our changes to allauth.mfa, whose pages and flows these are.
+"""The second factor: what we change in allauth.mfa, which has the pages and flows.
 
-A code works only once, even within its tolerance. Secrets are sealed with the secret
-key. It is also decided here where passkeys work, and who must have a second factor.
+A code works only once, even within its tolerance. Secrets are encrypted with the secret
+key. This module also decides where passkeys work and who must have a second factor.
 """
 
 import base64
@@ -43,8 +43,6 @@ _log = logging.getLogger("readback.cabinet.second_factor")
 MAX_PASSKEYS = 20
 # A code of the app counts in its period, the one before and the one after.
 _TOLERANCE_SECONDS = 4 * 30
-# The session's key for the secret of an app that is being added.
-_NEW_APP = "new_app"
 # The window of the limit on wrong codes.
 _LIMIT_MINUTES = 5
 
@@ -115,21 +113,7 @@ class CodeForm(OnceForm):
 
 
 class ActivateTOTPForm(OnceForm, totp_forms.ActivateTOTPForm):
-    """Keep the secret until it is used: allauth would make a new one at each reload.
-
-    The app may have read it from an earlier page.
-    """
-
     autofocus = False  # a phone would scroll past the QR code
-
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self.secret = context.request.session.setdefault(_NEW_APP, self.secret)
-
-    def clean_code(self) -> str:
-        code = super().clean_code()
-        context.request.session.pop(_NEW_APP, None)
-        return code
 
 
 class LoginCodeForm(CodeForm, code_forms.AuthenticateForm):
@@ -181,12 +165,10 @@ class AddPasskeyForm(NoLabelSuffixForm, PasskeyForm, passkey_forms.AddWebAuthnFo
         self.fields["passwordless"].initial = True  # as the login button promises
 
     def clean(self) -> dict[str, Any]:
-        kind = Authenticator.Type.WEBAUTHN
-        rows = Authenticator.objects.filter(user=self.user, type=kind)
-        if rows.count() >= MAX_PASSKEYS:
+        if len(selectors.second_factors_of(self.user).passkeys) >= MAX_PASSKEYS:
             raise ValidationError(
-                _("An account can have at most %(limit)d passkeys. Remove one first.")
-                % {"limit": MAX_PASSKEYS}
+                _("An account can have at most %(limit)d passkeys. Remove one first."),
+                params={"limit": MAX_PASSKEYS},
             )
         return super().clean()
 

@@ -178,12 +178,6 @@ def audit_record(by: User, row: User | Key, change: str) -> None:
     )
 
 
-def account_set_language(account: User, language: str) -> None:
-    """Set the language of pages and e-mails; empty means the browser's language."""
-    account.language = language
-    account.save(update_fields=["language"])
-
-
 @transaction.atomic
 def account_delete(account: User) -> None:
     account_lock(account)

@@ -19,6 +19,7 @@ from allauth.usersessions.models import UserSession
 from django.contrib.auth.signals import user_logged_out, user_login_failed
 from django.dispatch import receiver
 from django.http import HttpRequest
+from django.utils.translation import get_language
 
 from readback.cabinet.accounts import selectors, sessions
 from readback.cabinet.mail import notices
@@ -35,6 +36,8 @@ def _signed_up(user: User, **_: Any) -> None:
 @receiver(signals.user_logged_in)
 def _logged_in(user: User, **details: Any) -> None:
     sessions.sessions_end_surplus(user)
+    user.language = get_language() or ""
+    user.save(update_fields=["language"])
     event = "login_by_provider" if "sociallogin" in details else "login"
     security_log.record(event, account=user.pk)
 

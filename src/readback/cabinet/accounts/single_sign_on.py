@@ -108,7 +108,7 @@ class CabinetSocialAdapter(DefaultSocialAccountAdapter):
         return ProviderSession()
 
     def pre_social_login(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
-        """Find or create the account; refuse the login by an immediate response."""
+        """Find or create the account; or answer at once that the login is refused."""
         try:
             self._admit(request, sociallogin)
         except LoginRefusedError as refused:

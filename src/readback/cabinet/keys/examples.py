@@ -29,7 +29,7 @@ NAMES = {
     "fetch.mjs": "Node: fetch",
     "ai-sdk.mjs": "Node: Vercel AI SDK",
 }
-# On the page of a new key; docs/connect has all of them.
+# On the page of a new key; docs/programs has all of them.
 FIRST = ("curl.sh", "openai_example.py", "openai.mjs")
 
 

@@ -74,7 +74,7 @@ class RenameForm(NoLabelSuffixForm, forms.Form):
 
 
 class RotationForm(forms.Form):
-    """When a key ends that is replaced by a new one."""
+    """When the old key of a rotation ends."""
 
     overlap = forms.TypedChoiceField(
         label=gettext_lazy("The old key ends"),

@@ -16,6 +16,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
+from readback import keys
 from readback.cabinet.keys import examples, journal, selectors, send_test, services
 from readback.cabinet.keys.live_parts import live_part, version_of
 from readback.cabinet.keys.selectors import owned_key
@@ -58,7 +59,7 @@ def new_key(request: AccountRequest, key_id: int) -> HttpResponse:
             ),
         )
         return redirect("key", key_id=key.pk)
-    test = send_test.from_post(request, key)
+    test = send_test.from_post(request, text)
     base_url = settings.CONFIG.base_url
     context = {
         "text": text,
@@ -86,12 +87,13 @@ def _text_of(request: AccountRequest, key: Key) -> str | None:
         text, at = request.session.pop(_NEW_KEY.format(key.pk), ("", 0.0))
         return text if time.time() - at < _SHOWN_SECONDS else None
     text = request.POST.get("key", "")
-    return text if send_test.is_key(key, text) else None
+    digest = keys.digest(text.encode("utf-8", "replace"))
+    return text if digest == bytes(key.digest) else None
 
 
 def _latest_request(request: AccountRequest, key: Key) -> dict[str, object]:
     """Return the latest request: of a program, or else of our test, or of strangers."""
-    latest = selectors.latest_request(key, but_rather_not_of=send_test.PROGRAM)
+    latest = selectors.latest_request(key, preferably_not_of=send_test.PROGRAM)
     if latest is None:
         return {"key": key, **unmatched(request)}
     is_test = latest.user_agent.startswith(send_test.PROGRAM)
@@ -101,19 +103,15 @@ def _latest_request(request: AccountRequest, key: Key) -> dict[str, object]:
 
 @personal_page
 def unmatched_page(request: AccountRequest, key_id: int) -> HttpResponse:
-    key = _asked_for(request, key_id)
+    key = owned_key(request, key_id)
+    if not settings.CONFIG.unmatched_requests:
+        raise Http404
     context = {"key": key, **unmatched(request), **examples.probe_offer()}
     return render(request, "keys/key_unmatched.html", context)
 
 
-@personal_page
-def unmatched_part(request: AccountRequest, key_id: int) -> HttpResponse:
-    _asked_for(request, key_id)
-    return live_part(request, "keys/unmatched.html", unmatched(request))
-
-
 def unmatched(request: HttpRequest) -> dict[str, object]:
-    """Return the context of keys/unmatched.html; without a query if it is off."""
+    """Return the context of keys/unmatched_rows.html; without a query if it is off."""
     if not settings.CONFIG.unmatched_requests:
         return {"unmatched": None, "version": version_of()}
     rows = selectors.unmatched_requests(client_address(request))
@@ -124,10 +122,3 @@ def unmatched(request: HttpRequest) -> dict[str, object]:
         "minutes": UNMATCHED_SECONDS // 60,
         "version": version_of([(row.pk, row.requests) for row in known]),
     }
-
-
-def _asked_for(request: AccountRequest, key_id: int) -> Key:
-    key = owned_key(request, key_id)
-    if not settings.CONFIG.unmatched_requests:
-        raise Http404
-    return key

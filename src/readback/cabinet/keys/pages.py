@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from readback.cabinet.accounts.forms import service_errors
-from readback.cabinet.keys import chart, journal, selectors, send_test, services
+from readback.cabinet.keys import chart, journal, selectors, services
 from readback.cabinet.keys.forms import KeyForm, RenameForm, RotationForm
 from readback.cabinet.keys.live_parts import live_part, version_of
 from readback.cabinet.keys.new_key import show_once
@@ -53,7 +53,7 @@ def key_list(request: AccountRequest) -> HttpResponse:
                 rehearsal=form.cleaned_data["rehearsal"] or None,
             )
             return show_once(request, new)
-    active = list(selectors.keys_with_requests_today(request.user))
+    active = list(selectors.keys_active(request.user))
     current = [key for key in active if not key.replaced_by_id]
     inactive = selectors.keys_of(request.user).exclude(key_is_active())
     context = {
@@ -97,17 +97,14 @@ def rotate(request: AccountRequest, key_id: int) -> HttpResponse:
     return render(request, "keys/rotate.html", {"key": key, "form": form})
 
 
-# A POST sends a test with the key that the form contains.
-@personal_form
+@personal_page
 def detail(request: AccountRequest, key_id: int) -> HttpResponse:
     key = owned_key(request, key_id)
-    test = send_test.from_post(request, key)
     context = {
         "unmatched_is_on": settings.CONFIG.unmatched_requests,
-        "test": test,
         **_activity(request, key),
     }
-    return render(request, "keys/key.html", context, status=test.page_status)
+    return render(request, "keys/key.html", context)
 
 
 @personal_page

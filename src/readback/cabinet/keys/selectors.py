@@ -4,8 +4,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from django.conf import settings
-from django.db.models import Max, OuterRef, Q, QuerySet, Subquery, Sum
-from django.db.models.functions import Coalesce
+from django.db.models import Max, Q, QuerySet, Sum
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 
@@ -65,14 +64,6 @@ def key_replaced_by(new: Key) -> Key | None:
     return Key.objects.filter(replaced_by=new).first()
 
 
-def keys_with_requests_today(account: User) -> QuerySet[Key]:
-    """Return the active keys with `requests_today`, counted from 00:00 UTC."""
-    midnight = timezone.now().replace(hour=0, minute=0, second=0, microsecond=0)
-    usage = Usage.objects.filter(key=OuterRef("pk"), hour__gte=midnight)
-    today = usage.values("key").annotate(sum=Sum("requests")).values("sum")
-    return keys_active(account).annotate(requests_today=Coalesce(Subquery(today), 0))
-
-
 def usage_of(key: Key, days: int) -> list[tuple[datetime, str, int]]:
     """Return (hour, code, requests) rows for the last days, unsorted."""
     start = timezone.now() - timedelta(days=days)
@@ -95,9 +86,9 @@ def journal_of(key: Key, outcome: str = "") -> QuerySet[JournalEntry]:
     return entries.filter(newest, chosen).order_by("-at", "-id")
 
 
-def latest_request(key: Key, *, but_rather_not_of: str) -> JournalEntry | None:
+def latest_request(key: Key, *, preferably_not_of: str) -> JournalEntry | None:
     """Return the newest row of the journal; if possible, not of this program."""
-    is_of_program = Q(user_agent__startswith=but_rather_not_of)
+    is_of_program = Q(user_agent__startswith=preferably_not_of)
     rows = journal_of(key).alias(is_of_program=is_of_program)
     return rows.order_by("is_of_program", "-at", "-id").first()
 

@@ -3,8 +3,7 @@
 It goes only to the public address of the API.
 
 The text and the key are only in memory, until the page is rendered. The form is on the
-page of a new key and on the page of a key. It contains the key, which is stored
-nowhere. Such a page calls `from_post` and includes send_test.html.
+page of a new key, and contains the key, which is stored nowhere.
 """
 
 import json
@@ -17,8 +16,7 @@ from typing import Any, NamedTuple
 from allauth.core import ratelimit
 from django.conf import settings
 
-from readback import __version__, http_client, keys
-from readback.cabinet.models import Key
+from readback import __version__, http_client
 from readback.cabinet.serving.visitors import AccountRequest
 from readback.contract import CHAT_PATH, MODEL, REFUSALS, ROLE, VERSION_PREFIX, Refusal
 from readback.http_client import NoFreeSlot, Slots
@@ -29,8 +27,6 @@ SAMPLE = "Ready to copy? Grüße, привет, γειά ✓"
 # In UTF-16 units, as browsers count them. At most three bytes each, so that the form
 # stays below DATA_UPLOAD_MAX_MEMORY_SIZE; the contract's limits are lower.
 MAX_TEXT_LENGTH = 16_000
-# No key is longer, and the rest of the head must have room.
-_MAX_KEY_LENGTH = 1_000
 # Seconds from the name lookup to the last byte of the answer.
 SECONDS = 5.0
 # How much longer a page waits for an exchange that should have ended.
@@ -65,7 +61,6 @@ class KeyTest(NamedTuple):
     answer: str = ""
     # The row of the contract, if the answer is one of its refusals.
     refusal: Refusal | None = None
-    is_other_key: bool = False
 
     @property
     def page_status(self) -> int:
@@ -73,35 +68,33 @@ class KeyTest(NamedTuple):
         return HTTPStatus.OK if is_sent else HTTPStatus.TOO_MANY_REQUESTS
 
 
-def from_post(request: AccountRequest, key: Key) -> KeyTest:
+def from_post(request: AccountRequest, key: str) -> KeyTest:
+    """Send the test that a form asks for, with the key in this form."""
     if request.method != "POST":
         return KeyTest()
     # Browsers send each line break in a form as CR LF.
     test = KeyTest(request.POST.get("text", "").replace("\r\n", "\n"))
-    entered = " ".join(request.POST.get("key", "").split())[:_MAX_KEY_LENGTH]
     if not ratelimit.consume(request, action="send_test"):
         return test._replace(outcome=Outcome.NOT_SENT)
     try:
         # The look-up of the name has no deadline of its own.
-        sent = _slots.run(partial(_send, entered, test.text), SECONDS + _GRACE_SECONDS)
+        sent = _slots.run(partial(_send, key, test.text), SECONDS + _GRACE_SECONDS)
         test = _understood(sent, test)
     except NoFreeSlot:
         return test._replace(outcome=Outcome.NOT_SENT)
     except (OSError, HTTPException, ValueError) as error:
         reason = str(error) or type(error).__name__
         test = test._replace(outcome=Outcome.FAILED, answer=reason)
-    return test._replace(
-        answer=_shown(test.answer, entered), is_other_key=not is_key(key, entered)
-    )
+    return test._replace(answer=_shown(test.answer, key))
 
 
 def _send(key: str, text: str) -> http_client.Answer:
     url = settings.CONFIG.base_url + CHAT_PATH.removeprefix(VERSION_PREFIX)
     message = {"role": ROLE, "content": text}
     body = json.dumps({"model": MODEL, "messages": [message]}, ensure_ascii=False)
-    headers: dict[str, str | bytes] = {
+    headers = {
         "User-Agent": f"{PROGRAM}/{__version__}",
-        "Authorization": f"Bearer {key}".encode(),
+        "Authorization": f"Bearer {key}",
         "Content-Type": "application/json",
     }
     return http_client.send("POST", url, SECONDS, headers=headers, body=body.encode())
@@ -138,8 +131,7 @@ def _member(document: Any, *names: str | int) -> Any:
 
 def _shown(text: str, key: str) -> str:
     """Return the beginning of a text, in which every character is visible."""
-    if len(key) >= keys.LENGTH:
-        text = text.replace(key, _HIDDEN_KEY)
+    text = text.replace(key, _HIDDEN_KEY)
     if len(text) > _SHOWN_CHARACTERS:
         text = f"{text[:_SHOWN_CHARACTERS]}…"
     return "".join(
@@ -148,7 +140,3 @@ def _shown(text: str, key: str) -> str:
         else character.encode("unicode_escape").decode("ascii")
         for character in text
     )
-
-
-def is_key(key: Key, text: str) -> bool:
-    return keys.digest(text.encode("utf-8", "replace")) == bytes(key.digest)

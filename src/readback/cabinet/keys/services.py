@@ -58,17 +58,16 @@ def key_create(
             _("An account can have at most %(limit)d active keys. Revoke one first.")
             % {"limit": MAX_ACTIVE_KEYS}
         )
-    label = checked_name(label)
-    if expires_at is not None and expires_at <= timezone.now():
-        raise ServiceError(_("The expiry must be in the future."))
-    new = _key_store(
-        owner,
-        label,
-        expires_at,
+    key = Key(
+        owner=owner,
+        label=checked_name(label),
+        expires_at=expires_at,
         explains_refusals=explains_refusals,
         rehearsal=pattern,
-        text=text,
     )
+    if expires_at is not None and expires_at <= timezone.now():
+        raise ServiceError(_("The expiry must be in the future."))
+    new = _store(key, text or keys.mint())
     notices.key_created(new.key, notify=notify)
     return new
 
@@ -133,13 +132,14 @@ def key_rotate(key: Key, overlap: timedelta) -> NewKey:
             )
             % {"limit": MAX_ACTIVE_KEYS}
         )
-    new = _key_store(
-        owner,
-        old.label,
-        old.renewed_expiry,
+    key = Key(
+        owner=owner,
+        label=old.label,
+        expires_at=old.renewed_expiry,
         explains_refusals=old.explains_refusals,
         rehearsal=old.rehearsal,
     )
+    new = _store(key, keys.mint())
     _end_rotated(old, new.key, overlap)
     notices.key_rotated(old, new.key)
     return new
@@ -214,23 +214,8 @@ def _end_rotated(old: Key, new: Key, overlap: timedelta) -> None:
     old.save(update_fields=["replaced_by", "expires_at", "revoked_at", "reminded_at"])
 
 
-def _key_store(
-    owner: User,
-    label: str,
-    expires_at: datetime | None,
-    *,
-    explains_refusals: bool = False,
-    rehearsal: str = "",
-    text: str | None = None,
-) -> NewKey:
-    text = text or keys.mint()
-    key = Key.objects.create(
-        owner=owner,
-        label=label,
-        digest=keys.digest(text.encode()),
-        last_four=keys.last_characters(text),
-        expires_at=expires_at,
-        explains_refusals=explains_refusals,
-        rehearsal=rehearsal,
-    )
+def _store(key: Key, text: str) -> NewKey:
+    key.digest = keys.digest(text.encode())
+    key.last_four = keys.last_characters(text)
+    key.save()
     return NewKey(key, text)

@@ -176,7 +176,7 @@ def mailbox(address: str) -> str:
 
 
 class Sender(Thread):
-    """Sends one mail after the other. While the server fails, it pauses in between."""
+    """Sends due mails, one at a time. While the mail server fails, it pauses."""
 
     def __init__(self, *rounds: Callable[[], None]) -> None:
         super().__init__(name="mail-sender", daemon=True)

@@ -92,7 +92,7 @@ class AccountAdmin(ReadOnlyAdmin):
         "is_staff",
     )
     search_fields = ("email",)
-    search_help_text = _("By e-mail address.")
+    search_help_text = _("E-mail address")
     operations = {
         "deactivate": Operation(
             pgettext_lazy("account", "Deactivate"),
@@ -226,7 +226,7 @@ class KeyAdmin(ReadOnlyAdmin):
     list_filter = (StateFilter, "last_used_at")
     list_select_related = ("owner",)
     search_fields = ("owner__email", "label", "last_four")
-    search_help_text = _("By e-mail address, name or last four characters of a key.")
+    search_help_text = _("Address, name or end of a key")
     operations = {
         "revoke": Operation(
             _("Revoke"),
@@ -254,4 +254,4 @@ class KeyAdmin(ReadOnlyAdmin):
 class AuditAdmin(ReadOnlyAdmin):
     list_filter = ("at",)
     search_fields = ("by", "object_name")
-    search_help_text = _("By e-mail address or name of the object.")
+    search_help_text = _("Address or object")

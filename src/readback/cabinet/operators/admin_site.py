@@ -169,7 +169,7 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     def _rows_for(
         self, operation: Operation, request: HttpRequest, rows: QuerySet[Any]
     ) -> QuerySet[Any]:
-        """Return the rows to which this operator can apply it."""
+        """Return the rows to which this operator can apply the operation."""
         rows = operation.rows(rows).distinct()
         return rows.exclude(pk=request.user.pk) if operation.is_for_others else rows
 

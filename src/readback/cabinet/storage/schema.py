@@ -59,7 +59,7 @@ def unknown(names: Iterable[str]) -> list[str]:
 
 
 def missing(names: Iterable[str]) -> bool:
-    """Return whether a database with these migrations lacks any of this version."""
+    """Return whether any migration of this version is not among these."""
     on_disk = MigrationLoader(None).disk_migrations
     return not {".".join(name) for name in on_disk} <= set(names)
 
