@@ -59,7 +59,7 @@ def send(
 ) -> Answer:
     """Send a request and return the whole answer; use no proxy, follow no redirect.
 
-    It goes to the address, if there is one, whatever the host is. Raise OSError,
+    If an address is given, connect to it and not to the host. Raise OSError,
     HTTPException or ValueError if there is no answer in HTTP in time.
     """
     deadline = time.monotonic() + seconds

@@ -1,4 +1,4 @@
-"""Peers that send the worst that a client can get: a name and what each one sends.
+"""Peers that send the worst that a client can receive: their names and what they send.
 
 What a peer sends is an iterator of bytes, which may be endless; the connection is
 closed after the last ones.

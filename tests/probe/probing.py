@@ -15,7 +15,6 @@ def probed(probe_input: ProbeInput, left_out: str = "") -> ProbeReport:
         probe_input.base_url,
         Secret(probe_input.key),
         probe_input.timeout,
-        probe_input.cabinet,
         probe_input.chat,
     )
     steps = (step for step in STEPS if step.id != left_out)

@@ -37,7 +37,6 @@ class ProbeInput:
     base_url: str
     key: str
     timeout: float = 10.0
-    cabinet: str | None = None
     chat: str | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
 
@@ -67,7 +66,7 @@ def entered_as(change: Callable[[str], str], **changes: Any) -> Arrange:
 
 
 def elsewhere(url: str, **changes: Any) -> Arrange:
-    """The address is this one, whatever is there."""
+    """The user enters this address, at which there may be nothing."""
     return entered_as(lambda _: url, **{"timeout": 3.0, **changes})
 
 
@@ -188,20 +187,27 @@ def proxied(
     *,
     encrypted: bool = False,
     service: str = SERVICE,
+    certificate: Context | None = None,
+    store: Variables | None = None,
+    decrypted: Behavior = pass_on,
     login: str = "",
     variables: Mapping[str, str] | None = None,
     scheme: str = "http",
     **changes: Any,
 ) -> Arrange:
-    """The environment names a proxy with this behavior; without one, it works."""
+    """The environment names a proxy with this behavior; without one, it works.
+
+    If the proxy decrypts, it treats the requests in the tunnel in a way of its own.
+    """
 
     @contextmanager
     def arrange(resources: Resources) -> Iterator[ProbeInput]:
         upstream = resources.readback.base_url
         # A name that only the proxy resolves: a proxy cannot reach this machine.
-        tls = [resources.authority.serves(service)] if encrypted else []
+        shown = certificate or serving(host=service)
+        tls = [shown(resources)] if encrypted else []
         with (
-            gateway(upstream, tls=tls) as origin,
+            gateway(upstream, decrypted, tls=tls) as origin,
             gateway(upstream, behave or proxying(origin.port)) as proxy,
         ):
             name = "https_proxy" if encrypted else "http_proxy"
@@ -209,7 +215,8 @@ def proxied(
             address = f"{scheme}://{login}127.0.0.1:{proxy.port}"
             environment = {name: address, "no_proxy": "", **(variables or {})}
             if encrypted:
-                environment["SSL_CERT_FILE"] = str(resources.authority.root)
+                trust = {"SSL_CERT_FILE": str(resources.authority.root)}
+                environment |= store(resources) if store else trust
             key = resources.readback.api_key
             made = ProbeInput(url, key, 5.0, environment=environment)
             yield replace(made, **changes)

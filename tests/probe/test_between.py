@@ -12,23 +12,22 @@ from readback.probe.transport.exchanges import MAX_REQUESTS
 from tests.probe.gateway import (
     Call,
     Close,
-    Gateway,
     Match,
     Reply,
+    as_json,
     closing,
     editing,
+    gateway,
     has_key,
+    is_models,
     page,
-    pass_on,
-    running,
     when,
     with_fields,
 )
 from tests.probe.probing import found, probed
+from tests.probe.provider import KEY, provider
 from tests.probe.reverse_proxies import COMMANDS, reverse_proxy
 from tests.probe.setups import Arrange, ProbeInput, Resources, through
-from tests.probe.small_link import SERVER, SMALL_MTU, small_link
-from tests.support import namespaces
 
 
 def report_of(arrange: Arrange, resources: Resources) -> ProbeReport:
@@ -54,6 +53,20 @@ def test_a_plain_reverse_proxy_causes_no_warning(
         report = probed(ProbeInput(url, readback.api_key))
     assert report.verdict == Verdict.OK, ids(report)
     assert report.requests <= MAX_REQUESTS
+
+
+def test_no_program_is_compared_with_a_rate_limit() -> None:
+    def is_limited(call: Call) -> bool:
+        is_probe = call["User-Agent"].startswith("readback-probe")
+        return is_probe and is_models(call) and not has_key(call)
+
+    limited = as_json(429, {"error": {"message": "Slow down"}})
+    with (
+        provider() as service,
+        gateway(service.base_url, when(is_limited, limited)) as limiting,
+    ):
+        report = probed(ProbeInput(limiting.base_url, KEY))
+    assert "between.program_blocked" not in ids(report)
 
 
 @pytest.mark.parametrize("status", [200, 401, 403, 429, 500])
@@ -112,23 +125,6 @@ def test_the_size_that_passes_is_found(arrange: Arrange, resources: Resources) -
     facts = found(report, "between.size_limit").facts
     assert (facts["passes"], facts["fails"]) == (3000, 6000)
     assert facts["outcome"] == "a closed connection"
-
-
-@pytest.mark.long  # a misfortune shows between.mtu
-def test_packets_that_are_too_large_for_a_link_are_found(resources: Resources) -> None:
-    if reason := namespaces.why_not():
-        pytest.skip(reason)
-    readback = resources.readback
-    with small_link() as link:
-        with link.on("server"):
-            # It listens there, and reaches its upstream server from here.
-            server = Gateway(readback.base_url, pass_on, (SERVER, 0))
-        with running(server), link.on("client"):
-            url = f"http://{SERVER}:{server.port}/v1"
-            report = probed(ProbeInput(url, readback.api_key, timeout=3.0))
-    assert report.id == "between.mtu", ids(report)
-    facts = found(report, "between.mtu").facts
-    assert facts["passes"] < SMALL_MTU <= facts["fails"] + 400
 
 
 @pytest.mark.parametrize(

@@ -248,23 +248,6 @@ def test_a_readback_is_recognized_behind_a_gateway_that_only_wants_a_key(
     assert report.id == "key.refused"
 
 
-def test_a_readback_that_its_cabinet_names_gets_the_key(
-    run, resources: Resources
-) -> None:
-    asked = []
-
-    def behave(call: Call) -> Reply:
-        if call.target == "/address.json":
-            asked.append(call["Authorization"])
-            url = f"https://{call['Host']}/v1"
-            return as_json(200, {"base_url": url})(call)
-        is_own = call["Authorization"] == f"Bearer {resources.readback.api_key}"
-        return pass_on(call) if is_own else REFUSED(call)
-
-    assert run(behave, key=resources.readback.api_key).id == "ok"
-    assert asked == [""]
-
-
 def test_a_gateway_that_guards_only_the_paths_of_the_api_gets_the_key(
     run, resources: Resources
 ) -> None:

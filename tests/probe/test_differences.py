@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from readback.contract import MAX_CONTENT_BYTES
-from readback.probe.service import echo
+from readback.probe.service import readback
 
 
 @pytest.mark.parametrize(
@@ -21,22 +21,22 @@ from readback.probe.service import echo
 def test_the_first_difference_is_shown(
     sent: str, received: str, difference: str
 ) -> None:
-    assert echo.first_difference(sent, received) == difference
+    assert readback.first_difference(sent, received) == difference
 
 
 @given(st.text(), st.text())
 def test_any_two_texts_can_be_compared(sent: str, received: str) -> None:
     if sent != received:
-        assert echo.first_difference(sent, received).startswith("character")
+        assert readback.first_difference(sent, received).startswith("character")
 
 
 def test_the_samples_contain_what_filters_change() -> None:
-    assert echo.ASCII.isascii()
-    assert echo.ASCII.strip() != echo.ASCII
-    assert unicodedata.normalize("NFC", echo.CYRILLIC) == echo.CYRILLIC
+    assert readback.ASCII.isascii()
+    assert readback.ASCII.strip() != readback.ASCII
+    assert unicodedata.normalize("NFC", readback.CYRILLIC) == readback.CYRILLIC
     forms = {
-        unicodedata.normalize(f, echo.MARKS) for f in ("NFC", "NFD", "NFKC", "NFKD")
+        unicodedata.normalize(f, readback.MARKS) for f in ("NFC", "NFD", "NFKC", "NFKD")
     }
-    assert len(forms | {echo.MARKS}) == 5
-    assert {"\0", "\n", "\r", "\t", "\ufeff"} <= set(echo.CONTROLS)
-    assert len(echo.largest_text().encode()) == MAX_CONTENT_BYTES
+    assert len(forms | {readback.MARKS}) == 5
+    assert {"\0", "\n", "\r", "\t", "\ufeff"} <= set(readback.CONTROLS)
+    assert len(readback.largest_text().encode()) == MAX_CONTENT_BYTES

@@ -244,6 +244,24 @@ def test_an_unusable_value_is_explained_without_its_password(
         assert "hush" not in str(from_error(caught.value))
 
 
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_password_that_the_proxy_refuses_is_sent_only_once(
+    scheme: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    received = []
+
+    def refuse(call: Call) -> Reply:
+        received.append(call["Proxy-Authorization"])
+        return Reply(407)
+
+    with gateway("", refuse) as server:
+        proxy = f"http://{LOGIN}@127.0.0.1:{server.port}"
+        monkeypatch.setenv(f"{scheme}_proxy", proxy)
+        report = probed(f"{scheme}://echo.example/v1", "")
+    assert report.id == "proxy.login"
+    assert len(received) == 1
+
+
 def test_a_password_with_encoded_characters_reaches_the_proxy_decoded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

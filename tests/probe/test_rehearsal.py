@@ -1,12 +1,14 @@
 """A rehearsal key: its failures are intended, so the probe finds no fault."""
 
 import json
+from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
 from readback.probe.output.text import as_json, as_short
 from tests.probe.probing import found, probed
-from tests.probe.setups import ProbeInput, Resources
+from tests.probe.setups import ProbeInput, Resources, over_tls, serving
 from tests.support.api import Api
 from tests.support.waiting import wait_until
 
@@ -23,6 +25,19 @@ def test_a_rehearsal_key_is_recognised_and_no_fault(
     first = as_short(report).splitlines()[0]
     assert "This is a rehearsal key: its answers follow the pattern" in first
     assert json.loads(as_json(report))["verdict"] == "ok"
+
+
+def test_a_rehearsal_key_is_named_before_a_warning(
+    resources: Resources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = resources.readback.new_key("503")
+    soon = over_tls(serving(until=timedelta(minutes=10)))
+    with soon(resources) as probe_input:
+        for name, value in probe_input.environment.items():
+            monkeypatch.setenv(name, value)
+        report = probed(replace(probe_input, key=key))
+    assert report.id == "tls.expires_soon"
+    assert report.sentence.startswith("This is a rehearsal key: ")
 
 
 def test_the_probe_uses_no_step_and_no_row_of_the_journal(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from readback.probe.common.responsible import Path, who_acts
+from readback.probe.common.responsible import Authority, Path, path_to, who_acts
 from readback.probe.common.results import Fault, Fixer
 from readback.probe.entered.base_url import BaseUrl
 from readback.probe.entered.key import Secret
@@ -10,17 +10,17 @@ from readback.probe.transport.connecting import Proxy, Route
 from readback.probe.transport.context import ProbeContext
 
 TABLE = """
-             PROXY   INTERCEPTED   VERIFIED  THIS_MACHINE  OPEN
-NONE         NOBODY  NOBODY        NOBODY    NOBODY        NOBODY
-SETTING      YOU     YOU           YOU       YOU           YOU
-NETWORK      NETWORK NETWORK       NETWORK   NETWORK       NETWORK
-PROXY        PROXY   PROXY         PROXY     PROXY         PROXY
-CONNECTION   PROXY   EITHER        EITHER    OPERATOR      EITHER
-CERTIFICATE  PROXY   INTERCEPTION  OPERATOR  OPERATOR      OPERATOR
-FILTER       PROXY   INTERCEPTION  OPERATOR  NETWORK       NETWORK
-PATH         PROXY   INTERCEPTION  OPERATOR  OPERATOR      EITHER
-SERVICE      OPERATOR OPERATOR     OPERATOR  OPERATOR      OPERATOR
-PROBE        AUTHORS AUTHORS       AUTHORS   AUTHORS       AUTHORS
+             PROXY    TUNNEL    INTERCEPTED   VERIFIED  THIS_MACHINE  OPEN
+NONE         NOBODY   NOBODY    NOBODY        NOBODY    NOBODY        NOBODY
+SETTING      YOU      YOU       YOU           YOU       YOU           YOU
+NETWORK      NETWORK  NETWORK   NETWORK       NETWORK   NETWORK       NETWORK
+PROXY        PROXY    PROXY     PROXY         PROXY     PROXY         PROXY
+CONNECTION   PROXY    PROXY     EITHER        EITHER    OPERATOR      EITHER
+CERTIFICATE  PROXY    OPERATOR  INTERCEPTION  OPERATOR  OPERATOR      OPERATOR
+FILTER       PROXY    OPERATOR  INTERCEPTION  OPERATOR  NETWORK       NETWORK
+PATH         PROXY    OPERATOR  INTERCEPTION  OPERATOR  OPERATOR      EITHER
+SERVICE      OPERATOR OPERATOR  OPERATOR      OPERATOR  OPERATOR      OPERATOR
+PROBE        AUTHORS  AUTHORS   AUTHORS       AUTHORS   AUTHORS       AUTHORS
 """
 _HEAD, *_ROWS = (line.split() for line in TABLE.strip().splitlines())
 CELLS = [
@@ -47,25 +47,47 @@ def test_a_program_reads_only_words_that_the_documentation_has() -> None:
     assert words == known
 
 
+PATHS = """
+             DIRECTLY     HERE          PROXY
+NONE         OPEN         THIS_MACHINE  PROXY
+PUBLIC       VERIFIED     VERIFIED      TUNNEL
+SERVICE      VERIFIED     VERIFIED      TUNNEL
+OWN          VERIFIED     VERIFIED      PROXY
+PRIVATE      OPEN         THIS_MACHINE  PROXY
+INTERCEPTOR  INTERCEPTED  INTERCEPTED   INTERCEPTED
+"""
+_PLACES, *_AUTHORITIES = (line.split() for line in PATHS.strip().splitlines())
+STRETCHES = [
+    (Authority[row[0]], place, Path[path])
+    for row in _AUTHORITIES
+    for place, path in zip(_PLACES, row[1:], strict=True)
+]
+
+
+def test_the_table_has_every_authority() -> None:
+    assert len(STRETCHES) == len(Authority) * len(_PLACES)
+
+
+@pytest.mark.parametrize(("authority", "place", "path"), STRETCHES)
+def test_the_path_follows_from_the_authority_and_the_proxy(
+    authority: Authority, place: str, path: Path
+) -> None:
+    has_proxy = place == "PROXY"
+    is_here = place == "HERE"
+    assert path_to(authority, has_proxy=has_proxy, is_here=is_here) is path
+
+
 @pytest.mark.parametrize(
-    ("host", "has_proxy", "found", "path"),
+    ("host", "has_proxy", "path"),
     [
-        ("echo.example", False, {}, Path.OPEN),
-        ("localhost", False, {}, Path.THIS_MACHINE),
-        ("echo.example", True, {}, Path.PROXY),
-        ("localhost", True, {}, Path.PROXY),
-        ("echo.example", False, {"is_verified": True}, Path.VERIFIED),
-        # A tunnel of a proxy ends at the service, too.
-        ("echo.example", True, {"is_verified": True}, Path.VERIFIED),
-        ("echo.example", True, {"is_intercepted": True}, Path.INTERCEPTED),
+        ("echo.example", False, Path.OPEN),
+        ("localhost", False, Path.THIS_MACHINE),
+        ("localhost", True, Path.PROXY),
     ],
 )
-def test_the_path_follows_from_what_the_run_has_found(
-    host: str, has_proxy: bool, found: dict[str, bool], path: Path
-) -> None:
+def test_a_run_knows_its_path(host: str, has_proxy: bool, path: Path) -> None:
     context = ProbeContext(f"http://{host}/v1", Secret(""))
     context.base_url = BaseUrl("http", host, 80, "/v1")
     proxy = Proxy("http", "proxy.example", 3128, "http_proxy") if has_proxy else None
     context.route = Route(context.base_url, proxy)
-    vars(context).update(found)
     assert context.path is path

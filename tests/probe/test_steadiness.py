@@ -166,6 +166,7 @@ def test_packets_that_are_lost_are_not_blamed_on_the_servers(
 ) -> None:
     context = ProbeContext("http://127.0.0.1/v1", Secret(""))
     context.base_url = BaseUrl("http", "127.0.0.1", 80, "/v1")
+    context.route = connecting.Route(context.base_url)
     for number in range(10):
         noted = NotedRequest(context.base_url.origin, "GET", "/")
         noted.status, noted.form = (200, "{data}") if number < 8 else (0, "")

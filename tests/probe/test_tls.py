@@ -132,6 +132,31 @@ def test_a_certificate_that_only_one_store_trusts_is_a_warning(
     assert context.trusted is list(known.usable.values())[0 if first else 1]
 
 
+@pytest.mark.parametrize(
+    ("certificate", "finding"),
+    [
+        ({"since": -9 * DAY, "until": -DAY}, "tls.expired"),
+        ({"host": "other.example"}, "tls.wrong_name"),
+    ],
+)
+def test_a_store_that_knows_the_authority_says_what_is_wrong(
+    certificate: dict,
+    finding: str,
+    resources: Resources,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    known = CertificateStores(
+        {
+            StoreKind.CERTIFI: trusting(),
+            StoreKind.MACHINE: trusting(resources.authority.root),
+        },
+    )
+    monkeypatch.setattr(stores, "find", lambda *_: known)
+    with gateway("", tls=[resources.authority.serves(**certificate)]) as server:
+        [diagnosis] = found(context_for(server.port))
+    assert diagnosis.id == finding
+
+
 def test_a_private_authority_of_a_local_host_is_no_warning(
     resources: Resources, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -182,7 +207,6 @@ def test_a_broken_store_does_not_matter_without_tls(
     context = context_for(1)
     context.base_url = BaseUrl("http", "localhost", 1, "/v1")
     assert ids(context) == ["tls.none"]
-    assert stores.together()  # For a cabinet that uses TLS.
 
 
 @pytest.mark.parametrize(

@@ -36,9 +36,9 @@ def _worker() -> Worker:
 def _prepared_worker() -> Worker:
     """Return a worker whose state somebody with a key has prepared.
 
-    It knows as many patterns as it may, and those of the program that the cases have
-    are as long as they may be and differ from its heads in the last line only. On
-    hundreds of connections, heads are unfinished, messages wait, or answers are unread.
+    It knows as many patterns as possible. Those of the program in the cases are as long
+    as possible and differ from its heads only in the last line. On hundreds of
+    connections, heads are unfinished, messages wait, or answers are unread.
     """
     worker = Worker()
     worker._add_key(keys.digest(key()))

@@ -145,8 +145,7 @@ def _browser(text: str) -> object:
 
 def _parse_head(text: str) -> object:
     from readback.cabinet.serving.wsgi import environ_of
-    from readback.http.head import parse
-    from readback.http.refused import Refused
+    from readback.http.head import Refused, parse
 
     with suppress(Refused):
         return environ_of(parse(text.encode(), 100), b"", "127.0.0.1")

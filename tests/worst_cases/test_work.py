@@ -18,8 +18,10 @@ from tests.worst_cases.counting import WorstCase
 pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
 
 API = "tests.worst_cases.api"
+ANSWERS = "tests.worst_cases.answers"
 TABLES = [
     API,
+    ANSWERS,
     "tests.worst_cases.outside_api",
     "tests.worst_cases.probe",
 ]
@@ -30,6 +32,10 @@ ONCE = 250_000
 # Requests that arrive in many packets are worked on packet by packet, and pipelined
 # ones one by one; others are served in between.
 IN_STEPS = ("packets: ", "requests at once")
+# A refusal has to be explained; without an accepted key, the body is not read.
+MOST_FOR_A_REFUSAL = 3
+MOST_FOR_A_STRANGER = 2
+STRANGERS = ("answer: 401", "answer: 404, no key")
 
 
 def cases_of(table: str) -> list[WorstCase]:
@@ -60,3 +66,13 @@ def test_twice_the_input_is_at_most_twice_the_work(name: str) -> None:
 )
 def test_no_request_costs_a_worker_more_than_five_milliseconds(name: str) -> None:
     assert count()[name][-1] <= MOST_PER_REQUEST
+
+
+@pytest.mark.parametrize(
+    "name", [case.name for case in cases_of(ANSWERS) if "answer: 4" in case.name]
+)
+def test_a_refusal_costs_little_more_than_a_success(name: str) -> None:
+    """Otherwise a limit would make abuse cost us more than the client."""
+    is_strangers = name.startswith(STRANGERS)
+    most = MOST_FOR_A_STRANGER if is_strangers else MOST_FOR_A_REFUSAL
+    assert count()[name][-1] <= most * count()["answer: 200"][-1]

@@ -83,7 +83,6 @@ def _name(text: str) -> str:
 _OPTIONS: dict[str, dict[str, Any]] = {
     "--key-file": {"metavar": "FILE"},
     "--key-env": {"metavar": "NAME"},
-    "--cabinet": {"metavar": "URL"},
     "--cacert": {"metavar": "FILE", "type": _name},
     "--cert": {"metavar": "FILE", "type": _name},
     "--timeout": {"metavar": "SECONDS", "type": _seconds, "default": 10.0},
@@ -181,8 +180,8 @@ def _ending_with_a_sentence(run: Callable[[], int]) -> int:
     except ImportError as error:
         # A Python that was built without OpenSSL has no ssl module, for example.
         _complain(say("module_missing", name=error.name))
-    except OSError as error:  # The steps handle their own.
-        if error.errno != EPIPE:  # Otherwise the reader has seen enough.
+    except OSError as error:  # While writing; the steps handle their own errors.
+        if error.errno != EPIPE:  # Otherwise the reader has closed the pipe.
             _complain(say("not_written", reason=error.strerror))
     except Exception as error:  # Only a mistake of the probe can end here.
         from readback.probe.common.results import FailureFamily
@@ -223,7 +222,6 @@ def _run(options: argparse.Namespace, key: str) -> int:
         options.base_url,
         Secret(key),
         options.timeout,
-        options.cabinet,
         options.chat,
         options.url_source,
         options.cacert or "",

@@ -112,6 +112,8 @@ class ProbeReport:
         elif self.verdict != Verdict.FAIL:
             outcome = say("works_with_warning", title=title)
         finding = f"{outcome} {self.decisive.diagnosis.sentence}"
+        if self._rehearsal:
+            finding = f"{self._rehearsal} {finding}"
         if self.interrupted is None:
             return finding
         end = say("interrupted_at", title=self.interrupted.title)
@@ -145,7 +147,7 @@ class ProbeReport:
 
     @property
     def hint(self) -> str:
-        """What has to be done, by anyone."""
+        """What has to be done, whoever has to do it."""
         return self.decisive.diagnosis.hint if self.decisive else ""
 
     @property
@@ -192,14 +194,20 @@ class ProbeReport:
 
     @property
     def _success(self) -> str:
-        for result in self.results:
-            if result.diagnosis.id == "key.rehearsal":
-                return result.diagnosis.sentence
+        if self._rehearsal:
+            return self._rehearsal
         if self.service != Service.ENDPOINT:
             return say("works_unchanged")
         if any(result.step == "chat" for result in self.results):
             return say("works_completed")
         return say("works_as_tested")
+
+    @property
+    def _rehearsal(self) -> str:
+        """What has to be said first, because failures may be intended; perhaps ""."""
+        ids = {result.diagnosis.id: result.diagnosis for result in self.results}
+        known = ids.get("key.rehearsal")
+        return known.sentence if known else ""
 
     def _with(self, verdict: Verdict) -> list[StepResult]:
         """Return the results with this verdict, those that matter most first."""

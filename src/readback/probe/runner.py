@@ -29,7 +29,6 @@ from readback.probe.output.console import ProgressLine
 from readback.probe.report import INTERRUPTED, SKIPPED, ProbeReport
 from readback.probe.service import (
     between,
-    echo,
     endpoint,
     readback,
     recognition,
@@ -92,13 +91,15 @@ READBACK = (
         ("http", "key"),
         explain=between.ask_as_others,
     ),
-    Step("echo", "echo", echo.check, ("access",), explain=between.ask_as_others),
+    Step(
+        "echo", "echo", readback.check_echo, ("access",), explain=between.ask_as_others
+    ),
     Step(
         "echo.full",
         "largest_echo",
-        echo.check_largest,
+        readback.check_largest,
         ("access",),
-        explain=echo.find_limit,
+        explain=readback.find_limit,
     ),
 )
 ENDPOINT = (

@@ -10,30 +10,13 @@ from tests.probe.gateway import (
     editing,
     editing_body,
     editing_json,
-    is_chat,
     is_models,
     when,
     with_fields,
 )
 from tests.probe.misfortunes.arranging import kind_of, row
 
-_FIELDS = (
-    row("id is removed", editing_json(lambda c: c.pop("id")), r"\bid\b"),
-    row(
-        "choices is empty",
-        editing_json(lambda c: c.update(choices=[])),
-        "choice|not a completion",
-    ),
-    row(
-        "the answer is wrapped in data",
-        editing_body(
-            lambda b: (
-                b'{"data":%b,"success":true}' % b if b"chat.completion" in b else b
-            )
-        ),
-        "not a completion|data|shape|field",
-    ),
-)
+_FIELDS = (row("id is removed", editing_json(lambda c: c.pop("id")), r"\bid\b"),)
 
 
 def _recoded(name: str):
@@ -83,19 +66,9 @@ _BYTES = (
         "cut|closed|before its end",
     ),
     row(
-        "only completions are cut",
-        when(is_chat, _cut(0.7, framed=True)),
-        "cut|closed|before its end",
-    ),
-    row(
         "Content-Length counts characters",
         _length(lambda b: len(b.decode())),
         "Content-Length|length|characters|cut",
-    ),
-    row(
-        "Content-Length is one too small",
-        _length(lambda b: len(b) - 1),
-        "Content-Length|length|cut|incomplete|end",
     ),
     row(
         "answers are marked as br",
@@ -128,27 +101,12 @@ _BYTES = (
         editing_body(lambda b: json.dumps(json.loads(b), indent=2).encode()),
         by="",
     ),
-    row(
-        "JSON becomes JSONP",
-        editing_body(lambda b: b"cb(" + b + b")"),
-        "JSON|not|before",
-    ),
-    row(
-        "a chunked body is passed on without decoding",
-        editing_body(lambda b: b"%x\r\n%b\r\n0\r\n\r\n" % (len(b), b)),
-        "not|chunk|before|JSON",
-    ),
 )
 _FIELDS_OF_HTTP = (
     row(
         "Content-Type becomes text/html",
         with_fields(Content_Type="text/html"),
         "Content-Type|text/html",
-    ),
-    row(
-        "Content-Type is removed",
-        editing(lambda r: r.with_field("Content-Type")),
-        "Content-Type",
     ),
     row(
         "103 Early Hints comes before answers",

@@ -23,7 +23,15 @@ from readback.probe.connection import stores
 from tests.probe import gateway as gateways
 from tests.probe.gateway import Behavior, gateway, pass_on
 from tests.probe.misfortunes.judging import Misfortune
-from tests.probe.setups import Arrange, ProbeInput, Resources, through
+from tests.probe.setups import (
+    Arrange,
+    Context,
+    ProbeInput,
+    Resources,
+    Variables,
+    serving,
+    through,
+)
 from tests.support import name_server
 
 OTHERS = "network operator"
@@ -116,11 +124,14 @@ def in_own_network(
     host: str = "127.0.0.1",
     behave: Behavior = pass_on,
     listen: str = "127.0.0.1",
+    certificate: Context | None = None,
+    store: Variables | None = None,
     **changes: Any,
 ) -> Arrange:
     """The service is on loopback of a network that was prepared for it.
 
-    If the address has a name, the service has a certificate that every store trusts.
+    If the address has a name, the service has a certificate that every store trusts, or
+    another certificate. The variables of a store name other authorities.
     """
 
     @contextmanager
@@ -128,14 +139,16 @@ def in_own_network(
         network = own_network(resources.folder)
         prepare(network)
         is_name = host[-1].isalpha() and host != "localhost"
-        context = resources.authority.serves(host) if is_name else None
+        tls = [(certificate or serving(host=host))(resources)] if is_name else []
         if is_name:
             _trust_everywhere(network, resources.authority.root.read_text())
-        tls = [context] if context else []
+        environment = store(resources) if store else {}
         upstream = resources.readback.base_url
         with gateway(upstream, behave, address=(listen, 8000), tls=tls):
             url = f"{'https' if is_name else 'http'}://{host}:8000/v1"
-            yield replace(ProbeInput(url, resources.readback.api_key, 5.0), **changes)
+            key = resources.readback.api_key
+            made = ProbeInput(url, key, 5.0, environment=environment)
+            yield replace(made, **changes)
 
     return arrange
 

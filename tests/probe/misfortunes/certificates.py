@@ -4,7 +4,7 @@ import ssl
 from datetime import timedelta
 
 from tests.probe import setups_tls, tls_servers
-from tests.probe.gateway import dated
+from tests.probe.gateway import dated, every, page
 from tests.probe.misfortunes.arranging import kind_of
 from tests.probe.misfortunes.judging import Misfortune
 from tests.probe.setups import (
@@ -94,13 +94,6 @@ _CERTIFICATES = (
         id="tls.unknown_issuer",
     ),
     _row(
-        "a private authority, missing intermediate, no store",
-        below("Acme Issuing CA", chain=[]),
-        "Acme Issuing CA",
-        by="operator you",
-        trusted=False,
-    ),
-    _row(
         "the server does not send its intermediate certificate",
         below("Acme Issuing CA", chain=[], changes=setups_tls.ISSUER_ADDRESS),
         "intermediate",
@@ -170,6 +163,28 @@ _CERTIFICATES = (
         by="network",
         store=other_in("SSL_CERT_FILE"),
         id="tls.intercepted_trusted",
+    ),
+    *(
+        _row(
+            f"a certificate of something that decrypts, which {what}",
+            issued_by("Zscaler Root CA", **certificate),
+            by="network",
+            store=other_in("SSL_CERT_FILE"),
+            id=finding,
+        )
+        for what, certificate, finding in (
+            ("has expired", {"since": -9 * DAY, "until": -DAY}, "tls.expired"),
+            ("is for its own name", {"host": "block.example"}, "tls.intercepted"),
+        )
+    ),
+    _row(
+        "what decrypts answers some of the requests itself",
+        issued_by("Zscaler Root CA"),
+        "reads the requests",
+        by="network",
+        behave=every(3, page(502, "Bad Gateway")),
+        store=other_in("SSL_CERT_FILE"),
+        id="sometimes.fails",
     ),
     _row(
         "the company's own authority decrypts",
@@ -241,18 +256,6 @@ _HANDSHAKES = (
 )
 _SOCKETS = (
     Misfortune(
-        "a handshake is reset",
-        on_socket(tls_servers.reset, "https"),
-        ("reset|closed|cut",),
-        id="tls.cut",
-    ),
-    Misfortune(
-        "alert 40",
-        on_socket(tls_servers.send_alert(40), "https"),
-        ("handshake|TLS",),
-        id="tls.refused",
-    ),
-    Misfortune(
         "alert 120, no application protocol",
         on_socket(tls_servers.send_alert(120), "https"),
         ("HTTP",),
@@ -288,18 +291,11 @@ _STORES = (
         "not exist",
         variable="SSL_CERT_DIR",
     ),
-    _store("SSL_CERT_FILE is empty", lambda _: b"", "SSL_CERT_FILE"),
     _store(
         "SSL_CERT_FILE is a DER file",
         lambda one: ssl.PEM_cert_to_DER_cert(_pem(one).decode()),
         "SSL_CERT_FILE",
         "PEM|DER",
-    ),
-    _store("SSL_CERT_FILE is cut", lambda one: _pem(one)[:200], "SSL_CERT_FILE"),
-    _store(
-        "SSL_CERT_FILE has a private key only",
-        lambda _: b"-----BEGIN PRIVATE KEY-----\nMII=\n-----END PRIVATE KEY-----\n",
-        "SSL_CERT_FILE",
     ),
     _store(
         "SSL_CERT_FILE has another authority",

@@ -45,16 +45,6 @@ ENVIRONMENT = kind_of(
         by="you nobody",
     ),
     _row(
-        "no_proxy excludes another host",
-        {"http_proxy": "http://127.0.0.1:1", "no_proxy": "localhost"},
-        "proxy",
-    ),
-    _row(
-        "no_proxy excludes with a port",
-        {"http_proxy": "http://127.0.0.1:1", "no_proxy": "127.0.0.1:9"},
-        "proxy|no_proxy",
-    ),
-    _row(
         "OPENAI_BASE_URL has another address",
         {"OPENAI_BASE_URL": "https://api.openai.com/v1"},
         "OPENAI_BASE_URL",
@@ -91,10 +81,6 @@ ENVIRONMENT = kind_of(
         {"REQUESTS_CA_BUNDLE": "/no/such.pem"},
         by="you nobody",
     ),
-    _row("PYTHONIOENCODING is ASCII", {"PYTHONIOENCODING": "ascii"}, by=""),
-    _row("LANG is C", {"LANG": "C", "LC_ALL": "C"}, by=""),
-    _row("TERM is unset", {"TERM": ""}, by=""),
-    _row("HOME does not exist", {"HOME": "/no/such/home"}, by=""),
     Misfortune(
         "there is no /etc/hosts entry, and the address is an IP address",
         in_own_network(lambda network: network.has_file("/etc/hosts", "")),

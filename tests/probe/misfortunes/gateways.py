@@ -39,11 +39,6 @@ _PAGES = (
         by="operator network you",
     ),
     row(
-        "nginx: 444, the connection closes at once on completions",
-        when(is_chat, closing),
-        "closed",
-    ),
-    row(
         "Cloudflare 1020: Access denied by a rule",
         page(
             403,
@@ -89,12 +84,6 @@ _PAGES = (
         by="operator you",
     ),
     row(
-        "a maintenance page redirects",
-        answering(302, Location="/maintenance.html"),
-        "maintenance|redirect",
-        by="operator you network nobody",
-    ),
-    row(
         "a 200 has an error inside",
         as_json(200, {"error": {"message": "Backend pool exhausted", "code": 502}}),
         "Backend pool exhausted",
@@ -106,7 +95,6 @@ _PAGES = (
         answering(200),
         "empty|not an API|nothing",
     ),
-    row("a gateway answers 204", answering(204), "204"),
     row(
         "a gateway answers 202 and nothing else",
         answering(202, b"{}", Content_Type="application/json"),
@@ -136,43 +124,6 @@ _PAGES = (
         when(has_key, page(403, "Blocked by data loss prevention")),
         "403",
         "data loss prevention",
-    ),
-    row(
-        "Zscaler blocks the category",
-        page(
-            403,
-            "Access Denied | Zscaler",
-            "Your organization has selected Zscaler",
-            Server="Zscaler/6.2",
-        ),
-        "403|Zscaler",
-        "Zscaler",
-        by="network",
-    ),
-    row(
-        "Pi-hole answers for a blocked name",
-        page(
-            200,
-            "Website Blocked",
-            "Pi-hole: Your black hole for Internet advertisements",
-            X_Pi_hole="A black hole for Internet advertisements.",
-        ),
-        "Blocked|Pi-hole",
-        by="network you operator",
-    ),
-    row(
-        "Squid: the cache denies access",
-        page(
-            403,
-            "ERROR: The requested URL could not be retrieved",
-            "Access Denied.",
-            Server="squid/5.7",
-            X_Squid_Error="ERR_ACCESS_DENIED 0",
-            Via="1.1 office (squid/5.7)",
-        ),
-        "proxy",
-        "403|denied",
-        by="network",
     ),
     row(
         "a proxy that is not configured requires a login",

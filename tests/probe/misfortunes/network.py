@@ -2,9 +2,9 @@
 
 import gc
 import os
+import re
 import resource
 import socket
-import struct
 import time
 from collections import defaultdict
 from collections.abc import Iterator
@@ -25,9 +25,11 @@ from tests.probe.misfortunes.judging import Misfortune
 from tests.probe.setups import (
     ProbeInput,
     Resources,
-    elsewhere,
     entered_as,
+    issued_by,
     on_socket,
+    other_in,
+    serving,
 )
 from tests.support.commands import free_port
 
@@ -35,7 +37,6 @@ HOST = "echo.example"
 # A public address, as far as the probe knows; this network leads nowhere.
 HERE, DEAD, DEAD_TOO = "45.45.45.7", "45.45.45.8", "45.45.45.9"
 _HERE = {HOST: [HERE]}
-_NAME = r"name|DNS"
 
 
 def _resolving(respond):
@@ -60,29 +61,6 @@ def _in_turn(*answers):
     return respond
 
 
-def _lost(every_nth: int, respond):
-    asked = iter(range(1, 1 << 30))
-    return lambda question: None if next(asked) % every_nth == 0 else respond(question)
-
-
-def _silent_for_v6(respond):
-    """Ignore questions for AAAA, as some resolvers do."""
-
-    def answer(question: bytes):
-        is_v6 = question[-4:-2] == b"\0\x1c" or b"\0\x1c\0\x01" in question[12:]
-        return None if is_v6 else respond(question)
-
-    return answer
-
-
-def _with_v6(respond):
-    def prepare(network: OwnNetwork) -> None:
-        network.ip("-6 address add 2001:db8::7/64 dev lo nodad")
-        network.resolves(respond)
-
-    return prepare
-
-
 def _hosts(text: str):
     return lambda network: network.has_file(
         "/etc/hosts", f"127.0.0.1 localhost\n{text}\n"
@@ -90,7 +68,7 @@ def _hosts(text: str):
 
 
 def _named(name, prepare, *says, by="you network operator", host=HOST, **more):
-    options = ("timeout", "listen")
+    options = ("timeout", "listen", "certificate", "store")
     extra = {k: more.pop(k) for k in options if k in more}
 
     def with_addresses(network: OwnNetwork) -> None:
@@ -103,23 +81,88 @@ def _named(name, prepare, *says, by="you network operator", host=HOST, **more):
     return Misfortune(name, arrange, says, by, **more)
 
 
+def _certified(name, *says, by, host, **more):
+    """The name resolves, and the server has this certificate."""
+    prepare = _resolving(names({host: [HERE]}))
+    return _named(name, prepare, *says, by=by, host=host, blame="store", **more)
+
+
+_CERTIFIED = (
+    *(
+        _certified(
+            f"a wildcard certificate for {covered}, and the host is {host}",
+            f"install a certificate that names {re.escape(host)}",
+            by="operator",
+            host=host,
+            certificate=serving(host=covered),
+            id="tls.name_not_covered",
+        )
+        for covered, host in (
+            ("*.acme.example", "a.b.acme.example"),
+            ("*.acme.example", "acme.example"),
+            ("*.acme.co.uk", "a.b.acme.co.uk"),
+        )
+    ),
+    *(
+        _certified(
+            f"a wildcard certificate of a stranger, and the host is {host}",
+            re.escape(covered),
+            by="you",
+            host=host,
+            certificate=serving(host=covered),
+            id="tls.wrong_name",
+        )
+        for covered, host in (
+            ("*.parking.example", "api.acme.example"),
+            ("*.other.co.uk", "api.acme.co.uk"),
+        )
+    ),
+    *(
+        _certified(
+            f"SSL_CERT_FILE has the authority of {who}",
+            "REQUESTS_CA_BUNDLE",
+            by="you",
+            host="echo.example",
+            certificate=issued_by(who, host="echo.example"),
+            store=other_in("SSL_CERT_FILE"),
+            id="tls.only_system",
+        )
+        for who in ("mkcert alice@laptop", "Alice's Own Root")
+    ),
+    _certified(
+        "the authority of mkcert is nowhere",
+        "mkcert -CAROOT",
+        by="you",
+        host="echo.example",
+        certificate=issued_by("mkcert alice@laptop", host="echo.example"),
+        id="tls.own_authority",
+    ),
+)
 _NAMES = (
     _named(
         "the name does not exist", _resolving(names({})), HOST, "not exist", by="you"
     ),
     _named(
-        "the domain of the name is misspelt",
-        _resolving(names(_HERE)),
-        "not exist",
-        host="echo.exmaple",
-        by="you",
-    ),
-    _named(
         "the name has no address",
         _resolving(names({HOST: []})),
-        _NAME,
-        "no address|not exist|IPv4",
-        by="you operator",
+        "no IP address",
+        "add an A or AAAA record",
+        by="operator",
+        id="dns.no_address",
+    ),
+    *(
+        _named(
+            f"a name without an address that {what}",
+            _resolving(names({host: []})),
+            host,
+            host=host,
+            by="you",
+            id="dns.unknown",
+        )
+        for what, host in (
+            ("differs from a well-known API by a letter", "api.openai.cm"),
+            ("exists only in a private network", "echo.corp"),
+        )
     ),
     _named(
         "the DNS server answers SERVFAIL",
@@ -144,26 +187,11 @@ _NAMES = (
         timeout=3.0,
     ),
     _named(
-        "no DNS server is configured",
-        lambda network: network.has_file("/etc/resolv.conf", "# none\n"),
-        "DNS|lookup",
-        by="you network",
-        timeout=3.0,
-    ),
-    _named(
         "DNS takes two seconds",
         _resolving(_late(2.0, names(_HERE))),
         "DNS",
         "slow|took|s to|respond",
         by="you network",
-    ),
-    _named(
-        "every second DNS answer is lost",
-        _resolving(_lost(2, names(_HERE))),
-        "DNS",
-        "slow|took|lost|some",
-        by="you network",
-        timeout=10.0,
     ),
     _named(
         "a DNS server does not know the name every other time",
@@ -173,25 +201,10 @@ _NAMES = (
         id="sometimes.dns",
     ),
     _named(
-        "the DNS server ignores questions for IPv6",
-        _resolving(_silent_for_v6(names(_HERE))),
-        "DNS",
-        "slow|took|IPv6|respond",
-        by="you network",
-        timeout=10.0,
-    ),
-    _named(
         "the name is in the hosts file with another machine",
         _hosts(f"127.0.0.9 {HOST}"),
         r"127\.0\.0\.9|this machine",
         "hosts",
-        by="you network",
-    ),
-    _named(
-        "the name is blocked with 0.0.0.0 in the hosts file",
-        _hosts(f"0.0.0.0 {HOST}"),
-        "hosts|block",
-        listen="127.0.0.5",
         by="you network",
     ),
     _named(
@@ -202,31 +215,10 @@ _NAMES = (
         by="you network",
     ),
     _named(
-        "one of three addresses is dead",
-        _resolving(names({HOST: [HERE, DEAD, DEAD_TOO]})),
-        r"45\.45\.45\.[89]",
-        "some",
-        by="operator",
-    ),
-    _named(
-        "IPv6 of the name is dead",
-        _with_v6(names({HOST: [HERE, "2001:db8::7"]})),
-        "IPv6|2001",
-        by="operator network you",
-    ),
-    _named(
         "a name with an underscore",
         _resolving(names({"my_echo.example": [HERE]})),
         by="",
         host="my_echo.example",
-    ),
-    _named(
-        "localhost is not in the hosts file",
-        lambda network: network.has_file("/etc/hosts", "\n"),
-        "localhost|hosts|name",
-        host="localhost",
-        by="you network",
-        timeout=3.0,
     ),
     _named(
         "localhost is misspelt as loclahost",
@@ -240,13 +232,6 @@ _NAMES = (
         _resolving(names({})),
         "Docker|container",
         host="host.docker.internal",
-        by="you network",
-    ),
-    _named(
-        "the name of a Kubernetes service",
-        _resolving(names({})),
-        "cluster|network",
-        host="readback.prod.svc.cluster.local",
         by="you network",
     ),
 )
@@ -274,11 +259,6 @@ def _few_files(resources: Resources) -> Iterator[ProbeInput]:
     resource.setrlimit(resource.RLIMIT_NOFILE, (lowest + 1, before[1]))
     yield ProbeInput(resources.readback.base_url, resources.readback.api_key)
     resource.setrlimit(resource.RLIMIT_NOFILE, before)
-
-
-def _resetting_at_once(client: socket.socket) -> None:
-    client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    client.close()
 
 
 def _greeting(text: bytes):
@@ -351,27 +331,11 @@ _TCP = (
         id="http.not_http",
     ),
     _row(
-        "the port is that of Redis",
-        on_socket(_answering(b"-ERR unknown command 'GET'\r\n")),
-        "not speak HTTP|port|Redis",
-        by="you",
-    ),
-    _row(
-        "the port is that of PostgreSQL",
-        on_socket(_answering(b"E\0\0\0\x8eSFATAL\0")),
-        "not speak HTTP|port",
-        by="you",
-    ),
-    _row(
         "the port is that of a gRPC server",
         on_socket(_answering(b"\0\0\x12\x04\0\0\0\0\0" + b"\0" * 18)),
-        "HTTP/2|gRPC",
-        by="you operator",
-    ),
-    _row(
-        "every connection is reset at once",
-        on_socket(_resetting_at_once),
-        "reset|closed|cut",
+        "gRPC",
+        by="operator",
+        id="http.only_http2",
     ),
     _row(
         "every connection is closed at once",
@@ -387,21 +351,6 @@ _TCP = (
         id="http.silent",
     ),
     _row(
-        "a machine that is switched off",
-        in_own_network(
-            lambda network: network.ip(
-                "link add eth0 type veth peer name far",
-                "address add 10.9.8.1/24 dev eth0",
-                "link set eth0 up",
-                "link set far up",
-            ),
-            "10.9.8.7",
-            timeout=2.0,
-        ),
-        "reach|response|down|private",
-        by="network you",
-    ),
-    _row(
         "this machine has no free port",
         in_own_network(_no_free_port, timeout=2.0),
         "port",
@@ -413,22 +362,6 @@ _TCP = (
         "files",
         by="you",
     ),
-    _row(
-        "this machine has no IPv6",
-        in_own_network(
-            lambda network: network.ip("-6 address flush dev lo"),
-            "[2001:db8::7]",
-            timeout=2.0,
-        ),
-        "IPv6",
-        by="network you",
-    ),
-    _row(
-        "a link-local address without its zone",
-        elsewhere("http://[fe80::1]:8000/v1"),
-        "zone|link-local|interface|%",
-        by="you network",
-    ),
 )
 
-NETWORK = kind_of("names", *_NAMES) + kind_of("tcp", *_TCP)
+NETWORK = kind_of("names", *_NAMES, *_CERTIFIED) + kind_of("tcp", *_TCP)

@@ -8,12 +8,15 @@ from tests.probe.gateway import (
     closing,
     every,
     hanging,
+    is_chat,
     page,
     tunneling,
+    when,
 )
 from tests.probe.misfortunes.arranging import kind_of
 from tests.probe.misfortunes.judging import Misfortune
-from tests.probe.setups import SERVICE, proxied
+from tests.probe.setups import SERVICE, issued_by, other_in, proxied
+from tests.support.authority import DAY
 
 _SQUID = {"Server": "squid/5.7", "Via": "1.1 office (squid/5.7)"}
 _LOGIN = answering(407, b"login", Proxy_Authenticate='Basic realm="office"', **_SQUID)
@@ -123,13 +126,22 @@ _BOTH = tuple(
     )
 )
 _TUNNELS = (
-    _row(
-        "every second tunnel is refused",
-        r"\bof \d+ connections",
-        behave=every(2, page(503, "Busy", **_SQUID), tunneling()),
-        encrypted=True,
-        by="network",
-        id="sometimes.proxy",
+    *(
+        _row(
+            f"{n - 1} tunnels, and then one {what}",
+            r"\bof \d+ connections",
+            behave=every(n, refuse, tunneling()),
+            encrypted=True,
+            by="network",
+            id="sometimes.proxy",
+        )
+        for n in (2, 3, 4, 5)
+        for what, refuse in (
+            ("is refused", page(503, "Busy", **_SQUID)),
+            ("needs a login", _LOGIN),
+            ("is closed at once", closing),
+            ("is closed as soon as it is open", lambda call: Reply(200, keep=0)),
+        )
     ),
     _row(
         "the tunnel ends at a web site without TLS",
@@ -142,14 +154,6 @@ _TUNNELS = (
         "closed|cut",
         behave=lambda call: Reply(200, "Connection established", keep=0),
         encrypted=True,
-    ),
-    _row(
-        "only port 443 may be tunneled",
-        "proxy",
-        "403|port|denied",
-        behave=page(403, "Forbidden port", **_SQUID),
-        encrypted=True,
-        by="network",
     ),
     _row(
         "the proxy takes four seconds for a tunnel",
@@ -165,12 +169,6 @@ _TUNNELS = (
         behave=answering(407, Proxy_Authenticate="NTLM"),
         encrypted=True,
         login="alice:hush@",
-    ),
-    _row(
-        "Kerberos is required",
-        "log ?in|Negotiate|Kerberos",
-        behave=answering(407, Proxy_Authenticate="Negotiate"),
-        encrypted=True,
     ),
     _row(
         "a JSON error of the proxy",
@@ -194,6 +192,15 @@ _TUNNELS = (
         encrypted=True,
         by="you",
         id="proxy.wrong_kind",
+    ),
+    *(
+        _row(
+            f"the proxy refuses every plain request with {status}",
+            str(status),
+            behave=page(status, "No"),
+            by="network",
+        )
+        for status in (411, 417, 429, 431)
     ),
     _row(
         "the proxy refuses plain HTTP without a reason",
@@ -228,29 +235,61 @@ _SETTINGS = (
         id="proxy.unreachable",
     ),
     _row(
-        "the proxy is set to `true`",
-        "http_proxy|proxy",
-        variables={"http_proxy": "true"},
-        by="you",
-    ),
-    _row(
-        "the proxy has no port",
-        "http_proxy|proxy|port",
-        variables={"http_proxy": "http://127.0.0.1"},
-        by="you",
-    ),
-    _row(
         "an HTTPS scheme is used for an HTTP proxy",
         "TLS|https",
         scheme="https",
         by="you network",
     ),
-    _row(
-        "a SOCKS scheme is used for an HTTP proxy",
-        "SOCKS|scheme",
-        scheme="socks5h",
-        by="you network",
-    ),
 )
 
-PROXIES = kind_of("proxies", *_BOTH, *_TUNNELS, *_SETTINGS)
+_DECRYPTING = tuple(
+    _row(
+        f"a proxy that decrypts refuses {what} for {service}",
+        says,
+        by="network",
+        encrypted=True,
+        service=service,
+        decrypted=when(match, page(413, "413 Request Entity Too Large")),
+    )
+    for service in (SERVICE, "api.example")
+    for what, match, says in (
+        ("large bodies", lambda call: len(call.body) > 4000, "413|size"),
+        ("completions", is_chat, "413"),
+    )
+)
+
+# A proxy cannot be at fault for the certificate at the end of its tunnel.
+_BEHIND_TUNNELS = tuple(
+    _row(
+        f"behind a tunnel, {what}",
+        by="operator",
+        encrypted=True,
+        service="api.example",
+        certificate=certificate,
+        decrypted=when(lambda call: len(call.body) > 4000, page(413, "Too large")),
+        store=other_in("SSL_CERT_FILE"),
+        blame="store",
+        id=finding,
+    )
+    for what, certificate, finding in (
+        (
+            "mkcert has made the certificate, and large bodies are refused",
+            issued_by("mkcert alice@laptop", host="api.example"),
+            "between.size_limit",
+        ),
+        (
+            "the certificate has expired",
+            issued_by("Acme", host="api.example", since=-9 * DAY, until=-DAY),
+            "tls.expired",
+        ),
+        (
+            "the certificate is self-signed",
+            issued_by("Acme", host="api.example", self_signed=True),
+            "tls.self_signed",
+        ),
+    )
+)
+
+PROXIES = kind_of(
+    "proxies", *_BOTH, *_TUNNELS, *_SETTINGS, *_DECRYPTING, *_BEHIND_TUNNELS
+)

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 from tests.probe.gateway import (
     Behavior,
     answering,
     as_json,
+    editing,
     has_key,
     is_chat,
     pass_on,
@@ -67,22 +69,6 @@ _APIS = (
         ),
         "not found|v1beta/openai|path",
         path="/v1beta",
-    ),
-    _row(
-        "Ollama at /api",
-        when(
-            lambda call: call.target.startswith("/v1/"),
-            _MODELS,
-            answering(404, b"404 page not found", Content_Type="text/plain"),
-        ),
-        "/v1",
-        path="/api",
-    ),
-    _row(
-        "vLLM is loading its model",
-        answering(503, b"", Server="uvicorn"),
-        "503",
-        by="operator",
     ),
     _row(
         "a service without a list of models completes texts",
@@ -227,6 +213,74 @@ _APIS = (
         finding="stream.broken",
     ),
 )
+_UNASKED = as_json(422, {"detail": [{"loc": ["header", "authorization"], "msg": "No"}]})
+_FORMS = (
+    *(
+        row(
+            f"422 {what} to requests without a key, and {whose}",
+            when(has_key, then, refusal),
+            says,
+            by=by,
+            key=key,
+        )
+        for what, refusal in (
+            ("in FastAPI's form", _UNASKED),
+            ("in another form", as_json(422, {"message": "Validation failed"})),
+        )
+        for whose, key, then, says, by in (
+            ("the key of a provider", OTHER_KEY, _MODELS, "422", "nobody"),
+            ("no key", "", _MODELS, "422|authorization", "you operator"),
+        )
+    ),
+    row(
+        "FastAPI wants a header for the key, and no key was given",
+        _UNASKED,
+        "authorization",
+        by="you",
+        key="",
+        id="key.none",
+    ),
+    row(
+        "a validation error of a gateway, whatever the key",
+        when(has_key, as_json(422, {"message": "Invalid"}), _error(401, "No key")),
+        "422",
+        by="operator",
+        key=OTHER_KEY,
+    ),
+    row(
+        "a gateway asks for a condition that no client sends",
+        answering(428, b"Precondition Required"),
+        "428",
+        by="operator",
+        key="",
+    ),
+    row(
+        "a provider answers with 201",
+        when(
+            is_chat,
+            answering(201, completion(), Content_Type="application/json"),
+            when(has_key, as_json(201, {"data": [{"id": "m-1"}]}), _error(401, "No")),
+        ),
+        "stream",
+        by="operator",
+        key=OTHER_KEY,
+        chat="m-1",
+        id="stream.ignored",
+    ),
+    row(
+        "a gateway makes each 200 of a Readback a 203",
+        editing(
+            lambda reply: replace(reply, status=203) if reply.status == 200 else reply
+        ),
+        by="",
+    ),
+    row(
+        "a server that lists its models with 201",
+        as_json(201, {"data": [{"id": "m-1"}]}),
+        by="",
+        key=OTHER_KEY,
+    ),
+)
 _PATHS = tuple(
     row(
         f"the API is at /v1, and {path} was entered",
@@ -237,4 +291,4 @@ _PATHS = tuple(
     )
     for path in ("/api/v1", "/openai/v1", "/v1beta/openai", "/v1/openai")
 )
-SERVICES = kind_of("services", *_APIS, *_PATHS)
+SERVICES = kind_of("services", *_APIS, *_FORMS, *_PATHS)

@@ -30,17 +30,6 @@ _SITES = (
         by="you operator",
     ),
     _row(
-        "a router's page",
-        page(
-            401,
-            "401 Unauthorized",
-            "TP-LINK Archer C7",
-            WWW_Authenticate='Basic realm="TP-LINK Wireless Router"',
-        ),
-        "user name and a password",
-        by="nobody",
-    ),
-    _row(
         "a Jupyter server",
         answering(302, Location="/login?next=%2Fv1%2Fmodels"),
         "log ?in|redirect",
@@ -72,13 +61,6 @@ _WALLS = (
         "cookie|loop|itself|same address",
         by="operator network",
         never=("Use the final address",),
-    ),
-    _row(
-        "a hotel's portal on another port",
-        answering(302, Location="http://10.1.0.1:8880/guest/s/default/?ap=x"),
-        r"10\.1\.0\.1:8880",
-        "log ?in|portal|network|redirect",
-        by="network you",
     ),
     _row(
         "a captive portal answers every request with its page",

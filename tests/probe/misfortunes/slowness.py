@@ -7,7 +7,6 @@ from tests.probe.gateway import (
     Behavior,
     Call,
     Reply,
-    Reset,
     after,
     as_json,
     editing,
@@ -64,12 +63,6 @@ _SLOW = (
         id="http.stalled",
     ),
     _row(
-        "completions stop in the middle",
-        when(is_chat, editing(_stall)),
-        "arrive|rest|stopped|middle",
-        timeout=2.0,
-    ),
-    _row(
         "large answers stop in the middle",
         lambda call: _stall(pass_on(call)) if len(call.body) > 3000 else pass_on(call),
         timeout=2.0,
@@ -96,11 +89,6 @@ _SLOW = (
         "every fourth request takes three seconds",
         every(4, after(3.0)),
         by="network operator you nobody",
-    ),
-    _row(
-        "a gateway gives up after a second",
-        when(is_chat, after(1.0, page(504, "504 Gateway Time-out"))),
-        "504",
     ),
 )
 
@@ -135,22 +123,12 @@ _OWN_429 = as_json(
     X_Request_Id="3b1f8a1e-54bd-4d13-9a68-9f0b7a33cf0e",
 )
 LIMIT = r"429|rate|limit|too many"
+# A limit if the requests are counted, otherwise a failure that began during the run.
+_LIMIT_OR_FAILURE = LIMIT + r"|\bof \d+ |after|some of|closed"
 
 
 def _limit(name, behave, *says, by="network operator you nobody", **more):
     return _row(name, behave, LIMIT, *says, by=by, **more)
-
-
-class _Connections:
-    """Serve a limited number of connections; reset the others."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-
-    def __call__(self, call: Call) -> Reply:
-        if call.connection > self._most:
-            raise Reset
-        return pass_on(call)
 
 
 _LIMITS = (
@@ -161,34 +139,21 @@ _LIMITS = (
         id="key.kept",
     ),
     _limit(
-        "a gateway answers 429 with a date",
-        page(429, "Slow down", Retry_After="Tue, 17 Nov 2026 03:00:00 GMT"),
-    ),
-    _limit(
         "a gateway allows ten requests a minute",
         _bucket(10, _GATEWAY_429),
         "17",
         id="sometimes.rate_limited_early",
     ),
-    # The probe may do with less.
-    _limit(
-        "a gateway allows forty requests a minute",
-        _bucket(40, _GATEWAY_429),
-        by="network operator you nobody",
-    ),
-    _limit(
+    _row(
         "a firewall resets after ten requests",
         _bucket(10, resetting),
+        _LIMIT_OR_FAILURE,
         by="network operator",
     ),
-    _limit(
+    _row(
         "a firewall answers 403 after twelve requests",
         _bucket(12, page(403, "Forbidden")),
-        by="network operator",
-    ),
-    _limit(
-        "a firewall challenges after ten requests",
-        _bucket(10, page(403, "Just a moment...", Cf_Mitigated="challenge")),
+        _LIMIT_OR_FAILURE,
         by="network operator",
     ),
     _limit(
@@ -215,23 +180,5 @@ _LIMITS = (
         "the model list alone is limited by a gateway",
         when(lambda call: is_models(call) and has_key(call), _GATEWAY_429),
     ),
-    _limit(
-        "a gateway serves eight connections",
-        _Connections(8),
-        by="network operator",
-        blame="limits",
-    ),
 )
-# Both of these are resets that begin after some requests: a limit if the requests are
-# counted, otherwise a failure that began during the run.
-_LIMITS = tuple(
-    replace(misfortune, says=(LIMIT + r"|\bof \d+ |after|some of|closed",))
-    if "resets" in misfortune.name
-    or "403 after" in misfortune.name
-    or "challenges" in misfortune.name
-    or "connections" in misfortune.name
-    else misfortune
-    for misfortune in _LIMITS
-)
-
 SLOWNESS = kind_of("slowness", *_SLOW) + kind_of("limits", *_LIMITS)

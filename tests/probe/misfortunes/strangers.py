@@ -12,12 +12,10 @@ from tests.probe.gateway import (
     answering,
     as_json,
     editing,
-    first,
     hanging,
     has_key,
     is_chat,
     page,
-    proxying,
     when,
 )
 from tests.probe.misfortunes.arranging import (
@@ -135,24 +133,6 @@ _PATHS = (
 )
 _KEYS = (
     _row(
-        "Anthropic wants x-api-key",
-        _json(
-            401,
-            type="error",
-            error={"type": "authentication_error", "message": "x-api-key is required"},
-        ),
-        "x-api-key is required",
-        by="you",
-        blame="key",
-    ),
-    _row(
-        "Modal wants a key, and none is entered",
-        _json(401, error="Unauthorized"),
-        "key|401",
-        by="you",
-        key="",
-    ),
-    _row(
         "an env file for Docker keeps the quotation marks",
         when(lambda call: '"' in call["Authorization"], _NO_KEY, _endpoint),
         "quotation mark",
@@ -176,14 +156,6 @@ _MODELS_OF_OTHERS = (
         503,
         "No available channel",
         "you",
-        finding="chat.no_model",
-        code="model_not_found",
-    ),
-    _refused(
-        "LM Studio has no model loaded",
-        404,
-        "No models loaded. Please load a model.",
-        "you operator",
         finding="chat.no_model",
         code="model_not_found",
     ),
@@ -234,17 +206,6 @@ _WALLS = (
             _endpoint,
         ),
         "block|User-Agent",
-        by="operator network",
-        blame="agent",
-    ),
-    _row(
-        "Cloudflare blocks the openai package only",
-        when(
-            lambda call: "OpenAI" in call["User-Agent"],
-            page(403, "Attention Required! | Cloudflare"),
-            _endpoint,
-        ),
-        "blocks the openai package because of the User-Agent",
         by="operator network",
         blame="agent",
     ),
@@ -348,10 +309,6 @@ _NETWORKS = (
 )
 
 
-def _connect(behave: Behavior) -> Behavior:
-    return when(lambda call: call.method == "CONNECT", behave, proxying())
-
-
 def _to_this_machine(behave: Behavior) -> Arrange:
     @contextmanager
     def arrange(resources: Resources):
@@ -391,19 +348,6 @@ _PROXIES = (
         ("NO_PROXY",),
         "you",
     ),
-    Misfortune(
-        "the first tunnel is refused until the proxy knows the user",
-        proxied(
-            first(
-                1,
-                _connect(page(503, "Please wait", "Authentication in progress.")),
-                proxying(),
-            ),
-            encrypted=True,
-        ),
-        ("proxy",),
-        "network nobody",
-    ),
 )
 
 
@@ -416,16 +360,6 @@ _TLS = (
         blame="store",
         id="tls.other_file",
     ),
-    Misfortune(
-        "a hotspot presents the certificate of its login page",
-        over_tls(
-            issued_by("DigiCert TLS", host="securelogin.arubanetworks.com"),
-            store=other_in("SSL_CERT_FILE"),
-        ),
-        (r"securelogin\.arubanetworks\.com",),
-        "network operator you",
-        blame="store",
-    ),
 )
 _ADDRESSES = (
     Misfortune(
@@ -433,12 +367,6 @@ _ADDRESSES = (
         in_own_network(lambda network: None, host="localhost"),
         ("IPv6|::1",),
         "nobody you network operator",
-    ),
-    Misfortune(
-        "the service has only IPv6, and 127.0.0.1 is entered",
-        in_own_network(lambda network: None, listen="::1"),
-        ("refused",),
-        "you operator",
     ),
 )
 

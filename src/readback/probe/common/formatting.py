@@ -228,8 +228,8 @@ def redacted(diagnosis: Diagnosis, redactor: Redactor) -> Diagnosis:
     )
 
 
-def secrets_in(url: str, *, and_path: bool = False) -> Iterator[str]:
-    """Yield what is secret in a URL: login, parameters, perhaps a token in its path."""
+def secrets_in(url: str) -> Iterator[str]:
+    """Yield what is secret in a URL: its login and its parameters."""
     before, at, _ = url.rpartition("://")[2].rpartition("@")
     if at:
         # A password with a slash would be taken for the end of the host.
@@ -242,8 +242,6 @@ def secrets_in(url: str, *, and_path: bool = False) -> Iterator[str]:
         for _, value in parse_qsl(text):
             # An address inside a link is not secret, but may contain secrets.
             yield from secrets_in(value) if _URL.match(value) else (value,)
-    if and_path:
-        yield from filter(_is_random, parts.path.split("/"))
 
 
 def _is_random(text: str) -> bool:

@@ -1,8 +1,9 @@
 """Who has to act: derived from the kind of fault and from the path to the service.
 
-TLS ends at the operator of the service: over https with a certificate that is trusted,
-nothing in between can remove a header, change a text or hold back an answer, unless
-something decrypts the traffic. Over plain http, everything in between can.
+TLS ends at the operator of the service: over https with a certificate of a public
+authority, nothing in between can remove a header, change a text or hold back an answer.
+Over plain http, everything in between can. So can a proxy if the authority is private,
+because it may be the proxy's own. What a proxy can always do is break a connection.
 """
 
 from __future__ import annotations
@@ -12,14 +13,35 @@ from enum import Enum
 from readback.probe.common.results import Fault, Fixer
 
 
+class Authority(Enum):
+    """Who has issued the certificate that this machine trusts."""
+
+    NONE = "no certificate has been trusted"
+    PUBLIC = "a public authority"
+    SERVICE = "the service itself, or a program for development"
+    OWN = "the authority of --cacert, or of a private network"
+    PRIVATE = "a private authority, for a host on the Internet"
+    INTERCEPTOR = "a product that decrypts traffic"
+
+
 class Path(Enum):
     PROXY = "a proxy that can read the requests"
+    TUNNEL = "TLS ends at the operator, and a proxy passes it on"
     INTERCEPTED = "something decrypts the traffic"
     VERIFIED = "TLS ends at the operator of the service"
     THIS_MACHINE = "the service is on this machine"
     OPEN = "others on the path may read and change the requests"
 
 
+# Without a proxy, and through one.
+_PATHS: dict[Authority, tuple[Path, Path]] = {
+    Authority.NONE: (Path.OPEN, Path.PROXY),
+    Authority.PUBLIC: (Path.VERIFIED, Path.TUNNEL),
+    Authority.SERVICE: (Path.VERIFIED, Path.TUNNEL),
+    Authority.OWN: (Path.VERIFIED, Path.PROXY),
+    Authority.PRIVATE: (Path.OPEN, Path.PROXY),
+    Authority.INTERCEPTOR: (Path.INTERCEPTED, Path.INTERCEPTED),
+}
 _PROXY = Fixer.PROXY
 _DECRYPTS = Fixer.INTERCEPTION
 _NETWORK = Fixer.NETWORK
@@ -33,11 +55,17 @@ _TABLE: dict[Fault, tuple[Fixer, ...]] = {
     Fault.SERVICE: (Fixer.OPERATOR,) * len(Path),
     Fault.PROBE: (Fixer.AUTHORS,) * len(Path),
     # One column for each path, in their order.
-    Fault.CONNECTION: (_PROXY, _EITHER, _EITHER, _OPERATOR, _EITHER),
-    Fault.CERTIFICATE: (_PROXY, _DECRYPTS, _OPERATOR, _OPERATOR, _OPERATOR),
-    Fault.FILTER: (_PROXY, _DECRYPTS, _OPERATOR, _NETWORK, _NETWORK),
-    Fault.PATH: (_PROXY, _DECRYPTS, _OPERATOR, _OPERATOR, _EITHER),
+    Fault.CONNECTION: (_PROXY, _PROXY, _EITHER, _EITHER, _OPERATOR, _EITHER),
+    Fault.CERTIFICATE: (_PROXY, _OPERATOR, _DECRYPTS, *(_OPERATOR,) * 3),
+    Fault.FILTER: (_PROXY, _OPERATOR, _DECRYPTS, _OPERATOR, _NETWORK, _NETWORK),
+    Fault.PATH: (_PROXY, _OPERATOR, _DECRYPTS, _OPERATOR, _OPERATOR, _EITHER),
 }
+
+
+def path_to(authority: Authority, *, has_proxy: bool, is_here: bool) -> Path:
+    """Return what is known about the path to a service, perhaps on this machine."""
+    path = _PATHS[authority][has_proxy]
+    return Path.THIS_MACHINE if is_here and path is Path.OPEN else path
 
 
 def who_acts(fault: Fault, path: Path) -> Fixer:

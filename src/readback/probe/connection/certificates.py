@@ -47,6 +47,10 @@ _INTERCEPTORS = re.compile(
     r"|gateway ca|ssl inspection|tls inspection|ssl proxy|web proxy|decrypt",
     re.IGNORECASE,
 )
+# Programs with which developers make certificates for themselves.
+_FOR_DEVELOPMENT = re.compile(r"\bmkcert\b|caddy local|minikube|step ca demo", re.I)
+# Domains are sold below these, as in acme.co.uk.
+_SHARED = re.compile(r"\.(ac|co|com|edu|go|gob|gov|ne|net|or|org)\.[a-z]{2}$")
 # The names in certificates that gateways present for unknown hosts.
 _BUILT_IN = re.compile(
     r"kubernetes ingress controller fake|traefik default cert|plesk|localdomain",
@@ -64,6 +68,8 @@ class Certificate:
     name: str = ""
     """The name of its owner."""
     serial: str = ""
+    hosts: tuple[str, ...] = ()
+    """All names of hosts."""
     raw_name: bytes = b""
     raw_issuer: bytes = b""
     has_issuer_address: bool = False
@@ -76,6 +82,10 @@ class Certificate:
         return bool(_INTERCEPTORS.search(self.issuer))
 
     @property
+    def is_for_development(self) -> bool:
+        return bool(_FOR_DEVELOPMENT.search(self.issuer))
+
+    @property
     def is_built_in(self) -> bool:
         return bool(_BUILT_IN.search(self.name))
 
@@ -86,6 +96,15 @@ class Certificate:
             return False
         soon = min(_SOON, (self.until - self.since) / 5)
         return self.until - datetime.now(timezone.utc) < soon
+
+    def is_of_domain(self, host: str) -> bool:
+        """Return whether it names a host of the same domain, which has one operator."""
+        labels = host.split(".")
+        size = 3 if _SHARED.search(host) else 2
+        if len(labels) < size or labels[-1].isdigit():  # An IP address is no name.
+            return False
+        domain = "." + ".".join(labels[-size:])
+        return any(f".{name}".lower().endswith(domain) for name in self.hosts)
 
     @property
     def facts(self) -> dict[str, Fact]:
@@ -142,6 +161,7 @@ def _read(der: bytes) -> Certificate:
         until=until,
         name=name,
         serial=fields[0][1].hex().lstrip("0")[:16],
+        hosts=(*hosts, name),
         raw_name=subject,
         raw_issuer=issuer,
         has_issuer_address=_WHERE_ISSUER_IS

@@ -49,7 +49,9 @@ _WELL_KNOWN = (
     *("api.openai.com", "api.anthropic.com", "api.deepseek.com", "api.groq.com"),
     *("api.mistral.ai", "openrouter.ai", "generativelanguage.googleapis.com"),
 )
-_UNKNOWN = {socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)}
+# On some systems, the same as EAI_NONAME.
+_NO_DATA = getattr(socket, "EAI_NODATA", socket.EAI_NONAME)
+_UNKNOWN = {socket.EAI_NONAME, _NO_DATA}
 
 
 class _Lookup(NamedTuple):
@@ -128,7 +130,10 @@ def _failed(route: Route, lookup: _Lookup, timeout: float) -> ProbeError:
         return _error("dns.failed", route, reason=reason)
     if route.proxy:
         return _error("proxy.unreachable", route, reason=say("not_resolved"))
-    return _error("dns.unknown", route)
+    # The domain has the name, so it is hardly a typing mistake.
+    is_there = error.errno == _NO_DATA != socket.EAI_NONAME
+    is_there = is_there and is_public_name(route.host) and not meant(route.host)
+    return _error("dns.no_address" if is_there else "dns.unknown", route)
 
 
 def _error(finding: str, route: Route, **facts: Fact) -> ProbeError:

@@ -128,6 +128,6 @@ def _no_connection_id(
 
 
 def in_container() -> bool:
-    """Return whether this is a container or a pod; localhost is then itself."""
+    """Return whether this is a container or a pod, where localhost is not the host."""
     is_marked = any((ROOT / mark).exists() for mark in _CONTAINER_MARKS)
     return is_marked or "KUBERNETES_SERVICE_HOST" in os.environ

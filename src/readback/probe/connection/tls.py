@@ -14,8 +14,9 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 
-from readback.probe.common.catalogue import diagnose, from_error, has_tag, say
+from readback.probe.common.catalogue import diagnose, from_error, say
 from readback.probe.common.formatting import decimal, format_duration, sanitize
+from readback.probe.common.responsible import Authority
 from readback.probe.common.results import Diagnosis, Fact, ProbeError
 from readback.probe.connection import certificates, dns, stores
 from readback.probe.connection.certificates import Certificate
@@ -58,10 +59,12 @@ def check(context: ProbeContext) -> list[Diagnosis]:
         seen[kind] = ask(context, kind, found.usable[kind])
     trusting = [kind for kind, shaken in seen.items() if shaken.error is None]
     if not trusting:
+        # A store that knows the authority says what is wrong with the certificate.
+        known = (shaken for shaken in seen.values() if not _is_unknown(shaken))
         raise (
             found.trouble
             or _in_other_file(context, handshake)
-            or explain_untrusted(context, handshake)
+            or explain_untrusted(context, next(known, handshake))
         )
     if trusting == [StoreKind.MACHINE] and stores.is_named():
         issuer = certificates.read_chain(handshake.chain)[0].issuer
@@ -93,20 +96,24 @@ def _findings(
     chain = certificates.read_chain(best.chain)
     own = chain[0]
     refusing = {kind for kind, shaken in seen.items() if shaken.verification_error}
-    # The authority is not in the public list, even if that is old.
-    is_private = StoreKind.CERTIFI in refusing and not own.is_public
-    is_private = is_private and _is_public_host(context)
-    is_intercepted = any(certificate.is_interception for certificate in chain)
-    context.is_intercepted = is_intercepted
-    context.is_verified = not (is_intercepted or is_private)
+    accepting = [kind for kind, shaken in seen.items() if shaken.error is None]
+    is_in_list = StoreKind.CERTIFI in accepting or StoreKind.CERTIFI not in seen
+    context.authority = authority = _authority(context, chain, is_in_list)
     by_machine = StoreKind.MACHINE in refusing and not stores.is_named()
+    is_by_machine = trusting is StoreKind.MACHINE
+    # A proxy that decrypts needs such a variable, too.
+    is_named = accepting == [StoreKind.VARIABLE] and context.route.proxy is None
+    is_private = authority is Authority.PRIVATE
+    is_own = authority is Authority.SERVICE or (is_private and is_named)
+    # An authority for a private network needs no other program to know it.
+    is_own = is_own and _is_public_host(context)
     # The worst first.
     faults = {
         "tls.strict": best.strict_error,
-        "tls.intercepted_trusted": is_intercepted,
-        "tls.private_authority": is_private and not is_intercepted,
+        "tls.intercepted_trusted": authority is Authority.INTERCEPTOR,
+        "tls.private_authority": is_private and not is_own,
         "tls.only_certifi": by_machine or StoreKind.VARIABLE in refusing,
-        "tls.only_system": trusting is StoreKind.MACHINE,
+        "tls.only_system": is_by_machine or (is_own and not context.authorities),
         "tls.expires_soon": own.expires_soon,
     }
     ids = [finding for finding, is_found in faults.items() if is_found]
@@ -115,12 +122,41 @@ def _findings(
         "host": context.base_url.host,
         "version": best.version,
         "milliseconds": round(best.seconds * 1000, 3),
-        "store": say("machine_store") if by_machine else say("named_store"),
+        "store": say("machine_store" if by_machine or is_by_machine else "named_store"),
     }
     if error := best.strict_error:
         facts["reason"] = sanitize(error.verify_message)
     figure = format_duration(best.seconds)
     return [diagnose(finding, figure=figure, **facts) for finding in ids or ["tls.ok"]]
+
+
+def _authority(
+    context: ProbeContext, chain: list[Certificate], is_in_list: bool
+) -> Authority:
+    """Return who has issued a trusted certificate, as far as this machine can tell."""
+    own = chain[0]
+    if any(certificate.is_interception for certificate in chain):
+        return Authority.INTERCEPTOR
+    # The public list that is here may be old.
+    if own.is_public or (is_in_list and not context.authorities):
+        return Authority.PUBLIC
+    if own.is_for_development:
+        return Authority.SERVICE
+    is_own = bool(context.authorities) or not _is_public_host(context)
+    return Authority.OWN if is_own else Authority.PRIVATE
+
+
+def _claimed_authority(chain: list[Certificate], code: int) -> Authority:
+    """Return who seems to have issued a certificate that is not trusted."""
+    own = chain[0]
+    if any(certificate.is_interception for certificate in chain):
+        return Authority.INTERCEPTOR
+    if own.is_public:
+        return Authority.PUBLIC
+    # Whatever decrypts has an authority, and issues certificates that are valid now.
+    is_own = own.is_for_development or own.is_built_in
+    is_own = is_own or code == _SELF_SIGNED or code in _DATES
+    return Authority.SERVICE if is_own else Authority.PRIVATE
 
 
 def _is_public_host(context: ProbeContext) -> bool:
@@ -156,7 +192,7 @@ def _shake(
     try:
         seen = shake(*arguments)
     except ProbeError as error:
-        if not has_tag(error.id, "tunnel"):
+        if context.route.proxy is None:
             raise
         log.append(replace(noted, error=error.id))
         if all(noted.error for noted in log):
@@ -188,25 +224,34 @@ def explain_untrusted(context: ProbeContext, handshake: Handshake) -> ProbeError
     host = context.base_url.host
     facts: dict[str, Fact] = {**chain[0].facts, "host": host}
     facts["reason"] = sanitize(error.verify_message)
+    context.authority = _claimed_authority(chain, error.verify_code)
     if error.verify_code in _DATES:
         return _explain_dates(context, chain, facts)
+    if context.authority is Authority.INTERCEPTOR:
+        return ProbeError("tls.intercepted", **facts)
     if chain[0].is_built_in:
         facts["reason"] = say("is_built_in", host=host)
         return ProbeError("tls.untrusted", **facts)
     if error.verify_code in _OTHER_NAME:
-        why = ""
-        if is_ip_address(host):
-            why = say("use_the_name")
-        return ProbeError("tls.wrong_name", why=why, **facts)
+        why = say("use_the_name") if is_ip_address(host) else ""
+        is_theirs = chain[0].is_of_domain(host)
+        finding = "tls.name_not_covered" if is_theirs else "tls.wrong_name"
+        return ProbeError(finding, why=why, **facts)
     if error.verify_code in _UNKNOWN:
         return ProbeError(_unknown_id(chain, error.verify_code), **facts)
     return ProbeError("tls.untrusted", **facts)
 
 
+def _is_unknown(handshake: Handshake) -> bool:
+    """Return whether the verification ended because it did not know the authority."""
+    error = handshake.verification_error
+    return error is None or error.verify_code in _UNKNOWN
+
+
 def _unknown_id(chain: list[Certificate], code: int) -> str:
     own = chain[0]
-    if any(certificate.is_interception for certificate in chain):
-        return "tls.intercepted"
+    if own.is_for_development:
+        return "tls.own_authority"
     if code == _SELF_SIGNED:
         return "tls.self_signed"
     is_alone = all(other.raw_name != own.raw_issuer for other in chain)

@@ -130,7 +130,7 @@ def parse(text: str) -> tuple[BaseUrl, dict[str, str]]:
 
 
 def _said_around(text: str, url: str) -> str:
-    """Return the word for what surrounds the address in a text."""
+    """Say what is around the address in the text, such as quotes or spaces."""
     rest = text.replace(url, "")
     if rest == text:
         return say("something_inside")

@@ -177,7 +177,7 @@ def find_readback_key(text: str) -> str:
 
 
 def unwrap(text: str) -> str:
-    """Return the text without what surrounds a key."""
+    """Return the text without what people copy with a key, such as quotes."""
     cut = text[:_MAX_KEY_LENGTH]
     rest = re.sub(r"(?:\\[nrt])+$", "", remove_invisible(cut).strip())
     rest = rest.strip(_AROUND).strip()

@@ -1,4 +1,4 @@
-"""The forms of answers: of OpenAI-compatible APIs, and of Readback.
+"""The forms of answers, what they say, and what was done to them on their way.
 
 Providers, gateways and local servers agree on little more than the list of models, so
 several forms of an error are accepted. Each function judges a single response. Nothing
@@ -7,14 +7,17 @@ is sent from here, and every text that is returned is safe to show.
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
 from readback.contract import REFUSALS
 from readback.probe.common.catalogue import say
-from readback.probe.common.formatting import sanitize
-from readback.probe.transport.exchanges import ProbeResponse
+from readback.probe.common.formatting import page_title, sanitize
+from readback.probe.common.results import ProbeError
+from readback.probe.transport.exchanges import ProbeResponse, end_of_json
 
 NO_SUCH_PATH = (
     HTTPStatus.NOT_FOUND,
@@ -23,6 +26,19 @@ NO_SUCH_PATH = (
 )
 # The field with the name of a model, in long lists.
 _LIST_START = 1024
+_DECODED = {"", "identity", "gzip", "deflate"}
+# Fields in which gateways and frameworks have their message.
+_MESSAGES = (
+    *("error.message", "error.reason", "error_description", "message", "Message"),
+    *("detail", "detail.0.msg", "errors.0.message", "errors.0", "error.0.message"),
+    *("msg", "error_msg", "error", "title"),
+)
+_XML_MESSAGE = re.compile("<Message>([^<]*)</Message>")
+_HEADING = re.compile("<h1[^<>]*>([^<]*)</h1>", re.IGNORECASE)
+_MAX_TEXT_BYTES = 400
+# An object in a call (JSONP) or in a string.
+_WRAPPED = re.compile(r"""(["\\]{1,8}|[\w.$/*]{1,40}\()\s*\{\s*\\{0,8}["'\w]""")
+_SHOWN_START = 40
 
 
 @dataclass(frozen=True)
@@ -57,7 +73,7 @@ def model_ids(response: ProbeResponse) -> list[str] | None:
     """Return the ids in a list of models, or None if it is not such a list."""
     content = response.json
     rows = content.get("data") if isinstance(content, dict) else content
-    if response.status != HTTPStatus.OK or not isinstance(rows, list):
+    if not response.is_success or not isinstance(rows, list):
         return None
     ids = [row.get("id") for row in rows if isinstance(row, dict)]
     names = [name for name in ids if isinstance(name, str)]
@@ -69,7 +85,7 @@ def is_long_list(response: ProbeResponse) -> bool:
     start = response.body[:_LIST_START].lstrip()
     is_list = start[:1] == b"[" or (start[:1] == b"{" and b'"data"' in start)
     is_list = is_list and b'"id"' in start
-    return response.status == HTTPStatus.OK and response.is_too_large and is_list
+    return response.is_success and response.is_too_large and is_list
 
 
 def error_in(content: Any) -> ApiError | None:
@@ -148,3 +164,77 @@ def parse_refusal(response: ProbeResponse) -> ParsedRefusal | None:
         return None
     shown = sanitize(detail or message or row.sentence)
     return ParsedRefusal(code, shown, is_explained=bool(detail))
+
+
+def words(response: ProbeResponse) -> str:
+    """Return the message of an error in quotation marks, or ""."""
+    content = response.json
+    if isinstance(content, list) and len(content) == 1:
+        content = content[0]
+    found = (inside(content, *path.split(".")) for path in _MESSAGES)
+    texts = (said for said in (content, *found) if isinstance(said, str))
+    said = next(filter(str.strip, texts), "")
+    place = inside(content, "detail", 0, "loc")
+    if isinstance(place, list) and place:  # FastAPI names the field beside the message.
+        said = f"{place[-1]}: {said}"
+    if content is None and is_html(response):
+        text = response.text
+        match = _XML_MESSAGE.search(text) or _HEADING.search(text)
+        said = page_title(text) or (match[1] if match else "")
+    elif content is None and len(response.body) <= _MAX_TEXT_BYTES:
+        said = response.text
+    return say("quoted", text=ApiError(said).shown) if said.strip() else ""
+
+
+def error_in_success(response: ProbeResponse) -> ProbeError | None:
+    """Return the error for a status 200 whose body is an error, if it is one."""
+    error = error_in(response.json)
+    if not response.is_success or error is None:
+        return None
+    status = response.status
+    return ProbeError("http.error_in_success", status=status, detail=error.shown)
+
+
+def changed(response: ProbeResponse) -> ProbeError | None:
+    """Return the error for a response of Readback whose body is not the one it sent.
+
+    Its own headers prove that it is from a Readback.
+    """
+    # Gateways number requests, too.
+    is_numbered = response.is_success and "X-Request-Id" in response.headers
+    is_own = is_numbered or "X-Error-Detail" in response.headers
+    if not is_own or isinstance(response.json, dict):
+        return None
+    start = sanitize(response.body[:_SHOWN_START].decode("utf-8", "replace"))
+    how = say("is_damaged", start=start) if start else say("is_empty")
+    return spoiled(response) or ProbeError("http.spoiled", how=how)
+
+
+def spoiled(response: ProbeResponse) -> ProbeError | None:
+    """Return the error for JSON that is unreadable: cut, compressed, or wrapped."""
+    coding = response.headers.get("Content-Encoding", "").strip().lower()
+    if coding not in _DECODED:
+        how = say("is_compressed", coding=sanitize(coding))
+        return ProbeError("http.spoiled", how=how)
+    if response.is_too_large:
+        return None
+    text = response.body.decode("utf-8", "replace").strip("\ufeff \t\r\n")
+    start = sanitize(text[:_SHOWN_START])
+    other = ProbeError("http.spoiled", how=say("is_not_json", start=start))
+    if not text.startswith("{"):
+        declared = response.headers.get("Content-Type", "")
+        if "json" in declared and "\ufffd" in text and response.json is None:
+            return ProbeError("http.spoiled", how=say("is_binary"))
+        return other if _WRAPPED.match(text) else None
+    try:
+        end = end_of_json(text)
+    except json.JSONDecodeError as error:
+        # The end of the text, or a string or word that begins but does not end there.
+        is_cut = error.msg.startswith("Unterminated") or error.pos >= len(text) - 5
+        how = say("ends_in_json", count=len(response.body))
+        return ProbeError("http.spoiled", how=how) if is_cut else other
+    except (ValueError, RecursionError):  # A number without an end, for example.
+        return None
+    rest = len(text[end:].encode())
+    how = say("extra_bytes", count=rest)
+    return ProbeError("http.spoiled", how=how) if rest else None

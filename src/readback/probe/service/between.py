@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from http import HTTPStatus
 
 from readback.probe.common.background import BackgroundCall
 from readback.probe.common.catalogue import diagnose, has_tag, say
@@ -69,6 +70,8 @@ def check_agents(context: ProbeContext) -> list[Diagnosis]:
     """Ask for the models, without the key, as other programs would."""
     if context.identity:
         return []  # An earlier step has asked already.
+    if context.models_without_key.status == HTTPStatus.TOO_MANY_REQUESTS:
+        return []  # There is nothing to compare with.
     foreign = _foreign_answers(context, OTHERS)
     # It may be a rate limit; if it is chance, the step is repeated.
     if not foreign or _foreign_answers(context, [OWN]):

@@ -17,7 +17,7 @@ from readback.probe.common.catalogue import say
 from readback.probe.common.results import ProbeError
 from readback.probe.connection import dns
 from readback.probe.entered.base_url import is_loopback
-from readback.probe.service import answers, bodies, instead
+from readback.probe.service import answers, instead
 from readback.probe.transport.context import MODELS, ProbeContext
 from readback.probe.transport.exchanges import ProbeResponse
 
@@ -33,7 +33,8 @@ _WITHOUT_KEY = {
     *("http.login_wall", "http.sign_in"),
     *("between.forbidden", "between.rate_limited"),
 }
-# How a 400 says that the key is missing.
+_ABOUT_FORM = {HTTPStatus.BAD_REQUEST, *instead.OF_FORM}
+# How a refusal says that the key is missing.
 _ABOUT_KEY = re.compile(
     r"\b(api|virtual|access|subscription)?[ _-]?key\b|token|credential|authoriz"
     "|authentic|bearer",
@@ -61,9 +62,17 @@ def depends_on_key(response: ProbeResponse) -> bool:
         return is_here and not location.endswith(MODELS)
     if judged.id == "between.blocked":
         return response.status == HTTPStatus.FORBIDDEN and not instead.blocks(response)
-    if response.status == HTTPStatus.BAD_REQUEST:
-        return _ABOUT_KEY.search(bodies.words(response)) is not None
+    if response.status in _ABOUT_FORM:
+        # A validation may well come before the look at the key.
+        is_validation = response.status == HTTPStatus.UNPROCESSABLE_ENTITY
+        return is_validation or misses_key(response)
     return judged.id in _WITHOUT_KEY or asks(response)
+
+
+def misses_key(response: ProbeResponse) -> bool:
+    """Return whether the form of a request is refused because the key is missing."""
+    is_about_form = response.status in _ABOUT_FORM
+    return is_about_form and _ABOUT_KEY.search(answers.words(response)) is not None
 
 
 def accepts_consent(context: ProbeContext, response: ProbeResponse) -> bool:
@@ -93,7 +102,7 @@ def kept(context: ProbeContext, response: ProbeResponse) -> ProbeError | None:
 
 
 def kept_from_host(context: ProbeContext) -> ProbeError | None:
-    """Return the error if the host may not be the one that the person means."""
+    """Return the error if this may not be the host that the user meant."""
     because = "" if context.chat_model else next(_about_host(context), "")
     advice = say("send_with_chat")
     return ProbeError("key.kept", because=because, advice=advice) if because else None
@@ -101,7 +110,7 @@ def kept_from_host(context: ProbeContext) -> ProbeError | None:
 
 def _said(response: ProbeResponse) -> str:
     judged = instead.unexpected_response(response, is_recognized=False)
-    title = judged.facts.get("title") or bodies.words(response)
+    title = judged.facts.get("title") or answers.words(response)
     return f"{response.status} {title}".rstrip()
 
 

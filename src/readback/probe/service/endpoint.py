@@ -18,7 +18,7 @@ from typing import Any
 from readback.probe.common.catalogue import diagnose, say
 from readback.probe.common.formatting import format_duration, sanitize
 from readback.probe.common.results import Diagnosis, ProbeError
-from readback.probe.service import answers, bodies, credentials, instead
+from readback.probe.service import answers, credentials, instead
 from readback.probe.transport.context import CHAT, MODELS, ProbeContext
 from readback.probe.transport.exchanges import ProbeResponse, parse_json
 
@@ -32,7 +32,7 @@ _LONGEST_LINE = 1 << 16
 # Hundreds of times the number of tokens in the completion.
 _MOST_LINES = 10_000
 # How an OpenAI-compatible API may respond to a request without a key.
-_OF_AN_API = (HTTPStatus.OK, HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
+_OF_AN_API = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 _NO_MONEY = ("_quota", "billing", "balance", "credit", "budget")
 _REFUSED: dict[int, str] = {
     HTTPStatus.UNAUTHORIZED: "key.refused",
@@ -75,7 +75,7 @@ def check_access(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
     except ProbeError as error:
         error.is_final = context.is_tried
         raise
-    is_open = without_key.status == HTTPStatus.OK
+    is_open = without_key.is_success
     return diagnose(
         "endpoint.open" if is_open else "key.accepted",
         figure=response.figure,
@@ -93,9 +93,10 @@ def _readback_elsewhere(context: ProbeContext) -> ProbeError:
     is_other = isinstance(error, dict) and {"message", "type"} <= set(error)
     if not is_other and credentials.depends_on_key(without_key):
         return credentials.kept(context, without_key) or ProbeError("key.none")
-    if status not in _OF_AN_API:  # At the moment, it says nothing.
+    # With any other status, nothing shows that this is such an API.
+    if not (without_key.is_success or status in _OF_AN_API):
         return instead.unexpected_response(without_key, is_recognized=False)
-    said = f"{status} {bodies.words(without_key)}".rstrip()
+    said = f"{status} {answers.words(without_key)}".rstrip()
     facts = {"host": context.base_url.host, "said": said}
     return ProbeError("key.readback_elsewhere", **facts)
 
@@ -103,7 +104,7 @@ def _readback_elsewhere(context: ProbeContext) -> ProbeError:
 def _lacks_models(context: ProbeContext, response: ProbeResponse) -> bool:
     """Return whether no list of models shows if the key is accepted."""
     status = response.status
-    is_ok = response.status == HTTPStatus.OK
+    is_ok = response.is_success
     is_page = is_ok and answers.is_html(response)
     is_error = answers.error_in(response.json) is not None
     # What was not recognized without the key, and is no list with it, is unknown.
@@ -128,17 +129,19 @@ def _refused_access(
     if status == HTTPStatus.BAD_REQUEST and context.usable_key:
         # Only the key is new in this request. Google, xAI and LiteLLM respond in this
         # way.
-        is_place = "location" in bodies.words(response)
+        is_place = "location" in answers.words(response)
         return refused(
             context, response, "endpoint.forbidden" if is_place else "key.refused"
         )
-    if status != HTTPStatus.OK:
+    if status in instead.OF_FORM:
+        return instead.unexpected_response(response, is_recognized=False)
+    if not response.is_success:
         return refused(context, response)
-    return bodies.error_in_success(response)
+    return answers.error_in_success(response)
 
 
 def check_models(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
-    if context.models.status != HTTPStatus.OK or answers.is_html(context.models):
+    if not context.models.is_success or answers.is_html(context.models):
         return []
     if answers.is_long_list(context.models):
         return diagnose("models.too_long")
@@ -191,7 +194,7 @@ def refused(
     error = answers.error_in(response.json)
     if error is None and not _is_of_api(response):
         return instead.unexpected_response(response)
-    detail = error.shown if error else bodies.words(response) or say("no_explanation")
+    detail = error.shown if error else answers.words(response) or say("no_explanation")
     asks = response.status == HTTPStatus.UNAUTHORIZED or context.is_tried
     if asks and not context.usable_key:
         said = f": {detail.rstrip('.')}"
@@ -220,7 +223,7 @@ def check_completion(context: ProbeContext) -> Diagnosis:
     response, stream = _ask(context, stream=False)
     if stream.moments:
         return diagnose("stream.ignored", how=say("as_a_stream"))
-    if error := bodies.error_in_success(response):
+    if error := answers.error_in_success(response):
         raise error
     if answers.is_html(response):
         raise instead.unexpected_response(response)
@@ -268,7 +271,7 @@ def _ask(context: ProbeContext, *, stream: bool) -> tuple[ProbeResponse, EventSt
         response, events = _post(context, stream)
     error = answers.error_in(response.json)
     model = context.chat_model or ""
-    said = bodies.words(response) or say("no_explanation")
+    said = answers.words(response) or say("no_explanation")
     if error and (response.status in _NO_MODEL or "model_not_found" in error.code):
         names = answers.model_ids(context.models) or []
         is_named = model in error.message and model not in names
@@ -279,10 +282,10 @@ def _ask(context: ProbeContext, *, stream: bool) -> tuple[ProbeResponse, EventSt
             raise ProbeError("chat.no_model", said=said, **facts)
     if response.status == HTTPStatus.NOT_FOUND:
         raise ProbeError("endpoint.refused", status=response.status, detail=said)
-    if response.status != HTTPStatus.OK:
+    if not response.is_success:
         finding = ""
-        is_listed = context.models.status == HTTPStatus.OK
-        is_accepted = is_listed and context.models_without_key.status != HTTPStatus.OK
+        is_listed = context.models.is_success
+        is_accepted = is_listed and not context.models_without_key.is_success
         if is_accepted and response.status == HTTPStatus.UNAUTHORIZED:
             is_behind = _BEHIND.search(response.text)
             finding = "endpoint.behind" if is_behind else "endpoint.forbidden"

@@ -15,7 +15,6 @@ from readback.probe.common.catalogue import has_tag, say
 from readback.probe.common.formatting import sanitize
 from readback.probe.common.results import Fact, ProbeError
 from readback.probe.service import answers, redirects
-from readback.probe.service.bodies import changed, error_in_success, spoiled, words
 from readback.probe.transport.exchanges import ProbeResponse
 
 _PROXY_SERVERS = re.compile(
@@ -27,6 +26,9 @@ _PROXY_SERVERS = re.compile(
 _REDIRECTS = {301, 302, 303, 307, 308}
 # From 520 to 530, those of Cloudflare.
 _GATEWAY_ERRORS = {502, 503, 504, *range(520, 531)}
+# The service refuses the form of a request, although it is correct. This does not mean
+# that the address is wrong. A gateway may check the form before it looks for a key.
+OF_FORM = {411, 412, 415, 417, 421, 422, 426, 428, 431}
 # Texts on pages with which bot protections ask for a browser.
 _CHALLENGE = re.compile(
     r"just a moment|captcha|(are|you're) (a )?human|checking your browser|awswaf"
@@ -70,8 +72,8 @@ _NO_ROUTE = re.compile(
     "|direct ip access",
     re.IGNORECASE,
 )
-# What Django, Starlette, webpack and Vite say to a name that is not in their settings,
-# and Google's clouds to somebody without a login of their own.
+# What Django, Starlette, webpack and Vite answer if a host name is not in their
+# settings, and Google's clouds if a client has not logged in there.
 _NOT_ALLOWED = re.compile(
     "disallowedhost|invalid host|host[^<>]{0,80} is not allowed"
     "|client does not have permission to get url",
@@ -115,7 +117,7 @@ def unexpected_response(
         response,
         is_recognized,
         response.status,
-        words(response),
+        answers.words(response),
         sanitize(response.headers.get("Server", "")),
         answers.is_html(response),
         response.text,
@@ -152,7 +154,8 @@ def _of_networks(seen: _Response) -> Iterator[_Seen]:
     named = f"{seen.header('Server')} {seen.header('Via')}"
     named = f"{named} {seen.said}" if seen.is_page else named
     yield _PROXY_SERVERS.search(named), "http.proxy_page"
-    yield spoiled(seen.received) or error_in_success(seen.received), ""
+    received = seen.received
+    yield answers.spoiled(received) or answers.error_in_success(received), ""
 
 
 def _of_walls(seen: _Response) -> Iterator[_Seen]:
@@ -185,7 +188,7 @@ def _of_servers(seen: _Response) -> Iterator[_Seen]:
     declared = seen.header("Content-Type").lower()  # A page may be XHTML.
     is_xml = "xml" in declared and "html" not in declared and seen.status < 500
     yield is_xml and not seen.is_recognized, "http.other_api"
-    is_doubtful = seen.has(400, 403, *_GATEWAY_ERRORS)
+    is_doubtful = seen.has(400, 403, *OF_FORM, *_GATEWAY_ERRORS)
     yield seen.received.proxy and is_doubtful, "proxy.responded"
     is_login = redirects.LOGIN.search(seen.said) or _PASSWORD_FIELD.search(seen.text)
     yield seen.is_page and is_login, "http.login_wall"
@@ -200,8 +203,9 @@ def _by_status(seen: _Response) -> Iterator[_Seen]:
     yield seen.has(403) and not is_filter, "between.forbidden"
     is_rejected = seen.is_page and _REJECTED.search(seen.said)
     yield seen.has(403, 451) or is_rejected, "between.blocked"
-    yield seen.is_recognized and changed(seen.received), ""
+    yield seen.is_recognized and answers.changed(seen.received), ""
     yield seen.is_recognized, "between.other_response"
+    yield seen.has(*OF_FORM), "between.forbidden"
     yield seen.status >= 500 and not seen.has(501), "http.gateway"
     is_missing = seen.has(*answers.NO_SUCH_PATH, HTTPStatus.GONE)
     yield seen.is_page and not is_missing and not seen.has(400), "http.html"
@@ -213,7 +217,7 @@ def _by_status(seen: _Response) -> Iterator[_Seen]:
 
 def blocks(response: ProbeResponse) -> bool:
     """Return whether a refusal says that a filter or a firewall blocks the request."""
-    said = words(response)
+    said = answers.words(response)
     is_rejected = answers.is_html(response) and _REJECTED.search(said)
     is_filter = is_rejected or _FILTER.search(said) or _BANNED.search(said)
     return bool(is_filter or "blocked" in f"{said} {response.text}".lower())

@@ -1,24 +1,72 @@
-"""The key of a Readback, and what its cabinet says."""
+"""The steps for a Readback: its key, then texts that are compared byte by byte.
+
+If the largest text is lost, texts of several sizes are sent side by side. Small
+requests pass and large ones hang where a link takes smaller packets than the rest of
+the path and the messages that would say so are dropped (RFC 2923 §2.1), or where
+something in between has a limit; the size tells which it is.
+"""
 
 from __future__ import annotations
 
+import json
 import re
-from http import HTTPStatus
+from collections.abc import Sequence
+from functools import lru_cache, partial
+from itertools import product
+from typing import Any
 
-from readback.contract import REHEARSAL_KEY
-from readback.probe.common.catalogue import diagnose
-from readback.probe.common.formatting import sanitize
-from readback.probe.common.results import Diagnosis, ProbeError
-from readback.probe.connection import proxies, stores
-from readback.probe.entered import address
-from readback.probe.service import answers, bodies, instead
-from readback.probe.transport.context import MODELS, UNKNOWN, ProbeContext
+from readback.contract import MAX_CONTENT_BYTES, MODEL, REHEARSAL_KEY, ROLE
+from readback.probe.common.background import BackgroundCall
+from readback.probe.common.catalogue import diagnose, has_tag, say
+from readback.probe.common.formatting import code_points, sanitize
+from readback.probe.common.results import Diagnosis, Fact, ProbeError
+from readback.probe.service import answers, instead
+from readback.probe.transport.client import ProbeClient
+from readback.probe.transport.context import (
+    CHAT,
+    MODELS,
+    UNKNOWN,
+    Check,
+    ProbeContext,
+)
+from readback.probe.transport.exchanges import ProbeResponse, outcome_of
 
 # How the service describes a malformed header or key.
 _OF_FORM = re.compile(
     "not a valid key|Authorization|Bearer|^The key |key of another service"
 )
+# An ordinary text, because filters and translators do not touch odd ones.
+_PLAIN = "Ready to copy?"
+_ALPHABET = "Съешь же ещё этих мягких французских булок, да выпей чаю"
+
+# What gateways may interpret: entities, a tag, percent signs, a plus sign, backslashes,
+# repeated spaces; an address and a number, which filters hide.
+ASCII = (
+    " \"Ready to copy?\" 'Go ahead.' -- {}[]<>&%\\/ 0123456789 ~ <b>&amp;&lt;&#39;</b>"
+    "  a+b=c%20d%2B 100%  \\n \\u0041 \\\\ me@host.example http://host.example/?q=1 "
+)
+CYRILLIC = f"{_ALPHABET}. Ґанок, їжак, ѣ."
+# A flag, a family joined by U+200D, a skin tone; then combining marks and the
+# precomposed characters that normalization would turn them into, or back.
+MARKS = (
+    "\U0001f1fa\U0001f1f3 \U0001f468\u200d\U0001f469\u200d\U0001f467"
+    " \U0001f44b\U0001f3fd"
+    " e\u0301 \u00e9 a\u0328\u0301 \u1e69 s\u0323\u0307 \ufb01 \u212b \u0e33"
+    " no\u00a0break zero\u200bwidth soft\u00adhyphen"
+)
+CONTROLS = (
+    "line\nline\r\nline\ttab\0nul\x01\x1b[0m\x7f\x85 \ufeffmark \u200e\u2028\u2029end\n"
+)
+TEXT = f"{ASCII}\n{CYRILLIC}\n{MARKS}\n{CONTROLS}"
+# Sent on new connections, which may lead to other servers, unless it takes seconds.
+_AGAIN = (_PLAIN, TEXT, TEXT)
 _LONG_SECONDS = 2.0
+_MAX_SHOWN = 4
+_EQUAL = 2
+# Texts of these sizes are sent if the largest one is lost.
+_SIZES = (32, 400, 1_000, 1_200, 1_500, 3_000, 6_000)
+# With the head and the rest of the body, a longer text does not fit into one packet.
+_PACKET_BYTES = 1_500
 
 
 def check_access(context: ProbeContext) -> Diagnosis:
@@ -34,8 +82,8 @@ def check_access(context: ProbeContext) -> Diagnosis:
     if answers.inside(response.json, "choices"):
         raise ProbeError("echo.swapped")
     is_list = isinstance(response.json, dict) or answers.model_ids(response) is not None
-    if response.status == HTTPStatus.OK and is_list:
-        if error := bodies.error_in_success(response):
+    if response.is_success and is_list:
+        if error := answers.error_in_success(response):
             raise error
         context.models = response
         sent_to = context.key_sent_to
@@ -64,34 +112,150 @@ def _pattern(context: ProbeContext) -> str:
     return sanitize(detail.partition(REHEARSAL_KEY)[2].strip(" ."))
 
 
-def named_by(context: ProbeContext, cabinet: str) -> str:
-    """Return the address of the API that a cabinet shows, or ""."""
-    shown = _address_json(context, cabinet.rstrip("/"))
-    return _normalize(shown.get("base_url")) if shown else ""
+@lru_cache(maxsize=1)
+def largest_text() -> str:
+    """Return a text of exactly the maximum size, with several kinds of characters."""
+    unit = f"{_ALPHABET}, quick \U0001f98a fox. "
+    text = unit * (MAX_CONTENT_BYTES // len(unit.encode()))
+    return text + "." * (MAX_CONTENT_BYTES - len(text.encode()))
 
 
-def _address_json(context: ProbeContext, cabinet: str) -> dict[str, object]:
-    """Ask the cabinet, without the key, through the proxy set for its host."""
+def request_body(text: str) -> bytes:
+    """Return a request in raw UTF-8; escapes would hide a wrong character set."""
+    messages = [{"role": ROLE, "content": text}]
+    body = {"model": MODEL, "messages": messages}
+    return json.dumps(body, ensure_ascii=False).encode()
+
+
+def check_echo(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
+    if context.is_rehearsal:
+        return []
+    first = response = send_text(context, TEXT)
+    for text in _AGAIN:
+        if response.seconds > _LONG_SECONDS:
+            break
+        with context.new_client() as client:
+            response = send_text(context, text, client)
+    return diagnose("echo.same", figure=first.figure)
+
+
+def check_largest(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
+    if context.is_rehearsal:
+        return []
+    return diagnose("echo.same", figure=send_text(context, largest_text()).figure)
+
+
+def send_text(
+    context: ProbeContext, text: str, client: ProbeClient | None = None
+) -> ProbeResponse:
+    """Send a text; raise `ProbeError` unless it is returned unchanged."""
+    context.sent_texts.add(text)
+    response = context.ask(CHAT, request_body(text), client)
+    if not response.is_success:
+        raise instead.unexpected_response(response)
+    completion = _completion(response)
+    # A cache comes first: it may have kept the answer to another text.
+    if completion["id"] in context.seen_ids:
+        raise ProbeError("echo.replayed")
+    context.seen_ids.add(completion["id"])
+    received = completion["choices"][0]["message"]["content"]
+    if received != text and received in context.sent_texts:
+        raise ProbeError("echo.swapped")
+    if received.encode("utf-8", "surrogatepass") != text.encode():
+        raise ProbeError(
+            "echo.changed",
+            difference=first_difference(text, received),
+            sent=len(text.encode()),
+            received=len(received.encode("utf-8", "surrogatepass")),
+        )
+    return response
+
+
+def _completion(response: ProbeResponse) -> dict[str, Any]:
+    """Return the completion; raise `ProbeError` if clients could not read it."""
+    if found := answers.spoiled(response) or answers.error_in_success(response):
+        raise found
     try:
-        target = address.parse(f"{cabinet}/address.json")[0]
-        _, route = proxies.check(target)
-        # The cabinet may use https even if the API does not.
-        needs_trust = target.is_encrypted and context.trusted is None
-        trusted = stores.together() if needs_trust else None
-        with context.new_client(route, trusted=trusted) as client:
-            response = client.request(target.path)
-    except ProbeError as error:
-        if error.id.startswith("skipped."):
-            raise
-        return {}
+        response.body.decode()
+    except UnicodeDecodeError as error:
+        facts = {"place": error.start + 1, "byte": f"{response.body[error.start]:02X}"}
+        raise ProbeError("echo.changed", difference=say("bad_byte", **facts)) from None
     content = response.json
-    is_found = response.status == HTTPStatus.OK and isinstance(content, dict)
-    return content if is_found else {}
+    if content is None:
+        raise instead.unexpected_response(response)
+    if isinstance(answers.inside(content, "data"), list):  # That of the models.
+        raise ProbeError("echo.swapped")
+    kind = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+    if kind != "application/json" and not kind.endswith("+json"):
+        how = say("other_content_type", type=sanitize(kind) or say("missing"))
+        raise ProbeError("http.spoiled", how=how)
+    needed = (("id",), ("choices", 0, "message", "content"))
+    if not all(isinstance(answers.inside(content, *path), str) for path in needed):
+        raise ProbeError("http.spoiled", how=say("not_a_completion"))
+    completion: dict[str, Any] = content
+    return completion
 
 
-def _normalize(url: object) -> str:
-    """Return an address in the form in which two addresses can be compared."""
-    try:
-        return str(address.parse(str(url or ""))[0])
-    except ProbeError:
-        return str(url)
+def first_difference(sent: str, received: str) -> str:
+    """Describe the first difference, with its code points."""
+    shorter = min(len(sent), len(received))
+    pairs = enumerate(zip(sent, received))
+    at = next((place for place, (a, b) in pairs if a != b), shorter)
+    byte = len(sent[:at].encode("utf-8", "surrogatepass"))
+    # Cut both texts at the nearest point where they agree again, or after a few.
+    sizes = sorted(product(range(_MAX_SHOWN + 1), repeat=2), key=sum)
+    rest = sent[at:]
+    other = received[at:]
+    equal = ((m, n) for m, n in sizes if rest[m : m + _EQUAL] == other[n : n + _EQUAL])
+    m, n = next(equal, (_MAX_SHOWN, _MAX_SHOWN))
+    return say(
+        "first_difference",
+        place=at + 1,
+        byte=byte + 1,
+        sent=code_points(rest[:m]),
+        received=code_points(other[:n]),
+    )
+
+
+def find_limit(context: ProbeContext, lost: ProbeError, _: Check) -> list[Diagnosis]:
+    """Raise the error for a size that does not pass, if the size is the reason."""
+    if not has_tag(lost.id, "lost"):
+        raise lost
+    outcomes = _send_sizes(context, _SIZES)
+    failed = [size for size, error in outcomes.items() if error]
+    if any(error and not has_tag(error.id, "lost") for error in outcomes.values()):
+        raise lost
+    if outcomes[_SIZES[0]] is not None:
+        raise lost  # Not even a small text passes.
+    fails = min(failed, default=MAX_CONTENT_BYTES)
+    # It may have been chance.
+    again = _send_sizes(context, (fails,))[fails]
+    if again is None:
+        raise lost
+    passes = max(size for size in outcomes if size < fails)
+    facts: dict[str, Fact] = {"passes": passes, "fails": fails}
+    # If a response has begun, its packets are not too large.
+    if again.id == "http.silent" and fails <= _PACKET_BYTES:
+        raise ProbeError("between.mtu", **facts)
+    raise ProbeError("between.size_limit", outcome=outcome_of(again), **facts)
+
+
+def _send_sizes(
+    context: ProbeContext, sizes: Sequence[int]
+) -> dict[int, ProbeError | None]:
+    """Send texts of these sizes in parallel; return the failure of each."""
+
+    def send(size: int) -> ProbeError | None:
+        try:
+            with context.new_client() as client:
+                send_text(context, _text_of(size), client)
+        except ProbeError as error:
+            return error
+        return None
+
+    calls = {size: BackgroundCall(partial(send, size)) for size in sizes}
+    return {size: call.result() for size, call in calls.items()}
+
+
+def _text_of(size: int) -> str:
+    return largest_text().encode()[:size].decode(errors="ignore")

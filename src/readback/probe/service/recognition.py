@@ -8,13 +8,15 @@ What only asks for credentials may be a gateway in front of one: the key is then
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from http import HTTPStatus
 
 from readback import keys
 from readback.contract import HEALTH_PATH, VERSION_PREFIX
-from readback.probe.common.catalogue import diagnose, say
+from readback.probe.common.catalogue import diagnose, has_tag, say
 from readback.probe.common.results import Diagnosis, Fact, ProbeError, Service
 from readback.probe.connection import tls
 from readback.probe.entered.base_url import (
@@ -23,7 +25,7 @@ from readback.probe.entered.base_url import (
     shown_url,
     with_version,
 )
-from readback.probe.service import answers, bodies, credentials, instead, readback
+from readback.probe.service import answers, credentials, instead
 from readback.probe.transport.context import CHAT, MODELS, UNKNOWN, ProbeContext
 from readback.probe.transport.exchanges import ProbeResponse
 from readback.probe.transport.opening import WEB_SERVER
@@ -32,6 +34,7 @@ from readback.probe.transport.opening import WEB_SERVER
 _USUAL_PATHS = (VERSION_PREFIX, "/api/v1", "/openai/v1", "/v1beta/openai")
 # A key that no Readback accepts: the checksum is wrong.
 _NO_KEY = keys.PREFIX + "0" * (keys.LENGTH - len(keys.PREFIX))
+_SERVER_ERROR = HTTPStatus.INTERNAL_SERVER_ERROR
 _NOT_HERE = (*answers.NO_SUCH_PATH, HTTPStatus.OK)
 
 
@@ -41,10 +44,6 @@ def check(context: ProbeContext) -> list[Diagnosis]:
     if behind := _behind_gateway(context, models):
         context.models_without_key = models
         return _readback(context, *behind)
-    if _is_named(context, models):
-        context.models_without_key = models
-        context.service = Service.READBACK
-        return [diagnose("http.readback", figure=models.figure)]
     mistakes: list[Diagnosis] = []
     chat = None if answers.has_path(models) else _refused_chat(context, models)
     # Readback has both paths. If its API answers here, a proxy or a web server has
@@ -53,10 +52,10 @@ def check(context: ProbeContext) -> list[Diagnosis]:
     if not has_chat and (found := _other_base(context, models)):
         corrected, models = found
         mistakes = [_correct(context, corrected)]
-        unknown = context.ask(UNKNOWN, with_key=False)
+        unknown = _ask(context, UNKNOWN)
     context.models_without_key = models
     for response in (unknown, models):
-        if error := bodies.changed(response) or bodies.spoiled(response):
+        if error := answers.changed(response) or answers.spoiled(response):
             raise error
     if _is_readback(unknown, models):
         return mistakes + _readback(context, unknown, models)
@@ -71,13 +70,40 @@ def check(context: ProbeContext) -> list[Diagnosis]:
 def _first_answers(context: ProbeContext) -> tuple[ProbeResponse, ProbeResponse]:
     """Return the answers for an unknown path and the list of models, without a key."""
     try:
-        unknown = context.ask(UNKNOWN, with_key=False)
+        unknown = _ask(context, UNKNOWN)
     except ProbeError as failure:
         raise _examine_port(context, failure) from None
     # Web servers respond to plain HTTP on a TLS port with 400.
     if unknown.status == HTTPStatus.BAD_REQUEST and _expects_tls(context):
         raise ProbeError("http.tls_port", port=context.base_url.port)
-    return unknown, context.ask(MODELS, with_key=False)
+    return unknown, _ask(context, MODELS)
+
+
+def _ask(context: ProbeContext, path: str, body: bytes | None = None) -> ProbeResponse:
+    return _answer(context, partial(context.ask, path, body, with_key=False))
+
+
+def _answer(
+    context: ProbeContext, request: Callable[[], ProbeResponse]
+) -> ProbeResponse:
+    """Send a request, and send it again if it fails, but others were answered.
+
+    What fails only sometimes must not hide what responds at the address.
+    """
+    target = context.base_url.origin
+    statuses = [
+        noted.status for noted in context.budget.exchanges if noted.target == target
+    ]
+    is_answered = any(0 < status < _SERVER_ERROR for status in statuses)
+    try:
+        response = request()
+    except ProbeError as error:
+        if has_tag(error.id, "late") or not is_answered:
+            raise
+    else:
+        if response.status < _SERVER_ERROR or not is_answered:
+            return response
+    return request()
 
 
 def _behind_gateway(
@@ -88,7 +114,9 @@ def _behind_gateway(
     A gateway may answer every request without a key itself, and pass on the others.
     """
     key = context.usable_key
-    is_known = answers.parse_refusal(models) is not None or models.status >= 500
+    is_known = (
+        answers.parse_refusal(models) is not None or models.status >= _SERVER_ERROR
+    )
     if not (key and key.is_readback_key) or is_known or context.identity:
         return None
     is_behind = False
@@ -106,18 +134,6 @@ def _behind_gateway(
     return (unknown, models) if is_behind else None
 
 
-def _is_named(context: ProbeContext, models: ProbeResponse) -> bool:
-    """Return whether a cabinet names this address, which only asks for a key."""
-    key = context.usable_key
-    if not (key and key.is_readback_key) or answers.parse_refusal(models):
-        return False
-    if not credentials.depends_on_key(models):
-        return False
-    cabinets = filter(None, (context.cabinet_url, context.base_url.origin))
-    named = (readback.named_by(context, cabinet) for cabinet in cabinets)
-    return str(context.base_url) in named
-
-
 def _correct(context: ProbeContext, corrected: BaseUrl) -> Diagnosis:
     """Continue with another path; return the mistake."""
     path = context.base_url.path
@@ -132,8 +148,7 @@ def _correct(context: ProbeContext, corrected: BaseUrl) -> Diagnosis:
 def _is_readback(unknown: ProbeResponse, models: ProbeResponse) -> bool:
     """Return whether the refusals follow the contract, as far as they are its own."""
     refused = {
-        response.status < HTTPStatus.INTERNAL_SERVER_ERROR: response
-        for response in (unknown, models)
+        response.status < _SERVER_ERROR: response for response in (unknown, models)
     }
     is_ours, is_explained = map(answers.parse_refusal, (unknown, models))
     if len(refused) == 2 and (is_ours or is_explained):
@@ -148,10 +163,10 @@ def _refused_chat(context: ProbeContext, models: ProbeResponse) -> ProbeResponse
     Without a key it costs nothing, and is refused if there is the path.
     Raise `ProbeError` if a Readback refuses it: something in between answers the rest.
     """
-    is_page = answers.is_html(models) and models.status == HTTPStatus.OK
+    is_page = answers.is_html(models) and models.is_success
     if models.status not in answers.NO_SUCH_PATH and not is_page:
         return None
-    chat = context.ask(CHAT, b"{}", with_key=False)
+    chat = _ask(context, CHAT, b"{}")
     if answers.parse_refusal(chat) and models.status != HTTPStatus.NOT_FOUND:
         raise instead.unexpected_response(models)
     return chat
@@ -175,7 +190,8 @@ def _other_base(
     for candidate in dict.fromkeys(tried):
         if candidate == base_url:
             continue
-        other = context.client.request(f"{candidate.path}{MODELS}")
+        path = f"{candidate.path}{MODELS}"
+        other = _answer(context, partial(context.client.request, path))
         is_list = answers.model_ids(other) is not None
         error = answers.inside(other.json, "error")
         is_refusal = other.status == HTTPStatus.UNAUTHORIZED and isinstance(error, dict)
@@ -191,7 +207,7 @@ def _readback(
     refusals = answers.parse_refusal(unknown), answers.parse_refusal(models)
     codes = [refusal.code if refusal else "" for refusal in refusals]
     if codes == ["not_found", "not_found"]:
-        # The port for the operator's own requests has no models, but this path.
+        # The port for health checks and metrics has this path, but no list of models.
         health = context.client.request(HEALTH_PATH).json
         if health == {"status": "ok"}:
             said = say("operations_port")
@@ -228,7 +244,7 @@ def _try_key(
     if error := credentials.kept(context, asked):
         raise error
     context.is_tried = True
-    said = bodies.words(asked) or say("no_explanation")
+    said = answers.words(asked) or say("no_explanation")
     return diagnose("http.asks", figure=asked.figure, status=asked.status, title=said)
 
 
@@ -237,7 +253,7 @@ def _stranger(
 ) -> ProbeError:
     """Return the error for something that was not recognized as such an API."""
     if models.proxy and models.status in WEB_SERVER and _is_anyone(context, models):
-        said = f"{models.status} {bodies.words(models)}".rstrip()
+        said = f"{models.status} {answers.words(models)}".rstrip()
         why = say("is_web_server", reason=said)
         facts: dict[str, Fact] = models.proxy.facts(context.base_url)
         return ProbeError("proxy.wrong_kind", why=why, **facts)
@@ -246,8 +262,10 @@ def _stranger(
     if is_page and not context.identity:
         _refuse_cabinet(context)
     if asked is models and answers.is_from_api(models):
-        said = bodies.words(asked) or say("no_explanation")
+        said = answers.words(asked) or say("no_explanation")
         return ProbeError("http.no_such_path", status=asked.status, title=said)
+    if not context.usable_key and credentials.misses_key(asked):
+        return ProbeError("key.none", detail=f": {answers.words(asked)}")
     kept = credentials.kept(context, asked)
     if kept and credentials.depends_on_key(asked):
         return kept
@@ -261,8 +279,8 @@ def _is_anyone(context: ProbeContext, models: ProbeResponse) -> bool:
     route = replace(context.route, target=replace(context.base_url, host=nowhere))
     with suppress(ProbeError), context.new_client(route) as client:
         answer = client.request(f"{context.base_url.path}{MODELS}")
-        said = bodies.words(answer).replace(nowhere, own)
-        return (answer.status, said) == (models.status, bodies.words(models))
+        said = answers.words(answer).replace(nowhere, own)
+        return (answer.status, said) == (models.status, answers.words(models))
     return False
 
 

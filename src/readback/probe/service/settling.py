@@ -54,8 +54,17 @@ class _Attempt(NamedTuple):
         """Return whether it says enough, or there is no time for another attempt."""
         error = self.error
         is_certain = error and (error.is_final or has_tag(error.id, "certain"))
+        is_certain = is_certain or self._may_lock_account(context)
         is_late = time.monotonic() + self.seconds > context.deadline
         return bool(is_certain) or not self.exchanges or is_late
+
+    def _may_lock_account(self, context: ProbeContext) -> bool:
+        """Return whether the proxy refused a password that it has never accepted."""
+        if self.error is None or self.error.id != "proxy.login":
+            return False
+        proxy = context.route.proxy
+        has_passed = any(not noted.error for noted in context.budget.exchanges)
+        return bool(proxy and proxy.login) and not has_passed
 
 
 def settle(context: ProbeContext, step: Step) -> list[Diagnosis]:
@@ -114,8 +123,8 @@ def _believed(
 ) -> tuple[ProbeError, bool]:
     """Return the failure to believe, and whether all attempts failed in this way.
 
-    Raise `ProbeError` if the requests that failed have also succeeded: what happens
-    only sometimes is told at the end, and what happens always is more important.
+    Raise `ProbeError` if equal requests have also succeeded: the report mentions such
+    failures at its end, because those that happen every time are more important.
     """
     worse = {noted.outcome for noted in worse_than_equal(context.budget.exchanges)}
     believed = []

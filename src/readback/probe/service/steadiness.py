@@ -20,7 +20,7 @@ from itertools import cycle, dropwhile, islice
 from readback.probe.common.background import BackgroundCall
 from readback.probe.common.catalogue import diagnose, say
 from readback.probe.common.formatting import format_duration, listed
-from readback.probe.common.responsible import Path
+from readback.probe.common.responsible import Authority, Path
 from readback.probe.common.results import Diagnosis, ProbeError, Service
 from readback.probe.connection import certificates
 from readback.probe.service import answers, recognition
@@ -34,6 +34,8 @@ from readback.probe.transport.exchanges import (
 
 _SAMPLES = 6
 _HANDSHAKE = "TLS"
+# A connection that ends before its certificate arrives.
+_CLOSED = ("http.no_connection", "http.cut")
 # A limit of the account, which the requests of this run have not used up.
 _QUOTA = "endpoint.quota"
 _SHOWN_VALUES = 4
@@ -140,17 +142,18 @@ def _failures(log: list[NotedRequest]) -> list[NotedRequest]:
     ]
 
 
-def _kind(noted: NotedRequest) -> tuple[str, str]:
+def _kind(noted: NotedRequest, has_tunnel: bool) -> tuple[str, str]:
     """Return the id of the diagnosis for a failure, and what the request got."""
     status = say("with_status", status=noted.status)
     if "html" in noted.form:
         status = say("web_page", status=noted.status)
     if noted.is_untrusted:
         return "sometimes.certificate", say("an_untrusted_certificate")
-    if noted.error.startswith("proxy."):
-        return "sometimes.proxy", ""
     if noted.error:
-        return "sometimes.fails", outcome_of(ProbeError(noted.error))
+        is_closed = noted.error in _CLOSED and not noted.certificate
+        is_proxy = noted.error.startswith("proxy.") or (has_tunnel and is_closed)
+        finding = "sometimes.proxy" if is_proxy else "sometimes.fails"
+        return finding, outcome_of(ProbeError(noted.error))
     if noted.status == HTTPStatus.UNAUTHORIZED and noted.has_key:
         return "sometimes.key", status
     if noted.finding.startswith("echo."):
@@ -173,25 +176,27 @@ _PART_OF: dict[str, Callable[[NotedRequest], bool]] = {
 def _mixture(
     context: ProbeContext, log: list[NotedRequest], bad: list[NotedRequest]
 ) -> Diagnosis:
-    kind = Counter(_kind(noted)[0] for noted in bad).most_common(1)[0][0]
+    has_tunnel = context.route.uses_tunnel
+    kind = Counter(_kind(noted, has_tunnel)[0] for noted in bad).most_common(1)[0][0]
     is_part = _PART_OF.get(kind, _is_request)
     asked = [noted for noted in log if is_part(noted)]
     if not any(map(is_part, bad)) or all(noted in bad for noted in asked):
         # Only the handshakes of the step "TLS" are known, or reused connections.
         asked = [noted for equal in mixed_requests(log) for noted in equal]
     bad = [noted for noted in bad if noted in asked]
-    labels = Counter(_kind(noted)[1] for noted in bad)
+    labels = Counter(_kind(noted, has_tunnel)[1] for noted in bad)
     outcomes = listed(
         name if len(labels) == 1 else f"{name} ({count})"
         for name, count in labels.most_common()
     )
     good = [noted for noted in asked if noted not in bad]
-    cause = "proxy_fails" if context.path is Path.PROXY else "some_servers_fail"
+    is_read = context.path in (Path.PROXY, Path.INTERCEPTED)
+    cause = "proxy_fails" if is_read else "some_servers_fail"
     if kind == "sometimes.certificate":
         cause = "some_certificates_differ"
         seen = {noted.certificate for noted in bad if noted.certificate}
         if any(certificates.read(der).is_interception for der in seen):
-            context.is_intercepted = True
+            context.authority = Authority.INTERCEPTOR
             cause = "some_are_decrypted"
     if kind == "sometimes.fails" and _loses_packets(bad):
         kind = "sometimes.lost"

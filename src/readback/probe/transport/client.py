@@ -7,6 +7,7 @@ the route, and the report shows it.
 from __future__ import annotations
 
 import http.client
+import re
 import select
 import socket
 import ssl
@@ -35,6 +36,8 @@ _HEADERS = {
 }
 # How nginx refuses a client without a certificate.
 _NO_CERTIFICATE = b"No required SSL certificate was sent"
+# A server that speaks only HTTP/2 sends SETTINGS or GOAWAY (RFC 9113 §6).
+_HTTP2_FRAME = re.compile(r"\0\0.[\x04\x07]\0", re.DOTALL)
 _WINDOW_BITS = {"gzip": zlib.MAX_WBITS | 16, "deflate": zlib.MAX_WBITS}
 
 OnPart = Callable[[bytes, float], None]
@@ -221,7 +224,9 @@ def _head_error(error: Exception, route: Route) -> ProbeError:
         return ProbeError("http.cut")
     line = getattr(error, "line", "")
     if line.strip() and not line.lstrip().startswith("HTTP/"):
-        return ProbeError("http.not_http", port=route.port)
+        is_http2 = _HTTP2_FRAME.match(line)
+        finding = "http.only_http2" if is_http2 else "http.not_http"
+        return ProbeError(finding, port=route.port)
     is_first_line = isinstance(error, http.client.BadStatusLine)
     reason = say("bad_first_line") if is_first_line else sanitize(str(error))
     return ProbeError("http.malformed", reason=reason)

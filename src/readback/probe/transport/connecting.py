@@ -139,7 +139,7 @@ def _attempt(address: str, port: int, timeout: float) -> ConnectAttempt:
 def resolve_within(host: str, port: int, timeout: float) -> list[str]:
     """Return the IP addresses of a host in the order in which clients try them.
 
-    Raise `OSError` if there are none, also if the lookup is late.
+    Raise `OSError` if there are none, or if the lookup takes too long.
     """
 
     def resolve() -> list[str]:

@@ -18,7 +18,7 @@ from typing import NamedTuple, Union
 from readback.contract import CHAT_PATH, MODELS_PATH, PROBE_PATH, VERSION_PREFIX
 from readback.probe.common.catalogue import say
 from readback.probe.common.formatting import HIDDEN, Redactor, secrets_in
-from readback.probe.common.responsible import Path
+from readback.probe.common.responsible import Authority, Path, path_to
 from readback.probe.common.results import Diagnosis, ProbeError, Service
 from readback.probe.entered import KEY_VARIABLES
 from readback.probe.entered.base_url import BaseUrl, is_loopback
@@ -40,7 +40,6 @@ class ProbeContext:
     """The address as the user entered it."""
     secret: Secret
     timeout: float = 10.0
-    cabinet_url: str | None = None
     chat_model: str | None = None
     """The model to ask for a completion; without it nothing is sent that may cost."""
     url_source: str = ""
@@ -59,10 +58,7 @@ class ProbeContext:
     key: Secret = field(init=False)  # key
     route: Route = field(init=False)  # proxies, then dns and tcp
     trusted: ssl.SSLContext | None = None  # tls, if the address uses it
-    is_verified: bool = False  # tls
-    """Whether the certificate proves that TLS ends at the service."""
-    is_intercepted: bool = False  # tls
-    """Whether something decrypts the traffic, and this machine trusts it."""
+    authority: Authority = Authority.NONE  # tls
     client: ProbeClient = field(init=False)  # http
     service: Service | None = None  # http
     models_without_key: ProbeResponse = field(init=False)  # http
@@ -86,8 +82,7 @@ class ProbeContext:
             os.environ[variable] for variable in os.environ if _PROXY.search(variable)
         )
         urls = map(secrets_in, (self.entered_url, *proxies))
-        found = chain(secrets_in(self.cabinet_url or "", and_path=True), *urls)
-        masks = dict.fromkeys(found, HIDDEN)
+        masks = dict.fromkeys(chain.from_iterable(urls), HIDDEN)
         for variable in KEY_VARIABLES:
             masks.update(Secret(os.environ.get(variable, "")).masks)
         masks.pop("", None)
@@ -115,14 +110,9 @@ class ProbeContext:
     @property
     def path(self) -> Path:
         """What is known about the path to the service."""
-        if self.is_intercepted:
-            return Path.INTERCEPTED
-        if self.is_verified:
-            return Path.VERIFIED
-        if "route" in vars(self) and self.route.proxy:
-            return Path.PROXY
+        has_proxy = "route" in vars(self) and self.route.proxy is not None
         is_here = "base_url" in vars(self) and is_loopback(self.base_url.host)
-        return Path.THIS_MACHINE if is_here else Path.OPEN
+        return path_to(self.authority, has_proxy=has_proxy, is_here=is_here)
 
     def new_client(
         self,

@@ -69,6 +69,11 @@ class ProbeResponse:
         return self.is_cut or _has_too_many_values(self.body)
 
     @property
+    def is_success(self) -> bool:
+        """Whether clients take it for a success: any status from 200 to 299."""
+        return HTTPStatus.OK <= self.status < HTTPStatus.MULTIPLE_CHOICES
+
+    @property
     def figure(self) -> str:
         """How long the answer took, as it is shown."""
         return format_duration(self.seconds)
@@ -230,7 +235,7 @@ class RequestBudget:
 
 
 def mixed_requests(exchanges: Iterable[NotedRequest]) -> list[list[NotedRequest]]:
-    """Return the groups of equal requests of which some succeeded, others not."""
+    """Return the groups of equal requests in which some succeeded and others failed."""
     groups: dict[tuple[object, ...], list[NotedRequest]] = {}
     for noted in exchanges:
         if noted.status != HTTPStatus.TOO_MANY_REQUESTS:

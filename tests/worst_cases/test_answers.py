@@ -1,0 +1,35 @@
+"""No answer leaves anything in the memory of a worker; the probe survives each case."""
+
+import gc
+import sys
+
+import pytest
+
+from tests.worst_cases.answers import KINDS, RECOGNISING, REQUESTS, send
+from tests.worst_cases.counting import WorstCase
+from tests.worst_cases.probe import CASES
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_request_keeps_no_memory(name: str) -> None:
+    send(KINDS[name], RECOGNISING, REQUESTS)  # fills caches
+    gc.collect()
+    gc.disable()
+    try:
+        before = sys.getallocatedblocks()
+        send(KINDS[name], RECOGNISING, REQUESTS)
+        gc.collect()
+        kept = sys.getallocatedblocks() - before
+    finally:
+        gc.enable()
+    assert kept < REQUESTS / 10
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
+def test_a_worst_case_ends_without_an_error_of_the_probe(case: WorstCase) -> None:
+    case.run(case.make(case.limit // 64))
+
+
+def test_every_worst_case_has_a_name_of_its_own() -> None:
+    names = [case.name for case in CASES]
+    assert len(set(names)) == len(names)
