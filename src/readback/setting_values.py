@@ -31,8 +31,8 @@ VARIABLE_PREFIX = "READBACK_"
 SYSLOG = "syslog:"
 # Read by the probe and by the tests; these are not settings of the service.
 _OTHER_VARIABLES = frozenset({"READBACK_API_KEY", "READBACK_TEST_CHROMIUM"})
-# Settings of earlier versions. A setting with a similar name means something else.
-_REMOVED = frozenset({"READBACK_AUTH_FAILURE_BURST", "READBACK_AUTH_FAILURE_RATE"})
+# A less similar name, such as that of a setting of 1.0.0, means something else.
+_LEAST_SIMILARITY = 0.85
 # Kubernetes adds these to every pod if there is a Service called "readback".
 _KUBERNETES = re.compile(r"READBACK_(\w+_)?(SERVICE_(HOST|PORT)|PORT(_|$))")
 
@@ -284,6 +284,6 @@ def unknown(environ: Mapping[str, str], known: set[str]) -> Iterator[str]:
             continue
         if _KUBERNETES.match(name):
             continue
-        similar = [] if name in _REMOVED else get_close_matches(name, known, n=1)
+        similar = get_close_matches(name, known, 1, _LEAST_SIMILARITY)
         hint = f"; did you mean {similar[0]}?" if similar else "; remove it."
         yield f"{name} is not a setting of Readback{hint}"

@@ -242,22 +242,6 @@ def test_a_backup_of_a_damaged_database_is_refused(installed, tmp_path):
     assert not left_over(tmp_path)
 
 
-def test_a_restore_that_is_killed_while_it_reads_changes_nothing(installed, tmp_path):
-    installed.output("backup", "saved")
-    installed.output("key", "create", "alice@example.com")
-    content = (tmp_path / "saved").read_bytes()
-    os.mkfifo(tmp_path / "slow")
-    process = installed.start("restore", "slow", "--yes", stdout=tmp_path / "out")
-    with (tmp_path / "slow").open("wb", buffering=0) as pipe:
-        pipe.write(content[: len(content) // 2])
-        wait_until(lambda: left_over(tmp_path), "the archive is being read")
-        process.kill()
-        process.wait(PATIENCE)
-    assert installed.database.value(KEYS) == 2
-    installed.output("restore", "saved", "--yes")
-    assert installed.database.value(KEYS) == 1
-
-
 def stop_while_it_waits(program, mode, *arguments):
     """Stop a command that waits for a lock in PostgreSQL."""
 
@@ -348,12 +332,6 @@ def listing(*members, **changes):
     return "manifest.json", json.dumps(manifest).encode()
 
 
-def of_type(kind):
-    header = tarfile.TarInfo("database")
-    header.type, header.linkname = kind, "/etc/passwd"
-    return header, b""
-
-
 def test_an_archive_that_is_cut_off_anywhere_is_refused(tmp_path):
     whole = tar_of(listing(*CONTENT), *CONTENT.items())
     with tarfile.open(fileobj=io.BytesIO(whole)) as tar:
@@ -365,6 +343,8 @@ def test_an_archive_that_is_cut_off_anywhere_is_refused(tmp_path):
 
 ROWS, KEY = ("database", b"rows"), ("secret-key", b"k" * 64)
 OURS = listing("database", "secret-key")
+LINK = tarfile.TarInfo("database"), b""
+LINK[0].type = tarfile.SYMTYPE
 
 
 @pytest.mark.parametrize(
@@ -374,12 +354,8 @@ OURS = listing("database", "secret-key")
         b"age-encryption.org/v1\n" + bytes(2048),
         tar_of(OURS, ROWS, KEY, ("brand/not-listed", b"x")),
         tar_of(OURS, ROWS, KEY, KEY),
-        *(
-            tar_of(OURS, of_type(kind), KEY)
-            for kind in (tarfile.SYMTYPE, tarfile.CHRTYPE, tarfile.GNUTYPE_SPARSE)
-        ),
+        tar_of(OURS, LINK, KEY),
         tar_of(ROWS, KEY),
-        tar_of(("manifest.json", b"[" * 100_000), ROWS, KEY),
         tar_of(("manifest.json", b"[]"), ROWS, KEY),
         tar_of(("manifest.json", b"{}"), ROWS, KEY),
     ],

@@ -95,37 +95,6 @@ def test_a_password_is_read_from_standard_input_and_not_repeated(migrated):
     assert migrated.output("manage", "shell", "-v0", "-c", check).strip() == "True"
 
 
-@pytest.mark.parametrize(
-    ("options", "password", "said"),
-    [
-        ((), "", "It has no password:"),
-        (("--confirmed",), "", "It has no password:"),
-        ((), PASSWORD, "To receive the e-mail that confirms the address, log in."),
-        (("--confirmed",), PASSWORD, ""),
-    ],
-)
-def test_create_says_what_is_missing_to_log_in(migrated, options, password, said):
-    printed = migrated.run(
-        *("account", "create", ALICE, "--password-stdin", *options), stdin=password
-    ).stdout
-
-    state = "confirmed" if options else "not confirmed"
-    begin = f"Created the account {ALICE} ({state})."
-    assert printed.startswith(f"{begin} {said}".rstrip())
-    assert printed.count(".") == begin.count(".") + bool(said)
-
-
-def test_create_names_no_password_if_nobody_can_have_one(migrated):
-    provider = migrated.with_settings(
-        OIDC_ISSUER="https://login.example",
-        OIDC_CLIENT_ID="readback",
-        OIDC_CLIENT_SECRET="secret",
-        OIDC_ONLY="on",
-    )
-    printed = provider.output("account", "create", ALICE, "--confirmed")
-    assert printed == f"Created the account {ALICE} (confirmed).\n"
-
-
 def test_create_asks_for_a_password_and_does_not_show_it(migrated):
     code, screen = type_into(
         migrated,

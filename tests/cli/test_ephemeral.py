@@ -63,7 +63,7 @@ def test_json_prints_one_line_with_everything_a_client_needs(tmp_path, temporary
 def test_without_json_it_prints_commands_that_work(tmp_path, temporary):
     with Program(tmp_path, {}).serving("--ephemeral", until="key create") as service:
         assert "curl " in service.stdout
-        create = service.stdout.partition("To create another key: ")[2].strip()
+        create = service.stdout.partition("To create a key: ")[2].strip()
         arguments = shlex.split(create)
         folder = arguments[0].removeprefix("READBACK_DATA_DIR=")
         elsewhere = Program(tmp_path, {"READBACK_DATA_DIR": folder})

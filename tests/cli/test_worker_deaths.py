@@ -68,7 +68,7 @@ def test_a_worker_that_is_killed_before_the_service_is_ready_ends_it(
     program, part: str
 ):
     # No worker of the API becomes ready.
-    change_code(program, "import time\nfrom readback.api import worker\n" + HOLD_UP)
+    change_code(program, "import time\nfrom readback.api import server\n" + HOLD_UP)
     with program.serving(until="", cold=True) as service:
         number = SERVERS.index(part) + 1
         wait_until(lambda: len(service.children()) >= number, "it is starting")
@@ -78,12 +78,12 @@ def test_a_worker_that_is_killed_before_the_service_is_ready_ends_it(
         assert service.stdout == ""
 
 
-HOLD_UP = "worker.ApiWorker.prepare = lambda self: time.sleep(1000)\n"
+HOLD_UP = "server.ApiWorker.prepare = lambda self: time.sleep(1000)\n"
 FAIL = """
-from readback.api import worker
+from readback.api import server
 def prepare(self):
     raise RuntimeError("out of order")
-worker.ApiWorker.prepare = prepare
+server.ApiWorker.prepare = prepare
 """
 
 

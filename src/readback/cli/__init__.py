@@ -5,20 +5,51 @@ API and the cabinet are imported inside the commands that need them, so that `re
 --help` also works where only the probe's packages are installed.
 """
 
+import io
+import sys
+from typing import Any
+
 import click
 
-from readback import __version__
+from readback import __version__, logs
 from readback.cli.account import account
 from readback.cli.audit import audit
 from readback.cli.backup import backup, restore
 from readback.cli.database import manage, migrate
 from readback.cli.doctor import doctor
+from readback.cli.exit_codes import CannotStart
 from readback.cli.key import key
 from readback.cli.serve import serve
-from readback.cli.streams import CommandLine
 from readback.cli.wait import wait
 
 _COMMANDS = [serve, wait, account, key, audit, migrate, backup, restore, doctor, manage]
+
+
+class CommandLine(click.Group):
+    """The whole program; a package that is not installed is one sentence."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except ModuleNotFoundError as error:
+            package = (error.name or "").partition(".")[0]
+            if package == "readback":
+                raise
+            raise CannotStart(
+                f"This command needs packages that are not installed ({package}): add "
+                "[server] to what you install, as in pip install '.[server]' in a "
+                "checkout of Readback, or pip install 'readback_api-….whl[server]' "
+                "with a wheel."
+            ) from None
+
+    def main(self, *args: Any, **extra: Any) -> Any:
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            # Not every terminal can show every character of a key's name.
+            sys.stdout.reconfigure(errors="replace")
+        try:
+            return super().main(*args, **extra)
+        finally:
+            logs.flush()
 
 
 @click.group(

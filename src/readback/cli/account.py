@@ -10,7 +10,6 @@ from readback.cli import console
 from readback.cli.database import open_cabinet
 from readback.cli.exit_codes import Failure
 from readback.cli.settings import load
-from readback.cli.streams import written_before_commit
 from readback.contract import REVOCATION_SECONDS
 
 if TYPE_CHECKING:
@@ -75,26 +74,11 @@ def create(
                 user = find_account(email)
                 is_new = False
         shown = _as_json(user) | {"created": is_new}
-    sentence = _created(user, confirmed=confirmed)
+    state = "confirmed" if confirmed else "not confirmed"
+    sentence = f"Created the account {user.email} ({state})."
     if not is_new:
         sentence = f"The account {user.email} already exists."
     console.print_result(sentence, shown, as_json)
-
-
-def _created(user: "User", *, confirmed: bool) -> str:
-    """Say what was created, and what the owner needs before logging in."""
-    state = "confirmed" if confirmed else "not confirmed"
-    sentence = f"Created the account {user.email} ({state})."
-    if load().oidc_only:
-        return sentence
-    if not user.has_usable_password():
-        return (
-            f"{sentence} It has no password: to set one, its owner uses “Forgot your "
-            "password?” on the login page."
-        )
-    if not confirmed:
-        return f"{sentence} To receive the e-mail that confirms the address, log in."
-    return sentence
 
 
 @account.command()
@@ -277,7 +261,7 @@ def invite(email: str, print_link: bool, as_json: bool) -> None:
             "READBACK_SMTP_URL is not set, so no e-mail can be sent: add --link to "
             "print a link instead."
         )
-    with open_cabinet(), written_before_commit():
+    with open_cabinet(), console.written_before_commit():
         from readback.cabinet.accounts.selectors import invitation_link
         from readback.cabinet.accounts.services import account_invite
 

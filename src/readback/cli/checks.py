@@ -6,7 +6,7 @@ start would end. No check changes anything.
 
 import os
 import shlex
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from readback.api.certificate import SOON, expiry
 from readback.cabinet.account_rules import CALLBACK_PATH
@@ -14,15 +14,10 @@ from readback.cabinet.accounts import provider_documents
 from readback.cabinet.mail import backends
 from readback.cabinet.storage import private_files
 from readback.cli import console, settings
-from readback.cli.database import rows, set_up_django
+from readback.cli.database import set_up_django
 from readback.cli.exit_codes import CannotStart
 from readback.config import Config
 from readback.setting_values import ConfigError
-
-# The clocks of replicas and a slow connection make a smaller difference.
-_TOLERANCE = timedelta(seconds=2)
-# The codes of authenticator apps change at this interval.
-_TOO_MUCH = timedelta(seconds=30)
 
 
 class Doubt(Exception):
@@ -113,24 +108,6 @@ def database(config: Config) -> str:
     if newer := schema.unknown(schema.applied()):
         raise Doubt(f"{name}: a newer version has applied {', '.join(newer)}.")
     return f"{name} is reachable and up to date"
-
-
-def clock(config: Config) -> str:
-    """Compare the clock with that of the database server, if there is one."""
-    if config.sqlite_path:
-        return ""
-    asked = datetime.now(UTC)
-    [(there,)] = rows("SELECT clock_timestamp()")
-    here = asked + (datetime.now(UTC) - asked) / 2
-    if (difference := abs(here - there)) <= _TOLERANCE:
-        return "it agrees with the database server"
-    direction = "ahead of" if here > there else "behind"
-    problem = (
-        f"It is {difference.total_seconds():.0f} s {direction} the clock of the "
-        "database server: synchronize both, for example with `timedatectl set-ntp "
-        "true`."
-    )
-    raise CannotStart(problem) if difference >= _TOO_MUCH else Doubt(problem)
 
 
 def mail(config: Config) -> str:

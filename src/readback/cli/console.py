@@ -1,18 +1,24 @@
 """What commands accept, ask and print: durations, questions, rows or JSON.
 
 Questions and notes are written to standard error, because standard output is for the
-result: a table in a terminal, tab-separated lines in a pipe, or JSON for programs.
+result: a table in a terminal, tab-separated lines in a pipe, or JSON for programs. A
+secret that is shown once is written before the change is committed.
 """
 
+import errno
 import json
+import os
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
 import click
+
+from readback.cli.exit_codes import Failure
 
 flag = partial(click.option, is_flag=True)
 json_flag = partial(flag, "--json", "as_json")
@@ -86,10 +92,51 @@ def duration(value: str, instead: str = "") -> timedelta:
     """Parse a time such as 30d; click shows this function's name in the help."""
     match = re.fullmatch(r"([1-9][0-9]{0,8})(ms|[dhms])", value)
     seconds = int(match[1]) * _SECONDS[match[2]] if match else 0
-    # A century, so that no time that is counted from it leaves the calendar.
+    # At most a century, so that adding it to a date never overflows.
     if not 0 < seconds <= 36_500 * 86_400:
         raise click.BadParameter(
             f"must be {instead}a number with a unit, such as 30d, 12h, 15m or 1s; "
             "at most 36500d."
         )
     return timedelta(seconds=seconds)
+
+
+@contextmanager
+def written_before_commit() -> Iterator[None]:
+    """Commit what the block changes only after what it prints has been written.
+
+    Ask nothing inside the block: a transaction of SQLite makes all other writers wait.
+    """
+    from django.db import Error, transaction
+
+    is_written = False
+    try:
+        with transaction.atomic():
+            yield
+            flush_output()
+            is_written = True
+    except OSError as error:
+        raise Failure(f"{give_up_output(error)} Nothing was changed.") from None
+    except Error:
+        if is_written:
+            click.echo("Do not use what is printed above: it was not stored.", err=True)
+        raise
+
+
+def flush_output() -> None:
+    """Write what is in the buffer; raise OSError if that is not possible."""
+    if sys.stdout is None:
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+    sys.stdout.flush()
+
+
+def give_up_output(error: OSError) -> str:
+    """Return why standard output cannot be written, and drop what is in its buffer."""
+    discard_output()
+    return f"Standard output cannot be written: {error.strerror}."
+
+
+def discard_output() -> None:
+    """Drop what is printed from now on, also if standard output is closed."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    sys.stdout = sys.stdout or open(1, "w", closefd=False)  # noqa: SIM115

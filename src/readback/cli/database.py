@@ -9,7 +9,6 @@ import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import click
 
@@ -66,15 +65,6 @@ def report_database_errors() -> Iterator[None]:
     except PermissionError as error:
         reason = f"{error.filename}: {error.strerror}"
         raise CannotStart(f"The database cannot be used: {reason}") from None
-
-
-def rows(statement: str, values: list[Any] | None = None) -> list[Any]:
-    """Return what a statement of SQL selects."""
-    from django.db import connection
-
-    with connection.cursor() as cursor:
-        cursor.execute(statement, values)
-        return list(cursor.fetchall())
 
 
 @contextmanager

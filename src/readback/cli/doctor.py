@@ -9,7 +9,7 @@ import click
 from readback.cli import console
 from readback.cli.database import report_database_errors
 from readback.cli.exit_codes import CannotStart, ExitCode
-from readback.config import Config, read
+from readback.config import read
 from readback.setting_values import ConfigError
 
 _SETTINGS = "settings"
@@ -67,25 +67,11 @@ def _results(offline: bool) -> Iterator[CheckResult]:
         yield from _try(name, partial(check, config))
     [database] = _try("database", partial(checks.database, config))
     yield database
-    if database.status == "ok":
-        yield from _try("clock", partial(checks.clock, config))
-    if not offline and database.status == "ok":
-        yield from _public_results(config)
+    if database.status == "ok" and not offline:
+        from readback.cli import public_addresses
 
-
-def _public_results(config: Config) -> Iterator[CheckResult]:
-    """Ask the public addresses; the first problem of an address ends its checks."""
-    from readback.cli import public_addresses
-
-    for address in public_addresses.of(config):
-        for name, check in address.checks():
-            [result] = _try(name, check)
-            yield result
-            if result.status != "ok":
-                break
-        else:
-            for name, check in address.other_checks():
-                yield from _try(name, check)
+        for name, check_address in public_addresses.checks(config):
+            yield from _try(name, check_address)
 
 
 def _try(name: str, check: Callable[[], str]) -> Iterator[CheckResult]:

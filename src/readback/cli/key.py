@@ -10,7 +10,6 @@ from readback.cli import console
 from readback.cli.account import find_account
 from readback.cli.database import open_cabinet
 from readback.cli.exit_codes import Failure
-from readback.cli.streams import written_before_commit
 from readback.contract import REVOCATION_SECONDS
 
 if TYPE_CHECKING:
@@ -69,7 +68,7 @@ def create(
     """
     if name and if_missing is not None:
         raise click.UsageError("--if-missing has the name already: omit --name.")
-    with open_cabinet(), written_before_commit():
+    with open_cabinet(), console.written_before_commit():
         from readback.cabinet.keys import services
 
         owner = find_account(email)
@@ -156,7 +155,7 @@ def rotate(key_id: int, overlap: timedelta, yes: bool, as_json: bool) -> None:
 
         old = _find_key(key_id)
         console.confirm(f"Rotate {old} of {old.owner}?", yes=yes)
-        with written_before_commit():
+        with console.written_before_commit():
             new = services.key_rotate(old, overlap)
             old.refresh_from_db()
             if as_json:

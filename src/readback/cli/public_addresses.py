@@ -10,8 +10,8 @@ import secrets
 import socket
 import ssl
 import time
-from collections.abc import Callable, Iterator
-from functools import cached_property, partial
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from http.client import HTTPException
 from typing import TypeVar
 from urllib.parse import urlsplit
@@ -22,7 +22,8 @@ from readback.cli.exit_codes import CannotStart
 from readback.client_address import network_digest
 from readback.config import Config
 from readback.contract import MODELS_PATH, VERSION_PREFIX
-from readback.http_client import Answer, NoFreeSlot, Slots, SocketAddress, send
+from readback.http_client import Answer, Slots, SocketAddress, send
+from readback.setting_values import is_loopback
 
 Check = tuple[str, Callable[[], str]]
 Result = TypeVar("Result")
@@ -36,113 +37,110 @@ _POLL_SECONDS = 0.1
 # header ends with 1.
 _MADE_UP = [f"192.0.2.{number}" for number in range(1, 10)]
 _REFUSED = b'{"error":{"code":"invalid_key"'
-# What to do about a certificate, by the code of OpenSSL.
-_REMEDIES = {
-    10: "Renew it.",
-    18: "Use one that is signed by an authority that programs trust.",
-    20: "Serve the whole chain with the intermediate certificates, such as Certbot's "
-    "fullchain.pem.",
-    62: "Request one for this name.",
-}
-_REMEDIES |= {19: _REMEDIES[18], 21: _REMEDIES[20], 64: _REMEDIES[62]}
+
+
+def checks(config: Config) -> Iterator[Check]:
+    """Yield the checks of the public addresses that are set.
+
+    After a problem, those that make no sense any more are left out.
+    """
+    deadline = time.monotonic() + TOTAL_SECONDS
+    if config.cabinet_url:
+        yield from PublicCabinet(config, deadline).checks()
+    if config.public_base_url:
+        yield from PublicApi(config, deadline).checks()
 
 
 class PublicAddress:
-    """One of the two addresses; its checks are made in this order."""
+    """One of the two addresses."""
+
+    # What a request to it has in its head.
+    fields: Mapping[str, str] = {}
 
     def __init__(self, name: str, url: str, deadline: float) -> None:
-        self.name = name
+        self._name = name
         self._url = url
         self._parts = urlsplit(url)
-        self._host = self._parts.hostname or ""
         self._deadline = deadline
+        self._found: list[SocketAddress] = []
+        self._answer: Answer | None = None
 
     def checks(self) -> Iterator[Check]:
-        """Return the checks; after a problem, the following checks make no sense."""
-        yield f"{self.name}: name", self._look_up
-        yield f"{self.name}: connection", self._connect
-        yield f"{self.name}: answer", self._judge
-
-    def other_checks(self) -> Iterator[Check]:
-        """Return the checks that are independent of each other."""
-        if self._parts.scheme == "https" and not self._parts.port:
-            yield f"{self.name}: redirect", self._redirect
+        yield f"{self._name}: name", self._look_up
+        if self._found:
+            yield f"{self._name}: connection", self._connect
+        if self._answer:
+            yield f"{self._name}: answer", partial(self._judge, self._answer)
+            if self._parts.scheme == "https" and not self._parts.port:
+                yield f"{self._name}: redirect", self._redirect
 
     def _look_up(self) -> str:
-        try:
-            found = self._in_time(self._addresses)
-        except (OSError, NoFreeSlot):  # also if it takes too long
-            raise Doubt(
-                f"{self._host} has no address here: check its DNS records, and the "
-                "DNS of this machine."
-            ) from None
-        self.found = found
-        return ", ".join(sorted({address[0] for _, address in found}))
-
-    def _addresses(self) -> list[SocketAddress]:
+        host = self._parts.hostname or ""
         port = self._parts.port or self._parts.scheme
-        found = socket.getaddrinfo(self._host, port, type=socket.SOCK_STREAM)
-        return [(family, address) for family, *_, address in found]
+        look_up = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
+        try:
+            found = self._in_time(look_up)
+        except OSError:  # includes TimeoutError
+            raise Doubt(
+                f"{host} has no address here: check its DNS records, and the DNS of "
+                "this machine."
+            ) from None
+        self._found = [(family, address) for family, *_, address in found]
+        return ", ".join(sorted({address[0] for _, address in self._found}))
 
     def _connect(self) -> str:
         try:
-            _ = self.answer
+            self._answer = self._ask(self._url)
         except ssl.SSLCertVerificationError as error:
-            remedy = _REMEDIES.get(error.verify_code, _REMEDIES[18])
             problem = error.verify_message.rstrip(".")
             raise CannotStart(
-                f"Programs refuse the certificate: {problem}. {remedy}"
+                f"Programs refuse the certificate: {problem}. Use one for this name "
+                "that is valid and signed by an authority that programs trust, and "
+                "serve its whole chain, such as Certbot's fullchain.pem."
             ) from None
         except (OSError, HTTPException, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error) or "timed out"
             raise Doubt(
-                f"No answer ({reason}). This network may not "
-                "route its own public address back: run `curl -i "
-                f"{self._url}` on another machine."
+                f"No answer ({reason}). This network may not route its own public "
+                f"address back: run `curl -i {self._url}` on another machine."
             ) from None
         if self._parts.scheme == "http":
             return "connected, without HTTPS"
         return "connected; the certificate and its chain are trusted"
 
-    @cached_property
-    def answer(self) -> Answer:
-        return self.ask(self._url)
+    def _ask(self, url: str) -> Answer:
+        ask = partial(send, "GET", url, _ANSWER_SECONDS, headers=self.fields)
+        return self._in_time(ask)
 
-    def ask(self, url: str) -> Answer:
-        fields = self.fields()
-        return self._in_time(partial(send, "GET", url, _ANSWER_SECONDS, headers=fields))
-
-    def fields(self) -> dict[str, str]:
-        return {}
-
-    def _judge(self) -> str:
-        """Return that this installation answers; raise an error if another does."""
-        status, headers, body = self.answer
-        if location := headers.get("Location", "").partition("?")[0]:
+    def _judge(self, answer: Answer) -> str:
+        """Say that this installation answers; raise an error if another does."""
+        if location := answer.headers.get("Location", "").partition("?")[0]:
             raise CannotStart(
                 f"It redirects to {location[:200]!r}, and most programs do not follow: "
                 "change the setting or the proxy."
             )
-        if not self.is_ours(status, body):
+        if not self.is_ours(answer.body):
             raise CannotStart(
-                f"Something else answers, with status {status}: check that Readback "
-                "is running, and where the proxy sends requests for this name."
+                f"Something else answers, with status {answer.status}: check that "
+                "Readback is running, and where the proxy sends requests for this name."
             )
         return "this installation answers"
 
-    def is_ours(self, status: int, body: bytes) -> bool:
+    def is_ours(self, body: bytes) -> bool:
         raise NotImplementedError
 
     def _redirect(self) -> str:
+        location = ""
         try:
-            answer = self.ask(f"http://{self._parts.netloc}/")
+            answer = self._ask(f"http://{self._parts.netloc}/")
+            location = answer.headers.get("Location", "")
         except (OSError, HTTPException, ValueError):
+            pass
+        if not location.startswith("https://"):
             raise Doubt(
-                "Port 80 does not answer, so an address without https:// fails: "
-                "redirect it to HTTPS."
-            ) from None
-        if not answer.headers.get("Location", "").startswith("https://"):
-            raise Doubt("Port 80 answers without encryption: redirect it to HTTPS.")
+                "Port 80 does not redirect to HTTPS, so an address without https:// "
+                "fails: redirect it."
+            )
         return "port 80 redirects to HTTPS"
 
     def _in_time(self, work: Callable[[], Result]) -> Result:
@@ -157,7 +155,7 @@ class PublicCabinet(PublicAddress):
         super().__init__("public cabinet", url, deadline)
         self._sign = f"Base URL: {config.base_url}\n".encode()
 
-    def is_ours(self, status: int, body: bytes) -> bool:
+    def is_ours(self, body: bytes) -> bool:
         return self._sign in body
 
 
@@ -168,20 +166,18 @@ class PublicApi(PublicAddress):
         self._config = config
         self._word = f"readback-doctor/{secrets.token_hex(8)}"
         self._network = b""
-
-    def other_checks(self) -> Iterator[Check]:
-        yield from super().other_checks()
-        if self._network:
-            yield "READBACK_TRUSTED_PROXY_COUNT", self._count
-
-    def fields(self) -> dict[str, str]:
-        return {
+        self.fields = {
             "Authorization": f"Bearer {keys.mint()}",
             "User-Agent": self._word,
             "X-Forwarded-For": ", ".join(reversed(_MADE_UP)),
         }
 
-    def is_ours(self, status: int, body: bytes) -> bool:
+    def checks(self) -> Iterator[Check]:
+        yield from super().checks()
+        if self._network:
+            yield "READBACK_TRUSTED_PROXY_COUNT", self._count
+
+    def is_ours(self, body: bytes) -> bool:
         if not body.startswith(_REFUSED):
             return False
         # Without a proxy that is counted, a unix socket has no address to be kept.
@@ -218,25 +214,20 @@ class PublicApi(PublicAddress):
                     f"{count} is too high: anyone can make up an address. Set it to "
                     f"{count - excess}."
                 )
-        is_loopback = self._is_recorded("127.0.0.1")
-        own = [_source(*address) for address in self.found]
-        if is_loopback and any(map(_is_loopback, own)):
-            raise Doubt(
-                f"{count} is not too high. Whether it is too low can only be seen if "
-                "the name does not lead to the loopback interface."
-            )
-        if is_loopback:
+        own = [_source(*address) for address in self._found]
+        if not self._is_recorded("127.0.0.1"):
+            for address in (*own, *(address[0] for _, address in self._found)):
+                if self._is_recorded(address):
+                    return f"{count} is right: the API has seen {address}"
+        elif not any(map(is_loopback, own)):
             raise CannotStart(
                 f"{count} is too low, or the proxy sends no X-Forwarded-For: all "
                 f"clients seem to have the address of the proxy. Set it to {count + 1}."
             )
-        for address in (*own, *(address[0] for _, address in self.found)):
-            if self._is_recorded(address):
-                return f"{count} is right: the API has seen {address}"
         raise Doubt(
-            f"The API has seen neither the address of this machine, {own[0]}, nor one "
-            f"that was made up. With NAT in between, {count} is right; if a proxy on "
-            "another machine is not counted, it is too low."
+            f"{count} is not too high. Whether it is too low cannot be seen here, "
+            "behind NAT or on the loopback interface: it must count each proxy "
+            "between a client and the API."
         )
 
     def _is_recorded(self, address: str) -> bool:
@@ -244,17 +235,6 @@ class PublicApi(PublicAddress):
 
         [key] = NetworkKey.objects.values_list("key", flat=True)
         return network_digest(address, bytes(key)) == self._network
-
-
-def of(config: Config) -> list[PublicAddress]:
-    """Return the public addresses that are set."""
-    deadline = time.monotonic() + TOTAL_SECONDS
-    found: list[PublicAddress] = []
-    if config.cabinet_url:
-        found.append(PublicCabinet(config, deadline))
-    if config.public_base_url:
-        found.append(PublicApi(config, deadline))
-    return found
 
 
 def _source(family: int, address: tuple[str, int]) -> str:
@@ -265,7 +245,3 @@ def _source(family: int, address: tuple[str, int]) -> str:
         except OSError:
             return ""
         return str(unsent.getsockname()[0])
-
-
-def _is_loopback(address: str) -> bool:
-    return address.startswith("127.") or address == "::1"

@@ -23,7 +23,6 @@ from readback import logs
 from readback.cli import console, listeners, settings
 from readback.cli.database import set_up_django
 from readback.cli.listeners import Listeners, bind_of
-from readback.cli.streams import flush_output, give_up_output
 from readback.config import Config
 from readback.contract import CHAT_PATH, MODEL
 from readback.processes.child import fork
@@ -60,6 +59,8 @@ def serve(
     loopback addresses, it also creates a local account. On a terminal it creates the
     first key of this account and prints a curl command that uses the key.
     """
+    if sys.stdout is None:  # closed; a socket must not get its number
+        console.discard_output()
     logs.never_block()
     logs.configure()
     if as_json and not is_ephemeral:
@@ -139,9 +140,13 @@ def _run(
         return manager.wait()
     account = json.loads(os.read(reader, _MAX_ACCOUNT_BYTES))
     try:
-        _print(config, account, ephemeral=ephemeral, as_json=as_json)
+        if as_json:
+            _print_json(config, account)
+        else:
+            _print_text(config, account, ephemeral=ephemeral)
+        console.flush_output()
     except OSError as error:
-        click.echo(f"{give_up_output(error)} Readback is running.", err=True)
+        click.echo(f"{console.give_up_output(error)} Readback is running.", err=True)
     return manager.wait()
 
 
@@ -211,16 +216,6 @@ def _temporary_server() -> Iterator[tuple[Config, Listeners]]:
         yield settings.load(), sockets
 
 
-def _print(
-    config: Config, account: dict[str, str], *, ephemeral: bool, as_json: bool
-) -> None:
-    if as_json:
-        _print_json(config, account)
-    else:
-        _print_text(config, account, ephemeral=ephemeral)
-    flush_output()
-
-
 def _print_text(config: Config, account: dict[str, str], *, ephemeral: bool) -> None:
     """Print addresses and commands; see `startup.prepare_database` for the account."""
     click.echo("Readback is running. Press Ctrl-C to stop it.\n")
@@ -248,18 +243,15 @@ def _print_text(config: Config, account: dict[str, str], *, ephemeral: bool) -> 
         # Other commands must be told where this server has its data.
         folder = shlex.quote(str(config.data_dir.absolute()))
         program = f"READBACK_DATA_DIR={folder} {program}"
-    email = account.get("email", "EMAIL")
-    missing = account.get("missing")
-    if missing == "account":
-        create = f"{program} account create {email} --confirmed --operator"
-        click.echo(f"There is no account yet. To create one: {create}")
-    elif missing:
+    if "hidden" in account:
         click.echo(
-            "Standard output is not a terminal, so no key and no link to log in are "
-            "printed here; start with --show-key to print them.\n"
+            "Standard output is not a terminal. To print what the account still needs, "
+            "its first key and a link to set a password, start with --show-key.\n"
         )
-    which = "a" if missing in ("account", "key") else "another"
-    click.echo(f"To create {which} key: {program} key create {email}")
+    if not account:
+        create = f"{program} account create EMAIL --confirmed --operator"
+        click.echo(f"To create an account for an operator: {create}")
+    click.echo(f"To create a key: {program} key create {account.get('email', 'EMAIL')}")
 
 
 def _print_json(config: Config, account: dict[str, str]) -> None:
@@ -294,11 +286,12 @@ def _curl(config: Config, key: str) -> str:
 
 
 def _program() -> str:
-    """Return how to call this program: `make run` starts one that is not on PATH."""
+    """Return how to call this program: `make run` and uvx start one not on PATH."""
     if os.getpid() == 1:
         # The only program of a container, whose host name is its id.
         return f"docker exec -it {socket.gethostname()} readback"
-    if shutil.which("readback"):
+    # uvx adds the folder of a program to PATH, but only for the program.
+    if shutil.which("readback") and "UV" not in os.environ:
         return "readback"
     is_script = Path(sys.argv[0]).name == "readback"
     return shlex.quote(sys.argv[0]) if is_script else "python -m readback"

@@ -30,27 +30,16 @@ def check_certificate(config: Config) -> None:
         return
     import ssl
 
-    for setting, path in (
-        ("READBACK_TLS_CERTIFICATE", config.tls_certificate),
-        ("READBACK_TLS_KEY", config.tls_key),
-    ):
-        try:
-            path.read_bytes()
-        except OSError as error:
-            raise CannotStart(
-                f"{setting}: {path} cannot be read: {error.strerror}. Check the path, "
-                "and that the user of the service may read the file."
-            ) from None
     try:
         # With a password, OpenSSL does not ask for one.
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(
             config.tls_certificate, config.tls_key, password=""
         )
-    except ssl.SSLError as error:
-        reason = (error.reason or "unknown reason").replace("_", " ").lower()
+    except OSError as error:  # includes SSLError
+        reason = getattr(error, "reason", None) or error.strerror or "unknown reason"
         raise CannotStart(
             f"READBACK_TLS_CERTIFICATE: {config.tls_certificate} cannot be used with "
-            f"the key {config.tls_key}: {reason}. Both must be PEM files that were "
-            "issued together, the server's own certificate first, and the key without "
-            "a password."
+            f"the key {config.tls_key}: {reason.replace('_', ' ').lower()}. Both must "
+            "be PEM files that the user of the service may read, issued together, the "
+            "server's own certificate first, and the key without a password."
         ) from None

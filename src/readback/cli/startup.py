@@ -32,9 +32,8 @@ def prepare_database(
 
     The result has the account's `email`, and its `key` if this call created one. If
     only this machine can reach the service, it also has a `link` to set the account's
-    password, which is empty once that is done. Without `shows_secrets` it has neither,
-    and `missing` says what the account needs first: a key, a password or nothing. If
-    there is no account at all, `missing` is "account".
+    password, which is empty once that is done. Without `shows_secrets`, it has
+    `hidden` instead of both.
     """
     with database.report_database_errors():
         is_new = schema.is_new(schema.migrate())
@@ -83,15 +82,12 @@ def _local_account(config: Config, is_new: bool, shows_secrets: bool) -> dict[st
         _new_account(LOCAL_ACCOUNT)
     account = account_selectors.account_find(LOCAL_ACCOUNT)
     if account is None:
-        return {} if User.objects.exists() else {"missing": "account"}
+        return {}
     # Elsewhere the output is often collected in a log that others read.
     if not _is_private(config):
         return {"email": account.email}
     if not shows_secrets:
-        missing = "" if account.has_usable_password() else "password"
-        if not key_selectors.keys_of(account).exists():
-            missing = "key"
-        return {"email": account.email, "missing": missing}
+        return {"email": account.email, "hidden": "key and link"}
     return {**_first_key(account), **_login(account)}
 
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 import click
 
@@ -22,9 +22,6 @@ from readback.cli import console
 from readback.cli import database as commands
 from readback.cli.exit_codes import Failure
 from readback.config import Config
-
-if TYPE_CHECKING:
-    from readback.cli.backup.archive import Manifest
 
 _STANDARD_STREAM = "-"
 
@@ -85,7 +82,12 @@ def restore(file: str, yes: bool) -> None:
     with _folder(place, make_parent=True) as folder, commands.report_database_errors():
         with click.open_file(file, "rb") as source:
             manifest = archive.read(source, folder)
-        key = _check(config, manifest, folder)
+        if manifest.database != archive.SQLITE:
+            raise Failure(
+                f"The archive contains a dump of {manifest.database} by Readback "
+                f"{manifest.readback}: docs/backup.md says how to restore it."
+            )
+        key = _checked_secret_key(config, folder)
         database.prepare(folder / archive.DATABASE)
         database.require_free(config)
         console.confirm("Replace the database and the secret key?", yes=yes)
@@ -151,16 +153,11 @@ def _secret_key(config: Config) -> str:
         ) from None
 
 
-def _check(config: Config, manifest: "Manifest", folder: Path) -> str:
+def _checked_secret_key(config: Config, folder: Path) -> str:
     """Return the secret key of an archive; end the command if it cannot be used."""
     from readback.cabinet.storage import private_files
     from readback.cli.backup import archive
 
-    if manifest.database != archive.SQLITE:
-        raise Failure(
-            f"The archive contains a dump of {manifest.database} by Readback "
-            f"{manifest.readback}: docs/backup.md says how to restore it."
-        )
     try:
         key = private_files.read_secret_key(folder / archive.SECRET_KEY)
     except ValueError as error:

@@ -59,7 +59,7 @@ def read(source: IO[bytes], folder: Path) -> Manifest:
     try:
         with tarfile.open(fileobj=source, mode="r|") as tar:
             return _read(tar, folder)
-    except (tarfile.TarError, LookupError, RecursionError, TypeError, ValueError):
+    except (tarfile.TarError, LookupError, TypeError, ValueError):
         raise Failure(
             "This is not a complete archive of `readback backup`: it was cut off, "
             "altered, or is encrypted."

@@ -3,6 +3,10 @@
 It contains no sessions, so a stolen archive logs nobody in. A restore replaces the
 SQLite file by a rename, or the rows of PostgreSQL in one transaction: if it is
 interrupted, either the old or the new database is there.
+
+The rows of PostgreSQL are copied to and from a file that has been migrated, so it has
+the same tables and columns. At most a thousand rows are in memory. Other tables in the
+same PostgreSQL database are not touched.
 """
 
 import os
@@ -10,18 +14,36 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
+import psycopg
 from django.core.management import call_command
-from django.db import DEFAULT_DB_ALIAS, DatabaseError, connection, connections
+from django.db import (
+    DEFAULT_DB_ALIAS,
+    DatabaseError,
+    DataError,
+    IntegrityError,
+    connection,
+    connections,
+    transaction,
+)
 from django.db.backends.sqlite3.base import DatabaseWrapper
 from django.db.migrations.exceptions import InconsistentMigrationHistory as BadHistory
 
 from readback.cabinet.storage import private_files, schema
-from readback.cli.backup import postgresql
 from readback.cli.exit_codes import Failure
 from readback.config import Config
 
-_FOREIGN = "SELECT type, name FROM sqlite_master WHERE type IN ('trigger', 'view')"
+_SESSIONS = ("django_session", "usersessions_usersession")
+_ROWS_AT_ONCE = 1000
+# As Django stores it in SQLite. Doing this in Python would take most of the time.
+_MOMENT = """
+replace(to_char("{}" AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US'), '.000000', '')
+"""
+_RUNNING = """
+SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
+    AND application_name LIKE 'readback-%%' AND pid <> pg_backend_pid()
+"""
 
 
 def copy(config: Config, target: Path) -> None:
@@ -33,7 +55,7 @@ def copy(config: Config, target: Path) -> None:
             _require_known("the database")
             with _django_uses(target):
                 call_command("migrate", interactive=False, verbosity=0)
-            postgresql.export(target)
+            _export(target)
         _check(target)
     except sqlite3.Error as error:
         raise Failure(f"The database cannot be copied: {error}.") from None
@@ -46,7 +68,7 @@ def _copy_file(source: Path, target: Path) -> None:
         database.execute("VACUUM INTO ?", [str(target)])
     with closing(sqlite3.connect(target)) as copied, copied:
         copied.execute("PRAGMA secure_delete = ON")
-        for name in postgresql.SESSIONS:
+        for name in _SESSIONS:
             copied.execute(f"DELETE FROM {name}")
 
 
@@ -79,15 +101,22 @@ def replace(config: Config, copied: Path) -> None:
         return
     _require_known("the database")
     schema.migrate()
-    postgresql.load(copied)
+    _load(config, copied)
 
 
 def require_free(config: Config) -> None:
     """End the command if others have the database open."""
-    if not config.sqlite_path:
-        postgresql.require_free()
-    elif _is_open(config.sqlite_path):
-        raise Failure(postgresql.IN_USE)
+    path = config.sqlite_path
+    is_used = _is_open(path) if path else _is_connected()
+    if is_used:
+        raise Failure("Readback uses this database: stop it first.")
+
+
+def _is_connected() -> bool:
+    """Return whether Readback is connected to PostgreSQL."""
+    with connection.cursor() as cursor:
+        cursor.execute(_RUNNING)
+        return any(cursor.fetchone())
 
 
 def _is_open(path: Path) -> bool:
@@ -111,13 +140,11 @@ def _is_open(path: Path) -> bool:
 
 
 def _check(copied: Path) -> None:
-    """Raise sqlite3.Error if a copy is damaged, or has more than tables and indexes."""
+    """Raise sqlite3.Error if a copy is damaged."""
     with closing(sqlite3.connect(copied)) as database:
         [(found,)] = database.execute("PRAGMA quick_check(1)")
         if found != "ok":
             raise sqlite3.DatabaseError(f"it is damaged: {found}")
-        for kind, name in database.execute(_FOREIGN):
-            raise sqlite3.DatabaseError(f"it has the {kind} {name}")
 
 
 def _require_known(what: str) -> None:
@@ -145,3 +172,105 @@ def _django_uses(file: Path) -> Iterator[None]:
     finally:
         connection.close()
         connections[DEFAULT_DB_ALIAS] = installed
+
+
+def _export(target: Path) -> None:
+    """Replace the rows of a file by those of PostgreSQL, as they are at one moment."""
+    with (
+        closing(sqlite3.connect(target)) as file,
+        file,
+        transaction.atomic(),
+        connection.wrap_database_errors,
+        connection.cursor() as cursor,
+    ):
+        cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        for table in _tables():
+            _export_table(file, table)
+        file.execute("DELETE FROM sqlite_sequence")
+        for table, sequence in _sequences():
+            # Not the highest id, because the audit trail contains ids of deleted
+            # accounts.
+            cursor.execute(f'SELECT last_value FROM "{sequence}" WHERE is_called')
+            for (last,) in cursor:
+                file.execute("INSERT INTO sqlite_sequence VALUES (?, ?)", [table, last])
+
+
+def _export_table(file: sqlite3.Connection, table: str) -> None:
+    columns = _columns(file, table)
+    values = ", ".join(
+        _MOMENT.format(name) if declared == "datetime" else f'"{name}"'
+        for name, declared in columns
+    )
+    marks = ", ".join("?" * len(columns))
+    file.execute(f'DELETE FROM "{table}"')  # what the migrations added
+    with connection.chunked_cursor() as cursor:
+        cursor.execute(f'SELECT {values} FROM "{table}"')
+        while found := cursor.fetchmany(_ROWS_AT_ONCE):
+            file.executemany(f'INSERT INTO "{table}" VALUES ({marks})', found)
+
+
+def _load(config: Config, copied: Path) -> None:
+    """Replace the rows of PostgreSQL by those of a file, all or none."""
+    try:
+        with closing(sqlite3.connect(copied)) as file:
+            _load_tables(config, file)
+    except (DataError, IntegrityError, sqlite3.Error) as error:
+        reason = " ".join(str(error).split())
+        raise Failure(
+            "PostgreSQL cannot store what the archive contains, so nothing was "
+            f"restored: {reason}"
+        ) from None
+
+
+def _load_tables(config: Config, file: sqlite3.Connection) -> None:
+    with (
+        transaction.atomic(),
+        connection.wrap_database_errors,
+        connection.cursor() as cursor,
+    ):
+        # Their privileges stay.
+        tables = ", ".join(f'"{table}"' for table in (*_tables(), *_SESSIONS))
+        cursor.execute(f"TRUNCATE {tables} RESTART IDENTITY")
+        # A service that starts now waits, and one that has started is noticed.
+        require_free(config)
+        for table in _tables():
+            _load_table(cursor, file, table)
+        last = dict(file.execute("SELECT name, seq FROM sqlite_sequence WHERE seq > 0"))
+        for table, sequence in _sequences():
+            if table in last:
+                setval = "SELECT setval(%s, CAST(%s AS bigint))"
+                cursor.execute(setval, [sequence, last[table]])
+
+
+def _load_table(cursor: Any, file: sqlite3.Connection, table: str) -> None:
+    """Copy the rows of a table to PostgreSQL, which checks each value."""
+    columns = _columns(file, table)
+    names = ", ".join(f'"{name}"' for name, _declared in columns)
+    # In SQLite, a value of any type may be in a column of any type.
+    values = ", ".join(
+        f'CAST("{name}" AS {"BLOB" if declared == "BLOB" else "TEXT"})'
+        for name, declared in columns
+    )
+    with cursor.copy(f'COPY "{table}" ({names}) FROM STDIN') as target:
+        for row in file.execute(f'SELECT {values} FROM "{table}"'):
+            try:
+                target.write_row(row)
+            except psycopg.DataError as error:  # NUL in a text
+                raise DataError(f"{error} ({table}, row {row[0]})") from None
+
+
+def _tables() -> list[str]:
+    """Return our tables, without sessions and without the list of migrations."""
+    return sorted(set(connection.introspection.django_table_names()) - set(_SESSIONS))
+
+
+def _columns(file: sqlite3.Connection, table: str) -> list[tuple[str, str]]:
+    """Return the columns of a table in SQLite, each with its type."""
+    found = file.execute(f'PRAGMA table_info("{table}")')
+    return [(name, declared) for _number, name, declared, *_rest in found]
+
+
+def _sequences() -> list[tuple[str, str]]:
+    """Return the tables whose ids PostgreSQL counts, each with its sequence."""
+    found = connection.introspection.sequence_list()
+    return [(sequence["table"], sequence["name"]) for sequence in found]
