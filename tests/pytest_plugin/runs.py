@@ -1,6 +1,5 @@
 """Run pytest as the plugin's users do: in a process of its own, with a new project."""
 
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,7 +13,6 @@ from tests.support.commands import environment_with
 from tests.support.waiting import wait_until
 
 SECONDS = 90.0
-ROOT = Path(__file__).parents[2]
 
 
 @dataclass
@@ -86,12 +84,6 @@ def running(folder: Path, files: dict[str, str], *options: str) -> Iterator[Run]
         yield run
     finally:
         run.end()
-
-
-def blocks(language: str) -> list[str]:
-    """Return the code of docs/testing.md."""
-    page = (ROOT / "docs" / "testing.md").read_text()
-    return re.findall(rf"^```{language}\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
 
 
 def _has(process: psutil.Process, temporary: Path) -> bool:

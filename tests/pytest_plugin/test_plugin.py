@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.pytest_plugin.runs import SECONDS, blocks, running
+from tests.pytest_plugin.runs import SECONDS, running
 from tests.support import migrated
+from tests.support.pages import block
 
 HELPERS = """
 import time
@@ -67,8 +68,8 @@ def test_nothing_of_other_tests_is_seen(readback, readback_server):
     readback_server.expect()
 
 def test_a_typo_is_an_error(readback):
-    with pytest.raises(TypeError, match="did you mean accepted?"):
-        readback.expect(acepted=1)
+    with pytest.raises(TypeError, match="acepted is neither accepted"):
+        readback.expect(acepted=0)
 
 def test_nothing_arrives(readback):
     readback.expect(accepted=1)
@@ -107,12 +108,11 @@ def test_waits_until_the_run_is_killed(readback):
 def test_a_run_in_one_process_that_is_interrupted(tmp_path):
     data = tmp_path / "data"
     migrated.copy_to(data / "readback.sqlite3")
-    [example, override, *_] = blocks("python")
-    declared = override.partition("return")[0]
+    declared = block("def readback_settings").partition("return")[0]
     files = {
         "conftest.py": f'{declared}return {{"READBACK_DATA_DIR": {str(data)!r}}}\n',
         "helpers.py": HELPERS,
-        "test_a_example.py": example,
+        "test_a_example.py": block("def test_my_program_gets_its_answer"),
         "test_b_others.py": IN_ONE_PROCESS,
     }
     with running(tmp_path / "project", files, "--tb=short") as run:

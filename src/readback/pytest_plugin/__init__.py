@@ -25,7 +25,7 @@ def readback_settings() -> Mapping[str, str]:
 @pytest.fixture(scope="session")
 def readback_server(readback_settings: Mapping[str, str]) -> Iterator[ReadbackServer]:
     """The Readback server of this process, with a key."""
-    from readback.pytest_plugin.process import ServerFailed, running
+    from readback.pytest_plugin.server import ServerFailed, running
 
     try:
         with running(readback_settings) as server:
