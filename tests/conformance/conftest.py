@@ -24,7 +24,7 @@ UNKNOWN_SECRET = "Mallory0Mallory0Mallory0Mallory0"
 STRICT = UNLIMITED | {
     "READBACK_KEY_RATE": "1",
     "READBACK_KEY_BURST": "3",
-    # Counted from the connection on, so a busy client needs some time.
+    # Counted from when a connection opens, and a busy client needs some time.
     "READBACK_HEAD_TIMEOUT": "3",
     "READBACK_BODY_TIMEOUT": "1",
 }
@@ -45,6 +45,14 @@ def own_server(
         shown = exchange(ops, request("GET", "/metrics", scrape)).body
         (folder / "metrics").write_bytes(shown)
     assert_no_text_or_key_was_written(folder, server.api_key)
+
+
+@pytest.fixture
+def server(own_server: Server | None) -> Server:
+    """The server started for this run, which has the cabinet, too."""
+    if own_server is None:
+        pytest.skip("needs its own server, so not with --base-url")
+    return own_server
 
 
 @pytest.fixture(scope="session")
@@ -92,7 +100,10 @@ def expired_key(pytestconfig: pytest.Config, own_server: Server | None) -> str:
 def strict_server(
     pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Server]:
-    yield from _extra_server(pytestconfig, tmp_path_factory, STRICT)
+    if pytestconfig.getoption("--base-url"):
+        pytest.skip("needs its own limits, so not with --base-url")
+    with ephemeral_server(tmp_path_factory.mktemp("server"), STRICT) as server:
+        yield server
 
 
 def assert_no_text_or_key_was_written(folder: Path, key: str) -> None:
@@ -108,17 +119,6 @@ def assert_no_text_or_key_was_written(folder: Path, key: str) -> None:
     for path, content in written.items():
         for secret in (MARKER, key, key[8:40], UNKNOWN_SECRET):
             assert secret.encode() not in content, f"{secret} is in {path}"
-
-
-def _extra_server(
-    config: pytest.Config,
-    folders: pytest.TempPathFactory,
-    settings: dict[str, str],
-) -> Iterator[Server]:
-    if config.getoption("--base-url"):
-        pytest.skip("needs its own limits, so not with --base-url")
-    with ephemeral_server(folders.mktemp("server"), settings) as server:
-        yield server
 
 
 def _given(config: pytest.Config, option: str) -> str:

@@ -21,19 +21,13 @@ WRONG_VALUES = {
 
 # Fields that clients of chat completions send and this contract does not have.
 FOREIGN_FIELDS = words("""
-    audio frequency_penalty function_call functions logit_bias logprobs
-    max_completion_tokens metadata modalities n parallel_tool_calls prediction
-    presence_penalty prompt prompt_cache_key reasoning_effort response_format
-    safety_identifier seed service_tier stop store stream_options suffix temperature
-    tool_choice tools top_k top_logprobs top_p user verbosity web_search_options
+    frequency_penalty functions max_completion_tokens metadata n prompt
+    reasoning_effort response_format seed stop stream_options temperature tools user
 """)
 LOOKALIKES = ["Model", "MODEL", "model ", " model", "message", "maxTokens", "Stream"]
 ODD_NAMES = ["", " ", "\x00", "\ufeffmodel", "поле", "😀", "__proto__", "a" * 3000]
 HOSTILE_NAMES = ["a\r\nX-Injected: 1", "a\nX-Injected: 1", "\x1b[31mred"]
-FOREIGN_MESSAGE_FIELDS = words("""
-    name tool_calls tool_call_id function_call refusal audio annotations
-    cache_control reasoning_content model id
-""")
+FOREIGN_MESSAGE_FIELDS = words("name tool_calls refusal cache_control model id")
 
 
 def with_value(field: str, value: bytes) -> bytes:
@@ -82,10 +76,6 @@ def test_a_request_without_a_required_field_is_refused(api: Api, field: str) -> 
     holder = body if field in body else body["messages"][0]
     del holder[field]
     assert field in assert_refused(api.chat(body), "missing_field")
-
-
-def test_an_empty_object_is_refused(api: Api) -> None:
-    assert_refused(api.chat(b"{}"), "missing_field")
 
 
 # The value of each field

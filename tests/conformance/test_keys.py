@@ -17,9 +17,7 @@ from tests.support.api import (
     draft,
     key_with_checksum,
 )
-from tests.support.server import Server
 from tests.support.tables import each
-from tests.support.waiting import wait_until
 from tests.support.wire import Answer
 
 UNKNOWN_KEY = key_with_checksum(UNKNOWN_SECRET)
@@ -29,45 +27,30 @@ NOT_ACCEPTED = {
     "an empty value": "",
     "a bare key": "{key}",
     "the scheme alone": "Bearer",
-    "the scheme and a space": "Bearer ",
     "no space": "Bearer{key}",
     "a tab for the space": "Bearer\t{key}",
     "a colon": "Bearer: {key}",
-    "an equals sign": "Bearer={key}",
     "the scheme twice": "Bearer Bearer {key}",
     "another scheme": "Token {key}",
-    "a scheme that begins alike": "Bear {key}",
     "a longer scheme": "Bearers {key}",
     "quotes": 'Bearer "{key}"',
-    "angle brackets": "Bearer <{key}>",
     "something after the key": "Bearer {key} x",
-    "two keys": "Bearer {key} {key}",
     "two credentials in one line": "Bearer {key}, Bearer {key}",
-    "a comma after the key": "Bearer {key},",
     "a semicolon after the key": "Bearer {key};",
-    "a parameter": "Bearer key={key}",
     "padding after the key": "Bearer {key}==",
-    "zeros": "Bearer sk-echo-" + "0" * 38,
     "the right form, never issued": f"Bearer {UNKNOWN_KEY}",
     "long": "Bearer sk-echo-" + "a" * 8000,
     "very long after the key": "Bearer {key}" + "a" * 8000,
-    "commas alone": "Bearer " + "," * 100,
-    "0xff": b"Bearer \xff",
     "0xff inside": b"Bearer sk-echo-\xff\xfe",
     "0xff for the scheme": b"\xff\xff sk-echo-",
-    "0xff alone": b"\xff",
     "cyrillic in UTF-8": "Bearer sk-echo-ключ".encode(),
-    "cyrillic in the scheme": "Веаrer sk-echo-".encode(),
-    "high bytes of the right length": b"Bearer sk-echo-" + b"\x80" * 38,
 }
 
 ACCEPTED = {
     "as written in the contract": "Bearer {key}",
     "in small letters": "bearer {key}",
-    "in capitals": "BEARER {key}",
     "in mixed letters": "bEaReR {key}",
     "several spaces": "Bearer    {key}",
-    "a space after it": "Bearer {key} ",
     "white space after it": "Bearer {key} \t \t",
     "white space before it": " \t Bearer {key}",
 }
@@ -101,16 +84,11 @@ def damaged_keys(key: str) -> dict[str, str]:
     other = "b" if key[20] == "a" else "a"
     return {
         "the last character is missing": key[:-1],
-        "half of it is missing": key[:24],
         "the first character is missing": key[1:],
-        "an extra character": key + "a",
         "one character differs": key[:20] + other + key[21:],
         "two neighbours are swapped": _with_neighbours_swapped(key),
-        "the checksum differs": key[:-1] + ("b" if key[-1] == "a" else "a"),
-        "all in capitals": key.upper(),
         "the case is swapped": key.swapcase(),
         "the prefix differs": key.replace("sk-echo-", "sk-test-"),
-        "the hyphens are dashes": key.replace("-", "_"),
     }
 
 
@@ -147,29 +125,6 @@ def test_a_revoked_or_expired_key_is_refused(
     mallory = api.with_key(request.getfixturevalue(ended))
     for answer in (mallory.models(), mallory.chat(draft())):
         assert_refused(answer, "invalid_key")
-
-
-def test_a_revoked_key_is_refused_on_an_open_connection(
-    api: Api, own_server: Server | None
-) -> None:
-    if own_server is None:
-        pytest.skip("needs its own keys, so not with --base-url")
-    leaver = api.with_key(own_server.new_key())
-    raw = leaver.chat_bytes(draft())
-    with api.endpoint.connect() as connection:
-        for _ in range(3):
-            connection.send(raw)
-            assert_success(connection.read_answer())
-        own_server.revoke_key(leaver.key)
-        answers: list[Answer] = []
-
-        def is_refused() -> bool:
-            connection.send(raw)
-            answers.append(connection.read_answer())
-            return answers[-1].status != 200
-
-        wait_until(is_refused, "the key is refused")
-        assert_refused(answers[-1], "invalid_key")
 
 
 def test_two_authorization_fields_are_refused_whatever_their_values(api: Api) -> None:

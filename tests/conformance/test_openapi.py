@@ -16,13 +16,6 @@ from tests.support.server import Server
 CABINET_URL, BASE_URL = "http://127.0.0.1:8001", "http://127.0.0.1:8000/v1"
 
 
-@pytest.fixture
-def server(own_server: Server | None) -> Server:
-    if own_server is None:
-        pytest.skip("needs the cabinet, so not with --base-url")
-    return own_server
-
-
 def run(server: Server, command: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """Run schemathesis in a folder, where it finds its file and stores its results."""
     (folder / "schemathesis.toml").write_text(block("[generation]"), encoding="utf-8")
