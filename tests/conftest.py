@@ -18,40 +18,21 @@ if TYPE_CHECKING:
     from tests.support.postgres import Postgres
 
 _HERE = Path(__file__).parent
-# These begin first, so that no long file is left at the end: files that take more than
-# fifteen seconds, the longest first, then folders whose files start servers.
+# These begin first, the longest first: they take more than fifteen seconds.
 _LONG = (
     "journeys/",
     "probe/test_misfortunes.py",
     "probe/test_hostile_peers.py",
     "cli/test_serve.py",
+    "faults/database/test_postgresql_outages.py",
     "cabinet/accounts/test_single_sign_on.py",
     "cli/test_backup.py",
     "cli/test_backup_formats.py",
     "probe/test_command.py",
-    "scale/",
-    "cabinet/",
-    "cli/",
-    "clients/",
-    "probe/",
-    "house/",
-)
-# These also take long, but mostly wait for an outage to end or for a time-out.
-_WAITING = (
-    "faults/test_created.py",
-    "faults/database/test_postgresql_outages.py",
-    "faults/",
     "pytest_plugin/test_plugin.py",
-    "probe/test_late_answers.py",
-    "scale/test_roles.py",
-    "clients/test_table_of_programs.py",
-    "wire/test_tls.py",
-    "probe/test_namespace.py",
-    "probe/test_interruption.py",
-    "conformance/test_rates.py",
-    "cli/test_wait.py",
-    "cli/test_worker_deaths.py",
 )
+# Files that are short, because they start no servers.
+_SHORT = ("unit/", "wire/", "conformance/")
 
 # So that a failing assertion in a helper shows its values.
 pytest.register_assert_rewrite("tests.support", "tests.cli.program")
@@ -116,35 +97,20 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
-def pytest_collection_modifyitems(
-    config: pytest.Config, items: list[pytest.Item]
-) -> None:
-    """Begin with the files that take long, so that processes end together.
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """End with short files, so that all processes end at about the same time.
 
-    Files that wait are spread among files that work, so that no core is idle. Otherwise
-    the order stays random.
+    Otherwise the order stays random.
     """
-    files: dict[Path, list[pytest.Item]] = {}
-    for item in items:
-        files.setdefault(item.path, []).append(item)
-    ranks = {file: _rank(file, _WAITING) for file in files}
-    waiting = sorted(
-        (file for file in files if ranks[file] < len(_WAITING)), key=ranks.get
-    )
-    working = [file for file in files if ranks[file] == len(_WAITING)]
-    working.sort(key=lambda file: _rank(file, _LONG))
-    # The files at the end are short, so this is most of the time.
-    distance = 0.6 * len(working) / max(1, len(waiting))
-    places = {file: float(number) for number, file in enumerate(working)}
-    places |= {file: number * distance for number, file in enumerate(waiting)}
-    items[:] = [item for file in sorted(places, key=places.get) for item in files[file]]
+    items.sort(key=_rank)
 
 
-def _rank(file: Path, beginnings: tuple[str, ...]) -> int:
-    """Return the number of the first of these with which its path begins."""
-    path = file.relative_to(_HERE).as_posix()
-    found = (n for n, start in enumerate(beginnings) if path.startswith(start))
-    return next(found, len(beginnings))
+def _rank(item: pytest.Item) -> int:
+    path = item.path.relative_to(_HERE).as_posix()
+    for rank, beginning in enumerate(_LONG):
+        if path.startswith(beginning):
+            return rank
+    return len(_LONG) + path.startswith(_SHORT)
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,7 @@ from bench.peer import load_peers
 from bench.traffic import KINDS, MANY_CLIENTS, NEW_CONNECTIONS
 
 from readback.api.endpoints import exchange
-from readback.http import backlog
+from readback.http import flow_control
 
 
 @pytest.mark.long
@@ -94,7 +94,7 @@ def test_the_work_is_done_in_process(kind, monkeypatch, capsys):
     """Every kind is answered, however many requests are asked for."""
     monkeypatch.setattr("sys.stdin", ["32\n", "16\n"])
     # It stops the clock of these modules in the process that is counted.
-    for module in (backlog, exchange):
+    for module in (flow_control, exchange):
         monkeypatch.setattr(module, "monotonic", module.monotonic)
     try:
         in_process.main(kind)

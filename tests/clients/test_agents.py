@@ -41,15 +41,6 @@ def test_an_agent_whose_request_is_too_large_is_told_that_its_key_is_right(
     assert row.detail == detail and row.differences == ["body.too_large"]
 
 
-def test_another_program_whose_request_is_too_large_is_told_to_shorten_its_text(
-    server: Server,
-):
-    refused = post(server, server.new_key(), "zyzzyva/47", content=BODY)
-
-    detail = refused.headers["X-Error-Detail"]
-    assert "Shorten the text to 8192 bytes in UTF-8. Your program or" in detail
-
-
 def test_a_wrong_key_proves_nothing_however_large_the_request_is(server: Server):
     refused = post(server, keys.mint(), QWEN_CODE, content=BODY)
 

@@ -13,14 +13,15 @@ from tests.support import bad_oidc_providers
 from tests.support.bad_oidc_providers import DISCOVERY, TOKEN, BadProvider, bad_provider
 from tests.support.browser import Browser
 from tests.support.cabinet_server import CabinetServer, cabinet_server
+from tests.support.forms import LOGIN, filled, send
 from tests.support.waiting import PATIENCE, wait_until
-from tests.support.wire import Answer, Connection, Endpoint
+from tests.support.wire import Answer
 
 PASSWORD = "a sentence that is long"
 PRESS, CALLBACK = "/accounts/oidc/login/", "/accounts/oidc/callback/"
 WAITING = 50
-# While the first of them wait for the provider, all others are told to come back.
-# Waiting one after the other, they would all ask it before a login gets its turn.
+# While a few of them wait for the provider, all others are told to come back. If they
+# queued instead, a login would have to wait until each of them has asked the provider.
 MOST_ASKED = 15
 
 
@@ -45,23 +46,6 @@ def anonymous(cabinet: CabinetServer, number: int) -> httpx.Client:
     return httpx.Client(base_url=cabinet.url, headers=headers, timeout=PATIENCE)
 
 
-def press(visitor: httpx.Client) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the fields of the form with the button, and the headers to send it."""
-    page = visitor.get("/accounts/login/")
-    token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page.text)
-    assert token
-    return {"csrfmiddlewaretoken": token[1]}, {"Referer": f"{visitor.base_url}"}
-
-
-def send(stack: ExitStack, request: httpx.Request) -> Connection:
-    """Send a request without waiting for its answer."""
-    fields = "".join(f"{name}: {value}\r\n" for name, value in request.headers.items())
-    head = f"{request.method} {request.url.raw_path.decode()} HTTP/1.1\r\n{fields}\r\n"
-    client = stack.enter_context(Endpoint.of(str(request.url)).connect())
-    client.send(head.encode() + request.read())
-    return client
-
-
 def judge(answers: list[Answer]) -> None:
     """Those who waited learn that it failed; the others are told when to come back."""
     assert {answer.status for answer in answers} == {502}
@@ -73,8 +57,7 @@ KINDS = ["silent", "dripping_head", "dripping_body"]
 
 
 def press_button(visitor: httpx.Client) -> httpx.Request:
-    fields, headers = press(visitor)
-    return visitor.build_request("POST", PRESS, data=fields, headers=headers)
+    return filled(visitor, PRESS)
 
 
 def come_back(visitor: httpx.Client) -> httpx.Request:
@@ -110,12 +93,12 @@ def test_a_password_login_does_not_wait_for_those_who_wait_for_the_provider(
         # All presses together have read it at most once.
         assert provider.requests[DISCOVERY] == (endpoint == "token")
         alice = Browser(cabinet.url)
-        page = alice.get("/accounts/login/")
+        page = alice.get(LOGIN)
         waiting = [send(stack, request) for request in requests]
         wait_until(lambda: provider.requests[path], "one waits for the provider")
 
         fields = {"login": "alice@example.org", "password": PASSWORD}
-        alice.submit("/accounts/login/", page, **fields)
+        alice.submit(LOGIN, page, **fields)
 
         assert alice.path == "/keys/"
         assert provider.requests[path] <= MOST_ASKED

@@ -26,7 +26,6 @@ pytestmark = pytest.mark.skipif(
 # Plenty for a busy machine. If the log blocked, a page would wait forever, and a stop
 # for 35 seconds.
 SECONDS = 20.0
-DROPPED = "log lines were dropped"
 
 
 class Pipe:
@@ -38,14 +37,14 @@ class Pipe:
         fcntl.fcntl(self._descriptor, fcntl.F_SETPIPE_SZ, 4096)
 
     def fill(self) -> None:
-        """Write until there is not room for a single byte."""
+        """Write until there is no room for another byte."""
         for size in (1024, 1):
             with suppress(BlockingIOError):
                 while True:
                     os.write(self._descriptor, b"\n" * size)
 
-    def read_until(self, is_enough: Callable[[str], bool]) -> str:
-        """Read, and return what was written besides the bytes that filled the pipe."""
+    def read_until(self, is_enough: Callable[[str], bool]) -> None:
+        """Read until enough has been written."""
         data = bytearray()
 
         def has_enough() -> bool:
@@ -55,7 +54,6 @@ class Pipe:
             return is_enough(data.decode())
 
         wait_until(has_enough, lambda: f"lines are written: {data.decode()}", SECONDS)
-        return data.decode().lstrip("\n")
 
     def close(self) -> None:
         os.close(self._descriptor)
@@ -71,29 +69,17 @@ def pipe_at(path: Path) -> Iterator[Pipe]:
 
 
 @contextmanager
-def server_with_blocked_log(
-    folder: Path, *, lines: int | None = None
-) -> Iterator[tuple[Server, Pipe]]:
-    """Run a server with a full pipe as standard error.
-
-    With `lines`, each process keeps at most this number of unread lines.
-    """
+def server_with_blocked_log(folder: Path) -> Iterator[Server]:
+    """Run a server with a full pipe as standard error."""
     settings = {"READBACK_METRICS_TOKEN": METRICS_TOKEN}
-    if lines is not None:
-        small = folder / "small"
-        small.mkdir()
-        text = f"from readback import logs\nlogs.MAX_LINES = {lines}\n"
-        (small / "sitecustomize.py").write_text(text)
-        settings["PYTHONPATH"] = str(small)
     path = folder / "stderr"
     with pipe_at(path) as pipe:
         pipe.fill()
-        cold = lines is not None
-        with ephemeral_server(folder, settings, cold=cold) as server:
+        with ephemeral_server(folder, settings) as server:
             # A failing test reads this file, and must not wait either.
             path.unlink()
             path.touch()
-            yield server, pipe
+            yield server
 
 
 def workers_of(server: Server, part: str) -> set[int]:
@@ -141,7 +127,7 @@ def dropped(server: Server) -> int:
 
 
 def test_a_log_that_is_not_read_delays_nothing(tmp_path: Path) -> None:
-    with server_with_blocked_log(tmp_path) as (server, _):
+    with server_with_blocked_log(tmp_path) as server:
         assert_serves(server)
         for part in ("API", "cabinet"):
             kill_a_worker(server, part)
@@ -155,21 +141,6 @@ def test_a_log_that_is_not_read_delays_nothing(tmp_path: Path) -> None:
         assert_serves(server)
         os.kill(server.pid, signal.SIGTERM)
         wait_until(lambda: has_ended(server.pid), "the server has ended", SECONDS)
-
-
-def test_dropped_lines_are_counted_and_later_ones_are_read_again(
-    tmp_path: Path,
-) -> None:
-    with server_with_blocked_log(tmp_path, lines=2) as (server, pipe):
-        # One line is being written, one waits, and two are dropped.
-        for _ in range(4):
-            fail_to_log_in(server)
-        wait_until(lambda: dropped(server) == 2, "they are counted", SECONDS)
-        log = pipe.read_until(lambda text: DROPPED in text)
-        assert log.count("login_failed") == 2
-        assert dropped(server) == 2
-        fail_to_log_in(server)
-        pipe.read_until(lambda text: "login_failed" in text)
 
 
 def test_a_security_log_that_is_not_read_delays_no_login(tmp_path: Path) -> None:

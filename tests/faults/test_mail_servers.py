@@ -1,10 +1,9 @@
 """A mail server that is down, silent or slow delays no page, start or command."""
 
-import signal
 import sqlite3
 import time
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, closing
+from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -13,8 +12,7 @@ import pytest
 
 from tests.faults.serving import first_start
 from tests.support.bad_mail_servers import (
-    HangingServer,
-    dripping_server,
+    DRIP_SECONDS,
     server_that_is_down,
     silent_server,
 )
@@ -29,11 +27,6 @@ from tests.support.waiting import PATIENCE, wait_until
 SIGN_UP, PASSWORD = "/accounts/signup/", "a lamp in the harbour"
 AT_ONCE_SECONDS = 9.0
 """A silent mail server would take ten seconds; the rest is for a busy machine."""
-
-Hanging = Callable[[], AbstractContextManager[HangingServer]]
-hanging = pytest.mark.parametrize(
-    "server", [silent_server, dripping_server], ids=["silent", "dripping"]
-)
 
 
 def sign_up(cabinet: CabinetServer, email: str) -> float:
@@ -54,12 +47,19 @@ def confirm(cabinet: CabinetServer, mails: Mailbox, email: str) -> None:
     assert browser.path == "/accounts/login/"
 
 
-@hanging
-def test_pages_answer_at_once_while_sign_ups_wait_for_their_mail(
-    tmp_path: Path, server: Hanging
+def create_key(environment: Mapping[str, str], email: str) -> None:
+    """Create an account and a key by commands."""
+    run_readback(environment, "account", "create", email, "--confirmed")
+    created = run_readback(environment, "key", "create", email)
+    assert created.stdout.startswith("sk-echo-")
+
+
+@pytest.mark.parametrize("interval", [None, DRIP_SECONDS], ids=["silent", "dripping"])
+def test_pages_and_commands_do_not_wait_for_their_mail(
+    tmp_path: Path, interval: float | None
 ) -> None:
     with (
-        server() as mail_server,
+        silent_server(interval) as mail_server,
         cabinet_server(tmp_path, {"READBACK_SMTP_URL": mail_server.url}) as cabinet,
     ):
         # One after the other, because several password hashes at once are slow anyway.
@@ -70,31 +70,16 @@ def test_pages_answer_at_once_while_sign_ups_wait_for_their_mail(
             begun = time.monotonic()
             assert httpx.get(cabinet.url + path, timeout=PATIENCE).status_code == 200
             assert time.monotonic() - begun < AT_ONCE_SECONDS, path
+        create_key(cabinet.environment, EMAIL)
         begun = time.monotonic()
     assert time.monotonic() - begun < 2 * AT_ONCE_SECONDS, "the stop takes too long"
-
-
-def test_a_first_start_does_not_wait_for_the_mail_server(tmp_path: Path) -> None:
-    with dripping_server() as mail_server:
-        settings = {"READBACK_SMTP_URL": mail_server.url}
-        with first_start(tmp_path, settings) as environment:
-            create_key(environment)
-            # The cabinet sends what the command has left in the outbox.
-            wait_until(lambda: mail_server.connections, "the cabinet tries to send")
-
-
-def create_key(environment: Mapping[str, str]) -> None:
-    """Create an account and a key by commands."""
-    run_readback(environment, "account", "create", EMAIL, "--confirmed")
-    created = run_readback(environment, "key", "create", EMAIL)
-    assert created.stdout.startswith("sk-echo-")
 
 
 def test_the_first_start_mails_nothing_to_its_local_account(tmp_path: Path) -> None:
     with mailbox() as mails:
         settings = {"READBACK_SMTP_URL": mails.url}
         with first_start(tmp_path, settings) as environment:
-            create_key(environment)
+            create_key(environment, EMAIL)
             mails.wait_for(EMAIL, "New key")
     assert {mail["X-RcptTo"] for mail in mails.messages} == {EMAIL}
 
@@ -129,18 +114,3 @@ def end_the_claim(folder: Path) -> None:
             "UPDATE cabinet_outgoingmail SET due_at = datetime(due_at, '-60 seconds')"
         )
         assert database.execute(update).rowcount == 1
-
-
-def test_a_reload_leaves_one_sender_per_worker_and_loses_no_mail(
-    tmp_path: Path,
-) -> None:
-    with (
-        mailbox() as mails,
-        cabinet_server(tmp_path, {"READBACK_SMTP_URL": mails.url}) as cabinet,
-    ):
-        for n in range(3):
-            sign_up(cabinet, f"alice{n}@example.org")
-            cabinet.signal(signal.SIGHUP)
-        for n in range(3):
-            mails.wait_for(f"alice{n}@example.org", "Confirm")
-    assert "Traceback" not in cabinet.stderr

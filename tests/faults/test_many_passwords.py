@@ -1,6 +1,5 @@
 """Waiting forms, such as many sign-ups at once, leave threads for all other pages."""
 
-import re
 from collections.abc import Iterator
 from contextlib import ExitStack
 
@@ -9,14 +8,14 @@ import psycopg
 import pytest
 
 from tests.support.cabinet_server import CabinetServer, cabinet_server
+from tests.support.forms import LOGIN, filled, send
 from tests.support.postgres import Postgres
 from tests.support.waiting import PATIENCE, wait_until
-from tests.support.wire import Connection, Endpoint
+from tests.support.wire import Connection
 
-PAGES = ("/", "/accounts/login/", "/accounts/signup/", "/docs/", "/healthz")
+PAGES = ("/", LOGIN, "/accounts/signup/", "/docs/", "/healthz")
 # For each worker: the threads that forms may use, and more forms that wait for them.
 RUNNING, WAITING = 4, 100
-LOGIN = "/accounts/login/"
 
 
 @pytest.fixture(scope="module")
@@ -41,10 +40,11 @@ def test_other_pages_are_answered_while_passwords_wait(
         # A login counts its attempt first, and waits as long as this table is locked.
         locked = stack.enter_context(psycopg.connect(database))
         locked.execute("LOCK TABLE cabinet_cache")
-        running = [_send(stack, server, _login(server)) for _ in range(RUNNING)]
+        running = [send(stack, _login(server)) for _ in range(RUNNING)]
         wait_until(lambda: _blocked(database) == RUNNING, "the threads are occupied")
         # These fail as soon as they have a thread.
-        others = [_send(stack, server, _form(b"")) for _ in range(WAITING)]
+        empty = httpx.Request("POST", f"{server.url}{LOGIN}")
+        others = [send(stack, empty) for _ in range(WAITING)]
 
         for page in PAGES:
             assert httpx.get(f"{server.url}{page}", timeout=PATIENCE).status_code == 200
@@ -56,36 +56,10 @@ def test_other_pages_are_answered_while_passwords_wait(
         assert [each.read_answer().status for each in others] == [403] * WAITING
 
 
-def test_a_client_cannot_move_the_pages_to_other_paths(server: CabinetServer) -> None:
-    """Some servers believe this header."""
-    headers = {"SCRIPT_NAME": "/x"}
-    moved = httpx.get(f"{server.url}/x{LOGIN}", headers=headers, timeout=PATIENCE)
-    assert moved.status_code == 404
-
-
-def _login(server: CabinetServer) -> bytes:
+def _login(server: CabinetServer) -> httpx.Request:
     """Return the form of a login with a wrong password."""
-    page = httpx.get(f"{server.url}{LOGIN}", timeout=PATIENCE)
-    token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page.text)
-    assert token
-    fields = f"csrfmiddlewaretoken={token[1]}&login=alice@example.org&password=wrong"
-    cookie = f"Cookie: csrf={page.cookies['csrf']}\r\n"
-    return _form(fields.encode(), cookie.encode())
-
-
-def _form(body: bytes, cookie: bytes = b"") -> bytes:
-    head = (
-        f"POST {LOGIN} HTTP/1.1\r\nHost: localhost\r\n"
-        "Content-Type: application/x-www-form-urlencoded\r\n"
-        f"Content-Length: {len(body)}\r\n"
-    )
-    return head.encode() + cookie + b"\r\n" + body
-
-
-def _send(stack: ExitStack, server: CabinetServer, request: bytes) -> Connection:
-    client = stack.enter_context(Endpoint.of(server.url).connect())
-    client.send(request)
-    return client
+    with httpx.Client(base_url=server.url, timeout=PATIENCE) as visitor:
+        return filled(visitor, LOGIN, login="alice@example.org", password="wrong")
 
 
 def _answered(clients: list[Connection]) -> int:

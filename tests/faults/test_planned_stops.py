@@ -4,10 +4,9 @@ import os
 import signal
 import socket
 import ssl
-import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from urllib.error import URLError
 
@@ -17,7 +16,7 @@ import pytest
 from tests.support.api import Api, assert_echo, assert_refused, draft
 from tests.support.authority import Authority
 from tests.support.metrics import readiness
-from tests.support.processes import has_ended, reload, worker_pids
+from tests.support.processes import has_ended, worker_pids
 from tests.support.server import (
     LASTING,
     UNLIMITED,
@@ -28,11 +27,9 @@ from tests.support.server import (
 from tests.support.waiting import PATIENCE, wait_until
 from tests.support.wire import Connection
 
-NOTICE = 3.0
+NOTICE = 6.0
 # About thirty times as long as a stop that does not wait for the notice.
 LONG_NOTICE = 40.0
-CHECK_SECONDS = 0.05
-PAUSE_SECONDS = 0.01  # between two connections
 
 
 def noticed(seconds: float) -> dict[str, str]:
@@ -47,40 +44,6 @@ def wait_until_ended(server: Server) -> None:
     wait_until(lambda: has_ended(server.pid), "the server has ended")
 
 
-class Balancer:
-    """Checks readiness as a balancer does, until the ops listener is closed."""
-
-    def __init__(self, ops_url: str) -> None:
-        self._ops_url = ops_url
-        self.statuses: list[int] = []
-        self.not_ready_at = 0.0
-        self.stop = threading.Event()
-
-    def check(self) -> None:
-        while not self.stop.wait(CHECK_SECONDS):
-            try:
-                status, _ = readiness(self._ops_url)
-            except (URLError, OSError):
-                return
-            self.statuses.append(status)
-            if status == 503 and not self.not_ready_at:
-                self.not_ready_at = time.monotonic()
-
-
-@contextmanager
-def balancing(server: Server) -> Iterator[Balancer]:
-    balancer = Balancer(server.ops_url)
-    thread = threading.Thread(target=balancer.check)
-    thread.start()
-    try:
-        # One check is enough: a balancer sends requests after the first.
-        wait_until(lambda: 200 in balancer.statuses, "readiness is checked")
-        yield balancer
-    finally:
-        balancer.stop.set()
-        thread.join()
-
-
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGTERM, 0), (signal.SIGKILL, -signal.SIGKILL)]
 )
@@ -89,41 +52,56 @@ def test_readiness_fails_before_the_api_stops_accepting(
 ) -> None:
     settings = noticed(NOTICE)
     with ephemeral_server(tmp_path, settings, expected_exit_code=code) as server:
-        api, workers = Api.of(server), psutil.Process(server.pid).children()
-        with balancing(server) as balancer:
-            # If the manager is killed, nobody replaces the workers: they stop, too.
-            os.kill(server.pid, number)
-            wait_until(lambda: balancer.not_ready_at, "/readyz answers 503")
-            last_answer = serve_until_refused(api, balancer.stop)
-        assert last_answer - balancer.not_ready_at > NOTICE / 2
-        assert balancer.statuses.count(503) > 3
+        workers = psutil.Process(server.pid).children()
+        # One check is enough: a balancer sends requests after the first.
+        assert readiness(server.ops_url)[0] == 200
+        # If the manager is killed, nobody replaces the workers: they stop, too.
+        os.kill(server.pid, number)
+        wait_until(lambda: readiness(server.ops_url)[0] == 503, "/readyz answers 503")
+        not_ready_at = time.monotonic()
+        answered_at, statuses = serve_until_refused(server)
+        assert answered_at - not_ready_at > NOTICE / 4
+        assert len(statuses) > 3
+        assert set(statuses) == {503}
         wait_until_ended(server)
         left = [worker.pid for worker in workers]
         wait_until(lambda: all(map(has_ended, left)), "the workers have ended")
 
 
-def serve_until_refused(api: Api, stop: threading.Event) -> float:
-    """Send requests on new connections; return when the last one was answered."""
-    answered_at = 0.0
-    while not stop.wait(PAUSE_SECONDS):
+def serve_until_refused(server: Server) -> tuple[float, list[int]]:
+    """Send requests on new connections, and check readiness after each of them.
+
+    Return when the last request was answered, and the statuses of the checks.
+    """
+    api, answered_at = Api.of(server), 0.0
+    statuses: list[int] = []
+    while True:
         try:
             connection = api.endpoint.connect()
         except OSError:
-            return answered_at
+            return answered_at, statuses
         with connection:
             connection.send(api.chat_bytes(draft("x")))
             answer = connection.read_answer()
             assert_echo(answer, "x")
             assert answer.header("Connection") == "close"
             answered_at = time.monotonic()
-    raise AssertionError("stopped before the server refused a connection")
+        with suppress(URLError, OSError):  # this listener may close first
+            statuses.append(readiness(server.ops_url)[0])
 
 
 def test_a_reload_is_not_announced_to_balancers(tmp_path: Path) -> None:
     with api_server(tmp_path, noticed(0.1)) as server:
-        with balancing(server) as balancer:
-            reload(server)
-        assert set(balancer.statuses) == {200}
+        before, statuses = worker_pids(server), set()
+
+        def is_replaced() -> bool:
+            statuses.add(readiness(server.ops_url)[0])
+            now = worker_pids(server)
+            return bool(now) and not now & before
+
+        os.kill(server.pid, signal.SIGHUP)
+        wait_until(is_replaced, "the worker is replaced")
+        assert statuses == {200}
 
 
 def test_a_stop_without_connections_and_checks_is_immediate(tmp_path: Path) -> None:
@@ -152,9 +130,9 @@ def idle_connections(api: Api, number: int = 10) -> Iterator[list[Connection]]:
 def test_ctrl_c_does_not_wait_for_idle_connections(tmp_path: Path, alone: bool) -> None:
     with (
         ephemeral_server(tmp_path, noticed(LONG_NOTICE)) as server,
-        balancing(server),
         idle_connections(Api.of(server)) as idle,
     ):
+        assert readiness(server.ops_url)[0] == 200  # asked by a balancer
         [worker] = worker_pids(server)
         begun = time.monotonic()
         # A terminal sends the signal to its whole process group.

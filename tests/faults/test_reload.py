@@ -1,9 +1,9 @@
-"""Signals and dead workers while a slow request keeps an old worker busy."""
+"""Reloads and stops while clients are served, some of them slow or on long paths."""
 
 import os
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import psutil
@@ -11,10 +11,17 @@ import psutil
 from tests.support.api import Api, assert_echo, draft
 from tests.support.authority import Authority
 from tests.support.metrics import is_ready
-from tests.support.processes import api_workers, has_ended, worker_pids
-from tests.support.server import LASTING, UNLIMITED, Server, api_server
+from tests.support.processes import api_workers, has_ended, reload, worker_pids
+from tests.support.server import (
+    LASTING,
+    UNLIMITED,
+    Server,
+    api_server,
+    ephemeral_server,
+)
+from tests.support.traffic import echoes, pages, traffic
 from tests.support.waiting import wait_until
-from tests.support.wire import Connection
+from tests.support.wire import Connection, Endpoint, exchange, request
 
 # The slow request ends when the test ends it. Nothing may wait for that.
 PATIENT = LASTING | {"READBACK_BODY_TIMEOUT": "300", "READBACK_STOP_TIMEOUT": "300"}
@@ -112,3 +119,63 @@ def test_a_reload_whose_workers_cannot_start_leaves_the_old_ones(
         certificate.write_bytes(valid)
         wait_until(lambda: has_ended(old.pid), "the old worker is replaced")
         assert is_ready(server.ops_url)
+
+
+ROUND_TRIPS = (0, 0.1, 0.4, 0.8)
+CLIENTS = 40  # for each round trip
+KEEPING = 30  # of them keep their connections
+RELOADS = 2
+# After a long pause, a client sends its next request on a connection that looks idle.
+# After a short one it is mostly waiting for an answer, and does not fill a core.
+PAUSES = (0.1, 1.0)
+VISITORS = {"clients": 8, "pauses": (0.1, 0.2, 0.5, 1.0)}
+TWO_WORKERS = {"READBACK_WORKERS": "2", "READBACK_CABINET_WORKERS": "2"}
+
+
+def test_reloads_and_a_stop_lose_no_request_and_no_visit(tmp_path: Path) -> None:
+    with ephemeral_server(tmp_path, LASTING | TWO_WORKERS) as server:
+        wait_until(lambda: len(worker_pids(server)) == 2, "two workers run")
+        api, cabinet = Api.of(server), Endpoint.of(server.cabinet_url)
+        with ExitStack() as stack:
+            seen = [
+                stack.enter_context(
+                    traffic(
+                        api.endpoint,
+                        echoes(api.endpoint, [api.key]),
+                        clients=CLIENTS,
+                        pauses=PAUSES,
+                        round_trip=round_trip,
+                        until_refused=True,
+                    )
+                )
+                for round_trip in ROUND_TRIPS
+            ]
+            visits = stack.enter_context(
+                traffic(cabinet, pages(cabinet), **VISITORS, until_refused=True)
+            )
+            checks = pages(cabinet, "/healthz", "HEAD")
+            with traffic(cabinet, checks, **VISITORS) as checked:
+                for number in range(RELOADS + 1):
+                    if number:
+                        reload(server)
+                    for each in seen:
+                        each.wait_for(2 * CLIENTS)
+                    visits.wait_for(50)
+            assert [each.refused for each in (*seen, visits)] == [0] * 5
+            os.kill(server.pid, signal.SIGTERM)
+            check = request("GET", "/healthz", [("Host", cabinet.authority)])
+            wait_until(
+                lambda: exchange(cabinet, check).status == 503,
+                "the health check of the cabinet fails before it stops",
+            )
+            wait_until(lambda: has_ended(server.pid), "the server has ended")
+            wait_until(
+                lambda: (
+                    all(each.refused == CLIENTS for each in seen)
+                    and visits.refused == VISITORS["clients"]
+                ),
+                "all clients are refused",
+            )
+    assert [each.problems for each in (*seen, visits, checked)] == [{}] * 6
+    assert all(each.announced >= RELOADS * KEEPING for each in seen)
+    assert "Traceback" not in (tmp_path / "stderr").read_text()

@@ -89,16 +89,6 @@ def test_a_killed_worker_is_replaced_counted_and_no_longer_alive(
     assert metrics(server.ops_url)["worker_deaths_total"] == 1
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
-def test_a_worker_ignores_what_a_terminal_sends(
-    server: Server, workers, number: signal.Signals
-) -> None:
-    for worker in workers:
-        worker.send_signal(number)
-    with one_connection_per_worker(server):
-        assert api_workers(server) == workers
-
-
 def test_workers_draw_different_ids(server: Server, workers) -> None:
     # Each draws many at once.
     ids = []

@@ -3,7 +3,7 @@
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,36 +55,45 @@ class Balancer:
 
 
 @contextmanager
+def haproxy(
+    command: list[str], log: Path, variables: Mapping[str, str]
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a command that becomes HAProxy, and end it without waiting for clients."""
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            command,
+            env={**os.environ, **variables},
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait(10)
+
+
+@contextmanager
 def balancer(network: Network, folder: Path) -> Iterator[Balancer]:
     network.add_machine(MACHINE, NUMBER)
     authority = Authority(folder / "authority")
     control = folder / "control.cfg"
     control.write_text(f"global\n    stats socket {folder}/control\n")
     assert PROGRAM
-    with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(
-            network.command(
-                MACHINE, PROGRAM, "-db", "-f", str(SHIPPED), "-f", str(control)
-            ),
-            env={
-                **os.environ,
-                "CERTIFICATE": str(authority.issue(_HOST)),
-                # The replicas have the addresses of the file, the cabinets do not.
-                "CABINET_ONE": f"{NETWORKS['front']}.21",
-                "CABINET_TWO": f"{NETWORKS['front']}.22",
-            },
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-        )
+    files = ("-f", str(SHIPPED), "-f", str(control))
+    variables = {
+        "CERTIFICATE": str(authority.issue(_HOST)),
+        # The replicas have the addresses of the file, the cabinets do not.
+        "CABINET_ONE": f"{NETWORKS['front']}.21",
+        "CABINET_TWO": f"{NETWORKS['front']}.22",
+    }
+    command = network.command(MACHINE, PROGRAM, "-db", *files)
     started = Balancer(folder, authority.root)
-    try:
+    with haproxy(command, folder / "log", variables) as process:
         wait_until(
             lambda: (folder / "control").exists() or process.poll() is not None,
             lambda: f"HAProxy runs: {started.log}",
         )
         assert process.poll() is None, started.log
         yield started
-    finally:
-        process.terminate()
-        process.wait(10)

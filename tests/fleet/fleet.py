@@ -4,8 +4,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
-from itertools import count
+from dataclasses import dataclass
 from pathlib import Path
 
 from readback import keys
@@ -35,7 +34,6 @@ class Fleet:
     balancer: Balancer
     replicas: dict[str, Member]
     cabinets: dict[str, Member]
-    _numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
     @property
     def members(self) -> list[Member]:
@@ -62,11 +60,7 @@ class Fleet:
 
     def new_keys(self, number: int) -> list[str]:
         """Add an account with this many keys."""
-        sql = self.database.sql
-        account = sql.add_account(f"alice-{next(self._numbers)}@example.com")
-        made = [keys.mint() for _ in range(number)]
-        sql.add_keys(account, made)
-        return made
+        return self.database.sql.new_keys(number)
 
     def revoke(self, key: str) -> None:
         self.database.sql.rows(

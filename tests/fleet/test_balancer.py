@@ -99,24 +99,16 @@ def test_the_balancer_starts_under_an_ordinary_limit_on_files(
     settings.write_text(on_loopback(balancer.SHIPPED.read_text(), "127.0.0."))
     hard = min(hard_limit, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
     limited = ["sh", "-c", f'ulimit -Sn 1024 && ulimit -Hn {hard} && exec "$@"', "sh"]
-    with (tmp_path / "log").open("wb") as log:
-        process = subprocess.Popen(
-            [*limited, balancer.PROGRAM, "-db", "-f", str(settings)],
-            stdout=log,
-            stderr=log,
-        )
-    try:
+    log = tmp_path / "log"
+    command = [*limited, balancer.PROGRAM, "-db", "-f", str(settings)]
+    with balancer.haproxy(command, log, {}) as process:
         wait_until(
             lambda: (
-                "no server available" in (tmp_path / "log").read_text()
-                or process.poll() is not None
+                "no server available" in log.read_text() or process.poll() is not None
             ),
             "HAProxy runs and checks its servers",
         )
-        assert process.poll() is None, (tmp_path / "log").read_text()
-    finally:
-        process.kill()
-        process.wait(10)
+        assert process.poll() is None, log.read_text()
 
 
 def replicas_in(log: str) -> Counter[str]:

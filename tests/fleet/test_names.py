@@ -17,7 +17,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from tests.fleet.balancer import PROGRAM, SHIPPED
+from tests.fleet.balancer import PROGRAM, SHIPPED, haproxy
 from tests.support.commands import free_port
 from tests.support.haproxy import on_loopback
 from tests.support.name_server import respond
@@ -93,19 +93,10 @@ def balancer(folder: Path, names: NameServer) -> Iterator[str]:
     file.write_text(on_loopback(text, "127.0.0."))
     log = file.with_suffix(".log")
     assert PROGRAM
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            [PROGRAM, "-db", "-n", "400", "-f", str(file)],
-            env={
-                **os.environ,
-                "API_NAME": "api.example",
-                "CABINET_NAME": "api.example",
-            },
-            stdout=output,
-            stderr=output,
-        )
+    command = [PROGRAM, "-db", "-n", "400", "-f", str(file)]
+    variables = {"API_NAME": "api.example", "CABINET_NAME": "api.example"}
     url = f"http://127.0.0.1:{port}/"
-    try:
+    with haproxy(command, log, variables) as process:
         wait_until(
             lambda: process.poll() is not None or reached(url) == set(names.addresses),
             lambda: f"HAProxy reaches all replicas: {log.read_text()}",
@@ -113,9 +104,6 @@ def balancer(folder: Path, names: NameServer) -> Iterator[str]:
         )
         assert process.poll() is None, log.read_text()
         yield url
-    finally:
-        process.kill()
-        process.wait(10)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ decoder accepts exactly what the examination accepts.
 import json
 from typing import Any
 
-from readback.api.endpoints.chat import decode
+from readback.api.endpoints.exchange import decode
 from readback.api.endpoints.refusal import examine
 from readback.contract import MAX_BODY_BYTES
 

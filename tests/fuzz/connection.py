@@ -21,21 +21,9 @@ from tests.support.work import Worker
 MAX_BYTES = 40_000
 _MAX_PIECES = 150
 _RANDOM_CUTS = 6
+_MAX_CUTS = 1000
 _VARIANTS = 8
-_PIECES = [
-    b"",
-    b" ",
-    b"\t",
-    b"\r",
-    b"\n",
-    b"\0",
-    b"\x7f",
-    b"\xff",
-    b":",
-    b",",
-    b"a",
-    b"7",
-]
+_PIECES = [b"", *(b"%c" % byte for byte in b" \t\r\n\0\x7f\xff:,a7")]
 _COMPLETE = b"GET /v1/models HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer KEY\r\n\r\n"
 
 
@@ -55,6 +43,17 @@ def check(data: bytes) -> None:
     with worker.loop:
         worker.forget()
         _check(worker, data[:MAX_BYTES].replace(b"KEY", worker.key.encode()))
+
+
+def check_every_cut(data: bytes) -> None:
+    """Compare the answers for all ways to cut a short input into two packets."""
+    worker = _worker()
+    with worker.loop:
+        worker.forget()
+        data = data.replace(b"KEY", worker.key.encode())
+        whole = answers_of(worker, [data])
+        for at in range(1, min(len(data), _MAX_CUTS)):
+            assert answers_of(worker, [data[:at], data[at:]]) == whole, at
 
 
 def _check(worker: Worker, data: bytes) -> None:

@@ -9,7 +9,7 @@ import re
 
 from readback import programs
 from readback.api.endpoints.near_misses import explain_not_found
-from readback.api.endpoints.presented_key import presented_in, presented_key
+from readback.api.endpoints.presented_key import explain_invalid, explain_no_key
 from readback.api.endpoints.refusal import examine, explain
 from readback.api.endpoints.request_info import explain_media_type
 from readback.contract import JOURNAL_DIFFERENCES_LENGTH, MAX_BODY_BYTES, REFUSALS
@@ -36,16 +36,16 @@ def _check_head(data: bytes) -> None:
     method, _, target = value.partition(b" ")
     media_type = head_of(method, target, [(b"content-type", value)])
     fields = [(name, value) for name in (b"authorization", b"cookie", b"x-api-key")]
-    presented = [
-        presented_in(head_of(method, target, sent)) for sent in (fields, fields[1:])
+    no_key = [
+        explain_no_key(head_of(method, target, sent)) for sent in (fields, fields[1:])
     ]
     miss = explain_not_found(method, target, from_browser=data.endswith(b" "))
     assert re.fullmatch(r"(/[a-z0-9/]+|base_url)?", miss.difference)
     for sentence in (
         miss.sentence,
         explain_media_type(media_type),
-        presented_key(value).detail,
-        *(key.detail for key in presented),
+        explain_invalid(value),
+        *no_key,
     ):
         assert not sentence or _OF_HEAD.fullmatch(sentence), repr(sentence)
         assert _SECRET.decode() not in sentence, "the detail quotes the head"

@@ -1,6 +1,7 @@
 """Any bytes keep the promises of the targets: a short fuzzing in every test run.
 
-Inputs are made from the corpus and the dictionary, and bodies from odd members.
+What the fuzzer has found is added to the corpus, so that it stays fixed. Inputs are
+made from the corpus and the dictionary, and bodies from odd members.
 """
 
 import ast
@@ -12,7 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.fuzz import chat_body, refusals
+from readback.contract import MAX_BODY_BYTES
+from tests.fuzz import chat_body, connection, refusals, work
+from tests.worst_cases import counting
+from tests.worst_cases.api import BODIES, MOST_PER_REQUEST, request
 
 FOLDER = Path(__file__).parent
 WORDS = [
@@ -31,6 +35,25 @@ VALUES = st.sampled_from(
     + ['[{"role":"user","content":"\\ud800"}]', '[{"role":"user","role":"user"}]']
     + ['[{"role":"system","content":"x"},{"role":"x","content":[{}],"name":1}]']
 )
+
+
+@pytest.mark.parametrize(
+    "path",
+    sorted(path for path in (FOLDER / "corpus").rglob("*") if path.is_file()),
+    ids=lambda path: f"{path.parent.name}-{path.name}",
+)
+def test_an_input_of_the_corpus_breaks_no_promise(path: Path) -> None:
+    import_module(f"tests.fuzz.{path.parent.name}").check(path.read_bytes())
+
+
+@pytest.mark.parametrize(
+    "path",
+    sorted((FOLDER / "corpus" / "connection").iterdir()),
+    ids=lambda path: path.name,
+)
+def test_one_cut_anywhere_changes_no_answer(path: Path) -> None:
+    """TCP has no messages: a head may arrive in two segments, three requests in one."""
+    connection.check_every_cut(path.read_bytes())
 
 
 @cache
@@ -67,3 +90,14 @@ def test_no_members_of_a_body_break_a_promise(
     inner = ",".join(f'"{name}"{colon}{value}' for name, value in members)
     for target in (chat_body, refusals):
         target.check(f"{{{inner}}}".encode())
+
+
+@pytest.mark.long  # it starts valgrind, and only `make fuzz` counts so
+def test_a_request_with_an_accepted_key_is_counted_in_full() -> None:
+    if reason := counting.why_not():
+        pytest.skip(reason)
+    small = work.count(request(b"{}"))
+    large = work.count(request(BODIES["numbers"](MAX_BODY_BYTES)))
+
+    # A request that is refused for its key takes the same work with any body.
+    assert 4 * small < large <= MOST_PER_REQUEST

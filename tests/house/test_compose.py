@@ -22,7 +22,7 @@ OURS = [name for name, service in SERVICES.items() if "IMAGE" in service["image"
 
 @pytest.fixture(scope="module")
 def secrets(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The directory that `init` makes, in a copy of the folder."""
+    """The directory that `init` creates, in a copy of the folder."""
     needed_program("openssl")
     folder = tmp_path_factory.mktemp("with a space")
     shutil.copy(FOLDER / "init", folder)
@@ -53,7 +53,7 @@ def test_every_mounted_file_exists():
     assert [file for file in files if not (FOLDER / file).exists()] == []
 
 
-def test_every_secret_is_made_by_init_and_only_its_owner_can_enter(secrets):
+def test_every_secret_is_created_by_init_and_only_its_owner_can_enter(secrets):
     named = {Path(secret["file"]).name for secret in COMPOSE["secrets"].values()}
     assert {path.name for path in secrets.iterdir()} == named == set(COMPOSE["secrets"])
     assert secrets.stat().st_mode & 0o777 == 0o700

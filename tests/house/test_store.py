@@ -19,7 +19,6 @@ from readback.api.data.dialects import StoreError
 from readback.api.data.journal import Event, Tally
 from readback.api.data.store import (
     TRIM_EVERY,
-    CommitInDoubt,
     Store,
 )
 from readback.api.data.unmatched import UnmatchedEvent
@@ -138,21 +137,19 @@ def test_a_batch_is_written_once_if_its_commit_is_not_answered(
         if text == "COMMIT" and not undecided:
             undecided.append(store._connection)
             store._connection = None
-            raise StoreError("no answer", permanent=False, lost=False)
+            raise StoreError("no answer", permanent=False)
         return Store._run(store, text, values)
 
     monkeypatch.setattr(store, "_run", lose_the_answer)
-    with pytest.raises(CommitInDoubt) as doubt:
-        store.record([tally(digest(key), "a"), tally(digest(key), "b")])
+    batch = [tally(digest(key), "a"), tally(digest(key), "b")]
+    with pytest.raises(StoreError, match="no answer"):
+        store.record(batch)
     with pytest.raises(StoreError) as waiting:
-        store.has_written()
+        store.record(batch)
     assert waiting.value.busy
     undecided[0].execute(outcome)
     undecided[0].close()
-    assert store.has_written() == (outcome == "COMMIT")
-    if outcome == "ROLLBACK":
-        assert store.record(doubt.value.in_doubt) == []
-        assert store.has_written()
+    assert store.record(batch) == []
     assert database.usage(key) == {("chat", ""): 6}
 
     store.record([tally(digest(key))])

@@ -1,10 +1,12 @@
-"""The units in deploy/systemd are valid, and their sandbox is tight."""
+"""The files in deploy/systemd are valid, fit together, and have a tight sandbox."""
 
+import os
 import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -62,11 +64,70 @@ def test_a_service_may_do_little_beyond_its_task(service):
     assert done.returncode == 0, done.stdout or done.stderr
 
 
+def values(text: str, name: str) -> list[str]:
+    return re.findall(rf"^{name}=(.*)$", text, re.M)
+
+
+def unit(name: str) -> str:
+    return (UNITS / name).read_text()
+
+
 def test_each_service_runs_as_the_user_who_owns_the_data():
     for service in SERVICES:
-        text = (UNITS / f"{service}.service").read_text()
-        assert "\nUser=readback\n" in text
-        assert "\nStateDirectory=readback\n" in text
+        text = unit(f"{service}.service")
+        assert values(text, "User") == values(text, "StateDirectory") == ["readback"]
+
+
+def test_the_database_is_migrated_before_the_services_start():
+    for service in ("readback-api", "readback-cabinet"):
+        text = unit(f"{service}.service")
+        assert values(text, "Wants") == ["readback-migrate.service"]
+        assert values(text, "After")[0].endswith(" readback-migrate.service")
+
+
+@pytest.mark.parametrize(
+    ("command", "service"), [("doctor", "readback-api"), ("backup", "readback-cabinet")]
+)
+def test_a_command_runs_with_the_user_and_the_settings_of_a_service(
+    command, service, tmp_path
+):
+    systemd_run = tmp_path / "systemd-run"
+    systemd_run.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
+    systemd_run.chmod(0o755)
+    given = subprocess.check_output(
+        [UNITS / "readback", command, "an argument"],
+        env={"PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        text=True,
+    )
+
+    properties = given.replace("--property=", "")
+    names = ("User", "StateDirectory", "StateDirectoryMode", "WorkingDirectory")
+    for name in (*names, "EnvironmentFile"):
+        assert values(properties, name) == values(unit(f"{service}.service"), name)
+    # So that the sandbox applies to it.
+    assert "\n--unit=readback-" in given
+    assert given.endswith(f"\n{PROGRAM}\n{command}\nan argument\n")
+
+
+def test_settings_sockets_and_caddy_have_the_same_addresses():
+    settings = dict(
+        re.findall(r"^(READBACK_\w+)=(.*)$", unit("environment.example"), re.M)
+    )
+    read = config.read(settings)
+    api, ops, cabinet = (
+        settings[f"READBACK_{n}_BIND"] for n in ("API", "OPS", "CABINET")
+    )
+
+    assert values(unit("readback-api.socket"), "ListenStream") == [api, ops]
+    assert values(unit("readback-cabinet.socket"), "ListenStream") == [cabinet]
+    sites = re.findall(
+        r"^(\S+) \{\n\treverse_proxy (\S+) \{", block("cat >/etc/caddy/"), re.M
+    )
+    assert sites == [
+        (urlsplit(read.cabinet_url).hostname, cabinet),
+        (urlsplit(read.base_url).hostname, api),
+    ]
+    assert read.trusted_proxy_count == 1
 
 
 def test_the_api_gets_no_secret_of_the_cabinet_and_no_half_of_a_provider(tmp_path):
@@ -78,9 +139,8 @@ def test_the_api_gets_no_secret_of_the_cabinet_and_no_half_of_a_provider(tmp_pat
         "READBACK_OIDC_CLIENT_ID": "readback",
         "READBACK_OIDC_ONLY": "on",
     }
-    unit = (UNITS / "readback-api.service").read_text()
 
-    unset = re.findall(r"^UnsetEnvironment=(.*)$", unit, re.MULTILINE)
+    unset = values(unit("readback-api.service"), "UnsetEnvironment")
     removed = set(" ".join(unset).split())
 
     assert {f"READBACK_{name}" for name in names} < removed

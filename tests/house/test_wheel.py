@@ -24,12 +24,9 @@ CABINET = "readback/cabinet"
 
 @pytest.fixture(scope="module")
 def sources(tmp_path_factory) -> Path:
-    """A copy of what a container build gets, which must be enough for a wheel."""
+    """A copy of what a container build gets."""
     folder = tmp_path_factory.mktemp("sources")
-    for path in build_context.files():
-        copy = folder / path.relative_to(ROOT)
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(path, copy)
+    build_context.copy_to(folder)
     return folder
 
 

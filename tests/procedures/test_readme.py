@@ -5,7 +5,6 @@ Those that install packages need a package index and time, so `make long` runs t
 
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -145,10 +144,7 @@ def installing(tmp_path: Path) -> dict[str, str]:
 def clone(tmp_path: Path, installing: dict[str, str]) -> Path:
     """A folder in which the wheel was built as README.md says."""
     folder = tmp_path / "clone"
-    for path in build_context.files():
-        copy = folder / path.relative_to(ROOT)
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(path, copy)
+    build_context.copy_to(folder)
     build = command("uv build").splitlines()[0]
     sh(build, cwd=folder, env=installing, timeout=INSTALL_SECONDS)
     return folder
@@ -161,9 +157,14 @@ def test_the_wheel_runs_with_uvx(version, server, clone, installing):
     _build, _comment, serve, _comment, probe = command("uv build").splitlines()
     # Installs it, which may take longer than the start of a server.
     sh(f"{serve} --help", cwd=clone, env=variables, timeout=INSTALL_SECONDS)
-    printed = re.compile(r"(http\S+/v1)(?s:.*?)Bearer (sk-echo-\w{38})")
-    with running(f"{serve} --show-key", printed, clone, variables) as (base_url, key):
+    printed = re.compile(
+        r"(http\S+/v1)(?s:.*?)Bearer (sk-echo-\w{38})(?s:.*?)To create a key: (.+)\n"
+    )
+    with running(f"{serve} --show-key", printed, clone, variables) as found:
+        base_url, key, create = found
         assert_accepted(base_url, key)
+        # uvx puts the program on PATH only while it runs.
+        assert_accepted(base_url, sh(create, env={"PATH": os.defpath}).strip())
     variables["READBACK_API_KEY"] = server.api_key
     probe = at(server, probe)
     report = sh(probe, cwd=clone, env=variables, timeout=INSTALL_SECONDS)

@@ -4,15 +4,15 @@ import random
 from collections import Counter
 
 from readback import keys
-from tests.scale.conftest import Site
 from tests.support.api import Api, draft
 from tests.support.load import models, spread
 from tests.support.metrics import requests_by_outcome
+from tests.support.server import Server
 from tests.support.waiting import wait_until
 from tests.support.wire import request
 
 
-def with_key(site: Site, key: str) -> list[tuple[bytes, int, str, str]]:
+def with_key(site: Server, key: str) -> list[tuple[bytes, int, str, str]]:
     """Return kinds of requests: the bytes, the status, and where they are counted."""
     api = Api(site.endpoint, key)
     return [
@@ -25,7 +25,7 @@ def with_key(site: Site, key: str) -> list[tuple[bytes, int, str, str]]:
     ]
 
 
-def without_known_key(site: Site) -> list[tuple[bytes, int, str, str]]:
+def without_known_key(site: Server) -> list[tuple[bytes, int, str, str]]:
     """Return kinds of requests that are not counted for any key."""
     unknown = Api(site.endpoint, keys.mint())
     damaged = unknown.with_key(unknown.key[:-1] + "!")
@@ -37,20 +37,20 @@ def without_known_key(site: Site) -> list[tuple[bytes, int, str, str]]:
 
 
 def test_thousands_of_mixed_requests_are_counted_exactly_once(site):
-    alice, bob = site.new_keys(2)
+    alice, bob = site.database.new_keys(2)
     kinds = [*with_key(site, alice), *with_key(site, bob), *without_known_key(site)]
     # An unknown key makes its connection wait for a look-up, so these are few.
     weights = [1.0] * 12 + [0.05, 1.0, 1.0]
     # Enough requests to be written in several ticks.
     sent = random.Random(4).choices(kinds, weights, k=5_000)
-    before = Counter(requests_by_outcome(site.server.ops_url))
+    before = Counter(requests_by_outcome(site.ops_url))
 
     answered = spread(site.endpoint, [raw for raw, *_ in sent], connections=8)
 
     assert answered == Counter(status for _, status, *_ in sent)
     counted = Counter((where, code or "ok") for _, _, where, code in sent)
     wait_until(
-        lambda: Counter(requests_by_outcome(site.server.ops_url)) - before == counted,
+        lambda: Counter(requests_by_outcome(site.ops_url)) - before == counted,
         "the metrics count all of them",
     )
     for key in (alice, bob):

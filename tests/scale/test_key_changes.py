@@ -4,21 +4,19 @@ The rows are changed by plain SQL, not through the cabinet: the API must notice 
 change, whatever its origin.
 """
 
-import json
 import sqlite3
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
 from hashlib import sha256
 
 import psycopg
 import pytest
 
 from readback import keys
-from tests.scale.conftest import Site
 from tests.support.load import models
 from tests.support.metrics import metrics
 from tests.support.processes import one_connection_per_worker
+from tests.support.server import Server
 from tests.support.waiting import wait_until
 from tests.support.wire import Connection, exchange
 
@@ -31,24 +29,24 @@ OF_KEY = "WHERE digest = ?"
 OF_OWNER = "(SELECT owner_id FROM cabinet_key WHERE digest = ?)"
 
 
-def change(statement: str, *values: object) -> Callable[[Site, bytes], None]:
-    def apply(site: Site, digest: bytes) -> None:
+def change(statement: str, *values: object) -> Callable[[Server, bytes], None]:
+    def apply(site: Server, digest: bytes) -> None:
         site.database.rows(statement, *values, digest)
 
     return apply
 
 
-def revoke(site: Site, digest: bytes) -> None:
+def revoke(site: Server, digest: bytes) -> None:
     now = site.database.moment(0)
     site.database.rows(f"UPDATE cabinet_key SET revoked_at = ? {OF_KEY}", now, digest)
 
 
-def let_expire(site: Site, digest: bytes) -> None:
+def let_expire(site: Server, digest: bytes) -> None:
     soon = site.database.moment(0)
     site.database.rows(f"UPDATE cabinet_key SET expires_at = ? {OF_KEY}", soon, digest)
 
 
-def delete_account(site: Site, digest: bytes) -> None:
+def delete_account(site: Server, digest: bytes) -> None:
     database = site.database
     owner = database.value(f"SELECT owner_id FROM cabinet_key {OF_KEY}", digest)
     # A worker may be writing the last usage of the key; then try again.
@@ -91,9 +89,9 @@ ENDINGS = {
 
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_an_ended_key_is_refused_by_every_worker_within_one_second(site, ending):
-    [key] = site.new_keys(1)
+    [key] = site.database.new_keys(1)
     raw = models(site.endpoint, key)
-    with one_connection_per_worker(site.server) as connections:
+    with one_connection_per_worker(site) as connections:
         assert [ask(each, raw) for each in connections] == [200, 200]
         ENDINGS[ending](site, sha256(key.encode()).digest())
         changed_at = time.monotonic()
@@ -104,45 +102,13 @@ def test_an_ended_key_is_refused_by_every_worker_within_one_second(site, ending)
         assert exchange(site.endpoint, raw).status == 401
 
 
-@pytest.mark.parametrize("overlap", ["now", "1s"])
-def test_a_rotated_key_is_refused_within_one_second_of_its_end(site, overlap):
-    [old] = site.new_keys(1)
-    digest = sha256(old.encode()).digest()
-    number = id_of(site, old)
-    with one_connection_per_worker(site.server) as connections:
-        raw = models(site.endpoint, old)
-        assert [ask(each, raw) for each in connections] == [200, 200]
-        command = ("key", "rotate", str(number), "--overlap", overlap, "--yes")
-        rotated = json.loads(site.server.run(*command, "--json"))
-        ends_at = end_of(site, digest) if overlap != "now" else time.time()
-        for connection in connections:
-            assert ask(connection, models(site.endpoint, rotated["key"])) == 200
-        for connection in connections:
-            left = ends_at + ALLOWED_SECONDS - time.time()
-            wait_until(lambda c=connection: ask(c, raw) == 401, "refused", left)
-            assert overlap == "now" or time.time() >= ends_at
-
-
-def end_of(site: Site, digest: bytes) -> float:
-    at = site.database.value(f"SELECT expires_at FROM cabinet_key {OF_KEY}", digest)
-    moment = datetime.fromisoformat(at) if isinstance(at, str) else at
-    return moment.replace(tzinfo=moment.tzinfo or UTC).timestamp()
-
-
-def test_a_new_key_is_accepted_on_its_first_use_by_every_worker(site):
-    with one_connection_per_worker(site.server) as connections:
-        for connection in connections:
-            [key] = site.new_keys(1)
-            assert ask(connection, models(site.endpoint, key)) == 200
-
-
 def test_keys_that_take_the_ids_of_others_in_a_restore_are_not_mixed_up(site):
-    lost, first, second = site.new_keys(3)
+    lost, first, second = site.database.new_keys(3)
     restored = keys.mint()
     new_owners = {id_of(site, lost): restored}
     new_owners |= {id_of(site, first): second, id_of(site, second): first}
 
-    with one_connection_per_worker(site.server) as connections:
+    with one_connection_per_worker(site) as connections:
         asked = {key: models(site.endpoint, key) for key in (lost, first, second)}
         for connection in connections:
             assert [ask(connection, raw) for raw in asked.values()] == [200] * 3
@@ -151,7 +117,7 @@ def test_keys_that_take_the_ids_of_others_in_a_restore_are_not_mixed_up(site):
         for connection in connections:
             assert ask(connection, models(site.endpoint, restored)) == 200
             assert ask(connection, asked[first]) == 200
-        site.server.revoke_key(second)
+        site.revoke_key(second)
         for raw in (asked[lost], asked[second]):
             for each in connections:
                 wait_until(
@@ -162,16 +128,16 @@ def test_keys_that_take_the_ids_of_others_in_a_restore_are_not_mixed_up(site):
         lambda: site.database.usage(restored) == {("models", ""): 2},
         lambda: f"its own usage is written, not {site.database.usage(restored)}",
     )
-    found = metrics(site.server.ops_url)
+    found = metrics(site.ops_url)
     assert (found["worker_deaths_total"], found["round_errors_total"]) == (0, 0)
 
 
-def id_of(site: Site, key: str) -> int:
+def id_of(site: Server, key: str) -> int:
     digest = sha256(key.encode()).digest()
     return int(site.database.value(f"SELECT id FROM cabinet_key {OF_KEY}", digest))
 
 
-def restore(site: Site, new_owners: dict[int, str]) -> None:
+def restore(site: Server, new_owners: dict[int, str]) -> None:
     """Give ids to other keys at once, as a restore does."""
     mark = "?" if site.database.is_sqlite else "%s"
     change = f"UPDATE cabinet_key SET digest = {mark} WHERE id = {mark}"

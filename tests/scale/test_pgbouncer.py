@@ -11,9 +11,7 @@ import psycopg
 import pytest
 
 from readback import keys
-from tests.scale.conftest import Site
 from tests.support.commands import free_port
-from tests.support.database import Database
 from tests.support.load import models
 from tests.support.metrics import metrics, readiness
 from tests.support.postgres import Postgres
@@ -24,11 +22,10 @@ from tests.support.wire import exchange
 
 
 @pytest.fixture
-def pooled(postgresql: Postgres, tmp_path: Path) -> Iterator[tuple[str, str]]:
-    """A new database: its direct URL and its URL through PgBouncer."""
+def pooled(postgresql: Postgres, tmp_path: Path) -> Iterator[str]:
+    """The URL of a new database, through PgBouncer."""
     pgbouncer = needed_program("pgbouncer")
-    direct = postgresql.migrated_database()
-    name = psycopg.conninfo.conninfo_to_dict(direct)["dbname"]
+    name = psycopg.conninfo.conninfo_to_dict(postgresql.migrated_database())["dbname"]
     port = free_port()
     with tempfile.NamedTemporaryFile("w") as ini:
         ini.write(
@@ -46,7 +43,7 @@ def pooled(postgresql: Postgres, tmp_path: Path) -> Iterator[tuple[str, str]]:
         try:
             url = f"postgresql://postgres@127.0.0.1:{port}/{name}"
             wait_until(lambda: connects(url), "PgBouncer answers")
-            yield direct, url
+            yield url
         finally:
             process.terminate()
             process.wait(PATIENCE)
@@ -61,29 +58,29 @@ def connects(url: str) -> bool:
 
 
 def test_everything_works_through_two_pooled_sessions(
-    pooled: tuple[str, str], tmp_path: Path
+    pooled: str, tmp_path: Path
 ) -> None:
-    direct, url = pooled
-    settings = {**UNLIMITED, "READBACK_WORKERS": "2", "READBACK_DATABASE_URL": url}
+    settings = {**UNLIMITED, "READBACK_WORKERS": "2", "READBACK_DATABASE_URL": pooled}
     with ephemeral_server(tmp_path, settings) as server:
-        site = Site(server, Database(direct))
-        [key] = site.new_keys(1)
-        raw = models(site.endpoint, key)
+        key = server.new_key()
+        raw = models(server.endpoint, key)
         for _ in range(20):
-            assert exchange(site.endpoint, raw).status == 200
-        unknown = models(site.endpoint, keys.mint())
-        assert exchange(site.endpoint, unknown).status == 401
-        wait_until(lambda: site.database.usage(key) == {("models", ""): 20}, "counted")
+            assert exchange(server.endpoint, raw).status == 200
+        unknown = models(server.endpoint, keys.mint())
+        assert exchange(server.endpoint, unknown).status == 401
+        wait_until(
+            lambda: server.database.usage(key) == {("models", ""): 20}, "counted"
+        )
 
         by_command = server.run("key", "create", server.account_email).strip()
-        known = models(site.endpoint, by_command)
-        assert exchange(site.endpoint, known).status == 200
+        known = models(server.endpoint, by_command)
+        assert exchange(server.endpoint, known).status == 200
         listed = json.loads(server.run("key", "list", server.account_email, "--json"))
         [made] = [
             each["id"] for each in listed if each["masked"].endswith(by_command[-4:])
         ]
         server.run("key", "revoke", str(made), "--yes")
-        wait_until(lambda: exchange(site.endpoint, known).status == 401, "revoked")
+        wait_until(lambda: exchange(server.endpoint, known).status == 401, "revoked")
 
         assert readiness(server.ops_url) == (200, [])
         assert metrics(server.ops_url)["database_errors_total"] == 0

@@ -204,7 +204,6 @@ def test_the_role_can_delete_old_rows_and_unmatched_requests(installation):
     assert owner.value("SELECT count(*) FROM cabinet_usage") == 0
 
 
-EVERYTHING = "SELECT * FROM {}"
 INSERT_KEY = """INSERT INTO cabinet_key (owner_id, label, digest, last_four, created_at)
 SELECT owner_id, 'mine', sha256('x'), 'xxxx', now() FROM cabinet_key"""
 
@@ -212,15 +211,9 @@ FORBIDDEN = {
     "read e-mail addresses": "SELECT email FROM cabinet_user",
     "read confirmed e-mail addresses": "SELECT email FROM account_emailaddress",
     "read password hashes": "SELECT password FROM cabinet_user",
-    "read whole accounts": EVERYTHING.format("cabinet_user"),
-    "read sessions": EVERYTHING.format("django_session"),
     "read names of keys": "SELECT label FROM cabinet_key",
-    "read whole keys": EVERYTHING.format("cabinet_key"),
-    "read the mails that wait": EVERYTHING.format("cabinet_outgoingmail"),
-    "read second factors": EVERYTHING.format("mfa_authenticator"),
     "read the networks of strangers": "SELECT network FROM cabinet_unmatchedrequest",
     "read the addresses of clients": "SELECT client_address FROM cabinet_journalentry",
-    "read attempts": EVERYTHING.format("cabinet_cache"),
     "create a key": INSERT_KEY,
     "un-revoke a key": "UPDATE cabinet_key SET revoked_at = NULL",
     "extend a key": "UPDATE cabinet_key SET expires_at = NULL",

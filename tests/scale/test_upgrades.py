@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.scale.conftest import Site
 from tests.support.commands import run_command
 from tests.support.load import models
+from tests.support.server import Server
 from tests.support.waiting import PATIENCE, wait_until
 from tests.support.warm_start import WarmProcess
 from tests.support.wire import exchange
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def site(request: pytest.FixtureRequest, start: Callable[..., Site]) -> Site:
+def site(request: pytest.FixtureRequest, start: Callable[..., Server]) -> Server:
     return start(request.param, READBACK_WORKERS="1")
 
 
@@ -32,8 +32,8 @@ ADDITIONS = (
 
 
 def test_two_concurrent_migrations_under_load_do_no_harm(site, tmp_path):
-    [key] = site.new_keys(1)
-    site.server.run(*ANOTHER_VERSION)
+    [key] = site.database.new_keys(1)
+    site.run(*ANOTHER_VERSION)
     assert "pending migrations: 1" in pending(site)
     statuses: Counter[int] = Counter()
     done = threading.Event()
@@ -50,7 +50,7 @@ def test_two_concurrent_migrations_under_load_do_no_harm(site, tmp_path):
         outputs = migrate_at_once(site, 2, tmp_path)
         for statement in ADDITIONS:
             site.database.rows(statement)
-        [fresh] = site.new_keys(1)
+        [fresh] = site.database.new_keys(1)
         assert exchange(site.endpoint, models(site.endpoint, fresh)).status == 200
     finally:
         done.set()
@@ -65,17 +65,17 @@ def test_two_concurrent_migrations_under_load_do_no_harm(site, tmp_path):
     )
 
 
-def migrate_at_once(site: Site, number: int, folder: Path) -> list[str]:
+def migrate_at_once(site: Server, number: int, folder: Path) -> list[str]:
     outputs = [folder / f"output-{each}" for each in range(number)]
     running = [
-        WarmProcess(["migrate"], site.server.environment, stdout=output, stderr=output)
+        WarmProcess(["migrate"], site.environment, stdout=output, stderr=output)
         for output in outputs
     ]
     assert [process.wait(PATIENCE) for process in running] == [0] * number
     return [output.read_text() for output in outputs]
 
 
-def pending(site: Site) -> str:
+def pending(site: Server) -> str:
     """Return the lines of `readback doctor` about the database."""
-    done = run_command({**site.server.environment, "COLUMNS": "200"}, "doctor")
+    done = run_command({**site.environment, "COLUMNS": "200"}, "doctor")
     return "".join(line for line in done.stdout.splitlines() if "database" in line)

@@ -1,7 +1,9 @@
-"""Every run has kills, and a part in which the counts must be exact."""
+"""What a run does and when, and what its page says of it."""
+
+from pathlib import Path
 
 import pytest
-from soak import schedule
+from soak import clients, schedule
 
 
 @pytest.mark.parametrize("seconds", [schedule.SHORTEST_FAULTS + 4, 51, 600, 3600])
@@ -22,3 +24,11 @@ def test_the_database_goes_away_after_the_last_kill_has_been_counted(seconds):
 
 def test_a_run_of_an_hour_is_calm_long_enough_to_judge_memory():
     assert 3600 - schedule.faults_end(3600) > 31 * 60
+
+
+def test_the_page_describes_the_clients_that_there_are():
+    page = Path(clients.__file__).parents[1] / "bench" / "README.md"
+    text = page.read_text(encoding="utf-8")
+    on_long_path = sum(role.clients for role in clients.ROLES if role.distant)
+    assert f"**{clients.CLIENTS} clients**" in text
+    assert f"{on_long_path} over a *long path*" in text

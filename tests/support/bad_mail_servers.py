@@ -50,18 +50,13 @@ class HangingServer(ThreadingTCPServer):
 
 @contextmanager
 def silent_server(interval: float | None = None) -> Iterator[HangingServer]:
+    """Serve; with an interval, one byte of the greeting is sent in each."""
     server = HangingServer(interval)
     with serving(server):
         try:
             yield server
         finally:
             server.stopped.set()
-
-
-@contextmanager
-def dripping_server() -> Iterator[HangingServer]:
-    with silent_server(DRIP_SECONDS) as server:
-        yield server
 
 
 @contextmanager

@@ -6,6 +6,7 @@ does not, and `!` lets a file in again.
 """
 
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -31,6 +32,14 @@ def files() -> Iterator[Path]:
         for file in path.rglob("*") if path.is_dir() else [path]:
             if file.is_file() and is_sent(file.relative_to(ROOT).as_posix()):
                 yield file
+
+
+def copy_to(folder: Path) -> None:
+    """Copy the files that a build gets, which must be enough for a wheel."""
+    for file in files():
+        copy = folder / file.relative_to(ROOT)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(file, copy)
 
 
 def _lines() -> list[str]:

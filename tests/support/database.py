@@ -9,9 +9,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
+from secrets import token_hex
 from typing import Any
 
 import psycopg
+
+from readback.keys import mint
 
 _SQLITE = "sqlite:///"
 _KEYS_AT_ONCE = 2000
@@ -68,6 +71,12 @@ class Database:
             *(account, email, True, True),
         )
         return int(account)
+
+    def new_keys(self, number: int) -> list[str]:
+        """Add an account of its own with this many keys; return them."""
+        made = [mint() for _ in range(number)]
+        self.add_keys(self.add_account(f"alice-{token_hex(8)}@example.com"), made)
+        return made
 
     def add_keys(self, account: int, keys: Sequence[str], rehearsal: str = "") -> None:
         """Add keys to an account, many in one statement."""

@@ -21,6 +21,7 @@ import uvloop
 from readback.api.endpoints.replies import Replies
 from readback.http.connection import Connection
 from readback.http.head import Head
+from readback.http.meaning import Understood
 from readback.http.recognition import RecognisedHeads
 from readback.http.registry import ConnectionRegistry, Limits
 from readback.logs import describe_error
@@ -62,13 +63,10 @@ class Echo:
         return EchoInfo(head.method, head.target, _media_type_of(head))
 
     def begin(
-        self,
-        info: EchoInfo,
-        key: bytes,
-        forwarded: bytes,
-        size: int,
-        connection: Connection,
+        self, request: Understood[EchoInfo], connection: Connection
     ) -> "EchoExchange | bytes":
+        meaning, *_ = request
+        info = meaning.info
         if info.method == b"CONNECT":
             return NO_TUNNEL
         return EchoExchange(self, info)

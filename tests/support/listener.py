@@ -56,7 +56,7 @@ class Listener:
 
         async def sweep() -> None:
             now = self.registry.now + seconds
-            # Deadlines are judged by the time of the sweep before.
+            # A sweep compares deadlines with the time of the previous sweep.
             for _ in range(2):
                 self.registry.sweep(now)
                 await asyncio.sleep(0)

@@ -25,10 +25,10 @@ def block(words: str) -> str:
     return found.pop()
 
 
-def sh(script: str, prefix: tuple[str, ...] = (), **options: Any) -> str:
+def sh(script: str, **options: Any) -> str:
     """Run a code block, in the clone unless told otherwise; return what it prints."""
     done = subprocess.run(
-        [*prefix, "sh", "-e", "-c", script],
+        ["sh", "-e", "-c", script],
         **{"cwd": ROOT, "timeout": 2 * PATIENCE, **options},
         capture_output=True,
         text=True,

@@ -3,8 +3,7 @@
 import os
 import signal
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from pathlib import Path
+from contextlib import ExitStack, contextmanager
 
 import psutil
 
@@ -12,16 +11,12 @@ from tests.support.server import Server
 from tests.support.waiting import wait_until
 from tests.support.wire import Connection, Endpoint
 
-_TABLE = Path("/proc/net/tcp")
-_LISTENING = "0A"
-
 
 def api_workers(server: Server) -> list[psutil.Process]:
     """Return the processes that answer at the API's port, without their manager."""
     port = Endpoint.of(server.base_url).port
-    sockets = _listening_sockets(port)
     processes = psutil.Process(server.pid).children()
-    return [each for each in processes if _listens(each, port, sockets)]
+    return [each for each in processes if _listens(each, port)]
 
 
 def worker_pids(server: Server) -> set[int]:
@@ -88,40 +83,11 @@ def _worker_of(workers: list[psutil.Process], connection: Connection) -> int:
     raise AssertionError("no worker has the connection")
 
 
-def _listens(process: psutil.Process, port: int, sockets: set[str] | None) -> bool:
+def _listens(process: psutil.Process, port: int) -> bool:
     try:
-        if sockets is None:
-            return any(
-                each.status == psutil.CONN_LISTEN and each.laddr.port == port
-                for each in process.net_connections("tcp")
-            )
-        return not sockets.isdisjoint(_descriptors(process.pid))
-    except (psutil.NoSuchProcess, psutil.AccessDenied, OSError):
+        return any(
+            each.status == psutil.CONN_LISTEN and each.laddr.port == port
+            for each in process.net_connections("tcp")
+        )
+    except (psutil.NoSuchProcess, psutil.AccessDenied):
         return False
-
-
-def _listening_sockets(port: int) -> set[str] | None:
-    """Return the sockets that listen on the port, as Linux names their descriptors.
-
-    psutil parses the table of all connections of the machine for each process. After a
-    test of many connections, these are thousands of lines.
-    """
-    found: set[str] = set()
-    if not _TABLE.exists():
-        return None
-    with _TABLE.open() as lines:
-        next(lines)  # the names of the columns
-        for line in lines:
-            _, address, _, state, *_, inode = line.split(maxsplit=10)[:10]
-            if state != _LISTENING:
-                break  # the kernel lists those that listen first
-            if int(address.partition(":")[2], 16) == port:
-                found.add(f"socket:[{inode}]")
-    return found
-
-
-def _descriptors(pid: int) -> Iterator[str]:
-    with os.scandir(f"/proc/{pid}/fd") as descriptors:
-        for each in descriptors:
-            with suppress(FileNotFoundError):  # closed in the meantime
-                yield os.readlink(each.path)

@@ -24,6 +24,7 @@ from tests.support.commands import (
 from tests.support.database import Database
 from tests.support.metrics import is_ready
 from tests.support.waiting import PATIENCE, wait_until
+from tests.support.wire import Endpoint
 
 EMAIL = "alice@example.org"
 
@@ -47,6 +48,10 @@ class Server:
     environment: Mapping[str, str]
     folder: Path
     """Where the server writes everything: data/, stdout and stderr."""
+
+    @property
+    def endpoint(self) -> Endpoint:
+        return Endpoint.of(self.base_url)
 
     def run(self, *arguments: str) -> str:
         """Run a command on the data of this server; return its stdout."""

@@ -74,7 +74,7 @@ def rows_of(worker: Worker) -> Counter[Row]:
     journal = worker.api._services.journal
     journal.hurry()
     journal.close(0.0, 0.0)
-    tallies = journal.fetch(lambda digest: 0)
+    tallies = journal.fetch(len(journal), lambda digest: 0)
     for own in list(journal._keys.values()):
         for tally in list(own.values()):
             journal._forget(tally)

@@ -2,8 +2,8 @@
 
 A request is *lost* if it gets no answer on a connection whose end the server had not
 announced, as far as the client could know. A connection that is refused carries no
-request. Most clients keep their connections; every fourth
-opens a new one for each request. With a round trip, each direction takes half of it.
+request. Most clients keep their connections; every fourth opens a new one for each
+request. With a round trip, each direction takes half of it.
 """
 
 import threading

@@ -28,7 +28,6 @@ from pathlib import Path
 # What can be imported before the settings are read, unlike models and pages.
 _IMPORTED = [
     "readback.api.server",
-    "readback.api.worker",
     "readback.cabinet.server",
     "readback.cli.serve",
     "readback.probe.runner",

@@ -4,7 +4,6 @@ Its connections get bytes directly, and write to transports that only store.
 """
 
 import asyncio
-import time
 from collections.abc import Callable, Sequence
 from typing import Any, Self, cast
 
@@ -17,9 +16,9 @@ from readback.api.endpoints.exchange import Services
 from readback.api.endpoints.replies import Replies
 from readback.api.endpoints.request_info import READ_FIELDS
 from readback.api.endpoints.routes import Api
+from readback.api.server import limits
 from readback.api.shared.limiter import Limiter
 from readback.api.shared.memory import Counters
-from readback.api.worker import limits
 from readback.http.connection import Connection
 from readback.http.head import Head
 from readback.http.recognition import RecognisedHeads
@@ -115,7 +114,7 @@ class Worker:
     def __init__(self, limiter: Limiter | None = None) -> None:
         settings = config.read({})
         row = Counters(rows=1).row(0)
-        self._limiter = limiter = limiter or Limiter(UNLIMITED, UNLIMITED)
+        self.limiter = limiter = limiter or Limiter(UNLIMITED, UNLIMITED)
         self.lookups: list[bytes] = []
         self.keyring = Keyring(limiter, self.lookups.append, settings.database_grace)
         self.keys = [keys.mint() for _ in range(KEYS)]
@@ -153,11 +152,6 @@ class Worker:
             self.lookups.clear()
             self.keyring.learn(lookups, {})
             self.loop.run_callbacks()
-
-    def use_up_rate(self, key: str) -> None:
-        """Let no request with this key pass for an hour."""
-        slot = self._limiter.slot(keys.digest(key.encode()))
-        self._limiter._full_at[slot] = time.monotonic() + 3600.0
 
     def _add_key(self, digest: bytes) -> None:
         self.keyring.wait(digest, lambda _: None)

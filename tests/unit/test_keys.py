@@ -1,8 +1,6 @@
-"""The form of a key: minting, typing errors, truncation."""
+"""The form of a key: minting and typing errors."""
 
 import re
-
-import pytest
 
 from readback import keys
 
@@ -25,12 +23,3 @@ def test_every_mistyped_character_is_noticed() -> None:
                 assert keys.why_invalid(typo.encode()) == (
                     "its checksum does not match, so at least one character is wrong"
                 )
-
-
-@pytest.mark.parametrize("length", range(keys.LENGTH))
-def test_the_reason_for_a_truncated_key_mentions_its_length_or_prefix(
-    length: int,
-) -> None:
-    cut = keys.mint().encode()[:length]
-    why = str(keys.why_invalid(cut))
-    assert "begins with" in why or str(length) in why
