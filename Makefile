@@ -81,7 +81,7 @@ soak: .venv/dev.stamp ## Break things under load and judge every promise; MINUTE
 
 fuzz: .venv/dev.stamp ## Look for bytes that break the API; how long in MINUTES=.
 	@echo "Fuzzing for $(MINUTES) minutes."
-	@$(BIN)/python -m tests.fuzz run --minutes "$(MINUTES)"
+	@$(BIN)/python -m tests.fuzz --minutes "$(MINUTES)"
 
 lock: .venv/dev.stamp ## Lock the newest versions that pyproject.toml allows.
 	@echo "Locking requirements/*.txt."

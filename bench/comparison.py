@@ -96,9 +96,9 @@ class Comparison:
     def _measure_traffic(self, server: PeerServer) -> None:
         """Measure the other kinds of traffic, which the round does not contain."""
         rounds = self._results.data["peers"][server.peer.name]["traffic"]
-        for name, requests_of in traffic.KINDS.items():
+        for name in traffic.IN_ORDER:
             if name != traffic.ONE_KEY:
-                result = self._load(server, requests_of(server.keys))
+                result = self._load(server, traffic.KINDS[name](server.keys))
                 rounds.setdefault(name, []).append(result.as_json())
                 efficiency = f"{result.per_cpu_second:,.0f} per CPU-second"
                 self._progress.print(f"         {name:<33} {efficiency:>31}")

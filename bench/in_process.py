@@ -22,7 +22,7 @@ from bench import messages, traffic
 from bench.load import CONNECTIONS
 from readback import keys
 from readback.api.endpoints import exchange
-from readback.http import backlog
+from readback.http import flow_control
 
 PORT = 8000
 Send = Callable[[int], StoringTransport]
@@ -113,7 +113,7 @@ def main(kind: str) -> None:
     # connection answers in a row depends on the time. So the time never changes, and no
     # key can exceed its rate, although valgrind is slow.
     still = repeat(time.monotonic()).__next__
-    for module in (backlog, exchange):
+    for module in (flow_control, exchange):
         module.monotonic = still  # type: ignore[attr-defined]
     # As a worker does when it has started.
     gc.collect()

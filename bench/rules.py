@@ -22,9 +22,9 @@ from bench.progress import ProgressBar
 from bench.results import ResultsFile
 
 TESTS = "tests/conformance"
-EXPLANATIONS = ("test_all_differences.py", "test_refusals.py")
+EXPLANATIONS = ("test_refusals.py",)
 """What only tests explanations, or headers that other servers do not have."""
-EXPLANATION_WORDS = ("sentence", "advice", "is_not_told", "list_has_its_own_id")
+EXPLANATION_WORDS = ("sentence", "advice", "is_not_told")
 """The same, in the names of tests of other files."""
 _EXAMPLES = 3
 
