@@ -91,6 +91,7 @@ def test_mails_wait_while_the_server_is_down_and_go_out_when_it_is_back(
 
     wait_until_sent()
     assert len(mails.to(ALICE)) == len(mails.to(BOB)) == 1
+    wait_until(lambda: len(log) == 2, "both lines are logged")
     # One line when it stops working and one when it works again.
     assert log == [
         "Mails wait in the outbox. The mail server failed: ConnectionRefusedError.",
@@ -172,6 +173,7 @@ def test_a_mail_that_was_sealed_with_another_secret_key_is_dropped(mails, log):
     wait_until_sent()
 
     assert mails.messages == []
+    wait_until(lambda: log, "the reason is logged")
     assert "sealed with another READBACK_SECRET_KEY" in log[0]
 
 
@@ -181,6 +183,7 @@ def test_an_expired_mail_is_not_sent(mails, log):
 
     assert mails.messages == []
     assert outbox.totals()["expired"] == 1
+    wait_until(lambda: log, "the reason is logged")
     assert "it waited too long" in log[0]
 
 
