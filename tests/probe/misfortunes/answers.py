@@ -6,10 +6,13 @@ from dataclasses import replace
 
 from tests.probe.gateway import (
     Reply,
+    answering,
     cached,
+    closing,
     editing,
     editing_body,
     editing_json,
+    is_chat,
     is_models,
     when,
     with_fields,
@@ -145,6 +148,18 @@ _CACHES = (
         "cache|recording|same|key",
     ),
     row("a cache says MISS", with_fields(X_Cache="MISS from cdn"), by=""),
+    row(
+        "only texts are redirected, to the path with a slash",
+        when(is_chat, lambda call: answering(301, Location=f"{call.target}/")(call)),
+        "other than the service",
+        by="network operator",
+        id="between.other_response",
+    ),
+    row(
+        "each connection is closed after an answer that does not say so",
+        when(lambda call: call.place > 1, closing),
+        by="",
+    ),
     row(
         "ids repeat, texts do not",
         editing_json(lambda c: c.update(id="3b1f8a1e-54bd-4d13-9a68-9f0b7a33cf0e")),

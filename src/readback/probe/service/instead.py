@@ -140,7 +140,9 @@ def _of_readback(seen: _Response) -> Iterator[_Seen]:
     if seen.is_recognized and (refusal := answers.parse_refusal(seen.received)):
         yield _readback_error(seen.received, refusal), ""
     if seen.has(*_REDIRECTS):
-        yield redirects.judge(seen.received, seen.header("Location")), ""
+        location = seen.header("Location")
+        recognized = seen.is_recognized
+        yield redirects.judge(seen.received, location, is_recognized=recognized), ""
 
 
 def _of_networks(seen: _Response) -> Iterator[_Seen]:

@@ -31,13 +31,18 @@ LOGIN = re.compile(
 )
 
 
-def judge(response: ProbeResponse, location: str) -> ProbeError:
-    """Return the error for a response that leads to another address."""
+def judge(
+    response: ProbeResponse, location: str, *, is_recognized: bool = False
+) -> ProbeError:
+    """Return the error for a response that leads to another address.
+
+    Once the service has been recognized, no other address of the same host helps.
+    """
     try:
         target = urljoin(response.url, location)
         old = urlsplit(response.url)
         new = urlsplit(target)
-        finding, kind = _found(response, old, new)
+        finding, kind = _found(response, old, new, is_recognized)
     except ValueError:
         invalid = say("an_invalid_address")
         return ProbeError("http.redirect", location=invalid, use=say("use_final"))
@@ -56,7 +61,7 @@ def judge(response: ProbeResponse, location: str) -> ProbeError:
 
 
 def _found(
-    response: ProbeResponse, old: SplitResult, new: SplitResult
+    response: ProbeResponse, old: SplitResult, new: SplitResult, is_recognized: bool
 ) -> tuple[str, str]:
     """Return the first finding that applies, and the word for it."""
     is_same_host = old.hostname == new.hostname
@@ -81,6 +86,7 @@ def _found(
         (is_open and is_portal, "http.captive_portal", ""),
         (is_login, "http.login_wall", ""),
         (is_downgrade, "http.redirect_loop", "unencrypted"),
+        (is_recognized and not is_moved, "between.other_response", ""),
         (True, "http.redirect", ""),
     )
     return next((finding, kind) for is_seen, finding, kind in seen if is_seen)
