@@ -128,6 +128,19 @@ _APIS = (
         id="http.other_api",
     ),
     _row(
+        "AirPlay holds port 5000 of a Mac",
+        answering(403, Server="AirTunes/870.14.1"),
+        "port",
+        id="http.other_api",
+    ),
+    _row(
+        "a list of no models, as Ollama had it",
+        as_json(200, {"object": "list", "data": None}),
+        "empty",
+        by="operator",
+        id="models.empty",
+    ),
+    _row(
         "Elasticsearch",
         as_json(
             401,

@@ -73,6 +73,8 @@ def model_ids(response: ProbeResponse) -> list[str] | None:
     """Return the ids in a list of models, or None if it is not such a list."""
     content = response.json
     rows = content.get("data") if isinstance(content, dict) else content
+    if rows is None and inside(content, "object") == "list":  # Ollama without models
+        rows = []
     if not response.is_success or not isinstance(rows, list):
         return None
     ids = [row.get("id") for row in rows if isinstance(row, dict)]

@@ -188,6 +188,8 @@ def _of_gateways(seen: _Response) -> Iterator[_Seen]:
 def _of_servers(seen: _Response) -> Iterator[_Seen]:
     """Yield what the type of the answer shows."""
     declared = seen.header("Content-Type").lower()  # A page may be XHTML.
+    # Macs receive AirPlay at ports 5000 and 7000, which many local servers use.
+    yield seen.name.startswith("AirTunes"), "http.other_api"
     is_xml = "xml" in declared and "html" not in declared and seen.status < 500
     yield is_xml and not seen.is_recognized, "http.other_api"
     is_doubtful = seen.has(400, 403, *OF_FORM, *_GATEWAY_ERRORS)
