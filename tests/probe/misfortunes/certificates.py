@@ -119,7 +119,7 @@ _CERTIFICATES = (
         "a private authority has issued the certificate of a public host",
         proxied(encrypted=True, service="api.example"),
         ("Tests Root",),
-        "network",
+        "you",
         blame="store",
         id="tls.private_authority",
     ),
