@@ -73,6 +73,8 @@ def check_access(context: ProbeContext) -> Diagnosis:
     if not context.key:
         raise ProbeError("key.none", detail="")
     if not context.key.is_readback_key:
+        if context.key.is_placeholder:
+            raise ProbeError("key.invalid", reason=say("is_placeholder"))
         raise ProbeError("key.prefix")
     if pattern := _pattern(context):
         context.is_rehearsal = True
