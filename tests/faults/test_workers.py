@@ -2,14 +2,16 @@
 
 import os
 import signal
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import psutil
 import pytest
 
-from tests.support.api import Api, assert_echo, draft
+from tests.support.api import Api, assert_echo, assert_success, draft
 from tests.support.metrics import metrics
 from tests.support.processes import (
     api_workers,
@@ -18,7 +20,7 @@ from tests.support.processes import (
     reload,
     worker_pids,
 )
-from tests.support.server import UNLIMITED, Server, ephemeral_server
+from tests.support.server import UNLIMITED, Server, api_server, ephemeral_server
 from tests.support.waiting import wait_until
 from tests.support.wire import Connection
 
@@ -98,6 +100,31 @@ def test_workers_draw_different_ids(server: Server, workers) -> None:
                 connection.send(b"GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n")
                 ids.append(connection.read_answer().header("X-Request-Id"))
     assert len(set(ids)) == len(ids) == 600
+
+
+def test_two_workers_share_the_rate_and_the_created_of_a_key(tmp_path: Path) -> None:
+    burst = 500
+    rate = {"READBACK_KEY_RATE": "1", "READBACK_KEY_BURST": str(burst)}
+
+    def ask_for_all(connection: Connection) -> list[int]:
+        given = []
+        for _ in range(burst):
+            connection.send(raw)
+            if (answer := connection.read_answer()).status == 200:
+                given.append(assert_success(answer)["created"])
+        return given
+
+    with (
+        api_server(tmp_path, TWO_WORKERS | rate) as server,
+        one_connection_per_worker(server) as connections,
+        ThreadPoolExecutor(2) as pool,
+    ):
+        raw = Api.of(server).chat_bytes(draft("x"))
+        began = time.monotonic()
+        one, other = pool.map(ask_for_all, connections)
+        refilled = time.monotonic() - began
+    assert burst <= len(one + other) <= burst + refilled
+    assert len({*one, *other}) == len(one + other)
 
 
 def test_the_manager_has_nothing_that_workers_must_not_share(
