@@ -1,6 +1,6 @@
 """A change of a key or an account takes effect in every worker within a second.
 
-The rows are changed by plain SQL, not through the cabinet: the API must notice every
+Most rows are changed by plain SQL, not through the cabinet: the API must notice every
 change, whatever its origin.
 """
 
@@ -46,6 +46,17 @@ def let_expire(site: Server, digest: bytes) -> None:
     site.database.rows(f"UPDATE cabinet_key SET expires_at = ? {OF_KEY}", soon, digest)
 
 
+def rotate(overlap: str) -> Callable[[Server, bytes], None]:
+    def apply(site: Server, digest: bytes) -> None:
+        number = site.database.value(f"SELECT id FROM cabinet_key {OF_KEY}", digest)
+        command = ("key", "rotate", str(number), "--overlap", overlap, "--yes")
+        new = models(site.endpoint, site.run(*command).strip())
+        with one_connection_per_worker(site) as connections:
+            assert [ask(each, new) for each in connections] == [200, 200]
+
+    return apply
+
+
 def delete_account(site: Server, digest: bytes) -> None:
     database = site.database
     owner = database.value(f"SELECT owner_id FROM cabinet_key {OF_KEY}", digest)
@@ -72,6 +83,8 @@ DELETIONS = (
 ENDINGS = {
     "revoked": revoke,
     "expired": let_expire,
+    "rotated": rotate("now"),
+    "rotated with an overlap": rotate("1s"),
     "account deactivated": change(
         f"UPDATE cabinet_user SET is_active = ? WHERE id = {OF_OWNER}", False
     ),
