@@ -112,9 +112,9 @@ def test_requests_with_known_keys_cause_no_statements_of_their_own(site):
 
 
 def test_a_flood_of_unknown_keys_causes_a_bounded_number_of_statements(site):
-    """People from the same address are served meanwhile, also with new keys."""
+    """People from the same address are served meanwhile, with new and known keys."""
     flood = [models(site.endpoint, keys.mint()) for _ in range(FLOOD)]
-    new = [models(site.endpoint, key) for key in site.database.new_keys(20)]
+    new = [models(site.endpoint, key) for key in site.database.new_keys(20)] * 2
 
     def send_flood() -> None:
         with ThreadPoolExecutor(1) as pool:

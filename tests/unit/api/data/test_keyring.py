@@ -4,7 +4,13 @@ import time
 
 import pytest
 
-from readback.api.data.keyring import IDLE_SECONDS, UNAVAILABLE, WAIT_SECONDS, Keyring
+from readback.api.data.keyring import (
+    IDLE_SECONDS,
+    MAX_ABSENT,
+    UNAVAILABLE,
+    WAIT_SECONDS,
+    Keyring,
+)
 from readback.api.data.store import KeyRow
 from readback.api.shared.limiter import Limiter
 from readback.contract import REVOCATION_SECONDS
@@ -51,6 +57,13 @@ def test_all_requests_waiting_for_a_key_share_one_look_up(keyring, asked):
     assert asked == [DIGEST] and not answers
     keyring.learn([DIGEST], {DIGEST: ROW})
     assert answers == [keyring.find(DIGEST)] * 2 and answers[0].accepted
+
+
+def test_a_flood_of_made_up_keys_takes_bounded_memory(keyring):
+    keyring.learn([b"%d" % number for number in range(2 * MAX_ABSENT)], {})
+    assert len(keyring._absent) == MAX_ABSENT and not keyring.waiting
+    keyring.tick(time.monotonic(), time.time())
+    assert not keyring._absent and not len(keyring)
 
 
 def test_a_key_continues_after_the_created_that_is_stored(keyring, limiter):
