@@ -44,6 +44,17 @@ def test_every_link_of_a_page_leads_to_an_existing_file_and_heading(page: Path) 
         assert not anchor or anchor in anchors(target), f"{page}: {name}#{anchor}"
 
 
+def test_every_test_that_a_page_names_exists() -> None:
+    """A page says by which files each of its promises is tested."""
+    text = "".join(page.read_text(encoding="utf-8") for page in PAGES)
+    named = set(re.findall(r"\b([\w/]*\btest_\w+\.py)", text))
+    tests = [f"/{path.relative_to(ROOT)}" for path in (ROOT / "tests").rglob("*.py")]
+
+    assert len(named) > 30
+    missing = {name for name in named if not any(t.endswith(f"/{name}") for t in tests)}
+    assert missing == set()
+
+
 def test_every_page_to_which_the_code_links_exists() -> None:
     links = {link for path in CODE for link in IN_CODE.findall(path.read_text("utf-8"))}
 
