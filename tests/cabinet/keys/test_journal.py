@@ -1,11 +1,12 @@
 """The journal of a key: filters, and a card that says what to change."""
 
 import re
+from collections import Counter
 from html import unescape
 
 import pytest
 
-from readback.cabinet.keys import services
+from readback.cabinet.keys import selectors, services
 from readback.cabinet.models import JournalEntry, Key
 from readback.contract import SEVERAL_ADDRESSES
 from tests.cabinet.owners import entry, logged_in, refused
@@ -56,6 +57,15 @@ def test_a_long_journal_can_be_filtered_by_outcome(alice, key):
     ):
         rows = journal_in(visitor.get(f"{path}?outcome={outcome}"))
         assert shown in rows and hidden not in rows
+
+
+def test_the_last_hundred_accepted_and_other_rows_are_shown(key):
+    for _ in range(100):
+        entry(key, user_agent="new")
+        refused(key, "not_found", 404, user_agent="new")
+
+    shown = selectors.journal_of(key).values_list("user_agent", "status")
+    assert Counter(shown) == {("new", 200): 100, ("new", 404): 100}
 
 
 def test_every_link_keeps_the_filter(alice, key):
