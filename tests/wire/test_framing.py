@@ -175,6 +175,8 @@ UPGRADES = {
     "h2c": b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: A",
     "WebSocket": b"Connection: Upgrade\r\nUpgrade: websocket\r\n"
     b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13",
+    "CVE-2026-42544: high bytes": b"Connection: upgrade\r\nUpgrade: websocket\r\n"
+    b"Sec-WebSocket-Protocol: \xff\xfe",
     "TLS": b"Connection: Upgrade\r\nUpgrade: TLS/1.0, HTTP/1.1",
     "twice": b"Connection: upgrade\r\nUpgrade: h2c\r\nUpgrade: websocket",
     "in capitals": b"CONNECTION: UPGRADE\r\nUPGRADE: H2C",
