@@ -345,6 +345,9 @@ ROWS, KEY = ("database", b"rows"), ("secret-key", b"k" * 64)
 OURS = listing("database", "secret-key")
 LINK = tarfile.TarInfo("database"), b""
 LINK[0].type = tarfile.SYMTYPE
+SPARSE = tarfile.TarInfo("database"), b""
+SPARSE[0].type = tarfile.GNUTYPE_SPARSE
+FACTS = {"readback": "", "created_at": 0, "members": ["database", "secret-key"]}
 
 
 @pytest.mark.parametrize(
@@ -358,6 +361,7 @@ LINK[0].type = tarfile.SYMTYPE
         tar_of(ROWS, KEY),
         tar_of(("manifest.json", b"[]"), ROWS, KEY),
         tar_of(("manifest.json", b"{}"), ROWS, KEY),
+        tar_of(("manifest.json", json.dumps(FACTS).encode()), SPARSE, KEY),
     ],
     ids=lambda data: str(len(data)),
 )
