@@ -60,7 +60,7 @@ def only_once(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("path", "answers"),
     [
-        ("/v1", [("/v1/models", *REFUSED)]),
+        ("/v1/", [("/v1/models", *REFUSED)]),
         ("", [("/v1/models", *REFUSED)]),
         ("", [("/readyz", 200, b"ready")]),
         ("", [("/healthz", 200, b"ok")]),
