@@ -12,7 +12,7 @@ import pytest
 
 import readback
 from readback import config
-from tests.support.pages import block
+from tests.support.pages import block, sh
 
 ROOT = Path(__file__).parents[2]
 UNITS = ROOT / "deploy" / "systemd"
@@ -76,6 +76,14 @@ def test_each_service_runs_as_the_user_who_owns_the_data():
     for service in SERVICES:
         text = unit(f"{service}.service")
         assert values(text, "User") == values(text, "StateDirectory") == ["readback"]
+
+
+def test_the_settings_are_written_for_root_alone(tmp_path):
+    script = block("install -D --mode=600").replace("editor ", "true ")
+    sh(script.replace("/etc/readback", str(tmp_path)))
+
+    modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
+    assert modes == {"environment": 0o600, "api.environment": 0o640}
 
 
 def test_the_database_is_migrated_before_the_services_start():
