@@ -49,6 +49,7 @@ def test_explained(readback):
     client = OpenAI(base_url=explaining.base_url, api_key=explaining.api_key)
     with pytest.raises(BadRequestError, match="model must be vendor-"):
         client.chat.completions.create(model="another", messages=[])
+    explaining.expect(invalid_model=1, differences="messages model")
     with pytest.raises(NotFoundError, match="uses the Responses API"):
         client.responses.create(model="another", input="")
     explaining.expect(invalid_model=1, not_found=1)
