@@ -12,7 +12,6 @@ from tests.support.api import (
     assert_common_headers,
     assert_echo,
     assert_refused,
-    assert_success,
     draft,
 )
 from tests.support.server import Server
@@ -47,12 +46,6 @@ def test_the_answers_follow_the_pattern_again_and_again(server: Server) -> None:
         for place, step in enumerate(("429", "503", "500"), start=1):
             assert_rehearsed(alice.chat(draft("x")), step, place, steps=4)
         assert_echo(alice.chat(draft("x")), "x")
-
-
-def test_the_list_of_models_takes_steps_too(server: Server) -> None:
-    alice = rehearsing(server, "503 ok")
-    assert_rehearsed(alice.models(), "503", 1, steps=2)
-    assert_success(alice.models())
 
 
 def test_a_normal_answer_may_be_a_refusal(server: Server) -> None:
