@@ -21,10 +21,19 @@ _WITH_PORT = re.compile(r"\[([^\[\]]+)\](?::[0-9]*)?|([^:\[\]]+):[0-9]*")
 def forwarded_address(header: str, trusted_proxies: int) -> str | None:
     """Return the address from which the outermost trusted proxy received a request.
 
+    Return None if only the address of the connection is certain, and UNKNOWN if what
+    the proxy has written is not an address.
+    """
+    entry = forwarded_entry(header, trusted_proxies)
+    return None if entry is None else address_in(entry)
+
+
+def forwarded_entry(header: str, trusted_proxies: int) -> str | None:
+    """Return what the outermost trusted proxy has written about its client.
+
     Each proxy appends the address of its client, so only the last entries can be
     trusted, one for each trusted proxy; the client may have written the others. Return
-    None if there are fewer: the request has not passed all proxies, and only the
-    address of the connection is certain. Return UNKNOWN if the entry is not an address.
+    None if there are fewer: the request has not passed all proxies.
     """
     if not header or not trusted_proxies:
         return None
@@ -33,8 +42,11 @@ def forwarded_address(header: str, trusted_proxies: int) -> str | None:
     if len(entries) < trusted_proxies:
         return None
     entry = entries[-trusted_proxies].strip()
-    if len(entry) > _MAX_ENTRY_LENGTH:
-        return UNKNOWN
+    return entry if len(entry) <= _MAX_ENTRY_LENGTH else UNKNOWN
+
+
+def address_in(entry: str) -> str:
+    """Return the address in an entry of X-Forwarded-For; UNKNOWN if it is none."""
     if _is_ipv4(entry):
         return entry
     match = _WITH_PORT.fullmatch(entry)

@@ -78,4 +78,4 @@ def rows_of(worker: Worker) -> Counter[Row]:
     for own in list(journal._keys.values()):
         for tally in list(own.values()):
             journal._forget(tally)
-    return Counter({tuple(tally.event): tally.requests for tally in tallies})
+    return Counter({(*tally.event, tally.sender): tally.requests for tally in tallies})

@@ -242,6 +242,6 @@ def test_usage_is_counted_once_if_postgresql_is_killed_before_a_commit(
 
 
 def tally(key: str) -> Tally:
-    made = Tally(Event(keys.digest(key.encode()), "chat", 200, "", "", "", ""))
+    made = Tally(Event(keys.digest(key.encode()), "chat", 200, "", "", ""))
     made.at, made.requests = time.time(), 1
     return made

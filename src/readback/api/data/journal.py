@@ -2,27 +2,24 @@
 
 The first few times, an outcome is written at the next tick. While it goes on, it is
 written once in an interval: the rows of a key follow the number of its outcomes, not
-how long or how often it is used. A few addresses with the same outcome have a tally
-each, and all others share one, so a client whose address changes with every request
-causes no more rows than any other.
+how long or how often it is used, or from how many addresses.
 
 Only the event loop uses a journal. An event never contains a text, a body or a key; the
 key is identified by its digest, because ids may change in a restore.
 """
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from random import uniform
 from typing import NamedTuple
 
 from readback.api.shared.memory import ACCEPTED
+from readback.client_address import address_in, shorten
 from readback.contract import JOURNAL_ROWS, SEVERAL_ADDRESSES
 from readback.processes.shared_counters import WorkerCounters
 
 # How many times an outcome is written immediately before it waits for its interval.
 AT_ONCE = 3
-# Addresses with the same outcome that have a tally each.
-CALLERS = 4
 # How many tallies may be open or wait to be written. Beyond that, details are left out
 # so that outcomes merge and counts stay exact. If twice as many wait, further ones are
 # dropped.
@@ -40,7 +37,6 @@ class Event(NamedTuple):
     code: str
     detail: str
     user_agent: str
-    address: str
     differences: str = ""
 
     @property
@@ -48,18 +44,9 @@ class Event(NamedTuple):
         return self.code == ACCEPTED
 
     @property
-    def of_several(self) -> "Event":
-        """The outcome without the address of the caller."""
-        return self._replace(address=SEVERAL_ADDRESSES)
-
-    @property
     def plain(self) -> "Event":
         """The outcome with only its code."""
-        return self.of_several._replace(user_agent="", detail="", differences="")
-
-
-# Equal to an `Event` with these fields, but faster to create.
-EventFields = tuple[bytes, str, int, str, str, str, str, str]
+        return self._replace(user_agent="", detail="", differences="")
 
 
 class Tally:
@@ -67,19 +54,20 @@ class Tally:
 
     # fmt: off
     __slots__ = (
-        "alone", "answer_bytes", "at", "counted", "due", "event", "last_created",
-        "open", "request_bytes", "requests",
+        "answer_bytes", "at", "counted", "due", "event", "last_created", "merges",
+        "open", "request_bytes", "requests", "sender",
     )
     # fmt: on
 
-    def __init__(
-        self, event: Event, alone: Collection[str] | None = None, requests: int = 0
-    ) -> None:
+    def __init__(self, event: Event, merges: bool = False) -> None:
         self.event = event
-        # If several addresses share this tally: those that have their own.
-        self.alone = alone
+        # Whether it counts events that differ in what `Event.plain` omits.
+        self.merges = merges
         self.open = True
-        self.requests = requests
+        # The address of all its requests, or SEVERAL_ADDRESSES. While it is open, this
+        # may be an entry of X-Forwarded-For, which is read only if another one differs.
+        self.sender = SEVERAL_ADDRESSES if merges else ""
+        self.requests = 0
         # How many of them are in the metrics, and when the last one was added.
         self.counted = 0
         self.at = 0.0
@@ -89,23 +77,26 @@ class Tally:
         self.request_bytes = 0
         self.answer_bytes = 0
 
-    def counts(self, address: str) -> bool:
-        """Return whether several addresses share this row, and this is one of them."""
-        return self.open and self.alone is not None and address not in self.alone
-
-    def count(self, request_bytes: int, answer_bytes: int) -> None:
+    def count(self, sender: str, request_bytes: int, answer_bytes: int) -> None:
+        if sender != self.sender and self.sender != SEVERAL_ADDRESSES:
+            is_first = not self.requests
+            is_same = is_first or _address(sender) == _address(self.sender)
+            self.sender = sender if is_same else SEVERAL_ADDRESSES
         self.requests += 1
         self.request_bytes = request_bytes
         self.answer_bytes = answer_bytes
 
     def take(self) -> "Tally":
         """Return what was counted, as a closed tally."""
-        taken = Tally(self.event, self.alone, self.requests)
+        taken = Tally(self.event, self.merges)
         taken.open = False
+        taken.sender = _address(self.sender)
+        taken.requests = self.requests
         taken.at = self.at
         taken.request_bytes = self.request_bytes
         taken.answer_bytes = self.answer_bytes
         self.requests = self.counted = 0
+        self.sender = SEVERAL_ADDRESSES if self.merges else ""
         return taken
 
 
@@ -116,24 +107,15 @@ class Journal:
         self._counters = counters
         self._interval = interval
         # The open tallies of each key, and their number.
-        self._keys: dict[bytes, dict[EventFields, Tally]] = {}
+        self._keys: dict[bytes, dict[Event, Tally]] = {}
         self._open = 0
         # The tallies that are to be written, by event and hour.
         self._closed: dict[tuple[Event, int], Tally] = {}
 
-    def open(self, fields: EventFields) -> Tally:
+    def open(self, event: Event) -> Tally:
         """Return the tally of an event; a caller may keep it while it is open."""
-        own = self._keys.get(fields[0])
-        if own is None:
-            own = self._keys[fields[0]] = {}
-        tally = own.get(fields)
-        if tally is None:
-            # Most often the address is new.
-            tally = own.get((*fields[:6], SEVERAL_ADDRESSES, fields[7]))
-        return tally or self._begin(Event(*fields), own)
-
-    def note(self, fields: EventFields, request_bytes: int, answer_bytes: int) -> None:
-        self.open(fields).count(request_bytes, answer_bytes)
+        own = self._keys.setdefault(event.digest, {})
+        return own.get(event) or self._begin(event, own)
 
     def close(self, now: float, wall: float) -> None:
         """Update counts and times, and close the tallies that are due."""
@@ -171,21 +153,14 @@ class Journal:
     def __len__(self) -> int:
         return len(self._closed)
 
-    def _begin(self, event: Event, own: dict[EventFields, Tally]) -> Tally:
+    def _begin(self, event: Event, own: dict[Event, Tally]) -> Tally:
         """Return a new tally, or the one that an event shares with similar ones."""
-        alike = event.of_several
-        alone = None
         is_crowded = len(self) + self._open >= MAX_TALLIES
-        if is_crowded or len(own) >= JOURNAL_ROWS:  # more than are shown
+        merges = is_crowded or len(own) >= JOURNAL_ROWS  # more than are shown
+        if merges:
             event = event.plain
-        else:
-            others = [tally.event for tally in own.values()]
-            callers = {each.address for each in others if each.of_several == alike}
-            if len(callers) >= CALLERS:
-                event = alike
-                alone = callers
         if event not in own:
-            own[event] = Tally(event, alone)
+            own[event] = Tally(event, merges)
             self._open += 1
         return own[event]
 
@@ -219,11 +194,20 @@ class Journal:
         hour = int(tally.at // 3600)
         if len(self) >= MAX_TALLIES and (tally.event, hour) not in self._closed:
             tally.event = tally.event.plain
+            tally.sender = SEVERAL_ADDRESSES
         held = self._closed.get((tally.event, hour))
         if held is not None:
             held.requests += tally.requests
             held.at = max(held.at, tally.at)
+            if held.sender != tally.sender:
+                held.sender = SEVERAL_ADDRESSES
         elif len(self) < 2 * MAX_TALLIES:
             self._closed[tally.event, hour] = tally
         else:
             self.drop([tally])
+
+
+def _address(sender: str) -> str:
+    if sender == SEVERAL_ADDRESSES:
+        return sender
+    return shorten(address_in(sender))

@@ -315,7 +315,7 @@ class Store:
             tally.request_bytes,
             tally.answer_bytes,
             event.user_agent[: contract.JOURNAL_USER_AGENT_LENGTH],
-            event.address[: contract.JOURNAL_ADDRESS_LENGTH],
+            tally.sender[: contract.JOURNAL_ADDRESS_LENGTH],
             tally.requests,
         )
 

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from readback import logs
-from readback.api.data.journal import Event, EventFields, Journal, Tally
+from readback.api.data.journal import Event, Journal, Tally
 from readback.api.data.keyring import Record
 from readback.api.data.unmatched import UnmatchedRequests
 from readback.api.endpoints.delays import Delays
@@ -19,7 +19,7 @@ from readback.api.endpoints.refusal import Explanation, Finding, examine, explai
 from readback.api.endpoints.replies import Replies
 from readback.api.endpoints.request_info import ENCODED, RequestInfo
 from readback.api.shared.limiter import Limiter
-from readback.client_address import shorten
+from readback.client_address import address_in
 from readback.contract import MAX_CONTENT_BYTES, MODEL, MODEL_LIST, REFUSALS
 from readback.differences import BODY_TOO_LARGE, BODY_UNUSED
 from readback.http.handler import Outcome, RequestOrigin
@@ -28,7 +28,7 @@ from readback.http.head import REQUEST_TOO_LARGE
 log = logging.getLogger("readback.api")
 
 # In place of a tally that has not been opened yet.
-_NO_TALLY = Tally(Event(b"", "", 0, "", "", "", ""))
+_NO_TALLY = Tally(Event(b"", "", 0, "", "", ""))
 _NO_TALLY.open = False
 _KEY_NOT_ACCEPTED = (
     "This key is revoked or expired, or its account is not active with a confirmed "
@@ -87,24 +87,21 @@ class Exchange:
     # fmt: off
     __slots__ = (
         "_info", "_journal", "_limiter", "_record", "_refused", "_replies",
-        "_succeeded", "_unmatched", "address", "forwarded",
+        "_succeeded", "_unmatched", "sender",
     )
     # fmt: on
     # The differences to report if the body is refused without being read.
     oversized = BODY_TOO_LARGE
 
-    def __init__(
-        self, services: Services, record: Record, info: RequestInfo, address: str
-    ) -> None:
+    def __init__(self, services: Services, record: Record, info: RequestInfo) -> None:
         self._replies = services.replies
         self._limiter = services.limiter
         self._journal = services.journal
         self._unmatched = services.unmatched
         self._record = record
         self._info = info
-        self.address = address
-        # The X-Forwarded-For from which the address was read, if any.
-        self.forwarded = b""
+        # Who has sent the last request: see `Api._sender`.
+        self.sender = ""
         # Where the last success and the last refusal are counted.
         self._succeeded = self._refused = _NO_TALLY
 
@@ -123,20 +120,6 @@ class Exchange:
             _, detail, differences = explain([finding], self._info.user_agent)
         return self._refuse(code, detail, size, differences)
 
-    def is_from(self, forwarded: bytes, origin: RequestOrigin) -> bool:
-        """Return whether a request surely comes from the address of the last one."""
-        if forwarded or self.forwarded:
-            return self.forwarded == forwarded
-        return self.address == origin.address
-
-    def move(self, address: str) -> None:
-        """Count the following requests for another address."""
-        self.address = address
-        self.forwarded = b""
-        self._refused = _NO_TALLY
-        if not self._succeeded.counts(shorten(address)):
-            self._succeeded = _NO_TALLY
-
     def _admit(self) -> bool:
         """Take a request from the rate of the key; return False if it is used up."""
         record = self._record
@@ -146,8 +129,9 @@ class Exchange:
     def _refuse_key(self, size: int) -> bytes:
         agent = self._info.user_agent
         endpoint = self._info.endpoint
+        address = address_in(self.sender)
         self._unmatched.count(
-            self.address, endpoint, "invalid_key", _KEY_NOT_ACCEPTED, agent
+            address, endpoint, "invalid_key", _KEY_NOT_ACCEPTED, agent
         )
         return self._refuse("invalid_key", _KEY_NOT_ACCEPTED, size)
 
@@ -172,7 +156,7 @@ class Exchange:
         if not same or not tally.open:
             event = self._event(code, detail, differences)
             tally = self._refused = self._journal.open(event)
-        tally.count(size, len(answer))
+        tally.count(self.sender, size, len(answer))
         return answer
 
     def fail(self, error: Exception, size: int) -> bytes:
@@ -180,21 +164,19 @@ class Exchange:
         answer = internal_error(self._replies, error)
         with suppress(Exception):  # the counting itself may have failed
             event = self._event("internal_error", REFUSALS["internal_error"].sentence)
-            self._journal.note(event, size, len(answer))
+            self._journal.open(event).count(self.sender, size, len(answer))
         return answer
 
     def _count_success(self, answer: bytes, size: int) -> bytes:
         tally = self._succeeded
         if not tally.open:
             tally = self._succeeded = self._journal.open(self._event("", ""))
-        tally.count(size, len(answer))
+        tally.count(self.sender, size, len(answer))
         return answer
 
-    def _event(self, code: str, detail: str, differences: str = "") -> EventFields:
+    def _event(self, code: str, detail: str, differences: str = "") -> Event:
         digest = self._record.digest
-        info = self._info
-        address = self.address
-        return journal_event(digest, info, address, code, detail, differences)
+        return journal_event(digest, self._info, code, detail, differences)
 
 
 class Chat(Exchange):
@@ -293,14 +275,8 @@ def internal_error(replies: Replies, error: Exception) -> bytes:
 
 
 def journal_event(
-    digest: bytes,
-    info: RequestInfo,
-    address: str,
-    code: str,
-    detail: str,
-    differences: str,
-) -> EventFields:
+    digest: bytes, info: RequestInfo, code: str, detail: str, differences: str
+) -> Event:
     status = REFUSALS[code].status.value if code else 200
-    sender = shorten(address)
     agent = info.user_agent
-    return digest, info.endpoint, status, code, detail, agent, sender, differences
+    return Event(digest, info.endpoint, status, code, detail, agent, differences)

@@ -6,7 +6,6 @@ is: a failure is answered, or a wait begins, before the body is read.
 
 from functools import partial
 
-from readback.api.data.journal import Event
 from readback.api.data.keyring import Record
 from readback.api.endpoints.exchange import (
     Chat,
@@ -26,10 +25,8 @@ class _Rehearsal(Exchange):
 
     __slots__ = ("_delays",)
 
-    def __init__(
-        self, services: Services, record: Record, info: RequestInfo, address: str
-    ) -> None:
-        super().__init__(services, record, info, address)
+    def __init__(self, services: Services, record: Record, info: RequestInfo) -> None:
+        super().__init__(services, record, info)
         self._delays = services.delays
 
     def begin(self, size: int, origin: RequestOrigin) -> Outcome | None:
@@ -62,8 +59,8 @@ class _Rehearsal(Exchange):
         wait = 0 if code == "internal_error" else RETRY_SECONDS
         explained = is_explained(self._info, self._record)
         answer = self._replies.refusal(code, detail, wait, explained)
-        event = Event(*self._event(code, detail))._replace(code=REHEARSED)
-        self._journal.note(event, size, len(answer))
+        event = self._event(code, detail)._replace(code=REHEARSED)
+        self._journal.open(event).count(self.sender, size, len(answer))
         return Untimed(answer)
 
 

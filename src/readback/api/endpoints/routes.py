@@ -22,7 +22,7 @@ from readback.api.endpoints.near_misses import PROBE
 from readback.api.endpoints.presented_key import explain_invalid
 from readback.api.endpoints.rehearsals import RehearsedChat, RehearsedModelList
 from readback.api.endpoints.request_info import RequestInfo, describe
-from readback.client_address import forwarded_address
+from readback.client_address import address_in, forwarded_entry
 from readback.contract import CHAT, MODELS, OTHER, REHEARSAL_KEY
 from readback.http.handler import Outcome, RequestOrigin
 from readback.http.head import MALFORMED_REQUEST, Head
@@ -33,8 +33,6 @@ from readback.processes.shared_counters import WorkerCounters
 RETRY_SECONDS = 2
 # How many programs of a key are remembered; most keys have one.
 _MAX_EXCHANGES = 4
-# A longer X-Forwarded-For is not kept.
-_MAX_FORWARDED_BYTES = 256
 _EXCHANGES: dict[str, type[Exchange]] = {MODELS: ModelList, CHAT: Chat}
 _REHEARSALS = {MODELS: RehearsedModelList, CHAT: RehearsedChat}
 _UNKNOWN_KEY = "This key does not exist; compare it with the one shown in the cabinet."
@@ -104,50 +102,40 @@ class Api:
     ) -> Outcome | None:
         meaning, key, forwarded, size = request
         info = meaning.info
+        sender = self._sender(forwarded, origin)
         if isinstance(found, Record) and not info.not_found_detail:
-            exchange: Exchange | None = found.exchanges.get(info)
-            # The address of most clients does not change.
-            if exchange is None or not exchange.is_from(forwarded, origin):
-                exchange = self._exchange(info, found, forwarded, origin)
+            exchange: Exchange = found.exchanges.get(info) or self._exchange(
+                info, found
+            )
+            exchange.sender = sender
             return exchange.begin(size, origin)
-        address, _ = self._read_address(forwarded, origin)
         if info.not_found_detail:
-            return self._not_found(info, found, address, size)
+            return self._not_found(info, found, sender, size)
         if found is None:
-            return self._refuse_key(info, key, address)
+            return self._refuse_key(info, key, sender)
         return self._refuse("unavailable", _NOT_LOOKED_UP, info, RETRY_SECONDS)
 
-    def _read_address(
-        self, forwarded: bytes, origin: RequestOrigin
-    ) -> tuple[str, bytes]:
-        """Return a client's address, and the value that it was read from.
+    def _sender(self, forwarded: bytes, origin: RequestOrigin) -> str:
+        """Return the client's entry in X-Forwarded-For, or the connection's address.
 
-        The value is empty if that was not X-Forwarded-For, or is too long to keep.
+        The entry is read only where the address in it is needed.
         """
-        header = forwarded.decode("ascii", "replace").strip()
-        address = forwarded_address(header, self._trusted_proxies)
-        if address is None:
-            return origin.address, b""
-        return address, forwarded if len(forwarded) <= _MAX_FORWARDED_BYTES else b""
+        if not self._trusted_proxies:
+            return origin.address
+        header = forwarded.decode("ascii", "replace")
+        entry = forwarded_entry(header, self._trusted_proxies)
+        return origin.address if entry is None else entry
 
-    def _exchange(
-        self, info: RequestInfo, record: Record, forwarded: bytes, origin: RequestOrigin
-    ) -> Exchange:
-        address, source = self._read_address(forwarded, origin)
-        exchange: Exchange | None = record.exchanges.get(info)
-        if exchange is None:
-            if len(record.exchanges) >= _MAX_EXCHANGES:
-                del record.exchanges[next(iter(record.exchanges))]
-            kinds = _REHEARSALS if record.row.rehearsal else _EXCHANGES
-            exchange = kinds[info.endpoint](self._services, record, info, address)
-            record.exchanges[info] = exchange
-        elif exchange.address != address:
-            exchange.move(address)
-        exchange.forwarded = source
+    def _exchange(self, info: RequestInfo, record: Record) -> Exchange:
+        if len(record.exchanges) >= _MAX_EXCHANGES:
+            del record.exchanges[next(iter(record.exchanges))]
+        kinds = _REHEARSALS if record.row.rehearsal else _EXCHANGES
+        exchange = kinds[info.endpoint](self._services, record, info)
+        record.exchanges[info] = exchange
         return exchange
 
     def _not_found(
-        self, info: RequestInfo, found: Found, address: str, size: int
+        self, info: RequestInfo, found: Found, sender: str, size: int
     ) -> bytes:
         """Refuse a request, and record that in the journal of its key, if any."""
         code = "not_found"
@@ -156,6 +144,7 @@ class Api:
             # The probe imitates other programs, and nobody waits for these requests.
             if detail != PROBE.sentence:
                 agent = info.user_agent
+                address = address_in(sender)
                 self._services.unmatched.count(address, OTHER, code, detail, agent)
             return self._refuse(code, detail, info)
         if pattern := found.row.rehearsal:
@@ -166,14 +155,14 @@ class Api:
             self._counters.add((OTHER, code))
             return answer
         difference = info.not_found_difference
-        event = journal_event(found.digest, info, address, code, detail, difference)
-        self._services.journal.note(event, size, len(answer))
+        event = journal_event(found.digest, info, code, detail, difference)
+        self._services.journal.open(event).count(sender, size, len(answer))
         return answer
 
-    def _refuse_key(self, info: RequestInfo, key: bytes, address: str) -> bytes:
+    def _refuse_key(self, info: RequestInfo, key: bytes, sender: str) -> bytes:
         detail = info.no_key_detail or explain_invalid(key) or _UNKNOWN_KEY
         self._services.unmatched.count(
-            address, info.endpoint, "invalid_key", detail, info.user_agent
+            address_in(sender), info.endpoint, "invalid_key", detail, info.user_agent
         )
         return self._refuse("invalid_key", detail, info)
 

@@ -124,14 +124,18 @@ def run(data: DataLayer, work: Callable[[], object]) -> None:
     asyncio.run(main())
 
 
+def note_of(data: DataLayer, digest: bytes) -> None:
+    data.journal.open(Event(digest, "chat", 200, "", "", "")).count("", 0, 0)
+
+
 def note(data: DataLayer) -> None:
-    data.journal.note(Event(b"d" * 32, "chat", 200, "", "", "", ""), 0, 0)
+    note_of(data, b"d" * 32)
 
 
 def note_many(data: DataLayer) -> None:
     for number in range(1000):
         digest = number.to_bytes(32, "big")
-        data.journal.note(Event(digest, "chat", 200, "", "", "", ""), 0, 0)
+        note_of(data, digest)
 
 
 def test_a_stop_while_many_tallies_are_closed_loses_none(data):
@@ -275,7 +279,7 @@ def test_one_outcome_that_cannot_be_written_delays_no_other(tmp_path, kind, capl
     async def work() -> None:
         for number in range(count):
             digest = data.store.poison if number == 321 else number.to_bytes(32)
-            data.journal.note(Event(digest, "chat", 200, "", "", "", ""), 0, 0)
+            note_of(data, digest)
         data.tick()
         await wait_in_loop_until(
             lambda: data.store.written == count - 1, "all others are written"

@@ -3,7 +3,7 @@
 import pytest
 
 from readback.api.data import journal as journal_module
-from readback.api.data.journal import AT_ONCE, CALLERS, Event, Journal
+from readback.api.data.journal import AT_ONCE, Event, Journal
 from readback.api.shared.memory import Counters
 from readback.contract import JOURNAL_ROWS, SEVERAL_ADDRESSES
 
@@ -31,11 +31,14 @@ def event(
     key_id: int = 1,
     agent: str = "",
     code: str = "",
-    address: str = "",
     detail: str = "",
 ) -> Event:
     status = 400 if code else 200
-    return Event(bytes([key_id]), "chat", status, code, detail, agent, address)
+    return Event(bytes([key_id]), "chat", status, code, detail, agent)
+
+
+def note(journal: Journal, noted: Event, sender: str = "192.0.2.1") -> None:
+    journal.open(noted).count(sender, 10, 20)
 
 
 def unnumbered(digest: bytes) -> int:
@@ -63,7 +66,7 @@ class Ticks:
     def run(self, seconds: float, *events: Event) -> None:
         for _ in range(int(seconds / TICK)):
             for each in events:
-                self.journal.note(each, 0, 0)
+                note(self.journal, each)
             self.now += TICK
             self.wall += TICK
             self.journal.close(self.now, self.wall)
@@ -75,7 +78,7 @@ class Ticks:
 
 def test_equal_outcomes_share_one_tally(journal, counters):
     for agent in ("a", "b", "a"):
-        journal.note(event(agent=agent), 10, 20)
+        note(journal, event(agent=agent))
     journal.close(0.0, HOUR)
 
     tallies = fetch(journal)
@@ -118,7 +121,7 @@ def test_a_new_outcome_of_a_busy_key_is_written_at_once(journal):
     ticks = Ticks(journal)
     ticks.run(60, event())
     ticks.written.clear()
-    refused, elsewhere = event(code="invalid_json"), event(address="192.0.2.x")
+    refused, elsewhere = event(code="invalid_json"), event(agent="other")
     ticks.run(TICK, event(), refused, elsewhere)
     written = {row.event for row in ticks.rows()}
     assert {refused, elsewhere} <= written
@@ -151,24 +154,39 @@ def test_a_clock_that_is_set_loses_nothing(journal, counters):
     assert requests(ticks.rows()) == 180 == counters.total(("chat", ""))
 
 
-def test_a_few_callers_have_rows_of_their_own_and_further_ones_share_one(journal):
-    ticks = Ticks(journal)
-    for number in range(120):
-        ticks.run(TICK, event(agent="example/1.0", address=f"192.0.{number}.x"))
-    ticks.run(INTERVAL)
-    rows = ticks.rows()
-    assert requests(rows) == 120
-    alone = [row for row in rows if row.event.address != SEVERAL_ADDRESSES]
-    assert len(alone) == CALLERS
-    assert len(rows) <= CALLERS + 12
-    assert {row.event.user_agent for row in rows} == {"example/1.0"}
+@pytest.mark.parametrize(
+    ("senders", "address"),
+    [
+        (["192.0.2.1", "192.0.2.1"], "192.0.2.x"),
+        (["192.0.2.1", "192.0.2.2:443", "[::ffff:192.0.2.3]"], "192.0.2.x"),
+        (["192.0.2.1", "198.51.100.1", "192.0.2.1"], SEVERAL_ADDRESSES),
+        ([""], ""),
+        (["nonsense", ""], ""),
+        (["", "192.0.2.1"], SEVERAL_ADDRESSES),
+    ],
+)
+def test_a_row_names_the_address_unless_there_are_several(journal, senders, address):
+    for wall in HOUR, HOUR + TICK:  # the next row begins anew
+        for sender in senders:
+            note(journal, event(), sender)
+        journal.close(wall, wall)
+        [row] = fetch(journal)
+        assert (row.sender, row.requests) == (address, len(senders))
+
+
+def test_rows_of_one_hour_that_were_not_written_are_of_several_addresses(journal):
+    for sender in "192.0.2.1", "198.51.100.1":
+        note(journal, event(), sender)
+        journal.close(HOUR, HOUR)
+    [row] = fetch(journal)
+    assert (row.sender, row.requests) == (SEVERAL_ADDRESSES, 2)
 
 
 def test_refusals_that_differ_are_not_merged_because_of_their_number(journal):
     """A program with many mistakes is still one caller."""
     several = [event(code="invalid_json", detail=f"wrong {n}") for n in range(50)]
     for each in several:
-        journal.note(each, 0, 0)
+        note(journal, each)
     journal.close(0.0, HOUR)
     assert {row.event for row in fetch(journal)} == set(several)
 
@@ -176,23 +194,25 @@ def test_refusals_that_differ_are_not_merged_because_of_their_number(journal):
 def test_a_key_has_a_bounded_number_of_rows_whoever_sends_what(journal):
     for number in range(1000):
         program, detail = f"program {number}", f"wrong {number % 300}"
-        journal.note(event(1, program, "invalid_json", detail=detail), 0, 0)
-        journal.note(event(2), 0, 0)
+        note(journal, event(1, program, "invalid_json", detail=detail))
+        note(journal, event(2))
     journal.close(0.0, HOUR)
     rows = fetch(journal)
     assert requests(rows) == 2000
     assert len(rows) <= JOURNAL_ROWS + 2
+    [merged] = [row for row in rows if row.event.code and not row.event.detail]
+    assert merged.sender == SEVERAL_ADDRESSES
 
 
 def test_the_tallies_of_many_keys_are_closed_in_parts(journal, counters):
     for key_id in range(250):
-        journal.note(event(key_id), 0, 0)
+        note(journal, event(key_id))
     closed = []
     for _ in journal.close_in_parts(0.0, HOUR):
         closed.append(len(journal))
         # In between, one key whose rows are closed is used, and one whose rows are not.
-        journal.note(event(0), 0, 0)
-        journal.note(event(249), 0, 0)
+        note(journal, event(0))
+        note(journal, event(249))
     assert closed == [100, 200]
     journal.close(0.0, HOUR)
     assert requests(fetch(journal)) == counters.total(("chat", "")) == 254
@@ -200,7 +220,7 @@ def test_the_tallies_of_many_keys_are_closed_in_parts(journal, counters):
 
 def test_tallies_that_were_not_written_are_merged_by_hour(journal, counters):
     for now, wall in ((1.0, 10.0), (11.0, 20.0), (21.0, HOUR + 1)):
-        journal.note(event(), 0, 0)
+        note(journal, event())
         journal.close(now, wall)
         journal.give_back(fetch(journal))
 
@@ -210,7 +230,7 @@ def test_tallies_that_were_not_written_are_merged_by_hour(journal, counters):
 
 
 def test_a_tally_gets_the_newest_created_when_it_is_fetched(journal):
-    journal.note(event(), 0, 0)
+    note(journal, event())
     journal.close(1.0, 10.0)
     journal.give_back(journal.fetch(1, lambda digest: 5))
     [tally] = journal.fetch(1, lambda digest: 9)
@@ -224,7 +244,7 @@ def test_above_the_limit_details_are_omitted_and_counts_stay_exact(
     journal.hurry()
     for round_ in range(5):
         for number in range(30):
-            journal.note(event(agent=f"{round_} {number}", detail=f"{number}"), 0, 0)
+            note(journal, event(agent=f"{round_} {number}", detail=f"{number}"))
         journal.close(float(round_), 1.0)
     assert len(journal) <= 11
     rows = fetch(journal)
@@ -236,7 +256,7 @@ def test_above_the_limit_details_are_omitted_and_counts_stay_exact(
 def test_above_the_last_limit_dropped_requests_are_counted(journal, counters, small):
     for code in "", "not_found":
         for key_id in range(100):
-            journal.note(event(key_id, code=code), 0, 0)
+            note(journal, event(key_id, code=code))
         journal.close(1.0, 1.0)
 
     kept = fetch(journal)

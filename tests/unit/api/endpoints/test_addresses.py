@@ -55,25 +55,21 @@ def test_a_request_that_has_not_passed_all_proxies_has_the_connections_address(
     """Equal values of X-Forwarded-For do not mean equal clients then."""
     worker.api._trusted_proxies = 2
     sent = request(worker.key)
-    for peer in 3 * ["192.0.2.1", "203.0.113.1"]:
+    for peer in ["192.0.2.1", "203.0.113.1"]:
         connection, transport = worker.connect()
         connection._address = peer
         connection.data_received(sent)
         worker.settle()
         assert transport.response.startswith(b"HTTP/1.1 200 ")
         connection.connection_lost(None)
-    counts = {row[6]: requests for row, requests in rows_of(worker).items()}
-    assert counts == {"192.0.2.x": 3, "203.0.113.x": 3}
+        [row] = rows_of(worker)
+        assert row[-1] == peer.removesuffix("1") + "x"
 
 
-def test_a_regular_caller_keeps_its_row_beside_many_that_share_one(
-    worker: Worker,
-) -> None:
+def test_requests_from_many_networks_share_a_row(worker: Worker) -> None:
     """All use the same program, so only their addresses differ."""
     for number in range(20):
-        assert status(worker, worker.key, "192.0.2.1") == 200
         assert status(worker, worker.key, f"198.51.{number}.1") == 200
-    counts = {row[6]: requests for row, requests in rows_of(worker).items()}
-    assert counts.pop("192.0.2.x") == 20
-    assert counts.pop(SEVERAL_ADDRESSES) == 17
-    assert list(counts.values()) == [1, 1, 1]
+    assert [(row[-1], n) for row, n in rows_of(worker).items()] == [
+        (SEVERAL_ADDRESSES, 20)
+    ]
