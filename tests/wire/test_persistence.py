@@ -88,11 +88,14 @@ def test_http_1_0_with_keep_alive_is_kept(echo: Endpoint, value: bytes) -> None:
         assert_in_sync(connection)
 
 
-@pytest.mark.parametrize("last", [b"garbage\r\n\r\n", post(b"Connection: close")])
+@pytest.mark.parametrize(
+    "last", [b"garbage\r\n\r\n", post(b"Connection: close") + b"x"]
+)
 def test_after_its_last_answer_the_server_reads_what_the_client_still_sends(
     last: bytes,
 ) -> None:
-    # RFC 9112 §9.6: else the kernel may discard the answer before it has been read.
+    # RFC 9112 §9.6: else the kernel may discard the answer before it has been read. A
+    # client that says that a request is its last sends no more (§9.3).
     with listening(own_time=True) as listener:
         with listener.endpoint.connect() as connection:
             listener.read_from(connection, last)

@@ -315,10 +315,13 @@ class Connection(asyncio.Protocol):
         self._state = LINGER
         self._deadline = registry.linger_deadline
         self.waiting_since = registry.now
-        done = self._received_eof or self._transport.is_closing()
-        sending = last or self._buffer.unread > 0
-        if done or not (self._flow.close_for_writing() or sending):
+        # RFC 9112 §9.6: closing both sides would reset a client that still sends. One
+        # that has announced its last request sends no more (§9.3).
+        is_sending = last or self._buffer.unread > 0
+        if self._received_eof or not is_sending:
             self._close()
+        else:
+            self._flow.close_for_writing()
         return False
 
     def _finish_message(self) -> None:

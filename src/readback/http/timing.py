@@ -46,10 +46,8 @@ class Timing:
         self, transport: asyncio.Transport, write: Callable[[], None]
     ) -> None:
         write()
-        if transport.is_closing():
-            return
         connection = transport.get_extra_info("socket")
-        with suppress(OSError):  # not TCP, or not Linux
+        with suppress(OSError):  # not TCP, or not Linux, or aborted
             info = connection.getsockopt(
                 socket.IPPROTO_TCP, _TCP_INFO, _LAST_RECEIVED.size
             )
