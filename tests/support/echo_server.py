@@ -97,9 +97,6 @@ class EchoExchange:
     def refuse(self, code: str, detail: str, size: int) -> bytes:
         return self._echo.refuse(code, detail)
 
-    def fail(self, error: Exception, size: int) -> bytes:
-        return self._echo.fail(error, None)
-
 
 def _media_type_of(head: Head) -> bytes:
     sent = head.first(b"content-type") or b""

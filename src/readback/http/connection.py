@@ -344,11 +344,8 @@ class Connection(asyncio.Protocol):
 
     def _fail(self, error: Exception) -> None:
         try:
-            if self._responder:
-                answer = self._responder.fail(error, self._size)
-            else:
-                info = self._meaning.info if self._meaning else None
-                answer = self._registry.handler.fail(error, info)
+            info = self._meaning.info if self._meaning else None
+            answer = self._registry.handler.fail(error, info)
         except Exception:
             self.abort()  # otherwise the client would wait in vain
             raise

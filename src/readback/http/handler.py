@@ -24,9 +24,6 @@ class Responder(Protocol):
         The size is the declared one.
         """
 
-    def fail(self, error: Exception, size: int) -> bytes:
-        """Log an unexpected exception, and return the answer for it."""
-
 
 # The body is read and given to a responder, or the request is answered at once.
 Outcome = Responder | bytes
@@ -63,7 +60,7 @@ class Handler(Protocol[Info]):
         """
 
     def fail(self, error: Exception, info: Info | None) -> bytes:
-        """Log an unexpected exception where no responder can, and return the answer.
+        """Log an unexpected exception, and return the answer.
 
         The info is None if the exception occurred before the head was parsed.
         """

@@ -1,8 +1,6 @@
 """The two endpoints: how a request of a known key is answered and counted."""
 
 import json
-import logging
-from contextlib import suppress
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import Annotated, Literal
@@ -10,7 +8,6 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from readback import logs
 from readback.api.data.journal import Event, Journal, Tally
 from readback.api.data.keyring import Record
 from readback.api.data.unmatched import UnmatchedRequests
@@ -24,8 +21,6 @@ from readback.contract import MAX_CONTENT_BYTES, MODEL, MODEL_LIST, REFUSALS
 from readback.differences import BODY_TOO_LARGE, BODY_UNUSED
 from readback.http.handler import Outcome, RequestOrigin
 from readback.http.head import REQUEST_TOO_LARGE
-
-log = logging.getLogger("readback.api")
 
 # In place of a tally that has not been opened yet.
 _NO_TALLY = Tally(Event(b"", "", 0, "", "", ""))
@@ -159,14 +154,6 @@ class Exchange:
         tally.count(self.sender, size, len(answer))
         return answer
 
-    def fail(self, error: Exception, size: int) -> bytes:
-        """Log an unexpected exception, enter it into the journal, and answer."""
-        answer = internal_error(self._replies, error)
-        with suppress(Exception):  # the counting itself may have failed
-            event = self._event("internal_error", REFUSALS["internal_error"].sentence)
-            self._journal.open(event).count(self.sender, size, len(answer))
-        return answer
-
     def _count_success(self, answer: bytes, size: int) -> bytes:
         tally = self._succeeded
         if not tally.open:
@@ -263,15 +250,6 @@ def _repeats_name(body: bytes, written: bytes, request: _Request) -> bool:
 def is_explained(info: RequestInfo, record: Record) -> bool:
     """Return whether the body of a refusal explains it, beyond the contract."""
     return info.asks_to_explain or record.row.explains_refusals
-
-
-def internal_error(replies: Replies, error: Exception) -> bytes:
-    """Log an unexpected exception, and return the 500 that has the id in the log."""
-    request_id, answer = replies.internal_error()
-    log.error(
-        "internal error, X-Request-Id %s: %s", request_id, logs.describe_error(error)
-    )
-    return answer
 
 
 def journal_event(

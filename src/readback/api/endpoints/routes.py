@@ -4,17 +4,17 @@ Makes the decisions that come before the body is read, in the order of the contr
 path and method, then key. Nothing here decodes a body.
 """
 
+import logging
 from dataclasses import dataclass
 from functools import partial
 
-from readback import keys
+from readback import keys, logs
 from readback.api.data.keyring import Found, Keyring, Record
 from readback.api.endpoints.exchange import (
     Chat,
     Exchange,
     ModelList,
     Services,
-    internal_error,
     is_explained,
     journal_event,
 )
@@ -28,6 +28,8 @@ from readback.http.handler import Outcome, RequestOrigin
 from readback.http.head import MALFORMED_REQUEST, Head
 from readback.http.meaning import Understood
 from readback.processes.shared_counters import WorkerCounters
+
+log = logging.getLogger("readback.api")
 
 # The Retry-After if the database is unavailable or there are too many connections.
 RETRY_SECONDS = 2
@@ -75,7 +77,10 @@ class Api:
 
     def fail(self, error: Exception, info: RequestInfo | None) -> bytes:
         self._counters.add((info.endpoint if info else OTHER, "internal_error"))
-        return internal_error(self._services.replies, error)
+        request_id, answer = self._services.replies.internal_error()
+        description = logs.describe_error(error)
+        log.error("internal error, X-Request-Id %s: %s", request_id, description)
+        return answer
 
     def _may_exist(self, info: RequestInfo, key: bytes, digest: bytes) -> bool:
         """Return whether a key that is not known has to be looked up."""

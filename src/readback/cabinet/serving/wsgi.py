@@ -183,9 +183,6 @@ class Page:
     def refuse(self, code: str, detail: str, size: int) -> bytes:
         return self._pages.refuse(code, detail)
 
-    def fail(self, error: Exception, size: int) -> bytes:
-        return self._pages.fail(error, self._head)
-
 
 def server_environ(address: tuple[str, int] | str) -> Environ:
     """Return what is the same for all requests that a socket receives (PEP 3333)."""
