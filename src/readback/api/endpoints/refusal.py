@@ -226,14 +226,8 @@ def _got(value: Any, wanted: str) -> str:
     if not isinstance(value, str) or len(value) > _MOST_SHOWN:
         return _kind(value)
     bare = "".join(c for c in value if c.isprintable() and not c.isspace())
-    if bare.lower() != wanted.lower():
-        return _kind(value)
-    flaws = [
-        *(["whose letter case differs"] if bare != wanted else []),
-        *(["which has white space"] if bare != value else []),
-    ]
-    shown = json.dumps(value)
-    return f"{shown}, {' and '.join(flaws)}" if flaws else f"the string {shown}"
+    is_close = bare.lower() == wanted.lower()
+    return f"the string {json.dumps(value)}" if is_close else _kind(value)
 
 
 def _kind(value: Any) -> str:

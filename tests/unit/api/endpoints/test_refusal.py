@@ -59,22 +59,22 @@ def with_role(role: object) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("request_body", "got", "hint"),
     [
-        (with_role("User"), 'got "User", whose letter case differs', "role user."),
-        (with_role(" user\n"), r'got " user\n", which has white space', "role user."),
+        (with_role("User"), 'got the string "User"', "role user."),
+        (with_role(" user\n"), r'got the string " user\n"', "role user."),
         (
             with_role("USER\u200b"),
-            r'got "USER\u200b", whose letter case differs and which has white space',
+            r'got the string "USER\u200b"',
             "role user.",
         ),
         (with_role("use"), "got a string of 3 characters", "role user."),
         (with_role("\n" * 99 + "user"), "got a string of 103 characters", "user."),
         (
             body(model=f"{MODEL} "),
-            f'got "{MODEL} ", which has white space',
+            f'got the string "{MODEL} "',
             MODEL + ".",
         ),
         (body(stream="false"), 'got the string "false"', "as the value false"),
-        (body(stream="False"), 'got "False", whose letter case differs', "value false"),
+        (body(stream="False"), 'got the string "False"', "value false"),
         (body(stream=None), "got null", "Send stream as the value false"),
         (body(stream=True), "got true", "Turn off streaming."),
         (body(max_tokens="2000"), 'got the string "2000"', "Set max_tokens to 2000"),
