@@ -81,8 +81,8 @@ class Exchange:
 
     # fmt: off
     __slots__ = (
-        "_info", "_journal", "_limiter", "_record", "_refused", "_replies",
-        "_succeeded", "_unmatched", "sender",
+        "_info", "_journal", "_limiter", "_record", "_replies", "_succeeded",
+        "_unmatched", "sender",
     )
     # fmt: on
     # The differences to report if the body is refused without being read.
@@ -97,8 +97,8 @@ class Exchange:
         self._info = info
         # Who has sent the last request: see `Api._sender`.
         self.sender = ""
-        # Where the last success and the last refusal are counted.
-        self._succeeded = self._refused = _NO_TALLY
+        # Where the last success is counted.
+        self._succeeded = _NO_TALLY
 
     def begin(self, size: int, origin: RequestOrigin) -> Outcome | None:
         """Return what answers a request, or its refusal."""
@@ -145,13 +145,8 @@ class Exchange:
     ) -> bytes:
         explained = is_explained(self._info, self._record)
         answer = self._replies.refusal(code, detail, retry_after, explained)
-        detail = detail or REFUSALS[code].sentence
-        tally = self._refused
-        same = (tally.event.code, tally.event.detail) == (code, detail)
-        if not same or not tally.open:
-            event = self._event(code, detail, differences)
-            tally = self._refused = self._journal.open(event)
-        tally.count(self.sender, size, len(answer))
+        event = self._event(code, detail or REFUSALS[code].sentence, differences)
+        self._journal.open(event).count(self.sender, size, len(answer))
         return answer
 
     def _count_success(self, answer: bytes, size: int) -> bytes:
