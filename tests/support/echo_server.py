@@ -75,9 +75,9 @@ class Echo:
         return self.replies.refusal(code, detail)
 
     def fail(self, error: Exception, info: object) -> bytes:
-        request_id, answer = self.replies.internal_error()
+        request_id = self.replies.new_id()
         log.error("internal error, %s: %s", request_id, describe_error(error))
-        return answer
+        return self.replies.refusal("internal_error", request_id=request_id)
 
 
 class EchoExchange:

@@ -25,7 +25,6 @@ _HEADERS = (
     "X-Content-Type-Options: nosniff\r\n"
 )
 _REALM = "WWW-Authenticate: Bearer\r\n"
-_REFUSALS_KEPT = 256
 _IDS_AT_ONCE = 256
 _ID_LENGTH = 36
 _SPLIT_IDS = struct.Struct(f"{_ID_LENGTH}s" * _IDS_AT_ONCE).unpack
@@ -60,8 +59,6 @@ class Replies:
         self._help_url = help_url
         self._with_messages = with_messages
         self._ids = chain.from_iterable(iter(_draw_ids, None))
-        # The bytes before and after the id of each refusal since the last tick.
-        self._halves: dict[tuple[str, str, int, bool], tuple[bytes, bytes]] = {}
         self._refusals = {row.code: self._render(row) for row in REFUSALS.values()}
         self.tick(0.0)
 
@@ -70,7 +67,6 @@ class Replies:
         self._date = formatdate(wall, usegmt=True)
         ok = f"HTTP/1.1 200 OK\r\nDate: {self._date}\r\n{_HEADERS}X-Request-Id: "
         self._ok = ok.encode()
-        self._halves.clear()
 
     def completion(self, text: bytes, size: int, created: int) -> bytes:
         """Return a success; the text is given as JSON, with its decoded size."""
@@ -91,28 +87,12 @@ class Replies:
         detail: str = "",
         retry_after: int = 0,
         explained: bool = False,
+        request_id: str = "",
     ) -> bytes:
         """Return a refusal; if `explained`, the body contains the detail, too.
 
         The detail must be printable ASCII and quote no text.
         """
-        key = (code, detail, retry_after, explained)
-        halves = self._halves.get(key)
-        if halves is None:
-            halves = self._around_id(*key)
-            if len(self._halves) < _REFUSALS_KEPT:
-                self._halves[key] = halves
-        id_ = next(self._ids)
-        return id_.join(halves)
-
-    def internal_error(self) -> tuple[str, bytes]:
-        """Return the id of a 500, and the answer with this id."""
-        id_ = next(self._ids)
-        return id_.decode(), id_.join(self._around_id("internal_error", "", 0, False))
-
-    def _around_id(
-        self, code: str, detail: str, retry_after: int, explained: bool
-    ) -> tuple[bytes, bytes]:
         status_line, headers, body = self._refusals[code]
         sentence = detail or REFUSALS[code].sentence
         if explained or self._with_messages:
@@ -120,12 +100,16 @@ class Replies:
                 {"error": {"code": code, "message": sentence}}, separators=(",", ":")
             )
         wait = f"Retry-After: {retry_after}\r\n" if retry_after else ""
-        before = f"{status_line}Date: {self._date}\r\n{headers}{wait}X-Request-Id: "
-        after = (
-            f"\r\nX-Error-Detail: {sentence}\r\n"
+        id_ = request_id or self.new_id()
+        answer = (
+            f"{status_line}Date: {self._date}\r\n{headers}{wait}"
+            f"X-Request-Id: {id_}\r\nX-Error-Detail: {sentence}\r\n"
             f"Content-Length: {len(body)}\r\n\r\n{body}"
         )
-        return before.encode(), after.encode()
+        return answer.encode()
+
+    def new_id(self) -> str:
+        return next(self._ids).decode()
 
     def _render(self, row: Refusal) -> tuple[str, str, str]:
         headers = _HEADERS + (_REALM if row.code == "invalid_key" else "")

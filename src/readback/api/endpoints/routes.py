@@ -77,10 +77,11 @@ class Api:
 
     def fail(self, error: Exception, info: RequestInfo | None) -> bytes:
         self._counters.add((info.endpoint if info else OTHER, "internal_error"))
-        request_id, answer = self._services.replies.internal_error()
+        replies = self._services.replies
+        request_id = replies.new_id()
         description = logs.describe_error(error)
         log.error("internal error, X-Request-Id %s: %s", request_id, description)
-        return answer
+        return replies.refusal("internal_error", request_id=request_id)
 
     def _may_exist(self, info: RequestInfo, key: bytes, digest: bytes) -> bool:
         """Return whether a key that is not known has to be looked up."""

@@ -37,7 +37,7 @@ def test_with_messages_the_sentence_is_in_the_body_too() -> None:
 
 def test_ten_thousand_ids_are_random_uuids() -> None:
     replies = Replies()
-    ids = [UUID(replies.internal_error()[0]) for _ in range(10_000)]
+    ids = [UUID(replies.new_id()) for _ in range(10_000)]
     assert len(set(ids)) == len(ids)
     assert {(each.version, each.variant) for each in ids} == {
         (4, "specified in RFC 4122")
