@@ -130,7 +130,6 @@ class Store:
         self._journal_seconds = config.journal_days * _DAY
         self._connection: Any = None
         self._statements = 0
-        self._network_key = b""
         # These identify this worker and its next batch.
         self._writer = randrange(1 << 63)
         self._batch = 1
@@ -209,15 +208,14 @@ class Store:
     def write_unmatched(
         self, counts: Mapping[UnmatchedEvent, int], wall: float
     ) -> None:
-        if not self._network_key:
-            for (key,) in self._fetch(_NETWORK_KEY, ()):
-                self._network_key = bytes(key)
-        if not self._network_key:
+        found = self._fetch(_NETWORK_KEY, ())
+        if not found:
             return  # only if the tables have been emptied
+        network_key = bytes(found[0][0])
         at = self._dialect.moment(wall)
         rows = []
         for (address, endpoint, code, detail, user_agent), requests in counts.items():
-            network = network_digest(address, self._network_key)
+            network = network_digest(address, network_key)
             detail = detail[: contract.MAX_DETAIL_LENGTH]
             rows.append((network, at, endpoint, code, detail, user_agent, requests))
         self._run_rows(_UNMATCHED, rows)
@@ -227,7 +225,6 @@ class Store:
 
         Rows from the future were written while a clock was wrong.
         """
-        self._network_key = b""  # a restored database may have another one
         moment = self._dialect.moment
         seconds = contract.UNMATCHED_SECONDS
         values = (moment(wall - seconds), moment(wall + seconds), UNMATCHED_KEPT)
