@@ -13,7 +13,6 @@ message in “quotation marks”, which many causes share.
 
 import re
 from collections.abc import Mapping
-from functools import cache
 from math import log
 from textwrap import shorten
 from typing import NamedTuple
@@ -75,12 +74,8 @@ _FRAME = re.compile(
     r'File "[^"\n]*", line \d+(?:, in \S+)?|\bat [^():\n]{1,200}\([^()\n]{1,300}\)'
     r"|\.\.\. \d+ more|[~^]{3,}"
 )
-# Between more than these are lines of code.
-_FEW_FRAMES = 2
 # What an exception says: `httpx.ConnectError: [Errno 111] Connection refused`.
 _EXCEPTION = re.compile(r"\b[\w.]{0,80}?(?:Error|Exception|Timeout)\b.{0,20}: .{1,200}")
-# The share of a symptom's message that a query must contain.
-_LEAST_OF_MESSAGE = 0.7
 # Where a paragraph, a row, an item or a quotation begins; other lines continue one.
 _BLOCK = re.compile(r"\n\s*\n|\n(?= *(?:[|>]|[-*] |\d+\. ))|\\\n")
 _SENTENCES = re.compile(r"(?<=[.!?]) (?=[A-ZА-ЯЁ])")
@@ -124,7 +119,7 @@ def essence(pasted: str) -> str:
     """Return what a traceback says, without the places in the code."""
     text, frames = _FRAME.subn("\n", pasted)
     text = re.sub(r"\s*\n\s*", "\n", text).strip()
-    if frames > _FEW_FRAMES or len(text) > _MAX_QUERY:
+    if frames or len(text) > _MAX_QUERY:
         # The last lines carry the message, unless a library hides it behind its own.
         text = "\n".join(dict.fromkeys([*_EXCEPTION.findall(text), text[-300:]]))
     return text[-_MAX_QUERY:]
@@ -143,7 +138,7 @@ def search(query: str, language: str) -> list[SearchHit]:
     lengths: dict[int, int] = {}
     for name, number in said:
         lengths[number] = max(len(name), lengths.get(number, 0))
-    scores = _scores(worth, names, len(phrase), index)
+    scores = _scores(worth, names, index)
     best = max(scores.values(), default=0.0)
     least = max(_LEAST_SHARE * sum(worth.values()), _LEAST_RELATIVE * best)
     found = [number for number in scores if scores[number] >= least]
@@ -169,30 +164,27 @@ def _phrase(query: str) -> str:
 
 
 def _scores(
-    worth: Mapping[str, float], names: set[str], length: int, index: SearchIndex
+    worth: Mapping[str, float], names: set[str], index: SearchIndex
 ) -> dict[int, float]:
-    """Return how well each section fits a phrase of this length, with these names."""
+    """Return how well each section fits: the words that it has, and its names."""
     scores: dict[int, float] = {}
     for word, value in worth.items():
         for number, weight in index.words.get(word, {}).items():
             scores[number] = scores.get(number, 0.0) + weight * value
     whole = sum(worth.values())
     for number, section in enumerate(index.sections):
-        # A longer name is a more precise one.
-        if shares := [
-            share * (1 + len(name) / length)
-            for name in section.names
-            if (share := _share(name, names, worth))
-        ]:
-            scores[number] = scores.get(number, 0.0) + max(shares) * whole
+        told = names.intersection(section.names)
+        # A heading of only wide words, such as “Errors”, says nothing.
+        if any(not stems(name).isdisjoint(worth) for name in told):
+            scores[number] = scores.get(number, 0.0) + whole
     return scores
 
 
 def _what_is_said(names: set[str], index: SearchIndex) -> set[tuple[str, int]]:
     """Return the most precise of the names of a message, each with its section.
 
-    There are none without the message of a symptom. What many causes share, such as the
-    name of an exception, counts only if nothing else is said.
+    What many causes share, such as the name of an exception, counts only if nothing
+    else is said.
     """
     said = {
         (name, number)
@@ -201,8 +193,6 @@ def _what_is_said(names: set[str], index: SearchIndex) -> set[tuple[str, int]]:
         # A heading of ordinary words is in many messages by chance.
         if (section.are_messages or "_" in name) and name in names
     }
-    if not any(index.sections[number].are_messages for _, number in said):
-        return set()
     found = {name for name, _ in said}
     certain = found - index.vague_names
     precise = {name for name in certain if not _GENERIC.fullmatch(name)}
@@ -212,37 +202,13 @@ def _what_is_said(names: set[str], index: SearchIndex) -> set[tuple[str, int]]:
     return {(name, number) for name, number in said if name in whole}
 
 
-def _share(name: str, names: set[str], worth: Mapping[str, float]) -> float:
-    """Return how much of a name a query has: all of it, in a row, or most words.
-
-    Another number, such as a status, makes it another message.
-    """
-    words = _words_of_name(name)
-    if words and words.isdisjoint(worth):  # only wide words
-        return 0.0
-    if name in names:
-        return 1.0
-    missing = [word for word in words if word not in worth]
-    if len(words) < 3 or not all(map(str.isalpha, missing)):
-        return 0.0
-    share = 1 - len(missing) / len(words)
-    return share / 2 if share >= _LEAST_OF_MESSAGE else 0.0
-
-
-@cache  # there are only those of the pages
-def _words_of_name(name: str) -> frozenset[str]:
-    return frozenset(stems(name))
-
-
 def _worth(word: str, index: SearchIndex) -> float:
     """Return what a word of a query is worth: a rare one most.
 
-    A word that no page has is worth as little as one that most sections have, and
-    nothing if it has digits, as a path, an address or a number has.
+    A word that no page has is worth little more than one that all sections have.
     """
-    if known := index.words.get(word):
-        return log(1 + len(index.sections) / len(known))
-    return 1.0 if word.isalpha() else 0.0
+    known = index.words.get(word)
+    return log(1 + len(index.sections) / len(known)) if known else 1.0
 
 
 def _hit(section: DocSection, worth: dict[str, float]) -> SearchHit:

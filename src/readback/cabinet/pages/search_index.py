@@ -40,9 +40,6 @@ why will with would you your
 """
 _JOINING = frozenset(_JOINING_WORDS.split())
 _LINKED = re.compile(r"\((?:\.\./)?([a-z-]+)\.md")
-# `tls.wrong_name`, `READBACK_KEY_RATE`, `sk-echo`: one word, beside its parts.
-# It begins where a word does: a long word would otherwise take quadratic time.
-_COMPOUND = re.compile(r"\b\w+(?:[._-]\w+)+")
 _HEADING = re.compile(r"^#{1,4} (.+)$", re.M)
 _EXAMPLE = re.compile(r"^```.*?^```$", re.M | re.S)
 INNER_WORD = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -168,14 +165,13 @@ def _shown_for(code: str) -> Iterator[str]:
 
 
 def stems(text: str) -> set[str]:
-    """Return the words of a text without their endings, and whole compounds.
+    """Return the words of a text without their endings.
 
     A compound such as `ConnectTimeout` is also two words.
     """
     text = text.replace("ё", "е")
     words = re.findall(r"[^\W_]+", f"{text} {INNER_WORD.sub(' ', text)}".casefold())
-    kept = {word[:_STEM_LENGTH] for word in words if word not in _JOINING and word[1:]}
-    return {*_COMPOUND.findall(text.casefold()), *kept}
+    return {word[:_STEM_LENGTH] for word in words if word not in _JOINING and word[1:]}
 
 
 def as_words(text: str) -> str:
