@@ -141,27 +141,6 @@ def test_all_rows_of_a_list_can_be_selected(operator, monkeypatch):
 
 
 @ON_BOTH
-def test_a_list_counts_and_shows_a_bounded_number_of_rows(operator, alice, monkeypatch):
-    monkeypatch.setattr("readback.cabinet.operators.admin_site.MAX_ROWS", 30)
-    row = {"owner": alice, "last_four": "abcd"}
-    Key.objects.bulk_create(Key(digest=bytes([n]) * 32, **row) for n in range(60))
-    monkeypatch.setattr("readback.cabinet.operators.admin.KeyAdmin.list_per_page", 15)
-
-    with CaptureQueriesContext(connection) as queries:
-        page = operator.get("/admin/cabinet/key/")
-
-    words = words_of(page)
-    assert words.count("sk-echo-…abcd") >= 15
-    assert "?p=2" in text_of(page)
-    assert "?p=3" not in text_of(page)
-    counts = [q["sql"] for q in queries.captured_queries if "COUNT(" in q["sql"]]
-    assert counts
-    assert all("LIMIT 30" in sql for sql in counts)
-    late = words_of(operator.get("/admin/cabinet/key/", data={"p": "3"}))
-    assert "sk-echo-…abcd" not in late
-
-
-@ON_BOTH
 def test_the_statements_of_a_list_do_not_depend_on_its_rows(operator, alice):
     def statements(path: str) -> int:
         with CaptureQueriesContext(connection) as queries:

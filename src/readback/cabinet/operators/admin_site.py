@@ -11,7 +11,6 @@ from typing import Any, NamedTuple, cast
 from allauth.account.decorators import reauthentication_required, secure_admin_login
 from allauth.account.utils import get_next_redirect_url
 from django.contrib import admin, messages
-from django.core.paginator import Paginator
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.forms import Media
@@ -21,7 +20,6 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.decorators import method_decorator
-from django.utils.functional import cached_property
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -30,7 +28,7 @@ from readback.cabinet.accounts.services import ServiceError, audit_record
 from readback.cabinet.models import Key, KeyState, User, key_is_active
 from readback.cabinet.operators import overview
 
-# Longer lists are cut off: counting a million rows or reading a late page takes long.
+# An operation changes at most this many rows at once, the newest.
 MAX_ROWS = 1000
 # Keeps a page below 60 KB, in Russian and with long addresses, too.
 _ROWS_PER_PAGE = 20
@@ -64,19 +62,6 @@ class OperatorSite(admin.AdminSite):
 
     def password_change(self, request: HttpRequest, *_: Any, **__: Any) -> Any:
         return redirect("account_change_password")
-
-
-class BoundedPaginator(Paginator):  # type: ignore[type-arg]
-    """Counts and shows at most MAX_ROWS rows."""
-
-    @cached_property
-    def count(self) -> int:
-        rows: QuerySet[Any] = self.object_list  # type: ignore[assignment]
-        return rows[:MAX_ROWS].count()
-
-    @property
-    def is_cut_off(self) -> bool:
-        return self.count == MAX_ROWS
 
 
 class Operation(NamedTuple):
@@ -114,7 +99,6 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
     ordering = ("-pk",)
     sortable_by = ()
-    paginator = BoundedPaginator
     list_per_page = list_max_show_all = _ROWS_PER_PAGE
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER
