@@ -2,7 +2,7 @@
 
 A login waits for the provider in a thread that other pages need. So each request has a
 deadline and a maximum size for the whole answer, only a few run at the same time, and
-the configuration is cached. A failure is cached for a moment, too.
+the configuration is cached.
 
 Nothing here depends on Django: `readback doctor` uses it, too.
 """
@@ -23,15 +23,14 @@ from readback.setting_values import is_loopback
 # From the look-up of the name to the last byte of the answer.
 TIMEOUT_SECONDS = 5.0
 REMEMBERED_SECONDS = 300.0
-FAILURE_SECONDS = 5.0
 # Per process, which has eight threads. Forms use at most four of them, and tests of
 # keys two of these. A form waits only for the configuration; the page to which the
 # provider returns waits for everything else.
 _for_forms = Slots(1)
 _for_pages = Slots(3)
 
-# For each issuer, the configuration (None after a failure) and until when it is used.
-_remembered: dict[str, tuple[dict[str, Any] | None, float]] = {}
+# For each issuer, the configuration and until when it is used.
+_remembered: dict[str, tuple[dict[str, Any], float]] = {}
 
 
 class ProviderError(Exception):
@@ -39,25 +38,20 @@ class ProviderError(Exception):
 
 
 class ProviderBusyError(ProviderError):
-    """The provider is not asked, because too many wait for it or it has just failed."""
+    """The provider is not asked, because too many wait for it."""
 
 
 def configuration(issuer: str) -> dict[str, Any]:
     """Return the provider's configuration; raise `ProviderError` if it is unusable."""
-    document, until = _remembered.get(issuer, (None, float("-inf")))
+    document, until = _remembered.get(issuer, ({}, float("-inf")))
     if time.monotonic() >= until:
         try:
             document = _read_configuration(issuer)
+            _remembered[issuer] = (document, time.monotonic() + REMEMBERED_SECONDS)
         except ProviderBusyError:
             # Another login is reading it; the previous one is good enough until then.
-            pass
-        except ProviderError:
-            _remembered[issuer] = (None, time.monotonic() + FAILURE_SECONDS)
-            raise
-        else:
-            _remembered[issuer] = (document, time.monotonic() + REMEMBERED_SECONDS)
-    if document is None:
-        raise ProviderBusyError("others are waiting for it, or it has just failed")
+            if not document:
+                raise
     return document
 
 

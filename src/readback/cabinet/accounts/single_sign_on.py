@@ -31,7 +31,7 @@ from readback.cabinet.account_rules import may_sign_up, provider_name
 from readback.cabinet.accounts import selectors, services, sessions
 from readback.cabinet.accounts.forms import NormalisedEmailField
 from readback.cabinet.accounts.provider_documents import (
-    FAILURE_SECONDS,
+    TIMEOUT_SECONDS,
     ProviderBusyError,
     ProviderError,
 )
@@ -83,7 +83,7 @@ def _failed(request: HttpRequest, error: ProviderError) -> HttpResponse:
     page = render(request, "accounts/provider_failed.html", {"is_busy": is_busy})
     page.status_code = HTTPStatus.BAD_GATEWAY
     if is_busy:
-        page["Retry-After"] = f"{FAILURE_SECONDS:.0f}"
+        page["Retry-After"] = f"{TIMEOUT_SECONDS:.0f}"
     else:
         _log.warning("A login with the OpenID Connect provider failed: %s", error)
     return page

@@ -3,15 +3,11 @@
 import threading
 
 import pytest
-from tests.support.bad_oidc_providers import DISCOVERY, bad_provider, sending, silent
+from tests.support.bad_oidc_providers import DISCOVERY, bad_provider, silent
 from tests.support.waiting import wait_until
 
 from readback.cabinet.accounts import provider_documents
-from readback.cabinet.accounts.provider_documents import (
-    ProviderBusyError,
-    ProviderError,
-    configuration,
-)
+from readback.cabinet.accounts.provider_documents import ProviderError, configuration
 
 
 @pytest.fixture(autouse=True)
@@ -30,19 +26,6 @@ def test_a_configuration_is_read_again_only_after_a_while(monkeypatch):
         for _ in range(2):
             configuration(provider.issuer)
         assert provider.requests[DISCOVERY] == 3
-
-
-def test_a_failure_is_remembered_for_a_moment(monkeypatch):
-    with bad_provider(discovery=sending(b"no HTTP\r\n")) as provider:
-        for expected in (ProviderError, ProviderBusyError, ProviderBusyError):
-            with pytest.raises(ProviderError) as raised:
-                configuration(provider.issuer)
-            assert raised.type is expected
-        assert provider.requests[DISCOVERY] == 1
-
-        provider.answers.clear()
-        provider_documents._remembered.clear()
-        assert configuration(provider.issuer)
 
 
 def test_while_a_configuration_is_read_again_the_previous_one_is_used(monkeypatch):
