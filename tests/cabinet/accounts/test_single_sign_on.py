@@ -13,7 +13,6 @@ from allauth.account.models import EmailAddress
 from allauth.socialaccount.models import SocialAccount, SocialToken
 from django.conf import settings
 from django.contrib.sessions.models import Session
-from django.db import connection
 from django.test import override_settings
 
 from readback.cabinet import account_rules
@@ -262,27 +261,6 @@ def test_a_deactivated_account_stays_deactivated(provider, log):
     assert enter(again, provider, "alice").status_code == 403
     assert not again.is_logged_in and not visitor.is_logged_in
     assert names_of(log).count("provider_refused_inactive") == 2
-
-
-@ON_BOTH
-def test_the_same_person_twice_at_once_gets_one_account(provider):
-    found = in_parallel(lambda: account_of_person("7", ALICE).pk, 4)
-
-    assert len(set(found)) == 1
-    assert User.objects.count() == SocialAccount.objects.count() == 1
-
-
-@ON_BOTH
-def test_a_login_that_is_overtaken_by_another_finds_the_account(provider):
-    def overtaken(execute, sql, params, many, context):
-        if "FOR UPDATE" in sql:  # PostgreSQL; SQLite has one writer at a time
-            in_parallel(lambda: account_of_person("7", ALICE).pk, 1)
-        return execute(sql, params, many, context)
-
-    with connection.execute_wrapper(overtaken):
-        found = account_of_person("7", ALICE)
-
-    assert found == SocialAccount.objects.get()
 
 
 # Who may sign up

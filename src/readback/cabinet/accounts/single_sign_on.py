@@ -19,7 +19,7 @@ from allauth.socialaccount.providers.base.constants import AuthError, AuthProces
 from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import ValidationError
-from django.db import IntegrityError, transaction
+from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import translation
@@ -179,21 +179,13 @@ class LoginRefusedError(Exception):
         self.account = account
 
 
+@transaction.atomic
 def account_of_person(uid: str, email: str) -> SocialAccount:
     """Return the connection to the person's account; create the account if necessary.
 
     The provider has verified the address. Raise `LoginRefusedError` if there is no
     account and there must not be one.
     """
-    try:
-        return _account_of_person(uid, email)
-    except (IntegrityError, services.AccountExistsError):
-        # The same person has logged in twice at once.
-        return _account_of_person(uid, email)
-
-
-@transaction.atomic
-def _account_of_person(uid: str, email: str) -> SocialAccount:
     at_issuer = SocialAccount.objects.filter(provider=settings.CONFIG.oidc_issuer)
     if found := at_issuer.filter(uid=uid).select_related("user").first():
         return found
@@ -202,9 +194,7 @@ def _account_of_person(uid: str, email: str) -> SocialAccount:
         return _create(uid, email)
     if not account.is_active:
         raise LoginRefusedError("inactive", account)
-    if connected := at_issuer.filter(user=account).select_related("user").first():
-        if connected.uid == uid:  # by another login in the meantime
-            return connected
+    if at_issuer.filter(user=account).exists():
         # Companies reassign the address of somebody who has left.
         raise LoginRefusedError("connected", account)
     if selectors.account_is_confirmed(account):
