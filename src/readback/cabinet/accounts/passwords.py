@@ -1,7 +1,6 @@
 """Which passwords are refused, and how the others are hashed."""
 
 import re
-from itertools import combinations
 
 from django.conf import settings
 from django.contrib.auth.hashers import Argon2PasswordHasher
@@ -16,18 +15,12 @@ from readback.contract import MODEL
 _SAME_KEYS = str.maketrans(
     "йцукенгшщзхъфывапролджэячсмитьбю", "qwertyuiop[]asdfghjkl;'zxcvbnm,."
 )
-_KEY_ROWS = {
-    row[start:end]
-    for row in ("qwertyuiop[]", "asdfghjkl;'", "zxcvbnm,./")
-    for start, end in combinations(range(13), 2)
-    if end - start > 3
-}
 _WORDS = f"readback {MODEL} {keys.PREFIX}"
 _YEARS = {str(year) for year in range(1900, 2100)}
 _REPEATED = re.compile(r"(.+?)\1+", re.DOTALL)
 # A character scores a point, unless it repeats or continues the one before it, as in
-# 4321. A common password or a row of keys scores as three characters; a year and a word
-# of this site or of the person's address score nothing.
+# 4321. A common password, such as a row of keys, scores as three characters; a year and
+# a word of this site or of the person's address score nothing.
 _MIN_SCORE = 8
 _WORD_SCORE = 3
 # How much of a password is judged: the time grows with the square of the length.
@@ -46,7 +39,7 @@ class StrengthValidator:
     """Refuse passwords that are among the first that anyone would try."""
 
     def __init__(self) -> None:
-        self._known = CommonPasswordValidator().passwords | _KEY_ROWS
+        self._known = CommonPasswordValidator().passwords
 
     def validate(self, password: str, user: object = None) -> None:
         words = f"{getattr(user, 'email', '')} {settings.BRAND.name} {_WORDS}"
