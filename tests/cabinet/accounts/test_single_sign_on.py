@@ -20,7 +20,7 @@ from readback.cabinet.accounts import provider_documents, services
 from readback.cabinet.accounts.single_sign_on import (
     LoginRefusedError,
     account_disconnect,
-    account_of_person,
+    connect_person,
 )
 from readback.cabinet.models import User
 from readback.setting_values import SignUp
@@ -553,7 +553,7 @@ def test_of_two_people_with_one_address_at_once_one_gets_the_account(provider):
 
     def log_in() -> str:
         try:
-            return account_of_person(next(subjects), ALICE).uid
+            return connect_person(next(subjects), ALICE).uid
         except LoginRefusedError as refused:
             return refused.reason
 

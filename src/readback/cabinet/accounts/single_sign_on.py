@@ -124,7 +124,7 @@ class CabinetSocialAdapter(DefaultSocialAccountAdapter):
         if not sociallogin.is_existing:
             email = _verified_address(sociallogin)
             uid = sociallogin.account.uid
-            sociallogin.account = account_of_person(uid, email)
+            sociallogin.account = connect_person(uid, email)
             sociallogin.user = sociallogin.account.user
         if not sociallogin.user.is_active:  # type: ignore[union-attr]
             raise LoginRefusedError("inactive", sociallogin.user)  # type: ignore[arg-type]
@@ -180,21 +180,18 @@ class LoginRefusedError(Exception):
 
 
 @transaction.atomic
-def account_of_person(uid: str, email: str) -> SocialAccount:
-    """Return the connection to the person's account; create the account if necessary.
+def connect_person(uid: str, email: str) -> SocialAccount:
+    """Connect a person who is new here to their account, which may be new, too.
 
     The provider has verified the address. Raise `LoginRefusedError` if there is no
     account and there must not be one.
     """
-    at_issuer = SocialAccount.objects.filter(provider=settings.CONFIG.oidc_issuer)
-    if found := at_issuer.filter(uid=uid).select_related("user").first():
-        return found
     account = User.objects.select_for_update().filter(email=email).first()
     if account is None:
         return _create(uid, email)
     if not account.is_active:
         raise LoginRefusedError("inactive", account)
-    if at_issuer.filter(user=account).exists():
+    if selectors.account_is_connected(account):
         # Companies reassign the address of somebody who has left.
         raise LoginRefusedError("connected", account)
     if selectors.account_is_confirmed(account):
