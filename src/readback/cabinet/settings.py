@@ -105,8 +105,6 @@ CACHES = {
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("ru", "Русский")]
 LOCALE_PATHS = [_HERE / "locale"]
-# How Django's admin writes times.
-FORMAT_MODULE_PATH = "readback.cabinet.locale"
 TIME_ZONE = "UTC"
 STATIC_URL = "static/"
 # Files are served from the installed packages, without collectstatic.
