@@ -98,6 +98,6 @@ def providers(config: Config) -> dict[str, Any]:
         "name": config.oidc_name,
         "client_id": config.oidc_client_id,
         "secret": config.oidc_client_secret,
-        "settings": {"server_url": config.oidc_issuer},
+        "settings": {"server_url": config.oidc_issuer, "scope": ["openid", "email"]},
     }
     return {"openid_connect": {"APPS": [app], "OAUTH_PKCE_ENABLED": True}}

@@ -91,9 +91,6 @@ class ProviderSession(Session):
 class CabinetProvider(OpenIDConnectProvider):
     oauth2_adapter_class = CabinetClient
 
-    def get_default_scope(self) -> list[str]:
-        return ["openid", "email"]
-
     def extract_uid(self, data: dict[str, Any]) -> str:
         subject = str(data["sub"])
         if not subject or len(subject) > app_settings.UID_MAX_LENGTH:
@@ -102,9 +99,6 @@ class CabinetProvider(OpenIDConnectProvider):
 
     def extract_extra_data(self, data: dict[str, Any]) -> dict[str, Any]:
         """Return nothing to store, because we need no profile."""
-        return {}
-
-    def extract_common_fields(self, data: dict[str, Any]) -> dict[str, Any]:
         return {}
 
     def extract_email_addresses(self, data: dict[str, Any]) -> list[EmailAddress]:

@@ -62,9 +62,6 @@ class CabinetMFAAdapter(DefaultMFAAdapter):
             )
             return base64.b32encode(secrets.token_bytes(20)).decode()
 
-    def get_totp_label(self, user: Any) -> str:
-        return f"{self.get_totp_issuer()}:{user.get_username()}"
-
     def get_public_key_credential_rp_entity(self) -> dict[str, str]:
         # The host is one of ALLOWED_HOSTS, so it cannot be forged.
         return {"id": _host(context.request), "name": settings.BRAND.name}
