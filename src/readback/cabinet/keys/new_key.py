@@ -1,4 +1,4 @@
-"""The page of a new key, and what arrives while its owner waits for a first request.
+"""The page of a new key, and what browsers poll while its owner waits for a request.
 
 Requests without an accepted key belong to the reader's network, not to a key or an
 account. This page shows them until something arrives with the key. They also have their
@@ -6,19 +6,21 @@ own page, for people who wonder why nothing arrives.
 """
 
 import time
+from hashlib import blake2s
+from typing import Any
 
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from readback import keys
 from readback.cabinet.keys import examples, journal, selectors, send_test, services
-from readback.cabinet.keys.live_parts import live_part, version_of
 from readback.cabinet.keys.selectors import owned_key
 from readback.cabinet.models import Key
 from readback.cabinet.serving.visitors import (
@@ -122,3 +124,20 @@ def unmatched(request: HttpRequest) -> dict[str, object]:
         "minutes": UNMATCHED_SECONDS // 60,
         "version": version_of([(row.pk, row.requests) for row in known]),
     }
+
+
+def live_part(
+    request: HttpRequest, template: str, context: dict[str, Any]
+) -> HttpResponse:
+    """Return a part of a page for a poll; 204 if the browser has this version."""
+    if request.GET.get("seen") == context["version"]:
+        return HttpResponse(status=204)
+    response = render(request, template, context)
+    response["X-Version"] = context["version"]
+    return response
+
+
+def version_of(*content: object) -> str:
+    """Return a short hash that changes when the content of a part changes."""
+    shown = repr((get_language(), content)).encode()
+    return blake2s(shown, digest_size=8).hexdigest()

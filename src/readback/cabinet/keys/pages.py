@@ -19,8 +19,7 @@ from django.views.decorators.http import require_POST
 from readback.cabinet.accounts.forms import service_errors
 from readback.cabinet.keys import chart, journal, selectors, services
 from readback.cabinet.keys.forms import KeyForm, RenameForm, RotationForm
-from readback.cabinet.keys.live_parts import live_part, version_of
-from readback.cabinet.keys.new_key import show_once
+from readback.cabinet.keys.new_key import live_part, show_once, version_of
 from readback.cabinet.keys.selectors import owned_key
 from readback.cabinet.models import Key, key_is_active
 from readback.cabinet.serving.visitors import (
