@@ -58,12 +58,6 @@ def unknown(names: Iterable[str]) -> list[str]:
     return sorted(name for name in newer if name.startswith(migrated_apps))
 
 
-def missing(names: Iterable[str]) -> bool:
-    """Return whether any migration of this version is not among these."""
-    on_disk = MigrationLoader(None).disk_migrations
-    return not {".".join(name) for name in on_disk} <= set(names)
-
-
 def applied() -> set[str]:
     recorded = MigrationRecorder(connection).applied_migrations()
     return {f"{app}.{name}" for app, name in recorded}
