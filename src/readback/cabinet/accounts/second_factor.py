@@ -221,7 +221,7 @@ def lacks_second_factor(request: HttpRequest) -> bool:
 def ask_for_second_factor(request: HttpRequest, path: str) -> HttpResponse:
     """Redirect an operator to add or use a second factor, and then to a path.
 
-    A factor that was added after the login does not count until this session uses it.
+    A factor that another session has added does not count until this session uses it.
     """
     factors = selectors.second_factors_of(request.user)
     if not factors.is_on:
