@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from http.client import HTTPException
-from typing import TypeVar
 from urllib.parse import urlsplit
 
 from readback import keys
@@ -22,11 +21,10 @@ from readback.cli.exit_codes import CannotStart
 from readback.client_address import network_digest
 from readback.config import Config
 from readback.contract import MODELS_PATH, VERSION_PREFIX
-from readback.http_client import Answer, Slots, SocketAddress, send
+from readback.http_client import Answer, Slots, send
 from readback.setting_values import is_loopback
 
 Check = tuple[str, Callable[[], str]]
-Result = TypeVar("Result")
 
 # For both addresses together, and for one answer. The API comes last: the row of its
 # request may take all that is left.
@@ -40,146 +38,44 @@ _REFUSED = b'{"error":{"code":"invalid_key"'
 
 
 def checks(config: Config) -> Iterator[Check]:
-    """Yield the checks of the public addresses that are set.
-
-    After a problem, those that make no sense any more are left out.
-    """
+    """Yield the checks of the public addresses that are set."""
     deadline = time.monotonic() + TOTAL_SECONDS
     if config.cabinet_url:
-        yield from PublicCabinet(config, deadline).checks()
+        yield "public cabinet", partial(_check_cabinet, config, deadline)
     if config.public_base_url:
-        yield from PublicApi(config, deadline).checks()
+        api = PublicApi(config, deadline)
+        yield "public API", api.check
+        if api.network:
+            yield "READBACK_TRUSTED_PROXY_COUNT", api.check_count
 
 
-class PublicAddress:
-    """One of the two addresses."""
-
-    # What a request to it has in its head.
-    fields: Mapping[str, str] = {}
-
-    def __init__(self, name: str, url: str, deadline: float) -> None:
-        self._name = name
-        self._url = url
-        self._parts = urlsplit(url)
-        self._deadline = deadline
-        self._found: list[SocketAddress] = []
-        self._answer: Answer | None = None
-
-    def checks(self) -> Iterator[Check]:
-        yield f"{self._name}: name", self._look_up
-        if self._found:
-            yield f"{self._name}: connection", self._connect
-        if self._answer:
-            yield f"{self._name}: answer", partial(self._judge, self._answer)
-            if self._parts.scheme == "https" and not self._parts.port:
-                yield f"{self._name}: redirect", self._redirect
-
-    def _look_up(self) -> str:
-        host = self._parts.hostname or ""
-        port = self._parts.port or self._parts.scheme
-        look_up = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
-        try:
-            found = self._in_time(look_up)
-        except OSError:  # includes TimeoutError
-            raise Doubt(
-                f"{host} has no address here: check its DNS records, and the DNS of "
-                "this machine."
-            ) from None
-        self._found = [(family, address) for family, *_, address in found]
-        return ", ".join(sorted({address[0] for _, address in self._found}))
-
-    def _connect(self) -> str:
-        try:
-            self._answer = self._ask(self._url)
-        except ssl.SSLCertVerificationError as error:
-            problem = error.verify_message.rstrip(".")
-            raise CannotStart(
-                f"Programs refuse the certificate: {problem}. Use one for this name "
-                "that is valid and signed by an authority that programs trust, and "
-                "serve its whole chain, such as Certbot's fullchain.pem."
-            ) from None
-        except (OSError, HTTPException, ValueError) as error:
-            reason = getattr(error, "strerror", None) or str(error) or "timed out"
-            raise Doubt(
-                f"No answer ({reason}). This network may not route its own public "
-                f"address back: run `curl -i {self._url}` on another machine."
-            ) from None
-        if self._parts.scheme == "http":
-            return "connected, without HTTPS"
-        return "connected; the certificate and its chain are trusted"
-
-    def _ask(self, url: str) -> Answer:
-        ask = partial(send, "GET", url, _ANSWER_SECONDS, headers=self.fields)
-        return self._in_time(ask)
-
-    def _judge(self, answer: Answer) -> str:
-        """Say that this installation answers; raise an error if another does."""
-        if location := answer.headers.get("Location", "").partition("?")[0]:
-            raise CannotStart(
-                f"It redirects to {location[:200]!r}, and most programs do not follow: "
-                "change the setting or the proxy."
-            )
-        if not self.is_ours(answer.body):
-            raise CannotStart(
-                f"Something else answers, with status {answer.status}: check that "
-                "Readback is running, and where the proxy sends requests for this name."
-            )
-        return "this installation answers"
-
-    def is_ours(self, body: bytes) -> bool:
-        raise NotImplementedError
-
-    def _redirect(self) -> str:
-        location = ""
-        try:
-            answer = self._ask(f"http://{self._parts.netloc}/")
-            location = answer.headers.get("Location", "")
-        except (OSError, HTTPException, ValueError):
-            pass
-        if not location.startswith("https://"):
-            raise Doubt(
-                "Port 80 does not redirect to HTTPS, so an address without https:// "
-                "fails: redirect it."
-            )
-        return "port 80 redirects to HTTPS"
-
-    def _in_time(self, work: Callable[[], Result]) -> Result:
-        """Return what the work returns; this limits the time of a name lookup."""
-        left = self._deadline - time.monotonic()
-        return Slots(1).run(work, max(0.01, min(_ANSWER_SECONDS, left)))
+def _check_cabinet(config: Config, deadline: float) -> str:
+    url = f"{config.effective_cabinet_url}/llms.txt"
+    answer = _answer(url, deadline)
+    sign = f"Base URL: {config.base_url}\n".encode()
+    _require_readback(answer, is_readback=sign in answer.body)
+    return _with_redirect(url, deadline)
 
 
-class PublicCabinet(PublicAddress):
+class PublicApi:
+    """The public address of the API, and what it recorded of our request."""
+
     def __init__(self, config: Config, deadline: float) -> None:
-        url = f"{config.effective_cabinet_url}/llms.txt"
-        super().__init__("public cabinet", url, deadline)
-        self._sign = f"Base URL: {config.base_url}\n".encode()
-
-    def is_ours(self, body: bytes) -> bool:
-        return self._sign in body
-
-
-class PublicApi(PublicAddress):
-    def __init__(self, config: Config, deadline: float) -> None:
-        path = MODELS_PATH.removeprefix(VERSION_PREFIX)
-        super().__init__("public API", config.base_url + path, deadline)
         self._config = config
+        self._url = config.base_url + MODELS_PATH.removeprefix(VERSION_PREFIX)
+        self._deadline = deadline
         self._word = f"readback-doctor/{secrets.token_hex(8)}"
-        self._network = b""
-        self.fields = {
+        # The network that our request was recorded for; empty if it was not.
+        self.network = b""
+
+    def check(self) -> str:
+        fields = {
             "Authorization": f"Bearer {keys.mint()}",
             "User-Agent": self._word,
             "X-Forwarded-For": ", ".join(reversed(_MADE_UP)),
         }
-
-    def checks(self) -> Iterator[Check]:
-        yield from super().checks()
-        if self._network:
-            yield "READBACK_TRUSTED_PROXY_COUNT", self._count
-
-    def is_ours(self, body: bytes) -> bool:
-        if not body.startswith(_REFUSED):
-            return False
+        answer = _answer(self._url, self._deadline, fields)
+        _require_readback(answer, is_readback=answer.body.startswith(_REFUSED))
         # Without a proxy that is counted, a unix socket has no address to be kept.
         binds = self._config.api_bind
         has_address = self._config.trusted_proxy_count or not binds[0].path
@@ -188,24 +84,15 @@ class PublicApi(PublicAddress):
                 "A Readback API answers. Only with READBACK_UNMATCHED_REQUESTS=on and "
                 "the address of the client can be said whether it is this one."
             )
-        self._network = self._recorded_network()
-        if not self._network:
+        self.network = self._recorded_network()
+        if not self.network:
             raise CannotStart(
                 "The API of another installation answers, or one with another "
                 "database: check where the name and the proxy lead."
             )
-        return True
+        return _with_redirect(self._url, self._deadline)
 
-    def _recorded_network(self) -> bytes:
-        """Return the network that our request was recorded for; empty if it was not."""
-        from readback.cabinet.models import UnmatchedRequest
-
-        rows = UnmatchedRequest.objects.filter(user_agent=self._word)
-        while not (row := rows.first()) and time.monotonic() < self._deadline:
-            time.sleep(_POLL_SECONDS)
-        return bytes(row.network) if row else b""
-
-    def _count(self) -> str:
+    def check_count(self) -> str:
         """Compare the address in the database with those that it may be."""
         count = self._config.trusted_proxy_count
         for excess, address in enumerate(_MADE_UP, 1):
@@ -214,12 +101,12 @@ class PublicApi(PublicAddress):
                     f"{count} is too high: anyone can make up an address. Set it to "
                     f"{count - excess}."
                 )
-        own = [_source(*address) for address in self._found]
+        ends = self._ends()
         if not self._is_recorded("127.0.0.1"):
-            for address in (*own, *(address[0] for _, address in self._found)):
+            for address in ends:
                 if self._is_recorded(address):
                     return f"{count} is right: the API has seen {address}"
-        elif not any(map(is_loopback, own)):
+        elif ends and not is_loopback(ends[0]):
             raise CannotStart(
                 f"{count} is too low, or the proxy sends no X-Forwarded-For: all "
                 f"clients seem to have the address of the proxy. Set it to {count + 1}."
@@ -230,18 +117,86 @@ class PublicApi(PublicAddress):
             "between a client and the API."
         )
 
+    def _recorded_network(self) -> bytes:
+        from readback.cabinet.models import UnmatchedRequest
+
+        rows = UnmatchedRequest.objects.filter(user_agent=self._word)
+        while not (row := rows.first()) and time.monotonic() < self._deadline:
+            time.sleep(_POLL_SECONDS)
+        return bytes(row.network) if row else b""
+
     def _is_recorded(self, address: str) -> bool:
         from readback.cabinet.models import NetworkKey
 
         [key] = NetworkKey.objects.values_list("key", flat=True)
-        return network_digest(address, bytes(key)) == self._network
+        return network_digest(address, bytes(key)) == self.network
 
-
-def _source(family: int, address: tuple[str, int]) -> str:
-    """Return the address of this machine from which it reaches another one."""
-    with socket.socket(family, socket.SOCK_DGRAM) as unsent:
+    def _ends(self) -> list[str]:
+        """Return the addresses of both ends of a connection, ours first."""
+        parts = urlsplit(self._url)
+        port = parts.port or {"http": 80, "https": 443}[parts.scheme]
+        address = (parts.hostname or "", port)
         try:
-            unsent.connect(address)
+            with socket.create_connection(address, _ANSWER_SECONDS) as connected:
+                return [connected.getsockname()[0], connected.getpeername()[0]]
         except OSError:
-            return ""
-        return str(unsent.getsockname()[0])
+            return []
+
+
+def _answer(url: str, deadline: float, fields: Mapping[str, str] = {}) -> Answer:
+    try:
+        return _ask(url, deadline, fields)
+    except ssl.SSLCertVerificationError as error:
+        problem = error.verify_message.rstrip(".")
+        raise CannotStart(
+            f"Programs refuse the certificate: {problem}. Use one for this name "
+            "that is valid and signed by an authority that programs trust, and "
+            "serve its whole chain, such as Certbot's fullchain.pem."
+        ) from None
+    except (OSError, HTTPException, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error) or "timed out"
+        raise Doubt(
+            f"No answer ({reason}). This network may not know its own public name or "
+            f"route its address back: run `curl -i {url}` on another machine."
+        ) from None
+
+
+def _ask(url: str, deadline: float, fields: Mapping[str, str] = {}) -> Answer:
+    seconds = max(0.01, min(_ANSWER_SECONDS, deadline - time.monotonic()))
+    ask = partial(send, "GET", url, seconds, headers=fields)
+    return Slots(1).run(ask, seconds)  # which limits the look-up of a name, too
+
+
+def _require_readback(answer: Answer, *, is_readback: bool) -> None:
+    if location := answer.headers.get("Location", "").partition("?")[0]:
+        raise CannotStart(
+            f"It redirects to {location[:200]!r}, and most programs do not follow: "
+            "change the setting or the proxy."
+        )
+    if not is_readback:
+        raise CannotStart(
+            f"Something else answers, with status {answer.status}: check that "
+            "Readback is running, and where the proxy sends requests for this name."
+        )
+
+
+def _with_redirect(url: str, deadline: float) -> str:
+    """Return what is right at an address; raise `Doubt` if port 80 is not."""
+    parts = urlsplit(url)
+    if parts.scheme == "http":
+        return "this installation answers, without HTTPS"
+    found = "this installation answers; its certificate and chain are trusted"
+    if parts.port:
+        return found
+    location = ""
+    try:
+        answer = _ask(f"http://{parts.netloc}/", deadline)
+        location = answer.headers.get("Location", "")
+    except (OSError, HTTPException, ValueError):
+        pass
+    if not location.startswith("https://"):
+        raise Doubt(
+            "This installation answers, but port 80 does not redirect to HTTPS, so an "
+            "address without https:// fails: redirect it."
+        )
+    return f"{found}; port 80 redirects to HTTPS"
