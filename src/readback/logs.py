@@ -16,21 +16,18 @@ import sys
 import threading
 import time
 import traceback
-from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from logging.config import dictConfig
+from queue import Full, Queue
 from typing import Any
-
-Line = bytes | logging.LogRecord
 
 _log = logging.getLogger("readback.logs")
 # The queues of this process, one for each destination.
 _queues: list["LineQueue"] = []
-# How much is kept for a reader that does not keep up. Later lines are dropped.
-MAX_LINES = 10_000
-MAX_BYTES = 1024 * 1024
+# How many are kept for a reader that does not keep up. Later lines are dropped.
+MAX_LINES = 2000
 # How long the end of a process waits for such a reader.
 _FLUSH_SECONDS = 1.0
 
@@ -104,72 +101,56 @@ class LineQueue:
         _queues.append(self)
 
     def _begin(self) -> None:
-        self._changed = threading.Condition()
-        # The first of these is being written.
-        self._lines: deque[Line] = deque()
-        self._bytes = 0
+        self._lines: Queue[Any] = Queue(MAX_LINES)
         self._has_thread = False
-        self._has_given_up = False
-        # Dropped lines: those not counted yet, and those since the reader last kept up.
-        self._uncounted = 0
-        self.missing = 0
+        # Dropped lines: all of them, and those that were taken.
+        self._dropped = 0
+        self._taken = 0
 
-    def put_nowait(self, line: Line) -> None:
-        size = _size(line)
-        with self._changed:
-            if len(self._lines) >= MAX_LINES or self._bytes + size > MAX_BYTES:
-                self._drop(1)
-                return
-            self._lines.append(line)
-            self._bytes += size
+    def put_nowait(self, line: Any) -> None:
+        try:
+            self._lines.put_nowait(line)
+        except Full:
+            self._drop()
+        with self._lines.mutex:
             if not self._has_thread:
                 with suppress(RuntimeError):  # too many threads; the next line tries
                     threading.Thread(target=self._run, daemon=True).start()
                     self._has_thread = True
-            self._changed.notify_all()
 
     def take_dropped(self) -> int:
-        with self._changed:
-            count = self._uncounted
-            self._uncounted = 0
+        """Return how many lines were dropped since the last call."""
+        with self._lines.mutex:
+            count = self._dropped - self._taken
+            self._taken = self._dropped
             return count
 
     def flush(self, until: float) -> None:
-        """Wait until all lines are written; drop those that are left at this moment."""
-        with self._changed:
-            if self._has_given_up:
-                return
+        """Wait until all lines are written; then count those that are left."""
+        lines = self._lines
+        with lines.all_tasks_done:
             seconds = until - time.monotonic()
-            if not self._changed.wait_for(lambda: not self._lines, seconds):
-                self._has_given_up = True
-                self._drop(len(self._lines))
+            lines.all_tasks_done.wait_for(lambda: not lines.unfinished_tasks, seconds)
+            self._dropped += lines.unfinished_tasks
 
-    def _drop(self, count: int) -> None:
-        self._uncounted += count
-        self.missing += count
+    def _drop(self) -> None:
+        with self._lines.mutex:
+            self._dropped += 1
 
     def _run(self) -> None:
+        reported = 0
         while True:
-            with self._changed:
-                self._changed.wait_for(lambda: self._lines)
-                line = self._lines[0]
-            is_written = False
-            with suppress(Exception):
+            line = self._lines.get()
+            try:
                 self._write(line)  # takes as long as its reader does
-                is_written = True
-            missing = 0
-            with self._changed:
-                self._lines.popleft()
-                self._bytes -= _size(line)
-                if not is_written:
-                    self._drop(1)
-                elif not self._lines:
-                    missing = self.missing
-                    self.missing = 0
-                self._changed.notify_all()
-            if missing:
-                what = f"{missing} of the {self._name}"
-                _log.warning("log lines were dropped: %s", what)
+            except Exception:
+                self._drop()
+            else:
+                if self._lines.empty() and (missing := self._dropped - reported):
+                    reported += missing
+                    what = f"{missing} of the {self._name}"
+                    _log.warning("log lines were dropped: %s", what)
+            self._lines.task_done()
 
 
 class _StandardError(io.RawIOBase):
@@ -210,10 +191,6 @@ def flush() -> None:
 def take_dropped() -> int:
     """Return how many lines this process has dropped since the last call."""
     return sum(queue.take_dropped() for queue in _queues)
-
-
-def _size(line: Line) -> int:
-    return len(line if isinstance(line, bytes) else line.getMessage())
 
 
 def _write_to_standard_error(line: bytes) -> None:

@@ -183,6 +183,7 @@ def _become_readback(arguments: list[str], surroundings: _Surroundings) -> None:
     gc.freeze()
     os.setsid()
     # The process that forks ends with the tests, however they end.
+    from readback import logs
     from readback.processes.child import stop_with_parent
 
     stop_with_parent()
@@ -193,8 +194,9 @@ def _become_readback(arguments: list[str], surroundings: _Surroundings) -> None:
     try:
         runpy.run_module("readback", run_name="__main__", alter_sys=True)
     finally:
-        # multiprocessing ends a process without closing connections, and SQLite removes
-        # its log only when the last one is closed.
+        # multiprocessing ends a process without what `atexit` does, and without closing
+        # connections: SQLite removes its log only when the last one is closed.
+        logs.flush()
         if django_conf := sys.modules.get("django.conf"):
             from django.db import connections
 

@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from textwrap import dedent
 from typing import Any
 
@@ -85,34 +84,24 @@ def reader():
 @pytest.fixture
 def queue(reader, monkeypatch):
     monkeypatch.setattr(logs, "_queues", [])
+    monkeypatch.setattr(logs, "MAX_LINES", 10)
     return LineQueue("log", reader.write)
 
 
-def test_a_queue_is_bounded_in_lines(queue, reader, monkeypatch, caplog) -> None:
-    monkeypatch.setattr(logs, "MAX_LINES", 10)
+def test_a_queue_is_bounded(queue, reader, caplog) -> None:
+    queue.put_nowait(b"first")
+    wait_until(queue._lines.empty, "the first line is being written")
     for number in range(13):
         queue.put_nowait(b"%d" % number)
     assert (logs.take_dropped(), logs.take_dropped()) == (3, 0)
     reader.reads.set()
-    reader.wait_for(10)
+    reader.wait_for(11)
     wait_until(lambda: caplog.messages, "the log says how many are missing")
     assert caplog.messages == ["log lines were dropped: 3 of the log"]
     queue.put_nowait(b"next")
-    reader.wait_for(11)
-    assert reader.lines == [*(b"%d" % number for number in range(10)), b"next"]
-
-
-def test_a_queue_is_bounded_in_bytes(queue, reader, monkeypatch) -> None:
-    monkeypatch.setattr(logs, "MAX_BYTES", 100)
-    for line in (b"x" * 60, b"x" * 41, b"x" * 40, b"x"):
-        queue.put_nowait(line)
-    assert logs.take_dropped() == 2
-    reader.reads.set()
-    reader.wait_for(2)
-    # What was written leaves its room to others.
-    queue.flush(time.monotonic() + PATIENCE)
-    queue.put_nowait(b"x" * 100)
-    reader.wait_for(3)
+    reader.wait_for(12)
+    written = [b"%d" % number for number in range(10)]
+    assert reader.lines == [b"first", *written, b"next"]
 
 
 def test_a_line_that_cannot_be_written_is_counted(monkeypatch) -> None:

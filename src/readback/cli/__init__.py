@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from readback import __version__, logs
+from readback import __version__
 from readback.cli.account import account
 from readback.cli.audit import audit
 from readback.cli.backup import backup, restore
@@ -46,10 +46,7 @@ class CommandLine(click.Group):
         if isinstance(sys.stdout, io.TextIOWrapper):
             # Not every terminal can show every character of a key's name.
             sys.stdout.reconfigure(errors="replace")
-        try:
-            return super().main(*args, **extra)
-        finally:
-            logs.flush()
+        return super().main(*args, **extra)
 
 
 @click.group(
