@@ -131,12 +131,12 @@ def test_a_run_in_one_process_that_is_interrupted(tmp_path):
         "E     accepted: expected 1, got 0\n"
         "E     unknown_field: expected 0, got 1\n"
         "E     program: expected curl, got openai (Python)\n"
-        "E     differences: expected none, got temperature\n"
-        "E   What arrived with this key:\n"
-        "E     requests  outcome        endpoint  program          differences\n"
-        "E     1         unknown_field  chat      openai (Python)  temperature\n"
+        "E     differences: expected [], got ['temperature']\n"
+        "E     What arrived with this key:\n"
+        "E     ArrivedRequest(requests=1, outcome='unknown_field', status=400, "
+        "endpoint='chat', program='openai (Python)', differences=('temperature',))\n"
     )
-    assert "No request with this key has arrived." in nothing
+    assert "Nothing has arrived." in nothing
 
 
 def test_each_worker_has_a_server_which_ends_with_a_killed_run(tmp_path):
