@@ -28,18 +28,11 @@ def secret_key(config: Config) -> str:
     if config.secret_key:
         return "set in READBACK_SECRET_KEY"
     path = config.data_dir.absolute() / private_files.SECRET_KEY_NAME
-    if os.path.lexists(path):
-        try:
+    try:
+        if os.path.lexists(path):
             private_files.load_secret_key(config)
-        except ConfigError as error:
-            raise CannotStart(str(error)) from None
-    else:
-        existing = next(parent for parent in path.parents if os.path.lexists(parent))
-        if not existing.is_dir() or not os.access(existing, os.W_OK):
-            raise CannotStart(
-                f"READBACK_DATA_DIR: {existing} must be a directory that this user can "
-                "write to."
-            )
+    except ConfigError as error:
+        raise CannotStart(str(error)) from None
     if not config.sqlite_path:
         raise Doubt(
             "READBACK_SECRET_KEY is not set, so each machine generates its own: set it "
