@@ -52,7 +52,6 @@ def backup(file: str, yes: bool) -> None:
             _write(sys.stdout.buffer, config, folder, made_at)
         else:
             written = folder / "archive"
-            written.touch(0o600)
             with written.open("wb") as output:
                 _write(output, config, folder, made_at)
                 os.fsync(output.fileno())
@@ -105,12 +104,13 @@ def restore(file: str, yes: bool) -> None:
 
 @contextmanager
 def _folder(place: Path | None, *, make_parent: bool = False) -> Iterator[Path]:
-    """Create a folder that only this user can read, on the same disk as the archive.
+    """Create a folder on the same disk as the archive, for private files.
 
     It is removed at the end, on SIGTERM, too. An error of the system is one sentence.
     """
     from readback.cabinet.storage import private_files
 
+    os.umask(0o077)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     prefix = f"{place.name}.partial-" if place else "readback-"
     try:

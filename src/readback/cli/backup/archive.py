@@ -42,12 +42,7 @@ def write(output: IO[bytes], folder: Path, created_at: int) -> None:
     # Streamed, because standard output may be a pipe.
     with tarfile.open(fileobj=output, mode="w|", format=tarfile.GNU_FORMAT) as tar:
         for name in (_MANIFEST, *MEMBERS):
-            header = tarfile.TarInfo(name)
-            header.size = (folder / name).stat().st_size
-            header.mode = 0o600
-            header.mtime = created_at
-            with (folder / name).open("rb") as file:
-                tar.addfile(header, file)
+            tar.add(folder / name, name)
     output.flush()
 
 

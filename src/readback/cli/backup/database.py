@@ -89,7 +89,6 @@ def prepare(copied: Path) -> None:
 def replace(config: Config, copied: Path) -> None:
     """Put a copy in place of the database; a file of SQLite is on the same disk."""
     if path := config.sqlite_path:
-        copied.chmod(0o600)
         private_files.sync(copied)
         # A service that starts now waits, and one that has started is noticed.
         with schema.locked():
