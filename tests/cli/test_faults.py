@@ -46,9 +46,8 @@ def test_the_message_for_a_port_in_use_names_address_and_setting(program, part):
 
         done = program.run("serve")
 
-    name, _, port = address.rpartition(":")
-    example = f"READBACK_{part}_BIND={name}:{int(port) + 10}"
-    assert_cannot_start(done, f"READBACK_{part}_BIND", address, "in use", example)
+    words = (address, "in use", "Set it to another address")
+    assert_cannot_start(done, f"READBACK_{part}_BIND", *words)
     assert not Path(program.settings["READBACK_DATA_DIR"]).exists()
 
 
@@ -77,9 +76,7 @@ def test_a_unix_socket_in_use_is_not_removed(program, tmp_path):
 
         done = program.run("serve", "cabinet")
 
-        # Another path is not a number, so there is no example.
-        words = ("in use", "set READBACK_CABINET_BIND to another address.")
-        assert_cannot_start(done, "READBACK_CABINET_BIND", *words)
+        assert_cannot_start(done, "READBACK_CABINET_BIND", "in use")
         assert path.exists()
 
 

@@ -79,7 +79,10 @@ def _open(setting: str, bind: Bind, inherited: list[socket.socket]) -> socket.so
     try:
         return _listen(bind)
     except OSError as error:
-        raise CannotStart(_why_not(setting, bind, error)) from None
+        raise CannotStart(
+            f"{setting}: cannot listen on {bind}: {error.strerror or error}. Set it to "
+            "another address, or stop the program that listens there."
+        ) from None
 
 
 def _listen(bind: Bind) -> socket.socket:
@@ -89,19 +92,6 @@ def _listen(bind: Bind) -> socket.socket:
     # [::] means IPv6 only, so that "0.0.0.0:8000,[::]:8000" can open both.
     family = socket.AF_INET6 if ":" in bind.host else socket.AF_INET
     return socket.create_server((bind.host, bind.port), family=family, backlog=BACKLOG)
-
-
-def _why_not(setting: str, bind: Bind, error: OSError) -> str:
-    """Return the sentence for an address that cannot be listened on."""
-    sentence = f"{setting}: cannot listen on {bind}: {error.strerror or error}."
-    if error.errno != errno.EADDRINUSE:
-        return sentence
-    other = bind._replace(port=bind.port + 10 if bind.port < 60_000 else bind.port - 10)
-    example = "" if bind.path else f", such as {setting}={other}"
-    return (
-        f"{sentence} Stop the program that listens there, or set {setting} to another "
-        f"address{example}."
-    )
 
 
 def _listen_unix(path: str) -> socket.socket:
