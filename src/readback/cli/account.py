@@ -60,19 +60,12 @@ def create(
         is_new = user is None
         if user is None:
             password = console.ask_for_password(password_stdin)
-            try:
-                with transaction.atomic():
-                    user = account_services.account_create(
-                        email, password, confirmed=confirmed
-                    )
-                    if is_operator:
-                        account_services.account_set_operator(user, True)
-            except account_services.AccountExistsError:
-                if not if_missing:
-                    raise
-                # Another command has created it in the meantime.
-                user = find_account(email)
-                is_new = False
+            with transaction.atomic():
+                user = account_services.account_create(
+                    email, password, confirmed=confirmed
+                )
+                if is_operator:
+                    account_services.account_set_operator(user, True)
         shown = _as_json(user) | {"created": is_new}
     state = "confirmed" if confirmed else "not confirmed"
     sentence = f"Created the account {user.email} ({state})."
