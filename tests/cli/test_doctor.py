@@ -165,10 +165,9 @@ def test_a_certificate_whose_end_is_unknown_is_not_said_to_have_expired(
     trusted = authority.issue().read_bytes().replace(b"CERT", b"TRUSTED CERT")
     (tmp_path / "trusted.pem").write_bytes(trusted)
 
-    with pytest.raises(Doubt, match="cannot be read") as caught:
-        checks.certificate(config_with(tmp_path / "trusted.pem"))
+    found = checks.certificate(config_with(tmp_path / "trusted.pem"))
 
-    assert "1970" not in str(caught.value)
+    assert found.endswith("can be served")
 
 
 @pytest.mark.parametrize(
