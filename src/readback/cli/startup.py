@@ -102,11 +102,6 @@ def ephemeral_account(config: Config) -> dict[str, str]:
             account, "first key", notify=False, text=preset or None
         )
         return {"key": key.text, **_login(account)}
-    if not key_selectors.key_is_accepted(known):
-        raise CannotStart(
-            "READBACK_EPHEMERAL_KEY is a key of this database that is no longer "
-            "accepted; `readback key generate` prints a new one."
-        )
     return {"key": preset, **_login(known.owner)}
 
 

@@ -9,7 +9,6 @@ from django.shortcuts import get_object_or_404
 from django.utils import timezone
 
 from readback import keys
-from readback.cabinet.accounts.selectors import account_is_confirmed
 from readback.cabinet.models import (
     Address,
     JournalEntry,
@@ -52,11 +51,6 @@ def key_find(text: str) -> Key | None:
     """Return the key with this text, whatever its account."""
     digest = keys.digest(text.encode())
     return Key.objects.select_related("owner").filter(digest=digest).first()
-
-
-def key_is_accepted(key: Key) -> bool:
-    owner = key.owner
-    return key.is_active and owner.is_active and account_is_confirmed(owner)
 
 
 def key_replaced_by(new: Key) -> Key | None:
