@@ -7,13 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from pathlib import Path
-from socketserver import (
-    BaseRequestHandler,
-    BaseServer,
-    ThreadingTCPServer,
-    ThreadingUnixStreamServer,
-)
+from socketserver import BaseRequestHandler, BaseServer, ThreadingTCPServer
 
 from tests.support.waiting import PATIENCE
 
@@ -35,10 +29,8 @@ def answer(body: bytes, *fields: bytes, status: bytes = b"200 OK") -> bytes:
 
 
 @contextmanager
-def peer(
-    *parts: bytes, path: Path | None = None, tls: ssl.SSLContext | None = None
-) -> Iterator[Peer]:
-    """Answer with the parts, then close; with a path, listen on a unix socket."""
+def peer(*parts: bytes, tls: ssl.SSLContext | None = None) -> Iterator[Peer]:
+    """Answer with the parts, then close."""
 
     class Handler(BaseRequestHandler):
         def handle(self) -> None:
@@ -50,13 +42,9 @@ def peer(
                     for part in parts:
                         connection.sendall(part)
 
-    if path:
-        server: BaseServer = ThreadingUnixStreamServer(str(path), Handler)
-        made = Peer("http://127.0.0.1:0/v1")
-    else:
-        server = ThreadingTCPServer(("127.0.0.1", 0), Handler)
-        scheme = "https" if tls else "http"
-        made = Peer(f"{scheme}://127.0.0.1:{server.server_address[1]}/v1")
+    server = ThreadingTCPServer(("127.0.0.1", 0), Handler)
+    scheme = "https" if tls else "http"
+    made = Peer(f"{scheme}://127.0.0.1:{server.server_address[1]}/v1")
     with serving(server):
         yield made
 
