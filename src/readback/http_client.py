@@ -109,10 +109,6 @@ class Slots:
     def __init__(self, count: int) -> None:
         self._free = BoundedSemaphore(count)
 
-    @property
-    def free(self) -> int:
-        return self._free._value
-
     def run(self, work: Callable[[], T], seconds: float) -> T:
         """Return what the work returns, or raise what it raises.
 
@@ -134,7 +130,7 @@ class Slots:
         try:
             # A daemon, so that a process can stop while the look-up of a name hangs.
             Thread(target=work_and_end, daemon=True).start()
-        except BaseException as error:
+        except RuntimeError:
             self._free.release()
-            raise NoFreeSlot if isinstance(error, RuntimeError) else error from None
+            raise NoFreeSlot from None
         return ended.result(seconds)

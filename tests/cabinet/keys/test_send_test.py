@@ -235,7 +235,8 @@ def test_while_others_hang_the_next_test_is_not_sent(alice, key, server, monkeyp
             assert "TimeoutError" in words_of(send(alice, key, key=server.api_key))
         page = send(alice, key, key=server.api_key)
         released.set()
-        wait_until(lambda: send_test._slots.free == MAX_AT_ONCE, "the threads end")
+        free = send_test._slots._free
+        wait_until(lambda: free._value == MAX_AT_ONCE, "the threads end")
 
     assert page.status_code == 429
     assert "there were too many tests" in words_of(page)
