@@ -123,7 +123,7 @@ def cut_if_large(reply: Reply) -> Reply:
 def test_the_size_that_passes_is_found(arrange: Arrange, resources: Resources) -> None:
     report = report_of(arrange, resources)
     facts = found(report, "between.size_limit").facts
-    assert (facts["passes"], facts["fails"]) == (3000, 6000)
+    assert (facts["passes"], facts["fails"]) == (3000, 8192)
     assert facts["outcome"] == "a closed connection"
 
 

@@ -94,13 +94,7 @@ READBACK = (
     Step(
         "echo", "echo", readback.check_echo, ("access",), explain=between.ask_as_others
     ),
-    Step(
-        "echo.full",
-        "largest_echo",
-        readback.check_largest,
-        ("access",),
-        explain=readback.find_limit,
-    ),
+    Step("echo.full", "largest_echo", readback.check_largest, ("echo",)),
 )
 ENDPOINT = (
     Step("access", "access", endpoint.check_access, ("http", "key")),

@@ -1,32 +1,28 @@
 """The steps for a Readback: its key, then texts that are compared byte by byte.
 
-If the largest text is lost, texts of several sizes are sent side by side. Small
-requests pass and large ones hang where a link takes smaller packets than the rest of
-the path and the messages that would say so are dropped (RFC 2923 §2.1), or where
-something in between has a limit; the size tells which it is.
+Small requests pass and large ones hang where a link takes smaller packets than the rest
+of the path and the messages that would say so are dropped (RFC 2923 §2.1), or where
+something in between has a limit. A text of a few packets tells which it is.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import product
 from typing import Any
 
 from readback.contract import MAX_CONTENT_BYTES, MODEL, REHEARSAL_KEY, ROLE
-from readback.probe.common.background import BackgroundCall
 from readback.probe.common.catalogue import diagnose, has_tag, say
 from readback.probe.common.formatting import code_points, sanitize
-from readback.probe.common.results import Diagnosis, Fact, ProbeError
+from readback.probe.common.results import Diagnosis, ProbeError
 from readback.probe.service import answers, instead
 from readback.probe.transport.client import ProbeClient
 from readback.probe.transport.context import (
     CHAT,
     MODELS,
     UNKNOWN,
-    Check,
     ProbeContext,
 )
 from readback.probe.transport.exchanges import ProbeResponse, outcome_of
@@ -63,10 +59,8 @@ _AGAIN = (_PLAIN, TEXT, TEXT)
 _LONG_SECONDS = 2.0
 _MAX_SHOWN = 4
 _EQUAL = 2
-# Texts of these sizes are sent if the largest one is lost.
-_SIZES = (32, 400, 1_000, 1_200, 1_500, 3_000, 6_000)
-# With the head and the rest of the body, a longer text does not fit into one packet.
-_PACKET_BYTES = 1_500
+# TEXT fits into one packet, with the head and the rest of the body; this does not.
+_SEVERAL_PACKETS = 3_000
 
 
 def check_access(context: ProbeContext) -> Diagnosis:
@@ -142,9 +136,29 @@ def check_echo(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
 
 
 def check_largest(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
+    """Send a text of several packets, then the largest one."""
     if context.is_rehearsal:
         return []
-    return diagnose("echo.same", figure=send_text(context, largest_text()).figure)
+    passes = len(TEXT.encode())
+    for size in (_SEVERAL_PACKETS, MAX_CONTENT_BYTES):
+        text = largest_text().encode()[:size].decode(errors="ignore")
+        try:
+            response = send_text(context, text)
+        except ProbeError as error:
+            raise _lost(error, passes, size) from None
+        passes = size
+    return diagnose("echo.same", figure=response.figure)
+
+
+def _lost(error: ProbeError, passes: int, fails: int) -> ProbeError:
+    """Return the error for a text that is lost, although a shorter one was returned."""
+    if not has_tag(error.id, "lost"):
+        return error
+    # If a response has begun, its packets are not too large.
+    is_packet = error.id == "http.silent" and fails == _SEVERAL_PACKETS
+    finding = "between.mtu" if is_packet else "between.size_limit"
+    facts = {**error.facts, "passes": passes, "fails": fails}
+    return ProbeError(finding, **facts, outcome=outcome_of(error))
 
 
 def send_text(
@@ -217,47 +231,3 @@ def first_difference(sent: str, received: str) -> str:
         sent=code_points(rest[:m]),
         received=code_points(other[:n]),
     )
-
-
-def find_limit(context: ProbeContext, lost: ProbeError, _: Check) -> list[Diagnosis]:
-    """Raise the error for a size that does not pass, if the size is the reason."""
-    if not has_tag(lost.id, "lost"):
-        raise lost
-    outcomes = _send_sizes(context, _SIZES)
-    failed = [size for size, error in outcomes.items() if error]
-    if any(error and not has_tag(error.id, "lost") for error in outcomes.values()):
-        raise lost
-    if outcomes[_SIZES[0]] is not None:
-        raise lost  # Not even a small text passes.
-    fails = min(failed, default=MAX_CONTENT_BYTES)
-    # It may have been chance.
-    again = _send_sizes(context, (fails,))[fails]
-    if again is None:
-        raise lost
-    passes = max(size for size in outcomes if size < fails)
-    facts: dict[str, Fact] = {"passes": passes, "fails": fails}
-    # If a response has begun, its packets are not too large.
-    if again.id == "http.silent" and fails <= _PACKET_BYTES:
-        raise ProbeError("between.mtu", **facts)
-    raise ProbeError("between.size_limit", outcome=outcome_of(again), **facts)
-
-
-def _send_sizes(
-    context: ProbeContext, sizes: Sequence[int]
-) -> dict[int, ProbeError | None]:
-    """Send texts of these sizes in parallel; return the failure of each."""
-
-    def send(size: int) -> ProbeError | None:
-        try:
-            with context.new_client() as client:
-                send_text(context, _text_of(size), client)
-        except ProbeError as error:
-            return error
-        return None
-
-    calls = {size: BackgroundCall(partial(send, size)) for size in sizes}
-    return {size: call.result() for size, call in calls.items()}
-
-
-def _text_of(size: int) -> str:
-    return largest_text().encode()[:size].decode(errors="ignore")
