@@ -12,7 +12,6 @@ from readback.probe.common import catalogue
 from readback.probe.common.results import Fixer
 from readback.probe.report import EVIDENCE
 from readback.probe.runner import STEPS
-from readback.probe.service import between
 
 PROBE = Path(catalogue.__file__).parents[1]
 # What argparse says by itself.
@@ -21,7 +20,7 @@ OTHERS = {
     "expected one argument",
 }
 # These are the same in all languages.
-NAMES = {"DNS", "TCP", "TLS", "HTTP", "User-Agent", "curl"}
+NAMES = {"DNS", "TCP", "TLS", "HTTP", "User-Agent"}
 
 
 def literals() -> Iterator[tuple[str, bool]]:
@@ -37,8 +36,7 @@ def literals() -> Iterator[tuple[str, bool]]:
 
 def said() -> set[str]:
     """Return the texts beside the findings that must be in the catalogue."""
-    tables = {*_OPTIONS, *EVIDENCE, *between.OTHERS}
-    tables |= {between.OWN}
+    tables = {*_OPTIONS, *EVIDENCE}
     titles = {step.title for step in STEPS}
     people = {str(fixer) for fixer in Fixer if fixer}
     return {text for text, is_said in literals() if is_said} | tables | titles | people

@@ -1,6 +1,5 @@
 """What is in between: cases that the misfortunes do not cover, and no false alarms."""
 
-import re
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,6 @@ from readback.probe.transport.exchanges import MAX_REQUESTS
 from tests.probe.gateway import (
     Call,
     Close,
-    Match,
     Reply,
     as_json,
     closing,
@@ -33,11 +31,6 @@ from tests.probe.setups import Arrange, ProbeInput, Resources, through
 def report_of(arrange: Arrange, resources: Resources) -> ProbeReport:
     with arrange(resources) as probe_input:
         return probed(probe_input)
-
-
-def of(agents: str) -> Match:
-    """Match the requests of the programs whose User-Agent matches the pattern."""
-    return lambda call: re.search(agents, call["User-Agent"])
 
 
 def ids(report: ProbeReport) -> list[str]:
@@ -83,27 +76,6 @@ def test_once_recognized_no_response_is_blamed_on_the_address(
     assert diagnosis.verdict == Verdict.FAIL
     assert report.fixer in (Fixer.NETWORK, Fixer.OPERATOR), diagnosis
     assert "cabinet" not in diagnosis.hint
-
-
-def test_the_walk_goes_on_as_a_program_that_can_pass(resources: Resources) -> None:
-    blocked = when(of("readback|curl"), page(403, "No"))
-    report = report_of(through(blocked), resources)
-    diagnosis = found(report, "between.program_blocked")
-    assert diagnosis.facts["blocked"] == "this program and curl"
-    assert diagnosis.facts["passed"] == "the openai package and a browser"
-    assert "echo.same" in ids(report)
-    assert report.verdict == Verdict.WARN
-
-
-def test_a_block_of_one_path_is_found_when_the_path_is_used(
-    resources: Resources,
-) -> None:
-    def blocks(call: Call) -> bool:
-        return call.method == "POST" and bool(of("readback")(call))
-
-    report = report_of(through(when(blocks, page(503, "No"))), resources)
-    assert report.id == "between.program_blocked", ids(report)
-    assert "echo.same" in ids(report)
 
 
 def cut_if_large(reply: Reply) -> Reply:

@@ -79,22 +79,14 @@ COMMON = (
     Step("dns", "DNS", dns.check, ("proxies",)),
     Step("tcp", "TCP", tcp.check, ("dns",)),
     Step("tls", "TLS", tls.check, ("tcp",)),
-    Step("http", "HTTP", recognition.check, ("tls",), explain=between.ask_as_others),
+    Step("http", "HTTP", recognition.check, ("tls",)),
     Step("again", "asked_again", steadiness.sample, ("http",)),
     Step("agents", "User-Agent", between.check_agents, ("http",)),
 )
 READBACK = (
-    Step(
-        "access",
-        "access",
-        readback.check_access,
-        ("http", "key"),
-        explain=between.ask_as_others,
-    ),
-    Step(
-        "echo", "echo", readback.check_echo, ("access",), explain=between.ask_as_others
-    ),
-    Step("echo.full", "largest_echo", readback.check_largest, ("echo",)),
+    Step("access", "access", readback.check_access, ("http", "key")),
+    Step("echo", "echo", readback.check_echo, ("access",)),
+    Step("echo.full", "largest_echo", readback.check_largest, ("access",)),
 )
 ENDPOINT = (
     Step("access", "access", endpoint.check_access, ("http", "key")),

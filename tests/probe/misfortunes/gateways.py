@@ -7,7 +7,6 @@ from tests.probe.gateway import (
     Reply,
     answering,
     as_json,
-    closing,
     editing,
     has_key,
     is_chat,
@@ -156,13 +155,6 @@ _PAGES = (
         "only browsers get a page",
         when(lambda call: "Mozilla" in call["User-Agent"], page(200, "Warning")),
         by="",
-    ),
-    row(
-        "a firewall blocks the probe by its User-Agent",
-        when(lambda call: "readback" in call["User-Agent"], closing),
-        "User-Agent",
-        blame="agent",
-        id="between.program_blocked",
     ),
 )
 

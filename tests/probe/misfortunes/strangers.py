@@ -205,9 +205,8 @@ _WALLS = (
             ),
             _endpoint,
         ),
-        "block|User-Agent",
+        "block",
         by="operator network",
-        blame="agent",
     ),
     *(
         _row(name, page(status, title, text), says, by=by, blame="key")
@@ -238,7 +237,6 @@ _WALLS = (
         "Cloudflare",
         "1010",
         by="operator network",
-        blame="agent",
     ),
     _chat(
         "F5 rejects completions with a page and 200",

@@ -59,7 +59,8 @@ _AGAIN = (_PLAIN, TEXT, TEXT)
 _LONG_SECONDS = 2.0
 _MAX_SHOWN = 4
 _EQUAL = 2
-# TEXT fits into one packet, with the head and the rest of the body; this does not.
+# Texts of these sizes are sent if the largest one is lost.
+_ONE_PACKET = 400
 _SEVERAL_PACKETS = 3_000
 
 
@@ -136,29 +137,34 @@ def check_echo(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
 
 
 def check_largest(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
-    """Send a text of several packets, then the largest one."""
     if context.is_rehearsal:
         return []
-    passes = len(TEXT.encode())
-    for size in (_SEVERAL_PACKETS, MAX_CONTENT_BYTES):
-        text = largest_text().encode()[:size].decode(errors="ignore")
-        try:
-            response = send_text(context, text)
-        except ProbeError as error:
-            raise _lost(error, passes, size) from None
-        passes = size
+    try:
+        response = send_text(context, largest_text())
+    except ProbeError as error:
+        if has_tag(error.id, "lost"):
+            raise _too_large(context, error) from None
+        raise
     return diagnose("echo.same", figure=response.figure)
 
 
-def _lost(error: ProbeError, passes: int, fails: int) -> ProbeError:
-    """Return the error for a text that is lost, although a shorter one was returned."""
-    if not has_tag(error.id, "lost"):
-        return error
-    # If a response has begun, its packets are not too large.
-    is_packet = error.id == "http.silent" and fails == _SEVERAL_PACKETS
-    finding = "between.mtu" if is_packet else "between.size_limit"
-    facts = {**error.facts, "passes": passes, "fails": fails}
-    return ProbeError(finding, **facts, outcome=outcome_of(error))
+def _too_large(context: ProbeContext, lost: ProbeError) -> ProbeError:
+    """Return the error for a text that is lost, if its size is the reason."""
+    finding = "between.size_limit"
+    fails = MAX_CONTENT_BYTES
+    for size in (_SEVERAL_PACKETS, _ONE_PACKET):
+        text = largest_text().encode()[:size].decode(errors="ignore")
+        try:
+            with context.new_client() as client:
+                send_text(context, text, client)
+        except ProbeError as error:
+            # If a response has begun, its packets are not too large.
+            finding = "between.mtu" if error.id == "http.silent" else finding
+            fails = size
+        else:
+            facts = {**lost.facts, "passes": size, "fails": fails}
+            return ProbeError(finding, **facts, outcome=outcome_of(lost))
+    return lost  # Not even a short text passes.
 
 
 def send_text(

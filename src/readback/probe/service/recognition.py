@@ -117,10 +117,10 @@ def _behind_gateway(
     is_known = (
         answers.parse_refusal(models) is not None or models.status >= _SERVER_ERROR
     )
-    if not (key and key.is_readback_key) or is_known or context.identity:
+    if not (key and key.is_readback_key) or is_known or context.headers:
         return None
     is_behind = False
-    context.identity["Authorization"] = f"Bearer {_NO_KEY}"
+    context.headers["Authorization"] = f"Bearer {_NO_KEY}"
     try:
         unknown = context.ask(UNKNOWN, with_key=False)
         models = context.ask(MODELS, with_key=False)
@@ -130,7 +130,7 @@ def _behind_gateway(
             raise
     finally:
         if not is_behind:
-            context.identity.clear()
+            context.headers.clear()
     return (unknown, models) if is_behind else None
 
 
@@ -178,7 +178,7 @@ def _other_base(
     """Return the right address and its models if they are at another path."""
     base_url = context.base_url
     is_here = answers.has_path(models) and not base_url.path.endswith(GOOGLE_VERSION)
-    if is_here or context.identity:
+    if is_here:
         return None
     versioned = with_version(base_url)
     tried = [] if base_url.path.endswith(VERSION_PREFIX) else [versioned]
@@ -259,7 +259,7 @@ def _stranger(
         return ProbeError("proxy.wrong_kind", why=why, **facts)
     # A cabinet refuses the paths of the API in the form of the contract.
     is_page = answers.is_html(models) or answers.parse_refusal(models) is not None
-    if is_page and not context.identity:
+    if is_page:
         _refuse_cabinet(context)
     if asked is models and answers.is_from_api(models):
         said = answers.words(asked) or say("no_explanation")

@@ -53,7 +53,6 @@ def judge(
         "title": say("sets_cookie") if finding == "between.challenge" else title,
         "location": shown,
         "where": "",
-        "tried": "",
         "kind": say(kind) if kind else "",
         "use": _advice(old, new, shown),
     }

@@ -1,9 +1,8 @@
 """Decides whether a failure is believed: only if no equal request succeeded.
 
 The runner passes every step through `settle`: if it fails, it is run again on new
-connections, to another address of the host each time. If all attempts failed in the
-same way, the failure is examined more closely. If one of them succeeds, the run goes on
-with what that one found.
+connections, to another address of the host each time. If one of the attempts succeeds,
+the run goes on with what that one found.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ class _Attempt(NamedTuple):
     @property
     def failed(self) -> NotedRequest | None:
         """The request that caused the error: the last one with its status."""
-        status = self.error.facts.get("status") if self.error else None
+        status = self.error.facts.get("status", 0) if self.error else 0
         alike = [noted for noted in self.exchanges if noted.status == status]
         return next(iter(reversed(alike or self.exchanges)), None)
 
@@ -76,8 +75,7 @@ def settle(context: ProbeContext, step: Step) -> list[Diagnosis]:
     first = _try(context, step.run)
     if first.error:
         context.failures[step.id] = first.error
-        if has_tag(first.error.id, "limit"):
-            _stop_at_rate_limit(context, first.error)
+        _stop_at_rate_limit(context, first.error)
     attempts = [first]
     is_final = first.is_final(context)
     if first.is_problem and not is_final:
@@ -93,10 +91,9 @@ def settle(context: ProbeContext, step: Step) -> list[Diagnosis]:
     # Other connections were opened, so this happens only sometimes.
     if is_final and first.error.id != "http.no_connection":
         raise first.error
-    error, is_alike = _believed(context, attempts)
-    if not is_alike or step.explain is None:
-        raise error
-    return step.explain(context, error, step.run)
+    error = _believed(context, attempts)
+    _stop_at_rate_limit(context, error)
+    raise error
 
 
 def _repeated(
@@ -118,10 +115,8 @@ def _repeated(
                 again.ask(UNKNOWN, client=client, with_key=False)
 
 
-def _believed(
-    context: ProbeContext, attempts: list[_Attempt]
-) -> tuple[ProbeError, bool]:
-    """Return the failure to believe, and whether all attempts failed in this way.
+def _believed(context: ProbeContext, attempts: list[_Attempt]) -> ProbeError:
+    """Return the failure to believe.
 
     Raise `ProbeError` if equal requests have also succeeded: the report mentions such
     failures at its end, because those that happen every time are more important.
@@ -135,8 +130,7 @@ def _believed(
     if not believed:
         raise ProbeError("skipped.unsteady")
     counts = Counter(error.id for error in believed)
-    error = max(believed, key=lambda error: counts[error.id])
-    return error, counts[error.id] == len(attempts)
+    return max(believed, key=lambda error: counts[error.id])
 
 
 def _repeats(context: ProbeContext, step: Step, first: _Attempt) -> int:
@@ -151,7 +145,7 @@ def _repeats(context: ProbeContext, step: Step, first: _Attempt) -> int:
 
 
 def _try(context: ProbeContext, check: Check) -> _Attempt:
-    """Run a step and note its failure at the last of its requests."""
+    """Run a step and note its failure at the request that caused it."""
     log = context.budget.exchanges
     started = time.monotonic()
     start = len(log)
@@ -162,14 +156,16 @@ def _try(context: ProbeContext, check: Check) -> _Attempt:
         found = result if isinstance(result, list) else [result]
     except ProbeError as failure:
         error = failure
-    made = log[start:]
-    if error and made and not has_tag(error.id, "certain"):
-        made[-1].finding = error.id
-    return _Attempt(found, error, made, time.monotonic() - started)
+    attempt = _Attempt(found, error, log[start:], time.monotonic() - started)
+    if error and attempt.failed and not has_tag(error.id, "certain"):
+        attempt.failed.finding = error.id
+    return attempt
 
 
 def _stop_at_rate_limit(context: ProbeContext, error: ProbeError) -> None:
-    """Send no more, if it is the requests of this run that use up the limit."""
+    """Send no more, if it is the requests of this run that use up a limit."""
+    if not has_tag(error.id, "limit"):
+        return
     log = list(context.budget.exchanges)
     limited = HTTPStatus.TOO_MANY_REQUESTS
     answered = [noted for noted in log if noted.status not in (0, limited)]

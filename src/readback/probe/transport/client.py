@@ -53,7 +53,7 @@ class ProbeClient:
     timeout: float
     budget: exchanges.RequestBudget
     key_destinations: set[str]
-    identity: Mapping[str, str]
+    headers: Mapping[str, str]
     _socket: socket.socket | None = field(default=None, init=False)
     _seen: Handshake = field(default_factory=Handshake, init=False)
     """The handshake of this connection."""
@@ -84,7 +84,7 @@ class ProbeClient:
             path,
             bool(key),
             body or b"",
-            {**_HEADERS, **self.identity},
+            {**_HEADERS, **self.headers},
         )
         self.budget.spend()
         try:

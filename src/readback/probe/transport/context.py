@@ -64,8 +64,8 @@ class ProbeContext:
     models_without_key: ProbeResponse = field(init=False)  # http
     is_tried: bool = False  # http
     """Whether the key is sent, once, to something that was not recognized."""
-    identity: dict[str, str] = field(default_factory=dict)
-    """The headers of another program, if only requests with them get through."""
+    headers: dict[str, str] = field(default_factory=dict)  # http
+    """A made-up key, if only requests with a key get through a gateway."""
     models: ProbeResponse = field(init=False)  # access
     is_rehearsal: bool = False  # access
     token_limit: str = "max_tokens"  # chat
@@ -126,7 +126,7 @@ class ProbeContext:
             self.timeout,
             self.budget,
             self.key_destinations,
-            self.identity,
+            self.headers,
         )
 
     def ask(
@@ -153,7 +153,6 @@ class ProbeContext:
 
 
 Check = Callable[[ProbeContext], Union[Diagnosis, list[Diagnosis]]]
-Explain = Callable[[ProbeContext, ProbeError, Check], list[Diagnosis]]
 Condition = Callable[[ProbeContext], object]
 
 
@@ -165,7 +164,5 @@ class Step(NamedTuple):
     """The ids of the steps that must succeed before this one can run."""
     applies: Condition = lambda context: True
     """Whether the step is part of the run; called just before it would run."""
-    explain: Explain | None = None
-    """Examines a failure that happens every time."""
     repeats: int = 4
     """How often the step is run again before a failure is believed."""
