@@ -80,8 +80,8 @@ def test_no_key_is_not_a_failure_until_a_service_needs_one(pasted: str) -> None:
         (KEY[:-1] + "о", "key.invalid"),  # a Cyrillic letter
         (KEY.lower(), "key.invalid"),
         (KEY.replace("-", "–"), "key.invalid"),
-        (keys.masked(KEY[-4:]), "key.mask"),
-        (f"sk-…••••{KEY[-4:]}", "key.mask"),
+        (keys.masked(KEY[-4:]), "key.invalid"),
+        (f"sk-…••••{KEY[-4:]}", "key.invalid"),
         ("$READBACK_API_KEY", "key.invalid"),
         ("%READBACK_API_KEY%", "key.invalid"),
         ("sk-proj-a b", "key.invalid"),

@@ -233,7 +233,7 @@ _KEYS = (
         "the shortened form of the key",
         lambda key: f"sk-echo-…{key[-4:]}",
         "shortened",
-        id="key.mask",
+        id="key.invalid",
     ),
     _key("a typo", lambda key: f"{key[:-1]}-", "key", id="key.invalid"),
     _key(
@@ -242,7 +242,7 @@ _KEYS = (
         "invisible",
     ),
     _key("a space inside", lambda key: f"{key[:20]} {key[20:]}", "space|line"),
-    _key("a comment after it", lambda key: f"{key} # test key", "text|after|comment"),
+    _key("a comment after it", lambda key: f"{key} # test key", "text"),
     _key("underscores for hyphens", lambda key: key.replace("-", "_"), "key"),
     _key(
         "a Cyrillic о in the prefix",

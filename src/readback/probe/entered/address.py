@@ -24,6 +24,7 @@ from readback.probe.entered.base_url import (
     is_local,
     mixed_letter,
     remove_invisible,
+    say_around,
     split_authority,
     unreadable,
 )
@@ -120,24 +121,13 @@ def parse(text: str) -> tuple[BaseUrl, dict[str, str]]:
     mistakes: dict[str, str] = {}
     for _ in range(_MAX_ROUNDS):
         url = _extracted(text)
-        around = {} if url == text else {"around": _said_around(text, url)}
+        around = {} if url == text else {"around": say_around(text, url)}
         base_url, inside = _parts(_with_scheme(url, around))
         mistakes = {**around, **inside, **mistakes}
         if str(base_url) == url and not inside:
             return base_url, mistakes
         text = str(base_url)
     raise unreadable("bad_host")
-
-
-def _said_around(text: str, url: str) -> str:
-    """Say what is around the address in the text, such as quotes or spaces."""
-    rest = text.replace(url, "")
-    if rest == text:
-        return say("something_inside")
-    if not rest.strip():
-        return say("spaces_around")
-    is_quoted = not rest.strip(QUOTES + " \t\r\n")
-    return say("quotes_around" if is_quoted else "text_around")
 
 
 def has_key(text: str) -> bool:

@@ -39,6 +39,17 @@ def remove_invisible(text: str) -> str:
     return "".join(character for character in text if not is_invisible(character))
 
 
+def say_around(text: str, found: str) -> str:
+    """Say what is around an address or a key in the text, such as quotes or spaces."""
+    rest = text.replace(found, "", 1)
+    if rest == text:
+        return say("something_inside")
+    if not remove_invisible(rest).strip():
+        return say("spaces_around")
+    is_quoted = not rest.strip(QUOTES + " \t\r\n")
+    return say("quotes_around" if is_quoted else "text_around")
+
+
 def as_ascii(text: str) -> str:
     """Return the text with full-width and similar forms of ASCII replaced."""
     if text.isascii():

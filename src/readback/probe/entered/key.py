@@ -19,7 +19,7 @@ from getpass import getpass
 from readback import keys
 from readback.probe.common.catalogue import diagnose, say
 from readback.probe.common.results import Diagnosis, ProbeError
-from readback.probe.entered.base_url import QUOTES, remove_invisible
+from readback.probe.entered.base_url import QUOTES, remove_invisible, say_around
 
 _MASKED = re.compile(r"[•●∙◦○…⋯█■▪]|\*{2,}|\.{3,}")
 _VARIABLE = re.compile(r"\$[\w({]|%\w+%$|\{\{|\{\w+\}$|process\.env|os\.environ")
@@ -47,17 +47,6 @@ _IN_FRONT = re.compile(
     r"\s*)?[\"']?\s*(?:bearer[\s:]+)*(?=\S)",
     re.IGNORECASE,
 )
-# What is entered beside a key, each with its word. The order matters.
-_BESIDE = {
-    "setting_name": re.compile(
-        r"(?:(?:export|setx?|env)\s+|\$env:|-H\s+)?[\w-]*"
-        r"(?:key|token|secret|authorization)[\w-]*[\"']?\s*[:=]",
-        re.IGNORECASE,
-    ),
-    "word_bearer": re.compile(r"bearer\b:?", re.IGNORECASE),
-    "quotation_marks": re.compile(f"[{re.escape(QUOTES)}]"),
-    "line_break": re.compile(r"[\r\n]|\\[nr]"),
-}
 
 
 def check(secret: Secret) -> tuple[list[Diagnosis], Secret]:
@@ -77,7 +66,7 @@ def check(secret: Secret) -> tuple[list[Diagnosis], Secret]:
     is_ours = key.is_readback_key
     diagnoses = []
     if found != text:
-        mistakes = "; ".join(_mistakes(text, found))
+        mistakes = say_around(text, found)
         diagnoses.append(diagnose("key.corrected", key=key.mask, mistakes=mistakes))
     elif is_ours:
         diagnoses.append(diagnose("key.ok", key=key.mask))
@@ -86,28 +75,12 @@ def check(secret: Secret) -> tuple[list[Diagnosis], Secret]:
     return diagnoses, key
 
 
-def _mistakes(text: str, key: str) -> list[str]:
-    """Return what was entered beside the key, in words."""
-    if key not in text:
-        is_invisible = key in remove_invisible(text)
-        return [say("invisible_characters" if is_invisible else "broken_key")]
-    words = ["key_twice"] if text.count(key) > 1 else []
-    rest = text.replace(key, " ")
-    for word, pattern in _BESIDE.items():
-        if pattern.search(rest):
-            words.append(word)
-            rest = pattern.sub("", rest)
-    if rest != " " and (rest.strip() or not words):
-        words.append("other_text" if rest.strip() else "spaces_around_key")
-    return [say(word) for word in words]
-
-
 def _refuse(text: str) -> None:
     """Raise `ProbeError` if this cannot be a key of any service."""
     begin = _OUR_PREFIX.search(text)
     key = _END.split(text[begin.start() :], maxsplit=1)[0] if begin else text
     if _MASKED.search(key) and not re.search(r"\s", key):
-        raise ProbeError("key.mask")
+        raise ProbeError("key.invalid", reason=say("is_mask"))
     if bad := next((c for c in key if not _SENDABLE.fullmatch(c)), ""):
         reason = say("contains_character", character=_named(bad))
         raise ProbeError("key.invalid", reason=reason)
