@@ -11,7 +11,6 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 
 from readback.keys import masked
-from readback.probe import command
 from readback.probe.command import command_line
 from readback.probe.common.results import FailureFamily
 from readback.probe.entered.key import key_from_file
@@ -186,14 +185,6 @@ def test_a_terminal_that_cannot_show_a_mark_gets_a_word(
     done = subprocess.run(command, env=given, capture_output=True, timeout=TIMEOUT)
     # In English, because Russian cannot be shown either.
     assert done.stdout.decode(encoding).startswith("ok Works: every text was returned")
-
-
-def test_a_page_that_cannot_be_encoded_changes_nothing(tmp_path: Path) -> None:
-    file = tmp_path / "report.html"
-    file.write_text("before")
-    with pytest.raises(UnicodeEncodeError):
-        command._write(str(file), "\udc80")
-    assert file.read_text() == "before"
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
 _SHORTEST_SECONDS = 0.1
 _LONGEST_SECONDS = 86_400
 _STOPPED = 1
-_OPTION = re.compile("--?[a-z][a-z-]*")
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -52,12 +50,9 @@ class KeySafeParser(argparse.ArgumentParser):
         if is_key or any(PREFIX in argument for argument in arguments):
             self.error(say("argument_is_key"))
         options, unknown = self.parse_known_args(arguments)
-        if not unknown:
-            return options
-        names = [text.partition("=")[0] for text in unknown if text.startswith("-")]
-        if names and _OPTION.fullmatch(names[0]):
-            self.error(say("no_such_option", name=names[0]))
-        self.error(say("several_arguments"))
+        if unknown:
+            self.error(say("unknown_arguments"))
+        return options
 
 
 def _seconds(text: str) -> float:
@@ -139,15 +134,6 @@ def _address_from_environment(options: argparse.Namespace) -> tuple[str, str]:
 
 def _check_files(options: argparse.Namespace, parser: KeySafeParser) -> None:
     """End with a sentence before the run if a file cannot be used."""
-    if options.report:
-        is_new = not os.path.exists(options.report)
-        try:
-            with open(options.report, "ab"):
-                pass
-            if is_new:
-                os.unlink(options.report)
-        except OSError as error:
-            parser.error(say("report_not_written", reason=error.strerror))
     if options.cacert or options.cert:
         from readback.probe.connection import stores
 
@@ -155,12 +141,6 @@ def _check_files(options: argparse.Namespace, parser: KeySafeParser) -> None:
             parser.error(say("file_unusable", option="--cacert", reason=reason))
         if reason := stores.why_no_identity(options.cert) if options.cert else "":
             parser.error(say("file_unusable", option="--cert", reason=reason))
-
-
-def _write(file: str, page: str) -> None:
-    encoded = page.encode()
-    with open(file, "wb") as opened:
-        opened.write(encoded)
 
 
 def _ending_with_a_sentence(run: Callable[[], int]) -> int:
@@ -230,7 +210,9 @@ def _run(options: argparse.Namespace, key: str) -> int:
     report = ProbeRun(context, progress).run(STEPS)
     print(_text(report, options), flush=True)
     if options.report:
-        _write(options.report, text.as_page(report))
+        page = text.as_page(report).encode()
+        with open(options.report, "wb") as file:
+            file.write(page)
     return report.family
 
 
