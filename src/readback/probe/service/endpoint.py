@@ -24,6 +24,7 @@ from readback.probe.transport.exchanges import ProbeResponse, parse_json
 
 _SHOWN_MODELS = 5
 _NEAR_NAMES = 3
+_SIMILARITY = 0.4
 # Some gateways list hundreds; comparing more would only take time.
 _COMPARED_MODELS = 5000
 _LONGEST_NAME = 200
@@ -160,21 +161,10 @@ def check_models(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
 
 def _near_names(model: str, names: list[str]) -> str:
     """Return the names that a person may have meant, the nearest first."""
-    wanted = model.lower()
-    by_lower = {
-        name.lower(): name
-        for name in names[:_COMPARED_MODELS]
-        if 0 < len(name) <= _LONGEST_NAME
-    }
+    known = [name for name in names[:_COMPARED_MODELS] if len(name) <= _LONGEST_NAME]
     # Gateways put the provider before the name, and local servers a tag after it.
-    inside = [
-        low
-        for low in by_lower
-        if wanted in low or (low in wanted and len(low) > len(wanted) / 2)
-    ]
-    similar = difflib.get_close_matches(wanted, list(by_lower), _NEAR_NAMES)
-    nearest = dict.fromkeys(sorted(inside, key=len) + similar)
-    shown = [sanitize(by_lower[low]) for low in nearest][:_NEAR_NAMES]
+    near = difflib.get_close_matches(model, known, _NEAR_NAMES, cutoff=_SIMILARITY)
+    shown = map(sanitize, near)
     return ", ".join(shown) or say("none_is_similar")
 
 
