@@ -252,7 +252,6 @@ def _facts(seen: _Response) -> dict[str, Fact]:
         "name": seen.name or say("a_gateway"),
         "after": say("retry_after", after=after) if after else "",
         "wait": seconds or say("a_few"),
-        "where": "",
     }
     if proxy := seen.received.proxy:
         facts |= {"proxy": str(proxy), "variable": proxy.variable}

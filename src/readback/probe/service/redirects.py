@@ -52,7 +52,6 @@ def judge(
         "status": response.status,
         "title": say("sets_cookie") if finding == "between.challenge" else title,
         "location": shown,
-        "where": "",
         "kind": say(kind) if kind else "",
         "use": _advice(old, new, shown),
     }
