@@ -52,16 +52,7 @@ def say_around(text: str, found: str) -> str:
 
 def as_ascii(text: str) -> str:
     """Return the text with full-width and similar forms of ASCII replaced."""
-    if text.isascii():
-        return text
-    forms = (
-        (character, unicodedata.normalize("NFKC", character)) for character in text
-    )
-    plain = "".join(
-        new if new.isascii() and len(new) == 1 else character
-        for character, new in forms
-    )
-    return plain.replace("。", ".")
+    return unicodedata.normalize("NFKC", text).replace("。", ".")
 
 
 PORTS = {"http": 80, "https": 443}

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 import re
+from difflib import SequenceMatcher
 from functools import lru_cache
-from itertools import product
+from os.path import commonprefix
 from typing import Any
 
 from readback.contract import MAX_CONTENT_BYTES, MODEL, REHEARSAL_KEY, ROLE
@@ -58,7 +59,6 @@ TEXT = f"{ASCII}\n{CYRILLIC}\n{MARKS}\n{CONTROLS}"
 _AGAIN = (_PLAIN, TEXT, TEXT)
 _LONG_SECONDS = 2.0
 _MAX_SHOWN = 4
-_EQUAL = 2
 # Texts of these sizes are sent if the largest one is lost.
 _ONE_PACKET = 400
 _SEVERAL_PACKETS = 3_000
@@ -220,16 +220,12 @@ def _completion(response: ProbeResponse) -> dict[str, Any]:
 
 def first_difference(sent: str, received: str) -> str:
     """Describe the first difference, with its code points."""
-    shorter = min(len(sent), len(received))
-    pairs = enumerate(zip(sent, received))
-    at = next((place for place, (a, b) in pairs if a != b), shorter)
+    at = len(commonprefix([sent, received]))
     byte = len(sent[:at].encode("utf-8", "surrogatepass"))
-    # Cut both texts at the nearest point where they agree again, or after a few.
-    sizes = sorted(product(range(_MAX_SHOWN + 1), repeat=2), key=sum)
-    rest = sent[at:]
-    other = received[at:]
-    equal = ((m, n) for m, n in sizes if rest[m : m + _EQUAL] == other[n : n + _EQUAL])
-    m, n = next(equal, (_MAX_SHOWN, _MAX_SHOWN))
+    rest = sent[at : at + _MAX_SHOWN]
+    other = received[at : at + _MAX_SHOWN]
+    # Both are shown up to where they agree again.
+    _, _, m, _, n = SequenceMatcher(None, rest, other).get_opcodes()[0]
     return say(
         "first_difference",
         place=at + 1,
