@@ -160,7 +160,8 @@ def _phrase(query: str) -> str:
     statuses = (f"error code {a or b}" for a, b in _STATUS.findall(query))
     query = _LOOKUP.sub(r" \1 no such host ", query)
     parts = INNER_WORD.sub(" ", query.replace("_", " "))
-    return as_words(" ".join([query, parts, *statuses]))
+    # The last word of one and the first of the next are no name.
+    return " ".join(map(as_words, [query, parts, *statuses]))
 
 
 def _scores(

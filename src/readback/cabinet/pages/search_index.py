@@ -55,6 +55,8 @@ _QUOTED = re.compile("[“«]([^”»]+)[”»]")
 _MORE_MESSAGES = Path(__file__).with_name("messages.toml")
 # Programs print words of their own in its place.
 _GAP = "…"
+# Words that are further apart belong to different sentences, or to a log around them.
+_FEW_WORDS = " (?:.{1,80} )?"
 
 
 class DocSection(NamedTuple):
@@ -181,13 +183,10 @@ def as_words(text: str) -> str:
 
 
 def has_name(phrase: str, name: str) -> bool:
-    """Return whether a phrase has the words of a name, with others in its gaps."""
-    at = 0
-    for part in name.split(_GAP):
-        if (at := phrase.find(part, at)) < 0:
-            return False
-        at += len(part) - 1  # the space begins the next part, too
-    return True
+    """Return whether a phrase has the words of a name, a few others in its gaps."""
+    if _GAP not in name:
+        return name in phrase
+    return bool(re.search(name.replace(f" {_GAP} ", _FEW_WORDS), phrase))
 
 
 def plain(text: str) -> str:
