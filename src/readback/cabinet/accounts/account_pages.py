@@ -12,6 +12,7 @@ from allauth.account.adapter import get_adapter
 from allauth.account.decorators import reauthentication_required
 from allauth.account.models import EmailAddress
 from allauth.account.utils import get_next_redirect_url
+from allauth.core import ratelimit
 from allauth.usersessions.views import ListUserSessionsView
 from django.conf import settings
 from django.contrib import messages
@@ -34,7 +35,11 @@ class SignUpView(allauth_views.SignupView):
     def form_valid(self, form: forms.SignupForm) -> HttpResponse:
         """Create account, address and mail together, or nothing."""
         # This must not depend on whether the address has an account.
-        count_mail(self.request, form.cleaned_data["email"])
+        email = form.cleaned_data["email"]
+        count_mail(self.request, email)
+        # Every sign-up leads to a mail and to the same message. In the transaction, the
+        # rows of this count and those of the account could be locked in either order.
+        ratelimit.clear(self.request, action="confirm_email", key=email)
         form.hash_password()
         with transaction.atomic():
             response: HttpResponse = super().form_valid(form)

@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from typing import Any
 
 from allauth.account import forms as allauth_forms
-from allauth.core import ratelimit
 from django import forms
 from django.conf import settings
 from django.contrib.auth.hashers import make_password
@@ -147,8 +146,6 @@ class SignupForm(PasswordForm, allauth_forms.SignupForm):
         if self.account_already_exists and services.account_discard_unused(email):
             # The links in earlier mails have just stopped working.
             self.account_already_exists = False
-        # Every sign-up leads to a mail and to the same message.
-        ratelimit.clear(request, action="confirm_email", key=email)
         if not self.account_already_exists:
             try:
                 with transaction.atomic():
