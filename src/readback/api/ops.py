@@ -128,10 +128,10 @@ def _json(**members: object) -> bytes:
     return json.dumps(members).encode()
 
 
-def _render(status: int, body: bytes, kind: str = "application/json") -> bytes:
+def _render(status: int, body: bytes, media_type: str = "application/json") -> bytes:
     head = (
         f"HTTP/1.1 {status} {reason_phrase(status)}\r\n"
-        f"Date: {formatdate(usegmt=True)}\r\nContent-Type: {kind}\r\n"
+        f"Date: {formatdate(usegmt=True)}\r\nContent-Type: {media_type}\r\n"
         f"Cache-Control: no-store\r\nContent-Length: {len(body)}\r\n\r\n"
     )
     return head.encode() + body

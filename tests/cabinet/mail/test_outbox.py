@@ -111,7 +111,7 @@ def test_a_failure_of_the_server_is_logged_also_after_a_round_has_failed(
 
     sender = outbox.Sender(fail_twice)
     for _ in range(2):
-        sender._next_round = 0.0
+        sender._next_work = 0.0
         sender._work()
     sender._work()
     for _ in range(2):

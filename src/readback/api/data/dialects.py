@@ -154,9 +154,9 @@ class Postgresql:
         # A message of the server may quote the values of a statement. A message of the
         # driver names host, user and database, but no password.
         state = getattr(error, "sqlstate", None)
-        kind = type(error).__name__
+        name = type(error).__name__
         words = " ".join(str(error).split())
-        return f"{kind} ({state})" if state else f"{kind}: {words}"
+        return f"{name} ({state})" if state else f"{name}: {words}"
 
 
 def dialect(config: Config) -> Sqlite | Postgresql:

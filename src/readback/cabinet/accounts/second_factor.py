@@ -100,8 +100,8 @@ class CodeForm(OnceForm):
         code = "".join(filter(str.isalnum, self.cleaned_data["code"]))
         if len(code) != settings.MFA_RECOVERY_CODE_DIGITS:
             return super().clean_code()
-        kind = Authenticator.Type.RECOVERY_CODES
-        row = Authenticator.objects.filter(user=self.user, type=kind).first()
+        codes = Authenticator.Type.RECOVERY_CODES
+        row = Authenticator.objects.filter(user=self.user, type=codes).first()
         if row is None or not row.wrap().validate_code(code):
             security_log.record("second_factor_failed", account=self.user.pk)
             raise CabinetMFAAdapter().validation_error("incorrect_code")

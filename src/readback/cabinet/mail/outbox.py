@@ -52,7 +52,7 @@ CLAIM_TIME = timedelta(seconds=60)
 # How often to look for mails that are new, or due again.
 POLL_SECONDS = 0.5
 # How often to look for keys that expire soon, and for what has expired.
-_ROUND_SECONDS = 300.0
+_PERIOD_SECONDS = 300.0
 # The longest time until one mail, and until a server that failed, is tried again.
 _LONGEST_DELAY_SECONDS = 300.0
 _LONGEST_PAUSE_SECONDS = 60.0
@@ -178,15 +178,15 @@ def mailbox(address: str) -> str:
 class Sender(Thread):
     """Sends due mails, one at a time. While the mail server fails, it pauses."""
 
-    def __init__(self, *rounds: Callable[[], None]) -> None:
+    def __init__(self, *periodic: Callable[[], None]) -> None:
         super().__init__(name="mail-sender", daemon=True)
-        self._rounds = rounds
+        self._periodic = periodic
         self._stopping = Event()
         # Failures of the mail server since it last worked; and other failures, such as
         # those of the database.
         self._failures = 0
         self._errors = 0
-        self._next_round = 0.0
+        self._next_work = 0.0
 
     def stop(self) -> None:
         """Stop sending; a mail that is cut off here is sent again later."""
@@ -203,7 +203,7 @@ class Sender(Thread):
         """Send a mail if one is due; return how long to pause then."""
         try:
             close_old_connections()
-            self._do_rounds()
+            self._work_periodically()
             mail = claim()
             if mail is not None:
                 self._send(mail)
@@ -222,14 +222,14 @@ class Sender(Thread):
             return POLL_SECONDS if mail is None else 0.0
         return _delay(self._failures + self._errors, _LONGEST_PAUSE_SECONDS)
 
-    def _do_rounds(self) -> None:
+    def _work_periodically(self) -> None:
         """Do the periodic work, such as adding reminders, if it is due."""
         now = time.monotonic()
-        if now >= self._next_round:
+        if now >= self._next_work:
             # Before anything can fail, so that an error does not keep mails waiting.
-            self._next_round = now + _ROUND_SECONDS
-            for do_round in self._rounds:
-                do_round()
+            self._next_work = now + _PERIOD_SECONDS
+            for work in self._periodic:
+                work()
 
     def _send(self, mail: OutgoingMail) -> None:
         if mail.expires_at <= timezone.now():

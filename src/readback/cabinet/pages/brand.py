@@ -129,9 +129,9 @@ def read(config: Config) -> Brand:
 
 def _read_file(path: Path, changes: dict[str, Any]) -> None:
     """Add the content of a file; ignore unknown files."""
-    kind = path.suffix.removeprefix(".")
-    if path.stem in _PICTURES and kind in _TYPES:
-        picture = BrandFile(f"/brand/{path.name}", _TYPES[kind], path.read_bytes())
+    suffix = path.suffix.removeprefix(".")
+    if path.stem in _PICTURES and suffix in _TYPES:
+        picture = BrandFile(f"/brand/{path.name}", _TYPES[suffix], path.read_bytes())
         changes[path.stem.replace("-", "_")] = picture
         changes["files"][picture.path] = picture
         if path.stem == "favicon":  # for programs that ask for it by its usual name

@@ -195,8 +195,8 @@ def _name(sequence: bytes) -> str:
     """Return the common name and organization of a distinguished name."""
     parts = {}
     for _, pair in _nested(sequence):
-        (_, kind), (_, value) = _values(pair)
-        parts[kind] = value.decode("utf-8", "replace")
+        (_, attribute), (_, value) = _values(pair)
+        parts[attribute] = value.decode("utf-8", "replace")
     known = [parts.get(_COMMON_NAME), parts.get(_ORGANIZATION)]
     return ", ".join(dict.fromkeys(part for part in known if part)) or "?"
 

@@ -93,12 +93,12 @@ def _no_connection(route: Route, attempts: list[ConnectAttempt]) -> ProbeError:
         "family": "IPv6" if reported.is_v6 else "IPv4",
         "container": "",
     }
-    kind = dns.range_of([attempt.address for attempt in attempts])
+    place = dns.range_of([attempt.address for attempt in attempts])
     if route.host in dns.CONTAINER_HOSTS:
         facts["container"] = say("listen_on_all")
-    elif kind == "here" and in_container():
+    elif place == "here" and in_container():
         facts["container"] = say("in_a_container")
-    elif kind == "private" and "." in route.host and is_public_name(route.host):
+    elif place == "private" and "." in route.host and is_public_name(route.host):
         facts["container"] = "" if is_ip_address(route.host) else say("may_be_filtered")
     if route.proxy:
         facts |= {"proxy": str(route.proxy), "variable": route.proxy.variable}
@@ -109,7 +109,7 @@ def _no_connection_id(
     route: Route, attempts: list[ConnectAttempt], reported: ConnectAttempt
 ) -> str:
     addresses = [attempt.address for attempt in attempts]
-    kind = dns.range_of(addresses)
+    place = dns.range_of(addresses)
     is_refused = reported.errno == errno.ECONNREFUSED
     if route.proxy:
         return "proxy.unreachable"
@@ -119,10 +119,10 @@ def _no_connection_id(
         return "tcp.no_family"
     if reported.errno in LOCAL_ERRORS:
         return LOCAL_ERRORS[reported.errno]
-    if kind == "faked":
+    if place == "faked":
         return "tcp.fake_ip"
     if is_refused:
-        return "tcp.refused_here" if kind == "here" else "tcp.refused"
+        return "tcp.refused_here" if place == "here" else "tcp.refused"
     is_blocked = reported.is_timeout or reported.errno == errno.EHOSTUNREACH
     return "tcp.blocked" if is_blocked else "tcp.no_route"
 

@@ -55,9 +55,9 @@ def check(context: ProbeContext) -> list[Diagnosis]:
     if handshake.error is not None and handshake.verification_error is None:
         raise explain_broken(context, handshake)
     seen = {first: handshake}
-    for kind in others:
-        seen[kind] = ask(context, kind, found.usable[kind])
-    trusting = [kind for kind, shaken in seen.items() if shaken.error is None]
+    for store in others:
+        seen[store] = ask(context, store, found.usable[store])
+    trusting = [store for store, shaken in seen.items() if shaken.error is None]
     if not trusting:
         # A store that knows the authority says what is wrong with the certificate.
         known = (shaken for shaken in seen.values() if not _is_unknown(shaken))
@@ -95,8 +95,8 @@ def _findings(
     best = seen[trusting]
     chain = certificates.read_chain(best.chain)
     own = chain[0]
-    refusing = {kind for kind, shaken in seen.items() if shaken.verification_error}
-    accepting = [kind for kind, shaken in seen.items() if shaken.error is None]
+    refusing = {store for store, shaken in seen.items() if shaken.verification_error}
+    accepting = [store for store, shaken in seen.items() if shaken.error is None]
     is_in_list = StoreKind.CERTIFI in accepting or StoreKind.CERTIFI not in seen
     context.authority = authority = _authority(context, chain, is_in_list)
     by_machine = StoreKind.MACHINE in refusing and not stores.is_named()
@@ -167,27 +167,27 @@ def _is_public_host(context: ProbeContext) -> bool:
     return route.proxy is not None or not dns.range_of(route.addresses)
 
 
-def ask(context: ProbeContext, kind: StoreKind, trust: ssl.SSLContext) -> Handshake:
+def ask(context: ProbeContext, store: StoreKind, trust: ssl.SSLContext) -> Handshake:
     """Verify the certificate with a store, first as this Python does."""
-    strict = _shake(context, kind, trust, is_strict=IS_STRICT_HERE)
+    strict = _shake(context, store, trust, is_strict=IS_STRICT_HERE)
     if strict.verification_error is None:
         return strict
     # Repeated, because one of several servers may have another certificate.
-    lenient = _shake(context, kind, trust, is_strict=False)
+    lenient = _shake(context, store, trust, is_strict=False)
     if IS_STRICT_HERE:
         lenient.strict_error = strict.verification_error
     return lenient
 
 
 def _shake(
-    context: ProbeContext, kind: StoreKind, trust: ssl.SSLContext, *, is_strict: bool
+    context: ProbeContext, store: StoreKind, trust: ssl.SSLContext, *, is_strict: bool
 ) -> Handshake:
     others = trust.verify_flags & ~_STRICT
     # Later connections use the flags that were tried last.
     trust.verify_flags = ssl.VerifyFlags(others | (_STRICT if is_strict else 0))
     base_url = context.base_url
     log = context.budget.exchanges
-    noted = NotedRequest(base_url.origin, "TLS", f"{kind} {is_strict}")
+    noted = NotedRequest(base_url.origin, "TLS", f"{store} {is_strict}")
     arguments = (context.route, trust, context.timeout, base_url.host)
     try:
         seen = shake(*arguments)

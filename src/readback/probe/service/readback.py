@@ -207,9 +207,10 @@ def _completion(response: ProbeResponse) -> dict[str, Any]:
         raise instead.unexpected_response(response)
     if isinstance(answers.inside(content, "data"), list):  # That of the models.
         raise ProbeError("echo.swapped")
-    kind = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
-    if kind != "application/json" and not kind.endswith("+json"):
-        how = say("other_content_type", type=sanitize(kind) or say("missing"))
+    declared = response.headers.get("Content-Type", "")
+    media_type = declared.partition(";")[0].strip().lower()
+    if media_type != "application/json" and not media_type.endswith("+json"):
+        how = say("other_content_type", type=sanitize(media_type) or say("missing"))
         raise ProbeError("http.spoiled", how=how)
     needed = (("id",), ("choices", 0, "message", "content"))
     if not all(isinstance(answers.inside(content, *path), str) for path in needed):

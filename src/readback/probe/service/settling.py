@@ -169,9 +169,9 @@ def _stop_at_rate_limit(context: ProbeContext, error: ProbeError) -> None:
     log = list(context.budget.exchanges)
     limited = HTTPStatus.TOO_MANY_REQUESTS
     answered = [noted for noted in log if noted.status not in (0, limited)]
-    kinds = {(noted.method, noted.has_key) for noted in answered}
+    forms = {(noted.method, noted.has_key) for noted in answered}
     refused = [noted for noted in log if noted.status == limited][-1:]
-    is_alike = any((noted.method, noted.has_key) in kinds for noted in refused)
+    is_alike = any((noted.method, noted.has_key) in forms for noted in refused)
     if not is_alike and answered:  # Is a request refused now that was answered before?
         with suppress(ProbeError), context.new_client() as client:
             answer = context.ask(UNKNOWN, client=client, with_key=False)

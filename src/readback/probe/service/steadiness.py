@@ -60,8 +60,8 @@ def sample(context: ProbeContext) -> list[Diagnosis]:
     addresses = context.route.addresses
     if context.route.proxy:
         addresses = addresses[:1]
-    turns = islice(cycle(addresses), max(_SAMPLES, len(addresses)) if addresses else 0)
-    calls = [BackgroundCall(partial(ask, address)) for address in turns]
+    order = islice(cycle(addresses), max(_SAMPLES, len(addresses)) if addresses else 0)
+    calls = [BackgroundCall(partial(ask, address)) for address in order]
     are_of_readback = [call.result() for call in calls]
     is_endpoint = context.service == Service.ENDPOINT
     if is_endpoint and any(are_of_readback):
@@ -142,7 +142,7 @@ def _failures(log: list[NotedRequest]) -> list[NotedRequest]:
     ]
 
 
-def _kind(noted: NotedRequest, has_tunnel: bool) -> tuple[str, str]:
+def _finding_of(noted: NotedRequest, has_tunnel: bool) -> tuple[str, str]:
     """Return the id of the diagnosis for a failure, and what the request got."""
     status = say("with_status", status=noted.status)
     if "html" in noted.form:
@@ -177,14 +177,15 @@ def _mixture(
     context: ProbeContext, log: list[NotedRequest], bad: list[NotedRequest]
 ) -> Diagnosis:
     has_tunnel = context.route.uses_tunnel
-    kind = Counter(_kind(noted, has_tunnel)[0] for noted in bad).most_common(1)[0][0]
-    is_part = _PART_OF.get(kind, _is_request)
+    findings = Counter(_finding_of(noted, has_tunnel)[0] for noted in bad)
+    finding = findings.most_common(1)[0][0]
+    is_part = _PART_OF.get(finding, _is_request)
     asked = [noted for noted in log if is_part(noted)]
     if not any(map(is_part, bad)) or all(noted in bad for noted in asked):
         # Only the handshakes of the step "TLS" are known, or reused connections.
         asked = [noted for equal in mixed_requests(log) for noted in equal]
     bad = [noted for noted in bad if noted in asked]
-    labels = Counter(_kind(noted, has_tunnel)[1] for noted in bad)
+    labels = Counter(_finding_of(noted, has_tunnel)[1] for noted in bad)
     outcomes = listed(
         name if len(labels) == 1 else f"{name} ({count})"
         for name, count in labels.most_common()
@@ -192,16 +193,16 @@ def _mixture(
     good = [noted for noted in asked if noted not in bad]
     is_read = context.path in (Path.PROXY, Path.INTERCEPTED)
     cause = "proxy_fails" if is_read else "some_servers_fail"
-    if kind == "sometimes.certificate":
+    if finding == "sometimes.certificate":
         cause = "some_certificates_differ"
         seen = {noted.certificate for noted in bad if noted.certificate}
         if any(certificates.read(der).is_interception for der in seen):
             context.authority = Authority.INTERCEPTOR
             cause = "some_are_decrypted"
-    if kind == "sometimes.fails" and _loses_packets(bad):
-        kind = "sometimes.lost"
+    if finding == "sometimes.fails" and _loses_packets(bad):
+        finding = "sometimes.lost"
     diagnosis = diagnose(
-        kind,
+        finding,
         outcomes=outcomes,
         bad=len(bad),
         total=len(asked),

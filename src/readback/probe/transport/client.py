@@ -27,7 +27,7 @@ from readback.probe.transport.exchanges import NotedRequest, ProbeResponse
 from readback.probe.transport.handshake import Handshake, secure
 
 # The probe says so when it stops reading: more would only take memory.
-_MAX_BODY_BYTES = 1 << 20
+_MAX_READ_BYTES = 1 << 20
 _HEADERS = {
     "User-Agent": f"readback-probe/{__version__}",
     "Accept": "application/json",
@@ -132,7 +132,7 @@ class ProbeClient:
             _decompress(response.headers.get("Content-Encoding"), content),
             ended - started,
             proxy,
-            is_cut=len(content) > _MAX_BODY_BYTES,
+            is_cut=len(content) > _MAX_READ_BYTES,
         )
         noted.answered(received)
         if proxy:
@@ -202,7 +202,7 @@ class ProbeClient:
     ) -> bytes:
         body = bytearray()
         try:
-            while len(body) <= _MAX_BODY_BYTES and (part := response.read1(65_536)):
+            while len(body) <= _MAX_READ_BYTES and (part := response.read1(65_536)):
                 body += part
                 if on_part:
                     on_part(part, wire.received_at)
@@ -210,7 +210,7 @@ class ProbeClient:
             raise self._failed("http.stalled") from None
         except (OSError, http.client.HTTPException, ValueError):
             raise self._failed("http.cut") from None
-        if len(body) > _MAX_BODY_BYTES:
+        if len(body) > _MAX_READ_BYTES:
             self.close()
         elif response.length:
             raise self._failed("http.cut")
@@ -242,9 +242,9 @@ def _decompress(coding: str | None, body: bytes) -> bytes:
         return body
     stream = zlib.decompressobj(bits)
     try:
-        content = stream.decompress(body, _MAX_BODY_BYTES)
+        content = stream.decompress(body, _MAX_READ_BYTES)
     except zlib.error:
         raise ProbeError("http.spoiled", how=say("is_garbled")) from None
-    if not stream.eof and len(content) < _MAX_BODY_BYTES and body:
+    if not stream.eof and len(content) < _MAX_READ_BYTES and body:
         raise ProbeError("http.spoiled", how=say("is_garbled"))
     return content

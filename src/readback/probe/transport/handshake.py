@@ -63,15 +63,15 @@ class Handshake:
 
     def note(self, *reported: Any) -> None:
         """Note a message; OpenSSL calls this for each one, before it is verified."""
-        direction, _version, content, kind, message = reported
+        direction, _version, content, message_type, message = reported
         if direction != "read":
             return
         self.is_refused |= content == _ALERT and message[:1] == _FATAL
         if content != _HANDSHAKE:
             return
-        self.is_answered |= kind == _SERVER_HELLO
-        self.asks_for_certificate |= kind == _CERTIFICATE_REQUEST
-        if kind == _CERTIFICATE:
+        self.is_answered |= message_type == _SERVER_HELLO
+        self.asks_for_certificate |= message_type == _CERTIFICATE_REQUEST
+        if message_type == _CERTIFICATE:
             self.chain = _read_chain(message)
 
 

@@ -290,17 +290,17 @@ def open_socks_tunnel(
         _log_in(peer, proxy)
     if is_ip_address(host):
         address = ipaddress.ip_address(host)
-        kind = _IPV4 if address.version == 4 else _IPV6
-        encoded = bytes([kind]) + address.packed
+        address_type = _IPV4 if address.version == 4 else _IPV6
+        encoded = bytes([address_type]) + address.packed
     else:
         encoded = bytes([_NAME, len(host)]) + host.encode()
     peer.sendall(b"\x05\x01\x00" + encoded + struct.pack("!H", target.port))
-    _, reply, _, kind = peer.recv_exactly(4)
+    _, reply, _, address_type = peer.recv_exactly(4)
     if reply:
         words = _FAILURES.get(reply, "general failure")
         raise ProbeError("proxy.cannot_connect", reason=words)
     # The address that the proxy uses must be read, but is not needed.
-    size = _ADDRESS_BYTES.get(kind) or peer.recv_exactly(1)[0]
+    size = _ADDRESS_BYTES.get(address_type) or peer.recv_exactly(1)[0]
     peer.recv_exactly(size + 2)
 
 
