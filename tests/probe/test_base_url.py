@@ -110,7 +110,7 @@ def test_another_way_to_write_an_address_is_not_a_mistake(
         (f"{GOOD}/v1", "address.corrected", GOOD),
         ("https://echo.example/V1", "address.corrected", GOOD),
         ("https://echo.example//v1", "address.corrected", GOOD),
-        (f"{GOOD}/", "address.trailing_slash", GOOD),
+        (f"{GOOD}/", "address.ok", GOOD),
         (f"{GOOD}?key={KEY}", "address.contains_key", GOOD),
         (f"curl {GOOD}/models -H 'X-Key: {KEY}'", "address.contains_key", GOOD),
         (

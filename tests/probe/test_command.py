@@ -70,8 +70,9 @@ def test_json_is_one_line_with_every_step(readback: Server) -> None:
 
 
 def test_verbose_shows_every_step(readback: Server) -> None:
-    done = run(f"{readback.base_url}/", "--verbose", key=readback.api_key)
-    assert "! address            The address ends with a slash" in done.stdout
+    url = readback.base_url.replace("127.0.0.1", "0.0.0.0")
+    done = run(url, "--verbose", key=readback.api_key)
+    assert "! address            This address means" in done.stdout
     assert "✓ largest echo" in done.stdout
     assert readback.api_key not in done.stdout
 

@@ -27,7 +27,7 @@ from tests.support.commands import free_port
 
 FINDINGS = catalogue().findings
 SKIPPED = diagnose("skipped.failed", reason="TCP")
-WARNING = diagnose("address.trailing_slash", base_url="https://echo.example/v1")
+WARNING = diagnose("address.listen", base_url="https://echo.example/v1")
 REFUSED = diagnose(
     "tcp.refused",
     host="echo.example",
@@ -154,7 +154,7 @@ def test_the_other_problems_are_told_each_once_the_weightiest_first() -> None:
     report = report_of(WARNING, WORKS, REFUSED, SKIPPED, SILENT, SILENT)
     assert report.id == "tcp.refused"
     others = [result.diagnosis.id for result in report.others]
-    assert others == ["http.silent", "address.trailing_slash"]
+    assert others == ["http.silent", "address.listen"]
 
 
 def test_without_a_failure_the_verdict_is_the_warning_that_matters_most() -> None:
@@ -238,7 +238,7 @@ def test_a_short_report_says_what_who_and_what_to_do() -> None:
     who = "  Who can fix it: the operator of the service [tcp.refused]"
     assert lines[2] == who
     assert lines[3].startswith("  Next step: Compare the port")
-    assert lines[5].startswith("! step 1: The address ends with a slash")
+    assert lines[5].startswith("! step 1: This address means")
     assert "  Works: step 0" in lines
     assert "  Not tested: step 3" in lines
 

@@ -39,12 +39,6 @@ _ADDRESSES = (
         id="address.letters",
     ),
     _address(
-        "the address ends with a slash",
-        lambda url: f"{url}/",
-        "slash",
-        id="address.trailing_slash",
-    ),
-    _address(
         "the address contains a key",
         lambda url: f"{url}?key={_OTHER}",
         "key",

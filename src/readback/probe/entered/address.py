@@ -94,13 +94,10 @@ def check(text: str) -> tuple[list[Diagnosis], BaseUrl]:
         script = f"{script}, U+{ord(letter):04X}"
         facts = {"letter": letter, "script": script, "base_url": shown}
         found.append(diagnose("address.letters", **facts))
-    is_slash = mistakes.pop("slash", "")
     is_listen = mistakes.pop("listen", "")
     if mistakes:
         said = "; ".join(mistakes.values())
         found.append(diagnose("address.corrected", mistakes=said, base_url=shown))
-    elif is_slash:
-        found.append(diagnose("address.trailing_slash", base_url=shown))
     if is_listen:
         found.append(diagnose("address.listen", base_url=shown))
     return found or [diagnose("address.ok", base_url=shown)], base_url
@@ -251,9 +248,8 @@ def _parts(url: str) -> tuple[BaseUrl, dict[str, str]]:
         short = pattern.sub(replacement, short)
         if short != before:
             mistakes[word] = say(word)
-    if short.endswith("/"):
-        short = short.rstrip("/")
-        mistakes["slash"] = "/"
+    # Many providers write a slash at the end, and clients expect it.
+    short = short.rstrip("/")
     if has_key(name) or has_key(unquote(short)):
         without = say("address_without_key")
         raise ProbeError("address.contains_key", base_url=without)
