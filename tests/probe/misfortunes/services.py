@@ -52,8 +52,9 @@ _APIS = (
     _row(
         "Azure OpenAI wants api-key, not a bearer",
         _error(401, "Access denied due to invalid subscription key", code="401"),
-        "subscription key|not accept",
-        id="key.refused_or_lost",
+        "subscription key",
+        "another header",
+        id="key.other_header",
     ),
     _row(
         "Gemini refuses the key",

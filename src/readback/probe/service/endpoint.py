@@ -50,6 +50,10 @@ _NO_MODEL = (400, 401, 403, 404)
 _ABOUT_MODEL = re.compile("(?<!/)(model|deployment)", re.IGNORECASE)
 # What gateways say if the service behind them refuses the gateway's key.
 _BEHIND = re.compile("litellm|upstream|provider returned", re.IGNORECASE)
+# Where Anthropic, Azure, Google and gateways for APIs look for the key.
+_OTHER_HEADER = re.compile(
+    r"\b(x-)?(goog-)?api-key\b|subscription[ -]key", re.IGNORECASE
+)
 _DONE = b"[DONE]"
 # No model makes this many parts in so short a time: something has collected them.
 _FEWEST_PARTS = 5
@@ -200,6 +204,8 @@ def refused(
     finding = finding or _REFUSED.get(response.status, "endpoint.refused")
     if finding.startswith("key.refused") and context.key.is_placeholder:
         return ProbeError("key.invalid", reason=say("is_placeholder"))
+    if finding.startswith("key.refused") and _OTHER_HEADER.search(detail):
+        finding = "key.other_header"
     return ProbeError(
         finding,
         status=response.status,
