@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
-from itertools import cycle, dropwhile, islice
+from itertools import cycle, islice
 
 from readback.probe.common.background import BackgroundCall
 from readback.probe.common.catalogue import diagnose, say
@@ -77,11 +77,7 @@ def check(context: ProbeContext) -> list[Diagnosis]:
     origin = context.base_url.origin
     log = [noted for noted in context.budget.exchanges if noted.target == origin]
     limited = HTTPStatus.TOO_MANY_REQUESTS
-    statuses = (
-        noted.status for noted in log if noted.status and noted.finding != _QUOTA
-    )
-    is_limited = limited in dropwhile(limited.__eq__, statuses)
-    if status := context.budget.limit_status or (is_limited and limited):
+    if status := context.budget.limit_status or (_uses_up_limit(log) and limited):
         return [_rate_limit(context, log, status)]
     asked = list(filter(_is_request, log))
     if bad := _failures(log):
@@ -95,6 +91,19 @@ def check(context: ProbeContext) -> list[Diagnosis]:
     if len(answered) == len(asked) >= _FEWEST_ANSWERS:
         return [diagnose("steady.ok", total=len(asked))]
     return []
+
+
+def _uses_up_limit(log: list[NotedRequest]) -> bool:
+    """Return whether a request got 429 after an equal one was answered."""
+    answered = set()
+    for noted in log:
+        form = (noted.method, noted.path, noted.has_key)
+        if noted.status == HTTPStatus.TOO_MANY_REQUESTS:
+            if form in answered and noted.finding != _QUOTA:
+                return True
+        elif noted.status:
+            answered.add(form)
+    return False
 
 
 def _rate_limit(
