@@ -221,8 +221,9 @@ class ProbeReport:
         diagnosis = result.diagnosis
         is_failure = diagnosis.verdict == Verdict.FAIL
         is_cause = is_failure and has_tag(diagnosis.id, "explains")
-        is_partly = not is_failure and diagnosis.id.startswith("sometimes.")
-        if has_tag(diagnosis.id, "serious") or is_cause or is_partly:
+        if not is_failure and diagnosis.id.startswith("sometimes."):
+            return -1  # it has happened, and other warnings are of what may happen
+        if has_tag(diagnosis.id, "serious") or is_cause:
             return 0
         if is_failure and result.step == self._stopped_at:
             return 1
