@@ -89,8 +89,8 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     """Show rows without forms to add, change or delete them.
 
     The newest rows come first, and lists cannot be sorted in another way, so that a
-    list reads only the rows that it shows. All changes are `operations`, which need a
-    recent login.
+    list reads only the rows that it shows and counts the others. All changes are
+    `operations`, which need a recent login.
     """
 
     operations: dict[str, Operation] = {}
