@@ -136,8 +136,10 @@ class PublicApi:
         parts = urlsplit(self._url)
         port = parts.port or {"http": 80, "https": 443}[parts.scheme]
         address = (parts.hostname or "", port)
+        left = max(0.01, self._deadline - time.monotonic())
         try:
-            with socket.create_connection(address, _ANSWER_SECONDS) as connected:
+            seconds = min(_ANSWER_SECONDS, left)
+            with socket.create_connection(address, seconds) as connected:
                 return [connected.getsockname()[0], connected.getpeername()[0]]
         except OSError:
             return []
