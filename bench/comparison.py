@@ -96,7 +96,7 @@ class Comparison:
     def _measure_traffic(self, server: PeerServer) -> None:
         """Measure the other kinds of traffic, which the round does not contain."""
         rounds = self._results.data["peers"][server.peer.name]["traffic"]
-        for name in traffic.IN_ORDER:
+        for name in traffic.KINDS:
             if name != traffic.ONE_KEY:
                 result = self._load(server, traffic.KINDS[name](server.keys))
                 rounds.setdefault(name, []).append(result.as_json())

@@ -79,9 +79,6 @@ KINDS: dict[str, Callable[[Sequence[str]], list[Request]]] = {
     NEW_CONNECTIONS: new_connections,
 }
 """What the connections send in turn, by kind."""
-# The order of the measurements. New addresses are last: each leaves a row of the
-# journal, and whatever is measured after them would pay for these rows.
-IN_ORDER = [*(kind for kind in KINDS if kind != ANY_ADDRESS), ANY_ADDRESS]
 
 
 def address_of(number: int) -> str:
