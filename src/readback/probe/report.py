@@ -229,7 +229,7 @@ class ProbeReport:
             return 1
         if diagnosis.family == FailureFamily.PROBE:
             return 4
-        return 2 + has_tag(diagnosis.id, "minor")
+        return 2
 
     @property
     def _stopped_at(self) -> Fact:

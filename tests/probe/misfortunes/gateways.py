@@ -151,11 +151,6 @@ _PAGES = (
         blame="agent",
         id="between.program_blocked",
     ),
-    row(
-        "only browsers get a page",
-        when(lambda call: "Mozilla" in call["User-Agent"], page(200, "Warning")),
-        by="",
-    ),
 )
 
 GATEWAYS = kind_of("gateways", *_PAGES)

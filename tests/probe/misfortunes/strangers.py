@@ -194,16 +194,12 @@ _MODELS_OF_OTHERS = (
 )
 _WALLS = (
     _row(
-        "Cloudflare 1010 in JSON, for every program but a browser",
-        when(
-            lambda call: "Mozilla" not in call["User-Agent"],
-            answering(
-                403,
-                b'{"title":"Error 1010: Access denied","status":403,'
-                b'"detail":"blocked access based on your browser\'s signature"}',
-                **_CLOUDFLARE | {"Content_Type": "application/problem+json"},
-            ),
-            _endpoint,
+        "Cloudflare 1010 in JSON, for every program",
+        answering(
+            403,
+            b'{"title":"Error 1010: Access denied","status":403,'
+            b'"detail":"blocked access based on your browser\'s signature"}',
+            **_CLOUDFLARE | {"Content_Type": "application/problem+json"},
         ),
         "block",
         by="operator network",

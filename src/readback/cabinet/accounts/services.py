@@ -32,11 +32,6 @@ class ServiceError(Exception):
     """The service cannot do its work; the message tells the user why."""
 
 
-class AccountExistsError(ServiceError):
-    def __init__(self) -> None:
-        super().__init__(_("An account with this address already exists."))
-
-
 def account_create(
     email: str,
     password: str | None = None,
@@ -68,7 +63,7 @@ def account_create(
                 user=account, email=email, primary=True, verified=confirmed
             )
     except IntegrityError:
-        raise AccountExistsError from None
+        raise ServiceError(_("An account with this address already exists.")) from None
     return account
 
 
