@@ -58,7 +58,7 @@ MAX_DETAIL_LENGTH = 1000
 JOURNAL_DIFFERENCES_LENGTH = 400
 JOURNAL_USER_AGENT_LENGTH = 80
 JOURNAL_ADDRESS_LENGTH = 45
-# Replaces the address of callers that are not listed one by one.
+# In place of the address of a row whose requests came from several networks.
 SEVERAL_ADDRESSES = "several"
 # People see the requests without an accepted key from their own network: this many
 # different ones, the newest, for this long.

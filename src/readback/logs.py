@@ -28,7 +28,7 @@ _log = logging.getLogger("readback.logs")
 _queues: list["LineQueue"] = []
 # How many are kept for a reader that does not keep up. Later lines are dropped.
 MAX_LINES = 2000
-# How long the end of a process waits for such a reader.
+# How long a flush waits for such a reader; a worker flushes twice at its end.
 _FLUSH_SECONDS = 1.0
 
 # An exception can be its own cause.

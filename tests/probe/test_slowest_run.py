@@ -97,7 +97,7 @@ def test_a_run_that_would_take_longer_says_what_it_could_not_test(
 def test_a_service_that_refuses_everything_slowly_is_not_a_success(
     readback: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # It fails once, and there is no time to ask as other programs as well.
+    # It fails once, and there is no time to try again.
     url, refuse = readback.base_url, answering(403)
     report = ran(monkeypatch, url, "", seconds=6.0, then=refuse)
     assert report.id == "between.forbidden"

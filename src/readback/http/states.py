@@ -30,8 +30,9 @@
     LINGER     bytes arrive                      LINGER       - (they are dropped)
 
 If more bytes have arrived when a message is done, QUEUED follows instead of HEAD. After
-an answer with `Connection: close`, LINGER follows instead. An exception of ours leads
-to LINGER, answered by fail. When a deadline passes, a begun head or body leads to
+an answer with `Connection: close`, LINGER follows instead; if the client asked for it,
+and no more bytes have arrived, the connection is closed at once. An exception of ours
+leads to LINGER, answered by fail. When a deadline passes, a begun head or body leads to
 LINGER, answered by refuse; QUEUED, DECIDING and ANSWERING have none; others are closed.
 When the client sends its end (FIN), these three go on to their answer, and others are
 closed. A client that does not read its answers is aborted.

@@ -100,7 +100,7 @@ def test_mails_wait_while_the_server_is_down_and_go_out_when_it_is_back(
 
 
 @ON_SQLITE
-def test_a_failure_of_the_server_is_logged_also_after_a_round_has_failed(
+def test_a_failure_of_the_server_is_logged_also_after_the_periodic_work_has_failed(
     mail_server, fast_retries, log
 ):
     failures = iter((RuntimeError(), OperationalError()))

@@ -28,7 +28,7 @@ _MAX_TOKENS: Number = str(contract.MAX_TOKENS).encode()
 # Field names and model ids are quoted only if they have this form.
 _QUOTABLE = re.compile(r"[A-Za-z0-9_.:/-]{1,40}")
 _MAX_QUOTED_DIGITS = 20
-# How much is shown of a string that is almost right.
+# A longer string is not quoted, even if it is almost right.
 _MOST_SHOWN = 60
 # How many names of a long list are written out.
 _MOST_NAMED = 8

@@ -147,7 +147,7 @@ class Api:
         code = "not_found"
         detail = info.not_found_detail
         if not isinstance(found, Record) or not found.accepted:
-            # The probe imitates other programs, and nobody waits for these requests.
+            # The probe sends these requests, and no one looks for them in a journal.
             if detail != PROBE.sentence:
                 agent = info.user_agent
                 address = address_in(sender)

@@ -1,7 +1,7 @@
 """Requests to an OpenID Connect provider, and the configuration that it publishes.
 
-A login waits for the provider in a thread that other pages need. So each request has a
-deadline and a maximum size for the whole answer, only a few run at the same time, and
+A login waits for the provider in a thread that other pages need. So a page waits for a
+limited time, a body has a maximum size, only a few requests run at the same time, and
 the configuration is cached.
 
 Nothing here depends on Django: `readback doctor` uses it, too.
@@ -20,7 +20,7 @@ from readback import __version__, http_client
 from readback.http_client import Answer, AnswerTooLarge, NoFreeSlot, Slots
 from readback.setting_values import is_loopback
 
-# From the look-up of the name to the last byte of the answer.
+# How long a page waits for a request, including the look-up of the name.
 TIMEOUT_SECONDS = 5.0
 REMEMBERED_SECONDS = 300.0
 # Per process, which has eight threads. Forms use at most four of them, and tests of

@@ -56,8 +56,8 @@ class ExplainedEntry(NamedTuple):
     repeats_detail: bool = False
 
     @property
-    def is_of_several_callers(self) -> bool:
-        """Whether it belongs to callers that are not listed one by one."""
+    def is_of_several_addresses(self) -> bool:
+        """Whether its requests came from several networks."""
         return self.entry.client_address == SEVERAL_ADDRESSES
 
     @property

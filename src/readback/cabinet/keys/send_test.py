@@ -27,9 +27,9 @@ SAMPLE = "Ready to copy? Grüße, привет, γειά ✓"
 # In UTF-16 units, as browsers count them. At most three bytes each, so that the form
 # stays below DATA_UPLOAD_MAX_MEMORY_SIZE; the contract's limits are lower.
 MAX_TEXT_LENGTH = 16_000
-# Seconds from the name lookup to the last byte of the answer.
+# Seconds from the connection to the last byte of the answer.
 SECONDS = 5.0
-# How much longer a page waits for an exchange that should have ended.
+# How much longer a page waits, because a look-up of the name takes time, too.
 _GRACE_SECONDS = 1.0
 # Per process, which has eight threads for pages.
 MAX_AT_ONCE = 2
