@@ -21,7 +21,7 @@ BODY_UNUSED = "body.unused"
 
 
 class OtherApi(NamedTuple):
-    """An API that programs expect here: what its path shows, and what to change."""
+    """Another API that programs may expect here: what its path says, and the advice."""
 
     sentence: str
     advice: str

@@ -39,7 +39,7 @@ class Program(NamedTuple):
     complies: Literal["out of the box", "with settings", "never"]
     checked: Literal["run", "read"]
     version: str
-    # None if its requests do not tell which program has sent them.
+    # None if its requests do not reveal which program sent them.
     user_agent: re.Pattern[str] | None = None
     # The differences that no setting removes.
     cannot: frozenset[str] = frozenset()
@@ -82,12 +82,12 @@ def table() -> tuple[Program, ...]:
 
 
 def load() -> None:
-    """Read the table now, which takes ten milliseconds, and not for a first request."""
+    """Load the table now, so that the first request does not wait 10 ms for it."""
     _user_agents()
 
 
 def recognise(user_agent: str) -> Program | None:
-    """Return the program, or the library of a program, that calls itself this."""
+    """Return the program or library that a User-Agent identifies."""
     found = _user_agents().search(user_agent)
     return table()[int(found.lastgroup[1:])] if found and found.lastgroup else None
 
@@ -117,7 +117,7 @@ def advise(user_agent: str, differences: Sequence[str], *, connected: bool) -> s
     # A program hides the library that it uses, so what every program can do is first.
     is_library = program is None or program.library
     left = [each for each in differences if is_library or not switched[each]]
-    # Last what has no setting, because the ending is about it.
+    # Fields without a setting come last, because the ending refers to them.
     fields = [each for each in left if each not in ADVICE and not switched.get(each)]
     sentences = [advice(each) for each in left if each not in fields]
     if program and (special := [*dict.fromkeys(filter(None, switched.values()))]):

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from readback import keys
 from readback.contract import VERSION_PREFIX
 
-# The name of the software, and of a site that has no other.
+# The name of the software, and the default site name.
 SOFTWARE = "Readback"
 # It is also in the QR code for authenticator apps, which must not become too fine.
 SITE_NAME_LENGTH = 40

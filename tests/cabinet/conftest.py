@@ -231,7 +231,7 @@ def settings_without_limits() -> Iterator[None]:
 
 @pytest.fixture
 def clock(monkeypatch):
-    """The clock of the rate limits, which the test moves."""
+    """The rate limits' clock; the test advances it."""
     ahead = [0.0]
     real = time.time
     place = "allauth.core.internal.ratelimit.time.time"

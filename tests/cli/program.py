@@ -148,7 +148,7 @@ class Service:
 def run_cold(
     command: Sequence[str], settings: Mapping[str, str], folder: Path
 ) -> subprocess.CompletedProcess[str]:
-    """Run any program to its end, with these settings of Readback."""
+    """Run any program to completion, with these Readback settings."""
     return subprocess.run(
         command,
         env=environment_with(settings),

@@ -20,7 +20,7 @@ from tests.support.waiting import PATIENCE, wait_until
 CHAT = "/chat/completions"
 MODEL = "vendor-cabinet-preview-echo"
 COMPLYING = {"model": MODEL, "messages": [{"role": "user", "content": "hi"}]}
-# How a detail calls a difference that is not a field.
+# What the detail calls a difference that is not a field.
 WORDS = {
     "messages.system": "a system prompt",
     "messages.history": "earlier messages",

@@ -67,8 +67,8 @@ def _connect(endpoint: Endpoint) -> socket.socket:
     client = socket.socket()
     # So that the server cannot hand a whole answer to the kernel.
     client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
-    # As on a network. Loopback has segments of 64 KB, for which the kernel takes over
-    # 2 MB from the server: a dozen answers of the large file for each client.
+    # The segment size of a real network. With loopback's 64 KB, the kernel would buffer
+    # over 2 MB for each client.
     client.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 1400)
     client.settimeout(PATIENCE)
     client.connect((endpoint.host, endpoint.port))

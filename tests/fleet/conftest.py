@@ -20,7 +20,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[fleet.Fleet]:
 
 @pytest.fixture
 def site(running: fleet.Fleet) -> Iterator[fleet.Fleet]:
-    """Send the requests of the test from the machine of the balancer."""
+    """Send the test's requests from the balancer's machine."""
     with running.network.on(balancer.MACHINE):
         running.start_all()
         running.wait_until_healthy()

@@ -65,7 +65,7 @@ def corpus(target: str) -> list[bytes]:
 
 @st.composite
 def inputs(draw: st.DrawFn, target: str) -> bytes:
-    """Join inputs of the corpus, and replace some of their bytes by others."""
+    """Join inputs from the corpus, and replace some of their bytes."""
     parts = st.sampled_from(corpus(target)) | st.binary(max_size=200)
     raw = b"".join(draw(st.lists(parts, min_size=1, max_size=4)))
     at = int(draw(st.floats(0, 1)) * len(raw))

@@ -27,7 +27,7 @@ PAGE = (ROOT / "docs" / "deploy-kubernetes.md").read_text()
 OLDEST = "1.27"
 VERSIONS = [OLDEST, kubernetes_validate.latest_version()]
 COMPONENT = "app.kubernetes.io/component"
-# How long the manager at most waits for a worker after the worker should have ended.
+# The longest that the manager waits for a worker that should have ended.
 MANAGER_SECONDS = 10
 
 Object = dict[str, Any]

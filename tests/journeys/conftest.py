@@ -130,7 +130,7 @@ def a_person(open_page: Open, server: Server, mails: Mailbox) -> Callable[..., P
 
 
 # Twenty sign-ups a minute are allowed from one address, and logging in is a journey of
-# its own; each of several journeys begins behind that.
+# its own, so the other journeys start logged in.
 _LOG_IN = """
 from readback.cabinet.accounts.passwords import Argon2Hasher
 from django.conf import settings

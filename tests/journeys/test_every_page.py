@@ -64,8 +64,8 @@ def pages_of(person) -> list[str]:
 # Without `resultTypes`, axe describes every element that is as it should be. Only rules
 # about audio and the orientation of phones need `preload`, which adds inline styles.
 OPTIONS = {"resultTypes": ["violations"], "preload": False}
-# Nothing but the colours differs in dark mode. Measuring contrast takes most of the
-# time of axe, so there it is done once for each combination of colours and font.
+# Only the colours differ in dark mode. axe spends most of its time on contrast, so in
+# dark mode it is measured once for each combination of colours and font.
 CONTRAST = {"runOnly": ["color-contrast"]}
 MARK_ONE_OF_EACH_KIND = """() => {
     const kinds = new Set();

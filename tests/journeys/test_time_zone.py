@@ -8,12 +8,12 @@ from playwright.sync_api import expect
 
 from tests.journeys.person import Person
 
-# It is half an hour off, and never the same hour as UTC.
+# Its offset is 5:30, so neither hours nor minutes match UTC.
 ZONE = "Asia/Kolkata"
 
 
 def expect_local_times(alice: Person, number: int) -> None:
-    """Expect as many rows, each with the local time and, as a title, the UTC time."""
+    """Expect this many rows, each with the local time and, as a title, the UTC time."""
     times = alice.page.locator(".journal time")
     expect(times).to_have_count(number)
     for time in times.all():

@@ -308,7 +308,7 @@ def is_models(call: Call) -> bool:
 
 
 def rewriting(change: Callable[[Call], Call], then: Behavior = pass_on) -> Behavior:
-    """Change requests."""
+
     return lambda call: then(change(call))
 
 

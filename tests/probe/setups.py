@@ -120,9 +120,9 @@ def over_tls(
     store: Variables | None = None,
     **changes: Any,
 ) -> Arrange:
-    """A gateway uses TLS, with several contexts in turn; its authority is trusted.
+    """A TLS gateway that rotates through these contexts.
 
-    The variables of a store replace that of the authority.
+    The tests' authority is trusted unless `store` sets other variables.
     """
 
     @contextmanager

@@ -1,4 +1,4 @@
-"""What was corrected in the address and the key is what the remaining steps use."""
+"""The remaining steps use the corrected address and key."""
 
 from readback.probe.common.results import Verdict
 from readback.probe.entered.key import Secret

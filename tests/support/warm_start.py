@@ -114,7 +114,7 @@ class WarmProcess:
     ) -> None:
         self.args = list(arguments)
         for path in (stdout, stderr):
-            # Opening a terminal here could make it the one of this process.
+            # Opening a terminal here could make it this process's controlling one.
             if not path.is_char_device():
                 path.write_bytes(b"")
         surroundings = _Surroundings.here(environment, folder, (stdin, stdout, stderr))

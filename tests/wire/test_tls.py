@@ -1,4 +1,4 @@
-"""The port for TLS: what it negotiates, and that it serves nothing else."""
+"""The TLS port: what it negotiates, and that it serves nothing else."""
 
 import socket
 import ssl

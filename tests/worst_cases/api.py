@@ -218,7 +218,7 @@ CHUNKS: dict[str, Shape] = {
 
 
 def _worst_of_all(size: int) -> bytes:
-    """Return a request whose head, chunks and body all take much work."""
+    """Return a request whose head, chunks and body are all expensive."""
     body = BODIES["numbers"](size)
     chunks = b"".join(
         b"040;a=b\r\n%b\r\n" % body[at : at + 64] for at in range(0, len(body) - 63, 64)

@@ -47,7 +47,7 @@ class User(AbstractBaseUser):
     is_active = models.BooleanField(_("active"), default=True)
     is_staff = models.BooleanField(_("operator"), default=False)
     date_joined = models.DateTimeField(_("joined"), default=timezone.now)
-    # Of the pages at the last login, for e-mails; empty before the first one.
+    # The pages' language at the last login, used for e-mails; empty before the first.
     language = _text(2)
 
     objects: ClassVar[BaseUserManager[Self]] = BaseUserManager()
@@ -101,7 +101,7 @@ class Key(models.Model):
     # When the owner was last reminded that the key expires.
     reminded_at = models.DateTimeField(null=True, editable=False)
     last_used_at = models.DateTimeField(_("last used"), null=True, blank=True)
-    # Whether the body of a refusal has an `error.message`, beyond the contract.
+    # Whether refusals have an `error.message`, which the contract does not require.
     explains_refusals = models.BooleanField(default=False, db_default=False)
     # The pattern of a rehearsal key, which never changes; empty for every other key.
     rehearsal = _text(
@@ -216,7 +216,7 @@ class JournalEntry(models.Model):
 
 
 class UnmatchedRequest(models.Model):
-    """Equal requests without an accepted key, for the few minutes they are shown."""
+    """Identical requests without an accepted key, kept while they are shown."""
 
     network = models.BinaryField(max_length=NETWORK_DIGEST_LENGTH)
     at = models.DateTimeField(db_index=True)

@@ -34,7 +34,7 @@ _MARGIN_SECONDS = 5
 # Per worker. With the files of the database, this is below the usual limit of 1,024
 # descriptors.
 MAX_CONNECTIONS = 800
-# Cookies of other sites of the same domain may be long.
+# Other sites on the same domain may set large cookies.
 _MAX_HEAD_BYTES = 32_768
 _MAX_HEAD_FIELDS = 100
 # Larger than the largest form that Django accepts, so that Django refuses a form with
@@ -128,7 +128,7 @@ def load_application() -> Application:
 
 
 def mail_sender() -> Any:
-    """Return the thread that sends the e-mails of a worker."""
+
     from readback.cabinet.accounts.services import expired_delete
     from readback.cabinet.mail import notices, outbox
 

@@ -35,7 +35,7 @@ _account = [
     path("data/download/", download.download, name="account_data_download"),
     path("delete/", account_pages.delete, name="account_delete"),
     path("sessions/", account_pages.SessionsView.as_view(), name="usersessions_list"),
-    # allauth's page of passkeys: the list of all second factors has them, too.
+    # Redirects allauth's passkey page to the list of second factors, which has them.
     path("second-factor/webauthn/", RedirectView.as_view(pattern_name="mfa_index")),
     path("second-factor/", include("allauth.mfa.urls")),
 ]

@@ -26,7 +26,7 @@ _COMMANDS = [serve, wait, account, key, audit, migrate, backup, restore, doctor,
 
 
 class CommandLine(click.Group):
-    """The whole program; a package that is not installed is one sentence."""
+    """The whole program; it reports a missing package in one sentence."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:

@@ -21,7 +21,7 @@ from readback.setting_values import ConfigError
 
 
 class Doubt(Exception):
-    """A problem in some installations, which does not prevent a start."""
+    """Something that may be a problem, but does not prevent startup."""
 
 
 def secret_key(config: Config) -> str:

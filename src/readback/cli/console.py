@@ -131,7 +131,7 @@ def flush_output() -> None:
 
 
 def give_up_output(error: OSError) -> str:
-    """Return why standard output cannot be written, and drop what is in its buffer."""
+    """Discard buffered output; return why standard output cannot be written to."""
     discard_output()
     return f"Standard output cannot be written: {error.strerror}."
 

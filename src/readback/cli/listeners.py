@@ -35,7 +35,7 @@ def open_all(config: Config) -> Listeners:
 
 
 def open_for_api(config: Config) -> list[socket.socket]:
-    """Return the sockets of the API; the last one is that of the ops listener."""
+    """Return the API's sockets; the last is the ops listener's."""
     api, ops = _api_and_ops(_inherited(), config)
     return [*api, ops]
 

@@ -93,7 +93,7 @@ class PublicApi:
         return _with_redirect(self._url, self._deadline)
 
     def check_count(self) -> str:
-        """Compare the address in the database with those that it may be."""
+        """Check that the recorded address matches the configured number of proxies."""
         count = self._config.trusted_proxy_count
         for excess, address in enumerate(_MADE_UP, 1):
             if self._is_recorded(address):
@@ -183,7 +183,7 @@ def _require_readback(answer: Answer, *, is_readback: bool) -> None:
 
 
 def _with_redirect(url: str, deadline: float) -> str:
-    """Return what is right at an address; raise `Doubt` if port 80 is not."""
+    """Return what works here; raise `Doubt` if port 80 does not redirect to HTTPS."""
     parts = urlsplit(url)
     if parts.scheme == "http":
         return "this installation answers, without HTTPS"

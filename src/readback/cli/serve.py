@@ -286,7 +286,7 @@ def _curl(config: Config, key: str) -> str:
 
 
 def _program() -> str:
-    """Return how to call this program: `make run` and uvx start one not on PATH."""
+    """Return this program's command: under `make run` or uvx, it is not on PATH."""
     if os.getpid() == 1:
         # The only program of a container, whose host name is its id.
         return f"docker exec -it {socket.gethostname()} readback"

@@ -25,7 +25,7 @@ def load_for_server() -> Config:
 
 
 def check_certificate(config: Config) -> None:
-    """Load the certificate once, so that an error is one sentence about the files."""
+    """Load the certificate once, so that an error is reported in one sentence."""
     if config.tls_certificate is None or config.tls_key is None:
         return
     import ssl

@@ -26,8 +26,8 @@ _ANSWER_SECONDS = 5
 _NO_KEY = REFUSALS["invalid_key"].status
 # The status with which each server is ready.
 _READY = {MODELS_PATH: _NO_KEY, READINESS_PATH: 200, HEALTH_PATH: 200}
-# The status of servers that do not have the path. The cabinet answers 400 if its
-# address has another name, except to health checks.
+# Returned by a server without this path. The cabinet answers 400 to any host name but
+# its own, except for health checks.
 _ELSEWHERE = (400, 404)
 
 

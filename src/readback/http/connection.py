@@ -1,6 +1,6 @@
 """One HTTP/1.1 connection: bytes to requests, answers to bytes.
 
-There is one way to an answer: find the head, understand it, let the handler decide,
+Every answer takes the same steps: find the head, understand it, let the handler decide,
 read the body, write the answer. A connection works on one message at a time, keeps its
 deadlines, and does what RFC 9112 asks of a server. `states.py` explains its states.
 """
@@ -138,7 +138,7 @@ class Connection(asyncio.Protocol):
             self._time_out()
 
     def end_if_idle(self, linger_seconds: float) -> None:
-        # RFC 9112 §9.6: do not reset a request that is on its way.
+        # RFC 9112 §9.6: do not reset a request that is in transit.
         if self._is_idle() and not self._transport.is_closing():
             self._state = LINGER
             self._deadline = self._registry.now + linger_seconds
@@ -153,8 +153,8 @@ class Connection(asyncio.Protocol):
     def _work(self, outcome: Outcome | None = None) -> None:
         """Work on the current message until it is done, or something is missing.
 
-        That may be bytes, room to write, or a decision of the handler. The outcome is
-        what the handler has decided in the meantime. Further messages wait in the
+        That may be bytes, room to write, or the handler's decision. The outcome is
+        what the handler decided in the meantime. Further messages wait in the
         backlog.
         """
         try:
@@ -204,7 +204,7 @@ class Connection(asyncio.Protocol):
             self._begin_body(outcome)
 
     def _go_on_with(self, outcome: Outcome) -> None:
-        """Continue with the decision or the answer of the handler."""
+        """Continue with the handler's decision or answer."""
         self.waiting_since = self._registry.now
         if not isinstance(outcome, bytes):
             self._begin_body(outcome)

@@ -28,7 +28,7 @@ class ManagedConnection(RequestOrigin, Protocol):
     """What the registry needs of a connection."""
 
     opened_at: float
-    # Since when it has been waiting for its client; `inf` if it does not wait.
+    # When it began to wait for its client; `inf` if it is not waiting.
     waiting_since: float
 
     def check(self, now: float) -> None:
@@ -43,7 +43,7 @@ class ManagedConnection(RequestOrigin, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How many connections there may be, how large a head, how long each phase."""
+    """The maximum number of connections, size of a head and length of each phase."""
 
     connections: int
     connections_per_address: int
@@ -51,7 +51,7 @@ class Limits:
     head_fields: int
     # This includes the body of a refused request, which is read and dropped.
     body_bytes: int
-    # The total size of bodies that have not arrived completely.
+    # The total size of incomplete bodies.
     unfinished_bytes: int
     head_seconds: float
     body_seconds: float
@@ -184,7 +184,7 @@ class ConnectionRegistry:
             connection.abort()
 
     def _close_slowest(self, newest: ManagedConnection) -> None:
-        """Close the connection that has waited longest for its client, if any does."""
+        """Close the connection that has waited longest for its client, if any."""
         others = (each for each in self.connections if each is not newest)
         slowest = min(others, key=lambda each: each.waiting_since)
         if slowest.waiting_since < inf:

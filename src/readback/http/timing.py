@@ -56,5 +56,5 @@ class Timing:
 
 
 def _gap() -> Iterable[bool]:
-    """Return whether each of the next requests is measured: only the last one is."""
+    """Return a flag for each request up to the next sample; only the last is True."""
     return chain(repeat(False, int(random() * (2 * SAMPLED - 1))), (True,))

@@ -222,7 +222,7 @@ class ProbeReport:
         is_failure = diagnosis.verdict == Verdict.FAIL
         is_cause = is_failure and has_tag(diagnosis.id, "explains")
         if not is_failure and diagnosis.id.startswith("sometimes."):
-            return -1  # it has happened, and other warnings are of what may happen
+            return -1  # this has happened; other warnings are about what might
         if has_tag(diagnosis.id, "serious") or is_cause:
             return 0
         if is_failure and result.step == self._stopped_at:

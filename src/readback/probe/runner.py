@@ -194,7 +194,7 @@ class ProbeRun:
             None,
         )
         path = self._context.path
-        if failure is None:  # Otherwise, what could explain it has done no harm.
+        if failure is None:  # Nothing failed: drop what only explains a failure.
             found = [
                 result
                 for result in found
@@ -238,9 +238,9 @@ class ProbeRun:
         self._keep(step, call.result())
 
     def _end(self, diagnosis: Diagnosis | None) -> None:
-        """Keep the results; the step that the run was waiting for gets this one.
+        """Keep the results; record this diagnosis for the step that was running.
 
-        Without a diagnosis, the run has taken too long.
+        Without a diagnosis, that step timed out.
         """
         unfinished = [step for step in self._steps if step.id not in self._found]
         if not unfinished:

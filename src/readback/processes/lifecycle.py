@@ -48,11 +48,11 @@ class Lifecycle:
         return bool(self._values[_HURRIED])
 
     def set_down(self, server: str, is_down: bool) -> None:
-        """Record whether a server that has served has no worker that serves."""
+        """Record whether a server that was up has lost all its workers."""
         self._values[_DOWN + _SERVERS.index(server)] = is_down
 
     def problems(self) -> list[str]:
-        """Return the problems for readiness checks: which part does not run."""
+        """Return the problems for readiness checks: which parts are down."""
         down = [
             server for cell, server in enumerate(_SERVERS, _DOWN) if self._values[cell]
         ]
@@ -66,8 +66,8 @@ class Lifecycle:
     def answer_check(self) -> bool:
         """Record a readiness check; return whether this service is ready.
 
-        The check is recorded first, so that a stop that begins at this moment takes it
-        into account.
+        The check is recorded first, so that a shutdown that begins at this moment takes
+        it into account.
         """
         self._values[_LAST_CHECK] = time.monotonic()
         return not self.is_stopping

@@ -10,7 +10,7 @@ the workers.
     hanging       longer ago        is killed, replaced    by a reload, or by a stop
     leaving       –                 is not replaced        has been told
 
-Until the API and the cabinet have both served, a worker that ends by itself ends the
+Until the API and the cabinet have both been up, a worker that ends by itself ends the
 whole service, so that an error is reported once.
 """
 
@@ -38,7 +38,7 @@ log = logging.getLogger("readback.processes")
 _ROUND_SECONDS = 0.5
 # While a worker starts.
 _SHORT_ROUND_SECONDS = 0.02
-# A worker that has not reported for this long hangs.
+# A worker that has not reported for this long is hanging.
 _SILENT_SECONDS = 30.0
 # GNU timeout sends its signal twice: to the process, and at once to the process group.
 _SAME_SIGNAL_SECONDS = 0.5
@@ -57,7 +57,7 @@ class WorkerProcess:
     row: int
     pid: int
     started_at: float
-    # When it was told to stop; 0 means that it was not.
+    # When it was told to stop; 0 if it was not.
     leaving_since: float = 0.0
     is_killed: bool = False
 
@@ -66,11 +66,11 @@ class WorkerProcess:
 
     @property
     def reported_at(self) -> float:
-        """When it last said that it serves; 0 before it has served."""
+        """When it last said that it is up; 0 before the first time."""
         return self.counters.get(REPORTED_AT) / 1000
 
     def is_overdue(self) -> bool:
-        """Return whether it hangs."""
+        """Return whether it is hanging."""
         now = time.monotonic()
         if self.leaving_since:
             return now - self.leaving_since > self.server.stop_seconds
@@ -124,7 +124,7 @@ class WorkerGroup:
         return [row for row in rows if row not in taken]
 
     def dismiss_old(self) -> None:
-        """Once all new workers serve, tell the old ones to stop, unless they start."""
+        """Once all new workers are up, stop the old ones, except any still starting."""
         current = self.current()
         if sum(bool(each.reported_at) for each in current) < self.server.workers:
             return
@@ -153,7 +153,7 @@ class WorkerGroup:
         return self._pause
 
     def idle_seconds(self) -> float:
-        """Return how long there is nothing to do unless a signal arrives."""
+        """Return for how long there is nothing to do unless a signal arrives."""
         if not all(worker.reported_at for worker in self.workers):
             return _SHORT_ROUND_SECONDS
         pause = self._next_start - time.monotonic()
@@ -171,7 +171,7 @@ class Manager:
         self._listeners = listeners
         self._groups: list[WorkerGroup] = []
         self._wants_reload = False
-        # When the workers were told to stop; 0 means that they were not.
+        # When the workers were told to stop; 0 if they were not.
         self._stopping_since = 0.0
         self._exit_code = 0
         self._signals: list[int] = []
@@ -183,12 +183,12 @@ class Manager:
             signal.signal(number, lambda number, _: self._signals.append(number))
 
     def add(self, server: "Server") -> None:
-        """Add a server; its first worker starts when those of earlier servers serve."""
+        """Add a server; its first worker starts once the earlier servers are up."""
         self._groups.append(WorkerGroup(server))
         self._look_after_workers()
 
     def wait_until_ready(self) -> bool:
-        """Return True when all servers serve, False if the service stops before."""
+        """Return True once all servers are up, False if the service stops first."""
         self._run_until(lambda: self._is_ready() or self._has_ended())
         return not self._stopping_since
 
@@ -203,7 +203,7 @@ class Manager:
             return
         self._stopping_since = time.monotonic()
         self.lifecycle.stop()
-        # Otherwise connections would be accepted that nobody answers.
+        # Otherwise connections would be accepted but never answered.
         for listener in self._listeners:
             listener.close()
         for worker in self._workers():
@@ -236,7 +236,7 @@ class Manager:
             self._wants_reload = True
         elif number in (signal.SIGTERM, signal.SIGINT):
             if not self._stopping_since:
-                if number == signal.SIGINT:  # a person waits
+                if number == signal.SIGINT:  # a person is waiting
                     self.lifecycle.hurry()
                 self.stop()
             elif time.monotonic() - self._stopping_since > _SAME_SIGNAL_SECONDS:
@@ -266,7 +266,7 @@ class Manager:
                 *(group.server.name, worker.pid, reason, pause),
             )
             return
-        if code != CANNOT_START:  # otherwise the worker has said why
+        if code != CANNOT_START:  # otherwise the worker said why
             line = f"The {group.server.name} {reason}; stopping Readback."
             print(line, file=sys.stderr)
         # Like a shell: a process killed by signal 9 has exit code 137.

@@ -82,7 +82,7 @@ MAILS = {
     "second_factor_reset": Sample(RESET, "set a new password now"),
     "unknown_account": Sample("/accounts/signup/", "ignore this e-mail"),
 }
-# The mails about a change that the operator can make, too.
+# Notices of changes that an operator can also make.
 NOTICES = [
     *("account_deleted", "email_deleted", "key_created", "key_revoked", "key_rotated"),
     *("password_changed", "password_reset", "password_set"),

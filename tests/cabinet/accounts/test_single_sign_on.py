@@ -1,4 +1,4 @@
-"""Single sign-on with a real OpenID Connect provider, which is attacked as well."""
+"""Single sign-on with a real OpenID Connect provider, and attacks on the protocol."""
 
 import html
 import json

@@ -31,7 +31,7 @@ MISSING = "The Authorization header is missing."
 def sent(
     address: str = HERE, *, seconds_ago: float = 0, requests: int = 1, **fields: str
 ) -> None:
-    """Write a request in the way of the API."""
+    """Write a request as the API does."""
     request = UnmatchedEvent(address, "chat", "invalid_key", MISSING, "curl/8.5.0")
     store = Store(Config(database_url=settings.CONFIG.database_url))
     counts = {request._replace(**fields): requests}

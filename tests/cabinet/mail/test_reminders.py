@@ -1,4 +1,4 @@
-"""Reminders that a key in use expires: to whom, when, and each exactly once."""
+"""Reminders that a key in use is about to expire: to whom, when, and only once each."""
 
 import re
 from datetime import timedelta

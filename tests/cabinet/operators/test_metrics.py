@@ -95,7 +95,7 @@ def test_without_the_token_there_is_no_such_page():
 
         assert page.status_code == other.status_code == 404, wrong
         assert words_of(page) == words_of(other)
-    # By a host name that is not ours, as everywhere.
+    # An unknown host name is refused, as on every page.
     assert read({})[0] == 400
 
 

@@ -42,7 +42,7 @@ def get(*fields: tuple[str, str | bytes], target: str = "/") -> bytes:
     return request("GET", target, [HOST, *fields])
 
 
-# What else the parser refuses, tests/wire shows with the API.
+# tests/wire covers everything else that the parser refuses.
 REFUSED = {
     "no HTTP": (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\r\n\r\n", 400),
     "two hosts": (get(HOST), 400),

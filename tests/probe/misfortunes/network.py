@@ -1,4 +1,4 @@
-"""Names, TCP and this machine: what happens before a byte of HTTP."""
+"""Names, TCP and this machine: what happens before the first byte of HTTP."""
 
 import gc
 import os
@@ -52,7 +52,7 @@ def _late(seconds: float, respond):
 
 
 def _in_turn(*answers):
-    """Let lookups be answered in turn; each asks for IPv4 and for IPv6."""
+    """Give successive lookups these answers; each lookup asks for IPv4 and IPv6."""
     lookups = defaultdict(count)
 
     def respond(question: bytes) -> bytes | None:

@@ -21,7 +21,7 @@ from readback.client_address import network_digest
 from readback.config import Config
 
 TALLIES_PER_TRANSACTION = 500
-# A key's journal is trimmed about once for this many added rows.
+# On average, a key's journal is trimmed once per this many new rows.
 TRIM_EVERY = 20
 ROWS_PER_CLEANING = 1000
 _DAY = 86_400
@@ -95,7 +95,7 @@ INSERT INTO cabinet_unmatchedrequest (network, at, endpoint, code, detail, user_
     requests)
 VALUES {rows}
 """
-# Another worker that has locked a row is deleting it.
+# A locked row is being deleted by another worker.
 _DELETE_UNMATCHED = """
 DELETE FROM cabinet_unmatchedrequest WHERE id IN (
     SELECT id FROM cabinet_unmatchedrequest
@@ -106,7 +106,7 @@ DELETE FROM cabinet_unmatchedrequest WHERE id IN (
 
 
 class KeyRow(NamedTuple):
-    """What the database says of a key."""
+    """What the database says about a key."""
 
     digest: bytes
     expires_at: float | None
@@ -133,7 +133,7 @@ class Store:
         # These identify this worker and its next batch.
         self._writer = randrange(1 << 63)
         self._batch = 1
-        # The part of the batch that the last attempt has left out.
+        # The part of the batch that the last attempt left out.
         self._locked_out: list[Tally] = []
 
     def free_disk_bytes(self) -> int:
@@ -190,8 +190,8 @@ class Store:
     def clean(self, wall: float) -> bool:
         """Delete some rows that are too old; return True if none are left.
 
-        Rows that are more than a day ahead of the clock were written while the clock
-        was wrong, and are deleted, too.
+        Rows that are more than a day ahead of the clock were written while it was
+        wrong; they are deleted, too.
         """
         is_done = True
         for table, column, seconds in (
@@ -210,7 +210,7 @@ class Store:
     ) -> None:
         found = self._fetch(_NETWORK_KEY, ())
         if not found:
-            return  # only if the tables have been emptied
+            return  # only if the tables were emptied
         network_key = bytes(found[0][0])
         at = self._dialect.moment(wall)
         rows = []
@@ -239,7 +239,7 @@ class Store:
                 connection.close()
 
     def _write(self, tallies: Sequence[Tally]) -> list[Tally]:
-        """Write all tallies but those of locked keys, which are returned."""
+        """Write all tallies except those of locked keys, which are returned."""
         ids, locked = self._lock({tally.event.digest for tally in tallies})
         if ours := [tally for tally in tallies if tally.event.digest in ids]:
             self._write_rows(ours, ids)

@@ -1,6 +1,6 @@
 """The requests that wait in a worker as part of a rehearsal.
 
-They occupy no thread and no lock, and their body is read afterwards.
+They hold no thread or lock, and their body is read afterwards.
 """
 
 import asyncio
@@ -8,20 +8,20 @@ from collections.abc import Callable
 
 from readback.api.data.keyring import Record
 
-# How many requests of a key wait. Those beyond go on at once.
+# The most requests that may wait per key; any more continue at once.
 MAX_WAITING = 16
 GoOn = Callable[[], None]
 
 
 class Delays:
-    """All delayed requests, so that a stop can end their wait."""
+    """All delayed requests, so that a shutdown can end their wait."""
 
     def __init__(self) -> None:
         self._waiting: dict[GoOn, tuple[Record, asyncio.TimerHandle]] = {}
         self._is_stopping = False
 
     def add(self, record: Record, seconds: int, go_on: GoOn) -> bool:
-        """Let a request of a key go on later; return False if it has to at once."""
+        """Delay a request; return False if it must continue now."""
         if self._is_stopping or record.waiting >= MAX_WAITING:
             return False
         record.waiting += 1

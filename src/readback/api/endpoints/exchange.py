@@ -38,18 +38,18 @@ _MAY_REPEAT_A_NAME = len(
 ) + len(b'"content":0,')
 # The model, the messages, the role and the content.
 _REQUIRED_NAMES = 4
-# RecursionError and UnicodeDecodeError are not msgspec's own.
+# RecursionError and UnicodeDecodeError are Python's, not msgspec's.
 _DECODING_ERRORS = (msgspec.MsgspecError, RecursionError, UnicodeDecodeError)
 _BACKSLASH = 0x5C
 
 
 class _Message(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     role: Literal["user"]
-    content: msgspec.Raw  # as it is written
+    content: msgspec.Raw  # as written
 
 
 class _Request(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    """What types can express of the contract; a test compares it with `contract`."""
+    """The part of the contract that types can express; a test compares the two."""
 
     model: Literal["vendor-cabinet-preview-echo"]
     messages: Annotated[list[_Message], msgspec.Meta(min_length=1, max_length=1)]
@@ -95,13 +95,13 @@ class Exchange:
         self._unmatched = services.unmatched
         self._record = record
         self._info = info
-        # Who has sent the last request: see `Api._sender`.
+        # The sender of the last request: see `Api._sender`.
         self.sender = ""
         # Where the last success is counted.
         self._succeeded = _NO_TALLY
 
     def begin(self, size: int, origin: RequestOrigin) -> Outcome | None:
-        """Return what answers a request, or its refusal."""
+        """Return a responder for the request, or its refusal."""
         return self if self._record.accepted else self._refuse_key(size)
 
     def answer(self, body: bytes) -> bytes:
@@ -116,7 +116,7 @@ class Exchange:
         return self._refuse(code, detail, size, differences)
 
     def _admit(self) -> bool:
-        """Take a request from the rate of the key; return False if it is used up."""
+        """Count a request against the key's rate limit; return False if exceeded."""
         record = self._record
         record.used_at = now = monotonic()
         return self._limiter.admit(record.slot, now)
@@ -215,7 +215,7 @@ class ModelList(Exchange):
 
 
 def decode(body: bytes) -> Text | None:
-    """Return the text of a body that keeps every rule of the contract, else None."""
+    """Return the text of a body that follows every rule of the contract, else None."""
     try:
         request = _decode(body)
         written = bytes(request.messages[0].content)
@@ -232,7 +232,7 @@ def decode(body: bytes) -> Text | None:
 
 
 def _repeats_name(body: bytes, written: bytes, request: _Request) -> bool:
-    """Return whether a name is repeated; the decoder used its last value.
+    """Return whether a name is repeated; the decoder keeps only its last value.
 
     All strings except the text are fixed, so every colon outside the text follows a
     name.
@@ -243,7 +243,7 @@ def _repeats_name(body: bytes, written: bytes, request: _Request) -> bool:
 
 
 def is_explained(info: RequestInfo, record: Record) -> bool:
-    """Return whether the body of a refusal explains it, beyond the contract."""
+    """Return whether the body explains a refusal; the contract does not require it."""
     return info.asks_to_explain or record.row.explains_refusals
 
 

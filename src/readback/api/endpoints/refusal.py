@@ -1,7 +1,7 @@
 """The text of a body, or every rule of the contract that it breaks, in one line.
 
-The checks have the order of the table in docs/contract.md; the first finding decides on
-the code. Findings never quote the text, nor a key. The line becomes a header, so it is
+The checks run in the order of the table in docs/contract.md; the first finding decides
+the code. Findings never quote the text or a key. The line becomes a header, so it is
 printable ASCII. It ends with a hint for the program that sent the request, if known.
 """
 
@@ -30,7 +30,7 @@ _QUOTABLE = re.compile(r"[A-Za-z0-9_.:/-]{1,40}")
 _MAX_QUOTED_DIGITS = 20
 # A longer string is not quoted, even if it is almost right.
 _MOST_SHOWN = 60
-# How many names of a long list are written out.
+# The maximum number of names to spell out in a list.
 _MOST_NAMED = 8
 
 
@@ -48,7 +48,7 @@ class Finding(NamedTuple):
 
 
 def examine(body: bytes) -> str | list[Finding]:
-    """Return the text if every rule is kept, else what is wrong."""
+    """Return the text if the body breaks no rule, else what is wrong."""
     try:
         request = load(body)
     except NotJson as error:
@@ -243,7 +243,7 @@ def _kind(value: Any) -> str:
 
 
 def _fields(names: Sequence[str], path: str) -> str:
-    """Return the subject of a sentence on fields, such as "The field temperature"."""
+    """Return the subject of a sentence about fields: "The field temperature"."""
     quotable = [path + name for name in names[:_MAX_DIFFERENCES] if _is_quotable(name)]
     shown = quotable[:_MOST_NAMED]
     if left := len(names) - len(shown):
@@ -253,5 +253,5 @@ def _fields(names: Sequence[str], path: str) -> str:
 
 
 def _joined(words: Sequence[str]) -> str:
-    """Return words as in a sentence: "a, b and c"."""
+    """Return the words joined as in a sentence: "a, b and c"."""
     return " and ".join([", ".join(words[:-1]), words[-1]] if words[1:] else words)

@@ -1,4 +1,4 @@
-"""What the head tells about a request: endpoint, key, type of the body, sender."""
+"""What the head says about a request: endpoint, key, content type, sender."""
 
 import re
 from dataclasses import dataclass
@@ -21,9 +21,9 @@ READ_FIELDS = frozenset(
 )
 _FOUND = NearMiss("")
 _PRINTABLE = re.compile(rb"[\x20-\x7e]*+")
-# The longest User-Agent and preferences that are read. No program sends this much.
+# The longest User-Agent or preference list that is read. No program sends this much.
 _EXAMINED_BYTES = 1024
-# RFC 7240 §2: a list of preferences in any case, each perhaps with parameters.
+# RFC 7240 §2: a case-insensitive list of preferences, each with optional parameters.
 _EXPLAIN = re.compile(rb"(?:\A|,)[ \t]*+explain[ \t]*+(?:[,;]|\Z)", re.IGNORECASE)
 ENCODED = "The body has a Content-Encoding."
 _JSON_TYPE = b"application/json"
@@ -40,7 +40,7 @@ class RequestInfo:
     no_key_detail: str  # empty if the key has the usual form
     media_type_detail: str
     user_agent: str
-    asks_to_explain: bool  # in the body of a refusal, beyond the contract
+    asks_to_explain: bool  # in the refusal's body, too
 
 
 def describe(head: Head) -> RequestInfo:

@@ -4,9 +4,9 @@ The table is mapped before the workers are forked. A key has a slot of four numb
 worker that changes a slot locks it for about a microsecond.
 
 The lock is a byte of an empty file. The kernel unlocks it when the process that has
-locked it ends, so a killed worker delays nobody. A worker that is stopped in between
+locked it ends, so a killed worker delays no one. A worker that is paused meanwhile
 keeps its lock, so others wait for at most LOCK_SECONDS and then go on without it. When
-the stopped worker continues, it may set one slot back, once.
+the paused worker continues, it may set one slot back, once.
 """
 
 import mmap
@@ -51,11 +51,11 @@ class Limiter:
         self._last = memory[16:].cast("q")
         self._steps = memory[24:].cast("q")
         self._locks = Locks()
-        # The lock under which slots get their owners.
+        # The lock held while a slot is assigned to a key.
         self._owners = slots * _NUMBERS
 
     def admit(self, slot: int, now: float) -> bool:
-        """Take one request from the rate; return False if it is used up."""
+        """Count a request against the rate limit; return False if it is exceeded."""
         is_locked = self._locks.acquire(slot)
         try:
             return self._take(slot, now)
@@ -64,9 +64,9 @@ class Limiter:
                 self._locks.release()
 
     def number(self, slot: int, now: float) -> int:
-        """Take one request from the rate; return the `created` of its answer.
+        """Count a request against the rate limit; return the answer's `created`.
 
-        It differs from that of the last answer. If the rate is used up, it is 0.
+        It always differs from the last one. If the limit is exceeded, it is 0.
         """
         present = int(time())
         if present < EARLIEST_CREATED:
@@ -85,11 +85,11 @@ class Limiter:
                 self._locks.release()
 
     def is_used_up(self, slot: int) -> bool:
-        """Return whether a request would be beyond the rate."""
+        """Return whether a request would exceed the rate limit."""
         return self._wait(slot) > 0
 
     def retry_after(self, slot: int) -> int:
-        """Return in how many whole seconds a request will be within the rate."""
+        """Return after how many whole seconds the next request will be accepted."""
         return max(1, ceil(self._wait(slot)))
 
     def take_step(self, slot: int) -> int:
@@ -172,7 +172,7 @@ class Locks:
         self._stuck: set[int] = set()
 
     def acquire(self, number: int) -> bool:
-        """Lock; return False if somebody holds the lock for too long."""
+        """Lock; return False if another process holds the lock for too long."""
         try:
             self._try(number)
         except BlockingIOError:

@@ -120,7 +120,7 @@ class SessionsView(ListUserSessionsView):
 
 @personal_form
 def log_in_again(request: AccountRequest) -> HttpResponse:
-    """Confirm who it is, of an account with neither password nor second factor."""
+    """Ask for a new login: the account has neither password nor second factor."""
     path = get_next_redirect_url(request) or reverse("account")
     if request.method == "POST":
         get_adapter().logout(request)

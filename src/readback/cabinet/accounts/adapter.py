@@ -68,9 +68,9 @@ class CabinetAdapter(DefaultAccountAdapter):
         return visitors.client_address(request)
 
     def is_ajax(self, request: HttpRequest) -> bool:
-        """Return whether allauth's script asks for the options of a passkey.
+        """Return whether allauth's script requests passkey options.
 
-        Every other answer is a page, whatever the headers say.
+        Everything else is answered with a page, whatever the headers say.
         """
         match = request.resolver_match
         return match is not None and match.url_name == "mfa_login_webauthn"
@@ -137,7 +137,7 @@ class CabinetAdapter(DefaultAccountAdapter):
         return True
 
     def get_reauthentication_methods(self, user: Any) -> list[dict[str, Any]]:
-        """Offer no password if single sign-on is the only way, but a new login."""
+        """If single sign-on is the only way, offer a new login, not the password."""
         methods = super().get_reauthentication_methods(user)
         if provider_is_only_way():
             methods = [each for each in methods if each["id"] != "reauthenticate"]
@@ -160,7 +160,7 @@ class CabinetAdapter(DefaultAccountAdapter):
         self._add_to_outbox(outbox.PASSWORD_RESET, email, _RESET, user, link)
 
     def send_mail(self, template_prefix: str, email: str, context: Any) -> None:
-        """Queue a mail without a secret: whether the address has an account."""
+        """Queue an e-mail about whether an account exists; it has no secret link."""
         self._add_to_outbox(template_prefix, email, _CONFIRMATION)
 
     def send_notification_mail(

@@ -212,7 +212,7 @@ def expired_delete() -> None:
     """Delete expired sessions and counts, which contain addresses."""
     now = timezone.now()
     Session.objects.filter(expire_date__lt=now).delete()
-    # An hour is longer than a session in use remains unwritten.
+    # An extra hour, because `last_seen_at` lags behind while a session is in use.
     lifetime = timedelta(seconds=settings.SESSION_COOKIE_AGE, hours=1)
     UserSession.objects.filter(last_seen_at__lt=now - lifetime).delete()
     CacheEntry.objects.filter(expires__lt=now).delete()

@@ -62,7 +62,7 @@ class ExplainedEntry(NamedTuple):
 
     @property
     def remedies(self) -> dict[tuple[object, ...], Change | None]:
-        """What to change; equal keys are shown as equal texts."""
+        """What to change; entries with the same key show the same text."""
         name = self.program.name if self.program else ""
         return {
             (
@@ -94,7 +94,7 @@ class ExplainedEntry(NamedTuple):
 
 class ExplainedJournal(NamedTuple):
     rows: list[ExplainedEntry]
-    # The refusals with changes that no earlier one needs, and only these changes.
+    # Each refusal that needs new changes, with only those changes.
     remedies: list[ExplainedEntry]
 
 

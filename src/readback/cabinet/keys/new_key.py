@@ -84,7 +84,7 @@ def latest_request(request: AccountRequest, key_id: int) -> HttpResponse:
 
 
 def _text_of(request: AccountRequest, key: Key) -> str | None:
-    """Return the key itself, from the form of the test or, once, from the session."""
+    """Return the key's text: from the test form or, only once, from the session."""
     if request.method != "POST":
         text, at = request.session.pop(_NEW_KEY.format(key.pk), ("", 0.0))
         return text if time.time() - at < _SHOWN_SECONDS else None
@@ -94,7 +94,7 @@ def _text_of(request: AccountRequest, key: Key) -> str | None:
 
 
 def _latest_request(request: AccountRequest, key: Key) -> dict[str, object]:
-    """Return the latest request: of a program, or else of our test, or of strangers."""
+    """Return the latest request: a program's, our test's, or those without a key."""
     latest = selectors.latest_request(key, preferably_not_of=send_test.PROGRAM)
     if latest is None:
         return {"key": key, **unmatched(request)}
@@ -113,7 +113,7 @@ def unmatched_page(request: AccountRequest, key_id: int) -> HttpResponse:
 
 
 def unmatched(request: HttpRequest) -> dict[str, object]:
-    """Return the context of keys/unmatched_rows.html; without a query if it is off."""
+    """Return keys/unmatched_rows.html's context; no query if the feature is off."""
     if not settings.CONFIG.unmatched_requests:
         return {"unmatched": None, "version": version_of()}
     rows = selectors.unmatched_requests(client_address(request))

@@ -122,7 +122,7 @@ def key_rotate(key: Key, overlap: timedelta) -> NewKey:
         raise AlreadyRotated(_("This key has already been rotated."))
     if not old.is_active:
         raise ServiceError(_("Only an active key can be rotated. Create a new key."))
-    # Keep the rotated keys that still work from becoming many.
+    # Limit the number of rotated keys that still work.
     rotated = selectors.keys_active(owner).exclude(replaced_by=None)
     if overlap and rotated.count() >= MAX_ACTIVE_KEYS:
         raise ServiceError(

@@ -34,12 +34,12 @@ REMINDERS = (timedelta(days=1), timedelta(days=7))
 
 
 def record(event: str, **ids: int) -> None:
-    """Tell only the log, once the change is committed."""
+    """Write to the security log only, after the commit."""
     transaction.on_commit(partial(security_log.record, event, **ids))
 
 
 def notify(event: str, account: User, **details: str) -> None:
-    """Tell the log, and the owner by the mail that has the name of the event."""
+    """Log the event, and e-mail the owner with the template of the same name."""
     record(event, account=account.pk)
     _mail(event, account, details)
 

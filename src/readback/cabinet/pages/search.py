@@ -116,7 +116,7 @@ def docs_index(request: HttpRequest) -> HttpResponse:
 
 
 def essence(pasted: str) -> str:
-    """Return what a traceback says, without the places in the code."""
+    """Return the message of a traceback, without its stack frames."""
     text, frames = _FRAME.subn("\n", pasted)
     text = re.sub(r"\s*\n\s*", "\n", text).strip()
     if frames or len(text) > _MAX_QUERY:

@@ -88,7 +88,7 @@ def search_index(language: str) -> SearchIndex:
     order = _LINKED.findall(source(INDEX, language)[0])
     sections: list[DocSection] = []
     words: dict[str, dict[int, float]] = {}
-    # Of equal sections, those of the page come first that the index lists first.
+    # Among equally good sections, those of pages listed earlier come first.
     for name in sorted(docs.names(), key=lambda name: (*order, name).index(name)):
         factor = _WEIGHT_OF_OTHERS if name in others else 1.0
         for section in _sections(name, language):

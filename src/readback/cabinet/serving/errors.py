@@ -18,10 +18,10 @@ from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
 
 _log = logging.getLogger("readback.cabinet.errors")
-# The window of all limits that allauth itself applies; a test holds it.
+# The window of every limit that allauth itself applies; a test checks it.
 ALLAUTH_MINUTES = 1
 RETRY_AFTER_SECONDS = 60
-# The shorter window of the limits on mails; the longer one is a day.
+# The shorter window of the e-mail limits; the longer one is a day.
 MAIL_MINUTES = 60
 # An outage is logged this often, however many requests fail.
 _LOG_SECONDS = 60.0

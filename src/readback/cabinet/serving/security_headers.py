@@ -27,7 +27,7 @@ def is_https(config: Config) -> bool:
 
 
 def headers_of(config: Config) -> dict[str, str]:
-    """Return the headers; browsers keep to HTTPS for a year if the cabinet has it."""
+    """Return the headers, with a year of HSTS if the cabinet uses HTTPS."""
     if is_https(config):
         return _HEADERS | {"Strict-Transport-Security": f"max-age={HSTS_SECONDS}"}
     return _HEADERS

@@ -84,7 +84,7 @@ class _ElseStandardError(logging.Handler):
 
 
 class _File(_ElseStandardError, WatchedFileHandler):
-    """A file that only its owner can read, which logrotate may move away."""
+    """A log file that only its owner can read and that logrotate may move."""
 
     def emit(self, record: logging.LogRecord) -> None:
         try:

@@ -50,8 +50,7 @@ _WITHOUT_BODY = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
 
 _log = logging.getLogger("readback.cabinet.pages")
 
-# Keys in the environment of a request: whether the service is stopping, and the counter
-# of pages.
+# Keys of the WSGI environ: whether the service is stopping, and the page counter.
 LIFECYCLE = "readback.lifecycle"
 PAGES = "readback.pages"
 OTHER = "other"

@@ -59,7 +59,7 @@ def default(config: Config) -> dict[str, Any]:
         "OPTIONS": {
             "prepare_threshold": None,
             "connect_timeout": 10,
-            # By this, `readback restore` notices that a cabinet is running.
+            # `readback restore` uses this name to detect a running cabinet.
             "application_name": "readback-cabinet",
             **options,
         },

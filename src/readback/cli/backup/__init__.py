@@ -106,7 +106,7 @@ def restore(file: str, yes: bool) -> None:
 def _folder(place: Path | None, *, make_parent: bool = False) -> Iterator[Path]:
     """Create a folder on the same disk as the archive, for private files.
 
-    It is removed at the end, on SIGTERM, too. An error of the system is one sentence.
+    It is removed at the end, on SIGTERM, too. OS errors are reported in one sentence.
     """
     from readback.cabinet.storage import private_files
 

@@ -23,8 +23,6 @@ _MANIFEST = "manifest.json"
 
 
 class Manifest(NamedTuple):
-    """What an archive says about itself."""
-
     readback: str
     created_at: int
     members: list[str]

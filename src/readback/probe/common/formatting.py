@@ -115,7 +115,7 @@ def code_points(text: str) -> str:
 
 
 def without_credentials(text: str) -> str:
-    """Return the text without anything that looks like a credential."""
+
     for pattern, shown in _PATTERNS:
         text = pattern.sub(shown, text)
     return _AFTER_NAME.sub(

@@ -49,7 +49,7 @@ _INTERCEPTORS = re.compile(
 )
 # Programs with which developers make certificates for themselves.
 _FOR_DEVELOPMENT = re.compile(r"\bmkcert\b|caddy local|minikube|step ca demo", re.I)
-# Domains are sold below these, as in acme.co.uk.
+# Public suffixes: domains are registered below these, as in acme.co.uk.
 _SHARED = re.compile(r"\.(ac|co|com|edu|go|gob|gov|ne|net|or|org)\.[a-z]{2}$")
 # The names in certificates that gateways present for unknown hosts.
 _BUILT_IN = re.compile(
@@ -91,7 +91,7 @@ class Certificate:
 
     @property
     def expires_soon(self) -> bool:
-        """Whether it should have been renewed: later, if it is only for some days."""
+        """Whether renewal is overdue; short-lived certificates are renewed later."""
         if self.since is None or self.until is None:
             return False
         soon = min(_SOON, (self.until - self.since) / 5)

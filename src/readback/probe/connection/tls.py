@@ -300,7 +300,7 @@ def explain_broken(context: ProbeContext, handshake: Handshake) -> ProbeError:
     ends = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
     is_tls_error = isinstance(handshake.error, ssl.SSLError)
     if handshake.is_late or not is_tls_error or isinstance(handshake.error, ends):
-        # A server for plain HTTP may wait for the end of what it takes for a request.
+        # A plain-HTTP server may take the handshake for a request and wait for more.
         if not handshake.is_answered and _is_plain_http(context):
             return ProbeError("tls.plain_http", **facts)
         if not handshake.is_answered and _depends_on_name(context):

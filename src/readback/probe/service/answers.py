@@ -127,7 +127,7 @@ def is_from_api(response: ProbeResponse) -> bool:
 
 
 def has_path(response: ProbeResponse) -> bool:
-    """Return whether the API has the path that was asked for, whatever it responds."""
+    """Return whether the API has the requested path, whatever its response."""
     # FastAPI refuses an empty request with a list of what it lacks.
     details = inside(response.json, "detail")
     is_refused = response.status == HTTPStatus.UNPROCESSABLE_ENTITY and bool(details)

@@ -56,14 +56,14 @@ def depends_on_key(response: ProbeResponse) -> bool:
     judged = instead.unexpected_response(response, is_recognized=False)
     if response.proxy:  # It may be the proxy's.
         return asks(response)
-    if judged.id == "http.redirect":  # To a page, not to where the API is now.
+    if judged.id == "http.redirect":  # To a login page, not the API's new address.
         location = str(judged.facts["location"])
         is_here = urlsplit(location).netloc == urlsplit(response.url).netloc
         return is_here and not location.endswith(MODELS)
     if judged.id == "between.blocked":
         return response.status == HTTPStatus.FORBIDDEN and not instead.blocks(response)
     if response.status in _ABOUT_FORM:
-        # A validation may well come before the look at the key.
+        # The body may be validated before the key is checked.
         is_validation = response.status == HTTPStatus.UNPROCESSABLE_ENTITY
         return is_validation or misses_key(response)
     return judged.id in _WITHOUT_KEY or asks(response)

@@ -107,12 +107,12 @@ def _readback_elsewhere(context: ProbeContext) -> ProbeError:
 
 
 def _lacks_models(context: ProbeContext, response: ProbeResponse) -> bool:
-    """Return whether no list of models shows if the key is accepted."""
+    """Return whether the model list cannot show if the key is accepted."""
     status = response.status
     is_ok = response.is_success
     is_page = is_ok and answers.is_html(response)
     is_error = answers.error_in(response.json) is not None
-    # What was not recognized without the key, and is no list with it, is unknown.
+    # Not recognized without the key, and no model list with it: we cannot tell.
     is_unknown = context.is_tried and is_ok and not is_error
     is_list = answers.model_ids(response) is not None or answers.is_long_list(response)
     is_unknown = is_unknown and not is_list

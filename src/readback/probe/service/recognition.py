@@ -158,9 +158,9 @@ def _is_readback(unknown: ProbeResponse, models: ProbeResponse) -> bool:
 
 
 def _refused_chat(context: ProbeContext, models: ProbeResponse) -> ProbeResponse | None:
-    """Return what an empty completion gets if there is no list of models, else None.
+    """If there is no model list, return the response to an empty completion request.
 
-    Without a key it costs nothing, and is refused if there is the path.
+    Without a key it costs nothing; if the path exists, it is refused.
     Raise `ProbeError` if a Readback refuses it: something in between answers the rest.
     """
     is_page = answers.is_html(models) and models.is_success
@@ -183,7 +183,7 @@ def _other_base(
     versioned = with_version(base_url)
     tried = [] if base_url.path.endswith(VERSION_PREFIX) else [versioned]
     if models.status in _NOT_HERE:
-        # Some services have another version, or none, and a /v1 was added to it.
+        # The service may use another version, or none, and the user appended /v1.
         parent = base_url.path.removesuffix(VERSION_PREFIX)
         paths = (parent, *_USUAL_PATHS) if parent else _USUAL_PATHS
         tried += [replace(base_url, path=path) for path in paths]
@@ -223,9 +223,9 @@ def _readback(
 
 
 def _is_api(models: ProbeResponse) -> bool:
-    """Return whether the way in which the models are refused shows an API of this kind.
+    """Return whether the refusal of the models identifies an OpenAI-compatible API.
 
-    A 401 alone shows nothing, because any web server may send it.
+    A 401 alone proves nothing, because any web server may send it.
     """
     is_missing = models.status in answers.NO_SUCH_PATH
     return answers.is_from_api(models) and not is_missing

@@ -25,7 +25,7 @@ from readback.probe.transport.exchanges import NotedRequest, worse_than_equal
 _REPEATS_OF_A_PROBLEM = 2
 # After an attempt that takes longer than this, there is time for one more.
 _LONG_SECONDS = 1.0
-# The time that the other steps of the run need.
+# How many requests to leave for the other steps.
 _RESERVED_REQUESTS = 12
 
 
@@ -50,7 +50,7 @@ class _Attempt(NamedTuple):
         return next(iter(reversed(alike or self.exchanges)), None)
 
     def is_final(self, context: ProbeContext) -> bool:
-        """Return whether it says enough, or there is no time for another attempt."""
+        """Return whether this is conclusive, or there is no time to try again."""
         error = self.error
         is_certain = error and (error.is_final or has_tag(error.id, "certain"))
         is_certain = is_certain or self._may_lock_account(context)
@@ -109,7 +109,7 @@ def _repeated(
         if "client" in vars(again):
             again.client = again.new_client()
         yield again
-        # Only once, so that the order of requests does not match that of a balancer.
+        # An extra request, so that repeats do not fall into step with a balancer.
         if first.error and number == repeats // 2 and "client" in vars(again):
             with suppress(ProbeError), again.new_client() as client:
                 again.ask(UNKNOWN, client=client, with_key=False)
@@ -163,7 +163,7 @@ def _try(context: ProbeContext, check: Check) -> _Attempt:
 
 
 def _stop_at_rate_limit(context: ProbeContext, error: ProbeError) -> None:
-    """Send no more, if it is the requests of this run that use up a limit."""
+    """Stop sending if this run itself is using up a rate limit."""
     if not has_tag(error.id, "limit"):
         return
     log = list(context.budget.exchanges)

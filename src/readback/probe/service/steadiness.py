@@ -141,7 +141,7 @@ def _is_slow_enough(context: ProbeContext, bad: list[NotedRequest]) -> bool:
 
 
 def _failures(log: list[NotedRequest]) -> list[NotedRequest]:
-    """Return the requests that failed only sometimes, and others that failed alike."""
+    """Return requests that failed intermittently, and others with the same outcome."""
     bad = worse_than_equal(log)
     outcomes = {noted.outcome for noted in bad}
     return [

@@ -262,7 +262,7 @@ class Route:
 
     @property
     def uses_tunnel(self) -> bool:
-        """Whether the proxy has to pass the connection on, not single requests."""
+        """Whether the proxy must tunnel the connection, not forward each request."""
         if self.proxy is None:
             return False
         return self.proxy.is_socks or self.target.is_encrypted

@@ -1,7 +1,7 @@
 """Responses, the outcome of each request, and how many more the run may send.
 
-If equal requests succeed and fail, the path is not steady. So every request is recorded
-here, with its peer and its certificate.
+If identical requests sometimes fail, the path is unreliable, so every request is
+recorded here, with its peer and its certificate.
 """
 
 from __future__ import annotations
@@ -246,7 +246,7 @@ def mixed_requests(exchanges: Iterable[NotedRequest]) -> list[list[NotedRequest]
 def _is_mixed(equal: list[NotedRequest]) -> bool:
     """Return whether some of these requests succeeded and others did not.
 
-    Different responses of the wrong thing say nothing about the path.
+    If something else answers, its different responses say nothing about the path.
     """
     best = min(noted.badness for noted in equal)
     is_different = len({noted.outcome for noted in equal}) > 1

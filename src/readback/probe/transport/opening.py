@@ -56,7 +56,7 @@ class FinalResponse(http.client.HTTPResponse):
 
 
 def open_socket(route: Route, timeout: float) -> socket.socket:
-    """Connect along the route, through the tunnel of a proxy if it needs one."""
+    """Connect along the route, through a proxy tunnel if needed."""
     deadline = time.monotonic() + timeout
     addresses = route.addresses
     if not addresses:
@@ -231,7 +231,7 @@ def _refusal(response: http.client.HTTPResponse, proxy: Proxy) -> ProbeError:
 
 
 def login_error(headers: Message, proxy: Proxy) -> ProbeError:
-    """Return the error for a proxy that requires a login, or another one."""
+    """Return the error for a proxy that requires a login, or rejects ours."""
     values = headers.get_all("Proxy-Authenticate", [])
     offered = [value.split()[0] for value in values if value.strip()]
     if offered and "basic" not in map(str.lower, offered):

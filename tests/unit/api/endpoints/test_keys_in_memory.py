@@ -1,8 +1,8 @@
 """No key stays in the memory of a worker after its connection is closed.
 
-A worker keeps digests. The key itself is searched in everything that the garbage
-collector knows, so that no cache is forgotten. This happens in a separate process with
-only the worker's imports, because that of the tests has imported all tests and their
+A worker keeps digests. The key itself is searched for in everything that the garbage
+collector tracks, so that no cache is missed. This happens in a separate process with
+only the worker's imports, because the test process has imported all tests and their
 packages.
 """
 

@@ -6,7 +6,7 @@ const readback = createOpenAICompatible({
   name: "readback",
   baseURL: "<BASE_URL>",
   apiKey: "<API_KEY>",
-  // An error then says what to change.
+  // Asks for errors that explain what to change.
   headers: { Prefer: "explain" },
 });
 const { text } = await generateText({

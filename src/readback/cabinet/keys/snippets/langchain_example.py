@@ -5,7 +5,7 @@ llm = ChatOpenAI(
     base_url="<BASE_URL>",
     api_key="<API_KEY>",
     model="<MODEL>",
-    # An error then says what to change.
+    # Asks for errors that explain what to change.
     default_headers={"Prefer": "explain"},
 )
 print(llm.invoke("Ready to copy?").content)

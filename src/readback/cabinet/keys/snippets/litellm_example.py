@@ -6,7 +6,7 @@ answer = litellm.completion(
     api_base="<BASE_URL>",
     api_key="<API_KEY>",
     messages=[{"role": "user", "content": "Ready to copy?"}],
-    # An error then says what to change.
+    # Asks for errors that explain what to change.
     extra_headers={"Prefer": "explain"},
 )
 print(answer.choices[0].message.content)

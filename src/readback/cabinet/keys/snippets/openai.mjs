@@ -4,7 +4,7 @@ import OpenAI from "openai";
 const client = new OpenAI({
   baseURL: "<BASE_URL>",
   apiKey: "<API_KEY>",
-  // An error then says what to change.
+  // Asks for errors that explain what to change.
   defaultHeaders: { Prefer: "explain" },
 });
 const answer = await client.chat.completions.create({
