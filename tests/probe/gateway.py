@@ -308,7 +308,6 @@ def is_models(call: Call) -> bool:
 
 
 def rewriting(change: Callable[[Call], Call], then: Behavior = pass_on) -> Behavior:
-
     return lambda call: then(change(call))
 
 

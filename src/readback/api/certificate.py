@@ -1,7 +1,7 @@
 """The certificate of the API: the TLS context of its listeners, and when it expires.
 
-OpenSSL goes on serving a certificate that has expired, and only clients notice, so the
-end is a metric, and is logged.
+OpenSSL goes on presenting a certificate that has expired, and only clients notice, so
+the expiry is logged and is a metric.
 """
 
 import asyncio
@@ -27,9 +27,9 @@ def tls_context(certificate: Path, key: Path) -> ssl.SSLContext:
 
 
 def expiry(path: Path) -> int:
-    """Return the end of the first certificate in a file, in Unix time; 0 if unknown.
+    """Return when the first certificate in a file expires, in Unix time; 0 if unknown.
 
-    OpenSSL has accepted the file already, so we serve even if this parser refuses it.
+    OpenSSL has already accepted the file, so we use it even if this parser refuses it.
     """
     # Importing it takes a while.
     from cryptography.x509 import load_pem_x509_certificate
@@ -42,7 +42,7 @@ def expiry(path: Path) -> int:
 
 
 def log_expiry(expires: int) -> None:
-    """Say now and once a day that a certificate ends soon, or has ended."""
+    """Log now and once a day that a certificate expires soon, or has expired."""
     asyncio.get_running_loop().call_later(_DAY_SECONDS, log_expiry, expires)
     end = datetime.fromtimestamp(expires, UTC)
     if end - datetime.now(UTC) < SOON:

@@ -1,6 +1,6 @@
 """Health, readiness and metrics, on a listener of their own.
 
-Any worker answers for all of them: the metrics are sums over their shared memory.
+Any worker answers for all workers: the metrics are sums over their shared memory.
 `readback.processes.shared_counters` says what each metric means.
 """
 
@@ -31,7 +31,7 @@ log = logging.getLogger("readback.api")
 
 # A replica is strictly ready if all its workers have read their keys this recently. A
 # worker reports an error within 2.5 s, so if all replicas lose the database, a balancer
-# knows before it removes the first one.
+# finds out before it removes the first one.
 STRICT_SECONDS = 5.0
 _HEALTH = HEALTH_PATH.encode()
 _READINESS = READINESS_PATH.encode()

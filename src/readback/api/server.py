@@ -42,16 +42,16 @@ from readback.processes.lifecycle import API, SHORT_NOTICE_SECONDS, Lifecycle
 from readback.processes.shared_counters import rows_for
 from readback.processes.worker import MOMENT_SECONDS, Server, Worker
 
-# How much the kernel buffers per connection and direction; it doubles the number. By
-# default, it accepts several megabytes from a client that pipelines and does not read.
+# How much the kernel buffers per connection and direction; it doubles this number. By
+# default, it accepts several megabytes from a client that pipelines without reading.
 _KERNEL_BUFFER_BYTES = 64 * 1024
 # How long handshakes that have begun may take when the listeners close; TLS takes
 # another round trip.
 _HANDSHAKE_SECONDS = 1.0
 _TLS_HANDSHAKE_SECONDS = 2.0
-# The total size of bodies that are arriving. Usual clients send a body in one packet.
+# The total size of bodies that are arriving. Most clients send a body in one packet.
 _UNFINISHED_BYTES = 64 << 20
-# Open files that are not connections: about 30, and some for refused connections.
+# Open files other than connections: about 30, and some for refused connections.
 _RESERVED_FILES = 96
 # Seconds that a worker has to write the rest of the journal.
 _MARGIN_SECONDS = 10
@@ -60,7 +60,7 @@ _MARGIN_SECONDS = 10
 def api_server(
     config: Config, lifecycle: Lifecycle, listeners: list[socket.socket]
 ) -> Server:
-    """Return the server; the last of its listeners is for the operator."""
+    """Return the server; its last listener is for the operator."""
     programs.load()
     limiter = Limiter(config.key_rate, config.key_burst)
     return Server(
@@ -76,7 +76,7 @@ def api_server(
 
 
 class ApiWorker(Worker):
-    """Serves the API on all sockets except the last, which is the ops listener."""
+    """Serves the API on every socket except the last, which is the ops listener."""
 
     def __init__(self, limiter: Limiter, server: Server, row: int) -> None:
         super().__init__(server, row)
@@ -88,7 +88,7 @@ class ApiWorker(Worker):
     def prepare(self) -> None:
         config = self.config
         self.counters.set("workers", 1)
-        # A new worker has as much time to reach the database as one that has lost its
+        # A new worker has as long to reach the database as one that has lost its
         # connection.
         self.counters.set("keys_confirmed", int(time.monotonic() * 1000))
         help_url = f"{config.effective_cabinet_url}/docs/errors"
@@ -182,8 +182,8 @@ class ApiWorker(Worker):
         await self.end_connections(
             self._api_connections, self._api_listeners, self._servers
         )
-        # Last, because a balancer that gets no answer here ends the requests that are
-        # under way.
+        # Last, because a balancer that gets no answer here ends the requests in
+        # progress.
         self._ops_server.close()
         await self._ops_connections.stop(SHORT_NOTICE_SECONDS, 1)
 
@@ -192,13 +192,12 @@ class ApiWorker(Worker):
             return MOMENT_SECONDS
         if self.config.tls_certificate:
             return _TLS_HANDSHAKE_SECONDS
-        # For all workers: the first one that closes a listener closes it for the
-        # others.
+        # For all workers: the first to close a listener closes it for the others.
         busy = self._all_counters.total("open_connections")
         return _HANDSHAKE_SECONDS if busy else MOMENT_SECONDS
 
     def tick(self) -> None:
-        """Take each step; one that fails does not prevent the others."""
+        """Run each step, even if an earlier one fails."""
         now = time.monotonic()
         wall = time.time()
         steps: list[Callable[[], object]] = [
@@ -246,7 +245,7 @@ async def _accept(
 
 
 def limits(config: Config, listeners: int = 1) -> Limits:
-    """Return the limits in the settings, or less if fewer files may be open."""
+    """Return the limits in the settings, or lower ones if fewer files may be open."""
     most = config.max_connections
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if files != resource.RLIM_INFINITY:

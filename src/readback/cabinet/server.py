@@ -128,7 +128,6 @@ def load_application() -> Application:
 
 
 def mail_sender() -> Any:
-
     from readback.cabinet.accounts.services import expired_delete
     from readback.cabinet.mail import notices, outbox
 

@@ -8,8 +8,8 @@ llhttp is not used here: it refuses the white space that §7.1.1 allows in exten
 and does not limit extensions and trailers. Extensions and trailers are checked and
 dropped; a trailer never becomes a header (RFC 9110 §6.5.1).
 
-Whole lines are judged, so the result does not depend on how the body was cut into
-packets.
+Only whole lines are judged, so the result does not depend on how the body was split
+into packets.
 """
 
 import re
@@ -17,9 +17,9 @@ import re
 from readback.http.head import MALFORMED_REQUEST, REQUEST_TOO_LARGE, Refused
 
 # The limit includes trailer fields. A line costs hundreds of times as much as a byte:
-# 32,768 chunks of one byte took 0.13 s, and this many take 2 ms.
+# 32,768 one-byte chunks took 0.13 s; this many take 2 ms.
 _MAX_CHUNKS = 512
-# With the last chunk and the blank line.
+# Including the last chunk and the blank line.
 _MAX_LINES = _MAX_CHUNKS + 2
 _LINE_END = b"\r\n"
 _HEXADECIMAL = b"0123456789ABCDEFabcdef"
@@ -77,7 +77,7 @@ class ChunkedBody:
         return start
 
     def _read_size(self, buffer: bytes | bytearray, start: int, max_body: int) -> int:
-        # A client that forgets to write chunks does not wait for the deadline.
+        # A client that forgets the chunk format does not wait for the deadline.
         if buffer[start : start + 1] not in _HEXADECIMAL:
             raise _malformed()
         line = self._match(_SIZE_LINE, buffer, start)

@@ -1,4 +1,4 @@
-"""When a connection works and writes: in turn, together, and at its client's pace."""
+"""When a connection works and writes: by turns, together, at its client's pace."""
 
 import asyncio
 from collections import deque
@@ -10,8 +10,8 @@ from time import monotonic
 WRITTEN_TOGETHER = 32
 # How long to read and drop what a client still sends after our last answer.
 LINGER_SECONDS = 2.0
-# How long a pass takes before the event loop looks for new bytes. It also accepts only
-# one new connection in between, so a longer pass would make many of them wait.
+# How long a pass may take before the event loop looks for new bytes. It accepts only
+# one new connection between passes, so a longer pass would make many of them wait.
 ROUND_SECONDS = 0.001
 
 # Works on one message, and adds itself again if there are more.
@@ -23,8 +23,8 @@ class Backlog:
 
     A connection answers the first message of what it receives at once. If a client has
     sent several, its connection waits here before each of the others, and is not read
-    meanwhile. So a client that sends one request at a time waits for at most one pass
-    of this work, however many requests others send at once.
+    meanwhile. So a client that sends one request at a time waits for at most one pass,
+    however many requests others send at once.
     """
 
     def __init__(self) -> None:
@@ -57,10 +57,10 @@ class Backlog:
 
 
 class PendingAnswers:
-    """The answers to requests that arrived together, which are written together.
+    """The answers to requests that arrived together; they are written together.
 
-    A write wakes up the waiting program, which takes long in a virtual machine; writes
-    in a row wake it up once. A connection has at most one answer here, because it must
+    A write wakes up the waiting program, which is slow in a virtual machine; writes in
+    a row wake it up once. A connection has at most one answer here, because it must
     know before the next one whether the client reads.
     """
 
@@ -108,7 +108,7 @@ class FlowControl:
 
     def resume_writing(self) -> None:
         self.writable = True
-        if not self._transport.is_closing():  # else the deadline of `close` remains
+        if not self._transport.is_closing():  # else `close` keeps its deadline
             self.drain_deadline = inf
 
     def set_reading(self, reading: bool) -> None:
@@ -121,7 +121,7 @@ class FlowControl:
             self._transport.pause_reading()
 
     def write(self, data: bytes) -> None:
-        """Write at once, after the answers that wait."""
+        """Write at once, after the answers that are waiting."""
         self._pending.flush()
         self._transport.write(data)
 

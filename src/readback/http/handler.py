@@ -1,4 +1,4 @@
-"""What a listener serves, as its connections see it.
+"""The interface between a listener's connections and what it serves.
 
 The API, the cabinet, the ops listener and the tests' echo server are handlers.
 """
@@ -19,10 +19,7 @@ class Responder(Protocol):
         """
 
     def refuse(self, code: str, detail: str, size: int) -> bytes:
-        """Return a refusal because of the size or the speed of the body.
-
-        The size is the declared one.
-        """
+        """Return a refusal because of the body's declared size or its speed."""
 
 
 # The body is read and given to a responder, or the request is answered at once.
@@ -44,7 +41,7 @@ class Handler(Protocol[Info]):
     """What a listener serves. Answers are complete except for the Connection header."""
 
     def describe(self, head: Head) -> Info:
-        """Return what `begin` needs to know of a head.
+        """Return what `begin` needs to know about a head.
 
         It must depend only on the head. If heads are recognised (`recognition.py`), it
         must not contain the key, the addresses or the length, and not depend on them.
@@ -54,7 +51,7 @@ class Handler(Protocol[Info]):
         """Decide on a request; None means that `resume` will be called later."""
 
     def refuse(self, code: str, detail: str, address: str = "") -> bytes:
-        """Return a refusal of bytes that did not become a request.
+        """Return a refusal of bytes that are not a valid request.
 
         The address is that of the connection.
         """

@@ -98,7 +98,7 @@ class Head:
 
 
 class _Fields:
-    """What llhttp reports of a head."""
+    """What llhttp reports about a head."""
 
     __slots__ = ("by_name", "count", "url")
 
@@ -150,7 +150,7 @@ def check_beginning(part: bytes, *, is_start: bool = True) -> None:
     That is a line feed or carriage return without the other (RFC 9112 §2.2), a control
     character (RFC 9110 §5.5), or a first byte that begins no method, as in a TLS
     handshake. The first such byte decides, so the refusal does not depend on how the
-    head was cut into packets.
+    head was split into packets.
     """
     if is_start and part[:1] not in _TOKEN_BYTES:
         raise Refused(
@@ -189,7 +189,7 @@ def _run_parser(line: re.Match[bytes], data: bytes) -> _Fields:
 
     llhttp has a table of methods, but a method is any token (RFC 9110 §9.1). It stops
     at Upgrade, which a server may ignore (§7.8), and at CONNECT, and knows no version
-    after 1.1. So it gets the head of a POST in version 1.0 or 1.1, without Upgrade.
+    after 1.1. So we give it the head of a POST in version 1.0 or 1.1, without Upgrade.
     """
     method, target, minor_version = line.groups()
     if method == b"CONNECT":
@@ -209,7 +209,7 @@ def _run_parser(line: re.Match[bytes], data: bytes) -> _Fields:
         detail = _INVALID_TARGET if is_whole else _NO_TARGET
         raise Refused(MALFORMED_REQUEST, detail) from None
     except HttpParserError as error:
-        # llhttp's reasons are constants, which repeat nothing of the request.
+        # llhttp's reasons are constants, which quote nothing from the request.
         raise Refused(MALFORMED_REQUEST, f"{_INVALID_FIELD}: {error}.") from None
     return fields
 

@@ -20,7 +20,7 @@ _KEEP_ALIVE = re.compile(rb"(?:\A|,)[ \t]*+keep-alive[ \t]*+(?:,|\Z)")
 
 
 class Meaning(Generic[Info]):
-    """What a head makes a connection and its handler do."""
+    """What a head tells a connection and its handler to do."""
 
     # fmt: off
     __slots__ = (

@@ -35,7 +35,7 @@ class ReceiveBuffer:
     def __init__(self) -> None:
         self._data: bytes | bytearray = b""
         self._offset = 0  # where the unread bytes begin
-        self._head_start = 0  # of the head that was looked for or taken last
+        self._head_start = 0  # of the last head that was looked for or taken
         self.unread = 0
         self.empty_lines = 0  # how many were ignored before the next head
         self.head_checked = 0  # bytes of an unfinished head that have been checked
@@ -52,7 +52,7 @@ class ReceiveBuffer:
         self.unread = len(self._data)
 
     def drop_read(self) -> None:
-        """Free the memory of what has been read."""
+        """Free the memory of bytes that have been read."""
         if not self.unread:
             self._data = b""
             self._offset = 0
@@ -91,7 +91,7 @@ class ReceiveBuffer:
         return self._data.startswith(prefix, self._head_start)
 
     def take(self, size: int) -> bytes | None:
-        """Return the next bytes, or None if there are not enough."""
+        """Return the next bytes, or None if too few have arrived."""
         if self.unread < size:
             return None
         self.unread -= size
@@ -106,7 +106,7 @@ class ReceiveBuffer:
         return step
 
     def take_chunks(self, chunks: ChunkedBody, max_body: int) -> bytes | None:
-        """Read what has arrived of a chunked body; return it if it is complete."""
+        """Read the part of a chunked body that has arrived; return it if complete."""
         end = chunks.read(self._data, self._offset, max_body)
         self._advance(end - self._offset)
         return bytes(chunks.body) if chunks.complete else None

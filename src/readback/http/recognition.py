@@ -5,7 +5,7 @@ would return, in a fifth of the time, and everything works without it.
 
 A pattern recognises the heads of one program. It has all bytes of a parsed head, except
 for the values that may differ: the key, the addresses and the length, which are its
-groups, and fields that nobody reads. It is possessive throughout, so it looks at each
+groups, and fields that are never read. It is possessive throughout, so it looks at each
 byte at most once.
 
 Patterns are made only of heads whose key was accepted, so requests without a key
@@ -75,8 +75,7 @@ class RecognisedHeads(Heads[Info]):
         super().__init__(describe, max_fields)
         self._read_fields = _READ_FIELDS | read_fields
         self._contains_secret = contains_secret
-        # By User-Agent; None if there is none. Few heads of other programs have the
-        # same.
+        # By User-Agent; None if there is none. Few programs share one.
         self._patterns: dict[bytes | None, list[_Pattern[Info]]] = {}
         self._count = 0
         self._left = _MADE_PER_TICK
@@ -126,7 +125,7 @@ class RecognisedHeads(Heads[Info]):
             name = field.lower()
             if name in _GROUPS:
                 found = _GROUP_LINES[name].fullmatch(line)
-                # A repeated field has no group, either.
+                # Nor does a repeated field have a group.
                 if found is None or name not in absent:
                     return None
                 _, group, values = absent.pop(name)

@@ -62,7 +62,7 @@ class Limits:
 
 
 class ConnectionRegistry:
-    """All connections of one listener in one worker, and what they share."""
+    """A listener's connections in one worker, and what they share."""
 
     def __init__(
         self,
@@ -149,7 +149,7 @@ class ConnectionRegistry:
         return counts
 
     def sweep(self, now: float) -> None:
-        # What had arrived by the last sweep has been read since, even if this process
+        # What had arrived by the last sweep has since been read, even if this process
         # was delayed, so deadlines are compared with that time.
         last_sweep = self.now
         self._set_time(now)

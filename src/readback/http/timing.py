@@ -22,7 +22,7 @@ _TCP_INFO = getattr(socket, "TCP_INFO", 0)
 
 
 class Untimed(bytes):
-    """An answer whose time does not depend on the server."""
+    """An answer whose duration does not depend on the server."""
 
 
 class Timing:
@@ -37,7 +37,7 @@ class Timing:
     def measure(
         self, transport: asyncio.Transport, answer: bytes, write: Callable[[], None]
     ) -> None:
-        """Note the milliseconds that a request has taken, once it is written."""
+        """Note how many milliseconds a request took, once its answer is written."""
         if not isinstance(answer, Untimed):
             loop = asyncio.get_running_loop()
             loop.call_soon(self._measure_written, transport, write)

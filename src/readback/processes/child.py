@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 from readback import logs
 
-# The exit code of a child that has failed and has said why.
+# The exit code of a child that failed and said why.
 CANNOT_START = 3
 # Signals that the parent handles. A child must not receive one before it has installed
 # its own handlers.
@@ -25,7 +25,7 @@ def fork(run: Callable[[], object]) -> int:
     sys.stdout.flush()
     sys.stderr.flush()
     parent = os.getpid()
-    # A signal would be lost while a child has the handlers of its parent.
+    # A signal would be lost while a child has its parent's handlers.
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     try:
         child = os.fork()

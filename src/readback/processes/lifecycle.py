@@ -74,6 +74,6 @@ class Lifecycle:
 
     @property
     def is_watched(self) -> bool:
-        """Whether a balancer was told that this service is ready, and relies on it."""
+        """Whether a balancer was recently told that this service is ready."""
         last = self._values[_LAST_CHECK]
         return bool(last) and time.monotonic() - last < _CHECK_SECONDS

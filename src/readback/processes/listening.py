@@ -1,9 +1,9 @@
-"""Listening sockets: their queue, and how one stops without resetting anyone.
+"""Listening sockets: their queue, and how to close one without resetting clients.
 
 When the last copy of a listening socket is closed, the kernel resets the connections
 that are not accepted yet, and those whose handshake is under way, although their
 clients may have sent a request. So new connections are turned away first; then the
-queue is emptied, and closing resets nobody.
+queue is emptied, and closing resets no one.
 """
 
 import os
@@ -23,7 +23,7 @@ _DESCRIPTORS = "/proc/self/fd"  # a sandbox may have no /proc
 
 
 def is_ours(listener: socket.socket) -> bool:
-    """Return whether nobody else, such as systemd, keeps listening when we stop.
+    """Return whether no other process, such as systemd, listens after we stop.
 
     A socket from systemd is inheritable, because it was passed through exec.
     """
@@ -59,7 +59,7 @@ def let_in() -> None:
                 if not connection.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
                     _require_hops(connection, 0)
             finally:
-                connection.detach()  # it belongs to others
+                connection.detach()  # it belongs to other code
 
 
 def is_anyone_waiting(listener: socket.socket) -> bool:
@@ -73,7 +73,7 @@ def is_anyone_waiting(listener: socket.socket) -> bool:
 
 
 def refuse(listener: socket.socket) -> None:
-    """End a listening socket for all processes, even for one that hangs."""
+    """Close a listening socket for all processes, even for one that hangs."""
     with suppress(OSError):  # another process was first, or there is no such call
         listener.shutdown(socket.SHUT_RD)
 

@@ -1,7 +1,7 @@
 """The manager: starts, replaces, reloads and stops the workers of API and cabinet.
 
-It serves nothing and imports neither of them. One loop handles signals and looks after
-the workers.
+It handles no requests and imports neither of them. One loop handles signals and looks
+after the workers.
 
     a worker is   it has reported   if it ends by itself   it is told to stop
     ------------  ----------------  ---------------------  -----------------------------
@@ -51,7 +51,7 @@ _LONGEST_PAUSE_SECONDS = 30.0
 
 @dataclass(eq=False)
 class WorkerProcess:
-    """One process, from its start until it has ended."""
+    """One process, from the fork until it has ended."""
 
     server: "Server"
     row: int

@@ -1,7 +1,7 @@
 """The metrics of the API and the cabinet in the format of Prometheus.
 
-The tables of `shared_counters.py` say what they mean; the API and the cabinet collect
-their own.
+The tables of `shared_counters.py` say what they mean; the API and the cabinet each
+collect their own.
 """
 
 import platform
@@ -51,7 +51,7 @@ def counters_by(
 
 
 def histogram(name: str, counts: Iterable[tuple[float, int]], total: float) -> Metric:
-    """Return a histogram of the number of values up to each bound, and their total."""
+    """Return a histogram from the counts of values up to each bound and their total."""
     below = 0
     buckets = []
     for bound, count in counts:

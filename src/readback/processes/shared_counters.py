@@ -53,7 +53,7 @@ CABINET = {
 }
 # The manager counts this one, in the row of the worker that has ended.
 WORKER_DEATHS = "worker_deaths"
-# When a worker last said that it serves, in milliseconds on the monotonic clock, which
+# When a worker last said that it is up, in milliseconds on the monotonic clock, which
 # all processes share.
 REPORTED_AT = "reported_at"
 # Log lines that a process dropped because they were not read.
@@ -62,7 +62,7 @@ _BOTH_PLANES = (WORKER_DEATHS, REPORTED_AT, LOG_LINES_DROPPED)
 
 
 def rows_for(workers: int) -> int:
-    """Return how many rows are needed: old and new workers run during a reload."""
+    """Return how many rows are needed: a reload runs old and new workers together."""
     return 2 * workers
 
 

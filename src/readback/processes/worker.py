@@ -1,7 +1,7 @@
 """What all workers have in common: they report, and stop when they are told.
 
 The API and the cabinet supply the abstract methods of `Worker`. The manager forks the
-process, and reads from its row of counters whether the worker serves and is alive.
+process, and reads from its row of counters whether the worker is up and alive.
 """
 
 import asyncio
@@ -41,13 +41,13 @@ class Server:
     lifecycle: Lifecycle
     listeners: list[socket.socket]
     counters: SharedCounters
-    # How many workers serve; during a reload there are twice as many.
+    # The number of workers; during a reload there are twice as many.
     workers: int
     # How long a worker may take to stop before it is killed.
     stop_seconds: float
     # Returns the worker with this row of the counters; called in its process.
     make_worker: Callable[["Server", int], "Worker"]
-    # What the first worker does before it starts, once for the whole service.
+    # Called by the first worker before it starts, once for the whole service.
     prepare_service: Callable[[], None] | None = None
 
     def __post_init__(self) -> None:
@@ -85,7 +85,7 @@ class Worker(ABC):
 
     @abstractmethod
     async def listen(self) -> None:
-        """Accept connections; return when this worker can serve like the others."""
+        """Accept connections; return when this worker is as ready as the others."""
 
     @abstractmethod
     async def stop(self) -> None:
@@ -96,9 +96,9 @@ class Worker(ABC):
         """Do the periodic work of the API or the cabinet."""
 
     def run(self) -> None:
-        """Serve until told to stop."""
-        # Objects that are created at the start stay, and memory that the garbage
-        # collector does not touch remains shared with the manager.
+        """Run until told to stop."""
+        # Objects created at startup stay, and memory that the garbage collector
+        # does not touch remains shared with the manager.
         gc.disable()
         try:
             self.prepare()
@@ -153,7 +153,7 @@ class Worker(ABC):
     async def _stop_listening(
         self, listeners: Sequence[socket.socket], servers: Sequence[asyncio.Server]
     ) -> None:
-        """Close the listeners; serve the connections that the kernel has accepted.
+        """Close the listeners; keep the connections that the kernel has accepted.
 
         If other processes go on listening, the queue is left to them.
         """
@@ -185,7 +185,7 @@ class Worker(ABC):
         self._notice_stop()
 
     def _notice_stop(self) -> None:
-        if os.getppid() != self._manager:  # nobody will replace this worker
+        if os.getppid() != self._manager:  # no one will replace this worker
             self.lifecycle.stop()
         if self.lifecycle.is_stopping:
             self.stopping.set()

@@ -6,7 +6,7 @@ follows the number of workers and active keys, not the number of requests.
 
 The coroutine does one small thing at a time, the most urgent first, so a flood of
 unknown keys delays neither the refresh nor the journal. Statements run in the database
-thread; meanwhile the event loop serves requests. An exception ends only the current
+thread; meanwhile the event loop handles requests. An exception ends only the current
 step.
 """
 
@@ -59,7 +59,7 @@ class Database:
         self._is_stopping = False
         self._asked: list[bytes] = []
         self._next_look_up = 0.0
-        # The digests that are still to be refreshed, and when the refresh began.
+        # The digests still to be refreshed, and when the refresh began.
         self._known: deque[list[bytes]] = deque()
         self._refreshing_since = inf
         self._closing: asyncio.Task[None] | None = None
@@ -70,7 +70,7 @@ class Database:
         self._unmatched_are_due = False
         self._next_expiry = time.monotonic() + random.uniform(0, EXPIRY_SECONDS)
         self._next_measurement = 0.0
-        # Each worker at a different time, and none immediately: the clock of a machine
+        # At a different time in each worker, and never at once: the clock of a machine
         # that has just started may be wrong.
         pause = random.uniform(0.2, 1) * CLEANING_SECONDS
         self._next_cleaning = time.monotonic() + pause
@@ -248,14 +248,14 @@ class Database:
     async def _tend_unmatched(self) -> None:
         """Write unmatched requests, and delete old ones from time to time.
 
-        What cannot be written is dropped. After an error, each tick tries a deletion,
-        because there may be nothing to write for hours.
+        Any that cannot be written are dropped. After an error, each tick tries a
+        deletion, because there may be nothing to write for hours.
         """
         self._unmatched_are_due = False
         counts = self._unmatched.fetch()
         now = time.monotonic()
         if self._health.reading.error:
-            return  # too late when the database is back
+            return  # too old by the time the database is back
         try:
             if now >= self._next_expiry or self._health.unmatched.error:
                 await self._call(self._store.delete_unmatched, time.time())
@@ -268,7 +268,7 @@ class Database:
             self._health.unmatched.succeeded()
 
     async def _measure_disk(self) -> None:
-        """Measure the free disk space, in the thread, because that may take long."""
+        """Measure the free disk space in the thread, because that may take a while."""
         self._next_measurement = time.monotonic() + MEASUREMENT_SECONDS
         try:
             free = await self._call(self._store.free_disk_bytes)

@@ -17,7 +17,7 @@ _ANSWER_SECONDS = 2.0
 
 
 class StoreError(Exception):
-    """A statement has failed; the text tells operators why.
+    """A statement failed; the text tells operators why.
 
     `permanent`: the same statement would always fail. `busy`: another process was
     writing.

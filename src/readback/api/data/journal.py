@@ -1,8 +1,8 @@
-"""What happened, counted: equal outcomes are merged until they are written.
+"""What happened, counted: identical outcomes are merged until they are written.
 
 The first few times, an outcome is written at the next tick. While it goes on, it is
-written once in an interval: the rows of a key follow the number of its outcomes, not
-how long or how often it is used, or from how many addresses.
+written once per interval: a key's rows depend on the number of its outcomes, not on how
+long or how often it is used, or from how many addresses.
 
 Only the event loop uses a journal. An event never contains a text, a body or a key; the
 key is identified by its digest, because ids may change in a restore.
@@ -20,9 +20,9 @@ from readback.processes.shared_counters import WorkerCounters
 
 # How many times an outcome is written immediately before it waits for its interval.
 AT_ONCE = 3
-# How many tallies may be open or wait to be written. Beyond that, details are left out
-# so that outcomes merge and counts stay exact. If twice as many wait, further ones are
-# dropped.
+# How many tallies may be open or waiting to be written. Beyond that, details are left
+# out so that outcomes merge and counts stay exact. If twice as many wait, further ones
+# are dropped.
 MAX_TALLIES = 15_000
 # This many take a millisecond.
 _CLOSED_AT_A_TIME = 100
@@ -50,7 +50,7 @@ class Event(NamedTuple):
 
 
 class Tally:
-    """How often an event has happened since it was last written."""
+    """How often an event happened since it was last written."""
 
     # fmt: off
     __slots__ = (
@@ -68,7 +68,7 @@ class Tally:
         # may be an entry of X-Forwarded-For, which is read only if another one differs.
         self.sender = SEVERAL_ADDRESSES if merges else ""
         self.requests = 0
-        # How many of them are in the metrics, and when the last one was added.
+        # How many are in the metrics already, and when the last one was added.
         self.counted = 0
         self.at = 0.0
         # When it may again be written as often as a new one (a GCRA; see `limiter.py`).
@@ -87,7 +87,7 @@ class Tally:
         self.answer_bytes = answer_bytes
 
     def take(self) -> "Tally":
-        """Return what was counted, as a closed tally."""
+        """Return the counts as a closed tally."""
         taken = Tally(self.event, self.merges)
         taken.open = False
         taken.sender = _address(self.sender)
@@ -109,7 +109,7 @@ class Journal:
         # The open tallies of each key, and their number.
         self._keys: dict[bytes, dict[Event, Tally]] = {}
         self._open = 0
-        # The tallies that are to be written, by event and hour.
+        # The tallies to write, by event and hour.
         self._closed: dict[tuple[Event, int], Tally] = {}
 
     def open(self, event: Event) -> Tally:
@@ -190,7 +190,7 @@ class Journal:
         self._open -= 1
 
     def _keep(self, tally: Tally) -> None:
-        """Keep a closed tally; equal events of one hour merge."""
+        """Keep a closed tally; identical events within one hour merge."""
         hour = int(tally.at // 3600)
         if len(self) >= MAX_TALLIES and (tally.event, hour) not in self._closed:
             tally.event = tally.event.plain

@@ -39,9 +39,9 @@ class Record:
         self.slot = slot
         self.used_at = used_at
         self.accepted = False
-        # What answers its requests. `Any`, because `Exchange` imports this module.
+        # Responders for its requests. `Any`, because `Exchange` imports this module.
         self.exchanges: dict[Any, Any] = {}
-        # How many of its requests wait, if it is a rehearsal key.
+        # How many of its requests are waiting, if it is a rehearsal key.
         self.waiting = 0
 
 
@@ -112,7 +112,7 @@ class Keyring:
         self.confirmed_at = asked_at
 
     def tick(self, now: float, wall: float) -> list[bytes]:
-        """Forget what is too old, and return the digests to refresh."""
+        """Forget records that are too old, and return the digests to refresh."""
         self.now = now
         self._absent.clear()
         # While the database is unavailable, unused records stay, because they could not
@@ -146,7 +146,7 @@ class Keyring:
                 self._absent.add(digest)
             return None
         if record is None and digest not in self._waiting:
-            return None  # it was forgotten meanwhile
+            return None  # it was forgotten in the meantime
         # Another key may have taken the slot.
         slot = self._limiter.slot(digest, row.last_created)
         if record is None:

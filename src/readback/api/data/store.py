@@ -143,7 +143,7 @@ class Store:
         return max(1, shutil.disk_usage(self._path.parent).free)
 
     def take_statements(self) -> int:
-        """Return how many statements were run since the last call."""
+        """Return the number of statements since the last call."""
         count = self._statements
         self._statements = 0
         return count
@@ -173,7 +173,7 @@ class Store:
 
         These are the tallies of keys whose rows another transaction has locked. Those
         of deleted keys are dropped. After an error, call this again with the same
-        tallies: if they were written nevertheless, they are not written twice.
+        tallies: if the commit succeeded after all, they are not written twice.
         """
         try:
             self._run(self._dialect.begin)

@@ -2,7 +2,7 @@
 
 A person who waits for a first request sees those from their own network. The event loop
 counts a bounded number of them, and drops new ones in a flood; `database.py` writes the
-rows, and deletes them after a few minutes. Neither a text nor a key is kept.
+rows, and deletes them after a few minutes. No text or key is kept.
 """
 
 from collections import Counter
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from readback.contract import UNMATCHED_ROWS
 
-# Distinct unmatched requests of one worker that are written at one tick.
+# How many distinct unmatched requests a worker writes per tick.
 CAPACITY = 32
 
 

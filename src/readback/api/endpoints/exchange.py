@@ -1,4 +1,4 @@
-"""The two endpoints: how a request of a known key is answered and counted."""
+"""The two endpoints: how a request with a known key is answered and counted."""
 
 import json
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ from readback.differences import BODY_TOO_LARGE, BODY_UNUSED
 from readback.http.handler import Outcome, RequestOrigin
 from readback.http.head import REQUEST_TOO_LARGE
 
-# In place of a tally that has not been opened yet.
+# A placeholder for a tally that has not been opened yet.
 _NO_TALLY = Tally(Event(b"", "", 0, "", "", ""))
 _NO_TALLY.open = False
 _KEY_NOT_ACCEPTED = (
@@ -67,7 +67,7 @@ Text = tuple[bytes, int]
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What all exchanges of a worker use."""
+    """What all exchanges of a worker share."""
 
     replies: Replies
     limiter: Limiter

@@ -1,7 +1,7 @@
 """What a 404 explains: which mistake turned one of our two addresses into this one.
 
-Pure. The explanation quotes nothing of the target. The mistakes are those that real
-clients make; what to change about them is in `differences.py`.
+Pure. The explanation quotes no part of the target. The mistakes are those that real
+clients make; how to fix them is in `differences.py`.
 """
 
 import re
@@ -91,7 +91,7 @@ _BASE_URL_ALONE = NearMiss(
 def explain_not_found(
     method: bytes, target: bytes, *, from_browser: bool = False
 ) -> NearMiss:
-    """Return the mistake in a method and a target that are not served."""
+    """Return the mistake in an unknown combination of method and target."""
     verb = method.decode("latin-1")
     text = target[:_EXAMINED_BYTES].decode("latin-1")
     miss = _CORS if verb == "OPTIONS" and from_browser else _explain(verb, text)
@@ -134,7 +134,7 @@ def _explain(verb: str, target: str) -> NearMiss:
 
 
 def _wrong_form(path: str) -> NearMiss | None:
-    """Return the mistake in a path of ours with wrong slashes, case or version.
+    """Return the mistake in one of our paths with wrong slashes, case or version.
 
     The base URL is wrong, unless there is only an extra slash at the end.
     """

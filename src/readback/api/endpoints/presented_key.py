@@ -1,6 +1,6 @@
 """What a 401 explains: how a key was presented, and what to change.
 
-Pure. The explanation quotes nothing of the credentials. Nothing is looked up.
+Pure. The explanation quotes no part of the credentials. Nothing is looked up.
 """
 
 import re
@@ -73,7 +73,7 @@ _SPACE = re.compile(rb"\s|\\[nrt]|\xa0|\xe2\x80[\x80-\x8f\xa8-\xaf]|\xef\xbb\xbf
 
 
 def explain_no_key(head: Head) -> str:
-    """Return why a head has no key of the usual form."""
+    """Return why a head has no key in the usual form."""
     values = head.all(b"authorization")
     if len(values) == 1:
         return _explain(values[0])
@@ -87,7 +87,7 @@ def explain_invalid(key: bytes) -> str:
     why = keys.why_invalid(key)
     if why is None:
         return ""
-    # Neither a typing error nor a flood of made-up keys needs a closer look.
+    # Typing errors and floods of made-up keys need no closer look.
     looks_right = len(key) == keys.LENGTH and key.startswith(_PREFIX)
     mistake = "" if looks_right else _name_mistake(key[:_EXAMINED_BYTES])
     return mistake or f"This is not a valid key: {why}."
@@ -104,14 +104,14 @@ def _explain(value: bytes) -> str:
         return explain_invalid(rest.strip(b" "))
     if scheme.lower() == b"basic":
         return _BASIC
-    # One word may be a key, or what was sent in its place.
+    # A single word may be a key, or something sent in its place.
     word = value[:_EXAMINED_BYTES]
     mistake = _name_mistake(word) if len(word.split()) < 2 else ""
     return mistake or _NOT_BEARER
 
 
 def _name_mistake(key: bytes) -> str:
-    """Return what was sent in place of a key; empty if it may be mistyped."""
+    """Return what was sent instead of a key; empty if it may be a mistyped key."""
     unquoted = key.strip(_QUOTES)
     bare = unquoted.strip(_BRACKETS)
     word = bare.translate(None, _SEPARATORS).lower()

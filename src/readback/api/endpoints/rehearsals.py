@@ -1,7 +1,7 @@
 """The requests of rehearsal keys: which step each of them takes.
 
 Real refusals come first and use no step. Otherwise the step applies whatever the body
-is: a failure is answered, or a wait begins, before the body is read.
+is: the failure is sent, or the wait begins, before the body is read.
 """
 
 from functools import partial

@@ -1,7 +1,7 @@
 """Answers as bytes: status lines, headers, the success and every refusal.
 
 Everything that does not change from one answer to the next is rendered in advance, at
-the start or at each tick. No byte of a request is copied into a header.
+startup or at each tick. No byte of a request is copied into a header.
 """
 
 import json
@@ -63,7 +63,7 @@ class Replies:
         self.tick(0.0)
 
     def tick(self, wall: float) -> None:
-        """Render all that contains the date. Call this at least once a second."""
+        """Render everything with the date. Call this at least once a second."""
         self._date = formatdate(wall, usegmt=True)
         ok = f"HTTP/1.1 200 OK\r\nDate: {self._date}\r\n{_HEADERS}X-Request-Id: "
         self._ok = ok.encode()
@@ -89,7 +89,7 @@ class Replies:
         explained: bool = False,
         request_id: str = "",
     ) -> bytes:
-        """Return a refusal; if `explained`, the body contains the detail, too.
+        """Return a refusal; if `explained`, the body also contains the detail.
 
         The detail must be printable ASCII and quote no text.
         """

@@ -33,7 +33,7 @@ log = logging.getLogger("readback.api")
 
 # The Retry-After if the database is unavailable or there are too many connections.
 RETRY_SECONDS = 2
-# How many programs of a key are remembered; most keys have one.
+# How many programs are remembered per key; most keys have one.
 _MAX_EXCHANGES = 4
 _EXCHANGES: dict[str, type[Exchange]] = {MODELS: ModelList, CHAT: Chat}
 _REHEARSALS = {MODELS: RehearsedModelList, CHAT: RehearsedChat}
@@ -46,7 +46,7 @@ _NOT_LOOKED_UP = (
 
 @dataclass(eq=False)
 class Api:
-    """Serves the contract."""
+    """Implements the contract."""
 
     _services: Services
     _keyring: Keyring
@@ -84,7 +84,7 @@ class Api:
         return replies.refusal("internal_error", request_id=request_id)
 
     def _may_exist(self, info: RequestInfo, key: bytes, digest: bytes) -> bool:
-        """Return whether a key that is not known has to be looked up."""
+        """Return whether an unknown key has to be looked up."""
         if info.no_key_detail or explain_invalid(key):
             return False
         return not self._keyring.is_absent(digest)

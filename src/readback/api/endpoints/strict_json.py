@@ -1,6 +1,6 @@
 """Strict JSON: UTF-8, RFC 8259, no repeated name, no lone surrogate.
 
-Numbers stay as they are written.
+Numbers stay as written.
 """
 
 import json
@@ -45,7 +45,7 @@ def load(body: bytes) -> Any:
 
 
 def _outside_of_strings(body: bytes) -> bytes:
-    """Return a body without its strings; elsewhere in JSON, a colon follows a name."""
+    """Return a body without its strings; outside strings, a colon follows a name."""
     # Without escapes, each quotation mark begins or ends a string.
     unescaped = body.replace(rb"\\", b"").replace(rb"\"", b"")
     return b"".join(unescaped.split(b'"')[::2])

@@ -25,14 +25,14 @@ SLOTS = 262_144
 # Its owner, when its bucket is full again (on the monotonic clock), its last `created`,
 # and how many steps a rehearsal key has taken.
 _NUMBERS = 4
-# A key may be in this many slots. If others have all of them, it takes the slot of the
-# key that has been inactive longest.
+# A key may be in any of this many slots. If others have all of them, it takes the slot
+# of the key that has been inactive longest.
 _PROBES = 8
 LOCK_SECONDS = 0.05
 
 
 class Limiter:
-    """The table. Only event loops use it."""
+    """The shared table. Only event loops use it."""
 
     def __init__(self, rate: float, burst: int, slots: int = SLOTS) -> None:
         """Allow each key a rate and a burst; a rate of 0 means any number of requests.
@@ -146,7 +146,7 @@ class Limiter:
 
     def _assign(self, owner: int, last: int) -> int:
         places = [(owner + n) % self._slots * _NUMBERS for n in range(_PROBES)]
-        slot = min(places, key=self._full_at.__getitem__)  # of an empty slot, it is 0
+        slot = min(places, key=self._full_at.__getitem__)  # 0 for an empty slot
         self._full_at[slot] = monotonic()
         self._last[slot] = last
         self._steps[slot] = 0
@@ -165,10 +165,10 @@ class Locks:
     def __init__(self) -> None:
         self._file = file = _empty_file()
         finalize(self, os.close, file)
-        # Every request needs these two: they are system calls without a frame of ours.
+        # Every request needs these, so they are system calls without a frame of ours.
         self._try = partial(lockf, file, LOCK_EX | LOCK_NB, 1)
         self.release = partial(lockf, file, LOCK_UN)
-        # Held for too long, and not free since.
+        # Locks that were held for too long, and have not been free since.
         self._stuck: set[int] = set()
 
     def acquire(self, number: int) -> bool:

@@ -6,13 +6,13 @@ from readback.contract import ENDPOINTS, REFUSALS
 from readback.processes.shared_counters import API, SharedCounters
 from readback.rehearsal import REHEARSED
 
-# What the workers count; `API` says what it means.
+# What the workers count; `API` says what each number means.
 ACCEPTED = ""
 CODES = (ACCEPTED, *REFUSALS, REHEARSED)
 REQUESTS = tuple((endpoint, code) for endpoint in ENDPOINTS for code in CODES)
 # For these, the lowest figure of all workers counts, and 0 means none. The first is in
-# milliseconds of the monotonic clock, which all processes share; then follow Unix time
-# in seconds, and bytes.
+# milliseconds of the monotonic clock, which all processes share; the others are in Unix
+# seconds and in bytes.
 MOMENTS = {
     "keys_confirmed": "database_contact_age_seconds",
     "certificate_expires": "certificate_expiry_timestamp_seconds",

@@ -115,7 +115,6 @@ def code_points(text: str) -> str:
 
 
 def without_credentials(text: str) -> str:
-
     for pattern, shown in _PATTERNS:
         text = pattern.sub(shown, text)
     return _AFTER_NAME.sub(
