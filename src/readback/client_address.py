@@ -1,6 +1,6 @@
 """The network address of a client, seen through the operator's own proxies. Pure.
 
-The only reader of X-Forwarded-For: rate limits, journal, security log and mails must
+The only reader of X-Forwarded-For: rate limits, journal, security log and e-mails must
 agree on who sent a request, and a forged header must not change it.
 """
 
@@ -21,15 +21,15 @@ _WITH_PORT = re.compile(r"\[([^\[\]]+)\](?::[0-9]*)?|([^:\[\]]+):[0-9]*")
 def forwarded_address(header: str, trusted_proxies: int) -> str | None:
     """Return the address from which the outermost trusted proxy received a request.
 
-    Return None if only the address of the connection is certain, and UNKNOWN if what
-    the proxy has written is not an address.
+    Return None if only the connection's address is certain, and UNKNOWN if what the
+    proxy wrote is not an address.
     """
     entry = forwarded_entry(header, trusted_proxies)
     return None if entry is None else address_in(entry)
 
 
 def forwarded_entry(header: str, trusted_proxies: int) -> str | None:
-    """Return what the outermost trusted proxy has written about its client.
+    """Return what the outermost trusted proxy wrote about its client.
 
     Each proxy appends the address of its client, so only the last entries can be
     trusted, one for each trusted proxy; the client may have written the others. Return

@@ -1,4 +1,4 @@
-"""The settings: one table of name, default and parser, read at start.
+"""The settings: one table of name, default and parser, read at startup.
 
 Each field of `Config` is the environment variable READBACK_<FIELD>; docs/settings.md
 says what it means. A secret can be given as READBACK_<FIELD>_FILE instead: the path of
@@ -113,7 +113,7 @@ class Config:
 
 
 def _usable_cores() -> int:
-    """Return how many cores this process may use, which taskset or a cpuset limits."""
+    """Return how many cores taskset or a cpuset lets this process use."""
     # Python 3.13 has `os.process_cpu_count`; macOS has no affinity.
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))

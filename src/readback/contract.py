@@ -45,7 +45,7 @@ BYTES_PER_TOKEN = 4
 # Successive values of `created` differ, so it may run ahead of the clock, by at most
 # this much. Then it continues from the current time.
 CREATED_LEAD_SECONDS = 3600
-# `created` has ten digits even if the clock of the machine has not been set.
+# `created` has ten digits even if the machine's clock has not been set.
 EARLIEST_CREATED = 1_000_000_000
 # A revoked key is refused everywhere within this time.
 REVOCATION_SECONDS = 1
@@ -65,7 +65,7 @@ SEVERAL_ADDRESSES = "several"
 UNMATCHED_ROWS = 8
 UNMATCHED_SECONDS = 600
 
-# How a 404 describes a rehearsal key; the pattern follows.
+# How a 404 describes a rehearsal key; followed by the pattern.
 REHEARSAL_KEY = "This is a rehearsal key with the pattern"
 
 REQUEST_FIELDS = ("model", "messages", "stream", "max_tokens")

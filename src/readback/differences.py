@@ -1,6 +1,6 @@
 """The ways in which a request can differ from the contract, and what to change.
 
-A difference has an id that looks like what it is: the name of a field of the body
+A difference has an id that looks like what it is: the name of a field in the body
 (`temperature`, `stream`), a part of the messages (`messages.system`, `message.name`), a
 header (`content-type`), or the path of another API (`/responses`). The API stores the
 ids of a refused request in the journal, and `programs.toml` says for each program how
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from readback.contract import MAX_CONTENT_BYTES, MAX_TOKENS, MODEL, VERSION_PREFIX
 
-# A field whose name is not repeated to anybody, because it could be anything.
+# A field whose name is never repeated, because it could be anything.
 UNNAMED = "*"
 # The path shows that the base URL is wrong.
 BASE_URL = "base_url"
@@ -90,7 +90,7 @@ ADVICE = {
 }
 # What to change about any other field.
 FIELD_ADVICE = "Do not send {field}."
-# Whoever sends a request decides on these. Any other difference may be a default of the
+# The author of a request chooses these. Any other difference may be a default of the
 # program or of its library.
 _OWN = {
     *("content-type", "content-encoding", "body.empty", BODY_UNUSED, "json", "model"),

@@ -1,7 +1,7 @@
-"""HTTP requests of the cabinet and of the commands, bounded in time and in size.
+"""HTTP requests of the cabinet and the commands, bounded in time and size.
 
-A name lookup has no timeout. Where that matters, `Slots` limits how long a request is
-waited for.
+A name lookup has no timeout. Where that matters, `Slots` limits how long to wait for a
+request.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,7 +21,7 @@ from time import monotonic
 from typing import NamedTuple, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
-# The body of one answer; http.client limits its head.
+# The largest body of an answer; http.client limits the head.
 MAX_RECEIVED_BYTES = 65_536
 
 T = TypeVar("T")
@@ -56,7 +56,7 @@ def send(
     parts = urlsplit(url)
     connection = HTTPSConnection if parts.scheme == "https" else HTTPConnection
     port = parts.port or connection.default_port
-    # Half of the time for an address, because the name may have another one.
+    # Half of the time per address, because the name may have another one.
     http = connection(parts.hostname or "", port, timeout=seconds / 2)
     with closing(http):
         http.connect()
@@ -69,7 +69,7 @@ def send(
             return _exchange(http, method, parts, headers or {}, body)
         finally:
             end.cancel()
-            if monotonic() >= deadline:  # an answer that was cut off may look whole
+            if monotonic() >= deadline:  # a truncated answer may look complete
                 raise TimeoutError("timed out")
 
 
@@ -128,7 +128,7 @@ class Slots:
             end()
 
         try:
-            # A daemon, so that a process can stop while the look-up of a name hangs.
+            # A daemon, so that a process can stop while a name lookup hangs.
             Thread(target=work_and_end, daemon=True).start()
         except RuntimeError:
             self._free.release()

@@ -21,14 +21,14 @@ PREFIX = "sk-echo-"
 SECRET_LENGTH = 32
 CHECKSUM_LENGTH = 6
 LENGTH = len(PREFIX) + SECRET_LENGTH + CHECKSUM_LENGTH
-# What is stored of a key: its digest, and its last characters to recognise it by.
+# What is stored for a key: its digest, and its last characters to recognise it by.
 DIGEST_LENGTH = 32
 SHOWN_LENGTH = 4
 ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _PAIRS = [(first + second).encode() for first in ALPHABET for second in ALPHABET]
 
 _FORM = re.compile(f"{PREFIX}[0-9A-Za-z]{{{SECRET_LENGTH + CHECKSUM_LENGTH}}}".encode())
-# What looks like a key of any service, and so must never be repeated to anybody.
+# Anything that looks like a key of any service, and so must never be repeated.
 # A word such as "task-runner" does not.
 KEY_LIKE = re.compile(
     rf"(?:(?<![A-Za-z0-9])sk-|{PREFIX})[\w-]{{6,}}|AIza[\w-]{{30,}}", re.ASCII
@@ -39,7 +39,7 @@ _HIDDEN = "[key]"
 def _python_sha256() -> Callable[[bytes], Any]:
     """Return Python's own SHA-256, which every request with a key needs.
 
-    hashlib has that of OpenSSL, which is quicker for long texts, but not for a key:
+    hashlib has OpenSSL's, which is faster for long texts, but not for a key:
     docs/decisions.md has the measurement.
     """
     for name in ("_sha2", "_sha256"):  # from Python 3.12 on, and before
@@ -72,14 +72,14 @@ def why_invalid(key: bytes) -> str | None:
 
 
 def digest(key: bytes) -> bytes:
-    """Return what is stored of a key: a fast hash is enough for 190 random bits."""
+    """Return what is stored for a key: a fast hash is enough for 190 random bits."""
     result: bytes = _sha256(key).digest()
     return result
 
 
 def contains_key(data: bytes) -> bool:
     """Return whether a part of the data could be a key."""
-    # Nearly all data fail the first test, which is many times as fast as the second.
+    # Nearly all data fail the first test, which is many times faster than the second.
     if b"sk-" not in data and b"AIza" not in data:
         return False
     return KEY_LIKE.search(data.decode("latin-1")) is not None

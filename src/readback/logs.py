@@ -3,8 +3,8 @@
 JSON escapes line breaks, so no value can forge a second event. The caller must make
 sure that a line contains no text and no key.
 
-In a server, nothing that writes a line waits for whoever reads it: lines go through a
-`LineQueue`. If its reader does not keep up, lines are dropped and counted.
+In a server, writing a line never waits for its reader: lines go through a `LineQueue`.
+If the reader does not keep up, lines are dropped and counted.
 """
 
 import atexit
@@ -154,7 +154,7 @@ class LineQueue:
 
 
 class _StandardError(io.RawIOBase):
-    """What `sys.stderr` writes its lines to in a server."""
+    """The stream behind `sys.stderr` in a server."""
 
     def __init__(self) -> None:
         self._queue = LineQueue("server's log", _write_to_standard_error)
@@ -189,7 +189,7 @@ def flush() -> None:
 
 
 def take_dropped() -> int:
-    """Return how many lines this process has dropped since the last call."""
+    """Return how many lines this process dropped since the last call."""
     return sum(queue.take_dropped() for queue in _queues)
 
 

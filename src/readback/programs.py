@@ -1,8 +1,8 @@
 """The client programs that we know: how to recognise one, and what to set in it.
 
 The facts are in `programs.toml`. A program is recognised by its User-Agent, or not at
-all: many programs share that of a library, and then only the library is named. Nothing
-here knows about HTTP, databases or pages.
+all: many programs share a library's, and then only the library is named. Nothing here
+knows about HTTP, databases or pages.
 """
 
 import re
@@ -47,7 +47,7 @@ class Program(NamedTuple):
     switches: Mapping[str, str] = {}
     # What to set, in Markdown; empty if nothing.
     setup: str = ""
-    # What it prints of a refusal, and, if that differs, of an explained one.
+    # What it prints for a refusal, and, if that differs, for an explained one.
     prints: str = ""
     explained: str = ""
     # Whether programs that are built on it have the same User-Agent.
@@ -114,7 +114,7 @@ def advise(user_agent: str, differences: Sequence[str], *, connected: bool) -> s
     if program and any(map(program.cannot_remove, differences)):
         return f"{program.name} cannot be made to comply. {proved}"
     switched = {each: program.switch(each) for each in differences} if program else {}
-    # A program hides the library that it uses, so what every program can do is first.
+    # A program hides the library that it uses, so advice for every program comes first.
     is_library = program is None or program.library
     left = [each for each in differences if is_library or not switched[each]]
     # Fields without a setting come last, because the ending refers to them.
@@ -147,5 +147,5 @@ def _shortened(sentences: Sequence[str], room: int) -> str:
 
 
 def _filled_in(text: str) -> str:
-    """Return a text with the values of the contract; a wrong name is an error."""
+    """Return a text with the contract's values; a wrong name is an error."""
     return Template(text).substitute(_CONTRACT)

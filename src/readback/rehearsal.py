@@ -1,7 +1,7 @@
 """Patterns of rehearsal keys: their steps, and how a pattern is written.
 
 The answers to a rehearsal key follow its pattern, so that people can see how their
-program takes a failure. What a step does to a request is decided in the API.
+program handles a failure. What a step does to a request is decided in the API.
 """
 
 from __future__ import annotations

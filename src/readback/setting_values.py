@@ -1,7 +1,7 @@
 """The values of settings: parsers, and the types that they return.
 
-A parser returns the value, or raises ValueError with what the setting must be; the name
-of the variable is put before it.
+A parser returns the value, or raises ValueError with what the setting must be; the
+variable's name is put before it.
 """
 
 import re
@@ -58,7 +58,7 @@ def security_log(value: str) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether a name or an address is always that of this machine."""
+    """Return whether a name or an address always means this machine."""
     try:
         return ip_address(host).is_loopback
     except ValueError:
@@ -102,7 +102,7 @@ class Bind(NamedTuple):
 
 
 class SignUp(NamedTuple):
-    """Who may sign up: anybody, nobody, or people with an address of some domains."""
+    """Who may sign up: anyone, no one, or people with an address in some domains."""
 
     mode: str  # "open", "closed" or "domains"
     domains: frozenset[str] = frozenset()
@@ -174,7 +174,7 @@ def secret_file(path: str) -> str:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise ValueError(f"the file cannot be read: {reason}.") from None
     if not text.strip():
-        # Not the same as no secret: a truncated file must not remove a protection.
+        # An empty secret is an error: a truncated file must not remove a protection.
         raise ValueError("the file is empty.")
     return text
 

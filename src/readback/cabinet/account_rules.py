@@ -1,7 +1,7 @@
 """What the settings say about accounts: addresses, who may sign up, how to log in.
 
 Accounts that already exist are not affected, except that they cannot change to an
-address of another domain. Nothing here asks the database: the tables use these rules.
+address in another domain. Nothing here asks the database: the tables use these rules.
 """
 
 from typing import Any
@@ -24,14 +24,14 @@ def normalise(email: str) -> str:
     The part before the @ must be ASCII: some other letters (such as the Kelvin sign)
     become ASCII in lower case, and a reset link for one person's account would go to
     another's address. Python implements the older IDNA, which turns straße.de into
-    strasse.de, somebody else's domain. So a domain that is different when it is
-    converted back is refused.
+    strasse.de, somebody else's domain. So a domain that differs after conversion there
+    and back is refused.
     """
     if not email.rpartition("@")[0].isascii():
         raise ValidationError(_("Enter a valid e-mail address."), "invalid")
     local, at, domain = email.strip().lower().rpartition("@")
     if domain.startswith("["):
-        # A domain is owned by somebody; 127.0.0.1 is the mail server itself.
+        # A domain has an owner; 127.0.0.1 is the mail server itself.
         raise ValidationError(_("Use an e-mail address with a domain name."), "invalid")
     if not domain.isascii():
         try:
@@ -52,7 +52,7 @@ def form_is_open() -> bool:
 
 
 def allows_address(email: str) -> bool:
-    """Return whether any account, an operator's too, may have this address."""
+    """Return whether any account, even an operator's, may have this address."""
     return bool(settings.CONFIG.signup.allows_domain(email))
 
 
@@ -76,7 +76,7 @@ def validate_domain(email: str) -> None:
 
 
 def provider_name() -> str:
-    """Return the name of the provider with which people can log in, or nothing."""
+    """Return the name of the provider that people can log in with, or nothing."""
     config: Config = settings.CONFIG
     return config.oidc_name if config.oidc_issuer else ""
 
@@ -91,7 +91,7 @@ def providers(config: Config) -> dict[str, Any]:
     if not config.oidc_issuer:
         return {}
     app = {
-        # A provider's id of a person is unique only together with the issuer, so a
+        # A provider's id for a person is unique only together with the issuer, so a
         # connection is stored with both: another issuer can never log in as these
         # people.
         "provider_id": config.oidc_issuer,

@@ -22,7 +22,7 @@ def site(request: HttpRequest) -> dict[str, object]:
         "site_name": settings.BRAND.name,
         # The cabinet's own address, for links that are used elsewhere.
         "cabinet_url": settings.CABINET_URL,
-        # Pages say so if e-mails are printed to the terminal.
+        # If e-mails are printed to the terminal, pages say so.
         "mail_is_printed": not settings.CONFIG.smtp_url,
         # Whether there is a sign-up form, and the only domains that it accepts.
         "sign_up_is_open": account_rules.form_is_open() and not is_only_way,

@@ -62,7 +62,7 @@ class SecurityHeaders(MiddlewareMixin):
 def _answering(
     answer: Callable[[HttpRequest], HttpResponse | None],
 ) -> Callable[[Handler], Handler]:
-    """Turn a function that answers or prepares some requests into a middleware."""
+    """Turn a function that answers or prepares some requests into middleware."""
 
     def middleware(get_response: Handler) -> Handler:
         return lambda request: answer(request) or get_response(request)
@@ -78,7 +78,7 @@ def health(request: HttpRequest) -> HttpResponse | None:
     if request.path != HEALTH_PATH:
         return None
     lifecycle: Lifecycle | None = request.META.get(LIFECYCLE)
-    if lifecycle and not lifecycle.answer_check():  # served by our worker
+    if lifecycle and not lifecycle.answer_check():  # in our own worker
         return HttpResponse("stopping\n", "text/plain", status=503)
     lines = ["ok"]
     if lifecycle:

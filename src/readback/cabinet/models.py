@@ -1,4 +1,4 @@
-"""The tables: accounts, keys, usage, journal, unmatched requests, mail.
+"""The tables: accounts, keys, usage, journal, unmatched requests, e-mail.
 
 `readback.api.data.store` uses some of them by SQL, so it depends on their names. Rules
 for several rows are in services. No column holds a key, a readable link or
@@ -65,7 +65,7 @@ class User(AbstractBaseUser):
         return self.email
 
     def has_perm(self, permission: str, row: object = None) -> bool:
-        """Return whether Django's admin lets the account in."""
+        """Return whether the account may use Django's admin."""
         return self.is_active and self.is_staff
 
     has_module_perms = has_perm
@@ -82,7 +82,7 @@ class KeyQuerySet(models.QuerySet["Key"]):
         return self.filter(key_is_active())
 
     def current(self) -> "KeyQuerySet":
-        """Leave out keys that were rotated: they end soon or have ended."""
+        """Leave out keys that were rotated: they expire soon or have expired."""
         return self.filter(replaced_by=None)
 
 
@@ -182,7 +182,7 @@ class Usage(models.Model):
 
 
 class JournalEntry(models.Model):
-    """One request of a key, or several equal ones: the outcome, never the text."""
+    """A request with a key, or several identical ones: the outcome, never the text."""
 
     key = models.ForeignKey(Key, models.CASCADE, related_name="journal", db_index=False)
     accepted = models.BooleanField()
@@ -290,16 +290,16 @@ class Address(models.Model):
 
 
 class OutgoingMail(models.Model):
-    """A mail that is not sent yet; its subject and texts are sealed."""
+    """An e-mail that is not sent yet; its subject and texts are sealed."""
 
     # The path of the template, without "_subject.txt" or "_message.txt".
     template = models.CharField(max_length=60)
-    # Whose mail it is; None if the address has no account.
+    # Whose e-mail it is; None if the address has no account.
     account = models.ForeignKey(User, models.CASCADE, null=True, related_name="+")
     address = models.EmailField()
     sealed = models.TextField()
     created_at = models.DateTimeField(default=timezone.now)
-    # When to try next. While a sender works on the mail, this is when its claim ends.
+    # When to try next. While a sender works on it, this is when its claim ends.
     due_at = models.DateTimeField(default=timezone.now, db_index=True)
     expires_at = models.DateTimeField()
     attempts = models.PositiveIntegerField(default=0)
@@ -315,7 +315,7 @@ class MailOutcome(models.TextChoices):
 
 
 class MailTotal(models.Model):
-    """How many mails had this outcome since the database was created."""
+    """How many e-mails have had this outcome since the database was created."""
 
     outcome = models.CharField(max_length=10, primary_key=True)
     mails = models.BigIntegerField(default=0)

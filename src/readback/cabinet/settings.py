@@ -109,7 +109,7 @@ TIME_ZONE = "UTC"
 STATIC_URL = "static/"
 # Files are served from the installed packages, without collectstatic.
 WHITENOISE_USE_FINDERS = True
-# Files without /static/ in their address: favicon.ico, robots.txt.
+# Files whose address does not begin with /static/: favicon.ico, robots.txt.
 WHITENOISE_ROOT = _HERE / "root"
 
 # Mail
@@ -205,9 +205,9 @@ ALLAUTH_TRUSTED_PROXY_COUNT = CONFIG.trusted_proxy_count
 # (key): usually the requested account.
 ACCOUNT_RATE_LIMITS = {
     "login": "30/m/ip",
-    # Wrong passwords: of a network, and of a network for an account, so that nobody
-    # elsewhere can lock the owner out. Wrong codes of a second factor: of an account;
-    # of a million codes, three are valid at a time.
+    # Wrong passwords: per network, and per network and account, so that no one
+    # elsewhere can lock the owner out. Wrong second-factor codes: per account; three
+    # of a million codes are valid at a time.
     "login_failed": "10/m/ip,5/5m/key,100/d/key",
     "signup": "20/m/ip",
     "confirm_email": "1/3m/key",
@@ -217,8 +217,8 @@ ACCOUNT_RATE_LIMITS = {
     "change_password": "5/m/user",
     "manage_email": "10/m/user",
     "download_data": "2/m/user",
-    # Mails that a visitor asks for: by one sender to one mailbox, to one mailbox, and
-    # by one sender. Several senders are needed to use up the limit of a mailbox.
+    # E-mails that a visitor asks for: from one sender to one mailbox, to one mailbox,
+    # and from one sender. It takes several senders to use up a mailbox's limit.
     "mail_by_and_to": "6/h/key,20/d/key",
     "mail_to": "20/h/key,60/d/key",
     "mail_by_address": "60/h/ip,200/d/ip",
@@ -249,16 +249,16 @@ MFA_PASSKEY_LOGIN_ENABLED = True
 MFA_WEBAUTHN_USER_VERIFICATION = "required"
 MFA_RECOVERY_CODES_SHOW_ONCE = True
 MFA_RECOVERY_CODE_DIGITS = 16
-# Apps take a colon for the end of the issuer.
+# Authenticator apps take a colon for the end of the issuer.
 MFA_TOTP_ISSUER = f"{BRAND.name.replace(':', '')} ({_CABINET.hostname})"
-# Codes of the period before and after count, too: clocks differ.
+# Codes from the periods before and after are valid, too: clocks differ.
 MFA_TOTP_TOLERANCE = 1
 # Otherwise, allauth does not let an account with a second factor change its address.
 # Here, an address that is not confirmed identifies no account.
 MFA_ALLOW_UNVERIFIED_EMAIL = True
 
 # Single sign-on. The provider is not an installed app, because that would import its
-# libraries at the start; the adapter knows it.
+# libraries at startup; the adapter knows it.
 
 SOCIALACCOUNT_ADAPTER = "readback.cabinet.accounts.single_sign_on.CabinetSocialAdapter"
 SOCIALACCOUNT_PROVIDERS = account_rules.providers(CONFIG)

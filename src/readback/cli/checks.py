@@ -1,7 +1,7 @@
-"""What `readback doctor` checks: whether a start would succeed, and what it would use.
+"""What `readback doctor` checks: whether startup would succeed, and what it would use.
 
-A check returns what it found, or raises `CannotStart` with the sentence with which a
-start would end. No check changes anything.
+A check returns what it found, or raises `CannotStart` with the sentence with which
+startup would fail. No check changes anything.
 """
 
 import os

@@ -2,7 +2,7 @@
 
 Questions and notes are written to standard error, because standard output is for the
 result: a table in a terminal, tab-separated lines in a pipe, or JSON for programs. A
-secret that is shown once is written before the change is committed.
+secret that is shown only once is written before the change is committed.
 """
 
 import errno
@@ -124,7 +124,7 @@ def written_before_commit() -> Iterator[None]:
 
 
 def flush_output() -> None:
-    """Write what is in the buffer; raise OSError if that is not possible."""
+    """Write buffered output; raise OSError if that is not possible."""
     if sys.stdout is None:
         raise OSError(errno.EBADF, os.strerror(errno.EBADF))
     sys.stdout.flush()
@@ -137,6 +137,6 @@ def give_up_output(error: OSError) -> str:
 
 
 def discard_output() -> None:
-    """Drop what is printed from now on, also if standard output is closed."""
+    """Drop what is printed from now on, even if standard output is closed."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     sys.stdout = sys.stdout or open(1, "w", closefd=False)  # noqa: SIM115

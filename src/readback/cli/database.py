@@ -1,7 +1,7 @@
 """`readback migrate` and `readback manage`, and Django for the commands that use it.
 
-Sets Django up and turns its errors into sentences. What a command then does is in
-the cabinet's services and selectors.
+Sets Django up and turns its errors into sentences. The work of the commands is in the
+cabinet's services and selectors.
 """
 
 import gc
@@ -31,8 +31,8 @@ def set_up_django(*, needs_secret_key: bool = True) -> Config:
         os.environ.pop("READBACK_SECRET_KEY_FILE", None)
         os.environ["READBACK_SECRET_KEY"] = secrets.token_urlsafe(48)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "readback.cabinet.settings")
-    # Almost all that is created here stays, and looking for garbage in it again and
-    # again takes a seventh of the time. The worker processes share it if it is frozen.
+    # Almost everything created here stays, and searching it for garbage again and again
+    # takes a seventh of the time. If it is frozen, the worker processes share it.
     gc.disable()
     try:
         import django
@@ -54,7 +54,7 @@ def report_database_errors() -> Iterator[None]:
     try:
         yield
     except Error as error:
-        # The drivers name host, user and database here, and never the password.
+        # The drivers name host, user and database here, but never the password.
         reason = " ".join(str(error).split())
         if getattr(error.__cause__, "sqlstate", "") == _INSUFFICIENT_PRIVILEGE:
             reason += (
@@ -74,7 +74,7 @@ def open_cabinet() -> Iterator[None]:
     from readback.cabinet.accounts.services import ServiceError
     from readback.cabinet.serving import security_log
 
-    # Its name alone: the arguments are addresses, and names that people chose.
+    # Only its name: the arguments are addresses, and names that people chose.
     command = click.get_current_context().command_path
     security_log.enable(config, command)
     with report_database_errors():

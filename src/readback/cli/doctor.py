@@ -1,4 +1,4 @@
-"""`readback doctor`: run the checks of a start, and change nothing."""
+"""`readback doctor`: run the startup checks, and change nothing."""
 
 from collections.abc import Callable, Iterator
 from functools import partial

@@ -6,7 +6,7 @@ import click
 
 
 class ExitCode(IntEnum):
-    """Those of every command except `readback probe`; docs/cli.md explains them."""
+    """For every command except `readback probe`; docs/cli.md explains them."""
 
     OK = 0
     FAILURE = 1

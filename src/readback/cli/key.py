@@ -72,7 +72,7 @@ def create(
         from readback.cabinet.keys import services
 
         owner = find_account(email)
-        # Not before: a key may expire in a second, and loading Django may take longer.
+        # Not earlier: a key may expire in a second, and loading Django may take longer.
         expires_at = datetime.now(UTC) + expires_in if expires_in else None
         missing = if_missing is not None
         make = services.key_create_if_missing if missing else services.key_create
@@ -211,7 +211,7 @@ def _find_key(key_id: int) -> "Key":
 
 
 def _fields(made: "Key") -> dict[str, Any]:
-    """Return what `--json` prints of a key; docs/cli.md explains the names."""
+    """Return what `--json` prints about a key; docs/cli.md explains the names."""
     return {
         "id": made.pk,
         "name": made.label,

@@ -1,8 +1,8 @@
 """Listening sockets, opened by the command or inherited from systemd.
 
-The command opens them before it starts any process, so that a port in use leads to one
-sentence with the name of the setting, not to a traceback in a child process. The API
-and the cabinet receive sockets that are already listening.
+The command opens them before it starts any process, so that a port in use is reported
+in one sentence with the name of the setting, not by a traceback in a child process. The
+API and the cabinet receive sockets that are already listening.
 """
 
 import errno
@@ -48,7 +48,7 @@ def open_for_cabinet(config: Config) -> socket.socket:
 
 
 def bind_of(listener: socket.socket) -> Bind:
-    """Return the address of a socket in the form that the settings use."""
+    """Return a socket's address in the form that the settings use."""
     name = listener.getsockname()
     return Bind("", 0, name) if isinstance(name, str) else Bind(name[0], name[1])
 
@@ -111,7 +111,7 @@ def _listen_unix(path: str) -> socket.socket:
     listener = socket.socket(socket.AF_UNIX)
     try:
         listener.bind(path)
-        # The permissions of the directory decide which users can connect.
+        # The directory's permissions decide which users can connect.
         os.chmod(path, 0o666)
         listener.listen(BACKLOG)
     except OSError:

@@ -1,4 +1,4 @@
-"""What `readback doctor` finds at the public addresses, asking as a stranger would.
+"""What `readback doctor` finds at the public addresses, as a stranger would.
 
 The API gets a key that does not exist, a random word as User-Agent, and made-up entries
 of X-Forwarded-For. The table of unmatched requests then shows whether this installation
@@ -26,8 +26,8 @@ from readback.setting_values import is_loopback
 
 Check = tuple[str, Callable[[], str]]
 
-# For both addresses together, and for one answer. The API comes last: the row of its
-# request may take all that is left.
+# For both addresses together, and for one answer. The API comes last: waiting for its
+# request's row may take all the time that is left.
 TOTAL_SECONDS = 10.0
 _ANSWER_SECONDS = 4.0
 _POLL_SECONDS = 0.1
@@ -38,7 +38,7 @@ _REFUSED = b'{"error":{"code":"invalid_key"'
 
 
 def checks(config: Config) -> Iterator[Check]:
-    """Yield the checks of the public addresses that are set."""
+    """Yield the checks for the public addresses that are set."""
     deadline = time.monotonic() + TOTAL_SECONDS
     if config.cabinet_url:
         yield "public cabinet", partial(_check_cabinet, config, deadline)
@@ -58,7 +58,7 @@ def _check_cabinet(config: Config, deadline: float) -> str:
 
 
 class PublicApi:
-    """The public address of the API, and what it recorded of our request."""
+    """The API's public address, and what the API recorded about our request."""
 
     def __init__(self, config: Config, deadline: float) -> None:
         self._config = config
@@ -76,7 +76,7 @@ class PublicApi:
         }
         answer = _answer(self._url, self._deadline, fields)
         _require_readback(answer, is_readback=answer.body.startswith(_REFUSED))
-        # Without a proxy that is counted, a unix socket has no address to be kept.
+        # Without a trusted proxy, a unix socket has no address to record.
         binds = self._config.api_bind
         has_address = self._config.trusted_proxy_count or not binds[0].path
         if not (self._config.unmatched_requests and has_address):
@@ -166,7 +166,7 @@ def _answer(url: str, deadline: float, fields: Mapping[str, str] = {}) -> Answer
 def _ask(url: str, deadline: float, fields: Mapping[str, str] = {}) -> Answer:
     seconds = max(0.01, min(_ANSWER_SECONDS, deadline - time.monotonic()))
     ask = partial(send, "GET", url, seconds, headers=fields)
-    return Slots(1).run(ask, seconds)  # which limits the look-up of a name, too
+    return Slots(1).run(ask, seconds)  # which also limits the name lookup
 
 
 def _require_readback(answer: Answer, *, is_readback: bool) -> None:

@@ -30,7 +30,7 @@ from readback.processes.lifecycle import SHORT_NOTICE_SECONDS
 from readback.processes.manager import Manager
 
 _ANY_PORT = "127.0.0.1:0"
-# Of the account that is printed; it fits into a pipe.
+# For the account to print; it fits into a pipe.
 _MAX_ACCOUNT_BYTES = 4096
 
 
@@ -129,7 +129,7 @@ def _run(
 
     def prepare() -> None:
         # A worker of the cabinet does this because it needs Django anyway, and
-        # importing Django takes most of the time that a start takes.
+        # importing Django is most of the startup time.
         account = _startup().prepare_database(
             config, ephemeral=ephemeral, shows_secrets=shows_secrets
         )
@@ -205,7 +205,7 @@ def _temporary_server() -> Iterator[tuple[Config, Listeners]]:
         os.environ.setdefault("READBACK_DATA_DIR", folder)
         os.environ.setdefault("READBACK_WORKERS", "1")
         os.environ.setdefault("READBACK_KEY_RATE", "0")
-        # The test that started it has ended, and nobody else knows its address.
+        # The test that started it has ended, and no one else knows its address.
         os.environ.setdefault("READBACK_STOP_NOTICE", str(SHORT_NOTICE_SECONDS))
         sockets = listeners.open_all(settings.load())
         # Again, now with the ports that the operating system has chosen.
@@ -240,7 +240,7 @@ def _print_text(config: Config, account: dict[str, str], *, ephemeral: bool) -> 
         click.echo(f"Log in to the cabinet as {account['email']}.\n")
     program = _program()
     if ephemeral and not config.database_url:
-        # Other commands must be told where this server has its data.
+        # Other commands must be told where this server keeps its data.
         folder = shlex.quote(str(config.data_dir.absolute()))
         program = f"READBACK_DATA_DIR={folder} {program}"
     if "hidden" in account:

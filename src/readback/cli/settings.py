@@ -15,7 +15,7 @@ def load() -> Config:
 def load_for_server() -> Config:
     """Return the settings of a server that is not temporary."""
     config = load()
-    # A key from the configuration of a CI must not get into a lasting database.
+    # A key from a CI configuration must not get into a permanent database.
     if config.ephemeral_key:
         raise CannotStart(
             "READBACK_EPHEMERAL_KEY is set, but this server is not ephemeral: remove "

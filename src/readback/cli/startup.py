@@ -42,7 +42,7 @@ def prepare_database(
             account = ephemeral_account(config)
         else:
             account = _local_account(config, is_new, shows_secrets)
-    # The threads that serve pages have connections of their own.
+    # The threads that render pages have their own connections.
     connections.close_all()
     return account
 
@@ -58,7 +58,7 @@ def check_api_role(config: Config) -> None:
     """Raise `CannotStart` unless the API's role can read keys."""
     store = Store(config)
     try:
-        # As the API does: its role may not have been granted a column.
+        # As the API does: its role may lack a privilege on a column.
         store.keys([bytes(DIGEST_LENGTH)])
     except StoreError as error:
         raise CannotStart(
@@ -83,7 +83,7 @@ def _local_account(config: Config, is_new: bool, shows_secrets: bool) -> dict[st
     account = account_selectors.account_find(LOCAL_ACCOUNT)
     if account is None:
         return {}
-    # Elsewhere the output is often collected in a log that others read.
+    # Elsewhere the output is often collected in a log that other people read.
     if not _is_private(config):
         return {"email": account.email}
     if not shows_secrets:
@@ -111,12 +111,12 @@ def _new_account(email: str) -> User:
 
 def _first_key(account: User) -> dict[str, str]:
     """Create a key for an account that has never had one, and return it."""
-    # Without the lock, two starts at the same time would each create one.
+    # Without the lock, two simultaneous startups would each create one.
     with schema.locked():
         if key_selectors.keys_of(account).exists():
             return {}
         try:
-            # Nobody reads mail at localhost, and the key is about to be printed.
+            # No one reads e-mail at localhost, and the key is about to be printed.
             key = key_services.key_create(account, "first key", notify=False)
         except account_services.ServiceError:  # deactivated since the first start
             return {}

@@ -1,7 +1,7 @@
 """`readback wait`: wait until a server is ready, without a key.
 
-The API is ready if it refuses a request without a key, because nothing else is served
-on its address; the ops listener and the cabinet answer their health checks.
+The API is ready if it refuses a request without a key, because its address has nothing
+else to ask for; the ops listener and the cabinet answer their health checks.
 """
 
 import time
@@ -21,7 +21,7 @@ from readback.contract import (
 )
 
 _POLL_SECONDS = 0.2
-# For one answer: a request that was lost must not use up all the time.
+# For one answer: a lost request must not use up all the time.
 _ANSWER_SECONDS = 5
 _NO_KEY = REFUSALS["invalid_key"].status
 # The status with which each server is ready.

@@ -1,7 +1,7 @@
 """A server for the tests of this process: its keys, and what arrived with them.
 
 Readback stores no text, so a test cannot compare one. Keys and the journal are accessed
-in the database file itself: a command would need a second to import Django, and an
+directly in the database file: a command would need a second to import Django, and an
 endpoint for this would have to be protected on every server.
 """
 
@@ -46,7 +46,7 @@ SELECT j.requests, j.status, j.code, j.endpoint, j.user_agent, j.differences
 FROM cabinet_journalentry j JOIN cabinet_key k ON k.id = j.key_id
 WHERE k.digest = ? ORDER BY j.id
 """
-# Without a limit, unlike the journal.
+# Has no limit, unlike the journal.
 _USAGE = """
 SELECT u.code, SUM(u.requests) AS requests
 FROM cabinet_usage u JOIN cabinet_key k ON k.id = u.key_id
@@ -63,7 +63,7 @@ class ServerFailed(Exception):
 @contextmanager
 def running(settings: Mapping[str, str]) -> Iterator["ReadbackServer"]:
     """Run a server until this block or this process ends."""
-    # Settings of the tested project may belong to another server, and so may Django's.
+    # The tested project's settings may be for another server, and so may Django's.
     inherited = {
         name: value
         for name, value in os.environ.items()
@@ -104,7 +104,7 @@ def _end_with_parent() -> None:
 
 
 class ArrivedRequest(NamedTuple):
-    """A request with the key of a test, or several equal ones."""
+    """A request with a test's key, or several identical ones."""
 
     requests: int
     outcome: str  # "accepted", "rehearsed", or the code of the refusal
@@ -127,7 +127,7 @@ class ReadbackServer:
     def with_new_key(
         self, *, explain: bool = False, rehearse: str | None = None
     ) -> "ReadbackServer":
-        """Return the same server with a new key, with which nothing has arrived.
+        """Return the same server with a new, unused key.
 
         With `explain`, the body of a refusal has an `error.message`. With `rehearse`,
         it is a rehearsal key with this pattern.
@@ -182,7 +182,7 @@ class ReadbackServer:
         return arrived
 
     def _wait_for_journal(self) -> None:
-        """Wait until everything that was answered until now is written.
+        """Wait until everything answered so far is written.
 
         When a request of ours is written, so is everything before it.
         """
@@ -203,7 +203,7 @@ class ReadbackServer:
             time.sleep(_POLL_SECONDS)
 
     def _outcomes(self) -> Counter[str]:
-        """Return how many requests of the key had each outcome."""
+        """Return how many of the key's requests had each outcome."""
         rows = self._rows(_USAGE)
         return Counter({row["code"] or ACCEPTED: row["requests"] for row in rows})
 

@@ -1,6 +1,6 @@
 """The account page and deletion, the list of sessions, the language, and the sign-up.
 
-allauth's pages change the e-mail address and the password. Opening a link of an e-mail
+allauth's pages change the e-mail address and the password. Opening a link in an e-mail
 changes nothing, because mail scanners open links; the button on its page does.
 """
 
@@ -33,11 +33,11 @@ from readback.cabinet.serving.visitors import AccountRequest, personal_form
 
 class SignUpView(allauth_views.SignupView):
     def form_valid(self, form: forms.SignupForm) -> HttpResponse:
-        """Create account, address and mail together, or nothing."""
+        """Create the account, its address and its e-mail together, or nothing."""
         # This must not depend on whether the address has an account.
         email = form.cleaned_data["email"]
         count_mail(self.request, email)
-        # Every sign-up leads to a mail and to the same message. In the transaction, the
+        # Every sign-up leads to an e-mail and the same message. In the transaction, the
         # rows of this count and those of the account could be locked in either order.
         ratelimit.clear(self.request, action="confirm_email", key=email)
         form.hash_password()
@@ -50,7 +50,7 @@ class SignUpView(allauth_views.SignupView):
 
 class ConfirmEmailView(allauth_views.ConfirmEmailView):
     def logout_other_user(self, confirmation: Any) -> None:
-        """Log another account out when the button is pressed, not by the link."""
+        """Log another account out when the button is pressed, not by opening a link."""
         if self.request.method == "POST":
             super().logout_other_user(confirmation)
 

@@ -27,7 +27,7 @@ from readback.cabinet.accounts import selectors, sessions, single_sign_on
 from readback.cabinet.mail import outbox, rendering
 from readback.cabinet.serving import errors, security_log, visitors
 
-# How long a mail is worth sending: as long as its link works.
+# How long an e-mail is worth sending: as long as its link works.
 _CONFIRMATION = timedelta(days=settings.ACCOUNT_EMAIL_CONFIRMATION_EXPIRE_DAYS)
 _RESET = timedelta(seconds=settings.PASSWORD_RESET_TIMEOUT)
 _AFTER_SIGN_UP = (outbox.SIGN_UP_CONFIRMATION, outbox.ACCOUNT_EXISTS)
@@ -104,7 +104,7 @@ class CabinetAdapter(DefaultAccountAdapter):
     def _get_login_attempts_cache_key(
         self, request: HttpRequest, **credentials: Any
     ) -> str:
-        """Count per account and network: nobody elsewhere can lock the owner out."""
+        """Count per account and network: no one elsewhere can lock the owner out."""
         return f"{visitors.network_of(request)} {credentials.get('email', '')}"
 
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
@@ -178,7 +178,7 @@ class CabinetAdapter(DefaultAccountAdapter):
             security_log.record("mail_limited", account=user.pk)
             return
         ip = visitors.client_address(request) if request else ""
-        # A mail about an account that is being deleted must not be deleted with it.
+        # An e-mail about an account being deleted must not be deleted with it.
         owner = None if template_prefix == outbox.ACCOUNT_DELETED else user
         outbox.add(
             template_prefix,
@@ -197,9 +197,9 @@ class CabinetAdapter(DefaultAccountAdapter):
         account: Any = None,
         link: str = "",
     ) -> None:
-        """Add a mail that a visitor asked for, unless there were too many.
+        """Add an e-mail that a visitor asked for, unless there were too many.
 
-        The sign-up has counted it, before it was known which mail it would be.
+        The sign-up has already counted it, before it was known which one it would be.
         """
         if template not in _AFTER_SIGN_UP:
             count_mail(allauth_context.request, email)

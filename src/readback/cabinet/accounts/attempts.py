@@ -1,7 +1,7 @@
 """The cache in which allauth counts attempts: a table that all processes share.
 
 allauth locks a count by adding an entry, reads the count, and writes it if another
-attempt is allowed. Here, a count that is used up is only read, so that a flood of
+attempt is allowed. Here, a count at its limit is only read, so that a flood of
 requests causes no writes. Django reports a database error as an entry that already
 exists; allauth would take that for too many attempts and blame the visitor.
 """
@@ -34,7 +34,7 @@ class CountCache(DatabaseCache):
             return True
         added = super().add(key, *args, **options)
         if lock and not added and not self.has_key(key):
-            _require_storage()  # or the lock has just been released
+            _require_storage()  # or the lock was just released
         return added
 
     def delete(self, key: str, *args: Any, **options: Any) -> bool:

@@ -1,8 +1,8 @@
 """Everything we hold about an account, as one JSON document, and the page for it.
 
 The names of the fields are those of the columns, documented in docs/cabinet.md. Values
-that could replace a secret (the hash of a password, the digest of a key, the key of a
-session) and data about other people are left out. A test compares `lists_of` with all
+that could replace a secret (a password hash, a key's digest, a session key) and
+data about other people are left out. A test compares `lists_of` with all
 tables that lead to an account, so that none is forgotten.
 """
 
@@ -56,7 +56,7 @@ def as_json(account: User) -> Iterator[str]:
         yield f',\n"{name}": ['
         separator = "\n"
         rows = found.order_by("pk").values(*columns.split())
-        # An account may have more rows of usage than fit into memory.
+        # An account may have more usage rows than fit into memory.
         for row in rows.iterator():
             yield f"{separator}{_json(row)}"
             separator = ",\n"

@@ -1,7 +1,7 @@
 """The forms of the account pages: allauth's forms with our fields and labels.
 
 The rules for an e-mail address are in `NormalisedEmailField`, the rules for a password
-in the settings' validators. Nothing here sends mail.
+in the settings' validators. Nothing here sends e-mail.
 
 Only `User.email` identifies an account. An address that an account wants to change to
 but has not confirmed does not: with allauth's default, Mallory could claim Alice's
@@ -45,7 +45,7 @@ class NormalisedEmailField(forms.EmailField):
 
     def clean(self, value: Any) -> str:
         address = account_rules.normalise(super().clean(value))
-        # The ASCII form of a domain is longer, so check the length again.
+        # A domain is longer in its ASCII form, so check the length again.
         self.run_validators(address)
         return address
 
@@ -144,7 +144,7 @@ class SignupForm(PasswordForm, allauth_forms.SignupForm):
         """Save the account; answer in the same way if the address is known."""
         email = self.cleaned_data["email"]
         if self.account_already_exists and services.account_discard_unused(email):
-            # The links in earlier mails have just stopped working.
+            # The links in earlier e-mails have just stopped working.
             self.account_already_exists = False
         if not self.account_already_exists:
             try:
@@ -197,7 +197,7 @@ class ReauthenticateForm(PasswordForm, allauth_forms.ReauthenticateForm):
 
 
 class DeleteAccountForm(NoLabelSuffixForm, forms.Form):
-    """Ask for the address of the account, so that nobody deletes one by accident."""
+    """Ask for the account's address, so that no one deletes an account by accident."""
 
     autofocus = False  # on a phone, the keyboard would cover what is about to happen
     email = NormalisedEmailField()

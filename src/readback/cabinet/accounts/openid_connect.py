@@ -1,7 +1,7 @@
 """allauth's OpenID Connect client: which claims count, and that nothing is kept.
 
-Imported at the first login, because its libraries take 14 MB of memory. What follows
-from the identity of the person is in `single_sign_on.py`.
+Imported at the first login, because its libraries take 14 MB of memory. What we do with
+a person's identity is in `single_sign_on.py`.
 """
 
 import io
@@ -63,7 +63,7 @@ class CabinetClient(OpenIDConnectOAuth2Adapter):
 class ProviderSession(Session):
     """Lets allauth send requests with our own client, which is bounded.
 
-    It ignores the settings of the machine: a ~/.netrc would replace the client secret.
+    It ignores the machine's settings: a ~/.netrc would replace the client secret.
     """
 
     def __init__(self) -> None:
@@ -84,7 +84,7 @@ class ProviderSession(Session):
         response.status_code = answer.status
         response.headers.update(answer.headers.items())
         response.raw = io.BytesIO(answer.body)
-        response.encoding = "utf-8"  # not guessed, which would take long
+        response.encoding = "utf-8"  # not guessed, which would be slow
         return response
 
 
@@ -133,7 +133,7 @@ def finish_login(request: HttpRequest) -> Any:
 
 
 def reason(error: Exception) -> str:
-    """Return why a login failed; the text of an exception may quote what was sent."""
+    """Return why a login failed; an exception's text may quote what was sent."""
     if isinstance(error, RequestException):
         return "its answer is not valid"
     if isinstance(error, OAuth2Error) and "id_token" in str(error):

@@ -29,7 +29,7 @@ REMEMBERED_SECONDS = 300.0
 _for_forms = Slots(1)
 _for_pages = Slots(3)
 
-# For each issuer, the configuration and until when it is used.
+# For each issuer, the configuration and when to read it again.
 _remembered: dict[str, tuple[dict[str, Any], float]] = {}
 
 
@@ -38,7 +38,7 @@ class ProviderError(Exception):
 
 
 class ProviderBusyError(ProviderError):
-    """The provider is not asked, because too many wait for it."""
+    """The provider was not asked, because too many requests are waiting for it."""
 
 
 def configuration(issuer: str) -> dict[str, Any]:
@@ -117,7 +117,7 @@ def _reason(error: Exception) -> str:
 
 
 def _is_safe(url: object) -> bool:
-    """Return whether nobody on the network path can read what is sent to the URL."""
+    """Return whether no one on the network path can read what is sent to the URL."""
     if not isinstance(url, str):
         return False
     try:

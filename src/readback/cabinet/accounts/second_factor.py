@@ -41,7 +41,7 @@ from readback.client_address import network
 
 _log = logging.getLogger("readback.cabinet.second_factor")
 MAX_PASSKEYS = 20
-# A code of the app counts in its period, the one before and the one after.
+# An app's code is valid in its period, the one before and the one after.
 _TOLERANCE_SECONDS = 4 * 30
 # The window of the limit on wrong codes.
 _LIMIT_MINUTES = 5
@@ -52,7 +52,7 @@ class CabinetMFAAdapter(DefaultMFAAdapter):
         return seal(text)
 
     def decrypt(self, encrypted_text: str) -> str:
-        """Return the secret; if it cannot be read, return one that nobody knows."""
+        """Return the secret; if it cannot be read, return one that no one knows."""
         try:
             return unseal(encrypted_text)
         except InvalidToken:
@@ -89,9 +89,9 @@ class OnceForm(NoLabelSuffixForm):
 
 
 class CodeForm(OnceForm):
-    """Accept a code of the app or a recovery code.
+    """Accept a code from the app or a recovery code.
 
-    Nobody can guess a recovery code, so wrong codes of the app do not block them.
+    No one can guess a recovery code, so wrong app codes do not block them.
     """
 
     authenticator: Authenticator

@@ -54,8 +54,8 @@ def account_is_confirmed(account: User) -> bool:
 def account_is_unused(account: User) -> bool:
     """Return whether a new sign-up with its address may replace the account.
 
-    Nobody has confirmed it, logged in or created a key, and an operator has neither
-    deactivated it nor made it an operator's.
+    It was never confirmed, logged in to or given a key, and no operator has
+    deactivated it or made it an operator's.
     """
     if not account.is_active or account.is_staff:
         return False
@@ -87,7 +87,7 @@ def account_is_connected(account: User) -> bool:
 
 
 def audit_entries(account: User) -> QuerySet[AuditEntry]:
-    """Return what operators did with the account and with its keys."""
+    """Return what operators did with the account and its keys."""
     return AuditEntry.objects.filter(
         Q(object_type="account", object_id=account.pk)
         | Q(object_type="key", object_id__in=account.keys.values("pk"))

@@ -71,8 +71,8 @@ def account_create(
 def account_invite(email: str, *, by: str = "", mail: bool = True) -> User:
     """Create an account without a password, and tell the owner of its address.
 
-    The mail says who invites, and its link leads to the page where its reader chooses a
-    password. A sign-up with this address that nobody has confirmed or used is replaced:
+    The e-mail says who invites, and its link leads to a page to choose a password. A
+    sign-up with this address that was never confirmed or used is replaced:
     somebody else may know its password.
     """
     account_discard_unused(selectors.stored_form(email))
@@ -130,7 +130,7 @@ def account_deactivate(account: User) -> None:
 
 
 def _check_operator_left(account: User) -> None:
-    """Raise ServiceError if nobody else could use the pages for operators."""
+    """Raise ServiceError if no one else could use the pages for operators."""
     able = User.objects.filter(is_active=True, is_staff=True)
     # Locked, so that two operators cannot deactivate each other at the same time.
     operators = list(able.select_for_update().order_by("pk"))
@@ -162,7 +162,7 @@ def account_set_operator(account: User, is_operator: bool) -> None:
 
 
 def audit_record(by: User, row: User | Key, change: str) -> None:
-    """Write to the audit trail what an operator has done, in English."""
+    """Write to the audit trail what an operator did, in English."""
     AuditEntry.objects.create(
         by=by.email,
         by_id=by.pk,
@@ -188,7 +188,7 @@ def account_delete(account: User) -> None:
 
 @transaction.atomic
 def account_discard_unused(email: str) -> bool:
-    """Delete an account that nobody has confirmed or used; return whether it existed.
+    """Delete an account that was never confirmed or used; return whether it existed.
 
     A new sign-up with its address then starts afresh. Links that were sent for the
     earlier sign-up stop working, so that a link only ever confirms the password of its
@@ -199,7 +199,7 @@ def account_discard_unused(email: str) -> bool:
     account = User.objects.select_for_update().filter(email=email).first()
     if account is None:
         return False
-    # Locked, so that nobody can confirm the account while it is being deleted.
+    # Locked, so that no one can confirm the account while it is being deleted.
     list(EmailAddress.objects.select_for_update().filter(user=account))
     if not selectors.account_is_unused(account):
         return False
@@ -231,7 +231,7 @@ def account_lock(account: User) -> User:
 
 
 def checked_name(name: str) -> str:
-    """Return the name of a key or a passkey; empty if nothing of it is visible."""
+    """Return the name of a key or a passkey; empty if no character is visible."""
     name = name.strip()
     visible = name.translate(_JOINERS).strip()
     if not visible:

@@ -1,7 +1,7 @@
 """Where an account is logged in: one row of allauth's table for each session.
 
-allauth writes the row at the login, and `middleware.py` updates it every few minutes at
-most. Only the name of the browser, that of its system and its network are stored. A
+allauth writes the row at login, and `middleware.py` updates it every few minutes at
+most. Only the names of the browser and its system, and its network, are stored. A
 session ends when its row in Django's table is deleted.
 """
 
@@ -20,8 +20,8 @@ from readback.client_address import shorten
 
 # The session's key for the time of the login.
 SESSION_STARTED = "began"
-# A login ends the oldest sessions beyond this number: allauth reads all others, so a
-# program that logs in again and again would make each login slower than the last.
+# A login ends the oldest sessions beyond this number: allauth reads all others, so
+# each login of a program that keeps logging in would be slower than the last.
 MAX_SESSIONS = 50
 # The first match counts, because most browsers also call themselves Chrome or Safari.
 _BROWSERS = (
@@ -50,7 +50,7 @@ _SYSTEMS = (
 
 @receiver(pre_save, sender=UserSession)
 def _shorten(instance: UserSession, **_: Any) -> None:
-    """Store only the network, because the page shows no more of an address."""
+    """Store only the network, because the page shows no more than that."""
     # The pages show this unspecified address as "unknown".
     instance.ip = shorten(instance.ip).replace(".x", ".0") or "0.0.0.0"
     if agent := instance.user_agent:
@@ -66,7 +66,7 @@ def sessions_end_by_operator(account: User) -> None:
 
 
 def sessions_end(account: User, kept_key: str | None = None) -> None:
-    """End all sessions of the account but the one with this key."""
+    """End all sessions of the account except the one with this key."""
     rows = UserSession.objects.filter(user=account)
     _end(rows.exclude(session_key=kept_key))
 

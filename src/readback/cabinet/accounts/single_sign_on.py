@@ -57,8 +57,8 @@ def start(request: HttpRequest) -> Any:
         away = provider.redirect(request, AuthProcess.LOGIN, next_url)
     except ProviderError as error:
         return _failed(request, error)
-    # Not a redirect: `form-action 'self'` in our Content-Security-Policy forbids that a
-    # form leads to another site, and the provider may redirect to more of them.
+    # Not a redirect: `form-action 'self'` in our Content-Security-Policy forbids a form
+    # that leads to another site, and the provider may redirect to more of them.
     return render(request, "accounts/provider_leave.html", {"url": away.url})
 
 
@@ -108,7 +108,7 @@ class CabinetSocialAdapter(DefaultSocialAccountAdapter):
         return ProviderSession()
 
     def pre_social_login(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
-        """Find or create the account; or answer at once that the login is refused."""
+        """Find or create the account, or answer at once that the login is refused."""
         try:
             self._admit(request, sociallogin)
         except LoginRefusedError as refused:
@@ -141,7 +141,7 @@ class CabinetSocialAdapter(DefaultSocialAccountAdapter):
         if error == AuthError.CANCELLED:
             messages.info(request, _("You cancelled the login. Nothing was changed."))
             raise ImmediateHttpResponse(redirect("account_login"))
-        # This browser is not waiting for the answer, or not any more.
+        # This browser is not waiting for the answer, or no longer.
         if exception is None and "state_id" in (extra_context or {}):
             message = _(
                 "This login took too long, was already used, or began in another "
@@ -167,7 +167,7 @@ def _verified_address(sociallogin: SocialLogin) -> str:
 
 
 class LoginRefusedError(Exception):
-    """A person whom the provider knows is not let in.
+    """A person whom the provider knows may not log in.
 
     The reason is `unverified`, `closed`, `unconfirmed`, `inactive` or `connected`, as
     docs/monitoring.md explains.
@@ -181,7 +181,7 @@ class LoginRefusedError(Exception):
 
 @transaction.atomic
 def connect_person(uid: str, email: str) -> SocialAccount:
-    """Connect a person who is new here to their account, which may be new, too.
+    """Connect a person who is new here to their account, which may also be new.
 
     The provider has verified the address. Raise `LoginRefusedError` if there is no
     account and there must not be one.
@@ -192,13 +192,13 @@ def connect_person(uid: str, email: str) -> SocialAccount:
     if not account.is_active:
         raise LoginRefusedError("inactive", account)
     if selectors.account_is_connected(account):
-        # Companies reassign the address of somebody who has left.
+        # Companies reassign the addresses of people who have left.
         raise LoginRefusedError("connected", account)
     if selectors.account_is_confirmed(account):
         name = settings.CONFIG.oidc_name
         notices.notify("provider_connected", account, provider=name)
         return _connect(uid, account)
-    # Anybody may have signed up with this address, and may know the password. Such an
+    # Anyone may have signed up with this address, and may know the password. Such an
     # account is replaced, as by a second sign-up; an account in use never is.
     if may_sign_up(email) and services.account_discard_unused(email):
         return _create(uid, email)
@@ -215,7 +215,7 @@ def _create(uid: str, email: str) -> SocialAccount:
 
 
 def _connect(uid: str, account: User) -> SocialAccount:
-    """Connect them; only the provider's id of the person is stored."""
+    """Connect them; only the provider's id for the person is stored."""
     return SocialAccount.objects.create(
         user=account, provider=settings.CONFIG.oidc_issuer, uid=uid, extra_data={}
     )
@@ -233,5 +233,5 @@ def account_disconnect(account: User) -> None:
 
 
 def no_passwords(request: HttpRequest) -> HttpResponse:
-    """Refuse any other way to log in, where single sign-on is the only one."""
+    """Refuse any other login if single sign-on is the only way."""
     return render(request, "accounts/no_passwords.html", status=HTTPStatus.FORBIDDEN)

@@ -1,8 +1,8 @@
 """The chart of a key's requests: converts counts to the coordinates of an SVG.
 
 Accepted requests are drawn solid, refused ones hatched above them, and rehearsed ones
-as an outline on top, so that the chart is readable without colour. Only arithmetic
-lives here; the template draws.
+as an outline on top, so that the chart is readable without colour. This is only the
+arithmetic; the template draws.
 """
 
 from collections import Counter
@@ -34,7 +34,7 @@ class Part(NamedTuple):
 
 
 class Bar(NamedTuple):
-    """One hour or day; outcomes without a request are left out."""
+    """One hour or day; outcomes without requests are left out."""
 
     start: datetime
     x: float

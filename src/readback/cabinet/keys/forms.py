@@ -1,4 +1,4 @@
-"""The forms of keys: a new one, another name, a rotation. Services check the rest."""
+"""The forms for keys: create, rename and rotate. Services check the rest."""
 
 from datetime import datetime, timedelta
 
@@ -74,7 +74,7 @@ class RenameForm(NoLabelSuffixForm, forms.Form):
 
 
 class RotationForm(forms.Form):
-    """When the old key of a rotation ends."""
+    """When the old key stops working after a rotation."""
 
     overlap = forms.TypedChoiceField(
         label=gettext_lazy("The old key ends"),

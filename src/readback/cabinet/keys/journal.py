@@ -1,8 +1,8 @@
 """The journal of a key as its owner reads it: with explanations.
 
 A refused request is explained in two parts: what it proves to work, and what to change
-for the program that sent it. Advice and sentences are translated like the other texts
-of the pages, with the English sentence as the key; so are the settings of a program.
+in the program that sent it. Advice and sentences are translated like the other texts
+of the pages, with the English sentence as the key; so are a program's settings.
 The detail and the names of settings are not translated.
 """
 
@@ -170,7 +170,7 @@ def _works(code: str) -> Iterable[str]:
         yield _("TLS")
     if code != "not_found":
         yield _("address")
-    # Requests with another key are in no journal.
+    # Requests with any other key are in no journal.
     if code != "invalid_key":
         yield _("key")
     if code in _READABLE:

@@ -36,9 +36,9 @@ _SHOWN_SECONDS = 300
 
 
 def show_once(request: HttpRequest, new: services.NewKey) -> HttpResponse:
-    """Redirect to the page of the key, so that a reload does not make another one.
+    """Redirect to the key's page, so that a reload does not create another key.
 
-    On the way, the key is in the session, which is sealed and stored for a moment.
+    Meanwhile, the key is in the session, which is sealed and stored for a moment.
     """
     request.session[_NEW_KEY.format(new.key.pk)] = [new.text, time.time()]
     return redirect("new_key", key_id=new.key.pk)

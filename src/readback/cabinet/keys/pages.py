@@ -90,7 +90,7 @@ def rotate(request: AccountRequest, key_id: int) -> HttpResponse:
                 return show_once(request, new)
             except services.AlreadyRotated:
                 # After two clicks, the browser shows the second response. The session
-                # has had the new key since the first click.
+                # already has the new key from the first click.
                 key.refresh_from_db(fields=["replaced_by"])
                 return redirect("new_key", key_id=key.replaced_by_id)
     return render(request, "keys/rotate.html", {"key": key, "form": form})

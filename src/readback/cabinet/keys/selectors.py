@@ -81,16 +81,16 @@ def journal_of(key: Key, outcome: str = "") -> QuerySet[JournalEntry]:
 
 
 def latest_request(key: Key, *, preferably_not_of: str) -> JournalEntry | None:
-    """Return the newest row of the journal; if possible, not of this program."""
+    """Return the newest row of the journal; if possible, not from this program."""
     is_of_program = Q(user_agent__startswith=preferably_not_of)
     rows = journal_of(key).alias(is_of_program=is_of_program)
     return rows.order_by("is_of_program", "-at", "-id").first()
 
 
 def unmatched_requests(client_address: str) -> list[UnmatchedRequest]:
-    """Return the recent requests of the network of an address, the newest first.
+    """Return the recent requests from an address's network, the newest first.
 
-    Equal requests are one, with the time of the last of them.
+    Identical requests are one row, with the time of the last one.
     """
     key = NetworkKey.objects.values_list("key", flat=True).first()
     network = network_digest(client_address, bytes(key)) if key else b""
@@ -114,7 +114,7 @@ def address_current() -> CurrentAddress:
     base_url = settings.CONFIG.base_url
     since = None
     earlier = list(address_history()[:2])
-    # Otherwise it is not in the history yet: `readback serve` records it at the start.
+    # Otherwise it is not in the history yet: `readback serve` records it at startup.
     if earlier and earlier[0].base_url == base_url:
         since = earlier.pop(0).since
     return CurrentAddress(base_url, since, earlier[0].base_url if earlier else None)

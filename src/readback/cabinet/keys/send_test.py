@@ -1,6 +1,6 @@
-"""A test of a key that the cabinet's server sends to the API, as a program would.
+"""A test of a key: the cabinet's server sends a request to the API as a program would.
 
-It goes only to the public address of the API.
+It is sent only to the API's public address.
 
 The text and the key are only in memory, until the page is rendered. The form is on the
 page of a new key, and contains the key, which is stored nowhere.
@@ -21,7 +21,7 @@ from readback.cabinet.serving.visitors import AccountRequest
 from readback.contract import CHAT_PATH, MODEL, REFUSALS, ROLE, VERSION_PREFIX, Refusal
 from readback.http_client import NoFreeSlot, Slots
 
-# The journal knows the test by this name; programs.toml has it, too.
+# The journal identifies the test by this name, which is also in programs.toml.
 PROGRAM = "Readback-cabinet"
 SAMPLE = "Ready to copy? Grüße, привет, γειά ✓"
 # In UTF-16 units, as browsers count them. At most three bytes each, so that the form
@@ -45,7 +45,7 @@ class Outcome(StrEnum):
     CHANGED = "changed"
     REFUSED = "refused"
     FAILED = "failed"  # no complete answer, or not the API's: that has a status
-    NOT_SENT = "not sent"  # too many: of this account, this address, or at once
+    NOT_SENT = "not sent"  # too many: from this account, this address, or at once
 
 
 class KeyTest(NamedTuple):
@@ -77,7 +77,7 @@ def from_post(request: AccountRequest, key: str) -> KeyTest:
     if not ratelimit.consume(request, action="send_test"):
         return test._replace(outcome=Outcome.NOT_SENT)
     try:
-        # The look-up of the name has no deadline of its own.
+        # The name lookup has no deadline of its own.
         sent = _slots.run(partial(_send, key, test.text), SECONDS + _GRACE_SECONDS)
         test = _understood(sent, test)
     except NoFreeSlot:
@@ -120,7 +120,7 @@ def _understood(answer: http_client.Answer, test: KeyTest) -> KeyTest:
 
 
 def _member(document: Any, *names: str | int) -> Any:
-    """Return a member of parsed JSON, or None if something on the way is missing."""
+    """Return a member of parsed JSON, or None if any part of the path is missing."""
     for name in names:
         try:
             document = document[name]
@@ -130,7 +130,7 @@ def _member(document: Any, *names: str | int) -> Any:
 
 
 def _shown(text: str, key: str) -> str:
-    """Return the beginning of a text, in which every character is visible."""
+    """Return the beginning of a text, with every character made visible."""
     text = text.replace(key, _HIDDEN_KEY)
     if len(text) > _SHOWN_CHARACTERS:
         text = f"{text[:_SHOWN_CHARACTERS]}…"

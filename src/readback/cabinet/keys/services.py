@@ -25,7 +25,7 @@ LONGEST_OVERLAP = timedelta(days=7)
 
 
 class AlreadyRotated(ServiceError):
-    """The key has been rotated already, perhaps by the same click."""
+    """The key was already rotated, perhaps by the same click."""
 
 
 class NewKey(NamedTuple):
@@ -163,7 +163,7 @@ def key_revoke(key: Key) -> None:
 
 
 def key_set_explanations(key: Key, explains_refusals: bool) -> None:
-    """Set whether the bodies of refusals of this key contain an explanation."""
+    """Set whether the bodies of this key's refusals contain an explanation."""
     key.explains_refusals = explains_refusals
     key.save(update_fields=["explains_refusals"])
 

@@ -1,7 +1,7 @@
 """How e-mails leave: Django's mail settings, and the backend that prints them.
 
-E-mails are printed decoded, because nobody can click a link that is split over encoded
-lines, and to standard error: standard output is for commands.
+E-mails are printed decoded, because a link that is split over encoded lines cannot be
+clicked, and to standard error: standard output is for commands.
 """
 
 import sys
@@ -41,7 +41,7 @@ def settings(smtp_url: str) -> dict[str, Any]:
 
 
 def sender(mail_from: str, name: str) -> str:
-    """Return the sender of e-mails, with the name of the site unless it has a name."""
+    """Return the sender of e-mails, with the site's name unless it has its own."""
     own, address = parseaddr(mail_from)
     return f'"{quote(own or name)}" <{address}>'
 

@@ -3,8 +3,8 @@
 The services call these within the transaction of the change: the e-mail is added to the
 outbox together with the change or not at all. The log gets its line after the commit.
 
-The sender of each worker asks for reminders from time to time. A reminder is claimed by
-its key's `reminded_at`, in the transaction that adds the mail to the outbox, so any
+Each worker's sender asks for reminders from time to time. A reminder is claimed by its
+key's `reminded_at`, in the transaction that adds the e-mail to the outbox, so any
 number of senders add it once, and a killed one adds all or nothing.
 """
 
@@ -29,7 +29,7 @@ _FIRST_VISIT = timedelta(minutes=15)
 IN_USE = timedelta(days=30)
 # The same for a rotated key: its programs should have the new key by now.
 _ROTATED_IN_USE = timedelta(days=1)
-# How long before the end of a key its owner is reminded, the last reminder first.
+# How long before a key expires its owner is reminded, the last reminder first.
 REMINDERS = (timedelta(days=1), timedelta(days=7))
 
 
@@ -45,7 +45,7 @@ def notify(event: str, account: User, **details: str) -> None:
 
 
 def key_created(key: Key, *, notify: bool) -> None:
-    """Report a new key, without a mail if it is made on a page after the sign-up."""
+    """Report a new key, without an e-mail if it is made on a page after the sign-up."""
     record("key_created", account=key.owner_id, key=key.pk)
     is_first_visit = key.created_at - key.owner.date_joined < _FIRST_VISIT
     if notify and not (is_first_visit and context.request):
@@ -90,7 +90,7 @@ def _mail(name: str, owner: User, details: dict[str, str]) -> None:
 def add_due_reminders() -> None:
     """Add reminders that are due to the outbox, each in a transaction of its own.
 
-    The last one goes first: after a downtime, the earlier one is of no use.
+    The last reminder comes first: after downtime, the earlier one is useless.
     """
     now = timezone.now()
     ends = timedelta()
@@ -102,7 +102,7 @@ def add_due_reminders() -> None:
 
 @transaction.atomic
 def _remind(key: Key, ends: timedelta, now: datetime) -> None:
-    """Tell the owner that a key in use expires, once; the log is not told."""
+    """Tell the owner once that a key in use will expire; do not log it."""
     unchanged = Key.objects.filter(
         pk=key.pk,
         reminded_at=key.reminded_at,

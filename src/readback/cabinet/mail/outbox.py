@@ -1,13 +1,13 @@
-"""The outbox: mails that wait in the database, and the thread that sends them.
+"""The outbox: e-mails that wait in the database, and the thread that sends them.
 
 Each worker of the cabinet has a sender. Any number may run, on any number of machines:
-a sender claims a mail by moving its due time into the future, so if it dies, the mail
-becomes due again. From time to time it also does periodic work of its caller, such as
-adding reminders. Subject and texts are rendered when a mail is added, and stored
-sealed, because a link to set a password is as good as the password.
+a sender claims an e-mail by moving its due time into the future, so if it dies, the
+e-mail becomes due again. From time to time it also does its caller's periodic work,
+such as adding reminders. Subject and texts are rendered when an e-mail is added, and
+stored sealed, because a link to set a password is as good as the password.
 
-Mails are limited per mailbox, per sender, and for both together. Those that anyone can
-ask for are counted apart from notices to the owner of an account: otherwise, a stranger
+E-mails are limited per mailbox, per sender, and for both together. Those that anyone
+can ask for are counted apart from notices to an account's owner: otherwise, a stranger
 who asks for many could keep a notice from being sent. The counts do not depend on
 whether an account exists. The numbers are in the settings.
 """
@@ -35,7 +35,7 @@ from readback.cabinet.models import MailOutcome, MailTotal, OutgoingMail, User
 from readback.cabinet.serving.visitors import network_of
 from readback.cabinet.storage.sealing import InvalidToken, seal, unseal
 
-# Templates of mails that other code depends on.
+# Templates of e-mails that other code depends on.
 CONFIRMATION = "account/email/email_confirmation"
 SIGN_UP_CONFIRMATION = "account/email/email_confirmation_signup"
 PASSWORD_RESET = "account/email/password_reset_key"
@@ -46,24 +46,24 @@ INVITATION = "account/email/invitation"
 KEY_EXPIRES = "account/email/key_expires"
 # How long a notice is worth sending.
 NOTICE_LIFETIME = timedelta(days=3)
-# Longer than a sender usually works on one mail.
+# Longer than a sender usually works on one e-mail.
 CLAIM_TIME = timedelta(seconds=60)
 
-# How often to look for mails that are new, or due again.
+# How often to look for e-mails that are new, or due again.
 POLL_SECONDS = 0.5
 # How often to look for keys that expire soon, and for what has expired.
 _PERIOD_SECONDS = 300.0
-# The longest time until one mail, and until a server that failed, is tried again.
+# The longest pause before an e-mail, or a server that failed, is tried again.
 _LONGEST_DELAY_SECONDS = 300.0
 _LONGEST_PAUSE_SECONDS = 60.0
-# How long a stop waits for a mail that is just being sent.
+# How long a shutdown waits for an e-mail that is being sent.
 _STOP_SECONDS = 2.0
 
 _log = logging.getLogger("readback.cabinet.mail_sender")
 
 
 class Waiting(NamedTuple):
-    """How many mails wait, and since when the oldest one has been waiting."""
+    """How many e-mails are waiting, and when the oldest was added."""
 
     mails: int
     since: datetime | None
@@ -79,10 +79,10 @@ def add(
     language: str = "",
     link: str = "",
 ) -> None:
-    """Add a mail, as part of the current transaction if there is one.
+    """Add an e-mail, as part of the current transaction if there is one.
 
-    Without a language it is in that of the account, or else of the current page.
-    Without a link its button leads to the page that suits the template.
+    The default language is the account's, or else the current page's. Without a link,
+    its button leads to the page that suits the template.
     """
     if account:
         language = language or account.language
@@ -98,8 +98,8 @@ def add(
 
 
 def claim() -> OutgoingMail | None:
-    """Claim the mail that has been due longest, so that no other sender gets it."""
-    # A read does not take SQLite's only write lock, so polling disturbs nobody.
+    """Claim the e-mail that has been due longest, so that no other sender gets it."""
+    # A read does not take SQLite's only write lock, so polling delays no one.
     if not _due().exists():
         return None
     with transaction.atomic():
@@ -111,7 +111,7 @@ def claim() -> OutgoingMail | None:
 
 
 def postpone(mail: OutgoingMail) -> None:
-    """Release a claimed mail, to be tried again later."""
+    """Release a claimed e-mail, to be tried again later."""
     delay = timedelta(seconds=_delay(mail.attempts + 1, _LONGEST_DELAY_SECONDS))
     # If the claim has ended, the row may belong to another sender.
     claimed = OutgoingMail.objects.filter(pk=mail.pk, due_at=mail.due_at)
@@ -120,7 +120,7 @@ def postpone(mail: OutgoingMail) -> None:
 
 @transaction.atomic
 def finish(mail: OutgoingMail, outcome: MailOutcome) -> None:
-    """Delete a claimed mail and count what became of it."""
+    """Delete a claimed e-mail and count its outcome."""
     deleted, _by_model = OutgoingMail.objects.filter(pk=mail.pk).delete()
     if deleted:  # otherwise another sender has finished it, and counted it
         count(outcome)
@@ -147,7 +147,7 @@ def _due() -> QuerySet[OutgoingMail]:
 
 
 def allow_request(request: HttpRequest, address: str) -> bool:
-    """Count a mail that a visitor asks for; return whether it may be sent."""
+    """Count an e-mail that a visitor asks for; return whether it may be sent."""
     to = mailbox(address)
     is_account = request.user.is_authenticated
     sender = f"account {request.user.pk}" if is_account else network_of(request)
@@ -167,7 +167,7 @@ def allow_notice(request: HttpRequest | None, address: str) -> bool:
 
 
 def mailbox(address: str) -> str:
-    """Return what all addresses of one mailbox have in common.
+    """Return what all addresses of a mailbox have in common.
 
     Most providers deliver alice+anything@example.org to alice@example.org.
     """
@@ -176,20 +176,20 @@ def mailbox(address: str) -> str:
 
 
 class Sender(Thread):
-    """Sends due mails, one at a time. While the mail server fails, it pauses."""
+    """Sends due e-mails, one at a time. While the mail server fails, it pauses."""
 
     def __init__(self, *periodic: Callable[[], None]) -> None:
         super().__init__(name="mail-sender", daemon=True)
         self._periodic = periodic
         self._stopping = Event()
-        # Failures of the mail server since it last worked; and other failures, such as
-        # those of the database.
+        # Failures of the mail server since it last worked, and other failures, such as
+        # the database's.
         self._failures = 0
         self._errors = 0
         self._next_work = 0.0
 
     def stop(self) -> None:
-        """Stop sending; a mail that is cut off here is sent again later."""
+        """Stop sending; an e-mail that is interrupted here is sent again later."""
         self._stopping.set()
         self.join(_STOP_SECONDS)
 
@@ -200,7 +200,7 @@ class Sender(Thread):
         connections.close_all()
 
     def _work(self) -> float:
-        """Send a mail if one is due; return how long to pause then."""
+        """Send an e-mail if one is due; return how long to pause then."""
         try:
             close_old_connections()
             self._work_periodically()
@@ -226,7 +226,7 @@ class Sender(Thread):
         """Do the periodic work, such as adding reminders, if it is due."""
         now = time.monotonic()
         if now >= self._next_work:
-            # Before anything can fail, so that an error does not keep mails waiting.
+            # Before anything can fail, so that an error does not delay e-mails.
             self._next_work = now + _PERIOD_SECONDS
             for work in self._periodic:
                 work()
@@ -241,7 +241,7 @@ class Sender(Thread):
             reason = "it was sealed with another READBACK_SECRET_KEY"
             _drop(mail, MailOutcome.EXPIRED, reason)
             return
-        # Out-of-office replies are not sent to such mails (RFC 3834).
+        # Out-of-office replies are not sent to such e-mails (RFC 3834).
         headers = {"Auto-Submitted": "auto-generated"}
         message = EmailMultiAlternatives(
             subject, text, to=[mail.address], headers=headers
@@ -266,7 +266,7 @@ class Sender(Thread):
 
 
 def _code(refusal: smtplib.SMTPRecipientsRefused | smtplib.SMTPDataError) -> int:
-    """Return the status of the only recipient, or of the mail as a whole."""
+    """Return the status of the only recipient, or of the whole e-mail."""
     if isinstance(refusal, smtplib.SMTPDataError):
         return refusal.smtp_code
     return max(code for code, _text in refusal.recipients.values())

@@ -1,4 +1,4 @@
-"""A mail as its reader gets it: text, the same paragraphs as HTML, and one button.
+"""An e-mail as its reader gets it: text, the same paragraphs as HTML, and a button.
 
 A link is built from the settings, never from a request: anyone can forge its Host.
 """
@@ -28,7 +28,7 @@ class RenderedMail(NamedTuple):
 
 
 class Action(NamedTuple):
-    """A button: what it says, and the page that it opens unless a link is given."""
+    """A button: its label, and the page that it opens unless a link is given."""
 
     label: str | Promise
     view: str = ""
@@ -70,7 +70,7 @@ ACTIONS = {
 def render(
     template: str, address: str, language: str, details: Mapping[str, str], link: str
 ) -> RenderedMail:
-    """Return the mail that has this template, with its own link or that of a page."""
+    """Return the e-mail for this template, with the given link or its page's."""
     action = ACTIONS.get(template.removeprefix(_FOLDER))
     if action and not link:
         key = {"key_id": details["key_id"]} if action.view == "key" else {}

@@ -42,8 +42,8 @@ from readback.cabinet.operators.admin_site import (
     StateFilter,
 )
 
-# Each list on the page of an account shows this many rows, the newest; Django's admin
-# has the others.
+# Each list on an account's page shows this many rows, the newest; Django's admin has
+# the others.
 _ROWS = 20
 # In one list.
 MAX_INVITED = 1000
@@ -77,7 +77,7 @@ class InviteForm(NoLabelSuffixForm, forms.Form):
 
 
 def addresses_in(text: str) -> list[str]:
-    """Return the words that may be addresses, in linear time."""
+    """Return the words that may be addresses; takes linear time."""
     words = dict.fromkeys(_SEPARATORS.split(text))
     return [word for word in words if "@" in word]
 
@@ -242,7 +242,7 @@ class KeyAdmin(ReadOnlyAdmin):
     }
 
     def change_view(self, request: HttpRequest, object_id: str, *_: Any) -> Any:
-        """Link to the page of the owner, which has all keys of the account."""
+        """Link to the owner's page, which has all keys of the account."""
         key = self.get_object(request, unquote(object_id))
         if key is None:
             raise Http404

@@ -67,8 +67,8 @@ class OperatorSite(admin.AdminSite):
 class Operation(NamedTuple):
     """What operators can do with rows: an action of their list.
 
-    The page of an account has a button for each operation that applies. The service is
-    the one that the command line calls.
+    An account's page has a button for each operation that applies. The service is the
+    one that the command line calls.
     """
 
     title: Any
@@ -79,7 +79,7 @@ class Operation(NamedTuple):
     message: str
     # The rows to which it applies.
     rows: Callable[[QuerySet[Any]], QuerySet[Any]] = lambda rows: rows
-    # Operators cannot do it to themselves: they could not log in to undo it.
+    # Operators cannot do this to themselves: they could not log in to undo it.
     is_for_others: bool = False
     # It cannot be undone.
     is_final: bool = False
@@ -127,7 +127,7 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     def _operate(
         self, request: HttpRequest, rows: QuerySet[Any]
     ) -> TemplateResponse | None:
-        """Ask, and then apply an operation to the rows that were selected.
+        """Ask for confirmation, then apply an operation to the selected rows.
 
         The form names all rows of the question in a single field: if a whole list is
         selected, there are more rows than a form may have fields.
@@ -158,7 +158,7 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         return rows.exclude(pk=request.user.pk) if operation.is_for_others else rows
 
     def operations_for(self, request: HttpRequest, row: Any) -> list[Any]:
-        """Return the operations that the page of a row offers, with their names."""
+        """Return the operations that a row's page offers, with their names."""
         alone = self.model._default_manager.filter(pk=row.pk)
         return [
             (name, operation)
@@ -210,14 +210,14 @@ class ChoiceFilter(admin.SimpleListFilter):
 
 
 def _active_within(period: timedelta) -> Q:
-    """Return who has logged in since then, or sent a request with one of their keys."""
+    """Return who logged in since then, or sent a request with one of their keys."""
     start = timezone.now() - period
     used = Key.objects.filter(owner=OuterRef("pk"), last_used_at__gte=start)
     return Q(last_login__gte=start) | Q(Exists(used))
 
 
 def _inactive_for(period: timedelta) -> Q:
-    """Return who has had an account for longer, and has done nothing with it since."""
+    """Return who has had an account for longer, but has not used it since."""
     start = timezone.now() - period
     new_key = Key.objects.filter(owner=OuterRef("pk"), created_at__gte=start)
     return Q(date_joined__lt=start) & ~_active_within(period) & ~Q(Exists(new_key))

@@ -1,9 +1,9 @@
 """The operators' overview, which is the index of the admin: figures of the service.
 
 The admin site checks the access, as for all its pages. Nothing here writes. Each
-statement reads one table, and no figure shows an address, the name of a key or anything
-that a client sent. Counting a million rows takes a noticeable part of a second, so all
-figures together are kept in the cache for a minute.
+statement reads one table, and no figure shows an address, a key's name or anything that
+a client sent. Counting a million rows takes a noticeable part of a second, so all
+figures together are cached for a minute.
 """
 
 from collections import Counter

@@ -69,7 +69,7 @@ def metrics_answer(request: HttpRequest) -> HttpResponse:
 
 
 def may_read_metrics(request: HttpRequest) -> bool:
-    """Return whether the request has the token of the settings.
+    """Return whether the request has the token from the settings.
 
     The origin of a request proves nothing: a proxy on the same machine forwards public
     requests, and may not say so.

@@ -1,4 +1,4 @@
 """Public pages: landing page, documentation, privacy, and files for programs.
 
-They need no login and change nothing.
+They require no login and change nothing.
 """

@@ -1,7 +1,7 @@
 """What this installation is called and looks like: READBACK_SITE_NAME and a folder.
 
-READBACK_BRAND_DIR is read once, together with Django's settings: later changes have no
-effect before the next start. The folder is the operator's own, so its pictures are not
+READBACK_BRAND_DIR is read once, together with Django's settings: later changes take
+effect at the next startup. The folder is the operator's own, so its pictures are not
 checked. Nevertheless, they are served with a policy that allows no scripts, they are
 never inlined, and Markdown is rendered like the documentation, by `pages/docs.py`.
 """
@@ -20,7 +20,7 @@ from django.utils.translation import get_language
 from readback.config import Config
 from readback.setting_values import SOFTWARE, ConfigError
 
-# The pages of the documentation have the same ones.
+# The documentation pages have the same ones.
 LANGUAGES = ("en", "ru")
 TEXTS = "brand.toml"
 _PICTURES = ("logo", "logo-dark", "favicon", "card")
@@ -35,7 +35,7 @@ _FORMS: dict[str, type] = {
 }
 # A value in hexadecimal, a name, or a function such as rgb().
 _COLOUR = re.compile(r"#(?:[0-9a-fA-F]{3}){1,2}|[a-z]+(?:\([^;{}()]*\))?")
-# Pictures usually contain styles. A picture that is opened by itself can do nothing
+# Pictures usually contain styles. A picture that is opened directly is allowed nothing
 # else.
 _PICTURE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 _STYLES = "/brand/colours.css"
@@ -53,7 +53,7 @@ class BrandFile(NamedTuple):
     @property
     def headers(self) -> dict[str, str]:
         headers = {"Content-Type": self.content_type, "ETag": self.etag}
-        # As long as the styles and scripts.
+        # As long as for styles and scripts.
         headers["Cache-Control"] = "max-age=60, public"
         if self.content_type.startswith("image/"):
             headers["Content-Security-Policy"] = _PICTURE_POLICY
@@ -79,7 +79,7 @@ class BrandPage(NamedTuple):
 
 @dataclass(frozen=True)
 class Brand:
-    """The brand for templates and mails; `files` has what is served, by path."""
+    """The brand for templates and e-mails; `files` has what is served, by path."""
 
     name: str
     home_url: str = ""

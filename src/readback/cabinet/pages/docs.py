@@ -41,8 +41,8 @@ FOLDER = _IN_PACKAGE if _IN_PACKAGE.is_dir() else _IN_REPOSITORY
 
 # The page of all pages: /docs/ itself.
 INDEX = "README"
-# Pages that are now part of another one, with the same headings: browsers keep the
-# fragment of an address that redirects.
+# Pages that are now part of another one, with the same headings: on a redirect,
+# browsers keep the fragment.
 MOVED = {
     "branding": "settings",
     "hosting": INDEX,
@@ -132,7 +132,7 @@ def load(name: str, language: str) -> DocPage:
 
 
 def render_markdown(text: str, language: str) -> DocPage:
-    # Importing it takes 0.03 s, for which no start should wait.
+    # Importing it takes 0.03 s, which would delay every startup.
     from markdown_it import MarkdownIt
 
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
@@ -203,7 +203,7 @@ def _link_to_page(token: "Token") -> "Token":
 
 
 def served_at(link: str, *, markdown: bool = False) -> str:
-    """Return the path of another file of docs/, or the link unchanged."""
+    """Return the path of another file in docs/, or the link unchanged."""
     if link.endswith("openapi.yaml"):
         return reverse("openapi")
     if link.endswith(".schema.json"):
@@ -234,7 +234,7 @@ def docs_page(request: HttpRequest, name: str) -> HttpResponse:
 
 
 def snippets(name: str) -> list[examples.Snippet]:
-    """Return the programs that the page shows at its end."""
+    """Return the programs shown at the end of the page."""
     base_url = settings.CONFIG.base_url
     return examples.filled(base_url, YOUR_KEY) if name == "programs" else []
 
@@ -278,6 +278,6 @@ def openapi(request: HttpRequest) -> HttpResponse:
     text = (FOLDER / "openapi.yaml").read_text(encoding="utf-8")
     text = re.sub(addresses, lambda found: iri_to_uri(own[found[0]]), text)
     response = HttpResponse(text, "application/yaml")  # RFC 9512; always UTF-8
-    # It is public, so browser-based tools of any site may import it.
+    # It is public, so browser-based tools on any site may import it.
     response["Access-Control-Allow-Origin"] = "*"
     return response

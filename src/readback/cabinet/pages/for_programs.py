@@ -1,7 +1,7 @@
 """What programs read: /llms.txt, and each page of the documentation as Markdown.
 
 The Markdown of a page has the same language, the same parts and the same status. Its
-links are absolute, because a program may not remember where it got the text.
+links are absolute, because a program may forget where it got the text.
 """
 
 import re

@@ -1,7 +1,7 @@
-"""Landing page, privacy page, and what programs find at addresses that they know.
+"""Landing page, privacy page, and files at well-known addresses for programs.
 
-The landing page shows one request and its answer byte by byte. Below /.well-known/ is
-what RFC 8615 says; favicon.ico and robots.txt are files in root/.
+The landing page shows one request and its answer byte by byte. RFC 8615 defines
+/.well-known/; favicon.ico and robots.txt are files in root/.
 """
 
 from datetime import timedelta
@@ -81,7 +81,7 @@ def address_json(request: HttpRequest) -> JsonResponse:
 
 @require_safe
 def security_txt(request: HttpRequest) -> HttpResponse:
-    """Say where to report a vulnerability (RFC 9116), if the operator has said so."""
+    """Say where to report a vulnerability (RFC 9116), if the operator has set it."""
     if not settings.CONFIG.contact:
         raise Http404
     # On the hour, so that the file does not differ each time.

@@ -5,10 +5,10 @@ the probe leads to the place that explains it. `search_index.py` has the section
 
 Pasted messages also contain paths, names and numbers that no page has. So a section is
 judged by the words that it does have, and a rare word counts more than a common one.
-The messages of a symptom lead to it even if a program puts other words in between. So
-does a status, however a program writes it. The longest message of a symptom that a
-query has is the most certain answer; the name of an exception is the least, as is a
-message in “quotation marks”, which many causes share.
+A symptom's messages lead to it even if a program puts other words in between. So does
+a status, however a program writes it. The longest message of a symptom in a query is
+the most certain answer; the name of an exception is the least certain, as is a message
+in “quotation marks”, which many causes share.
 """
 
 import re
@@ -46,7 +46,7 @@ _LEAST_SHARE = 0.25
 _LEAST_RELATIVE = 0.5
 _HEADING_LENGTH = 100
 
-# What nearly every question has. It counts only if there is nothing else.
+# Words in nearly every question. They count only if there is nothing else.
 _WIDE_WORDS = stems("""
 bot connect connection does doesn error errors exception failed help issue occurred
 openai please problem program server work working works wrong
@@ -61,20 +61,20 @@ _STATUS = re.compile(
     r"|(?:^|\W)([45]\d\d) (?:status|page)",
     re.I,
 )
-# A failed look-up of a name, with what the resolver, at port 53, or a library says:
+# A failed name lookup, with the message of the resolver, at port 53, or of a library:
 # lookup NAME on [::1]:53: read udp …: connection refused, queryA ETIMEOUT, dns error: …
 _LOOKUP = re.compile(
     r"(?:(?:\bE[A-Z]{3,20} )?(?:\b[\d.]{7,15}|\]):53\b|\bquery[A-Z]\w{0,9} E[A-Z]{3,20}"
     r"|\b(?i:lookup (\S{1,200}): |resolving (?:host )?timed out|name lookup timed out"
     r"|dns[ _:](?:error|look|probe|quer|request|resol|server|time)))[^\n\"]*"
 )
-# A line of a traceback that names a place in the code. It ends what was said before it
-# even if the lines became one, as in a field of a form.
+# A line of a traceback that names a place in the code. It ends the message before it
+# even if the lines were joined into one, as in a form field.
 _FRAME = re.compile(
     r'File "[^"\n]*", line \d+(?:, in \S+)?|\bat [^():\n]{1,200}\([^()\n]{1,300}\)'
     r"|\.\.\. \d+ more|[~^]{3,}"
 )
-# What an exception says: `httpx.ConnectError: [Errno 111] Connection refused`.
+# An exception's message: `httpx.ConnectError: [Errno 111] Connection refused`.
 _EXCEPTION = re.compile(r"\b[\w.]{0,80}?(?:Error|Exception|Timeout)\b.{0,20}: .{1,200}")
 # Where a paragraph, a row, an item or a quotation begins; other lines continue one.
 _BLOCK = re.compile(r"\n\s*\n|\n(?= *(?:[|>]|[-*] |\d+\. ))|\\\n")
@@ -160,7 +160,7 @@ def _phrase(query: str) -> str:
     statuses = (f"error code {a or b}" for a, b in _STATUS.findall(query))
     query = _LOOKUP.sub(r" \1 no such host ", query)
     parts = INNER_WORD.sub(" ", query.replace("_", " "))
-    # The last word of one and the first of the next are no name.
+    # The last word of one and the first of the next are not a name.
     return " ".join(map(as_words, [query, parts, *statuses]))
 
 
@@ -175,17 +175,17 @@ def _scores(
     whole = sum(worth.values())
     for number, section in enumerate(index.sections):
         told = names.intersection(section.names)
-        # A heading of only wide words, such as “Errors”, says nothing.
+        # A heading of only common words, such as “Errors”, says nothing.
         if any(not stems(name).isdisjoint(worth) for name in told):
             scores[number] = scores.get(number, 0.0) + whole
     return scores
 
 
 def _what_is_said(names: set[str], index: SearchIndex) -> set[tuple[str, int]]:
-    """Return the most precise of the names of a message, each with its section.
+    """Return the most precise of the names in a message, each with its section.
 
-    What many causes share, such as the name of an exception, counts only if nothing
-    else is said.
+    Names that many causes share, such as an exception's, count only if there are no
+    others.
     """
     said = {
         (name, number)
@@ -214,7 +214,7 @@ def _worth(word: str, index: SearchIndex) -> float:
 
 def _hit(section: DocSection, worth: dict[str, float]) -> SearchHit:
     def value(sentence: str) -> tuple[float, int]:
-        # A number, such as a status, answers nothing.
+        # A number, such as a status, is no answer.
         words = [word for word in stems(sentence) if not word.isdigit()]
         return sum(worth.get(word, 0.0) for word in words), len(sentence)
 
@@ -223,7 +223,7 @@ def _hit(section: DocSection, worth: dict[str, float]) -> SearchHit:
     url = reverse("docs_page", args=[section.page]) + section.anchor
     # A symptom may have twenty messages.
     heading = shorten(section.heading, _HEADING_LENGTH, placeholder=" …")
-    # What a message means is short, and its cause and its fix belong together.
+    # The meaning of a message is short, and its cause and fix belong together.
     is_message = section.are_messages
     line = plain(section.text) if is_message else max(sentences, key=value)
     return SearchHit(section, heading, line, url)

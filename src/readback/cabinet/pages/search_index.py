@@ -1,8 +1,8 @@
 """What the search of the documentation knows: sections, their words and their messages.
 
-A section is one of a page. Each row of the page of symptoms is a section of its own,
-which leads to where its link does, and so is each setting and each row of a table of
-messages; `messages.toml` has more messages of a row than the page shows. Words are
+Sections are those of the pages. Each row of the symptoms page is also a section, which
+leads to where its link does, and so is each setting and each row of a table of
+messages; `messages.toml` has more messages for a row than the page shows. Words are
 compared without their endings.
 """
 
@@ -23,13 +23,13 @@ _SYMPTOMS = "symptoms"
 _FINDINGS = "findings"
 _ERRORS = "errors"
 _CONNECT = "connect"
-# Where the index begins to list what hosts read.
+# Where the index begins to list pages for hosts.
 _FOR_HOSTS = "\n## I host it"
-# Most people who search connect a program, so what hosts read counts less. So do the
+# Most people who search connect a program, so pages for hosts count less. So do the
 # findings: they answer precise questions, which have their ids and messages.
 _WEIGHT_OF_OTHERS = 0.6
 
-# Words that ask a question, or join others, say nothing about what is asked for.
+# Words that only ask a question or join others say nothing about its subject.
 _JOINING_WORDS = """
 a an and are as at be by can could did do does for from has have how i if in into is it
 its me my no not of on or so that the then there this to was were what when where which
@@ -53,7 +53,7 @@ _MESSAGES_ROW = re.compile(r"^\| (`.+?) \| (.+) \|$", re.M)
 _MESSAGE = re.compile("`([^`]+)`")
 _QUOTED = re.compile("[“«]([^”»]+)[”»]")
 _MORE_MESSAGES = Path(__file__).with_name("messages.toml")
-# Programs print words of their own in its place.
+# Programs print their own words in its place.
 _GAP = "…"
 # Words that are further apart belong to different sentences, or to a log around them.
 _FEW_WORDS = " (?:.{1,80} )?"
@@ -77,7 +77,7 @@ class SearchIndex(NamedTuple):
     words: dict[str, dict[int, float]]
     """How much a word counts in each section: more in a heading than in a text."""
     names: set[str]
-    """All names of the sections, also the vague ones."""
+    """All names of the sections, including the vague ones."""
     vague_names: set[str]
 
 
@@ -114,7 +114,7 @@ def _sections(name: str, language: str) -> Iterator[DocSection]:
     for setting, meaning in _SETTING_ROW.findall(text):
         place = f"#{anchor(setting)}"
         yield DocSection(name, title, setting, place, meaning, (as_words(setting),))
-    # A comment in an example is no heading.
+    # A comment in an example is not a heading.
     text = _EXAMPLE.sub(lambda found: found[0].replace("\n#", "\n"), text)
     _, *parts = _HEADING.split(_SETTING_ROW.sub("", text))
     for heading, content in zip(parts[::2], parts[1::2], strict=True):
@@ -127,7 +127,7 @@ def _sections(name: str, language: str) -> Iterator[DocSection]:
             for messages, meaning in rows:
                 yield _symptom(name, plain(heading), messages, place, meaning)
             content = _MESSAGES_TABLE.sub("", content)
-        if content.strip():  # a heading alone answers nothing
+        if content.strip():  # a heading alone is no answer
             yield DocSection(name, title, plain(heading), place, content, tuple(names))
 
 
@@ -177,7 +177,7 @@ def stems(text: str) -> set[str]:
 
 
 def as_words(text: str) -> str:
-    """Return a text in a form in which whole words can be looked for."""
+    """Return a text in a form that can be searched for whole words."""
     words = re.findall(r"\w+", text.casefold().replace("ё", "е"))
     return f" {' '.join(words)} "
 

@@ -1,4 +1,4 @@
-"""Serve requests: the worker, who asks, headers, error pages and the security log.
+"""Serving requests: the worker, visitors, headers, error pages and the security log.
 
 Nothing here knows what a key is for.
 """

@@ -42,9 +42,9 @@ def too_many_requests(
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Redirect to the login if the session ended while a page was being made.
+    """Redirect to the login if the session ended while a page was being rendered.
 
-    Its owner has ended it, here or in another browser, or an operator has.
+    Its owner ended it, here or in another browser, or an operator did.
     """
     if isinstance(exception, SessionInterrupted):
         return redirect("account_login")
@@ -76,8 +76,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 def reason(error: BaseException) -> str:
     """Return why the database cannot be used."""
-    # A message of PostgreSQL may quote values; its code and messages of the driver do
-    # not.
+    # PostgreSQL's messages may quote values; its codes and driver messages do not.
     state = getattr(error.__cause__, "sqlstate", None)
     words = " ".join(str(error).split())
     return f"{type(error.__cause__).__name__} ({state})" if state else words

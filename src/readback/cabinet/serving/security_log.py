@@ -35,7 +35,7 @@ _command = ""
 def record(event: str, *, account: int | None = None, key: int | None = None) -> None:
     """Write one line; the actor and the network address come from the request."""
     request: HttpRequest | None = context.request
-    # The account that is logged in; none is in a command.
+    # The account that is logged in; commands have none.
     actor = getattr(request, "user", None)
     line = {
         "time": timezone.now().isoformat(timespec="milliseconds"),
@@ -55,7 +55,7 @@ def enable(config: Config, command: str = "") -> None:
     """Write the log from now on; a command does so only if the setting names a place.
 
     Otherwise, its lines would be mixed with the output. The command is what the
-    operator called, such as "readback account deactivate".
+    operator typed, such as "readback account deactivate".
     """
     global _command
     if command and not config.security_log:

@@ -1,4 +1,4 @@
-"""Who sends a request: the network address behind our proxies, and the account.
+"""Who sent a request: the network address behind our proxies, and the account.
 
 Rate limits, the security log and e-mails all ask here for the address, so that a forged
 header affects none of them.

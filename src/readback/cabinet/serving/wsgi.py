@@ -39,7 +39,7 @@ THREADS = 8
 # Forms use at most half of the threads; further ones wait. Many sign-ups at once, which
 # hash passwords, must not delay other pages.
 FORM_THREADS = THREADS // 2
-# The total size of bodies that wait for an answer. Further ones are refused.
+# The total size of bodies waiting for an answer. Further ones are refused.
 MAX_BODIES_BYTES = 16 << 20
 # The paths that a program asks for if its base URL is the cabinet's address.
 _VERSION = f"{VERSION_PREFIX}/".encode()
@@ -89,7 +89,7 @@ class Pages:
         return Page(self, head, origin)
 
     def _lead_to_api(self) -> bytes:
-        """Refuse a request for the API, in the only form that most programs show."""
+        """Refuse a request meant for the API, in the form that most programs show."""
         message = f"This is the cabinet; the API is at {self._base_url}"
         error = {"error": {"code": "not_found", "message": message}}
         body = json.dumps(error, separators=(",", ":")).encode()
@@ -108,7 +108,7 @@ class Pages:
         return None
 
     def refuse(self, code: str, detail: str, address: str = "") -> bytes:
-        """Return a refusal without a body, which therefore suits HEAD as well."""
+        """Return a refusal without a body, so that it also suits HEAD."""
         return _render(REFUSALS[code].status, [*self._headers.items()], b"")
 
     def fail(self, error: Exception, info: Head | None) -> bytes:
@@ -134,7 +134,7 @@ class Pages:
         origin.resume(answer)
 
     def _run_application(self, head: Head, body: bytes, address: str) -> bytes:
-        """Return the answer of the application; runs in a thread."""
+        """Return the application's answer; runs in a thread."""
         started: list[tuple[str, list[tuple[str, str]]]] = []
         written: list[bytes] = []
 
@@ -184,7 +184,7 @@ class Page:
 
 
 def server_environ(address: tuple[str, int] | str) -> Environ:
-    """Return what is the same for all requests that a socket receives (PEP 3333)."""
+    """Return the part of the environ that all requests of a socket share (PEP 3333)."""
     host, port = ("localhost", 0) if isinstance(address, str) else address[:2]
     return {
         "SCRIPT_NAME": "",
@@ -201,7 +201,7 @@ def server_environ(address: tuple[str, int] | str) -> Environ:
 
 
 def environ_of(head: Head, body: bytes, address: str) -> Environ:
-    """Return the environment of a request (PEP 3333), in which bytes are Latin-1."""
+    """Return a request's environ (PEP 3333), in which bytes are Latin-1."""
     path, _, query = head.target.partition(b"?")
     environ: Environ = {
         "REQUEST_METHOD": head.method.decode(),

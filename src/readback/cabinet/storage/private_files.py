@@ -60,7 +60,7 @@ def load_secret_key(config: Config) -> str:
     try:
         if not path.exists():
             # Linking is atomic and never overwrites, so two processes that start at the
-            # same time both read the secret of the faster one.
+            # same time both read the faster one's secret.
             with suppress(FileExistsError):
                 write_secret_key(path, secrets.token_urlsafe(48), put=os.link)
         return read_secret_key(path)

@@ -25,7 +25,7 @@ _FIRST_MIGRATION = "cabinet.0001_initial"
 def migrate() -> list[str]:
     """Apply the pending migrations and return their names.
 
-    Of several processes, the first applies them and the others find none pending.
+    If several processes do this, the first applies them and the others find none.
     """
     with locked():
         path = settings.CONFIG.sqlite_path

@@ -2,7 +2,7 @@
 
 Texts are encrypted with a key that is derived from the cabinet's secret key, which is
 not in the database. A new secret key makes everything that was sealed unreadable.
-Sessions are stored under a digest of their cookie, so a copy lets nobody in.
+Sessions are stored under a digest of their cookie, so a copy lets no one in.
 """
 
 import base64

@@ -1,8 +1,8 @@
-"""`readback backup` and `readback restore`: the data of an installation in one file.
+"""`readback backup` and `readback restore`: an installation's data in one file.
 
-Nothing is left at the name of an archive until it is complete and on the disk. A
-restore reads and checks the whole archive before it changes anything. The secret key
-is written after the database, so run a restore again if it was killed in between.
+An archive gets its name only when it is complete and on the disk. A restore reads and
+checks the whole archive before it changes anything. The secret key is written after
+the database, so run a restore again if it was killed in between.
 """
 
 import os
@@ -55,7 +55,7 @@ def backup(file: str, yes: bool) -> None:
             with written.open("wb") as output:
                 _write(output, config, folder, made_at)
                 os.fsync(output.fileno())
-            # Not linked, which not every file system can.
+            # Not linked, because some file systems cannot do that.
             os.replace(written, place)
             private_files.sync(place.parent)
         where = "the archive to standard output" if is_stream else file
@@ -154,7 +154,7 @@ def _secret_key(config: Config) -> str:
 
 
 def _checked_secret_key(config: Config, folder: Path) -> str:
-    """Return the secret key of an archive; end the command if it cannot be used."""
+    """Return an archive's secret key; end the command if it cannot be used."""
     from readback.cabinet.storage import private_files
     from readback.cli.backup import archive
 

@@ -27,9 +27,9 @@ class Manifest(NamedTuple):
     created_at: int
     members: list[str]
     sha256: dict[str, str] | None = None
-    """Of each member, in hexadecimal; archives of 1.0.0 do not have it."""
+    """For each member, in hexadecimal; missing from archives of 1.0.0."""
     database: str = SQLITE
-    """The format of the database; of 1.0.0 also a dump of "PostgreSQL"."""
+    """The database's format; in 1.0.0 also "PostgreSQL", for a dump."""
 
 
 def write(output: IO[bytes], folder: Path, created_at: int) -> None:
@@ -72,7 +72,7 @@ def _read(tar: tarfile.TarFile, folder: Path) -> Manifest:
     if not {_MANIFEST, *MEMBERS} <= checksums.keys():
         raise ValueError("not a backup")
     facts = json.loads((folder / _MANIFEST).read_bytes())
-    # Another version may say more.
+    # Another version may have more fields.
     manifest = Manifest(
         **{name: facts[name] for name in Manifest._fields if name in facts}
     )

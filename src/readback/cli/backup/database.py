@@ -1,10 +1,10 @@
 """The database in an archive: a SQLite file, whatever the installation uses.
 
-It contains no sessions, so a stolen archive logs nobody in. A restore replaces the
-SQLite file by a rename, or the rows of PostgreSQL in one transaction: if it is
+It contains no sessions, so a stolen archive logs no one in. A restore replaces the
+SQLite file by a rename, or the rows in PostgreSQL in one transaction: if it is
 interrupted, either the old or the new database is there.
 
-The rows of PostgreSQL are copied to and from a file that has been migrated, so it has
+The rows in PostgreSQL are copied to and from a file that has been migrated, so it has
 the same tables and columns. At most a thousand rows are in memory. Other tables in the
 same PostgreSQL database are not touched.
 """
@@ -87,7 +87,7 @@ def prepare(copied: Path) -> None:
 
 
 def replace(config: Config, copied: Path) -> None:
-    """Put a copy in place of the database; a file of SQLite is on the same disk."""
+    """Replace the database by a copy, which for SQLite is on the same disk."""
     if path := config.sqlite_path:
         private_files.sync(copied)
         # A service that starts now waits, and one that has started is noticed.
@@ -104,7 +104,7 @@ def replace(config: Config, copied: Path) -> None:
 
 
 def require_free(config: Config) -> None:
-    """End the command if others have the database open."""
+    """End the command if another process has the database open."""
     path = config.sqlite_path
     is_used = _is_open(path) if path else _is_connected()
     if is_used:
@@ -157,12 +157,12 @@ def _require_known(what: str) -> None:
 
 @contextmanager
 def _django_uses(file: Path) -> Iterator[None]:
-    """Let Django use a file of SQLite instead of the database of the installation.
+    """Let Django use a SQLite file instead of the installation's database.
 
     An alias is not enough: some migrations change the default database in any case.
     """
     installed = connections[DEFAULT_DB_ALIAS]
-    # The file is written to the disk when it is complete.
+    # The file is synced to the disk once it is complete.
     options = {"init_command": "PRAGMA synchronous = OFF"}
     settings = {**installed.settings_dict, "NAME": str(file), "OPTIONS": options}
     connections[DEFAULT_DB_ALIAS] = DatabaseWrapper(settings, DEFAULT_DB_ALIAS)
@@ -174,7 +174,7 @@ def _django_uses(file: Path) -> Iterator[None]:
 
 
 def _export(target: Path) -> None:
-    """Replace the rows of a file by those of PostgreSQL, as they are at one moment."""
+    """Replace the rows in a file by a snapshot of those in PostgreSQL."""
     with (
         closing(sqlite3.connect(target)) as file,
         file,
@@ -201,7 +201,7 @@ def _export_table(file: sqlite3.Connection, table: str) -> None:
         for name, declared in columns
     )
     marks = ", ".join("?" * len(columns))
-    file.execute(f'DELETE FROM "{table}"')  # what the migrations added
+    file.execute(f'DELETE FROM "{table}"')  # rows that the migrations added
     with connection.chunked_cursor() as cursor:
         cursor.execute(f'SELECT {values} FROM "{table}"')
         while found := cursor.fetchmany(_ROWS_AT_ONCE):
@@ -209,7 +209,7 @@ def _export_table(file: sqlite3.Connection, table: str) -> None:
 
 
 def _load(config: Config, copied: Path) -> None:
-    """Replace the rows of PostgreSQL by those of a file, all or none."""
+    """Replace the rows in PostgreSQL by those in a file, all or none."""
     try:
         with closing(sqlite3.connect(copied)) as file:
             _load_tables(config, file)
@@ -227,7 +227,7 @@ def _load_tables(config: Config, file: sqlite3.Connection) -> None:
         connection.wrap_database_errors,
         connection.cursor() as cursor,
     ):
-        # Their privileges stay.
+        # Keeps their privileges.
         tables = ", ".join(f'"{table}"' for table in (*_tables(), *_SESSIONS))
         cursor.execute(f"TRUNCATE {tables} RESTART IDENTITY")
         # A service that starts now waits, and one that has started is noticed.
@@ -242,10 +242,10 @@ def _load_tables(config: Config, file: sqlite3.Connection) -> None:
 
 
 def _load_table(cursor: Any, file: sqlite3.Connection, table: str) -> None:
-    """Copy the rows of a table to PostgreSQL, which checks each value."""
+    """Copy a table's rows to PostgreSQL, which checks each value."""
     columns = _columns(file, table)
     names = ", ".join(f'"{name}"' for name, _declared in columns)
-    # In SQLite, a value of any type may be in a column of any type.
+    # In SQLite, any column may contain values of any type.
     values = ", ".join(
         f'CAST("{name}" AS {"BLOB" if declared == "BLOB" else "TEXT"})'
         for name, declared in columns
