@@ -4,6 +4,6 @@ A run reads from left to right: what was `entered`, the `connection`, the `servi
 Each step returns a diagnosis; the texts of all of them are in `texts`. `runner` lists
 the steps and runs them, `output` shows the report. `common` and `transport` are what
 the steps share. The probe is a client: it needs the contract, the key format and
-certifi, and no part of the server. It runs on Python 3.9, older than the server needs:
-it goes where the programs are.
+certifi, and no part of the server. It runs on Python 3.9, older than the server needs,
+because it runs where the programs run.
 """

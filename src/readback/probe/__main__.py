@@ -1,7 +1,7 @@
 """Start the probe from the file that the cabinet hands out.
 
-This is also the first file that any other Python reads, so it is written in a syntax
-that even Python 2.7 understands.
+This is also the first file that an unsupported Python reads, so its syntax must be
+valid even in Python 2.7.
 """
 
 import os

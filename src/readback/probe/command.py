@@ -1,8 +1,8 @@
 """The command line of the probe: its options, its output, its signals, its exit code.
 
 `readback probe` and the file that the cabinet hands out both start here, so nothing but
-the standard library is imported before the options are known. An argument that is
-refused is not repeated in the message: it could be a key.
+the standard library is imported before the options are known. A refused argument is not
+repeated in the message: it could be a key.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class KeySafeParser(argparse.ArgumentParser):
     """A parser whose messages never repeat a key that was passed by mistake."""
 
     def parse(self, arguments: list[str]) -> argparse.Namespace:
-        # The value of an option may be a key, too.
+        # The value of an option may also be a key.
         values = (
             text.partition("=")[2] if text[:1] == "-" else text for text in arguments
         )
@@ -74,7 +74,7 @@ def _name(text: str) -> str:
     return text
 
 
-# The catalogue says what each one is for.
+# The catalogue describes each one.
 _OPTIONS: dict[str, dict[str, Any]] = {
     "--key-file": {"metavar": "FILE"},
     "--key-env": {"metavar": "NAME"},
@@ -90,7 +90,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
 
 
 def command_line(program: str) -> KeySafeParser:
-    # argparse takes its own words from gettext.
+    # argparse gets its own words from gettext.
     argparse._ = say  # type: ignore[attr-defined]
     parser = KeySafeParser(
         program,
@@ -160,10 +160,10 @@ def _ending_with_a_sentence(run: Callable[[], int]) -> int:
     except ImportError as error:
         # A Python that was built without OpenSSL has no ssl module, for example.
         _complain(say("module_missing", name=error.name))
-    except OSError as error:  # While writing; the steps handle their own errors.
+    except OSError as error:  # From writing; the steps handle their own errors.
         if error.errno != EPIPE:  # Otherwise the reader has closed the pipe.
             _complain(say("not_written", reason=error.strerror))
-    except Exception as error:  # Only a mistake of the probe can end here.
+    except Exception as error:  # Only a bug in the probe can end here.
         from readback.probe.common.results import FailureFamily
         from readback.probe.runner import origin
 
@@ -222,7 +222,7 @@ def _text(report: ProbeReport, options: argparse.Namespace) -> str:
 
     if options.json:
         return text.as_json(report)
-    # On Windows, this turns the colours of its console on.
+    # On Windows, this enables colours in the console.
     is_colored = is_terminal(sys.stdout) and not os.environ.get("NO_COLOR")
     if is_colored and os.name == "nt":
         os.system("")

@@ -59,7 +59,7 @@ class ProbeReport:
 
     @property
     def unknown(self) -> StepResult | None:
-        """The reason why the run has no answer, although nothing failed."""
+        """Why the run has no answer, although nothing failed."""
         skipped = self._with(Verdict.SKIP)
         found = (
             result for result in skipped if has_tag(result.diagnosis.id, "unknown")
@@ -152,14 +152,14 @@ class ProbeReport:
 
     @property
     def next_step(self) -> str:
-        """What the person can do, who may not be an engineer."""
+        """What the user, who may not be an engineer, can do."""
         if not has_tag(self.id, "engineer"):
             return self.hint
         return say("send_report", fixer=say(str(self.fixer)), hint=self.hint)
 
     @property
     def message(self) -> list[str]:
-        """What to send to the person who can fix it, if that is somebody else."""
+        """What to send to the person who can fix it, if that is not the user."""
         if self.decisive is None or self.fixer in (Fixer.YOU, Fixer.NOBODY):
             return []
         diagnosis = self.decisive.diagnosis
@@ -183,7 +183,7 @@ class ProbeReport:
 
     @property
     def not_tried(self) -> list[str]:
-        """The titles of the steps that did not run or found nothing out."""
+        """The titles of the steps that did not run or found out nothing."""
         tried = {
             result.title
             for result in self.tried
@@ -204,7 +204,7 @@ class ProbeReport:
 
     @property
     def _rehearsal(self) -> str:
-        """What has to be said first, because failures may be intended; perhaps ""."""
+        """What to say first if failures may be intended; otherwise ""."""
         ids = {result.diagnosis.id: result.diagnosis for result in self.results}
         known = ids.get("key.rehearsal")
         return known.sentence if known else ""
@@ -253,7 +253,7 @@ def openssl_version() -> str:
     return " ".join(ssl.OPENSSL_VERSION.split()[:2])
 
 
-# The facts that help an engineer; the catalogue has the words for their names.
+# The facts that help an engineer; the catalogue has their displayed names.
 EVIDENCE = (
     *("host", "port", "addresses", "proxy", "variable", "status"),
     *("location", "reason", "detail", "subject", "issuer", "since", "until", "sent"),

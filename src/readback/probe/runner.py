@@ -1,4 +1,4 @@
-"""The list of steps, and the run: in order, without those that a failure rules out."""
+"""The list of steps, and the run: in order, except those that a failure rules out."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ class ProbeRun:
         )
 
     def _corrected(self, found: list[StepResult]) -> list[StepResult]:
-        """Return the results in the light of what later steps have found."""
+        """Return the results in the light of what later steps found."""
         budget = self._context.budget
         found = [_partly(result) for result in found] if _is_settled(found) else found
         if mixed_requests(budget.exchanges) or budget.limit_status:
@@ -269,7 +269,7 @@ class ProbeRun:
         for diagnosis in diagnoses:
             shown = redacted(diagnosis, redactor)
             if diagnosis.id == "address.corrected" and step.id != "address":
-                # Only the server could tell that it is wrong, so it does not work.
+                # Only the server could know that it is wrong, so it does not work.
                 first = self._found["address"][0]
                 self._found["address"] = [first._replace(diagnosis=shown)]
             else:
@@ -290,7 +290,7 @@ class ProbeRun:
 
 
 def _is_settled(found: Iterable[StepResult]) -> bool:
-    """Return whether every step has succeeded, or failed without blocking another."""
+    """Return whether every step succeeded, or failed without blocking another."""
     unsettled = ("skipped.unsteady", SKIPPED)
     return all(result.diagnosis.id not in unsettled for result in found)
 

@@ -162,9 +162,9 @@ class ReadbackServer:
     ) -> list[ArrivedRequest]:
         """Assert what arrived with this key until now; return it.
 
-        Each outcome is `accepted`, `rehearsed` or the code of a refusal, and the number
-        of requests that had it; none arrived with another outcome. Every request is of
-        `program`, and every refused one has exactly these `differences`.
+        Each outcome is `accepted`, `rehearsed` or the code of a refusal, with its
+        number of requests; none may have another outcome. Every request must be from
+        `program`, and every refused one must have exactly these `differences`.
         """
         __tracebackhide__ = True
         for name in outcomes:

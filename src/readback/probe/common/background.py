@@ -13,7 +13,7 @@ Result = TypeVar("Result")
 
 
 class BackgroundCall(Generic[Result]):
-    """A call that has been started; `result` waits for its end."""
+    """A call that was started; `result` waits until it ends."""
 
     def __init__(self, function: Callable[[], Result]) -> None:
         self._function = function
@@ -21,7 +21,7 @@ class BackgroundCall(Generic[Result]):
         self._error: BaseException | None = None
         self.is_done = False
         # The waits of `threading` are written in Python, and Ctrl-C inside one of them
-        # can leave a wrong state behind; a wait for a bare lock has no such state.
+        # can leave them in a wrong state; waiting for a bare lock has no such state.
         self._lock = threading.Lock()
         self._lock.acquire()
         threading.Thread(target=self._run, daemon=True).start()

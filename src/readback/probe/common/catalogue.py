@@ -3,7 +3,7 @@
 The files in `probe/texts/` have one block per finding: a line with its id, its verdict,
 the kind of its fault, its family (of a failure) and its tags; the English sentence, and
 after an arrow the next step; then the same in Russian. A block that starts with `=` and
-an id is another text of the probe; one whose English is its id has only that. Texts are
+an id is another text; it has only the id if that is also the English text. Texts are
 templates; the steps supply the facts. Texts are created in the reader's language, so
 nothing is translated afterwards.
 """
@@ -110,7 +110,7 @@ _language = LANGUAGES[0]
 
 
 def wanted(arguments: Iterable[str], environment: Mapping[str, str]) -> str:
-    """Return the language of the option, or else of the terminal."""
+    """Return the option's language, or else the terminal's."""
     given = list(arguments)
     # A program that reads JSON depends on no option and no locale.
     if "--json" in given:
@@ -123,7 +123,7 @@ def wanted(arguments: Iterable[str], environment: Mapping[str, str]) -> str:
 
 
 def use(code: str) -> None:
-    """Create all further texts in this language."""
+    """Create all texts in this language from now on."""
     global _language
     _language = code
 

@@ -1,4 +1,4 @@
-"""How everything that is shown is written: numbers, and texts without credentials.
+"""How everything shown is formatted: numbers, and texts without credentials.
 
 Everything received from the network passes through `sanitize` before it is shown: it
 removes control characters that a terminal would interpret and anything that looks like
@@ -24,8 +24,8 @@ from readback.probe.common.catalogue import current, diagnose, say
 from readback.probe.common.results import Diagnosis, Fact
 
 _MAX_LENGTH = 160
-# No pattern looks at more of what a server sent: a URL with a login, a cookie and a
-# message together are shorter, and the rest is thrown away anyway.
+# No pattern reads more of what a server sent: a URL with a login, a cookie and a
+# message together are shorter, and the rest is dropped anyway.
 _SEARCHED_LENGTH = 4096
 # The pattern takes linear time, whatever a peer sends.
 _TITLE = re.compile("<title[^<>]*>([^<]*)</title>", re.IGNORECASE)
@@ -39,7 +39,7 @@ _AROUND_TOKEN = ".:…*!"
 # Possible secrets in Base64 or percent-encoding, and in hexadecimal.
 _ENCODED = re.compile(r"[\w%+/.~-]{8,}={0,2}", re.ASCII)
 _HEX = re.compile(r"\b[0-9a-f]{2}(?:[: -]?[0-9a-f]{2}){5,}\b", re.IGNORECASE)
-# If this many characters of a long secret appear, that is not chance.
+# If this many characters of a long secret appear, it is no coincidence.
 _LONGEST_PART = 8
 # What follows these words is hidden if it looks random: not in "Bearer authentication".
 _AFTER_NAME = re.compile(
@@ -62,7 +62,7 @@ _PATTERNS = (
     ),
     (re.compile(r"eyJ[\w-]{8,}(?:\.[\w-]+)*"), HIDDEN),
     # Some services repeat a key with most of it replaced by asterisks.
-    # It begins where a word does: a long text would otherwise take quadratic time.
+    # It begins at a word boundary: a long text would otherwise take quadratic time.
     (re.compile(r"(?<![\w*-])[\w-]*\*{3,}[\w*-]*"), HIDDEN),
     (KEY_LIKE, "sk-…"),
     (re.compile(r"\b(?:gsk_|hf_|xai-|pplx-|gh[a-z]_|nvapi-|glpat-)[\w-]{12,}"), HIDDEN),
@@ -159,7 +159,7 @@ class Redactor:
         for encoded in (_HEX, _ENCODED):
             text = encoded.sub(lambda match: self._without_encoded(match[0]), text)
         for pattern, mask in self._masks.values():
-            # A function, because a mask is not a template.
+            # A function, because a mask is not a replacement template.
             text = pattern.sub(lambda _, mask=mask: mask, text)  # type: ignore[misc]
         # A service may repeat only a part of a secret, or cut off its message inside
         # it.
@@ -193,13 +193,13 @@ class Redactor:
 
 
 def _parts(text: str) -> set[str]:
-    """Return all parts of a text that are too long to be chance."""
+    """Return all parts of a text that are too long to match by chance."""
     last = max(1, len(text) - _LONGEST_PART + 1)
     return {text[at : at + _LONGEST_PART] for at in range(last)}
 
 
 def _decoded(token: str) -> Iterator[str]:
-    """Yield what a text means if it is percent-encoded, hexadecimal or Base64."""
+    """Yield the text decoded from percent-encoding, hexadecimal and Base64."""
     yield unquote(token)
     with suppress(ValueError):
         plain = re.sub("[: -]", "", token)

@@ -1,9 +1,9 @@
 """Who has to act: derived from the kind of fault and from the path to the service.
 
-TLS ends at the operator of the service: over https with a certificate of a public
+TLS ends at the service's operator: over https with a certificate from a public
 authority, nothing in between can remove a header, change a text or hold back an answer.
 Over plain http, everything in between can. So can a proxy if the authority is private,
-because it may be the proxy's own. What a proxy can always do is break a connection.
+because it may be the proxy's own. A proxy can always break a connection.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Path(Enum):
     OPEN = "others on the path may read and change the requests"
 
 
-# Without a proxy, and through one.
+# Without a proxy, and with one.
 _PATHS: dict[Authority, tuple[Path, Path]] = {
     Authority.NONE: (Path.OPEN, Path.PROXY),
     Authority.PUBLIC: (Path.VERIFIED, Path.TUNNEL),

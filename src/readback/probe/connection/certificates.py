@@ -31,7 +31,7 @@ _UTC_TIME = 0x17
 _OCTETS = 0x04
 _VERSION = 0xA0
 _EXTENSIONS = 0xA3
-# RFC 5280 §4.2.1.6: names of text, which are an e-mail address, a host and a URI.
+# RFC 5280 §4.2.1.6: names that are text: an e-mail address, a host or a URI.
 _TEXT_NAMES = (0x81, 0x82, 0x86)
 _IP_ADDRESS = 0x87
 
@@ -47,7 +47,7 @@ _INTERCEPTORS = re.compile(
     r"|gateway ca|ssl inspection|tls inspection|ssl proxy|web proxy|decrypt",
     re.IGNORECASE,
 )
-# Programs with which developers make certificates for themselves.
+# Programs that developers use to make certificates for themselves.
 _FOR_DEVELOPMENT = re.compile(r"\bmkcert\b|caddy local|minikube|step ca demo", re.I)
 # Public suffixes: domains are registered below these, as in acme.co.uk.
 _SHARED = re.compile(r"\.(ac|co|com|edu|go|gob|gov|ne|net|or|org)\.[a-z]{2}$")
@@ -73,7 +73,7 @@ class Certificate:
     raw_name: bytes = b""
     raw_issuer: bytes = b""
     has_issuer_address: bool = False
-    """Whether it names the place of its issuer's certificate."""
+    """Whether it says where its issuer's certificate is."""
     is_public: bool = False
     """Whether it has the marks that public authorities must set."""
 
@@ -98,17 +98,17 @@ class Certificate:
         return self.until - datetime.now(timezone.utc) < soon
 
     def is_of_domain(self, host: str) -> bool:
-        """Return whether it names a host of the same domain, which has one operator."""
+        """Return whether it names a host in the same domain, which has one operator."""
         labels = host.split(".")
         size = 3 if _SHARED.search(host) else 2
-        if len(labels) < size or labels[-1].isdigit():  # An IP address is no name.
+        if len(labels) < size or labels[-1].isdigit():  # An IP address is not a name.
             return False
         domain = "." + ".".join(labels[-size:])
         return any(f".{name}".lower().endswith(domain) for name in self.hosts)
 
     @property
     def facts(self) -> dict[str, Fact]:
-        """What a diagnosis says about it."""
+        """The facts about it for a diagnosis."""
         return {
             "subject": self.subject,
             "issuer": self.issuer,

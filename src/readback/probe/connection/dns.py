@@ -31,7 +31,7 @@ from readback.probe.transport.context import ProbeContext
 _MAX_ADDRESSES = 8
 # A resolver answers within milliseconds; one that is down costs seconds.
 _SLOW_SECONDS = 1.0
-# A name server may know a name now but not a moment later.
+# A name server may know a name now and not a moment later.
 _LOOKUPS = 4
 _WINDOWS_FOLDER = r"System32\drivers\etc"
 HOSTS_FILE = (
@@ -72,7 +72,7 @@ def check(context: ProbeContext) -> list[Diagnosis]:
     if not good:
         raise _failed(route, lookups[0], timeout)
     elapsed = good[0].seconds
-    # A server may name another address each time.
+    # A server may return another address each time.
     named = chain.from_iterable(lookup.addresses for lookup in good)
     addresses = tuple(dict.fromkeys(named))[:_MAX_ADDRESSES]
     context.route = replace(route, addresses=addresses)
@@ -123,7 +123,7 @@ def _failed(route: Route, lookup: _Lookup, timeout: float) -> ProbeError:
     reason = sanitize(error.strerror or str(error))
     if error.errno in (errno.EMFILE, errno.ENFILE):
         return _error("tcp.forbidden", route, port=route.port, reason=reason)
-    # The resolver asked several times without getting an answer.
+    # The resolver asked several times without an answer.
     if error.errno == socket.EAI_AGAIN and waited > _SLOW_SECONDS:
         reason = _late(waited)
     if error.errno not in _UNKNOWN:

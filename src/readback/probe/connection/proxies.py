@@ -1,7 +1,7 @@
 """The step "proxies": which proxy the environment sets for the address.
 
 The environment is read only here, and the HTTP client gets the result, so the report
-always matches what the requests do. The value of a variable is shown only if it cannot
+always matches what the requests do. A variable's value is shown only if it cannot
 contain a password.
 
 Python also reads the proxies that were entered manually in the settings of macOS or
@@ -115,7 +115,7 @@ def read_setting(value: str, variable: str, host: str) -> Proxy:
 
 
 def _seems_to_mean(entry: str, target: BaseUrl) -> bool:
-    """Return whether an entry of NO_PROXY means a host but does not exclude it.
+    """Return whether an entry in NO_PROXY means a host but does not exclude it.
 
     Python's standard library and others understand only host names, separated by
     commas.

@@ -1,8 +1,8 @@
 """The certificate stores of this machine, and what makes one of them unusable.
 
 Python programs use one of three stores: the one that SSL_CERT_FILE or SSL_CERT_DIR
-names, the list that comes with certifi, or that of the machine. OpenSSL ignores a store
-that it cannot read, and then trusts nothing, so the files are checked here.
+names, the list that comes with certifi, or the machine's. OpenSSL ignores a store that
+it cannot read, and then trusts nothing, so the files are checked here.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ class CertificateStores(NamedTuple):
 
 
 def find(authorities: str = "", certificate: str = "") -> CertificateStores:
-    """Return the configured store, certifi's and that of this machine.
+    """Return the configured store, certifi's and this machine's.
 
     There is always one, even if it contains no certificate. A file of authorities
-    replaces all of them. The certificate is that of the client.
+    replaces all of them. The certificate is the client's.
     """
     found = _find()
     if authorities:
@@ -76,7 +76,7 @@ def _find() -> CertificateStores:
 
 
 def _machine() -> ssl.SSLContext:
-    """Return a context with the store of this machine, whatever the variables say."""
+    """Return a context with this machine's store, whatever the variables say."""
     trust = new_context()
     if not is_named():
         trust.load_default_certs()
@@ -126,7 +126,7 @@ def _unusable(variable: str, reason: str) -> ProbeError:
 
 
 def _load_certifi(trust: ssl.SSLContext) -> bool:
-    # Linux distributions let certifi read a file of the machine, which may be missing.
+    # Linux distributions let certifi read a system file, which may be missing.
     try:
         trust.load_verify_locations(cadata=certifi.contents())
     except (OSError, ValueError):
@@ -161,7 +161,7 @@ def why_unusable(path: str) -> str:
 
 
 def why_no_identity(path: str) -> str:
-    """Return why a file is not the certificate of a client with its key, or ""."""
+    """Return why a file is not a client's certificate with its key, or ""."""
     asked: list[str] = []
 
     def password() -> str:

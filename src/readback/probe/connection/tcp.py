@@ -77,7 +77,7 @@ def _findings(
 
 
 def _no_connection(route: Route, attempts: list[ConnectAttempt]) -> ProbeError:
-    """Return the error for a host of which no address accepts a connection.
+    """Return the error for a host whose addresses all accept no connection.
 
     A refused connection is reported first: it proves that the host is up.
     """

@@ -101,11 +101,11 @@ def _findings(
     context.authority = authority = _authority(context, chain, is_in_list)
     by_machine = StoreKind.MACHINE in refusing and not stores.is_named()
     is_by_machine = trusting is StoreKind.MACHINE
-    # A proxy that decrypts needs such a variable, too.
+    # A proxy that decrypts also needs such a variable.
     is_named = accepting == [StoreKind.VARIABLE] and context.route.proxy is None
     is_private = authority is Authority.PRIVATE
     is_own = authority is Authority.SERVICE or (is_private and is_named)
-    # An authority for a private network needs no other program to know it.
+    # Other programs need not know the authority of a private network.
     is_own = is_own and _is_public_host(context)
     # The worst first.
     faults = {
@@ -133,7 +133,7 @@ def _findings(
 def _authority(
     context: ProbeContext, chain: list[Certificate], is_in_list: bool
 ) -> Authority:
-    """Return who has issued a trusted certificate, as far as this machine can tell."""
+    """Return who issued a trusted certificate, as far as this machine can tell."""
     own = chain[0]
     if any(certificate.is_interception for certificate in chain):
         return Authority.INTERCEPTOR
@@ -147,7 +147,7 @@ def _authority(
 
 
 def _claimed_authority(chain: list[Certificate], code: int) -> Authority:
-    """Return who seems to have issued a certificate that is not trusted."""
+    """Return who probably issued a certificate that is not trusted."""
     own = chain[0]
     if any(certificate.is_interception for certificate in chain):
         return Authority.INTERCEPTOR
@@ -217,7 +217,7 @@ def _in_other_file(context: ProbeContext, handshake: Handshake) -> ProbeError | 
 
 
 def explain_untrusted(context: ProbeContext, handshake: Handshake) -> ProbeError:
-    """Return the error for a handshake that the verification has ended."""
+    """Return the error for a handshake that failed at the verification."""
     error = handshake.verification_error
     assert error is not None
     chain = certificates.read_chain(handshake.chain)
@@ -243,7 +243,7 @@ def explain_untrusted(context: ProbeContext, handshake: Handshake) -> ProbeError
 
 
 def _is_unknown(handshake: Handshake) -> bool:
-    """Return whether the verification ended because it did not know the authority."""
+    """Return whether the verification failed because of an unknown authority."""
     error = handshake.verification_error
     return error is None or error.verify_code in _UNKNOWN
 
@@ -267,7 +267,7 @@ def _explain_dates(
     now = datetime.now(timezone.utc)
     invalid = (known for known in chain if not known.is_valid_at(now))
     wrong = next(invalid, None)
-    if wrong is None:  # Only the root is not sent, so it is the one in the store.
+    if wrong is None:  # Only the root is not sent, so it is in the store.
         root = chain[-1].issuer
         problem = say("not_valid_now")
         return ProbeError("tls.expired", name=root, problem=problem, **facts)
@@ -285,7 +285,7 @@ def _explain_dates(
 
 
 def explain_broken(context: ProbeContext, handshake: Handshake) -> ProbeError:
-    """Return the error for a handshake that was not ended by the verification."""
+    """Return the error for a handshake that failed for another reason."""
     if handshake.asks_for_certificate and not handshake.is_late:
         return ProbeError("tls.client_certificate")
     base_url = context.base_url

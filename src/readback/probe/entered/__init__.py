@@ -1,4 +1,4 @@
-"""The address and the key as the person entered them, before anything is sent."""
+"""The address and the key as entered, before anything is sent."""
 
 URL_VARIABLE = "OPENAI_BASE_URL"
 API_KEY_VARIABLE = "OPENAI_API_KEY"

@@ -1,8 +1,8 @@
 """The step "address": finds the address in what was entered, and says what was wrong.
 
-The address is extracted, not corrected step by step: whatever surrounds it is one
-mistake. It is reported, and the later steps test the address that was found. Nothing is
-sent from here.
+The address is extracted, not corrected step by step: everything around it counts as one
+mistake. That is reported, and the later steps test the address that was found. Nothing
+is sent from here.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def has_key(text: str) -> bool:
 
 
 def _extracted(text: str) -> str:
-    """Return the only address in a text, without what is around it."""
+    """Return the only address in a text, without its surroundings."""
     plain = as_ascii(remove_invisible(text))
     if inner := _ENCODED.search(plain):
         plain = unquote(inner[0])
@@ -166,7 +166,7 @@ def _extracted(text: str) -> str:
 
 
 def _complete(url: str) -> str:
-    """Return the address without a final full stop, with the bracket of IPv6."""
+    """Return the address without a final full stop, but with IPv6's bracket."""
     url = url.rstrip(".")
     return f"{url}]" if "[" in url and "]" not in url else url
 

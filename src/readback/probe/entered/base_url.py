@@ -40,7 +40,7 @@ def remove_invisible(text: str) -> str:
 
 
 def say_around(text: str, found: str) -> str:
-    """Say what is around an address or a key in the text, such as quotes or spaces."""
+    """Say what surrounds an address or a key in the text, such as quotes or spaces."""
     rest = text.replace(found, "", 1)
     if rest == text:
         return say("something_inside")
@@ -56,7 +56,7 @@ def as_ascii(text: str) -> str:
 
 
 PORTS = {"http": 80, "https": 443}
-# RFC 6761, 6762, 8375, ICANN's choice of .internal, and the habits of companies.
+# RFC 6761, 6762, 8375, ICANN's choice of .internal, and names common in companies.
 _PRIVATE_SUFFIX = re.compile(
     r"\.(local|corp|home|home\.arpa|internal|intra|intranet|lan|localdomain"
     r"|localhost|private|svc|test)\Z"
@@ -173,14 +173,14 @@ def ascii_host(host: str) -> str:
         if not _IP_LITERAL.fullmatch(name):
             raise unreadable("bad_host")
         return name
-    # A name that ends with a number would be taken for an IPv4 address.
+    # A name that ends in a number would be taken for an IPv4 address.
     if not _HOST_NAME.fullmatch(name) or name.rpartition(".")[2].isdigit():
         raise unreadable("bad_host")
     return name
 
 
 def mixed_letter(host: str) -> str:
-    """Return a letter of another script in a label that has Latin letters, too."""
+    """Return a letter of another script in a label that also has Latin letters."""
     for label in host.split("."):
         if re.search("[a-z]", label, re.IGNORECASE):
             for letter in label:
@@ -190,7 +190,7 @@ def mixed_letter(host: str) -> str:
 
 
 def with_version(base_url: BaseUrl) -> BaseUrl:
-    """Return the address with our version instead of another one or none."""
+    """Return the address with our version, instead of another one or none."""
     if base_url.path.endswith(GOOGLE_VERSION):
         return replace(base_url, path=f"{base_url.path}/openai")
     return replace(base_url, path=_VERSION.sub("", base_url.path) + VERSION_PREFIX)

@@ -2,7 +2,7 @@
 
 A complete Readback key is proved by its checksum, whatever surrounds it. A key of
 another service cannot be proved, and need not be a mistake, because it is not known yet
-which service responds. So only what certainly does not belong to it is removed. A
+which service responds. So only text that is certainly not part of it is removed. A
 `Secret` is sent in a request header and appears nowhere else. Nothing is sent from
 here.
 """
@@ -39,7 +39,7 @@ _PLACEHOLDER = re.compile(
 )
 _PLAIN_WORD = re.compile("[a-z]{0,12}(?:-[a-z]{1,12})?")
 _AROUND = QUOTES + "<>()[]{}\\"
-# What certainly does not belong to a key of another service: the name of a setting or
+# Text that is certainly not part of another service's key: the name of a setting or
 # header in front of it, the word Bearer, quotation marks and the like.
 _IN_FRONT = re.compile(
     r"""(?:(?:export|setx?|env|const|let|var)\s+|\$env:|-H\s+|\{)?\s*["']?"""
@@ -50,7 +50,7 @@ _IN_FRONT = re.compile(
 
 
 def check(secret: Secret) -> tuple[list[Diagnosis], Secret]:
-    """Return what is wrong with a pasted key, and the key alone."""
+    """Return what is wrong with a pasted key, and the bare key."""
     text = secret.reveal()
     found = find_readback_key(text)
     if not found:

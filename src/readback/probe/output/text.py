@@ -3,7 +3,7 @@
 The short form has at most twenty lines of eighty columns: what fails, who can fix it,
 the next step, the other problems in a line each, what works, what was not tested, and a
 text to send. The long form has every step with its facts. The page of `--report` is the
-long form in HTML; it loads nothing, runs nothing and forbids both.
+long form in HTML; it loads and runs nothing, and forbids both.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def long_lines(report: ProbeReport) -> Iterator[tuple[str, Verdict | None]]:
         yield say("next_step", step=report.next_step), None
     yield _effort(report), None
     yield "", None
-    # Each hint is shown once; that of the verdict is above.
+    # Each hint is shown once; the verdict's is above.
     hints = {report.hint, ""}
     indent = " " * (_TITLE_WIDTH + 1)
     for result in report.tried:
@@ -186,7 +186,7 @@ def _wrapped(text: str, first: str, most: int) -> list[str]:
 
 
 def width() -> int:
-    """Return the width of the report: that of the terminal, up to 80 columns."""
+    """Return the width of the report: the terminal's, up to 80 columns."""
     columns = shutil.get_terminal_size((WIDTH, 0)).columns
     return max(_NARROWEST, min(WIDTH, columns))
 
@@ -195,8 +195,8 @@ def _colored(text: str, verdict: Verdict, is_colored: bool) -> str:
     return f"\033[{_COLORS[verdict]}m{text}\033[0m" if is_colored else text
 
 
-# docs/probe-report.schema.json describes the report, docs/probe.md what may change in
-# it without a new number.
+# docs/probe-report.schema.json describes the report; docs/probe.md says what may change
+# without a new number.
 SCHEMA = 3
 
 

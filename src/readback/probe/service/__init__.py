@@ -1,1 +1,1 @@
-"""What responds at the address: which service it is, and whether it does its work."""
+"""What responds at the address: which service it is, and whether it works."""

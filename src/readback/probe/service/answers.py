@@ -1,4 +1,4 @@
-"""The forms of answers, what they say, and what was done to them on their way.
+"""The forms of answers, what they say, and what was done to them in transit.
 
 Providers, gateways and local servers agree on little more than the list of models, so
 several forms of an error are accepted. Each function judges a single response. Nothing
@@ -100,7 +100,7 @@ def error_in(content: Any) -> ApiError | None:
     if isinstance(error, str):  # vLLM, LM Studio
         return ApiError(error)
     message = inside(error, "message")
-    # Some APIs have a status as the code, and say what it is in the type.
+    # Some APIs use the status as the code, and name the error in the type.
     code = f"{inside(error, 'code') or ''} {inside(error, 'type') or ''}"
     return ApiError(message, code) if isinstance(message, str) else None
 
@@ -118,7 +118,7 @@ def is_from_api(response: ProbeResponse) -> bool:
         is_error = is_detail or error_in(content) is not None
         return is_error or scheme.startswith("bearer")
     if response.status >= HTTPStatus.BAD_REQUEST:
-        # An error that is only a text may be anything's, such as a proxy's.
+        # An error that is only a text may come from anything, such as a proxy.
         is_text = isinstance(inside(content, "error"), str)
         # FastAPI asks for the key in this way, with 403.
         is_asked = inside(content, "detail") == "Not authenticated"
@@ -128,7 +128,7 @@ def is_from_api(response: ProbeResponse) -> bool:
 
 def has_path(response: ProbeResponse) -> bool:
     """Return whether the API has the requested path, whatever its response."""
-    # FastAPI refuses an empty request with a list of what it lacks.
+    # FastAPI refuses an empty request with a list of missing fields.
     details = inside(response.json, "detail")
     is_refused = response.status == HTTPStatus.UNPROCESSABLE_ENTITY and bool(details)
     if is_refused or isinstance(inside(response.json, "choices"), list):
@@ -143,11 +143,11 @@ class ParsedRefusal:
     code: str
     detail: str
     is_explained: bool
-    """Whether the detail is that of Readback, which differs for each cause."""
+    """Whether the detail is Readback's, which differs for each cause."""
 
 
 def parse_refusal(response: ProbeResponse) -> ParsedRefusal | None:
-    """Return the refusal if code and status are those of the contract, else None."""
+    """Return the refusal if code and status match the contract, else None."""
     detail = response.headers.get("X-Error-Detail", "")
     content = response.json
     error = inside(content, "error")
@@ -198,11 +198,11 @@ def error_in_success(response: ProbeResponse) -> ProbeError | None:
 
 
 def changed(response: ProbeResponse) -> ProbeError | None:
-    """Return the error for a response of Readback whose body is not the one it sent.
+    """Return the error for a response from Readback whose body was replaced.
 
     Its own headers prove that it is from a Readback.
     """
-    # Gateways number requests, too.
+    # Gateways also number requests.
     is_numbered = response.is_success and "X-Request-Id" in response.headers
     is_own = is_numbered or "X-Error-Detail" in response.headers
     if not is_own or isinstance(response.json, dict):

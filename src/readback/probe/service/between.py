@@ -26,14 +26,14 @@ def check_agents(context: ProbeContext) -> list[Diagnosis]:
     if context.models_without_key.status == HTTPStatus.TOO_MANY_REQUESTS:
         return []  # There is nothing to compare with.
     how = _foreign_answer(context, _OPENAI)
-    # It may be a rate limit; if it is chance, the step is repeated.
+    # It may be a rate limit; if it is a coincidence, the step is repeated.
     if not how or _foreign_answer(context, {}):
         return []
     return [diagnose("between.program_blocked", how=how)]
 
 
 def _foreign_answer(context: ProbeContext, headers: dict[str, str]) -> str:
-    """Return what answers the request if it is not the service; otherwise nothing."""
+    """Return what answers the request if it is not the service."""
     try:
         with context.new_client() as client:
             client.headers = {**context.headers, **headers}

@@ -1,9 +1,9 @@
 """Whether the key is sent to what responds; docs/probe.md states the same rule.
 
-A Readback key is sent only to a Readback. The program that failed has sent any other
-key to this address already. So the probe sends it to an OpenAI-compatible API, and once
-to anything else that asks for credentials, if nobody else can receive it. If the key is
-not sent, nobody is blamed for an answer that may depend on it.
+A Readback key is sent only to a Readback. The program that failed has already sent any
+other key to this address. So the probe sends it to an OpenAI-compatible API, and once
+to anything else that asks for credentials, if no one else can receive it. If the key is
+not sent, no one is blamed for an answer that may depend on it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from readback.probe.transport.exchanges import ProbeResponse
 
 # A program has no password for these.
 _FOR_PASSWORDS = {"basic", "digest", "ntlm", "negotiate"}
-# What a 401 or 403 that asks for a key may be: not a login page, filter or portal.
+# Findings of a 401 or 403 that may ask for a key: not a login page, filter or portal.
 _ASKING = {
     *("http.sign_in", "http.other_api", "http.no_such_path"),
     *("between.forbidden", "proxy.responded"),
@@ -54,7 +54,7 @@ def asks(response: ProbeResponse) -> bool:
 def depends_on_key(response: ProbeResponse) -> bool:
     """Return whether a gateway may give this answer only because there was no key."""
     judged = instead.unexpected_response(response, is_recognized=False)
-    if response.proxy:  # It may be the proxy's.
+    if response.proxy:  # It may be from the proxy.
         return asks(response)
     if judged.id == "http.redirect":  # To a login page, not the API's new address.
         location = str(judged.facts["location"])
@@ -70,7 +70,7 @@ def depends_on_key(response: ProbeResponse) -> bool:
 
 
 def misses_key(response: ProbeResponse) -> bool:
-    """Return whether the form of a request is refused because the key is missing."""
+    """Return whether a request's form is refused because the key is missing."""
     is_about_form = response.status in _ABOUT_FORM
     return is_about_form and _ABOUT_KEY.search(answers.words(response)) is not None
 

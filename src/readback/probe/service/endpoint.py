@@ -3,7 +3,7 @@
 The list of models costs nothing. The key is sent only because an API has responded at
 the address that the person named. Only `--chat MODEL` sends something that may cost
 money: one short completion in one piece and one as a stream, and one more of each if
-the service wants the limit of tokens under its newer name.
+the service expects the token limit under its newer name.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from readback.probe.transport.exchanges import ProbeResponse, parse_json
 _SHOWN_MODELS = 5
 _NEAR_NAMES = 3
 _SIMILARITY = 0.4
-# Some gateways list hundreds; comparing more would only take time.
+# Some gateways list hundreds of models; comparing more would only take time.
 _COMPARED_MODELS = 5000
 _LONGEST_NAME = 200
 # A part of a stream is a line; a longer line is not part of a completion.
@@ -55,10 +55,10 @@ _OTHER_HEADER = re.compile(
     r"\b(x-)?(goog-)?api-key\b|subscription[ -]key", re.IGNORECASE
 )
 _DONE = b"[DONE]"
-# No model makes this many parts in so short a time: something has collected them.
+# No model creates this many parts in so short a time: something has buffered them.
 _FEWEST_PARTS = 5
 _TOGETHER_SECONDS = 0.005
-# A short answer from a cache may well arrive at once.
+# A short answer from a cache may legitimately arrive at once.
 _LEAST_SECONDS = 0.15
 
 
@@ -72,7 +72,7 @@ def check_access(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
     try:
         response = context.models = context.ask(MODELS) if key else without_key
         if _lacks_models(context, response):
-            # The completion, if one is asked for, tells whether the key is accepted.
+            # The completion, if one is requested, shows whether the key is accepted.
             unknown = diagnose("endpoint.no_models", status=response.status)
             return [] if context.chat_model else unknown
         if error := _refused_access(context, response):
@@ -98,7 +98,7 @@ def _readback_elsewhere(context: ProbeContext) -> ProbeError:
     is_other = isinstance(error, dict) and {"message", "type"} <= set(error)
     if not is_other and credentials.depends_on_key(without_key):
         return credentials.kept(context, without_key) or ProbeError("key.none")
-    # With any other status, nothing shows that this is such an API.
+    # With any other status, nothing proves that this is such an API.
     if not (without_key.is_success or status in _OF_AN_API):
         return instead.unexpected_response(without_key, is_recognized=False)
     said = f"{status} {answers.words(without_key)}".rstrip()
@@ -173,7 +173,7 @@ def _near_names(model: str, names: list[str]) -> str:
 
 
 def _is_of_api(response: ProbeResponse) -> bool:
-    """Return whether an API that was recognized says so itself, in whatever form."""
+    """Return whether a recognized API says so itself, in whatever form."""
     status = response.status
     is_json = isinstance(response.json, dict)
     is_own = is_json and status < HTTPStatus.INTERNAL_SERVER_ERROR

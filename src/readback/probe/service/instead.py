@@ -1,6 +1,6 @@
 """What responds instead of the service: a portal, a proxy, a page, a gateway.
 
-What a gateway says about itself is quoted. Each function judges a single response, and
+A gateway's description of itself is quoted. Each function judges a single response, and
 every text that is returned is safe to show.
 """
 
@@ -24,12 +24,12 @@ _PROXY_SERVERS = re.compile(
     re.IGNORECASE,
 )
 _REDIRECTS = {301, 302, 303, 307, 308}
-# From 520 to 530, those of Cloudflare.
+# From 520 to 530, Cloudflare's.
 _GATEWAY_ERRORS = {502, 503, 504, *range(520, 531)}
 # The service refuses the form of a request, although it is correct. This does not mean
 # that the address is wrong. A gateway may check the form before it looks for a key.
 OF_FORM = {411, 412, 415, 417, 421, 422, 426, 428, 431}
-# Texts on pages with which bot protections ask for a browser.
+# Texts on the pages of bot protections that require a browser.
 _CHALLENGE = re.compile(
     r"just a moment|captcha|(are|you're) (a )?human|checking your browser|awswaf"
     r"|ddos protection|enable (javascript and )?cookies|_incapsula_"
@@ -38,7 +38,7 @@ _CHALLENGE = re.compile(
 )
 _CHALLENGE_HEADERS = ("Cf-Mitigated", "X-Amzn-Waf-Action")
 _CHALLENGE_STATUSES = {202, 403, 405, 429, 503}
-# What firewalls and filters write in their titles, some with the status 200.
+# Page titles of firewalls and filters, some of which use status 200.
 _REJECTED = re.compile(
     "request (rejected|blocked|denied)|access (is |was |has been )?(denied|blocked)"
     "|(page|site|you).* blocked|blocked by"
@@ -55,7 +55,7 @@ _FILTER = re.compile(
     re.IGNORECASE,
 )
 _BLOCK = re.compile("block|denied|restrict|not allowed", re.IGNORECASE)
-# The errors of Cloudflare for an address, a browser or a country that it refuses.
+# Cloudflare's errors for an address, a browser or a country that it refuses.
 _BANNED = re.compile(r"error(?: code:?)? 10(06|07|08|09|10|12|20)\b", re.IGNORECASE)
 _MAINTENANCE = re.compile(
     r"maintenance|be (right )?back (soon|shortly)|wartung|обслуживани"
@@ -72,8 +72,8 @@ _NO_ROUTE = re.compile(
     "|direct ip access",
     re.IGNORECASE,
 )
-# What Django, Starlette, webpack and Vite answer if a host name is not in their
-# settings, and Google's clouds if a client has not logged in there.
+# The answers of Django, Starlette, webpack and Vite to a host name that is not in their
+# settings, and of Google's cloud to a client that has not logged in.
 _NOT_ALLOWED = re.compile(
     "disallowedhost|invalid host|host[^<>]{0,80} is not allowed"
     "|client does not have permission to get url",
@@ -147,7 +147,7 @@ def _of_readback(seen: _Response) -> Iterator[_Seen]:
 
 def _of_networks(seen: _Response) -> Iterator[_Seen]:
     """Yield the signs of proxies and portals."""
-    # Nothing between this machine and a certificate that is trusted can answer.
+    # Nothing between this machine and a trusted certificate can answer.
     is_open = not seen.received.url.startswith("https:")
     is_portal = seen.is_page and is_open and redirects.PORTAL.search(seen.said)
     yield seen.has(511) or is_portal, "http.captive_portal"
@@ -161,7 +161,7 @@ def _of_networks(seen: _Response) -> Iterator[_Seen]:
 
 
 def _of_walls(seen: _Response) -> Iterator[_Seen]:
-    """Yield the signs of pages that want a browser, or block."""
+    """Yield the signs of pages that require a browser, or block."""
     marks = " ".join(map(seen.header, _CHALLENGE_HEADERS)).lower()
     is_refused = seen.is_page or seen.has(*_CHALLENGE_STATUSES)
     is_challenge = is_refused and _CHALLENGE.search(seen.text)
@@ -186,7 +186,7 @@ def _of_gateways(seen: _Response) -> Iterator[_Seen]:
 
 
 def _of_servers(seen: _Response) -> Iterator[_Seen]:
-    """Yield what the type of the answer shows."""
+    """Yield the signs in the content type of the answer."""
     declared = seen.header("Content-Type").lower()  # A page may be XHTML.
     # Macs receive AirPlay at ports 5000 and 7000, which many local servers use.
     yield seen.name.startswith("AirTunes"), "http.other_api"
@@ -199,10 +199,10 @@ def _of_servers(seen: _Response) -> Iterator[_Seen]:
 
 
 def _by_status(seen: _Response) -> Iterator[_Seen]:
-    """Yield what the status alone shows."""
+    """Yield the signs in the status alone."""
     yield seen.has(401), "http.sign_in"
     yield seen.has(429), "between.rate_limited"
-    # A filter has a page for people, or says that it blocks.
+    # A filter shows a page for people, or says that it blocks.
     is_filter = seen.is_page or blocks(seen.received)
     yield seen.has(403) and not is_filter, "between.forbidden"
     is_rejected = seen.is_page and _REJECTED.search(seen.said)
@@ -261,7 +261,7 @@ def _facts(seen: _Response) -> dict[str, Fact]:
 def _readback_error(
     response: ProbeResponse, refusal: answers.ParsedRefusal
 ) -> ProbeError:
-    """Return the error for a correct request that Readback has refused."""
+    """Return the error for a correct request that Readback refused."""
     facts: dict[str, Fact] = {"status": response.status, "detail": refusal.detail}
     if refusal.code == "rate_limited":
         wait = response.retry_after or say("a_few")

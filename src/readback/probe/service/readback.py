@@ -32,7 +32,7 @@ from readback.probe.transport.exchanges import ProbeResponse, outcome_of
 _OF_FORM = re.compile(
     "not a valid key|Authorization|Bearer|^The key |key of another service"
 )
-# An ordinary text, because filters and translators do not touch odd ones.
+# An ordinary text, because filters and translators leave odd ones alone.
 _PLAIN = "Ready to copy?"
 _ALPHABET = "Съешь же ещё этих мягких французских булок, да выпей чаю"
 
@@ -102,7 +102,7 @@ def check_access(context: ProbeContext) -> Diagnosis:
 
 def _pattern(context: ProbeContext) -> str:
     """Return the pattern of a rehearsal key, whose answers mean nothing."""
-    # If the service takes seconds, the other steps need all the time.
+    # If the service takes seconds, the other steps need all the time that is left.
     if context.models_without_key.seconds > _LONG_SECONDS:
         return ""
     detail = context.ask(UNKNOWN).headers.get("X-Error-Detail", "")
@@ -176,7 +176,7 @@ def send_text(
     if not response.is_success:
         raise instead.unexpected_response(response)
     completion = _completion(response)
-    # A cache comes first: it may have kept the answer to another text.
+    # A cache is checked first: it may have kept the answer to another text.
     if completion["id"] in context.seen_ids:
         raise ProbeError("echo.replayed")
     context.seen_ids.add(completion["id"])
@@ -205,7 +205,7 @@ def _completion(response: ProbeResponse) -> dict[str, Any]:
     content = response.json
     if content is None:
         raise instead.unexpected_response(response)
-    if isinstance(answers.inside(content, "data"), list):  # That of the models.
+    if isinstance(answers.inside(content, "data"), list):  # The models' answer.
         raise ProbeError("echo.swapped")
     declared = response.headers.get("Content-Type", "")
     media_type = declared.partition(";")[0].strip().lower()
@@ -225,7 +225,7 @@ def first_difference(sent: str, received: str) -> str:
     byte = len(sent[:at].encode("utf-8", "surrogatepass"))
     rest = sent[at : at + _MAX_SHOWN]
     other = received[at : at + _MAX_SHOWN]
-    # Both are shown up to where they agree again.
+    # Both are shown up to the point where they agree again.
     _, _, m, _, n = SequenceMatcher(None, rest, other).get_opcodes()[0]
     return say(
         "first_difference",

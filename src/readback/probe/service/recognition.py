@@ -2,8 +2,8 @@
 
 Its requests are sent without the key, so that no stranger ever receives it. Readback is
 recognized by the two refusals that the contract promises; any other OpenAI-compatible
-API by its list of models, by the way it refuses to show it, or by a refused completion.
-What only asks for credentials may be a gateway in front of one: the key is then tried.
+API by its list of models, by how it refuses to show it, or by a refused completion. If
+something only asks for credentials, the key is tried: it may be a gateway to an API.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def check(context: ProbeContext) -> list[Diagnosis]:
         return _readback(context, *behind)
     mistakes: list[Diagnosis] = []
     chat = None if answers.has_path(models) else _refused_chat(context, models)
-    # Readback has both paths. If its API answers here, a proxy or a web server has
-    # answered for the list of models.
+    # Readback has both paths. If its API answers here, a proxy or a web server
+    # answered the request for the list of models.
     has_chat = chat and answers.has_path(chat) and not answers.parse_refusal(chat)
     if not has_chat and (found := _other_base(context, models)):
         corrected, models = found
@@ -86,9 +86,9 @@ def _ask(context: ProbeContext, path: str, body: bytes | None = None) -> ProbeRe
 def _answer(
     context: ProbeContext, request: Callable[[], ProbeResponse]
 ) -> ProbeResponse:
-    """Send a request, and send it again if it fails, but others were answered.
+    """Send a request, and send it again if it fails although others were answered.
 
-    What fails only sometimes must not hide what responds at the address.
+    An intermittent failure must not hide what responds at the address.
     """
     target = context.base_url.origin
     statuses = [
@@ -207,7 +207,7 @@ def _readback(
     refusals = answers.parse_refusal(unknown), answers.parse_refusal(models)
     codes = [refusal.code if refusal else "" for refusal in refusals]
     if codes == ["not_found", "not_found"]:
-        # The port for health checks and metrics has this path, but no list of models.
+        # The port for health checks and metrics has this path, but no model list.
         health = context.client.request(HEALTH_PATH).json
         if health == {"status": "ok"}:
             said = say("operations_port")

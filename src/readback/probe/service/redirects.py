@@ -65,13 +65,13 @@ def _found(
     is_same_host = old.hostname == new.hostname
     is_moved = _place(old) != _place(new)
     is_loop = not is_moved and old.path == new.path
-    # Only what is new in the target, because our own address may contain any word.
+    # Only the new parts of the target, because our own address may contain any word.
     path = new.path.removeprefix(old.path) if is_same_host else new.path
     beyond = f"{'' if is_same_host else new.hostname}{path}?{new.query}"
-    # Nothing between this machine and a certificate that is trusted can answer.
+    # Nothing between this machine and a trusted certificate can answer.
     is_open = is_moved and old.scheme == "http"
     is_portal = PORTAL.search(beyond) or _is_private(old, new)
-    # Login pages get the address where the visitor came from.
+    # Login pages get the address that the visitor came from.
     passed_on = unquote(f"{new.path}?{new.query}")
     is_told = "://" in passed_on or MODELS in unquote(new.query)
     is_login = LOGIN.search(beyond) or (is_told and not is_same_host)

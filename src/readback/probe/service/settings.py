@@ -30,7 +30,7 @@ def check(context: ProbeContext) -> list[Diagnosis]:
 def openai_differences(
     target: BaseUrl, variables: Mapping[str, str], key: Secret
 ) -> Iterator[Diagnosis]:
-    """Yield what the openai package would take from variables instead."""
+    """Yield the settings that the openai package would take from variables instead."""
     url = variables.get(URL_VARIABLE, "").strip()
     named = _parsed(url)
     held = Secret(variables.get(API_KEY_VARIABLE, "").strip())
@@ -52,8 +52,8 @@ def _parsed(url: str) -> BaseUrl | None:
 
 
 def _certificates() -> Iterator[Diagnosis]:
-    """Yield the variables for certificates that name nothing that can be used."""
-    # SSL_CERT_FILE and SSL_CERT_DIR are those of the step "TLS".
+    """Yield the certificate variables that name nothing usable."""
+    # The step "TLS" checks SSL_CERT_FILE and SSL_CERT_DIR.
     for variable in OTHER_VARIABLES:
         path = os.environ.get(variable, "")
         if path and (reason := why_unusable(path)):

@@ -1,4 +1,4 @@
-"""Decides whether a failure is believed: only if no equal request succeeded.
+"""Decides whether a failure is believed: only if no identical request succeeded.
 
 The runner passes every step through `settle`: if it fails, it is run again on new
 connections, to another address of the host each time. If one of the attempts succeeds,
@@ -21,7 +21,7 @@ from readback.probe.common.results import Diagnosis, ProbeError, Verdict
 from readback.probe.transport.context import UNKNOWN, Check, ProbeContext, Step
 from readback.probe.transport.exchanges import NotedRequest, worse_than_equal
 
-# What is not a failure, but still a problem, such as a header that is missing.
+# Not a failure, but still a problem, such as a missing header.
 _REPEATS_OF_A_PROBLEM = 2
 # After an attempt that takes longer than this, there is time for one more.
 _LONG_SECONDS = 1.0
@@ -67,7 +67,7 @@ class _Attempt(NamedTuple):
 
 
 def settle(context: ProbeContext, step: Step) -> list[Diagnosis]:
-    """Run a step, and repeat it if it fails; believe only what happens every time.
+    """Run a step, and repeat it if it fails; believe only failures that persist.
 
     If it finally succeeds, later steps continue with the results of that attempt.
     """
@@ -118,7 +118,7 @@ def _repeated(
 def _believed(context: ProbeContext, attempts: list[_Attempt]) -> ProbeError:
     """Return the failure to believe.
 
-    Raise `ProbeError` if equal requests have also succeeded: the report mentions such
+    Raise `ProbeError` if identical requests also succeeded: the report mentions such
     failures at its end, because those that happen every time are more important.
     """
     worse = {noted.outcome for noted in worse_than_equal(context.budget.exchanges)}
@@ -172,7 +172,7 @@ def _stop_at_rate_limit(context: ProbeContext, error: ProbeError) -> None:
     forms = {(noted.method, noted.has_key) for noted in answered}
     refused = [noted for noted in log if noted.status == limited][-1:]
     is_alike = any((noted.method, noted.has_key) in forms for noted in refused)
-    if not is_alike and answered:  # Is a request refused now that was answered before?
+    if not is_alike and answered:  # Is a request refused that was answered before?
         with suppress(ProbeError), context.new_client() as client:
             answer = context.ask(UNKNOWN, client=client, with_key=False)
             is_alike = answer.status == limited

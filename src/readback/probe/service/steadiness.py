@@ -1,8 +1,8 @@
-"""Whether the path is steady: how often equal requests failed.
+"""Whether the path is reliable: how often identical requests failed.
 
 One of several servers behind an address may be down, have another certificate or an old
 database; then the same request is answered now and fails a moment later. The step
-"asked again" sends a few equal requests, and the step "steadiness" counts how often
+"asked again" sends a few identical requests, and the step "steadiness" counts how often
 requests failed, by address and by certificate.
 """
 
@@ -36,19 +36,19 @@ _SAMPLES = 6
 _HANDSHAKE = "TLS"
 # A connection that ends before its certificate arrives.
 _CLOSED = ("http.no_connection", "http.cut")
-# A limit of the account, which the requests of this run have not used up.
+# The account's own limit, which the requests of this run did not use up.
 _QUOTA = "endpoint.quota"
 _SHOWN_VALUES = 4
 # Two groups differ clearly if their shares of failures are this far apart.
 _CLEAR = 0.6
 _FEWEST_ANSWERS = 3
-# Requests this far apart stay below a limit of the rate that refuses with 503.
+# Requests this far apart stay below a rate limit that refuses with 503.
 _SLOW_PAUSE = 1.1
 _SLOW_REQUESTS = 4
 
 
 def sample(context: ProbeContext) -> list[Diagnosis]:
-    """Ask a few times for a path that no API has, at each address in turn."""
+    """Request a path that no API has a few times, at each address in turn."""
 
     def ask(address: str) -> bool:
         route = replace(context.route, addresses=(address,))
@@ -73,7 +73,7 @@ def sample(context: ProbeContext) -> list[Diagnosis]:
 
 
 def check(context: ProbeContext) -> list[Diagnosis]:
-    """Say how steady the path was in this run, if there is anything to say."""
+    """Say how reliable the path was in this run, if there is anything to say."""
     origin = context.base_url.origin
     log = [noted for noted in context.budget.exchanges if noted.target == origin]
     limited = HTTPStatus.TOO_MANY_REQUESTS
@@ -94,7 +94,7 @@ def check(context: ProbeContext) -> list[Diagnosis]:
 
 
 def _uses_up_limit(log: list[NotedRequest]) -> bool:
-    """Return whether a request got 429 after an equal one was answered."""
+    """Return whether a request got 429 after an identical one was answered."""
     answered = set()
     for noted in log:
         form = (noted.method, noted.path, noted.has_key)
@@ -122,7 +122,7 @@ def _rate_limit(
 
 
 def _is_slow_enough(context: ProbeContext, bad: list[NotedRequest]) -> bool:
-    """Return whether requests with a pause pass, so that only a rate is limited."""
+    """Return whether requests with pauses pass, so that only the rate is limited."""
     statuses = {noted.status for noted in bad}
     seconds = _SLOW_PAUSE * _SLOW_REQUESTS + context.timeout
     is_late = time.monotonic() + seconds > context.deadline

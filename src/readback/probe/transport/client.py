@@ -36,12 +36,12 @@ _HEADERS = {
 }
 # How nginx refuses a client without a certificate.
 _NO_CERTIFICATE = b"No required SSL certificate was sent"
-# A server that speaks only HTTP/2 sends SETTINGS or GOAWAY (RFC 9113 §6).
+# A server that supports only HTTP/2 sends SETTINGS or GOAWAY (RFC 9113 §6).
 _HTTP2_FRAME = re.compile(r"\0\0.[\x04\x07]\0", re.DOTALL)
 _WINDOW_BITS = {"gzip": zlib.MAX_WBITS | 16, "deflate": zlib.MAX_WBITS}
 
 OnPart = Callable[[bytes, float], None]
-"""Called with a part of a body and the time at which it was received."""
+"""Called with each part of a body and the time at which it was received."""
 
 
 @dataclass
@@ -93,7 +93,7 @@ class ProbeClient:
             noted.error = error.id
             raise
         finally:
-            # A fault of this machine says nothing about the path.
+            # A fault on this machine says nothing about the path.
             if not has_tag(noted.error, "local"):
                 self.budget.exchanges.append(noted)
 
@@ -115,7 +115,7 @@ class ProbeClient:
             # so clients send the request again.
             if noted.is_reused and isinstance(error, ConnectionError):
                 return self._exchange(noted, key, on_part)
-            # With TLS 1.3, the server says so only after the handshake of the client.
+            # With TLS 1.3, the server says so only after the client's handshake.
             is_asked = self._seen.asks_for_certificate and not noted.is_reused
             if is_asked and isinstance(error, OSError):
                 raise ProbeError("tls.client_certificate") from None

@@ -1,8 +1,8 @@
 """Connects to a host within a time limit: its addresses, and the deadline.
 
 The step "TCP" tries all addresses of a host at once, and the later steps use those that
-accept. Once there is a connection, a `DeadlineSocket` gives up at one moment, however
-slowly bytes arrive: the timeout of an ordinary socket starts again with every byte.
+accept. Once there is a connection, a `DeadlineSocket` gives up at a fixed moment,
+however slowly bytes arrive: an ordinary socket's timeout restarts with every byte.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from readback.probe.common.results import Fact
 from readback.probe.entered.base_url import BaseUrl
 
 _LEAST_SECONDS = 0.1
-# How long the other addresses may still take once the first has connected: a packet
-# that is lost is sent again after one second (RFC 6298 §2), and the answer to that has
-# three round trips around the world.
+# How long the other addresses may still take once the first has connected: a lost
+# packet is sent again after one second (RFC 6298 §2), which leaves time for three round
+# trips around the world.
 _GRACE_SECONDS = 2.0
-# Somewhere on the Internet; asking for the route to it sends no packet.
+# Any address on the Internet; asking for the route to it sends no packet.
 _ELSEWHERE = ("2000::1", 9)
 _NO_ROUTE = {errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT, errno.ENETUNREACH}
 LOCAL_ERRORS = {
@@ -40,7 +40,7 @@ LOCAL_ERRORS = {
     errno.EPERM: "tcp.forbidden",
     getattr(errno, "WSAEACCES", errno.EACCES): "tcp.forbidden",
 }
-"""What went wrong on this machine itself, by the error of the system."""
+"""What went wrong on this machine itself, by the system's error."""
 
 
 @dataclass(frozen=True)
@@ -153,13 +153,13 @@ def resolve_within(host: str, port: int, timeout: float) -> list[str]:
 
 
 class DeadlineSocket(io.RawIOBase):
-    """The part of a socket that `http.client` and the talk with a proxy use."""
+    """The part of a socket that `http.client` and the proxy protocols use."""
 
     def __init__(self, sock: socket.socket, deadline: float) -> None:
         self._socket = sock
         self._deadline = deadline
         self.received_at = time.monotonic()
-        """When the last bytes were received; what is parsed of them may be later."""
+        """When the last bytes were received; they may be parsed later."""
 
     def sendall(self, data: bytes) -> None:
         self._limit()
@@ -172,7 +172,7 @@ class DeadlineSocket(io.RawIOBase):
         return True
 
     def recv_exactly(self, size: int) -> bytes:
-        """Return this many bytes; raise `ConnectionResetError` if they do not come."""
+        """Return this many bytes; raise `ConnectionResetError` if fewer arrive."""
         data = b""
         while len(data) < size:
             if not (part := self.read(size - len(data))):

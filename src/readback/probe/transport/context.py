@@ -41,16 +41,16 @@ class ProbeContext:
     secret: Secret
     timeout: float = 10.0
     chat_model: str | None = None
-    """The model to ask for a completion; without it nothing is sent that may cost."""
+    """The model to ask for a completion; without it nothing sent may cost money."""
     url_source: str = ""
     """What sets the address, if it was not entered: a variable, or OPENAI_DEFAULT."""
     authorities: str = ""
     """The file of --cacert, which replaces the stores of this machine."""
     certificate: str = ""
-    """The file of --cert: the certificate of the client, with its key."""
+    """The file of --cert: the client's certificate, with its key."""
     budget: RequestBudget = field(default_factory=RequestBudget)
     deadline: float = math.inf
-    """The moment at which the run ends, by the monotonic clock."""
+    """The latest end of the run, on the monotonic clock."""
     key_destinations: set[str] = field(default_factory=set)
 
     base_url: BaseUrl = field(init=False)  # address

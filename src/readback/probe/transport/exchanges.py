@@ -80,7 +80,7 @@ class ProbeResponse:
 
     @property
     def retry_after(self) -> str:
-        """After how many seconds to try again; "" if it says nothing, or a date."""
+        """After how many seconds to try again; "" if not given, or given as a date."""
         after = self.headers.get("Retry-After", "").strip()
         return after if re.fullmatch("[0-9]{1,9}", after) else ""
 
@@ -93,7 +93,7 @@ class ProbeResponse:
 
     @property
     def date(self) -> datetime | None:
-        """The time of the other side, if it says so."""
+        """The other side's time, if given."""
         with suppress(TypeError, ValueError, IndexError, OverflowError, OSError):
             sent = parsedate_to_datetime(self.headers.get("Date", "")[:_DATE_LENGTH])
             return sent.astimezone(timezone.utc)
@@ -171,13 +171,13 @@ class NotedRequest:
 
     @property
     def request(self) -> tuple[object, ...]:
-        """Everything that was sent; equal requests should get equal responses."""
+        """Everything that was sent; identical requests should get the same response."""
         sent = sorted(self.headers.items())
         return self.target, self.method, self.path, self.has_key, self.body, *sent
 
     @property
     def outcome(self) -> str:
-        """What equal requests should have in common."""
+        """What identical requests should have in common."""
         if self.badness == _FAILED and self.status < HTTPStatus.BAD_REQUEST:
             return "untrusted" if self.is_untrusted else "failed"
         if self.status >= HTTPStatus.BAD_REQUEST:
@@ -186,7 +186,7 @@ class NotedRequest:
 
     @property
     def badness(self) -> int:
-        """How far the outcome is from that of a service that works."""
+        """How far the outcome is from a working service's."""
         is_json = self.form.startswith("{")
         is_interim = 0 < self.status < HTTPStatus.OK
         if self.error or is_interim or self.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
@@ -222,10 +222,10 @@ class RequestBudget:
         self.spent = 0
         self.exchanges: list[NotedRequest] = []
         self.limit_status = 0
-        """The status that ended the run: it has used up a limit, and sends no more."""
+        """The status that ended the run, which had used up a limit."""
         self.wait = ""
         """The seconds that the service asks to wait, if it says so."""
-        self._lock = threading.Lock()  # Steps in the background also spend.
+        self._lock = threading.Lock()  # Background steps also spend.
 
     def spend(self) -> None:
         with self._lock:
@@ -235,7 +235,7 @@ class RequestBudget:
 
 
 def mixed_requests(exchanges: Iterable[NotedRequest]) -> list[list[NotedRequest]]:
-    """Return the groups of equal requests in which some succeeded and others failed."""
+    """Return the groups of identical requests of which only some succeeded."""
     groups: dict[tuple[object, ...], list[NotedRequest]] = {}
     for noted in exchanges:
         if noted.status != HTTPStatus.TOO_MANY_REQUESTS:
@@ -255,7 +255,7 @@ def _is_mixed(equal: list[NotedRequest]) -> bool:
 
 
 def worse_than_equal(log: Iterable[NotedRequest]) -> set[NotedRequest]:
-    """Return the requests that failed although an equal one did not.
+    """Return the requests that failed although an identical one did not.
 
     Opening a connection is the same for all of them.
     """

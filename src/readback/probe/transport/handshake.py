@@ -22,10 +22,10 @@ _SERVER_HELLO = 2
 _CERTIFICATE = 11
 _CERTIFICATE_REQUEST = 13
 
-# What Python adds to the words of OpenSSL: the name of the error, and a line of C.
+# What Python adds to OpenSSL's words: the name of the error, and a line of C.
 _PLACE = re.compile(r"^\[[^]]*\] | \(_ssl\.c:\d+\)$")
 
-# As in most clients; a server that speaks only HTTP/2 then says so.
+# As in most clients; a server that supports only HTTP/2 then says so.
 _PROTOCOLS = ["http/1.1"]
 
 
@@ -54,7 +54,7 @@ class Handshake:
 
     @property
     def reason(self) -> str:
-        """The error in the words of OpenSSL; Python does not name all of them."""
+        """The error in OpenSSL's words; Python does not name all of them."""
         return _PLACE.sub("", str(self.error))
 
     @property

@@ -86,7 +86,7 @@ def open_socket(route: Route, timeout: float) -> socket.socket:
 
 def failed(route: Route, error: OSError) -> ProbeError:
     """Return the error for a further connection that could not be opened."""
-    # Just after it was accepted; a handshake then finds no connection.
+    # Just after it was accepted; the handshake then finds no connection.
     if isinstance(error, ConnectionResetError) or error.errno == errno.ENOTCONN:
         return ProbeError("http.cut")
     reason = sanitize(error.strerror or str(error)) or say("no_response")
@@ -127,7 +127,7 @@ def first_bytes(route: Route, timeout: float) -> bytes:
 def _encrypt(
     sock: socket.socket, host: str, trusted: ssl.SSLContext, deadline: float
 ) -> ssl.SSLSocket:
-    # In the background: the timeout of a socket starts again with every byte.
+    # In the background: a socket's timeout restarts with every byte.
     call = BackgroundCall(lambda: trusted.wrap_socket(sock, server_hostname=host))
     try:
         return call.result(max(0.0, deadline - time.monotonic()))
@@ -175,7 +175,7 @@ def _as_plain_socket(encrypted: ssl.SSLSocket) -> socket.socket:
 def _open_tunnel(
     sock: socket.socket, proxy: Proxy, target: BaseUrl, deadline: float
 ) -> None:
-    """Ask the proxy to pass the connection on (RFC 9110 §9.3.6)."""
+    """Ask the proxy to tunnel the connection (RFC 9110 §9.3.6)."""
     wire = DeadlineSocket(sock, deadline)
     host = f"[{target.host}]" if ":" in target.host else target.host
     authority = f"{host}:{target.port}"
@@ -184,8 +184,7 @@ def _open_tunnel(
     wire.sendall("\r\n".join([*lines, "", ""]).encode())
     response = FinalResponse(wire)  # type: ignore[arg-type]
     response.begin()
-    # A tunnel has no body. A page is that of a login, or of a block, and JSON that of
-    # an API.
+    # A tunnel has no body. A page is a login or a block, and JSON is from an API.
     is_content = response.headers.get_content_type() in (_HTML, _JSON)
     if not 200 <= response.status < 300 or is_content:
         raise _refusal(response, proxy)
@@ -207,7 +206,7 @@ def _refusal(response: http.client.HTTPResponse, proxy: Proxy) -> ProbeError:
     if status == 407:
         return login_error(headers, proxy)
     text = page.decode("utf-8", "replace")
-    # An API in front of the proxy says why in a line of JSON or text.
+    # An API in front of the proxy gives the reason in a line of JSON or text.
     short = sanitize(text) if len(page) <= _MAX_TEXT_BYTES and "<" not in text else ""
     title = page_title(text) or short
     # What the proxy calls itself.
@@ -265,7 +264,7 @@ _FAILURES = {
 def open_socks_tunnel(
     sock: socket.socket, proxy: Proxy, target: BaseUrl, deadline: float
 ) -> None:
-    """Ask the proxy to pass the connection on."""
+    """Ask the proxy to tunnel the connection."""
     host = target.host
     if proxy.scheme == "socks5" and not is_ip_address(host):
         try:
