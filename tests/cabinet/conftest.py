@@ -157,7 +157,7 @@ def mail_server() -> Iterator[Mailbox]:
 
 @pytest.fixture
 def unsent_mails(database: str, mail_server: Mailbox) -> Iterator[None]:
-    """Use a mail server, but leave all mails in the outbox.
+    """Use a mail server, but leave all e-mails in the outbox.
 
     Sending them took a quarter of the run, and most tests do not look at them.
     """

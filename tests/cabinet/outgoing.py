@@ -1,4 +1,4 @@
-"""Outgoing mail in the test's process: its server, and waiting until it is sent."""
+"""Outgoing e-mail in the test's process: its server, and waiting until it is sent."""
 
 import threading
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from tests.support.waiting import wait_until
 
 @contextmanager
 def sending() -> Iterator[None]:
-    """Send mails in this process, as each worker of the cabinet does."""
+    """Send e-mails in this process, as each worker of the cabinet does."""
     from readback.cabinet.mail import notices, outbox
 
     sender = outbox.Sender(notices.add_due_reminders)
@@ -33,7 +33,7 @@ def _senders() -> list[threading.Thread]:
 
 @contextmanager
 def mail_server_at(url: str) -> Iterator[None]:
-    """Use another mail server; without a URL, mails are printed to the terminal."""
+    """Use another mail server; without a URL, e-mails are printed to the terminal."""
     from django.conf import settings
     from django.test import override_settings
 
@@ -45,7 +45,7 @@ def mail_server_at(url: str) -> Iterator[None]:
 
 
 def wait_until_sent() -> None:
-    """Wait until no mail is in the outbox."""
+    """Wait until the outbox is empty."""
     from readback.cabinet.mail import outbox
 
     wait_until(lambda: not outbox.waiting().mails, "the outbox is empty")

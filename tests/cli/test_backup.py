@@ -80,7 +80,7 @@ def test_a_restore_brings_everything_back(installed_on_each, tmp_path):
     assert program.database.value(KEYS) == 1
     assert key.read_text() == secret
     assert stat.S_IMODE(key.stat().st_mode) == 0o600
-    # The time of the backup that was restored, not that of an earlier one.
+    # The time of the restored backup, not of an earlier one.
     assert program.database.value("SELECT count(*) FROM cabinet_lastbackup") == 1
     assert not left_over(tmp_path)
 

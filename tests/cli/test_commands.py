@@ -239,7 +239,7 @@ def test_a_key_that_exists_is_not_created_again(with_alice):
     again = with_alice.run(*command)
     assert (again.returncode, again.stdout) == (0, "")
     assert "no key was created" in again.stderr
-    # Somebody who asks for a rehearsal key must not get another key, and vice versa.
+    # A command that asks for a rehearsal key must not get another key, and vice versa.
     assert key_in(with_alice.output(*command, "--rehearse", "429 ok"))
     existing = answer(with_alice, *command)
     assert set(existing) == {*KEY_FIELDS, "created"} and existing["created"] is False

@@ -236,7 +236,7 @@ def test_without_a_network_there_are_warnings_and_offline_none(
 
 
 def listening(program: Program, port: int) -> None:
-    """Let the public address of the API be a port of this machine."""
+    """Make the API's public address a port on this machine."""
     program.settings["READBACK_PUBLIC_BASE_URL"] = f"http://127.0.0.1:{port}/v1"
 
 

@@ -32,7 +32,7 @@ WORDS = {
 
 
 class Button(NamedTuple):
-    """One request of a program; see buttons.toml."""
+    """One request from a program; see buttons.toml."""
 
     program: str
     request: str
@@ -76,7 +76,7 @@ class Site(NamedTuple):
 
 
 def refused_row(server: Server, key: str) -> Row:
-    """Return the only refused row in the journal of a key."""
+    """Return the only refused row in a key's journal."""
     rows: list[tuple[str, str, str]] = []
 
     def written() -> bool:

@@ -1,4 +1,4 @@
-"""Rules about time: the rate of a key, and slow requests.
+"""Rules about time: a key's rate limit, and slow requests.
 
 Each test has its own key on a server with low rates: one request a second, with a burst
 of three.

@@ -29,7 +29,7 @@ SECONDS = 20.0
 
 
 class Pipe:
-    """A named pipe as a log; nobody reads it before `read_until` is called."""
+    """A named pipe as a log; it is not read before `read_until` is called."""
 
     def __init__(self, path: Path) -> None:
         os.mkfifo(path)

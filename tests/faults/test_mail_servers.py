@@ -1,4 +1,4 @@
-"""A mail server that is down, silent or slow delays no page, start or command."""
+"""A mail server that is down, silent or slow delays no page, startup or command."""
 
 import sqlite3
 import time
@@ -40,7 +40,7 @@ def sign_up(cabinet: CabinetServer, email: str) -> float:
 
 
 def confirm(cabinet: CabinetServer, mails: Mailbox, email: str) -> None:
-    """Open the link of the mail and press the button, which works only once."""
+    """Open the link in the e-mail and press the button, which works only once."""
     link = link_in(mails.wait_for(email, "Confirm"))
     browser = Browser(cabinet.url)
     browser.post(urlsplit(link).path)
@@ -107,7 +107,7 @@ def test_a_mail_survives_the_death_of_the_cabinet(
 
 
 def end_the_claim(folder: Path) -> None:
-    """Let the minute pass during which only one sender may send a mail."""
+    """Skip the minute during which only one sender may send an e-mail."""
     path = folder / "data" / "readback.sqlite3"
     with closing(sqlite3.connect(path)) as database, database:
         update = (

@@ -51,7 +51,7 @@ def test_any_worker_answers_for_all_and_a_killed_one_loses_nothing(tmp_path: Pat
         wait_until(lambda: values(server)["worker_deaths_total"] == 1, "it is counted")
         wait_until(lambda: len(workers(server) - before) == 1, "it is replaced")
         get(server, "/privacy")
-        # Of the favicon, too.
+        # Also for the favicon.
         assert values(server)['pages_total{status="200"}'] == PAGES + 2
 
         described = re.findall(r"^# HELP readback_(\w+) (.+)$", server.metrics(), re.M)

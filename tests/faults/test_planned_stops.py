@@ -1,4 +1,4 @@
-"""What clients and balancers see before a stop: notice, and no connection refused."""
+"""What clients and balancers see before a shutdown: notice, no refused connection."""
 
 import os
 import signal
@@ -28,12 +28,12 @@ from tests.support.waiting import PATIENCE, wait_until
 from tests.support.wire import Connection
 
 NOTICE = 6.0
-# About thirty times as long as a stop that does not wait for the notice.
+# About thirty times as long as a shutdown that does not wait for the notice.
 LONG_NOTICE = 40.0
 
 
 def noticed(seconds: float) -> dict[str, str]:
-    """Return the settings of a server that gives this notice of a stop."""
+    """Return the settings of a server that gives this notice before shutdown."""
     # The notice is at most half of the time-out.
     timeout = {"READBACK_STOP_TIMEOUT": "100"}
     return UNLIMITED | timeout | {"READBACK_STOP_NOTICE": str(seconds)}
@@ -55,7 +55,7 @@ def test_readiness_fails_before_the_api_stops_accepting(
         workers = psutil.Process(server.pid).children()
         # One check is enough: a balancer sends requests after the first.
         assert readiness(server.ops_url)[0] == 200
-        # If the manager is killed, nobody replaces the workers: they stop, too.
+        # If the manager is killed, no one replaces the workers, so they stop, too.
         os.kill(server.pid, number)
         wait_until(lambda: readiness(server.ops_url)[0] == 503, "/readyz answers 503")
         not_ready_at = time.monotonic()

@@ -105,7 +105,7 @@ def test_at_most_sixteen_requests_of_a_key_wait_in_a_worker(server: Server) -> N
         for _ in range(3):
             assert_echo(alice.chat(draft("y")), "y")
         assert time.monotonic() - begun < AT_ONCE
-        # Nobody else is affected: neither another rehearsal, nor another key.
+        # Nothing else is affected: neither another rehearsal, nor another key.
         asked += waiting(stack, bob)
         assert_echo(Api.of(server).chat(draft("z")), "z")
         assert not any(connection.has_bytes() for connection in asked)

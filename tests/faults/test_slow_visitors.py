@@ -115,7 +115,7 @@ def test_more_clients_than_a_worker_can_have_do_not_keep_a_visitor_out(
 
 
 def test_forms_that_do_not_arrive_take_little_memory(server: CabinetServer) -> None:
-    """Of those that are nearly complete, the oldest make room for others."""
+    """Among those that are nearly complete, the oldest make room for others."""
     size = 250_000
     number = 300  # 75 MB in all
     _visit(server, "/")  # the first page loads much that stays
@@ -135,7 +135,7 @@ def test_forms_that_do_not_arrive_take_little_memory(server: CabinetServer) -> N
 
 
 def _private_memory(server: CabinetServer) -> int:
-    """Return the private memory of the processes of a server, in bytes."""
+    """Return the private memory of a server's processes, in bytes."""
     parent = psutil.Process(server.pid)
     processes = [parent, *parent.children(recursive=True)]
     return sum(process.memory_full_info().uss for process in processes)

@@ -1,4 +1,4 @@
-"""What a stop and a kill may lose of the usage of a key, and of its `created`."""
+"""What a shutdown and a kill may lose of a key's usage, and of its `created`."""
 
 import os
 import signal
@@ -58,7 +58,7 @@ def test_an_orderly_restart_loses_no_usage_and_continues_created(
         with api_server(tmp_path / start, settings, key=key) as server:
             key = server.api_key
             given += created_of(Api.of(server), 500)
-        # Most of it was not written yet when the stop began.
+        # Most of it was not written yet when the shutdown began.
         assert server.database.usage(key) == {("chat", ""): len(given)}
     assert given == sorted(set(given))
     assert given[500] == given[499] + 1

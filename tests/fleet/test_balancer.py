@@ -25,7 +25,7 @@ SPELLINGS = (
 )
 BURST = 1000
 RATE = 20
-"""The default rate of a key, which the fleet uses."""
+"""A key's default rate, which the fleet uses."""
 
 
 def test_a_key_has_one_rate_however_its_header_is_spelled(site: Fleet) -> None:

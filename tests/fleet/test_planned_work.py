@@ -10,7 +10,7 @@ from tests.support.api import Api, assert_echo, draft
 from tests.support.waiting import wait_until
 from tests.support.wire import Connection, Endpoint
 
-# Only a request that was retried after a pause, or has waited for a start, is slower.
+# Only a request that was retried after a pause, or waited for a startup, is slower.
 SLOW_SECONDS = 0.9
 # After three checks without an answer, each half a second apart, a replica is down.
 CHECKS_SECONDS = 3.0

@@ -76,7 +76,7 @@ def _check(worker: Worker, data: bytes) -> None:
 
 
 def _parsed(worker: Worker, data: bytes) -> bytes:
-    """Return the answers of a server that parses each head."""
+    """Return a server's answers if it parses each head."""
     recognising = worker.registry.heads
     worker.registry.heads = Heads(worker.api.describe, worker.limits.head_fields)
     try:

@@ -74,7 +74,7 @@ LEVELS = {
     + [{"public_addresses"}, {"checks"}, {"startup"}, {"listeners"}]
     + [{"database"}, {"console"}, {"settings"}, {"exit_codes"}],
 }
-# Nobody can remember a larger picture.
+# No one can remember a larger picture.
 MAX_BOXES = 17
 # Files that assemble a part, or are for Django and for translators.
 NO_BOXES = {"__init__", "migrations", "locale"}

@@ -1,6 +1,6 @@
 """Nothing tells people to install Readback from a package index by its name.
 
-There, `readback` is somebody else's package, and people give the probe a key.
+There, `readback` is someone else's package, and people give the probe a key.
 `readback-api` is not published: whoever takes the name first would get those keys.
 """
 

@@ -161,7 +161,7 @@ YEARS = 100_000_000
 # 1.0.0 also stored how often `created` had started again.
 LAST_CREATED = [
     (0, 5, 5),
-    # Of two workers, the other one has written first.
+    # Of two workers, the other one wrote first.
     (5, 0, 5),
     (3600, 0, 3600),
     # The clock was wrong, and is right again; or the other way round.

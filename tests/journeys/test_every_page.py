@@ -13,7 +13,7 @@ BUDGET = 60_000
 """The maximum size in bytes of a page and everything it loads, uncompressed."""
 WITH_STYLES = 20_000
 """A page that is smaller has loaded no styles."""
-# Of the page and everything it has loaded, except what it polls. See `ignore_cache`.
+# For the page and everything it loaded, except what it polls. See `ignore_cache`.
 WEIGHT = """[
     ...performance.getEntriesByType("navigation"),
     ...performance.getEntriesByType("resource"),
@@ -50,7 +50,7 @@ KEY_PAGES = [
 
 
 def pages_of(person) -> list[str]:
-    """Return the pages of a key with an accepted and a refused request."""
+    """Return the pages for a key with an accepted and a refused request."""
     person.create_key("a name that is rather long, as names of machines can be")
     key = person.key_path
     person.page.locator("#send-test form button").click()

@@ -1,4 +1,4 @@
-"""The whole journey of a person, without JavaScript except for the passkey."""
+"""A person's whole journey, without JavaScript except for the passkey."""
 
 import re
 

@@ -109,7 +109,7 @@ class Gateway(ThreadingTCPServer):
         address: tuple[str, int] = ("127.0.0.1", 0),
         tls: Sequence[ssl.SSLContext] = (),
     ) -> None:
-        """Several contexts of TLS are used in turn, one for each connection."""
+        """Uses several TLS contexts in turn, one for each connection."""
         if ":" in address[0]:
             self.address_family = socket.AF_INET6
         super().__init__(address, _Handler)

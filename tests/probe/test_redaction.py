@@ -37,7 +37,7 @@ ANSWERS = {
 
 
 def repeating(answer: str) -> Behavior:
-    """Repeat every secret that was received, and those that nobody can know."""
+    """Repeat every secret that was received, and those that no one can know."""
     status, headers, form = ANSWERS[answer]
 
     def behave(call: Call) -> Reply:

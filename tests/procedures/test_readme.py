@@ -155,7 +155,7 @@ def clone(tmp_path: Path, installing: dict[str, str]) -> Path:
 def test_the_wheel_runs_with_uvx(version, server, clone, installing):
     variables = {**installing, "UV_PYTHON": str(pythons.python(version))}
     _build, _comment, serve, _comment, probe = command("uv build").splitlines()
-    # Installs it, which may take longer than the start of a server.
+    # Installs it, which may take longer than starting a server.
     sh(f"{serve} --help", cwd=clone, env=variables, timeout=INSTALL_SECONDS)
     printed = re.compile(
         r"(http\S+/v1)(?s:.*?)Bearer (sk-echo-\w{38})(?s:.*?)To create a key: (.+)\n"

@@ -1,6 +1,6 @@
-"""The pages of a key read what they show by an index, however long the journal is.
+"""A key's pages read what they show by an index, however long the journal is.
 
-The queries are those of the cabinet's own code; the databases explain their plans.
+The queries are the cabinet's own; the databases explain their plans.
 """
 
 import json

@@ -93,7 +93,7 @@ def test_every_request_without_an_accepted_key_is_kept(empty):
     assert len(sent) == UNMATCHED_ROWS
     wait_until(lambda: len(stored(site)) == len(sent), lambda: f"{stored(site)}")
     assert sorted(stored(site)) == sorted(sent)
-    # What is not HTTP is kept, too.
+    # Requests that are not HTTP are also kept.
     site.database.rows("DELETE FROM cabinet_unmatchedrequest")
     answer = exchange(site.endpoint, TLS)
     wait_until(lambda: stored(site), "the request is written")

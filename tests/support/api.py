@@ -46,9 +46,9 @@ STATUS = {
 MARKER = "zyzzyva-47"
 
 compares_headers = True
-"""Whether other headers than Content-Type are compared; not for another server.
+"""Whether to compare headers other than Content-Type; False for other servers.
 
-Sentences are in a header, too, so any sentence is accepted then.
+Sentences are also in a header, so any sentence is accepted then.
 """
 
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -144,7 +144,7 @@ class Api:
 
 
 class AnySentence(str):
-    """A sentence that was not compared, and so contains whatever is looked for."""
+    """A sentence that was not compared, so it contains whatever is looked for."""
 
     def __contains__(self, words: object) -> bool:
         return True

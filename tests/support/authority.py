@@ -133,7 +133,7 @@ class Authority:
 
 
 def _signature(signer: Any) -> dict[type, Change]:
-    """Return the extension that names the key of the issuer."""
+    """Return the extension that names the issuer's key."""
     kind = x509.AuthorityKeyIdentifier
     return {kind: (kind.from_issuer_public_key(signer.public_key()), False)}
 

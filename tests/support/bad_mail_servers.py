@@ -50,7 +50,7 @@ class HangingServer(ThreadingTCPServer):
 
 @contextmanager
 def silent_server(interval: float | None = None) -> Iterator[HangingServer]:
-    """Serve; with an interval, one byte of the greeting is sent in each."""
+    """Run it; with an interval, send one byte of the greeting in each."""
     server = HangingServer(interval)
     with serving(server):
         try:

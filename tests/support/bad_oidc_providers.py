@@ -14,7 +14,7 @@ from tests.support.peers import serving
 
 DISCOVERY = "/.well-known/openid-configuration"
 TOKEN = "/token"
-# Shorter than any timeout of a client between two bytes.
+# Shorter than any client's timeout between two bytes.
 _DRIP_SECONDS = 0.3
 
 
@@ -98,7 +98,7 @@ def sending(answer: bytes) -> Callable[[_Handler], None]:
 
 @contextmanager
 def bad_provider(**answers: Callable[[_Handler], None]) -> Iterator[BadProvider]:
-    """Serve; the names of the answers are `discovery` and `token`."""
+    """Run it; the names of the answers are `discovery` and `token`."""
     paths = {"discovery": DISCOVERY, "token": TOKEN}
     server = BadProvider({paths[name]: answer for name, answer in answers.items()})
     with serving(server):

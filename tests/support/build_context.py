@@ -1,8 +1,8 @@
 """Which files a container build gets: a reader of .dockerignore.
 
-The rules are those of Docker and Podman: patterns are relative to the root, the last
-one that matches a file or one of its parents decides, `*` stays within a name and `**`
-does not, and `!` lets a file in again.
+The rules are Docker's and Podman's: patterns are relative to the root, the last one
+that matches a file or one of its parents decides, `*` stays within a name and `**` does
+not, and `!` includes a file again.
 """
 
 import re

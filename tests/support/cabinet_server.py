@@ -1,6 +1,6 @@
 """The cabinet alone as a process, configured by its environment.
 
-For what only a real server shows: headers on the wire, several workers, the log.
+For tests that need a real server: headers on the wire, several workers, the log.
 Nothing here looks inside the package.
 """
 
@@ -48,7 +48,7 @@ class CabinetServer:
         return (self.folder / "stderr").read_text(errors="replace")
 
     def run(self, *arguments: str, stdin: str = "") -> str:
-        """Run a command on the data of this server; return stdout and stderr."""
+        """Run a command on this server's data; return stdout and stderr."""
         done = run_readback(self.environment, *arguments, stdin=stdin)
         return done.stdout + done.stderr
 
@@ -57,7 +57,7 @@ class CabinetServer:
 def cabinet_server(
     folder: Path, settings: Mapping[str, str], *, cold: bool = False
 ) -> Iterator[CabinetServer]:
-    """Serve the cabinet on the database in the folder, which is created if needed.
+    """Run the cabinet on the database in the folder, which is created if needed.
 
     A PostgreSQL database must be migrated.
     """
@@ -73,7 +73,7 @@ def cabinet_server(
     url = f"http://{environment['READBACK_CABINET_BIND']}"
 
     def answers() -> bool:
-        # Not /healthz: before it stops, it gives notice to whoever asked for that.
+        # Not /healthz: a server that was asked for that gives notice before it stops.
         urllib.request.urlopen(f"{url}/robots.txt", timeout=5).close()
         return True
 

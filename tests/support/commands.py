@@ -1,6 +1,6 @@
 """Run commands of the product as an operator does: as processes, with an environment.
 
-`warm_start.py` saves their imports, except behind another program and where the start
+`warm_start.py` saves their imports, except behind another program and where startup
 itself is tested or measured.
 """
 
@@ -21,8 +21,8 @@ Process = WarmProcess | subprocess.Popen[bytes]
 
 COMMAND_SECONDS = 60.0
 NO_BYTECODE = {"PYTHONDONTWRITEBYTECODE": "1"}
-"""For a process that cannot write whole files: Python would store a module that is cut
-off, and no later process could import it."""
+"""For a process that cannot write whole files: Python would store a truncated module,
+and no later process could import it."""
 _PORTS = range(15_000, 32_768)
 
 
@@ -41,10 +41,10 @@ def start_server(
     folder: Path | None = None,
     cold: bool = False,
 ) -> Process:
-    """Start `readback serve` in a session of its own, with its output in files.
+    """Start `readback serve` in its own session, with its output in files.
 
-    Only a `cold` server inherits the cores of this process, and imports Django only in
-    the processes that need it.
+    Only a `cold` server inherits this process's cores, and imports Django only in the
+    processes that need it.
     """
     command = ["serve", *arguments]
     if not cold:

@@ -73,7 +73,7 @@ class Database:
         return int(account)
 
     def new_keys(self, number: int) -> list[str]:
-        """Add an account of its own with this many keys; return them."""
+        """Add a separate account with this many keys; return them."""
         made = [mint() for _ in range(number)]
         self.add_keys(self.add_account(f"alice-{token_hex(8)}@example.com"), made)
         return made
@@ -99,7 +99,7 @@ class Database:
         self.rows(statement, True, sha256(key.encode()).digest())
 
     def journal(self, key: str, columns: str) -> list[tuple[Any, ...]]:
-        """Return these columns of the rows in the journal of a key."""
+        """Return these columns of the rows in a key's journal."""
         return self.rows(
             f"SELECT {columns} FROM cabinet_journalentry WHERE key_id ="
             " (SELECT id FROM cabinet_key WHERE digest = ?)",
@@ -107,7 +107,7 @@ class Database:
         )
 
     def usage(self, key: str) -> dict[tuple[str, str], int]:
-        """Return the counted requests of a key by endpoint and code."""
+        """Return a key's counted requests by endpoint and code."""
         rows = self.rows(
             "SELECT endpoint, code, sum(requests) FROM cabinet_usage WHERE key_id ="
             " (SELECT id FROM cabinet_key WHERE digest = ?) GROUP BY endpoint, code",

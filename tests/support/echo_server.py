@@ -115,7 +115,7 @@ def recognising(handler: Echo, limits: Limits) -> ConnectionRegistry:
 
 
 async def serve(port: int) -> None:
-    """Serve until SIGTERM."""
+    """Run until SIGTERM."""
     loop = asyncio.get_running_loop()
     stopped = asyncio.Event()
     loop.add_signal_handler(signal.SIGTERM, stopped.set)

@@ -20,7 +20,7 @@ _FIRST_PROCESS = "READBACK_TEST_PROCESS"
 
 
 def make_clean() -> None:
-    """Make it the environment of this process, before it starts others."""
+    """Make it this process's environment, before it starts others."""
     os.environ.setdefault(_FIRST_PROCESS, str(os.getpid()))
     home = shared_folder() / "home"
     home.mkdir(exist_ok=True)
@@ -53,5 +53,5 @@ def before() -> dict[str, str]:
 
     Only code that installs packages needs it, for proxies and the package index.
     """
-    # The kernel keeps what a process was started with.
+    # The kernel keeps the environment that a process was started with.
     return psutil.Process(int(os.environ[_FIRST_PROCESS])).environ()

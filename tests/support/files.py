@@ -13,7 +13,7 @@ _BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 
 
 def python_files(folder: Path) -> Iterator[Path]:
-    """Yield the Python files in a folder, without those of installed packages."""
+    """Yield the Python files in a folder, except those of installed packages."""
     for place, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if name not in _INSTALLED]
         yield from (Path(place, name) for name in names if name.endswith(".py"))

@@ -1,9 +1,9 @@
-"""End what a run of the tests leaves behind: its processes, and then its folder.
+"""Clean up what a test run leaves behind: its processes, and then its folder.
 
 A run that is killed or reaches a time-out cannot do this itself. So `made_once.py`
 starts this file as a process, which waits until the run has ended, however it ends:
-`left_behind.py PID FOLDER`. What belongs to the run names the folder in its environment
-or its arguments.
+`left_behind.py PID FOLDER`. The run's processes name the folder in their environment or
+their arguments.
 """
 
 import os
@@ -27,7 +27,7 @@ def main(pid: int, folder: str) -> None:
             break
         for process in left:
             with suppress(psutil.Error):
-                # A frozen child would not notice the end of its parent.
+                # A frozen child would not notice that its parent has ended.
                 for each in [process, *process.children(recursive=True)]:
                     each.kill()
         time.sleep(_POLL_SECONDS)

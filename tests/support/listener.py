@@ -41,7 +41,7 @@ class Listener:
     registry: ConnectionRegistry
     loop: asyncio.AbstractEventLoop
     loop_errors: list[str] = field(default_factory=list)
-    """What the loop's exception handler received; must stay empty."""
+    """The contexts that the loop's exception handler received; must stay empty."""
     received: int = 0
     """The bytes that all connections have read so far."""
 
@@ -52,7 +52,7 @@ class Listener:
         wait_until(lambda: self.received >= expected, "the server has read it")
 
     def pass_time(self, seconds: float) -> None:
-        """Move the clock of a listener whose time does not pass by itself."""
+        """Advance the clock of a listener whose time does not pass by itself."""
 
         async def sweep() -> None:
             now = self.registry.now + seconds
@@ -67,7 +67,7 @@ class Listener:
 def api_without_database(
     keyring: Keyring, limiter: Limiter, counters: WorkerCounters
 ) -> Api:
-    """Return the real API; nothing answers the look-ups of its keyring."""
+    """Return the real API; nothing answers its keyring's look-ups."""
     services = Services(Replies(), limiter, Journal(counters), UnmatchedRequests())
     return Api(services, keyring, counters, 0)
 
@@ -87,7 +87,7 @@ class _Counted(Connection):
 
 
 def make_registry(handler: Handler, limits: Limits) -> ConnectionRegistry:
-    """Return a registry that recognises heads if that is the echo server's."""
+    """Return a registry, which for the echo server recognises heads."""
     if isinstance(handler, Echo):
         return recognising(handler, limits)
     return ConnectionRegistry(handler, limits)

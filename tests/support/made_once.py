@@ -2,7 +2,7 @@
 
 `make test` runs the tests in several processes. The first that needs such files makes
 them; the others wait for it and use the same ones. The whole folder is deleted when the
-run ends, by a process that also ends what the run has left behind.
+run ends, by a process that also ends processes that the run left behind.
 """
 
 import fcntl
@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 _FOLDER = "READBACK_TEST_SHARED"
-# Kept, because Python warns of a process that is forgotten before it ends.
+# Kept, because Python warns about a process object deleted before the process ends.
 _cleaners: list[subprocess.Popen[bytes]] = []
 
 

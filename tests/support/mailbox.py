@@ -1,7 +1,7 @@
-"""A real SMTP server in the test's process that keeps every mail it receives.
+"""A real SMTP server in the test's process that keeps every e-mail it receives.
 
-Pass `url` to the product as READBACK_SMTP_URL. Nothing here depends on which mails the
-product sends.
+Pass `url` to the product as READBACK_SMTP_URL. Nothing here depends on which e-mails
+the product sends.
 """
 
 import logging
@@ -29,12 +29,12 @@ def _is_not_a_refused_certificate(record: logging.LogRecord) -> bool:
 
 # A client that does not trust our certificate aborts the TLS handshake. Tests do so on
 # purpose, and aiosmtpd logs it with a traceback from its own thread, often when pytest
-# no longer captures the output of the test. Its other errors are still logged.
+# no longer captures the test's output. Its other errors are still logged.
 logging.getLogger("mail.log").addFilter(_is_not_a_refused_certificate)
 
 
 class Mailbox:
-    """Every mail that was received, for any recipient, oldest first."""
+    """Every e-mail received, for any recipient, oldest first."""
 
     def __init__(self) -> None:
         self.messages: list[EmailMessage] = []
@@ -58,7 +58,7 @@ class Mailbox:
     def wait_for(
         self, to: str, subject_part: str = "", timeout: float = PATIENCE
     ) -> EmailMessage:
-        """Return the newest mail to an address with these words in its subject."""
+        """Return the newest e-mail to an address with these words in its subject."""
 
         def matching() -> list[EmailMessage]:
             return [m for m in self.to(to) if subject_part in m["Subject"]]
@@ -117,7 +117,7 @@ def html_of(mail: EmailMessage) -> str:
 
 
 def link_in(mail: EmailMessage) -> str:
-    """Return the only link of the mail."""
+    """Return the only link in the e-mail."""
     links = set(re.findall(r"https?://\S+", text_of(mail)))
     assert len(links) == 1, f"not exactly one link: {links}"
     return links.pop()

@@ -1,7 +1,7 @@
 """Migrated databases, each a copy of one that `readback migrate` made.
 
 Migrating takes 0.5 s of CPU time and a copy almost none, so only tests of the
-migrations and of a first start begin with an empty database.
+migrations and of the first startup begin with an empty database.
 """
 
 import shutil
@@ -21,7 +21,7 @@ def migrate(url: str) -> None:
 
 
 def copy_to(path: Path) -> None:
-    """Put a migrated SQLite database there; keep one that exists already."""
+    """Put a migrated SQLite database there, unless one exists already."""
     if not path.exists():
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         shutil.copy(_template(), path)

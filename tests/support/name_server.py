@@ -23,7 +23,7 @@ def serve(sock: socket.socket, answer: Answer) -> None:
     with suppress(OSError):
         while True:
             question, client = sock.recvfrom(512)
-            if not question:  # The socket has been shut down.
+            if not question:  # The socket was shut down.
                 return
             sock.sendto(respond(question, answer), client)
 

@@ -1,4 +1,4 @@
-"""Machines as network namespaces: each has a network stack of its own.
+"""Machines as network namespaces: each has its own network stack.
 
 Nothing appears in the network of the machine that runs the tests.
 """

@@ -146,7 +146,7 @@ def prepare(request: Any) -> Any:
 
 
 def enter(request: Any, name: str) -> Any:
-    """Log a person in without the form, which takes most of the time of a login."""
+    """Log a person in without the form, which takes most of a login's time."""
     from django.contrib.auth import get_user_model, login
     from django.http import HttpResponse
 
@@ -197,7 +197,7 @@ def configure(folder: Path) -> None:
             }
         },
         DEFAULT_AUTO_FIELD="django.db.models.AutoField",
-        # The tables are created from the models, which is quicker.
+        # The tables are created from the models, which is faster than migrations.
         MIGRATION_MODULES=dict.fromkeys(
             ("auth", "contenttypes", "sessions", "account", "allauth_idp_oidc")
         ),

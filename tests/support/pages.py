@@ -16,7 +16,7 @@ _BLOCK = re.compile(r"^( *)```\w+\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 def block(words: str) -> str:
     """Return the code block of the English pages with a line that begins like this.
 
-    Pages may repeat a block, but not with other words.
+    Pages may repeat a block, but only unchanged.
     """
     pages = [path.read_text(encoding="utf-8") for path in sorted(DOCS.glob("*.md"))]
     codes = [dedent(found[2]) for page in pages for found in _BLOCK.finditer(page)]

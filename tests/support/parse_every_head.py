@@ -1,6 +1,6 @@
-"""With READBACK_TEST_PARSE_EVERY_HEAD, no process of the tests recognises a head.
+"""With READBACK_TEST_PARSE_EVERY_HEAD, no test process recognises a head.
 
-`make long` runs the tests of the protocol and of the contract so, because everything
+`make long` runs the tests of the protocol and the contract this way, because everything
 has to work without this accelerator.
 """
 

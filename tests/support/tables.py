@@ -11,5 +11,5 @@ def each(names: str, table: Mapping[str, object]) -> pytest.MarkDecorator:
 
 
 def words(text: str) -> list[str]:
-    """Return the words of a table that is written as one block of text."""
+    """Return the words in a table that is written as one block of text."""
     return text.split()

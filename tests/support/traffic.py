@@ -1,9 +1,9 @@
-"""Clients that send one request after the other and record what became of each.
+"""Clients that send one request after the other and record each outcome.
 
 A request is *lost* if it gets no answer on a connection whose end the server had not
-announced, as far as the client could know. A connection that is refused carries no
-request. Most clients keep their connections; every fourth opens a new one for each
-request. With a round trip, each direction takes half of it.
+announced, as far as the client could know. A refused connection carries no request.
+Most clients keep their connections; every fourth opens a new one for each request. With
+a round trip, each direction takes half of it.
 """
 
 import threading
@@ -28,7 +28,7 @@ Prepare = Callable[[int], tuple[bytes, Check]]
 
 
 def echoes(endpoint: Endpoint, keys: Sequence[str]) -> Prepare:
-    """Send unique texts with keys in turn, and compare every byte of the answers."""
+    """Send unique texts with the keys in turn; compare every byte of the answers."""
 
     def prepare(number: int) -> tuple[bytes, Check]:
         api = Api(endpoint, keys[number % len(keys)])
@@ -46,7 +46,7 @@ def pages(endpoint: Endpoint, path: str = "/", method: str = "GET") -> Prepare:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one request."""
+    """The outcome of one request."""
 
     started_at: float
     seconds: float
@@ -121,7 +121,7 @@ def traffic(
     """Send requests during the block, and wait for the last answers.
 
     With `until_refused`, a client leaves when its connection is refused, as it should
-    be after a stop; otherwise that is a problem.
+    be after a shutdown; otherwise that is a problem.
     """
     seen = Traffic()
 
@@ -158,7 +158,7 @@ class _Client:
     connection: Connection | None = None
 
     def ask(self, number: int) -> Outcome:
-        """Send a request; return what became of it."""
+        """Send a request; return its outcome."""
         raw, check = self.prepare(number)
         began = time.monotonic()
         error: Exception | None = None

@@ -1,13 +1,13 @@
 """Run the product in processes that do not import its libraries again.
 
-Each command is a process of its own, forked from one that has imported Django, uvloop
-and so on, and nothing that depends on a setting. So it has its own environment, folder,
-umask, limits, streams, session and exit code, and needs half of the CPU time.
+Each command is its own process, forked from one that has imported Django, uvloop and so
+on, but nothing that depends on a setting. So it has its own environment, folder, umask,
+limits, streams, session and exit code, and needs half of the CPU time.
 
-They hash passwords with less memory, because hashing takes 0.3 s otherwise; a test of
-the cabinet checks the real cost.
+These processes hash passwords with less memory, because hashing takes 0.3 s otherwise;
+a test of the cabinet checks the real cost.
 
-Tests about the start itself run `python -m readback` as an operator does.
+Tests of startup itself run `python -m readback` as an operator does.
 """
 
 import gc
@@ -25,7 +25,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-# What can be imported before the settings are read, unlike models and pages.
+# Modules that can be imported before the settings are read, unlike models and pages.
 _IMPORTED = [
     "readback.api.server",
     "readback.cabinet.server",
@@ -61,7 +61,7 @@ class _Surroundings:
     umask: int
     descriptors: tuple[int, int]
     streams: Sequence[Path]
-    """Of standard input, output and error; `/dev/null` if there is none."""
+    """For standard input, output and error; `/dev/null` if there is none."""
 
     @classmethod
     def here(
@@ -80,14 +80,14 @@ class _Surroundings:
         )
 
     def enter(self) -> None:
-        """Make them those of the current process."""
+        """Apply them to the current process."""
         for descriptor, path in enumerate(self.streams):
             # Appended, because output and errors may go to the same file.
             flags = os.O_RDONLY if descriptor == 0 else os.O_WRONLY | os.O_APPEND
             opened = os.open(path, flags)
             os.dup2(opened, descriptor)
             os.close(opened)
-        # Those of the process that forks were opened on other files.
+        # The forking process opened its own on other files.
         sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
         sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
         sys.stderr = open(2, "w", 1, "utf-8", "backslashreplace", closefd=False)  # noqa: SIM115
@@ -100,7 +100,7 @@ class _Surroundings:
 
 
 class WarmProcess:
-    """`python -m readback` in a session of its own; used like `subprocess.Popen`."""
+    """`python -m readback` in its own session; used like `subprocess.Popen`."""
 
     def __init__(
         self,
@@ -156,7 +156,7 @@ def run_warm(
     folder: Path | None,
     seconds: float,
 ) -> subprocess.CompletedProcess[str]:
-    """Run `python -m readback` with these arguments to its end, without a terminal."""
+    """Run `python -m readback` with these arguments to completion; no terminal."""
     with tempfile.TemporaryDirectory(prefix="command-") as place:
         entered, out, err = (Path(place, name) for name in ("in", "out", "err"))
         entered.write_text(stdin, encoding="utf-8")
@@ -179,22 +179,22 @@ def run_warm(
 
 def _become_readback(arguments: list[str], surroundings: _Surroundings) -> None:
     """Be `python -m readback` from now on; called in the new process."""
-    # Otherwise this process would copy what was imported, to look for garbage in it.
+    # Otherwise looking for garbage would make this process copy what was imported.
     gc.freeze()
     os.setsid()
-    # The process that forks ends with the tests, however they end.
+    # The forking process ends with the tests, however they end.
     from readback import logs
     from readback.processes.child import stop_with_parent
 
     stop_with_parent()
     surroundings.enter()
-    tempfile.tempdir = None  # TMPDIR may differ from that of the process that forks
+    tempfile.tempdir = None  # TMPDIR may differ from the forking process's
     _hash_quickly()
     sys.argv = ["readback", *arguments]
     try:
         runpy.run_module("readback", run_name="__main__", alter_sys=True)
     finally:
-        # multiprocessing ends a process without what `atexit` does, and without closing
+        # multiprocessing ends a process without running `atexit` functions or closing
         # connections: SQLite removes its log only when the last one is closed.
         logs.flush()
         if django_conf := sys.modules.get("django.conf"):

@@ -2,7 +2,7 @@
 
 A client library corrects what it sends and tolerates what it reads. Here the test
 decides every byte, and an answer that is not well-formed fails the test. Nothing in
-this file depends on the contract of the service.
+this file depends on the service's contract.
 """
 
 import re

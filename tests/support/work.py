@@ -1,4 +1,4 @@
-"""The API of one worker inside this process, with neither sockets nor a database.
+"""One worker's API inside this process, with neither sockets nor a database.
 
 Its connections get bytes directly, and write to transports that only store.
 """
@@ -31,7 +31,7 @@ PORT = 8000
 
 
 class NullSocket:
-    """A socket on which bytes have just been received."""
+    """A socket that has just received bytes."""
 
     def getsockopt(self, level: int, option: int, size: int) -> bytes:
         return bytes(size)

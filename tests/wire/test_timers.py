@@ -147,7 +147,7 @@ def test_an_old_connection_is_closed_by_its_next_answer(
 def trickle(
     listener: Listener, connection: Connection, *drops: bytes, pause: float
 ) -> int:
-    """Send a few bytes, in turn, until the server ends it; return how often."""
+    """Send a few bytes at a time until the server ends it; return how often."""
     for number, drop in zip(range(1, 20), cycle(drops)):
         listener.read_from(connection, drop)
         listener.pass_time(pause)

@@ -25,7 +25,7 @@ TEXT = "Radio check: how do you read me? Say again please."
 
 
 class Kind(NamedTuple):
-    """An answer's status, and the requests that get it, which are sent in turn."""
+    """An answer's status, and the requests that get it, which take turns."""
 
     status: int
     requests: Sequence[bytes]

@@ -34,7 +34,7 @@ def _worker() -> Worker:
 
 @cache
 def _prepared_worker() -> Worker:
-    """Return a worker whose state somebody with a key has prepared.
+    """Return a worker whose state was prepared by someone with a key.
 
     It knows as many patterns as possible. Those of the program in the cases are as long
     as possible and differ from its heads only in the last line. On hundreds of

@@ -1,4 +1,4 @@
-"""No answer leaves anything in the memory of a worker; the probe survives each case."""
+"""No answer leaves anything in a worker's memory; the probe survives each case."""
 
 import gc
 import sys

@@ -1,7 +1,7 @@
 """Work grows at most linearly with what is sent, whatever its shape.
 
 Blocks of executed machine instructions are counted, not seconds. Each table of cases
-names the places where somebody outside can send something, and the shapes that cost
+names the places where a stranger can send something, and the shapes that cost
 most there.
 """
 

@@ -49,7 +49,7 @@ COLUMNS_LEFT_OUT = {
     "cabinet.AuditEntry": {"id", "by", "by_id"},
     "cabinet.JournalEntry": {"id"},
     "cabinet.Key": {"owner", "digest", "last_created"},  # secret; a counter of the API
-    "cabinet.OutgoingMail": {"id", "account", "sealed", "due_at"},  # is in the mail
+    "cabinet.OutgoingMail": {"id", "account", "sealed", "due_at"},  # is in the e-mail
     "cabinet.Usage": {"id"},
     # Secret.
     "cabinet.User": {"password"},

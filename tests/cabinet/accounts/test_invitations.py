@@ -1,4 +1,4 @@
-"""Invitations: an account without a password, made by an operator, and a mail."""
+"""Invitations: an operator creates an account without a password; it gets an e-mail."""
 
 from datetime import datetime, timedelta
 

@@ -1,6 +1,6 @@
 """Every e-mail: its links, its advice, and that its HTML is simple and safe.
 
-A new mail is added to `MAILS`, with the details that it is rendered with.
+Add each new e-mail to `MAILS`, with the details that it is rendered with.
 """
 
 import re
@@ -35,7 +35,7 @@ FACTOR = {"factor": "passkey", "name": "laptop"}
 
 
 class Sample(NamedTuple):
-    """The details of a mail, where its link leads, and what it says about strangers."""
+    """An e-mail's details, where its link leads, and what it says about strangers."""
 
     link: str | None
     advice: str = ""

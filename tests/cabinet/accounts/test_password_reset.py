@@ -87,7 +87,7 @@ def test_a_reset_request_does_not_reveal_whether_an_account_exists(alice, mails)
     known = seen(ALICE)
     for email in ("bob@example.org", "carol@example.org", "nobody@example.org"):
         assert seen(email) == known
-    # A mail is sent in either case, so the time reveals nothing.
+    # An e-mail is sent in either case, so the time reveals nothing.
     assert mails.wait_for("nobody@example.org", "No Readback account")
     assert mails.wait_for("carol@example.org", "No Readback account")
 

@@ -121,7 +121,7 @@ def test_signing_up_with_a_known_address_looks_the_same(mails):
 
     assert known == unconfirmed == fresh
     mails.wait_for(ALICE, "already have an account at Readback")
-    # Nobody has used the account, so the new sign-up replaces it.
+    # The account was never used, so the new sign-up replaces it.
     mails.wait_for("bob@example.org", "Confirm")
     mails.wait_for("carol@example.org", "Confirm")
     assert User.objects.count() == 3

@@ -281,7 +281,7 @@ def test_the_rules_for_signing_up_hold(provider, log, rule):
         assert answer.status_code == 403 and "no account" in words_of(answer)
         assert names_of(log) == ["provider_refused_closed"]
         assert User.objects.get().email == BOB
-        # Somebody who was invited has an account, and may log in.
+        # People who were invited have an account, and may log in.
         assert enter(Visitor(), provider, "bob").status_code == 302
     assert SocialAccount.objects.get().user.email == BOB
 

@@ -1,4 +1,4 @@
-"""The journal of a key: filters, and a card that says what to change."""
+"""A key's journal: filters, and a card that says what to change."""
 
 import re
 from collections import Counter

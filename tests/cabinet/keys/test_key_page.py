@@ -1,4 +1,4 @@
-"""The page of a key: charts, journal, revoking, clearing; only for its owner."""
+"""A key's page: charts, journal, revoking, clearing; only for its owner."""
 
 import re
 from html import unescape
@@ -53,7 +53,7 @@ def test_the_journal_says_what_happened_and_how_to_fix_it(alice, key):
     assert "refused other 404 not_found What to change" in words
     assert "OpenAI/Python 3.49.0 192.0.2.0/24" in words
     assert 'href="/docs/errors#not_found"' in text_of(page)
-    # Equal requests are in one row.
+    # Identical requests share a row.
     assert "accepted ×41" in words and "×1 " not in words
 
 

@@ -1,4 +1,4 @@
-"""The outbox: mails are sent at least once and in time, and no secret is stored."""
+"""The outbox: e-mails are sent at least once and in time; no secret is stored."""
 
 import logging
 from datetime import timedelta
@@ -63,7 +63,7 @@ def test_several_senders_send_each_mail_once(mail_server):
 
     in_parallel(claim_all, 4)
     assert sorted(claimed) == sorted(addresses)
-    # While the claims last, no sender gets the mails again.
+    # While the claims last, no sender gets the e-mails again.
     assert outbox.claim() is None
 
 
@@ -192,7 +192,7 @@ def reset() -> None:
 
 
 def test_no_secret_is_in_the_database(mail_server, database_url):
-    """Search every table, and the file, for the tokens in the mails."""
+    """Search every table, and the file, for the tokens in the e-mails."""
     mail_server.messages.clear()
     services.account_create(ALICE, PASSWORD, confirmed=True)
     with mail_server_at(mail_server.url):

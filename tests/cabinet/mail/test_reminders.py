@@ -47,12 +47,12 @@ def a_key(
 
 
 def key_of(mail: OutgoingMail) -> int:
-    """Return the id of the key that a mail is about, from its link."""
+    """Return the id of the key that an e-mail is about, from its link."""
     return int(re.search(r"/keys/(\d+)/", unseal(mail.sealed))[1])
 
 
 def added() -> int:
-    """Look for reminders, and return how many have been added since the start."""
+    """Look for reminders, and return how many were added since the test began."""
     notices.add_due_reminders()
     return OutgoingMail.objects.filter(template__endswith="key_expires").count()
 

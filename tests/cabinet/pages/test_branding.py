@@ -1,4 +1,4 @@
-"""Another name and look are on every page and in every mail, and add no script."""
+"""Another name and look are on every page and in every e-mail, and add no script."""
 
 import re
 from dataclasses import replace

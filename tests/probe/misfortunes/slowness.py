@@ -110,7 +110,7 @@ class _Bucket:
 
 
 def _bucket(size: int, refusal: Behavior) -> Behavior:
-    """Each run has a process of its own, so this bucket is full at its start."""
+    """Each run has its own process, so this bucket is full at its beginning."""
     return _Bucket(size, 60.0, refusal)
 
 

@@ -1,4 +1,4 @@
-"""The end of the certificate that the API serves."""
+"""When the API's certificate expires."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta

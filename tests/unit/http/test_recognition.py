@@ -223,7 +223,7 @@ def test_the_patterns_are_bounded() -> None:
         assert accept(head % (number, 0), known)
         assert sum(map(len, known._patterns.values())) == known._count <= MAX_PATTERNS
         assert len(known._patterns[b"0"]) <= 2
-    # The last two patterns of a program are kept.
+    # A program's last two patterns are kept.
     assert known.understand(head % (number, 0))[0].is_learned
     assert known.understand(head % (number - 1, 0))[0].is_learned
 

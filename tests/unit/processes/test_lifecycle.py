@@ -1,4 +1,4 @@
-"""Who must be told of a stop before it happens."""
+"""Who must be told about a shutdown before it happens."""
 
 import time
 from types import SimpleNamespace
@@ -21,7 +21,7 @@ def test_one_check_counts_for_two_minutes(monkeypatch, seconds, is_watched):
 
 
 def test_a_check_hears_of_the_stop_or_the_stop_of_the_check():
-    # When a check looks for the stop, the stop can already see the check.
+    # When a check looks for the shutdown, the shutdown can already see the check.
     class Stopping(Lifecycle):
         @property
         def is_stopping(self) -> bool:

@@ -28,7 +28,7 @@ class Recorder(WorkerProcess):
 
 @pytest.fixture
 def group() -> WorkerGroup:
-    """Two workers of a server, the first of which has served."""
+    """Two workers of a server; the first has been up."""
     server = SimpleNamespace(
         name="API",
         workers=2,

@@ -1,4 +1,4 @@
-"""No key stays in the memory of a worker after its connection is closed.
+"""No key stays in a worker's memory after its connection is closed.
 
 A worker keeps digests. The key itself is searched for in everything that the garbage
 collector tracks, so that no cache is missed. This happens in a separate process with

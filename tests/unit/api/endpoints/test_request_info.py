@@ -1,4 +1,4 @@
-"""What the owner of a key may see of a client's program."""
+"""What a key's owner may see about a client's program."""
 
 import pytest
 
@@ -69,7 +69,7 @@ def test_a_wrong_path_has_a_hint_for_the_program(
 
     miss = explain_not_found(b"POST", path)
     assert detail.startswith(miss.sentence)
-    # Some must not end the base URL in /v1, so nobody is told both.
+    # Some must not end the base URL in /v1, so the two hints never appear together.
     assert hint in detail and ADVICE[miss.difference] not in detail
     assert ADVICE[miss.difference] in not_found_detail(b"POST " + path, b"zebra/1")
 
