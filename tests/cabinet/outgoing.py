@@ -21,7 +21,7 @@ def sending() -> Iterator[None]:
             yield
     finally:
         sender.stop()
-        # A stop waits for two seconds only. The next test changes the database.
+        # A shutdown waits for only two seconds. The next test changes the database.
         wait_until(lambda: not _senders(), "no sender runs")
 
 

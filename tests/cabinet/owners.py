@@ -24,7 +24,7 @@ def logged_in(owner: User, language: str = "en") -> Visitor:
 
 
 def entry(key: Key, *, seconds_ago: float = 0, **fields: Any) -> JournalEntry:
-    """Add a journal entry, by default of an accepted chat request."""
+    """Add a journal entry, by default for an accepted chat request."""
     defaults = {"accepted": True, "endpoint": "chat", "status": 200}
     at = timezone.now() - timedelta(seconds=seconds_ago)
     return JournalEntry.objects.create(key=key, at=at, **(defaults | fields))

@@ -26,7 +26,7 @@ WHERE datname = current_database() AND pid <> pg_backend_pid()
 
 
 class ReusedDatabase:
-    """The database at a URL, which has only the rows of the migrations at first."""
+    """The database at a URL, which at first has only the migrations' rows."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -39,7 +39,7 @@ class ReusedDatabase:
             self._stored = {name: stored for name, stored in rows.items() if stored}
 
     def restore(self) -> bool:
-        """Make it like new; return False if a test has changed more than its rows."""
+        """Make it like new; return False if a test changed more than its rows."""
         with psycopg.connect(self.url) as connection:
             connection.execute(_END_OTHER_CONNECTIONS)
             if connection.execute(_COLUMNS).fetchall() != self._columns:

@@ -1,4 +1,4 @@
-"""Every template can be loaded, and every name of a template leads to one."""
+"""Every template can be loaded, and every template name leads to one."""
 
 import re
 from pathlib import Path

@@ -1,8 +1,8 @@
 """A test client that works like a browser: load a page, fill in its form, send it.
 
 The form's token is taken from the page, and CSRF checks are on, as with a real browser.
-Forms that are only a step on the way, such as a login, are sent without loading their
-page. An exception in a view fails the test.
+Forms that are only an intermediate step, such as a login, are sent without loading
+their page. An exception in a view fails the test.
 """
 
 import re
@@ -28,7 +28,7 @@ CABINET = f"http://{HOST}:{PORT}"
 
 
 class Browser(Client):
-    """Django's test client, which would use the key of a session as its cookie."""
+    """Django's test client, which would use a session's key as its cookie."""
 
     @property
     def session(self) -> SessionStore:

@@ -50,7 +50,7 @@ class Program:
         return Database(self.settings.get("READBACK_DATABASE_URL", default))
 
     def run(self, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
-        """Run a command to its end, without a terminal."""
+        """Run a command to completion, without a terminal."""
         return run_warm(
             arguments, environment_with(self.settings), stdin, self.folder, PATIENCE
         )

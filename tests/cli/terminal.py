@@ -46,7 +46,7 @@ class Terminal:
         return shown.decode(errors="replace")
 
     def _read(self) -> bytes:
-        """Return what the screen has shown since the last time, if anything."""
+        """Return what the screen has shown since the last call, if anything."""
         ready, _, _ = select.select([self.controller], [], [], LONGEST_POLL_SECONDS)
         return os.read(self.controller, 65_536) if ready else b""
 
@@ -55,7 +55,7 @@ class Terminal:
 def started(program: Program, arguments: Sequence[str]) -> Iterator[Terminal]:
     settings = {**program.settings, "COLUMNS": "160", "TERM": "xterm"}
     with ExitStack() as stack:
-        # The end that a person would use, and that of the command.
+        # The person's end, and the command's.
         controller, screen = ends = pty.openpty()
         for end in ends:
             stack.callback(os.close, end)

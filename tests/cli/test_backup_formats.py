@@ -1,6 +1,6 @@
 """Archives restored into the other database, archives of 1.0.0, and hostile ones.
 
-PostgreSQL refuses values that SQLite has accepted; they are named, and nothing changes.
+PostgreSQL refuses values that SQLite accepted; they are named, and nothing changes.
 """
 
 import json

@@ -89,7 +89,7 @@ def test_the_key_and_the_addresses_can_be_chosen(tmp_path):
     with program.serving("--ephemeral", until="key create") as service:
         assert f"http://readback.localhost:{cabinet}\n" in service.stdout
         ops = re.search(r"Ops +(\S+)", service.stdout)[1]
-        # The port that is not chosen is a free one.
+        # A port that is not chosen is a free one.
         assert urlopen(f"{ops}/readyz", timeout=PATIENCE).status == 200
         request = Request(f"http://127.0.0.1:{cabinet}/")
         request.add_header("Host", f"readback.localhost:{cabinet}")

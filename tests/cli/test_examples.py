@@ -1,4 +1,4 @@
-"""The example for a CI: valid for its schema, and its commands work.
+"""The CI example matches its schema, and its commands work.
 
 No engine is needed: the service runs as a process with the command and the environment
 of the example, and the commands of the job run in bash.

@@ -1,4 +1,4 @@
-"""Every command has help, also where only the probe's packages are installed."""
+"""Every command has help, even where only the probe's packages are installed."""
 
 import importlib.util
 import sys

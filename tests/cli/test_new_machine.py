@@ -1,7 +1,7 @@
 """A backup restored on a new machine, under load or on a new PostgreSQL server.
 
 A real server, real requests and a real login with an authenticator app, before and
-after. It takes long, so `make long` runs it.
+after. It is slow, so `make long` runs it.
 """
 
 import os

@@ -1,6 +1,6 @@
-"""`readback doctor` behind real proxies: what a stranger meets at the public addresses.
+"""`readback doctor` behind real proxies: what a stranger sees at the public addresses.
 
-The machine is a network namespace with public addresses of its own.
+The machine is a network namespace with its own public addresses.
 """
 
 import json

@@ -1,6 +1,6 @@
-"""The contract of the service, tested from outside.
+"""The service's contract, tested from outside.
 
-These tests run against any address that claims to serve it:
+These tests run against any address that claims to implement it:
 
     python -m pytest tests/conformance --base-url https://host/v1 --api-key sk-…
 

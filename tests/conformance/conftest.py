@@ -49,7 +49,7 @@ def own_server(
 
 @pytest.fixture
 def server(own_server: Server | None) -> Server:
-    """The server started for this run, which has the cabinet, too."""
+    """The server started for this run, which also has the cabinet."""
     if own_server is None:
         pytest.skip("needs its own server, so not with --base-url")
     return own_server

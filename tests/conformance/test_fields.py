@@ -88,7 +88,7 @@ CODES = {
     "stream": "stream_unavailable",
     "max_tokens": "invalid_max_tokens",
 }
-# What the sentence of such a refusal contains.
+# Text in the sentence of such a refusal.
 WORDS = {
     "model": [MODEL],
     "messages": ["messages"],

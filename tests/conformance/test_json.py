@@ -6,7 +6,7 @@ from tests.support.api import Api, assert_refused, compact, draft
 from tests.support.tables import each, words
 
 GOOD = compact(draft())
-# What comes before and after the text, so that a test can choose every byte of it.
+# The parts before and after the text, so that a test can choose every byte of it.
 BEFORE, AFTER = compact(draft("|")).split(b"|")
 
 NOT_JSON = {

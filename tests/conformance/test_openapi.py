@@ -34,7 +34,7 @@ def run(server: Server, command: str, folder: Path) -> subprocess.CompletedProce
 @pytest.mark.long
 def test_the_command_of_the_page_finds_no_difference(server: Server, tmp_path: Path):
     command = block("schemathesis run ").replace(CABINET_URL, server.cabinet_url)
-    # A slow machine is not a difference.
+    # Do not report a slow machine.
     options = "--max-examples 10 --suppress-health-check all --no-color"
 
     done = run(server, f"{command.rstrip()} {options}", tmp_path)

@@ -31,7 +31,7 @@ def alice(strict_server: Server) -> Api:
 
 
 def use_up(api: Api, raw: bytes = b"") -> Answer:
-    """Use up the rate, and send a request right behind it; return the last answer.
+    """Use up the rate, and send one more request at once; return the last answer.
 
     All arrive at once, so that little is refilled between them on a slow machine.
     """

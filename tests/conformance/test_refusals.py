@@ -76,7 +76,7 @@ def test_a_refusal_has_the_exact_bytes(api: Api) -> None:
 
 
 def test_neither_text_nor_key_is_repeated_wherever_they_are(api: Api) -> None:
-    # What the server has stored is searched when it has stopped: see conftest.py.
+    # The server's files are searched once it has stopped: see conftest.py.
     careless = [("User-Agent", f"careless/1 {api.key}")]
     assert api.chat(draft(), extra=careless).status == 200
     answers = [

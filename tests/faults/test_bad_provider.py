@@ -31,7 +31,7 @@ def cabinet_with(provider: BadProvider, folder: Path) -> Iterator[CabinetServer]
         "READBACK_OIDC_ISSUER": provider.issuer,
         "READBACK_OIDC_CLIENT_ID": "readback",
         "READBACK_OIDC_CLIENT_SECRET": "only-for-tests",
-        # Each visitor has an address of their own, so that no limit is reached.
+        # Each visitor has their own address, so that no limit is reached.
         "READBACK_TRUSTED_PROXY_COUNT": "1",
     }
     with cabinet_server(folder, settings) as cabinet:

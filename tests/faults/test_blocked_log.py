@@ -23,8 +23,8 @@ from tests.support.waiting import wait_until
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="only Linux can make a pipe as small as this"
 )
-# Plenty for a busy machine. If the log blocked, a page would wait forever, and a stop
-# for 35 seconds.
+# Plenty for a busy machine. If the log blocked, a page would wait forever, and shutdown
+# would take 35 seconds.
 SECONDS = 20.0
 
 
@@ -76,7 +76,7 @@ def server_with_blocked_log(folder: Path) -> Iterator[Server]:
     with pipe_at(path) as pipe:
         pipe.fill()
         with ephemeral_server(folder, settings) as server:
-            # A failing test reads this file, and must not wait either.
+            # A failing test reads this file, and must not wait, either.
             path.unlink()
             path.touch()
             yield server
@@ -117,7 +117,7 @@ def assert_serves(server: Server) -> None:
 
 
 def dropped(server: Server) -> int:
-    """Return how many lines the cabinet has counted as dropped."""
+    """Return how many lines the cabinet counted as dropped."""
     headers = {"Authorization": f"Bearer {METRICS_TOKEN}"}
     page = httpx.get(f"{server.cabinet_url}/metrics", headers=headers, timeout=SECONDS)
     [count] = re.findall(

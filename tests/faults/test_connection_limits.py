@@ -145,7 +145,7 @@ def _has_room(api: Api) -> bool:
     return True
 
 
-# A small receive buffer, so that what is accepted is kept by the server.
+# A small receive buffer, so that the server has to keep what it accepts.
 SMALL = 4096
 
 

@@ -117,7 +117,7 @@ def test_a_stop_without_connections_and_checks_is_immediate(tmp_path: Path) -> N
 
 @contextmanager
 def idle_connections(api: Api, number: int = 10) -> Iterator[list[Connection]]:
-    """Open connections, each of which has had one answer."""
+    """Open connections, each of which has received one answer."""
     with ExitStack() as stack:
         idle = [stack.enter_context(api.endpoint.connect()) for _ in range(number)]
         for connection in idle:
@@ -169,7 +169,7 @@ def test_a_connection_that_stays_idle_is_closed_cleanly(tmp_path: Path) -> None:
             os.kill(server.pid, signal.SIGTERM)
             for connection in idle:
                 assert connection.at_end()
-            # What is sent now was on its way: it is read, dropped and not reset.
+            # Bytes sent now were in transit: they are read and dropped, not reset.
             for connection in idle:
                 connection.send(api.chat_bytes(draft("too late")))
                 assert connection.at_end()

@@ -71,7 +71,7 @@ def permissions(environment: dict[str, str]) -> tuple[int, str, str]:
 
 
 def test_a_running_service_has_private_files_whatever_the_umask_is(tmp_path, data):
-    before = os.umask(0o000)  # nothing is private by itself
+    before = os.umask(0o000)  # nothing is private by default
     try:
         with first_start(tmp_path, {}):
             found = modes(data)

@@ -1,4 +1,4 @@
-"""Rehearsal keys while things happen: other workers, kills, stops, revocations."""
+"""Rehearsal keys during events: other workers, kills, shutdowns, revocations."""
 
 import os
 import signal
@@ -44,7 +44,7 @@ def waiting(stack: ExitStack, api: Api, number: int = 1) -> list[Connection]:
     asked = [stack.enter_context(api.endpoint.connect()) for _ in range(number)]
     for connection in asked:
         connection.send(api.chat_bytes(draft("x")))
-        # The only worker reads a new connection after what had arrived before.
+        # The only worker reads a new connection after everything that arrived before.
         assert api.ask("GET", "/v1/nothing").status == 404
     return asked
 

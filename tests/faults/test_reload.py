@@ -1,4 +1,4 @@
-"""Reloads and stops while clients are served, some of them slow or on long paths."""
+"""Reloads and shutdowns under load from clients, some slow or on long paths."""
 
 import os
 import signal

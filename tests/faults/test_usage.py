@@ -29,7 +29,7 @@ def test_a_kill_loses_no_more_usage_than_that_of_an_interval(
 ) -> None:
     sent_at: list[float] = []
     counts: set[int] = set()
-    longest = 0.0  # for which a request was not written
+    longest = 0.0  # that a request remained unwritten
     with api_server(tmp_path / "server", settings, is_killed=True) as server:
         api = Api.of(server)
 
@@ -46,7 +46,7 @@ def test_a_kill_loses_no_more_usage_than_that_of_an_interval(
 
         wait_until(is_in_the_middle, lambda: f"usage waits: {counts}, {len(sent_at)}")
         os.killpg(server.pid, signal.SIGKILL)
-    # Ten times as long as it may be.
+    # Ten times as long as allowed.
     assert longest < 10 * (SECONDS + 1)
 
 

@@ -154,7 +154,7 @@ def server_that_stops(
 def test_a_stop_beside_a_frozen_worker_answers_or_refuses_every_connection(
     tmp_path: Path,
 ) -> None:
-    # Nobody kills the frozen one while a client would wait.
+    # The frozen one is not killed as long as a client would wait.
     patient = {"READBACK_STOP_TIMEOUT": "300"}
     killed = 128 + signal.SIGKILL
     with server_that_stops(tmp_path, patient, killed) as (server, frozen):

@@ -29,7 +29,7 @@ _HANG_SECONDS = 90.0
 _FRAMING = ("content-length", "connection", "transfer-encoding", "expect")
 
 at_home: Callable[[], AbstractContextManager[None]] = nullcontext
-"""Enters the network of the service, if this process has moved to another one."""
+"""Enters the service's network, if this process has moved to another one."""
 
 
 class Reset(Exception):
@@ -75,7 +75,7 @@ class Reply:
     body: bytes = b""
     version: str = "HTTP/1.1"
     before: bytes = b""
-    """What is sent before the first line, such as an interim response."""
+    """Bytes sent before the first line, such as an interim response."""
     keep: int | None = None
     """How many bytes of the body are sent before the connection is closed."""
     pause: float = 0.0
@@ -120,7 +120,7 @@ class Gateway(ThreadingTCPServer):
         self.connections = itertools.count(1)
         self.lock = threading.Lock()
         self.kept: dict[Any, Any] = {}
-        """What a behavior remembers of earlier replies."""
+        """What a behavior remembers about earlier replies."""
 
     @property
     def port(self) -> int:
@@ -248,7 +248,7 @@ def pass_on(call: Call, upstream: str = "") -> Reply:
 
 
 def answering(status: int, body: bytes = b"", reason: str = "OK", **fields: str):
-    """Answer this, whatever the request."""
+    """Send this answer, whatever the request."""
     named = tuple((name.replace("_", "-"), value) for name, value in fields.items())
     return lambda call: Reply(status, reason, named, body)
 
@@ -372,7 +372,7 @@ def with_fields(**fields: str) -> Behavior:
 
 
 def dated(seconds: float) -> Behavior:
-    """Write dates by a clock that is ahead by this many seconds."""
+    """Write dates from a clock that is ahead by this many seconds."""
 
     def change(reply: Reply) -> Reply:
         return reply.with_field("Date", formatdate(time.time() + seconds, usegmt=True))
@@ -391,7 +391,7 @@ def after(seconds: float, then: Behavior = pass_on) -> Behavior:
 
 
 def in_turn(*behaviors: Behavior) -> Behavior:
-    """Use one after the other, and then the first again."""
+    """Use one after the other, then start again with the first."""
     return lambda call: behaviors[call.number % len(behaviors)](call)
 
 
@@ -461,7 +461,7 @@ def copy_both_ways(one: socket.socket, other: socket.socket) -> None:
 
 @contextmanager
 def running(server: BaseServer) -> Iterator[None]:
-    """Serve in its own thread."""
+    """Run in its own thread."""
     thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     try:

@@ -1,4 +1,4 @@
-"""A network of its own for the probe, with dead routes and a DNS server.
+"""A separate network for the probe, with dead routes and a DNS server.
 
 What happens here never leaves the machine: a namespace has no cable to anywhere. It
 needs root and `ip`.

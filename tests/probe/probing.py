@@ -22,7 +22,7 @@ def probed(probe_input: ProbeInput, left_out: str = "") -> ProbeReport:
 
 
 def at(route: Route, timeout: float = 5.0) -> ProbeContext:
-    """Return the context of a run that has chosen this route."""
+    """Return the context of a run that chose this route."""
     context = ProbeContext(str(route.target), Secret(""), timeout)
     context.route = route
     return context

@@ -1,4 +1,4 @@
-"""A small OpenAI-compatible API on loopback, as a provider or a local server has it.
+"""A small OpenAI-compatible API on loopback, like a provider's or a local server's.
 
 It answers over real connections, streams with real delays, and records every request,
 so that a test can tell what arrived and with which key.

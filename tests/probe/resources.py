@@ -1,4 +1,4 @@
-"""The resources of the tests of the probe: a Readback server, keys, a quiet machine."""
+"""The resources of the probe's tests: a Readback server, keys, a quiet machine."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,6 +1,6 @@
 """Sets up connections: what is entered, what is in between, and the other end.
 
-Each function returns what makes a context manager that yields the input for the probe.
+Each function returns a factory of context managers that yield the probe's input.
 """
 
 import ssl
@@ -17,7 +17,7 @@ from tests.support.authority import Authority
 from tests.support.server import Server
 
 SERVICE = "echo.internal"
-"""The name of the service behind a proxy."""
+"""The service's name behind a proxy."""
 
 
 @dataclass(frozen=True)
@@ -139,19 +139,19 @@ def over_tls(
 
 
 def serving(**certificate: Any) -> Context:
-    """The tests' authority has issued this certificate."""
+    """The tests' authority issued this certificate."""
     return lambda resources: resources.authority.serves(**certificate)
 
 
 def issued_by(name: str, **certificate: Any) -> Context:
-    """Another authority has issued this certificate."""
+    """Another authority issued this certificate."""
     return lambda resources: Authority(resources.folder / "other", name).serves(
         **certificate
     )
 
 
 def below(name: str, **certificate: Any) -> Context:
-    """An intermediate authority with this name has issued this certificate."""
+    """An intermediate authority with this name issued this certificate."""
     return lambda resources: Authority(
         resources.folder / "middle", name, parent=resources.authority
     ).serves(**certificate)
@@ -160,7 +160,7 @@ def below(name: str, **certificate: Any) -> Context:
 def with_settings(
     change: Callable[[ssl.SSLContext], None], **certificate: Any
 ) -> Context:
-    """The server changes its settings of TLS."""
+    """The server changes its TLS settings."""
 
     def make(resources: Resources) -> ssl.SSLContext:
         context = resources.authority.serves(**certificate)
@@ -197,7 +197,7 @@ def proxied(
 ) -> Arrange:
     """The environment names a proxy with this behavior; without one, it works.
 
-    If the proxy decrypts, it treats the requests in the tunnel in a way of its own.
+    If the proxy decrypts, it treats the requests in the tunnel in its own way.
     """
 
     @contextmanager

@@ -19,7 +19,7 @@ class SocksProxy(ThreadingTCPServer):
         self.reply = reply
         """The code that refuses every connection; 0 connects to the target."""
         self.targets: list[str] = []
-        """The hosts as the clients have named them."""
+        """The hosts as the clients named them."""
 
     def handle_error(self, request, client_address) -> None:
         """Do not log: in these tests, clients close connections on purpose."""

@@ -50,7 +50,7 @@ class Recording:
 
 @contextmanager
 def named(host: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Let a name lead to this machine, as a hosts file does."""
+    """Make a name lead to this machine, as a hosts file does."""
     original = socket.getaddrinfo
 
     def resolve(asked, port, *rest, **options):
@@ -237,7 +237,7 @@ def test_an_answer_that_no_key_would_change_is_told(
 def test_a_readback_is_recognized_behind_a_gateway_that_only_wants_a_key(
     without_key: Behavior, run, resources: Resources
 ) -> None:
-    """The made-up key gets through, and what refuses it is a Readback."""
+    """The made-up key gets through, and a Readback refuses it."""
     key = resources.readback.api_key
     service = Recording(without_key, with_key=pass_on)
     report = run(service, key=key)

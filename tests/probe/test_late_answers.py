@@ -84,7 +84,7 @@ def test_a_handshake_without_the_name_may_take_as_long_as_the_first(
 def through_proxy(
     behave: Callable[[socket.socket], None], monkeypatch: pytest.MonkeyPatch
 ) -> ProbeReport:
-    """Probe through a proxy that behaves so when it is asked for a tunnel."""
+    """Probe through a proxy that behaves this way when it is asked for a tunnel."""
     with socket_server(behave) as port:
         monkeypatch.setenv("https_proxy", f"http://127.0.0.1:{port}")
         monkeypatch.setenv("no_proxy", "")

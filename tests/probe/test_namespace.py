@@ -62,7 +62,7 @@ def network() -> Iterator[Namespace]:
     with namespace() as it:
         it.ip(
             "link set lo up",
-            # Packets leave through a cable, and nothing at its other end wants them.
+            # Packets leave through a cable, and nothing at its other end accepts them.
             "link add lost type veth peer name nowhere",
             "link set nowhere up",
             "link set lost arp off up",
@@ -83,7 +83,7 @@ def network() -> Iterator[Namespace]:
 
 @pytest.fixture(scope="module")
 def port(network: Namespace, readback) -> Iterator[int]:
-    """Serve Readback on every address of the network that responds."""
+    """Run Readback on every address of the network that responds."""
     with ExitStack() as stack:
         port = stack.enter_context(network.gateway(readback.base_url, SERVICE))
         for host in ("198.18.0.1", "10.1.0.1"):

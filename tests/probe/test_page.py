@@ -1,4 +1,4 @@
-"""`--report`: one HTML page that loads nothing and says what the long text says."""
+"""`--report`: one HTML page that loads nothing, with the content of the long text."""
 
 import re
 from dataclasses import replace

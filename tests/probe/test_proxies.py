@@ -62,7 +62,7 @@ def ids(report: ProbeReport) -> dict[str, str]:
 
 
 def warnings(report: ProbeReport) -> list[str]:
-    """Return the ids of everything that is not as it should be."""
+    """Return the ids of all failures and warnings."""
     bad = (Verdict.WARN, Verdict.FAIL)
     return [
         result.diagnosis.id

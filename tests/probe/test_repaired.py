@@ -1,4 +1,4 @@
-"""Small causes that were once diagnosed incorrectly, or not at all."""
+"""Small problems that were once diagnosed incorrectly, or not at all."""
 
 import errno
 import socket

@@ -1,4 +1,4 @@
-"""The key: it is found in what was pasted, and nothing else of that is ever shown."""
+"""The key is found in a pasted text, and nothing else in that text is ever shown."""
 
 import json
 
@@ -131,7 +131,7 @@ def test_nothing_of_another_text_is_shown(wrong: str) -> None:
     assert wrong[-4:] not in Secret(wrong).mask
 
 
-# What the probe says itself may also occur in a pasted text.
+# The probe's own words may also occur in a pasted text.
 STATIC = f"{catalogue()}"
 PASTED = st.text(max_size=60) | st.lists(
     st.text(max_size=3)

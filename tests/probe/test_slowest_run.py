@@ -20,7 +20,7 @@ from tests.support.server import Server
 
 TICK_SECONDS = 0.1
 TIME_LIMIT = 55.0
-"""A run takes at most a minute with the time to start and to write the report."""
+"""A run takes at most a minute, including startup and writing the report."""
 
 
 class Clock:

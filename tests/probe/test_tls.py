@@ -227,7 +227,7 @@ def test_plain_http_is_a_problem_only_across_the_internet(
     assert ids(context) == [finding]
 
 
-# What differs between versions of Python.
+# Differences between versions of Python.
 
 
 def test_this_python_verifies_as_the_probe_assumes() -> None:
@@ -311,7 +311,7 @@ def test_nginx_requires_a_client_certificate_in_its_response(
 def test_a_late_request_for_a_client_certificate_reaches_the_client(
     resources: Resources,
 ) -> None:
-    """With TLS 1.3, a server may refuse the client as late as the first request."""
+    """With TLS 1.3, a server may refuse the client as late as at the first request."""
     server = resources.authority.serves()
     server.verify_mode = ssl.CERT_REQUIRED
     server.num_tickets = 0
@@ -413,7 +413,7 @@ def test_a_filter_that_drops_the_name_silently_is_found(
             server.wrap_socket(client, server_side=True).close()
 
     def patient(route, trust, timeout, name):
-        """Let only the handshakes that get no answer end soon."""
+        """Use the short time-out only for handshakes that get no answer."""
         return handshake.shake(route, trust, timeout if name else 60, name)
 
     monkeypatch.setattr(tls, "shake", patient)

@@ -85,7 +85,7 @@ def test_an_error_is_answered_logged_with_its_request_id_and_ends_the_connection
     with listening(api) as listener, caplog.at_level(logging.ERROR):
         raw = models(listener.endpoint, key)
         [answer] = ask(listener.endpoint, raw + raw)
-        # Others are served.
+        # Other requests are still answered.
         assert statuses(ask(listener.endpoint, b"garbage\r\n\r\n")) == [400]
     assert_closing_refusal([answer], "internal_error")
     assert f"X-Request-Id {answer.header('X-Request-Id')}:" in caplog.text

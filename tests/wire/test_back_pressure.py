@@ -106,7 +106,7 @@ def seconds_until_gone(listener: Listener) -> int:
 
 
 def _send_unread_answer(listener: Listener, sock: socket.socket, last: bytes) -> None:
-    """Cause an answer that fits into no buffer of the kernel, and send the last bytes.
+    """Cause an answer that fits into no kernel buffer, and send the last bytes.
 
     The server has read them at the end.
     """

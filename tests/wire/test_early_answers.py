@@ -44,7 +44,7 @@ def sent_to(api: Api, target: str, body: bytes, *fields: tuple[str, str]) -> byt
 def test_a_small_refused_body_is_skipped_and_the_connection_stays_open(
     api: Api, size: int, piece: int
 ) -> None:
-    # The body is a request itself: it must not be served.
+    # The body is a request itself: it must not be answered.
     smuggled = api.chat_bytes(draft("smuggled"))
     body = (smuggled * (size // len(smuggled) + 1))[:size]
     raw = sent_to(api, "/v1/x", body, api.bearer)

@@ -54,7 +54,7 @@ def test_a_head_without_end_is_refused(echo: Endpoint, piece: int) -> None:
 
 
 def test_100_fields_are_accepted_and_101_are_refused(echo: Endpoint) -> None:
-    # CVE-2025-67725: joining equal fields took quadratic time.
+    # CVE-2025-67725: joining repeated fields took quadratic time.
     assert statuses(ask(echo, fields(FIELDS) * 50)) == [200] * 50
     assert_closing_refusal(ask(echo, fields(FIELDS + 1) + GOOD), "headers_too_large")
 

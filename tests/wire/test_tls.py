@@ -59,7 +59,7 @@ class Secured:
 def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
     folder = tmp_path_factory.mktemp("secured")
     authority = Authority(folder / "authority")
-    # It has expired: it is served, and operators are told.
+    # It has expired: it is still used, and operators are told.
     certificate = str(authority.issue("localhost", -9 * DAY, -DAY))
     settings = UNLIMITED | {
         "READBACK_TLS_CERTIFICATE": certificate,

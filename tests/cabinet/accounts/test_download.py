@@ -45,7 +45,7 @@ TABLES_LEFT_OUT = {
 # Columns that are not in the file. Ids and owners mean nothing to the reader.
 COLUMNS_LEFT_OUT = {
     "account.EmailAddress": {"id", "user"},
-    # The operator is somebody else.
+    # The operator is someone else.
     "cabinet.AuditEntry": {"id", "by", "by_id"},
     "cabinet.JournalEntry": {"id"},
     "cabinet.Key": {"owner", "digest", "last_created"},  # secret; a counter of the API
@@ -55,7 +55,7 @@ COLUMNS_LEFT_OUT = {
     "cabinet.User": {"password"},
     "mfa.Authenticator": {"id", "user", "data"},  # secret, except for the name
     "socialaccount.SocialAccount": {"id", "user"},
-    # Secret; `sessions.py` puts what it keeps of the other column into `data`.
+    # Secret; `sessions.py` puts what it keeps from the other column into `data`.
     "usersessions.UserSession": {"id", "user", "session_key", "user_agent"},
 }
 
@@ -151,7 +151,7 @@ def test_the_file_has_no_secret_and_nothing_about_others(alice, owner):
     secrets = [SECRET, alice.password, session, bytes(digest).hex(), BOB]
     assert [secret for secret in secrets if secret in text] == []
     assert "bob" not in text.lower()
-    # An address that is not confirmed may be somebody else's.
+    # An address that is not confirmed may be someone else's.
     assert text.count("mallory@example.org") == 1
 
 

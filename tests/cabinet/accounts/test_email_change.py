@@ -1,4 +1,4 @@
-"""A change of an address: the new one confirms it, the old one is notified."""
+"""A change of address: the new one confirms it, the old one is notified."""
 
 from allauth.account.models import EmailAddress, EmailConfirmationHMAC
 from django.core.cache import cache

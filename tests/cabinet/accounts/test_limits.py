@@ -122,7 +122,7 @@ def test_a_request_above_a_limit_writes_nothing(clock):
 
 
 def test_a_count_that_cannot_be_written_is_not_blamed_on_the_visitor():
-    """Tests of full disks and lost servers show the same with the real fault."""
+    """Tests of full disks and lost servers show the same with real faults."""
     form = ("/accounts/login/", {"login": "", "password": ""})
     failing = connection.execute_wrapper(_fail_to_write)
     with failing, pytest.raises(OperationalError):

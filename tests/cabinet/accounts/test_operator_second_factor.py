@@ -29,7 +29,7 @@ def required(unsent_mails):
 
 
 def follow(visitor: Visitor, path: str) -> str:
-    """Return the path at which the redirects of the admin end."""
+    """Return the path at which the admin's redirects end."""
     response = visitor.get(path)
     while response.status_code == 302:
         path = response.headers["Location"]

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("unsent_mails")
 
 
 class Clock:
-    """Django's clock, which the test moves."""
+    """Django's clock; the test advances it."""
 
     def __init__(self) -> None:
         self.ahead = timedelta()
@@ -83,7 +83,7 @@ def test_a_late_answer_does_not_remove_the_cookie_of_a_newer_session(owner):
 
     assert answer.status_code == 302
     assert "session" not in answer.cookies
-    # The session ended while the page was being made.
+    # The session ended while the page was being rendered.
     assert "session" not in bad_request(HttpRequest(), SessionInterrupted()).cookies
 
 
@@ -135,7 +135,7 @@ def test_a_form_that_meets_an_old_login_is_kept_nowhere(alice, owner):
 
 
 def test_cookies_of_other_sites_are_read_without_their_escapes(owner):
-    # Some versions of Python take a time that grows with the square of the escapes.
+    # In some versions of Python, the time grows with the square of the escapes.
     cookies = {name: cookie.value for name, cookie in owner.client.cookies.items()}
     ours = "; ".join(f"{name}={value}" for name, value in cookies.items())
     hostile = '"' + "\\" * 8_000 + '"'

@@ -67,7 +67,7 @@ def test_only_the_button_confirms_once_and_logs_no_other_browser_in(mails):
     assert response.headers["Location"] == "/accounts/login/"
     assert not other.is_logged_in
     assert "no longer works" in words_of(late.get(link))
-    # The button on a page that was opened before.
+    # The button on a page that was opened earlier.
     assert late.post(link).status_code == 404
 
 
@@ -168,7 +168,7 @@ def test_a_forged_host_does_not_change_the_link(mails):
 
 
 INVALID_ADDRESSES = [
-    # Python would turn it into strasse.de, which belongs to somebody else.
+    # Python would turn it into strasse.de, which belongs to someone else.
     "alice@straße.de",
     "alice@\u03b2\u03cc\u03bb\u03bf\u03c2.com",
     "alice@example.org\r\nBcc: mallory@example.org",

@@ -380,7 +380,7 @@ def test_a_login_that_this_browser_did_not_start_is_refused(provider, caplog):
         answer = alice.get(url)
         assert answer.status_code == 302 and answer["Location"] == "/accounts/login/"
         assert not alice.is_logged_in
-    assert not caplog.text  # anybody can open these, so they must not fill the log
+    assert not caplog.text  # anyone can open these, so they must not fill the log
     # Mallory's code in Alice's login: the code belongs to another PKCE verifier.
     assert alice.get(f"{CALLBACK}?code={code}&state={state}").status_code == 502
     assert not alice.is_logged_in and not User.objects.exists()
@@ -475,10 +475,10 @@ def test_nothing_else_is_allowed_if_it_is_the_only_way(provider, unsent_mails):
         assert visitor.get("/accounts/signup/").status_code == 403
         assert not User.objects.filter(email=MALLORY).exists()
 
-        # Sessions from before that began with a password have ended.
+        # Earlier sessions that began with a password have ended.
         assert not before.is_logged_in
 
-        # A sign-up from before must not become a login.
+        # An earlier sign-up must not become a login.
         address = EmailAddress.objects.get(email=BOB)
         from allauth.account.models import EmailConfirmationHMAC
 
@@ -507,7 +507,7 @@ def test_nothing_else_is_allowed_if_it_is_the_only_way(provider, unsent_mails):
     assert alice.has_usable_password()
 
 
-# Another person with the address of somebody who has left
+# Another person with the address of someone who has left
 
 
 @ON_BOTH
@@ -518,7 +518,7 @@ def test_another_person_with_the_same_address_does_not_get_the_account(
     first = Visitor()
     enter(first, provider, "alice")
     alice = User.objects.get()
-    # The company gives the address to somebody else, and the account stays Alice's.
+    # The company gives the address to someone else, and the account stays Alice's.
     provider.add("alice", MALLORY)
     provider.add("mallory", ALICE)
     visitor = Visitor()

@@ -83,7 +83,7 @@ def test_the_list_says_the_state_of_each_key(alice):
     assert f"expires {soon:%Y-%m-%d %H:%M} UTC (2 days, 23 hours left)" in words
     assert f"rotated; ends {rotated.expires_at:%Y-%m-%d %H:%M} UTC (6" in words
     assert re.search(r"gone sk-echo-…\w{4} revoked [\d-]{10}", words)
-    # A key is rotated once.
+    # A key can be rotated only once.
     assert words.count("Rotate old") == 1 and words.count("Revoke old") == 2
 
 

@@ -1,4 +1,4 @@
-"""Rotating a key: a new one with the same settings, and an end for the old one."""
+"""Rotating a key: a new one with the same settings, and the old one expires."""
 
 import logging
 from datetime import timedelta

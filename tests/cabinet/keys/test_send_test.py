@@ -1,7 +1,7 @@
 """A test that the cabinet sends with a key: what is shown, limited, and never stored.
 
-The API is a real server with a database of its own. Alice's key there is also her key
-in the cabinet of the test.
+The API is a real server with its own database. Alice's key there is also her key in the
+test's cabinet.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""What the reader's network has sent without an accepted key; written by the API."""
+"""What the reader's network sent without an accepted key; written by the API."""
 
 import time
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Limits on outgoing mail, per mailbox and per sender, by the hour and by the day."""
+"""Limits on outgoing e-mail, per mailbox and per sender, per hour and per day."""
 
 import pytest
 from allauth.account.models import EmailAddress

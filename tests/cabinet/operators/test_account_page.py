@@ -1,4 +1,4 @@
-"""The operators' page of an account: what it shows, what can be done, and by whom."""
+"""The operators' page for an account: what it shows, and who can do what."""
 
 import pytest
 from allauth.mfa.models import Authenticator

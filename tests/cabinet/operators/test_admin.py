@@ -80,7 +80,7 @@ def test_accounts_and_keys_are_found_by_address_label_and_last_four(operator, ke
         page = words_of(operator.get("/admin/cabinet/key/", data={"q": search}))
         assert f"…{key.last_four}" in page, search
         assert ALICE in page
-    # The page of an account and the list of accounts link to this.
+    # An account's page and the list of accounts link to this.
     page = words_of(operator.get(f"/admin/cabinet/key/?owner={key.owner_id}"))
     assert f"…{key.last_four}" in page
     page = words_of(operator.get("/admin/cabinet/user/", data={"q": "ALICE@example"}))
@@ -124,7 +124,7 @@ def test_all_rows_of_a_list_can_be_selected(operator, monkeypatch):
     everybody = {"action": "deactivate", "select_across": "1", "index": "0"}
     for left in (101, 1):  # the operator alone
         question = operator.send(path, everybody | {"_selected_action": some})
-        # A thousand addresses would be more than a page may weigh.
+        # A thousand addresses would exceed the maximum size of a page.
         assert text_of(question).count("<li>") <= 100
         fields = dict(HIDDEN.findall(text_of(question)))
         newcomer = account_services.account_create(f"{left}-new@example.org")

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.usefixtures("database")
 
 
 def overview(visitor: Visitor) -> str:
-    """Return the words of the page, with figures that are counted again."""
+    """Return the words of the page, with its figures counted again."""
     cache.clear()
     response = visitor.get("/admin/")
     assert response.status_code == 200

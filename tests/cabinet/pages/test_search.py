@@ -18,8 +18,8 @@ DATABASES = ["sqlite"]
 
 pytestmark = pytest.mark.usefixtures("database")
 
-# What programs print and people ask, with the sections that explain it: those of the
-# English page, whatever the language.
+# What programs print and people ask, with the sections that explain it: the English
+# page's, whatever the language.
 MESSAGES = Path(__file__).with_name("messages.tsv")
 # What people type, in both languages.
 TYPED = {
@@ -133,7 +133,7 @@ def test_the_words_of_a_message_count_wherever_they_are(query: str, place: str):
     # The name of an exception says less than the message …
     ("litellm.BadRequestError: LLM Provider NOT provided. You passed model=gpt",
      ["connect#no-request-was-sent"]),
-    # … and words in common say nothing.
+    # … and common words say nothing.
     ("HTTP/2 401: Malformed JSON in response", ["errors#invalid_key"]),
     # `Invalid URL` has another cause, and so has a field that is only recommended.
     ("Invalid URL (POST /v1/chat/completions/chat/completions)",

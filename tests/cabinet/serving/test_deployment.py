@@ -1,4 +1,4 @@
-"""Production settings: Django's checks, and the warnings logged at start."""
+"""Production settings: Django's checks, and the warnings logged at startup."""
 
 import sqlite3
 import subprocess

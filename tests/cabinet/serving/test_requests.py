@@ -67,7 +67,7 @@ def test_a_hostile_request_is_refused_in_one_line(
 
     # `exchange` expects the server to close after this.
     assert (answer.status, answer.header("Connection")) == (status, "close")
-    # Nothing of the request comes back, and HEAD needs no exception.
+    # Nothing in the request comes back, and HEAD needs no exception.
     assert answer.body == b""
     for name, value in headers_of(Config()).items():
         assert answer.header(name) == value

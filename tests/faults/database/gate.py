@@ -28,7 +28,7 @@ class Gate(ThreadingTCPServer):
     def shut_after(self, *requests: bytes) -> None:
         """Pass on bytes until each of these has been seen; lose the answer to the last.
 
-        With several, the COMMIT of one transaction differs from those of others.
+        Several tell one transaction's COMMIT from those of others.
         """
         self._last_requests = list(requests)
 
@@ -39,7 +39,7 @@ class Gate(ThreadingTCPServer):
             _end(each)
 
     def pass_on(self, source: socket.socket, sink: socket.socket) -> None:
-        """Pass bytes on in one direction; at their end, end the other one, too."""
+        """Pass bytes on in one direction; when it ends, end the other one, too."""
         with suppress(OSError):
             while data := source.recv(65536):
                 if not self.is_open:

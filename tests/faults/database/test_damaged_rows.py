@@ -53,5 +53,5 @@ def test_a_key_without_end_in_postgresql_is_accepted(
     assert site.ask(endless).status == 200
     assert_revocation_works(site, others[0])
     assert readiness(site.server.ops_url, "/readyz/strict") == (200, [])
-    os.kill(site.server.pid, signal.SIGHUP)  # a new worker reads it, too
+    os.kill(site.server.pid, signal.SIGHUP)  # a new worker also reads it
     assert site.ask(endless).status == 200

@@ -43,15 +43,15 @@ class Visitor(Browser):
 
 
 Prefix = Sequence[str]
-"""What to put before a command so that it meets the fault, too."""
+"""A prefix for commands, so that they also meet the fault."""
 
 
 @contextmanager
 def full_file_system(server: CabinetServer) -> Iterator[Prefix]:
     """Fill the data directory, which has its own small file system.
 
-    A connection stays open, as that of the API would. Without it, SQLite needs some
-    space even to open the database, which is the other fault here.
+    A connection stays open, as the API's would. Without it, SQLite needs some space
+    even to open the database, which is the other fault here.
     """
     data = server.folder / "data"
     ballast = data / "ballast"

@@ -19,8 +19,8 @@ from tests.support.metrics import metrics, readiness
 from tests.support.waiting import wait_until
 from tests.support.wire import Answer
 
-# The answer is promised within three seconds; the rest is for a machine that is busy.
-# Waiting for a PostgreSQL server that hangs would take forever.
+# The answer is promised within three seconds; the rest is for a busy machine. Waiting
+# for a PostgreSQL server that hangs would take forever.
 ANSWER_SECONDS = 30.0
 
 
@@ -40,7 +40,7 @@ def outage(gated: GatedPostgres, kind: str) -> Iterator[None]:
 
 
 class SteadyClient(threading.Thread):
-    """A client that uses a known key without pause, on one connection."""
+    """A client that constantly uses a known key, on one connection."""
 
     def __init__(self, site: Site, key: str) -> None:
         super().__init__()
@@ -84,7 +84,7 @@ def test_known_keys_work_during_an_outage_and_unknown_ones_get_a_503(
                 "the metric shows the outage",
             )
             status, [*problems] = readiness(ops)
-            # No other server could do more, so requests should still be sent here.
+            # No other server could do better, so requests should still be sent here.
             assert status == 200 and "cannot read keys from the database" in problems[0]
             wait_until(
                 lambda: "cannot read keys from the database" in site.log,

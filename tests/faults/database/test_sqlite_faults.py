@@ -1,7 +1,7 @@
 """SQLite cannot be written: requests are answered and operators see the reason.
 
-What the cabinet and the command line commit is on the disk at once. A power cut cannot
-be made here, so a test looks at the setting that decides its outcome.
+Commits of the cabinet and the command line are on the disk at once. A test cannot cause
+a power cut, so it looks at the setting that decides the outcome.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Something changes answers on their way back."""
+"""Something changes answers in transit."""
 
 import gzip
 import json

@@ -1,4 +1,4 @@
-"""Sets misfortunes up: their rows, and a network of their own.
+"""Sets misfortunes up: their rows, and their own network.
 
 A separate network moves the whole process, so only a process that runs nothing else may
 ask for one. It needs root; otherwise the misfortune is skipped with the reason.
@@ -72,7 +72,7 @@ class OwnNetwork:
         _mount(["--bind", str(own), path])
 
     def resolves(self, respond: Callable[[bytes], bytes | None]) -> None:
-        """Run a DNS server that answers each question in a thread of its own."""
+        """Run a DNS server that answers each question in its own thread."""
         sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         sock.bind(("127.0.0.1", 53))
 
@@ -91,7 +91,7 @@ class OwnNetwork:
 
 
 def own_network(folder: Path) -> OwnNetwork:
-    """Move this process to a network of its own; it cannot come back."""
+    """Move this process to its own network; it cannot come back."""
     if "PYTEST_CURRENT_TEST" in os.environ:
         pytest.skip("needs a process of its own, as `make misfortunes` starts")
     for program in ("ip", "mount"):
@@ -128,10 +128,10 @@ def in_own_network(
     store: Variables | None = None,
     **changes: Any,
 ) -> Arrange:
-    """The service is on loopback of a network that was prepared for it.
+    """The service is on the loopback interface of a network prepared for it.
 
     If the address has a name, the service has a certificate that every store trusts, or
-    another certificate. The variables of a store name other authorities.
+    another certificate. A store's variables name other authorities.
     """
 
     @contextmanager
@@ -154,7 +154,7 @@ def in_own_network(
 
 
 def _trust_everywhere(network: OwnNetwork, root: str) -> None:
-    """Let every store contain the authority, as if it were a public one."""
+    """Add the authority to every store, as if it were a public one."""
     paths = ssl.get_default_verify_paths()
     network.has_file(os.path.realpath(paths.openssl_cafile), root)
     stores.certifi.contents = lambda: root

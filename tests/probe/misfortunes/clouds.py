@@ -10,7 +10,7 @@ from tests.probe.misfortunes.arranging import kind_of, row
 
 
 def _message(name, status, message, *says, by, finding="", **headers):
-    """An error in JSON, of which status and message must be shown."""
+    """An error in JSON, whose status and message must be shown."""
     behave = as_json(status, {"message": message}, **headers)
     return row(name, behave, str(status), re.escape(message), *says, by=by, id=finding)
 

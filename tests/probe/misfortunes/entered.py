@@ -106,7 +106,7 @@ _ADDRESSES = (
 
 
 def _at(port):
-    """The address has another port of the service."""
+    """The address has another of the service's ports."""
     return working(
         lambda one: ProbeInput(
             f"{port(one.readback).rstrip('/')}/v1", one.readback.api_key

@@ -1,4 +1,4 @@
-"""What happens only sometimes: some of the servers behind an address misbehave."""
+"""Intermittent faults: some of the servers behind an address misbehave."""
 
 from dataclasses import replace
 
@@ -141,7 +141,7 @@ _OTHER_ANSWERS = (
     ),
 )
 
-# What always happens comes before what sometimes does, and needs no success.
+# A permanent fault comes before intermittent ones, and needs no success.
 _ALWAYS = (
     *(
         Misfortune(

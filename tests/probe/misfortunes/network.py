@@ -252,7 +252,7 @@ _KEPT: list[object] = []
 @contextmanager
 def _few_files(resources: Resources) -> Iterator[ProbeInput]:
     """This program has opened as many files as it is allowed to."""
-    gc.collect()  # Or a socket of an earlier run may be closed later.
+    gc.collect()  # Otherwise a socket of an earlier run may be closed later.
     lowest = os.dup(0)  # Every number below it is in use.
     os.close(lowest)
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -285,7 +285,7 @@ def _row(name, arrange, *says, by="you network operator", **more):
 
 @contextmanager
 def _in_container(resources: Resources) -> Iterator[ProbeInput]:
-    """The root directory has the mark of Docker."""
+    """The root directory has Docker's mark."""
     root = resources.folder / "container"
     root.mkdir(exist_ok=True)
     (root / ".dockerenv").touch()

@@ -241,7 +241,7 @@ _BLOCKS = (
 
 
 class _Rate:
-    """Allows a few requests in each second, as limit_req of nginx does."""
+    """Allows a few requests in each second, as nginx's limit_req does."""
 
     def __init__(self, allowed: int) -> None:
         self._times: list[float] = []

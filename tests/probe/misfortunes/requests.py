@@ -1,4 +1,4 @@
-"""Something changes requests on their way to the service."""
+"""Something changes requests in transit to the service."""
 
 import json
 import re

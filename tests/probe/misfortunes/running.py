@@ -1,4 +1,4 @@
-"""Runs misfortunes, several at once, each in a process of its own.
+"""Runs misfortunes, several at once, each in its own process.
 
 So each has its own environment, limits and, if requested, network. The process is
 forked from one that has imported everything.
@@ -48,7 +48,7 @@ class Outcome:
 def run_all(
     misfortunes: Sequence[Misfortune], resources: Resources, at_once: int
 ) -> Iterator[Outcome]:
-    """Yield the outcomes as they come."""
+    """Yield the outcomes as they arrive."""
     waiting, running = list(reversed(misfortunes)), {}
     while waiting or running:
         while waiting and len(running) < at_once:

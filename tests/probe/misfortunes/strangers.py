@@ -1,4 +1,4 @@
-"""What strangers report to public issue trackers and forums, as they met it."""
+"""Problems that strangers reported to public issue trackers and forums."""
 
 import re
 from contextlib import contextmanager
