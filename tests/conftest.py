@@ -37,9 +37,9 @@ _SHORT = ("unit/", "wire/", "conformance/")
 # So that a failing assertion in a helper shows its values.
 pytest.register_assert_rewrite("tests.support", "tests.cli.program")
 
-# A busy machine is no error, so there is no deadline. The examples depend on the seed
-# of the run alone: neither on what a machine remembers of earlier failures nor, by the
-# constants in their code, on which modules this process has imported.
+# A busy machine is not an error, so there is no deadline. The examples depend only on
+# the run's seed: neither on a machine's record of earlier failures nor, through the
+# constants in their code, on the modules that this process has imported.
 providers.is_local_module_file = lambda path: False
 hypothesis.settings.register_profile(
     "readback",
@@ -55,7 +55,7 @@ hypothesis.settings.load_profile("readback")
 
 @pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Prepare what all processes share: the environment, and the seed of examples."""
+    """Prepare what all processes share: the environment, and the seed for examples."""
     from tests.support import parse_every_head  # noqa: F401, which acts when imported
     from tests.support.environment import make_clean
 

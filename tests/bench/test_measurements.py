@@ -46,7 +46,7 @@ def test_a_stalled_server_is_charged_with_all_requests_that_were_due():
     with subprocess.Popen(command, stdout=subprocess.PIPE) as server:
         try:
             port = int(server.stdout.readline())
-            # Fewer connections than requests that are due while the server stalls.
+            # Fewer connections than the requests that are due while the server stalls.
             opened = [steady.Connection(port, [GET]) for _ in range(2)]
             os.kill(server.pid, signal.SIGSTOP)
             threading.Timer(0.4, server.send_signal, [signal.SIGCONT]).start()

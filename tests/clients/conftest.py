@@ -1,4 +1,4 @@
-"""One server for all clients that run in one process of the tests."""
+"""One server for all clients that run in the same test process."""
 
 from collections.abc import Iterator
 

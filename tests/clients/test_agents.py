@@ -1,4 +1,4 @@
-"""Agents send more than a request may have; their users learn what that proves."""
+"""Agents send more than a request may contain; users learn what that proves."""
 
 from typing import Any
 

@@ -43,7 +43,7 @@ class Button(NamedTuple):
 
 
 class Row(NamedTuple):
-    """The row of the journal for one refused request."""
+    """The journal row of one refused request."""
 
     detail: str
     user_agent: str
@@ -97,7 +97,7 @@ def site(server: Server) -> Iterator[Site]:
 
 
 class Pressed(NamedTuple):
-    """A refused request, and what the journal of its key says about it."""
+    """A refused request, and what its key's journal says about it."""
 
     key: str
     refused: httpx.Response

@@ -26,7 +26,7 @@ TEXTS = [
 
 @pytest.fixture(scope="module")
 def openai() -> Any:
-    # Importing it takes a second, also in processes that run none of these tests.
+    # Importing it takes a second, even in processes that run none of these tests.
     import openai
 
     return openai

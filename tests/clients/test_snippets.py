@@ -48,7 +48,7 @@ def assert_works(
 ) -> str:
     """Run the snippet with the key, and then with a mistyped one.
 
-    Return what it prints; a refusal must be explained to whoever runs it.
+    Return what it prints; it must explain the refusal to its user.
     """
     mistyped = run(written(file, server, server.api_key[:-1] + "!", folder / "wrong"))
     assert "This is not a valid key: " in mistyped.stdout + mistyped.stderr
@@ -60,7 +60,7 @@ def assert_works(
 def command(*words: str) -> Callable[[Path], Done]:
     """Return a function that runs a file with this program.
 
-    The option -P of Python keeps the file's folder off its path, where its name would
+    Python's option -P keeps the file's folder off its path, where its name would
     hide the library of the same name; a user saves it under another name.
     """
 

@@ -1,6 +1,6 @@
 """The HTTP clients of the JDK and of Go, which other libraries are built on.
 
-That of the JDK offers HTTP/2 in the head of every request.
+The JDK's offers HTTP/2 in the head of every request.
 """
 
 import json

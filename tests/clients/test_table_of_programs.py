@@ -35,8 +35,8 @@ def test_every_environment_is_locked_and_used():
     assert used == {"dev", "system", "node", *sources}
 
 
-# Installed with the tests of this project, or part of the system. `make clients` runs
-# all of them.
+# Installed with this project's tests, or part of the system. `make clients` runs all of
+# them.
 @pytest.mark.parametrize("name", ["curl", "openai-python@dev"])
 def test_a_client_of_this_environment_does_what_the_table_says(name):
     [client] = [client for client in CLIENTS if client.name == name]

@@ -1,4 +1,4 @@
-"""HAProxy on a machine of the fleet, with the configuration that we ship."""
+"""HAProxy on a machine in the fleet, with the configuration that we ship."""
 
 import os
 import shutil
@@ -31,14 +31,14 @@ class Balancer:
 
     folder: Path
     root: Path
-    """The certificate that clients of the TLS listener must trust."""
+    """The certificate that the TLS listener's clients must trust."""
 
     @property
     def log(self) -> str:
         return (self.folder / "log").read_text()
 
     def servers(self, backend: str) -> dict[str, str]:
-        """Return the state of each server of a backend: UP, DOWN, NOLB and so on."""
+        """Return the state of each server in a backend: UP, DOWN, NOLB and so on."""
         return {
             row["svname"]: row["status"]
             for row in statistics(self.folder / "control")

@@ -1,4 +1,4 @@
-"""PostgreSQL on a machine of the fleet, where it listens on the back network."""
+"""PostgreSQL on a machine in the fleet, where it listens on the back network."""
 
 import subprocess
 import tempfile

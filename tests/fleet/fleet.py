@@ -20,7 +20,7 @@ from tests.support.wire import Endpoint
 
 REPLICAS = {"one": 11, "two": 12, "three": 13}
 CABINETS = {"cabinet1": 21, "cabinet2": 22}
-# Traffic before and after what a test does to the fleet.
+# Traffic before and after a test's action on the fleet.
 WARM_UP_REQUESTS = 100
 PAUSES = (0.04,)
 
@@ -40,7 +40,7 @@ class Fleet:
         return [*self.replicas.values(), *self.cabinets.values()]
 
     def start_all(self) -> None:
-        """Start every replica and cabinet that does not run."""
+        """Start every replica and cabinet that is not running."""
         for member in self.members:
             if not member.is_running:
                 member.begin()
@@ -48,7 +48,7 @@ class Fleet:
             member.wait_until_ready()
 
     def run(self, *arguments: str) -> str:
-        """Run a command on a machine of the fleet; return its stdout."""
+        """Run a command on a machine in the fleet; return its stdout."""
         member = self.replicas["one"]
         with self.network.on(member.machine):
             return subprocess.check_output(

@@ -1,4 +1,4 @@
-"""The API or the cabinet on a machine of its own, run as an operator does."""
+"""The API or the cabinet on its own machine, run as an operator does."""
 
 import re
 import signal
@@ -63,7 +63,7 @@ class Member:
         return self._process is not None and self._process.poll() is None
 
     def begin(self) -> None:
-        """Start it, and do not wait until it is ready."""
+        """Start it, without waiting until it is ready."""
         program = [sys.executable, "-m", "readback", "serve", self.part]
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
@@ -97,7 +97,7 @@ class Member:
         self._process.send_signal(signal.SIGTERM)
 
     def wait_until_stopped(self) -> None:
-        """Wait for a graceful stop, and expect exit code 0."""
+        """Wait for a graceful shutdown, and expect exit code 0."""
         assert self._process
         try:
             assert self._process.wait(STOP_SECONDS) == 0, self.log[-2000:]

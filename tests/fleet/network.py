@@ -1,7 +1,7 @@
 """Machines as network namespaces, with cables that can be cut.
 
 Every machine has a cable to two networks: `front`, where the balancer reaches the
-replicas, and `back`, where the database is. A namespace of their own contains the two
+replicas, and `back`, where the database is. Another namespace contains the two
 switches.
 """
 

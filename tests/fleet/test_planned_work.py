@@ -1,4 +1,4 @@
-"""What an operator does to a fleet in service: stop, roll, migrate, restart."""
+"""What an operator does to a fleet in use: stop, roll, migrate, restart."""
 
 import time
 from contextlib import ExitStack

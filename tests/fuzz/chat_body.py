@@ -1,6 +1,6 @@
 """Any bytes as the body of a chat request.
 
-We accept exactly what a reference accepts that shares no code with ours, and the
+We accept exactly what a reference that shares no code with ours accepts, and the
 decoder accepts exactly what the examination accepts.
 """
 
@@ -31,7 +31,7 @@ class _Invalid(Exception):
 
 
 def _reference(body: bytes) -> str | None:
-    """Return the text of a body that keeps the contract, else None."""
+    """Return the text of a body that follows the contract, else None."""
     try:
         document = json.loads(
             body.decode(),

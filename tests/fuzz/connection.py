@@ -1,9 +1,9 @@
-"""Any bytes on a connection of the API, cut into packets in any way.
+"""Any bytes on a connection to the API, split into packets in any way.
 
 No exception, no 500, only well-formed answers; the same answers however the bytes are
-cut, and whether heads are recognised or parsed; a complete request before them is
+split, and whether heads are recognised or parsed; a complete request before them is
 answered; no key in an answer's headers, in a pattern or in the journal. `KEY` in the
-input is replaced by a key that exists.
+input is replaced by an existing key.
 """
 
 import random
@@ -46,7 +46,7 @@ def check(data: bytes) -> None:
 
 
 def check_every_cut(data: bytes) -> None:
-    """Compare the answers for all ways to cut a short input into two packets."""
+    """Compare the answers for all ways to split a short input into two packets."""
     worker = _worker()
     with worker.loop:
         worker.forget()

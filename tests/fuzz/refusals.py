@@ -1,7 +1,7 @@
 """Any bytes wherever a refusal could quote them.
 
 Every explanation is one line of printable ASCII of bounded length, does not depend on
-the text, and contains nothing that could be a key. Nothing of a head is repeated.
+the text, and contains nothing that could be a key. No part of a head is repeated.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Run one target under atheris, with options of libFuzzer.
+"""Run one target under atheris, with libFuzzer's options.
 
 `python -m tests.fuzz` starts it in the environment that `install.py` makes.
 """

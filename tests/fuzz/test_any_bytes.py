@@ -1,7 +1,7 @@
-"""Any bytes keep the promises of the targets: a short fuzzing in every test run.
+"""No bytes break the targets' promises: a short fuzzing in every test run.
 
-What the fuzzer has found is added to the corpus, so that it stays fixed. Inputs are
-made from the corpus and the dictionary, and bodies from odd members.
+The fuzzer's findings are added to the corpus, so that they stay fixed. Inputs are made
+from the corpus and the dictionary, and bodies from odd members.
 """
 
 import ast
@@ -99,5 +99,5 @@ def test_a_request_with_an_accepted_key_is_counted_in_full() -> None:
     small = work.count(request(b"{}"))
     large = work.count(request(BODIES["numbers"](MAX_BODY_BYTES)))
 
-    # A request that is refused for its key takes the same work with any body.
+    # A request refused for its key takes the same work with any body.
     assert 4 * small < large <= MOST_PER_REQUEST

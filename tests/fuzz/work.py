@@ -1,7 +1,7 @@
 """Any shape of a body or of a head field, repeated up to the limit of a request.
 
-The input is what comes before, what is repeated and what comes after, with `|` in
-between. No such request may take more instructions than `tests/worst_cases` allows.
+The input is a beginning, a part to repeat and an ending, with `|` in between. No such
+request may take more instructions than `tests/worst_cases` allows.
 Counting them with valgrind is slow, so only requests that took long are counted.
 """
 
@@ -28,7 +28,7 @@ _FOUND = "READBACK_FUZZ_FOUND"
 # Three times what is promised: the fuzzer instruments the code.
 _SUSPICIOUS_SECONDS = 0.015
 
-# Replaces the key in the file: each process has a key of its own.
+# Replaces the key in the file: each process has its own key.
 _KEY = b"<key>"
 CASES = [
     WorstCase("found", send, lambda size: [_found()], 4)

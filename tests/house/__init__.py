@@ -1,1 +1,1 @@
-"""Rules of the code base itself: the same fact is the same everywhere."""
+"""Rules of the code base itself: a fact is the same wherever it is repeated."""

@@ -87,7 +87,7 @@ HEALTHY = {
     metric("max_open_connections"): steady(2000),
     metric("connections_refused_total"): steady(0),
     INTERNAL_ERRORS: steady(0),
-    # A hundred at once, of whichever status: no alert is about them.
+    # A hundred at once, with any status: no alert is about them.
     REHEARSED: growing(100),
     **dict.fromkeys(
         (
@@ -111,7 +111,7 @@ HEALTHY = {
         for outcome in ("refused", "expired")
     },
 }
-# What differs from the healthy series.
+# The differences from the healthy series.
 FAULTS: dict[str, dict[str, str]] = {
     "ReadbackApiDown": {f"up{API}": broken(1, 0), f"up{OTHER_API}": broken(1, 0)},
     "ReadbackCabinetDown": {f"up{CABINET}": broken(1, 0)},

@@ -1,7 +1,7 @@
 """The alerts and the dashboard: they name what exists, and each alert fires when due.
 
-Prometheus' own promtool judges the files and evaluates the rules over series that are
-healthy except for one fault. The rest holds without it.
+Prometheus's own promtool judges the files and evaluates the rules over series that are
+healthy except for one fault. The other tests do not need it.
 """
 
 import json

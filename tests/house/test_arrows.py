@@ -39,7 +39,7 @@ PACKAGES = {
     | {"cryptography"},
     "cabinet": {"allauth", "django", "markdown_it", "prometheus_client"}
     | {"psycopg"}
-    # What allauth uses for second factors and for single sign-on.
+    # Packages that allauth uses for second factors and for single sign-on.
     | {"cryptography", "requests"},
     "probe": {"certifi"},
     "pytest_plugin": {"pytest"},
@@ -204,7 +204,7 @@ def test_importing_the_probe_loads_nothing_else() -> None:
     assert not loaded & {*SERVER_PACKAGES, "readback.cli"}
     # The file that the cabinet hands out contains neither.
     assert not loaded & {"click", "httpx"}
-    # Other programs run in processes of their own.
+    # Other programs run in their own processes.
     assert "openai" not in loaded
 
 

@@ -1,4 +1,4 @@
-"""The container image: its base, and what its build gets of this directory."""
+"""The container image: its base, and what its build gets from this directory."""
 
 import re
 import subprocess

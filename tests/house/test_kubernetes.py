@@ -1,7 +1,6 @@
 """deploy/kubernetes is valid for every supported Kubernetes, and matches the program.
 
-Base and overlay are checked as files, and as what kustomize makes of them if it is
-installed.
+Base and overlay are checked as files and, if kustomize is installed, as rendered by it.
 """
 
 import json

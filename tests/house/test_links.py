@@ -30,7 +30,7 @@ IN_MARKDOWN = re.compile(r"\]\((?!\w+:)([^)#\s]*)#?([^)\s]*)\)")
 def anchors(page: Path) -> set[str]:
     """Return the ids of the headings as the cabinet and code hosts derive them."""
     headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
-    if page.name == "findings.md":  # The cabinet adds those of the catalogue.
+    if page.name == "findings.md":  # The cabinet adds the catalogue's.
         headings += catalogue().findings
     plain = [re.sub(r"[^\w\- ]", "", heading.lower()) for heading in headings]
     return {heading.strip().replace(" ", "-") for heading in plain}
@@ -45,7 +45,7 @@ def test_every_link_of_a_page_leads_to_an_existing_file_and_heading(page: Path) 
 
 
 def test_every_test_that_a_page_names_exists() -> None:
-    """A page says by which files each of its promises is tested."""
+    """A page says which files test each of its promises."""
     text = "".join(page.read_text(encoding="utf-8") for page in PAGES)
     named = set(re.findall(r"\b([\w/]*\btest_\w+\.py)", text))
     tests = [f"/{path.relative_to(ROOT)}" for path in (ROOT / "tests").rglob("*.py")]

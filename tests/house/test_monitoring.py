@@ -1,4 +1,4 @@
-"""What each platform makes Prometheus read, and that the alerts know it."""
+"""What Prometheus reads on each platform, and that the alerts know it."""
 
 import re
 import socket
@@ -27,7 +27,7 @@ IN_KUBERNETES = [
 
 
 def configuration(platform: str) -> dict[str, Any]:
-    """Return Prometheus' configuration for a platform, as we ship it."""
+    """Return Prometheus's configuration for a platform, as we ship it."""
     return yaml.safe_load((PROMETHEUS / f"{platform}.yml").read_text())
 
 
@@ -39,7 +39,7 @@ def test_the_alerts_know_every_job(platform):
 
 @pytest.mark.parametrize("path", IN_KUBERNETES, ids=lambda path: path.name)
 def test_the_alerts_know_the_job_of_every_pod(path):
-    """The label of a pod becomes a part of the job's name."""
+    """A pod's label becomes a part of the job's name."""
     assert path.read_text().count("replacement: readback-$1") > 0
     for component in PODS.keys() - {"migrate"}:
         assert {"ops", "pages"} & ports(component).keys()

@@ -109,7 +109,7 @@ def test_the_newest_version_in_the_changelog_is_the_version_of_the_package():
 
 @pytest.fixture
 def release(tmp_path: Path) -> Path:
-    """A copy of what the script compares, in which everything fits."""
+    """A copy of what the script compares, in which everything matches."""
     for name in ("scripts/release", "src/readback/__init__.py"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
@@ -207,5 +207,5 @@ def test_without_network_the_installation_ends_with_one_sentence(tmp_path):
     [sentence] = done.stderr.splitlines()
     assert sentence.startswith("The package index cannot be reached: ")
     assert "Connection refused" in sentence
-    # Nothing was installed in part, so the environment is not created again.
+    # Nothing was partly installed, so the environment is not created again.
     assert not (tmp_path / ".venv" / "unfinished").exists()

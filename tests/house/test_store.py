@@ -41,7 +41,7 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> Database:
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The statements that the store has run."""
+    """The statements that the store ran."""
     texts: list[str] = []
     original = Store._run
 
@@ -168,7 +168,7 @@ LAST_CREATED = [
     (YEARS, 0, 0),
     (0, YEARS, YEARS),
     (0, -YEARS, 0),
-    # It has only listed models.
+    # It only listed models.
     (5, None, 5),
 ]
 
@@ -275,7 +275,7 @@ def test_only_the_newest_unmatched_requests_are_kept(store, database, monkeypatc
 
 
 def test_unmatched_requests_are_deleted_after_ten_minutes(store, database):
-    """So are those from the future: a clock was wrong."""
+    """Rows from the future are deleted, too: a clock was wrong."""
     for agent, at in (("old", -601), ("new", -599), ("ahead", DAY)):
         store.write_unmatched({unmatched(user_agent=agent): 1}, NOW + at)
 
@@ -291,7 +291,7 @@ def test_an_address_is_not_stored(store, database):
 
 
 def test_two_workers_write_and_delete_at_the_same_time(store, database):
-    """Neither waits so long for the other that the database ends one of them."""
+    """Neither waits for the other so long that the database ends one of them."""
     other = Store(Config(database_url=database.url))
     errors: list[Exception] = []
 
@@ -318,7 +318,7 @@ def test_two_workers_write_and_delete_at_the_same_time(store, database):
 
 
 def add_rows(database: Database, key: str, times: list[float]) -> None:
-    """Add a row of usage and one of the journal for each time."""
+    """Add a usage row and a journal row for each time."""
     key_id = database.value("SELECT id FROM cabinet_key WHERE digest = ?", digest(key))
     marks = []
     values = []

@@ -33,7 +33,7 @@ def test_a_folder_imports_only_itself_and_the_helpers(folder: str) -> None:
 
 
 def of_own_run(code: str, **variables: str) -> subprocess.Popen[str]:
-    """Start Python code as a separate run of the tests."""
+    """Start Python code as a separate test run."""
     kept = {name: os.environ[name] for name in ("PATH", "TMPDIR") if name in os.environ}
     return subprocess.Popen(
         [sys.executable, "-c", code],

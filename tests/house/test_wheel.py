@@ -1,4 +1,4 @@
-"""The packages: the same from each build, with every file and a description of its own.
+"""The packages: identical in each build, with every file and their own description.
 
 The description is README.md without links and pictures that need the repository.
 """

@@ -21,7 +21,7 @@ from tests.support.server import Server, ephemeral_server
 
 SCREENSHOTS = Path(__file__).parents[2] / "screenshots"
 DESKTOP = {"width": 1280, "height": 800}
-# What takes a second may take many on a busy machine; only a failing test waits longer.
+# A second's work may take many on a busy machine; only a failing test waits longer.
 TIMEOUT_MS = 60_000
 expect.set_options(timeout=TIMEOUT_MS)
 # A page that does not exist: the only one for which the console may report an error.
@@ -43,7 +43,7 @@ Open = Callable[..., Page]
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
-    """Remember whether a test has failed, for `open_page`."""
+    """Remember whether a test failed, for `open_page`."""
     report = yield
     if report.failed:
         item.stash[_HAS_FAILED] = True

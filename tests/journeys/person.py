@@ -60,7 +60,7 @@ class Person:
         self.page.wait_for_url("**/keys/*/new/")
         self.page.locator(".secret [data-copy]").click()
         self.key = self.page.locator("#key").inner_text()
-        # It still contains what another page has copied until the button has worked.
+        # Until the button has worked, it still contains what another page copied.
         wait_until(lambda: self.clipboard() == self.key, "the key has been copied")
 
     def clipboard(self) -> str:

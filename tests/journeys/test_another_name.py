@@ -1,4 +1,4 @@
-"""A service with the name and the look of its operator, on a desktop and on a phone."""
+"""A service with its operator's name and look, on a desktop and on a phone."""
 
 import pytest
 

@@ -12,7 +12,7 @@ AXE = Axe().axe_script
 BUDGET = 60_000
 """The maximum size in bytes of a page and everything it loads, uncompressed."""
 WITH_STYLES = 20_000
-"""A page that is smaller has loaded no styles."""
+"""A smaller page has loaded no styles."""
 # For the page and everything it loaded, except what it polls. See `ignore_cache`.
 WEIGHT = """[
     ...performance.getEntriesByType("navigation"),
@@ -61,7 +61,7 @@ def pages_of(person) -> list[str]:
     return [path.replace("{key}", key) for path in KEY_PAGES]
 
 
-# Without `resultTypes`, axe describes every element that is as it should be. Only rules
+# Without `resultTypes`, axe also describes every correct element. Only the rules
 # about audio and the orientation of phones need `preload`, which adds inline styles.
 OPTIONS = {"resultTypes": ["violations"], "preload": False}
 # Only the colours differ in dark mode. axe spends most of its time on contrast, so in
@@ -108,7 +108,7 @@ def run_axe(page, elements: str, rules: dict[str, list[str]]) -> list[str]:
 
 
 def ignore_cache(page) -> None:
-    """Let every page load everything, as on a first visit.
+    """Make every page load everything, as on a first visit.
 
     Styles and scripts are fresh for a minute. Then the browser asks again, and the
     answer that nothing has changed counts as nothing, then and on all later pages.
@@ -195,7 +195,7 @@ def test_a_key_can_be_created_with_the_keyboard_only(a_member):
 
 def test_a_copy_button_copies_confirms_and_resets_its_label(a_member):
     alice = a_member()
-    # The test moves the clock of the page.
+    # The test advances the page's clock.
     alice.page.clock.install()
     alice.create_key()
     alice.page.clock.pause_at(alice.page.evaluate("Date.now()") / 1000 + 60)

@@ -21,7 +21,7 @@ def curl(*arguments: str) -> None:
 
 
 def mistakes(alice: Person) -> dict[str, tuple[str, ...]]:
-    """Return what the page says of each mistake, and the arguments of curl."""
+    """Return what the page says about each mistake, and curl's arguments."""
     base_url = alice.shown_address()
     chat = f"{base_url}/chat/completions"
     usual = ("--user-agent", alice.email)
@@ -50,7 +50,7 @@ def test_the_page_of_a_new_key_shows_what_arrives_without_it(a_member):
     alice.expect_no_sideways_scrolling()
     assert alice.key[8:-4] not in alice.page.locator(".unmatched").inner_text()
 
-    # Afterwards the right request is all that is shown.
+    # Afterwards only the right request is shown.
     assert alice.send_request()[0] == 200
     alice.expect_to_see("Your text came back unchanged.")
     expect(alice.page.locator(".unmatched")).to_have_count(0)

@@ -23,8 +23,8 @@ def test_tables_of_the_documentation_show_every_column(open_page, locale):
         assert page.locator(".document td").evaluate_all(ARE_ON_SCREEN), path
 
 
-# Everything to press, except links inside of a text, whose lines would move apart, and
-# boxes to tick, whose label can be pressed.
+# Everything to press, except links within a text, whose lines would move apart, and
+# checkboxes, whose label can be pressed.
 SMALL_TARGETS = """() => [
     ...document.querySelectorAll(
         "button, summary, select, input:not([type=checkbox], [type=radio]), nav a, " +

@@ -1,4 +1,4 @@
-"""The pages for operators keep the rules for every page, in one browser session.
+"""The operators' pages follow the rules for every page, in one browser session.
 
 With full lists of long rows, and in Russian, whose words are longer and take twice as
 many bytes.

@@ -1,4 +1,4 @@
-"""Times are shown in the reader's time zone, also those that arrive later."""
+"""Times are shown in the reader's time zone, including those that arrive later."""
 
 from datetime import datetime
 from zoneinfo import ZoneInfo

@@ -1,4 +1,4 @@
-"""Run pytest as the plugin's users do: in a process of its own, with a new project."""
+"""Run pytest as the plugin's users do: in its own process, with a new project."""
 
 import subprocess
 import sys
@@ -38,7 +38,7 @@ class Run:
         wait_until(done, lambda: f"{path} exists: {self.output}", SECONDS)
 
     def processes(self) -> list[psutil.Process]:
-        """Return every process that belongs to the run, also without its parents."""
+        """Return every process that belongs to the run, even without its parents."""
         return [each for each in psutil.process_iter() if _has(each, self.temporary)]
 
     def wait_until_gone(self) -> None:

@@ -120,7 +120,7 @@ def test_a_run_in_one_process_that_is_interrupted(tmp_path):
         run.wait_for("waits")
         run.process.send_signal(signal.SIGINT)
         assert run.process.wait(SECONDS) == 2
-        # pytest has waited for their end.
+        # pytest waited until they ended.
         assert not run.processes()
 
     assert not run.left_behind()

@@ -126,7 +126,7 @@ def test_keys_that_take_the_ids_of_others_in_a_restore_are_not_mixed_up(site):
         for connection in connections:
             assert [ask(connection, raw) for raw in asked.values()] == [200] * 3
         restore(site, new_owners)
-        # Before the workers have asked about their keys again.
+        # Before the workers ask about their keys again.
         for connection in connections:
             assert ask(connection, models(site.endpoint, restored)) == 200
             assert ask(connection, asked[first]) == 200

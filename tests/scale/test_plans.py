@@ -28,7 +28,7 @@ queries = {
 }
 print(json.dumps({name: query.explain() for name, query in queries.items()}))
 """
-# What a plan must not contain: that it reads a whole table.
+# Signs that a plan reads a whole table.
 SCANS = {
     "journal": ("SCAN cabinet_journalentry", "Seq Scan"),
     "digest": ("SCAN cabinet_key", "Seq Scan"),

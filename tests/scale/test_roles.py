@@ -1,6 +1,6 @@
-"""The API runs with a database role that can do nothing but what the API needs.
+"""The API runs with a database role that can do only what the API needs.
 
-The roles are those of deploy/postgresql, made with psql as an operator makes them.
+The roles are those in deploy/postgresql, made with psql as an operator makes them.
 """
 
 import subprocess
@@ -254,7 +254,7 @@ def test_the_role_can_do_nothing_with_other_tables(installation_with_key):
 def test_an_api_without_a_privilege_that_it_needs_does_not_start(
     installation, tmp_path
 ):
-    """The doctor reports it, too, and names the file that grants the privilege."""
+    """The doctor also reports it, and names the file that grants the privilege."""
     environment = environment_with(
         {
             "READBACK_DATABASE_URL": installation.api_url,

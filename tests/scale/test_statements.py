@@ -112,7 +112,7 @@ def test_requests_with_known_keys_cause_no_statements_of_their_own(site):
 
 
 def test_a_flood_of_unknown_keys_causes_a_bounded_number_of_statements(site):
-    """People from the same address are served meanwhile, with new and known keys."""
+    """Meanwhile, people from the same address get answers, with new and known keys."""
     flood = [models(site.endpoint, keys.mint()) for _ in range(FLOOD)]
     new = [models(site.endpoint, key) for key in site.database.new_keys(20)] * 2
 
@@ -132,7 +132,7 @@ def test_a_flood_of_unknown_keys_causes_a_bounded_number_of_statements(site):
     allowed = look_ups * statements_for(FLOODING, site)
     allowed += measured.for_known_keys(site) + measured.for_unmatched()
     assert measured.statements <= allowed
-    # Otherwise a look-up of its own for each key would not be noticed.
+    # Otherwise a separate look-up for each key would not be noticed.
     assert measured.seconds > 10 or allowed < FLOOD
 
 

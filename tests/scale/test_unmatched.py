@@ -122,7 +122,7 @@ def test_requests_with_an_accepted_key_and_those_of_the_probe_are_not_kept(empty
 def test_turned_off_nothing_is_kept(start):
     site = start("sqlite", READBACK_WORKERS="1", READBACK_UNMATCHED_REQUESTS="off")
     assert exchange(site.endpoint, raw(site, *MODELS)).status == 401
-    # What is written now was received later.
+    # Requests written now were received later.
     [key] = site.database.new_keys(1)
     exchange(site.endpoint, raw(site, *MODELS, bearer(key)))
     wait_until(lambda: site.database.usage(key), "the next tick has written")

@@ -1,1 +1,1 @@
-"""The soak: its short form on a real service, and whether its judge can be trusted."""
+"""The soak: its short form on a real service, and whether to trust its judge."""

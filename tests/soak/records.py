@@ -80,7 +80,7 @@ class Story:
         return judge(seen, scene)
 
     def broken(self) -> list[str]:
-        """Return the first words of the promises that were not kept."""
+        """Return the first words of the broken promises."""
         return [" ".join(v.promise.split()[:4]) for v in self.judge().broken]
 
     def _checkpoint(self, at: float) -> Checkpoint:

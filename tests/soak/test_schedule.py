@@ -1,4 +1,4 @@
-"""What a run does and when, and what its page says of it."""
+"""What a run does and when, and what its page says about it."""
 
 from pathlib import Path
 

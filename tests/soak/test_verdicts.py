@@ -1,4 +1,4 @@
-"""Every promise can be broken: the judge is only worth something if it says so."""
+"""Every promise can be broken: the judge is useful only if it notices."""
 
 import pytest
 from soak.records import Kill, Outage
@@ -21,7 +21,7 @@ FAULTS = "The faults really happened."
 SOON = NOW + 100
 GROWING = [40 * MIB + at * MIB // 30 for at in range(100)]
 
-# What differs from a soak without a mistake, and the promise that this breaks.
+# A difference from a faultless soak, and the promise that it breaks.
 MISTAKES = [
     ({"wrong": ["chat: expected 200, received 400"]}, "Every answer is right,"),
     ({"refused": ["ConnectionRefusedError()"]}, "Every connection is accepted."),

@@ -89,7 +89,7 @@ LIBRARY = "OpenAI/Python 3.49.0"
          f"{DEFAULT}"),
         ("zyzzyva/47", "body.too_large",
          f"Shorten the text to 8192 bytes in UTF-8. {DEFAULT}"),
-        # What people set themselves is no default.
+        # Settings that people choose are not defaults.
         (LIBRARY, "model", f"Set the model to {contract.MODEL}."),
         ("curl/8", "content-type", "curl: -H 'Content-Type: application/json'."),
         # The program is known, with a setting for everything or not.
@@ -131,7 +131,7 @@ def test_what_has_no_room_is_counted():
 
 
 def test_values_of_the_contract_are_those_of_contract_py(monkeypatch):
-    """With another contract, no text of the table has a value of this one."""
+    """With another contract, no text in the table has a value of this one."""
     values = (str(contract.MAX_TOKENS), contract.MODEL)
     another = {"MAX_TOKENS": 47, "VERSION_PREFIX": "/v47"}
     monkeypatch.setattr(programs, "_CONTRACT", another)

@@ -1,1 +1,1 @@
-"""Inputs that cost most, and how much work the code does for them."""
+"""The most expensive inputs, and how much work the code does for them."""

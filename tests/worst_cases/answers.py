@@ -78,7 +78,7 @@ KINDS = _kinds(WORKER.keys[:-1], WORKER.keys[-1])
 
 
 def send(kind: Kind, heads: Heads[Any], number: int) -> None:
-    """Send as many requests of a kind, each after the answer to the one before."""
+    """Send this many requests of a kind, each after the previous one's answer."""
     expected = b"HTTP/1.1 %d " % kind.status
     WORKER.registry.heads = heads
     with WORKER.loop:

@@ -1,8 +1,8 @@
-"""What a stranger or the holder of a key can send to make the API work hardest.
+"""What a stranger or a key's holder can send to make the API work hardest.
 
-Each shape is a whole request, or one that is refused half-way, on a new connection of
-the real API with a transport that stores. Some begin from a state that others have
-prepared before. `test_work.py` counts the work.
+Each shape is a whole request, or one that is refused half-way, on a new connection to
+the real API with a transport that stores. Some begin in a state that other clients
+prepared. `test_work.py` counts the work.
 """
 
 from collections.abc import Callable
@@ -66,7 +66,7 @@ def _teach(worker: Worker, fields: bytes) -> None:
 
 
 def key() -> bytes:
-    """Return the key of all requests, another one in each process."""
+    """Return the key of all requests, which differs in each process."""
     return _worker().key.encode()
 
 
@@ -82,7 +82,7 @@ def send_to_prepared(pieces: list[bytes]) -> None:
     """Send one request in packets to a worker in a prepared state."""
     worker = _prepared_worker()
     with worker.loop:
-        # What others have sent goes on waiting.
+        # Other clients' requests go on waiting.
         _send(worker, pieces, worker.registry.pending.flush)
 
 

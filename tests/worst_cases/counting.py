@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parents[2]
-# The special instructions that valgrind recognises and a processor ignores
+# Special instructions that valgrind recognises and processors ignore
 # (valgrind.h), as a function that takes the address of a request.
 _CLIENT_REQUEST = {
     "x86_64": bytes.fromhex(
@@ -50,7 +50,7 @@ PARTS = (4, 2, 1)
 
 
 class WorstCase(NamedTuple):
-    """A shape of input that takes much work, up to the largest that is accepted."""
+    """A shape of expensive input, up to the largest that is accepted."""
 
     name: str
     run: Callable[[Any], object]

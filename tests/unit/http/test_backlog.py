@@ -1,7 +1,7 @@
 """Clients that send many requests at once share the time with others.
 
 The connections are real; the event loop runs once when the test says so, and the test
-owns the clock: each answer takes as long as it says.
+owns the clock, so it decides how long each answer takes.
 """
 
 import asyncio

@@ -38,7 +38,7 @@ def decoded(pieces: Iterable[bytes]) -> bytes | str | None:
 
 
 class Reference:
-    """What llhttp makes of the same bytes."""
+    """How llhttp decodes the same bytes."""
 
     def __init__(self) -> None:
         self.body = b""

@@ -68,7 +68,7 @@ def test_a_client_that_stops_reading_gets_no_more_answers_until_it_reads(
 def test_answers_are_written_before_the_event_loop_closes_for_the_clients_end(
     connection: Connection, loop: ManualLoop
 ) -> None:
-    """It does so over TLS, even if other requests of the client wait."""
+    """It does so over TLS, even if the client's other requests are waiting."""
     answer_until_recognised(connection, loop, post_body(b"x"))
     written = at_answer(connection, 0, connection.abort)  # never
     connection.data_received(post_body(b"x") * 2)

@@ -18,7 +18,7 @@ Said = list[object]
 
 
 class Info(NamedTuple):
-    """The description of a head by a handler."""
+    """A handler's description of a head."""
 
     method: bytes
     target: bytes
@@ -81,7 +81,7 @@ def assert_read_alike(lines: list[bytes], known: RecognisedHeads[Info]) -> None:
 KEYS = st.from_regex(rb"[0-9A-Za-z_-]{1,100}", fullmatch=True)
 
 
-# Lines that are not what a program sends; some of them are refused.
+# Lines that no program sends; some of them are refused.
 ODD_LINES = [
     b"Authorization: bearer alice",
     b"Authorization:  Bearer alice",
@@ -121,7 +121,7 @@ ODD_LINES = [
     b"Content-Length: " + b"0" * 20 + b"5",
     b"Transfer-Encoding: chunked",
 ]
-# Lines of which none, one or several may be in a head, in any order.
+# A head may contain none, one or several of these lines, in any order.
 VARYING = st.one_of(
     st.sampled_from(ODD_LINES),
     KEYS.map(b"Authorization: Bearer %b".__mod__),

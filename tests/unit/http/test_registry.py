@@ -1,4 +1,4 @@
-"""The sweep over all connections of a listener."""
+"""The sweep over all of a listener's connections."""
 
 import time
 from dataclasses import replace
@@ -51,7 +51,7 @@ def test_a_connection_that_fails_does_not_end_the_sweep():
 
 
 def test_connections_are_counted_by_network():
-    """A household has 2^64 addresses of IPv6."""
+    """A household has 2^64 IPv6 addresses."""
     registry = ConnectionRegistry(
         Handler(), Limits(9, 2, 1, 1, 1, 1, 1, 1, 1, 1), network
     )

@@ -11,7 +11,7 @@ from tests.support.waiting import PATIENCE, wait_until
 
 from readback.http.timing import SAMPLED, Timing, Untimed
 
-TICK = 20  # milliseconds, at least twice the longest one of a kernel
+TICK = 20  # milliseconds, at least twice a kernel's longest tick
 STALL = 0.2
 HEAD = b"POST / HTTP/1.1\r\nHost: localhost\r\n"
 

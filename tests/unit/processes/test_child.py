@@ -16,7 +16,7 @@ def run():
 pid = child.fork(run)
 print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 """
-# As if the signal arrived when the child has the handlers of its parent.
+# As if the signal arrived while the child has its parent's handlers.
 TOO_EARLY = """
 import os, signal
 fork = os.fork

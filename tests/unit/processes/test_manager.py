@@ -14,7 +14,7 @@ from readback.processes.shared_counters import REPORTED_AT, SharedCounters, rows
 
 
 class Recorder(WorkerProcess):
-    """A worker that gets no signals; it records what the manager has decided."""
+    """A worker that gets no signals; it records what the manager decided."""
 
     def tell_to_stop(self) -> None:
         self.leaving_since = time.monotonic()

@@ -152,7 +152,7 @@ def test_a_stop_while_many_tallies_are_closed_loses_none(data):
 def test_a_stop_while_many_tallies_are_forgotten_is_no_error(data):
     async def work() -> None:
         note_many(data)
-        data.journal.hurry()  # so that the next pass forgets what is not used
+        data.journal.hurry()  # so that the next pass forgets unused records
         data.journal.close(0.0, 1.0)
         data.tick()
         await asyncio.sleep(0)
@@ -363,7 +363,7 @@ def test_a_database_that_stays_busy_is_an_error(data):
 
 
 class HangingStore(FailingStore):
-    """A store that does not return from a look-up, as on a disk that hangs."""
+    """A store whose look-ups never return, as on a disk that hangs."""
 
     def __init__(self, config: Config) -> None:
         super().__init__(config)

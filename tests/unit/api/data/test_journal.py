@@ -1,4 +1,4 @@
-"""The journal: equal outcomes are merged, counts are exact, memory is bounded."""
+"""The journal: identical outcomes are merged, counts are exact, memory is bounded."""
 
 import pytest
 

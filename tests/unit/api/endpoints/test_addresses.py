@@ -1,4 +1,4 @@
-"""Under which address a request is counted, and what is kept of an address."""
+"""Which address a request is counted under, and which part of it is kept."""
 
 import tracemalloc
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ def request(key: str, forwarded: str = "192.0.2.1") -> bytes:
 
 
 def status(worker: Worker, key: str, forwarded: str) -> int:
-    """Return the status of a request of a client behind the trusted proxy."""
+    """Return the status of a request from a client behind the trusted proxy."""
     connection, transport = worker.connect()
     connection.data_received(request(key, forwarded))
     worker.settle()
@@ -52,7 +52,7 @@ def test_long_values_of_forwarded_addresses_are_not_kept(worker: Worker) -> None
 def test_a_request_that_has_not_passed_all_proxies_has_the_connections_address(
     worker: Worker,
 ) -> None:
-    """Equal values of X-Forwarded-For do not mean equal clients then."""
+    """Then identical values of X-Forwarded-For do not mean identical clients."""
     worker.api._trusted_proxies = 2
     sent = request(worker.key)
     for peer in ["192.0.2.1", "203.0.113.1"]:

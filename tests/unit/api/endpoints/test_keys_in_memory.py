@@ -45,7 +45,7 @@ HEADS = {
     "the scheme twice": (MODELS, b"Authorization: Bearer Bearer KEY"),
     "beside a wrong key": (MODELS, b"Authorization: Bearer x\r\nX-Api-Key: KEY"),
 }
-# SECRET is replaced by what does not look like a key: other services have any form.
+# SECRET is replaced by a text unlike a key: other services' keys have any form.
 OTHER_SECRETS = {
     "the usual form": (MODELS, b"Authorization: Bearer SECRET"),
     "another scheme": (MODELS, b"Authorization: Basic SECRET"),
@@ -99,7 +99,7 @@ def new_secret(kind: str) -> bytes:
 
 
 def places_of_kept_secrets(kind: str) -> list[str]:
-    """Send a secret in each place; return the places of those that stay in memory."""
+    """Send a secret in each place; return the places whose secrets stay in memory."""
     heads = OTHER_SECRETS if kind == "of another service" else HEADS
     # Reversed, so that the test itself does not hold them.
     sent = {new_secret(kind)[::-1]: place for place in heads}

@@ -1,6 +1,6 @@
 """One line names every difference, fits into a header, and has a hint for the program.
 
-What a live server answers is in tests/conformance/test_refusals.py.
+The answers of a live server are in tests/conformance/test_refusals.py.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""The limiter in one process: rates, `created`, and the table of the keys."""
+"""The limiter in one process: rates, `created`, and the table of keys."""
 
 import math
 import time
@@ -120,7 +120,7 @@ def test_a_clock_that_has_not_been_set_does_not_shorten_created(clock):
 def test_a_new_slot_continues_after_what_is_stored_and_no_other_does(clock):
     limiter = Limiter(0, 1)
     limiter.slot(ALICE, START + 20)
-    limiter.slot(ALICE, START + 900)  # by a worker that learns of the key later
+    limiter.slot(ALICE, START + 900)  # by a worker that learns about the key later
     assert numbers(limiter, 1) == [START + 21]
     # The clock was years ahead when this was stored.
     limiter.slot(BOB, START + 100_000_000)

@@ -48,7 +48,7 @@ class Worker:
         return result
 
     def status(self) -> int:
-        """Wait until it has been stopped or has ended, and return how."""
+        """Wait until it is stopped or has ended; return which."""
         return os.waitpid(self.process.pid, os.WUNTRACED)[1]
 
     def __enter__(self) -> Self:
@@ -184,7 +184,7 @@ def killed_inside(action: str) -> None:
     given = Worker(lambda: use_up(limiter)).result()
     all_actions(limiter)
     assert clock.tries == 0
-    # What it was about to write is not written: at most its own request is lost.
+    # Its next write never happens: at most its own request is lost.
     left = BURST - 3 - (action == "number")
     assert given == list(range(before[-1] + 1, before[-1] + 1 + left))
     assert limiter.slot(BOB) != limiter.slot(ALICE)
@@ -206,7 +206,7 @@ def stopped_inside(action: str) -> None:
         clock = TriesClock()
         meanwhile = use(limiter, 40)
         all_actions(limiter)
-        # One request has waited, for as long as is allowed; no other has.
+        # One request waited, for as long as allowed; no other did.
         assert 1 <= clock.tries <= 1000 * LOCK_SECONDS + 1
         assert meanwhile == list(range(before[-1] + 1, before[-1] + 41))
 
@@ -216,7 +216,7 @@ def stopped_inside(action: str) -> None:
     after = use_up(limiter)
     limiter.slot(b"carol")
     assert clock.tries == 0 and not limiter._locks._stuck
-    # What it has written is what it was about to write when it was stopped.
+    # It wrote what it was about to write when it was stopped.
     last = result if action == "number" else meanwhile[-1] + 1
     used = {"admit": 4, "number": 4 + 40 + 2, "slot": 3 + 40 + 2}[action]
     assert after == list(range(last + 1, last + 1 + BURST - used))

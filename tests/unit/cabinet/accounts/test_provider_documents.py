@@ -1,4 +1,4 @@
-"""When the configuration of a provider is read, and when a cached one is used."""
+"""When a provider's configuration is read, and when a cached one is used."""
 
 import threading
 

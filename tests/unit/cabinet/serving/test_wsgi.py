@@ -1,4 +1,4 @@
-"""The environment of a request, and the answers of the application."""
+"""A request's environ, and the application's answers."""
 
 import asyncio
 from collections.abc import Callable, Iterator
