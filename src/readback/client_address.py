@@ -74,7 +74,7 @@ def shorten(address: str) -> str:
 def network(address: str) -> str:
     """Return the network of an address; UNKNOWN if it is not an address.
 
-    An IPv4 address is a network of its own. An IPv6 address belongs to its /64, in
+    An IPv4 address is its own network. An IPv6 address belongs to its /64, in
     which devices change their addresses at will. Loopback addresses are one network.
     """
     try:

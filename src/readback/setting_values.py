@@ -31,7 +31,7 @@ VARIABLE_PREFIX = "READBACK_"
 SYSLOG = "syslog:"
 # Read by the probe and by the tests; these are not settings of the service.
 _OTHER_VARIABLES = frozenset({"READBACK_API_KEY", "READBACK_TEST_CHROMIUM"})
-# A less similar name, such as that of a setting of 1.0.0, means something else.
+# A less similar name, such as a setting's from 1.0.0, means something else.
 _LEAST_SIMILARITY = 0.85
 # Kubernetes adds these to every pod if there is a Service called "readback".
 _KUBERNETES = re.compile(r"READBACK_(\w+_)?(SERVICE_(HOST|PORT)|PORT(_|$))")

@@ -44,7 +44,7 @@ class Forwarding:
 @pytest.fixture
 def forwarded(resources: Resources, monkeypatch: pytest.MonkeyPatch):
     """Set a proxy; yield the methods of what it forwards, and where it is."""
-    # A proxy on this machine that works is no warning.
+    # A proxy on this machine that works is not a warning.
     forwarding = Forwarding()
     with gateway(resources.readback.base_url, forwarding) as server:
         place = f"127.0.0.1:{server.port}"

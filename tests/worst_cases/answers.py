@@ -1,7 +1,7 @@
 """Every kind of answer, many times in a row: what it costs and what it leaves behind.
 
-`test_work.py` counts the work, and `test_answers.py` the memory. The work is that of
-requests whose heads are parsed: the head of a refused one often is not recognised.
+`test_work.py` counts the work, and `test_answers.py` the memory. Work is counted for
+requests whose heads are parsed: a refused one's head often is not recognised.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Health, readiness and metrics, on a listener of their own.
+"""Health, readiness and metrics, on a separate listener.
 
 Any worker answers for all workers: the metrics are sums over their shared memory.
 `readback.processes.shared_counters` says what each metric means.

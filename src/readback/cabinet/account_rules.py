@@ -24,7 +24,7 @@ def normalise(email: str) -> str:
     The part before the @ must be ASCII: some other letters (such as the Kelvin sign)
     become ASCII in lower case, and a reset link for one person's account would go to
     another's address. Python implements the older IDNA, which turns straße.de into
-    strasse.de, somebody else's domain. So a domain that differs after conversion there
+    strasse.de, someone else's domain. So a domain that differs after conversion there
     and back is refused.
     """
     if not email.rpartition("@")[0].isascii():

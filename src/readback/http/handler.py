@@ -53,7 +53,7 @@ class Handler(Protocol[Info]):
     def refuse(self, code: str, detail: str, address: str = "") -> bytes:
         """Return a refusal of bytes that are not a valid request.
 
-        The address is that of the connection.
+        The address is the connection's.
         """
 
     def fail(self, error: Exception, info: Info | None) -> bytes:

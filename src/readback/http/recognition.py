@@ -62,7 +62,7 @@ _Pattern = tuple[
 
 
 class RecognisedHeads(Heads[Info]):
-    """Understands heads, and recognises those of known programs."""
+    """Understands heads, and recognises those from known programs."""
 
     def __init__(
         self,

@@ -234,7 +234,7 @@ def _text(report: ProbeReport, options: argparse.Namespace) -> str:
 @contextmanager
 def signals_interrupt() -> Iterator[None]:
     """Raise KeyboardInterrupt for the first of the signals; the next one kills."""
-    # A signal that was ignored from the start, as nohup does, stays ignored.
+    # A signal that was ignored from the beginning, as by nohup, stays ignored.
     ignored = signal.SIG_IGN
     handled = [number for number in _SIGNALS if signal.getsignal(number) != ignored]
 

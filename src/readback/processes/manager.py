@@ -30,7 +30,7 @@ from readback.processes.child import CANNOT_START, SIGNALS, fork
 from readback.processes.lifecycle import Lifecycle
 from readback.processes.shared_counters import REPORTED_AT, WORKER_DEATHS
 
-if TYPE_CHECKING:  # commands that do not serve must not import the event loop
+if TYPE_CHECKING:  # commands other than `serve` must not import the event loop
     from readback.processes.worker import Server
 
 log = logging.getLogger("readback.processes")
@@ -90,7 +90,7 @@ class WorkerProcess:
 
 
 class WorkerGroup:
-    """The workers of the API, or those of the cabinet."""
+    """The API's workers, or the cabinet's."""
 
     def __init__(self, server: "Server") -> None:
         self.server = server

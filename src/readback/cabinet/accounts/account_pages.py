@@ -38,7 +38,7 @@ class SignUpView(allauth_views.SignupView):
         email = form.cleaned_data["email"]
         count_mail(self.request, email)
         # Every sign-up leads to an e-mail and the same message. In the transaction, the
-        # rows of this count and those of the account could be locked in either order.
+        # rows of this count and of the account could be locked in either order.
         ratelimit.clear(self.request, action="confirm_email", key=email)
         form.hash_password()
         with transaction.atomic():

@@ -1,6 +1,6 @@
 """Everything we hold about an account, as one JSON document, and the page for it.
 
-The names of the fields are those of the columns, documented in docs/cabinet.md. Values
+The fields are named after the columns, as documented in docs/cabinet.md. Values
 that could replace a secret (a password hash, a key's digest, a session key) and
 data about other people are left out. A test compares `lists_of` with all
 tables that lead to an account, so that none is forgotten.
@@ -71,7 +71,7 @@ def _json(value: object) -> str:
 def lists_of(account: User) -> dict[str, tuple[QuerySet[Any], str]]:
     """Return the lists of the document: querysets of the account, and their columns."""
     addresses = EmailAddress.objects.filter(user=account)
-    # An address that is not confirmed may be somebody else's.
+    # An address that is not confirmed may be someone else's.
     to_account = Q(address__in=addresses.filter(verified=True).values("email"))
     mails = OutgoingMail.objects.filter(Q(account=account) | to_account)
     return {

@@ -73,7 +73,7 @@ def account_invite(email: str, *, by: str = "", mail: bool = True) -> User:
 
     The e-mail says who invites, and its link leads to a page to choose a password. A
     sign-up with this address that was never confirmed or used is replaced:
-    somebody else may know its password.
+    someone else may know its password.
     """
     account_discard_unused(selectors.stored_form(email))
     account = account_create(email, confirmed=True)

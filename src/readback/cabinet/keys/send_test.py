@@ -77,7 +77,7 @@ def from_post(request: AccountRequest, key: str) -> KeyTest:
     if not ratelimit.consume(request, action="send_test"):
         return test._replace(outcome=Outcome.NOT_SENT)
     try:
-        # The name lookup has no deadline of its own.
+        # The name lookup itself has no deadline.
         sent = _slots.run(partial(_send, key, test.text), SECONDS + _GRACE_SECONDS)
         test = _understood(sent, test)
     except NoFreeSlot:

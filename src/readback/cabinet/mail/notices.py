@@ -88,7 +88,7 @@ def _mail(name: str, owner: User, details: dict[str, str]) -> None:
 
 
 def add_due_reminders() -> None:
-    """Add reminders that are due to the outbox, each in a transaction of its own.
+    """Add reminders that are due to the outbox, each in its own transaction.
 
     The last reminder comes first: after downtime, the earlier one is useless.
     """

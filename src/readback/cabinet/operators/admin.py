@@ -181,7 +181,7 @@ class AccountAdmin(ReadOnlyAdmin):
             context |= {"invited": invited, "left_out": left_out, "form": InviteForm()}
         return TemplateResponse(request, "operators/invite.html", context)
 
-    # Each in a transaction of its own: a thousand in one would keep other writers of
+    # Each in its own transaction: a thousand in one would keep other writers of
     # SQLite waiting.
     @transaction.atomic
     def _invite(self, request: HttpRequest, email: str) -> None:

@@ -1,6 +1,6 @@
 """What the search of the documentation knows: sections, their words and their messages.
 
-Sections are those of the pages. Each row of the symptoms page is also a section, which
+Pages consist of sections. Each row of the symptoms page is also a section, which
 leads to where its link does, and so is each setting and each row of a table of
 messages; `messages.toml` has more messages for a row than the page shows. Words are
 compared without their endings.

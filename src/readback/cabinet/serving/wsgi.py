@@ -1,6 +1,6 @@
 """The cabinet as a handler of HTTP: Django's WSGI application, in threads.
 
-The connections are those of the API (`readback.http`). A request is given to a thread
+Connections work as in the API (`readback.http`). A request is given to a thread
 only after it has arrived completely, and the thread is free again when the answer is
 rendered, so a slow client occupies no thread. Nothing here depends on Django.
 """

@@ -28,7 +28,7 @@ _IN_ASCII = {
 
 
 def show_all(*streams: TextIO | None) -> None:
-    """Let every text be written, with ASCII for what a stream cannot show."""
+    """Make every text printable, with ASCII for what a stream cannot show."""
 
     def replaced(error: UnicodeError) -> tuple[str, int]:
         assert isinstance(error, UnicodeEncodeError)
