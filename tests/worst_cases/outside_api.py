@@ -5,9 +5,9 @@ process, without a server or a database, whether it accepts the text or not.
 `test_work.py` counts the work. Most limits are smaller than the real ones, so that
 counting takes less time: a quarter of a form is enough to notice quadratic growth.
 
-Not here are the parsers of Django, operators' files and settings, and what a limit of
-ours bounds: CBOR of a passkey (48 KiB, 0.07 s), whose parser takes more than linear
-time; and passwords, whose estimate is counted in
+Not included are Django's parsers, operators' files and settings, and input that one of
+our limits bounds: a passkey's CBOR (48 KiB, 0.07 s), whose parser takes more than
+linear time; and passwords, whose estimate is counted in
 tests/cabinet/accounts/test_passwords.py.
 """
 
@@ -32,7 +32,7 @@ _REFUSALS = (ValueError, OSError, RecursionError)
 
 
 def repeat(unit: str, before: str = "", after: str = "") -> Callable[[int], str]:
-    """Return what makes a text of this many characters between two others."""
+    """Return a factory of texts of this many characters between two others."""
 
     def make(size: int) -> str:
         return before + (unit * (size // len(unit) + 1))[:size] + after
@@ -110,7 +110,7 @@ def _shown(text: str) -> object:
 def _search(text: str) -> object:
     from readback.cabinet.pages import docs, search
 
-    docs.names = lambda: {"connect"}  # to make the index of all pages takes seconds
+    docs.names = lambda: {"connect"}  # indexing all pages takes seconds
     return search.search(text[: search._MAX_QUERY], "en")
 
 

@@ -1,6 +1,6 @@
-"""What a server, a proxy or a person can send to make the probe work.
+"""What a server, a proxy or a person can send to make the probe work hardest.
 
-Each case runs code of the probe in this thread with an input of about n bytes.
+Each case runs the probe's code in this thread with an input of about n bytes.
 `test_work.py` counts the work.
 """
 
@@ -26,7 +26,7 @@ from readback.probe.transport.exchanges import ProbeResponse, RequestBudget
 from tests.support.peers import StoredPeer
 from tests.worst_cases.counting import WorstCase
 
-# Larger inputs can reach the probe, but growth that is not linear shows at this size.
+# Larger inputs can reach the probe, but non-linear growth already shows at this size.
 SMALL = 2048
 # Where so little is done with each byte that repeated copies would not show earlier.
 LARGE = 65_536
@@ -196,7 +196,7 @@ def _rows(
     *units: Any,
     limit: int = SMALL,
 ) -> Iterator[WorstCase]:
-    """Yield a case for each unit; `make` returns what makes inputs of it."""
+    """Yield a case for each unit; `make` returns a factory of inputs from it."""
     for unit in units:
         yield WorstCase(f"{name}: {unit!r}", run, make(unit), limit)
 

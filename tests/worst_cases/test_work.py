@@ -1,8 +1,8 @@
 """Work grows at most linearly with what is sent, whatever its shape.
 
 Blocks of executed machine instructions are counted, not seconds. Each table of cases
-names the places where a stranger can send something, and the shapes that cost
-most there.
+names the places where a stranger can send something, and the most expensive
+shapes there.
 """
 
 from functools import cache
@@ -14,7 +14,7 @@ from tests.worst_cases import counting
 from tests.worst_cases.api import MOST_PER_REQUEST
 from tests.worst_cases.counting import WorstCase
 
-# Valgrind runs Python many times as slowly, and a busy machine needs minutes.
+# Valgrind runs Python many times more slowly, and a busy machine needs minutes.
 pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
 
 API = "tests.worst_cases.api"
@@ -27,10 +27,10 @@ TABLES = [
 ]
 # If the input is twice as long, the work is at most this many times as much …
 GROWTH = 2.2
-# … and what a longer input may cause only once: a refusal that is explained.
+# … plus what a longer input may cause only once: an explained refusal.
 ONCE = 250_000
-# Requests that arrive in many packets are worked on packet by packet, and pipelined
-# ones one by one; others are served in between.
+# Requests that arrive in many packets are processed packet by packet, and pipelined
+# ones one by one, with other requests in between.
 IN_STEPS = ("packets: ", "requests at once")
 # A refusal has to be explained; without an accepted key, the body is not read.
 MOST_FOR_A_REFUSAL = 3
@@ -45,7 +45,7 @@ def cases_of(table: str) -> list[WorstCase]:
 
 @cache
 def count() -> dict[str, list[int]]:
-    """Count all cases in one process, because to start under valgrind takes seconds."""
+    """Count all cases in one process, because starting under valgrind takes seconds."""
     if reason := counting.why_not():
         pytest.skip(reason)
     return counting.count(*TABLES)

@@ -24,8 +24,8 @@ def normalise(email: str) -> str:
     The part before the @ must be ASCII: some other letters (such as the Kelvin sign)
     become ASCII in lower case, and a reset link for one person's account would go to
     another's address. Python implements the older IDNA, which turns straße.de into
-    strasse.de, someone else's domain. So a domain that differs after conversion there
-    and back is refused.
+    strasse.de, someone else's domain. So a domain that does not survive a round trip is
+    refused.
     """
     if not email.rpartition("@")[0].isascii():
         raise ValidationError(_("Enter a valid e-mail address."), "invalid")
