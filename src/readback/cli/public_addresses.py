@@ -136,9 +136,8 @@ class PublicApi:
         parts = urlsplit(self._url)
         port = parts.port or {"http": 80, "https": 443}[parts.scheme]
         address = (parts.hostname or "", port)
-        left = max(0.01, self._deadline - time.monotonic())
         try:
-            seconds = min(_ANSWER_SECONDS, left)
+            seconds = _seconds_left(self._deadline)
             with socket.create_connection(address, seconds) as connected:
                 return [connected.getsockname()[0], connected.getpeername()[0]]
         except OSError:
@@ -164,9 +163,14 @@ def _answer(url: str, deadline: float, fields: Mapping[str, str] = {}) -> Answer
 
 
 def _ask(url: str, deadline: float, fields: Mapping[str, str] = {}) -> Answer:
-    seconds = max(0.01, min(_ANSWER_SECONDS, deadline - time.monotonic()))
+    seconds = _seconds_left(deadline)
     ask = partial(send, "GET", url, seconds, headers=fields)
     return Slots(1).run(ask, seconds)  # which also limits the name lookup
+
+
+def _seconds_left(deadline: float) -> float:
+    """Return how long one answer may take."""
+    return max(0.01, min(_ANSWER_SECONDS, deadline - time.monotonic()))
 
 
 def _require_readback(answer: Answer, *, is_readback: bool) -> None:
