@@ -309,7 +309,8 @@ class Connection(asyncio.Protocol):
             bodiless = meaning.wants_no_body
             closing = last or not meaning.keep_alive
         self._finish_message()
-        self._flow.write(complete(answer, meaning, closing=closing, bodiless=bodiless))
+        answer = complete(answer, meaning, closing=closing, bodiless=bodiless)
+        registry.pending.add(self._transport, answer)
         if not closing:
             return True
         self._state = LINGER
@@ -319,7 +320,8 @@ class Connection(asyncio.Protocol):
         # that has announced its last request sends no more (§9.3).
         is_sending = last or self._buffer.unread > 0
         if self._received_eof or not is_sending:
-            self._close()
+            # Later, so that the answer is written together with others.
+            asyncio.get_running_loop().call_soon(self._close)
         else:
             self._flow.close_for_writing()
         return False
