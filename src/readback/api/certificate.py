@@ -1,7 +1,7 @@
-"""The certificate of the API: the TLS context of its listeners, and when it expires.
+"""The certificate of the API: the TLS context, and when the certificate expires.
 
-OpenSSL goes on presenting a certificate that has expired, and only clients notice, so
-the expiry is logged and is a metric.
+OpenSSL goes on serving an expired certificate and only clients notice, so the expiry is
+logged and is a metric.
 """
 
 import asyncio
@@ -12,7 +12,8 @@ from pathlib import Path
 
 log = logging.getLogger("readback.api")
 
-# Certificates are usually renewed 30 days before they expire, so later means a failure.
+# Certificates are usually renewed 30 days before they expire, so by then renewal has
+# failed.
 SOON = timedelta(days=14)
 _DAY_SECONDS = 86_400.0
 
@@ -20,8 +21,8 @@ _DAY_SECONDS = 86_400.0
 def tls_context(certificate: Path, key: Path) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
-    # A client that offers only other protocols may still speak HTTP/1.1, so we go on
-    # without ALPN, although RFC 7301 §3.2 would end the handshake.
+    # Clients that offer only other protocols may still speak HTTP/1.1, so the handshake
+    # goes on without ALPN, although RFC 7301 §3.2 would end it.
     context.set_alpn_protocols(["http/1.1"])
     return context
 
@@ -29,9 +30,9 @@ def tls_context(certificate: Path, key: Path) -> ssl.SSLContext:
 def expiry(path: Path) -> int:
     """Return when the first certificate in a file expires, in Unix time; 0 if unknown.
 
-    OpenSSL has already accepted the file, so we use it even if this parser refuses it.
+    OpenSSL has accepted the file, so it is used even if this parser rejects it.
     """
-    # Importing it takes a while.
+    # This import takes a while.
     from cryptography.x509 import load_pem_x509_certificate
 
     try:
@@ -42,7 +43,7 @@ def expiry(path: Path) -> int:
 
 
 def log_expiry(expires: int) -> None:
-    """Log now and once a day that a certificate expires soon, or has expired."""
+    """Warn now and once a day if a certificate has expired or expires soon."""
     asyncio.get_running_loop().call_later(_DAY_SECONDS, log_expiry, expires)
     end = datetime.fromtimestamp(expires, UTC)
     if end - datetime.now(UTC) < SOON:

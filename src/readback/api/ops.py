@@ -1,7 +1,6 @@
-"""Health, readiness and metrics, on a separate listener.
+"""Health, readiness and metrics, on a listener of their own.
 
-Any worker answers for all workers: the metrics are sums over their shared memory.
-`readback.processes.shared_counters` says what each metric means.
+Any worker answers for all of them: metrics are sums over their shared memory.
 """
 
 import json
@@ -29,8 +28,8 @@ from readback.processes.shared_counters import SharedCounters
 
 log = logging.getLogger("readback.api")
 
-# A replica is strictly ready if all its workers have read their keys this recently. A
-# worker reports an error within 2.5 s, so if all replicas lose the database, a balancer
+# A replica is strictly ready if all its workers have read their keys this recently.
+# Workers report errors within 2.5 s, so if all replicas lose the database, a balancer
 # finds out before it removes the first one.
 STRICT_SECONDS = 5.0
 _HEALTH = HEALTH_PATH.encode()
@@ -39,7 +38,7 @@ _READINESS = READINESS_PATH.encode()
 
 @dataclass(eq=False)
 class Ops(Handler[Head], Collector):
-    """Serves five paths to the operator, and collects the metrics for one of them."""
+    """Serves the operator's paths, and collects the metrics for one of them."""
 
     _counters: SharedCounters
     _health: Health
@@ -64,7 +63,7 @@ class Ops(Handler[Head], Collector):
             is_complete = time.monotonic() - earliest <= STRICT_SECONDS
             return self._readiness(self._keyring.is_trusted and is_complete)
         if info.target == b"/status":
-            # For checks that should not count as a balancer's.
+            # For checks that must not count as a balancer's.
             return _render(200, self._state(self._keyring.is_trusted))
         if info.target == b"/metrics":
             return _render(200, generate_latest(self), metrics.CONTENT_TYPE)
@@ -79,11 +78,11 @@ class Ops(Handler[Head], Collector):
         return self.refuse("internal_error", "")
 
     def _readiness(self, ready: bool) -> bytes:
-        """Return whether to send requests to this replica, and the problems, if any.
+        """Return whether a balancer should send requests here, with any problems.
 
-        While the database is unavailable, known keys keep working. Only the balancer
-        knows whether another replica can do better, so it gets both answers: `/readyz`
-        and `/readyz/strict`.
+        Known keys keep working while the database is unavailable. Only the balancer
+        knows whether another replica can do better, so there are two checks: `/readyz`,
+        and `/readyz/strict`, which also requires the database.
         """
         if ready:
             ready = self._lifecycle.answer_check()
@@ -102,7 +101,8 @@ class Ops(Handler[Head], Collector):
         yield from metrics.of_both_planes(
             "api", self._config, self._lifecycle, counters
         )
-        # Also outcomes that have not occurred yet, because Prometheus compares values.
+        # Outcomes that have not occurred yet are included, because Prometheus cannot
+        # compute the increase of a counter that was missing before.
         requests = [
             ((endpoint, code or "ok"), counters.total((endpoint, code)))
             for endpoint, code in memory.REQUESTS
@@ -115,7 +115,7 @@ class Ops(Handler[Head], Collector):
             yield metrics.counter(f"{name}_total", counters.total(name))
         for name in memory.GAUGES:
             yield metrics.gauge(name, counters.total(name))
-        # The other values are not always known.
+        # The remaining values are not always known.
         for column, name in memory.MOMENTS.items():
             if lowest := counters.earliest(column):
                 value: float = lowest

@@ -1,7 +1,7 @@
-"""The server of the API: what its workers share, and what each of them assembles.
+"""The API as a server: what its workers share, and what each of them consists of.
 
 A worker is one process with one event loop and all listeners. It calls the periodic
-work of what it has assembled, and stops it in the right order.
+work of its parts, and stops them in the right order.
 """
 
 import asyncio
@@ -42,29 +42,30 @@ from readback.processes.lifecycle import API, SHORT_NOTICE_SECONDS, Lifecycle
 from readback.processes.shared_counters import rows_for
 from readback.processes.worker import MOMENT_SECONDS, Server, Worker
 
-# How much the kernel buffers per connection and direction; it doubles this number. By
-# default, it accepts several megabytes from a client that pipelines without reading.
+# The kernel's buffers per connection and direction; the kernel doubles this number. By
+# default, it would buffer several megabytes for a client that pipelines requests
+# without reading the answers.
 _KERNEL_BUFFER_BYTES = 64 * 1024
 # In each iteration, the event loop accepts one connection per descriptor of a listening
 # socket. With several, it reads and answers several requests together, which takes a
 # tenth less time per connection.
 _DESCRIPTORS = 4
-# How long handshakes that have begun may take when the listeners close; TLS takes
-# another round trip.
+# How long handshakes that have begun may take when the listeners close. TLS takes one
+# more round trip.
 _HANDSHAKE_SECONDS = 1.0
 _TLS_HANDSHAKE_SECONDS = 2.0
-# The total size of bodies that are arriving. Most clients send a body in one packet.
+# The total size of bodies that have not arrived completely; most arrive in one packet.
 _UNFINISHED_BYTES = 64 << 20
-# Open files other than connections: about 30, and some for refused connections.
+# Files other than connections: about 30, plus refused connections.
 _RESERVED_FILES = 96
-# Seconds that a worker has to write the rest of the journal.
+# How many seconds a worker has to write the rest of the journal.
 _MARGIN_SECONDS = 10
 
 
 def api_server(
     config: Config, lifecycle: Lifecycle, listeners: list[socket.socket]
 ) -> Server:
-    """Return the server; its last listener is for the operator."""
+    """Return the server of the API. Its last listener is for the operator."""
     programs.load()
     limiter = Limiter(config.key_rate, config.key_burst)
     return Server(
@@ -80,7 +81,7 @@ def api_server(
 
 
 class ApiWorker(Worker):
-    """Serves the API on every socket except the last, which is the ops listener."""
+    """Serves the API on all sockets except the last, which is the ops listener."""
 
     def __init__(self, limiter: Limiter, server: Server, row: int) -> None:
         super().__init__(server, row)
@@ -92,8 +93,8 @@ class ApiWorker(Worker):
     def prepare(self) -> None:
         config = self.config
         self.counters.set("workers", 1)
-        # A new worker has as long to reach the database as one that has lost its
-        # connection.
+        # A new worker gets as much time to reach the database as one that has lost its
+        # connection to it.
         self.counters.set("keys_confirmed", int(time.monotonic() * 1000))
         help_url = f"{config.effective_cabinet_url}/docs/errors"
         self._replies = Replies(help_url, config.error_messages)
@@ -152,7 +153,7 @@ class ApiWorker(Worker):
     async def stop(self) -> None:
         await self.tick_during(self._end_connections())
         self._report()
-        # It no longer refreshes keys, but that says nothing about the other workers.
+        # This worker stops refreshing keys, which says nothing about the others.
         self.counters.set("keys_confirmed", 0)
         await self._database.stop()
 
@@ -161,21 +162,21 @@ class ApiWorker(Worker):
         key = self.config.tls_key
         if not certificate or not key:
             return {}
-        # A handshake may take as long as a head.
+        # A TLS handshake may take as long as a head.
         seconds = self.config.head_timeout
         return {"ssl": tls_context(certificate, key), "ssl_handshake_timeout": seconds}
 
     def _new_connection(self) -> Connection:
-        # Otherwise the worker that wakes up first accepts a whole burst.
+        # Otherwise the worker that wakes up first would accept a whole burst.
         if self._has_others:
             os.sched_yield()
         return Connection(self._api_connections)
 
     async def _reach_database(self) -> None:
-        """Wait until this worker knows whether it can read keys.
+        """Wait until this worker has read keys, or knows that it cannot.
 
-        Until then, another worker answers the checks of a balancer, and no reload ends
-        an old worker.
+        Until then, other workers answer a balancer's checks, and a reload stops no old
+        worker.
         """
         while not (self._keyring.is_trusted or self._health.reading.error):
             if self.stopping.is_set():
@@ -187,7 +188,7 @@ class ApiWorker(Worker):
         await self.end_connections(
             self._api_connections, self._api_listeners, self._servers
         )
-        # Last, because a balancer that gets no answer here ends the requests in
+        # Last, because a balancer that gets no answer here would abort the requests in
         # progress.
         self._ops_server.close()
         await self._ops_connections.stop(SHORT_NOTICE_SECONDS, 1)
@@ -197,12 +198,13 @@ class ApiWorker(Worker):
             return MOMENT_SECONDS
         if self.config.tls_certificate:
             return _TLS_HANDSHAKE_SECONDS
-        # For all workers: the first to close a listener closes it for the others.
+        # Of all workers, because the first one that closes a listener closes it for
+        # all.
         busy = self._all_counters.total("open_connections")
         return _HANDSHAKE_SECONDS if busy else MOMENT_SECONDS
 
     def tick(self) -> None:
-        """Run each step, even if an earlier one fails."""
+        """Do the periodic work; if a step fails, the others are done all the same."""
         now = time.monotonic()
         wall = time.time()
         steps: list[Callable[[], object]] = [
@@ -246,7 +248,7 @@ def _copies(listener: socket.socket) -> list[socket.socket]:
 async def _accept(
     connection: Callable[[], Connection], listener: socket.socket, **options: Any
 ) -> asyncio.Server:
-    for option in (socket.SO_RCVBUF, socket.SO_SNDBUF):  # connections inherit them
+    for option in (socket.SO_RCVBUF, socket.SO_SNDBUF):  # connections inherit these
         listener.setsockopt(socket.SOL_SOCKET, option, _KERNEL_BUFFER_BYTES)
     return await asyncio.get_running_loop().create_server(
         connection, sock=listener, backlog=listening.BACKLOG, **options
@@ -254,7 +256,7 @@ async def _accept(
 
 
 def limits(config: Config, listeners: int = 1) -> Limits:
-    """Return the limits in the settings, or lower ones if fewer files may be open."""
+    """Return the configured limits, lowered if fewer files may be open."""
     most = config.max_connections
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if files != resource.RLIM_INFINITY:

@@ -1,8 +1,8 @@
-"""The server of the cabinet: what its workers share, and what each of them runs.
+"""The cabinet as a server: what its workers share, and what each of them runs.
 
-A worker accepts connections, lets Django answer them (`serving/wsgi.py`), sends the
-e-mails of the outbox, and stops without losing a request. Django is imported only in
-the workers, so that importing this module is cheap.
+A worker accepts connections, has Django answer them (`serving/wsgi.py`), sends the
+e-mails in the outbox, and stops without losing a request. Only workers import Django,
+so this module can be imported quickly.
 """
 
 import asyncio
@@ -31,14 +31,14 @@ from readback.processes.shared_counters import SharedCounters, rows_for
 from readback.processes.worker import Server, Worker
 
 _MARGIN_SECONDS = 5
-# Per worker. With the files of the database, this is below the usual limit of 1,024
-# descriptors.
+# Per worker. Together with the database's files, this is below the usual limit of 1,024
+# open files.
 MAX_CONNECTIONS = 800
-# Other sites on the same domain may set large cookies.
+# Other sites of the same domain may set large cookies.
 _MAX_HEAD_BYTES = 32_768
 _MAX_HEAD_FIELDS = 100
-# Larger than the largest form that Django accepts, so that Django refuses a form with
-# one of our pages.
+# More than Django accepts, so that it is Django that refuses a large form, with one of
+# our pages.
 MAX_FORM_BYTES = 4 * 65_536
 _UNFINISHED_BYTES = 16 << 20
 
@@ -63,7 +63,7 @@ def cabinet_server(
 
 
 class CabinetWorker(Worker):
-    """Connections in an event loop, pages in threads, e-mails in one more thread."""
+    """An event loop for connections, threads for pages, and a thread for e-mails."""
 
     def __init__(self, server: Server, row: int) -> None:
         super().__init__(server, row)
@@ -114,7 +114,7 @@ def limits(config: Config) -> Limits:
 
 
 def load_application() -> Application:
-    """Set Django up, and return its WSGI application with the logs of a server."""
+    """Set Django up, and return its WSGI application with its log enabled."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "readback.cabinet.settings")
     from django.core.wsgi import get_wsgi_application
 

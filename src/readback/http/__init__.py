@@ -1,1 +1,1 @@
-"""HTTP/1.1 over asyncio. Knows nothing of what is served: it asks a handler."""
+"""HTTP/1.1 over asyncio. It knows nothing about the product: a handler decides."""

@@ -4,43 +4,44 @@
     chunk        = chunk-size [ chunk-ext ] CRLF chunk-data CRLF
     last-chunk   = 1*"0" [ chunk-ext ] CRLF
 
-llhttp is not used here: it refuses the white space that §7.1.1 allows in extensions,
-and does not limit extensions and trailers. Extensions and trailers are checked and
-dropped; a trailer never becomes a header (RFC 9110 §6.5.1).
+llhttp does not decode chunks here, because it refuses white space that §7.1.1 allows in
+extensions, and limits neither extensions nor trailers. Both are validated and
+discarded; a trailer never becomes a header (RFC 9110 §6.5.1).
 
-Only whole lines are judged, so the result does not depend on how the body was split
-into packets.
+A line is only judged once it is complete, so the result does not depend on how the body
+was split into packets.
 """
 
 import re
 
 from readback.http.head import MALFORMED_REQUEST, REQUEST_TOO_LARGE, Refused
 
-# The limit includes trailer fields. A line costs hundreds of times as much as a byte:
-# 32,768 one-byte chunks took 0.13 s; this many take 2 ms.
+# Chunks and trailer fields together. A line costs hundreds of times as much as a byte:
+# decoding 32,768 one-byte chunks took 0.13 s, and decoding this many takes 2 ms.
 _MAX_CHUNKS = 512
-# Including the last chunk and the blank line.
+# The last chunk and the blank line count, too.
 _MAX_LINES = _MAX_CHUNKS + 2
 _LINE_END = b"\r\n"
 _HEXADECIMAL = b"0123456789ABCDEFabcdef"
 
-# RFC 9110 §5.6.2 and §5.6.4. Repetitions of characters are possessive, so the work is
-# linear. Those of groups are not: before Python 3.11.5 they could give a wrong result.
+# RFC 9110 §5.6.2 and §5.6.4. Repeated characters are matched possessively, so matching
+# takes linear time. Repeated groups are not, because possessive groups are broken in
+# Python before 3.11.5.
 _TOKEN = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]++"
 _TEXT = rb"[\t !\x23-\x5b\x5d-\x7e\x80-\xff]*+"
 _QUOTED = rb'"%b(?:\\[\t -\x7e\x80-\xff]%b)*"' % (_TEXT, _TEXT)
-# RFC 9112 §7.1.1: "bad" white space around ; and = is parsed, but not before the CRLF.
+# RFC 9112 §7.1.1 allows "bad" white space around ; and =, but not before the CRLF.
 _EXTENSION = rb"[ \t]*+;[ \t]*+%b(?:[ \t]*+=[ \t]*+(?:%b|%b))?" % (
     _TOKEN,
     _TOKEN,
     _QUOTED,
 )
-# The group is the size, without zeros; absent in the last chunk. It has at most 64
-# bits, because other software could read a longer one as another number.
+# The group is the size without leading zeros; it is missing in the last chunk. At most
+# 64 bits are accepted, because other software might truncate a longer size.
 _SIZE_LINE = re.compile(
     rb"(?=[0-9A-Fa-f])0*+([1-9A-Fa-f][0-9A-Fa-f]{0,15}+)?(?:%b)*\r\n" % _EXTENSION
 )
-# RFC 9110 §6.5.1: fields that frame a message are not valid as trailers.
+# RFC 9110 §6.5.1: a trailer must not contain fields that frame the message.
 _TRAILER_LINE = re.compile(
     rb"(?:(?!(?:content-length|transfer-encoding):)%b:[\t -\x7e\x80-\xff]*+)?\r\n"
     % _TOKEN,
@@ -49,21 +50,22 @@ _TRAILER_LINE = re.compile(
 
 
 class ChunkedBody:
-    """A chunked body that is arriving."""
+    """A chunked body, while it arrives."""
 
     def __init__(self, max_framing: int) -> None:
         self.body = bytearray()
-        self._size = 0  # of the body up to the end of the chunk that is being read
+        self._size = 0  # where the current chunk ends in the body
         self.complete = False
         self._in_chunk = False
         self._in_trailers = False
         self._max_framing = max_framing
         self._framing_bytes = self._lines = 0
-        # Bytes of an unfinished line, which may arrive in thousands of packets.
+        # How much of an unfinished line was searched; it may arrive in thousands of
+        # packets.
         self._looked_at = 0
 
     def read(self, buffer: bytes | bytearray, start: int, max_body: int) -> int:
-        """Read from `buffer[start:]`; return where the unread rest begins."""
+        """Decode `buffer[start:]`; return where the bytes begin that are left."""
         while not self.complete:
             if self._in_chunk:
                 end = self._read_data(buffer, start)
@@ -77,7 +79,7 @@ class ChunkedBody:
         return start
 
     def _read_size(self, buffer: bytes | bytearray, start: int, max_body: int) -> int:
-        # A client that forgets the chunk format does not wait for the deadline.
+        # If a client does not use the chunk format at all, refuse its body at once.
         if buffer[start : start + 1] not in _HEXADECIMAL:
             raise _malformed()
         line = self._match(_SIZE_LINE, buffer, start)

@@ -1,8 +1,9 @@
-"""One HTTP/1.1 connection: bytes to requests, answers to bytes.
+"""One HTTP/1.1 connection: turns bytes into requests, and answers into bytes.
 
-Every answer takes the same steps: find the head, understand it, let the handler decide,
-read the body, write the answer. A connection works on one message at a time, keeps its
-deadlines, and does what RFC 9112 asks of a server. `states.py` explains its states.
+Every request takes the same steps: find the head, understand it, let the handler
+decide, read the body, write the answer. A connection handles one message at a time,
+enforces its deadlines, and does what RFC 9112 requires of a server. `states.py` lists
+its states.
 """
 
 import asyncio
@@ -47,7 +48,7 @@ class Connection(asyncio.Protocol):
         self._state = HEAD
         self._deadline = registry.head_deadline
         self._buffer = ReceiveBuffer()
-        # The meaning of the head, and how many bytes of the body are still to be read.
+        # What the head means, and how many bytes of the body have not been read yet.
         self._meaning: Meaning[Any] | None = None
         self._size = 0
         self._chunks: ChunkedBody | None = None
@@ -65,7 +66,7 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._registry.disconnect(self)
         self._state = LINGER
-        # Free the memory before the garbage collector finds the connection.
+        # Free the memory now instead of at the next garbage collection.
         self._buffer.clear()
         self._chunks = None
 
@@ -79,8 +80,8 @@ class Connection(asyncio.Protocol):
             self._work()
 
     def eof_received(self) -> bool:
-        # RFC 9112 §9.6: a client may close its side and still read. Complete requests
-        # are answered first; one cut off by the end is dropped (§8).
+        # RFC 9112 §9.6: a client may close its sending side and still read. Complete
+        # requests are answered first; an incomplete one is dropped (§8).
         self._received_eof = True
         self._registry.pending.flush()
         if self._state in PAUSED or not self._flow.writable:
@@ -104,7 +105,7 @@ class Connection(asyncio.Protocol):
 
     @property
     def address(self) -> str:
-        """The address of the peer, which is not needed behind a proxy."""
+        """The client's address, looked up only when it is needed."""
         if self._address is None:
             peer = self._transport.get_extra_info("peername")
             self._address = peer[0] if isinstance(peer, tuple) else ""  # a unix socket
@@ -118,10 +119,10 @@ class Connection(asyncio.Protocol):
     # Called by the backlog.
 
     def go_on(self) -> None:
-        """Work on the next of several messages."""
+        """Handle the next message that has already arrived."""
         if self._state != QUEUED or self._transport.is_closing():
             return
-        # Before the next message, we must know whether the client reads.
+        # The next message waits if the client does not read our answers.
         self._registry.pending.flush()
         self._state = HEAD
         self._deadline = self._registry.idle_deadline
@@ -138,7 +139,7 @@ class Connection(asyncio.Protocol):
             self._time_out()
 
     def end_if_idle(self, linger_seconds: float) -> None:
-        # RFC 9112 §9.6: do not reset a request that is in transit.
+        # RFC 9112 §9.6: do not reset a request that is on its way.
         if self._is_idle() and not self._transport.is_closing():
             self._state = LINGER
             self._deadline = self._registry.now + linger_seconds
@@ -151,11 +152,11 @@ class Connection(asyncio.Protocol):
     # One message at a time.
 
     def _work(self, outcome: Outcome | None = None) -> None:
-        """Work on the current message until it is done, or something is missing.
+        """Handle the current message as far as possible.
 
-        That may be bytes, room to write, or the handler's decision. The outcome is
-        what the handler decided in the meantime. Further messages wait in the
-        backlog.
+        That ends when the message is done, or when bytes, room to write or the
+        handler's decision are missing. `outcome` is a decision that the handler has
+        made in the meantime. Further messages wait in the backlog.
         """
         try:
             if outcome is not None:
@@ -171,7 +172,7 @@ class Connection(asyncio.Protocol):
             self._refuse(refused.code, refused.detail)
         except Exception as error:
             self._fail(error)
-        if self._state == LINGER:  # what arrives is dropped
+        if self._state == LINGER:  # whatever arrives now is dropped
             self._buffer.clear()
             return
         self._buffer.drop_read()
@@ -186,7 +187,7 @@ class Connection(asyncio.Protocol):
         head = self._buffer.take_head(registry.max_head)
         if head is None:
             if not begun and self._buffer.head_checked:
-                # Empty lines before the head extend no deadline.
+                # Empty lines before the head do not extend its deadline.
                 self._deadline = registry.head_deadline
             return
         request = registry.heads.understand(head)
@@ -214,12 +215,13 @@ class Connection(asyncio.Protocol):
             self._answer_unread(outcome)
 
     def _answer_unread(self, answer: bytes) -> None:
-        """Answer a request whose body, if it has one, has not been read."""
+        """Answer a request without reading its body, if it has one."""
         meaning = self._meaning
         size = self._size
         assert meaning is not None
-        # RFC 9112 §6: Content-Length or Transfer-Encoding signals a body. §9.3: either
-        # read all of it, or close the connection. It must never be parsed as a request.
+        # RFC 9112 §6: Content-Length or Transfer-Encoding announces a body. §9.3:
+        # either read all of it, or close the connection. It must never be parsed as a
+        # request.
         last = (meaning.chunked or size > 0) and (
             size > self._registry.max_body or not meaning.may_skip_body()
         )
@@ -230,7 +232,7 @@ class Connection(asyncio.Protocol):
             self._skip_body()
 
     def _begin_body(self, responder: Responder) -> None:
-        """Answer a request if its body is complete; otherwise wait for the rest."""
+        """Answer if the body has arrived completely; otherwise wait for the rest."""
         self._responder = responder
         registry = self._registry
         meaning = self._meaning
@@ -247,7 +249,7 @@ class Connection(asyncio.Protocol):
             self._deadline = registry.body_deadline
 
     def _read_body(self) -> bool:
-        """Answer if the body is complete; return whether it is."""
+        """Answer if the body has arrived completely; return whether it has."""
         if self._chunks is None:
             body = self._buffer.take(self._size)
         else:
@@ -266,12 +268,12 @@ class Connection(asyncio.Protocol):
         return True
 
     def _ask_for_body(self, meaning: Meaning[Any]) -> None:
-        """Write 100 (Continue), unless the body has begun (RFC 9110 §10.1.1)."""
+        """Send 100 (Continue) unless the body has begun (RFC 9110 §10.1.1)."""
         if (meaning.chunked or self._size) and not self._buffer.unread:
             self._flow.write(_CONTINUE)
 
     def _hold_body(self) -> None:
-        """Count the bytes of an incomplete body."""
+        """Count this unfinished body towards the limit of all unfinished bodies."""
         received = self._buffer.unread
         if self._chunks is not None:
             received += len(self._chunks.body)
@@ -286,13 +288,13 @@ class Connection(asyncio.Protocol):
     # Answering.
 
     def _wait(self, state: int) -> None:
-        """Wait for the handler, without a deadline for the client."""
+        """Wait for the handler; the client has no deadline meanwhile."""
         self._state = state
         self._deadline = inf
         self.waiting_since = inf
 
     def _send(self, answer: bytes, last: bool = False) -> bool:
-        """Write the answer; return whether the connection stays open after it."""
+        """Write an answer; return whether the connection stays open afterwards."""
         meaning = self._meaning
         registry = self._registry
         if registry.is_timed() and not last:
@@ -316,11 +318,12 @@ class Connection(asyncio.Protocol):
         self._state = LINGER
         self._deadline = registry.linger_deadline
         self.waiting_since = registry.now
-        # RFC 9112 §9.6: closing both sides would reset a client that still sends. One
-        # that has announced its last request sends no more (§9.3).
+        # RFC 9112 §9.6: closing both sides at once would reset a client that is still
+        # sending. A client that has announced its last request sends nothing more
+        # (§9.3).
         is_sending = last or self._buffer.unread > 0
         if self._received_eof or not is_sending:
-            # Later, so that the answer is written together with others.
+            # Close after the answer has been written, together with other answers.
             asyncio.get_running_loop().call_soon(self._close)
         else:
             self._flow.close_for_writing()
@@ -349,7 +352,7 @@ class Connection(asyncio.Protocol):
             info = self._meaning.info if self._meaning else None
             answer = self._registry.handler.fail(error, info)
         except Exception:
-            self.abort()  # otherwise the client would wait in vain
+            self.abort()  # otherwise the client would never get an answer
             raise
         if not self._transport.is_closing():
             self._send(answer, last=True)

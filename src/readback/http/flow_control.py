@@ -1,4 +1,4 @@
-"""When a connection works and writes: by turns, together, at its client's pace."""
+"""Share the event loop fairly between connections, and write at the client's pace."""
 
 import asyncio
 from collections import deque
@@ -6,25 +6,24 @@ from collections.abc import Callable
 from math import inf
 from time import monotonic
 
-# The maximum number of answers that are written together.
+# How many answers are written together at most.
 WRITTEN_TOGETHER = 32
-# How long to read and drop what a client still sends after our last answer.
+# After our last answer, how long we read and drop what the client still sends.
 LINGER_SECONDS = 2.0
-# How long a pass may take before the event loop looks for new bytes. It accepts only
-# one new connection between passes, so a longer pass would make many of them wait.
+# How long the backlog may run before the event loop looks for new bytes. It accepts few
+# new connections in between, so a longer time would delay many of them.
 ROUND_SECONDS = 0.001
 
-# Works on one message, and adds itself again if there are more.
+# Handles one message; if more have arrived, it adds itself to the backlog again.
 Work = Callable[[], None]
 
 
 class Backlog:
-    """Connections whose next messages have already arrived take turns here.
+    """Connections that have received more than one message.
 
-    A connection answers the first message of what it receives at once. If a client has
-    sent several, its connection waits here before each of the others, and is not read
-    meanwhile. So a client that sends one request at a time waits for at most one pass,
-    however many requests others send at once.
+    A connection handles the first message of a packet at once. If there are more, it
+    waits here before each of them, and is not read in the meantime. So a client that
+    sends one request at a time never waits long, however many requests others pipeline.
     """
 
     def __init__(self) -> None:
@@ -45,8 +44,8 @@ class Backlog:
                 if monotonic() >= end:
                     break
         finally:
-            # The others stay here if the work raises an exception, which the event loop
-            # logs.
+            # After an exception, which the event loop logs, the other connections
+            # continue.
             self._is_scheduled = False
             if self._waiting:
                 self._schedule()
@@ -57,18 +56,18 @@ class Backlog:
 
 
 class PendingAnswers:
-    """The answers to requests that arrived together; they are written together.
+    """Answers to requests that arrived together, which are written together.
 
-    A write wakes up the waiting program, which is slow in a virtual machine; writes in
-    a row wake it up once. A connection has at most one answer here, because it must
-    know before the next one whether the client reads.
+    A write wakes the client's process, which is slow in a virtual machine; several
+    writes in a row wake it only once. A connection has at most one answer here, because
+    it must know whether the client reads before it handles the next message.
     """
 
     def __init__(self) -> None:
         self._answers: deque[tuple[asyncio.Transport, bytes]] = deque()
 
     def add(self, transport: asyncio.Transport, answer: bytes) -> None:
-        """Write an answer when the event loop has read everything that has arrived."""
+        """Write an answer once the event loop has read everything that has arrived."""
         answers = self._answers
         if not answers:
             asyncio.get_running_loop().call_soon(self.flush)
@@ -77,7 +76,7 @@ class PendingAnswers:
             self.flush()
 
     def flush(self) -> None:
-        """Write all answers now."""
+        """Write all waiting answers now."""
         answers = self._answers
         try:
             while answers:
@@ -90,16 +89,16 @@ class PendingAnswers:
 
 
 class FlowControl:
-    """Keeps one transport at the pace of its client."""
+    """Keeps a connection at the pace of its client."""
 
     __slots__ = ("_pending", "_transport", "drain_deadline", "writable")
 
     def __init__(self, transport: asyncio.Transport, pending: PendingAnswers) -> None:
         self._transport = transport
         self._pending = pending
-        # Whether the client reads what is written.
+        # Whether the client reads what we write.
         self.writable = True
-        # The deadline for the client to read them.
+        # When the connection is aborted because the client does not read.
         self.drain_deadline = inf
 
     def pause_writing(self, drain_deadline: float) -> None:
@@ -108,11 +107,11 @@ class FlowControl:
 
     def resume_writing(self) -> None:
         self.writable = True
-        if not self._transport.is_closing():  # else `close` keeps its deadline
+        if not self._transport.is_closing():  # otherwise `close` has set the deadline
             self.drain_deadline = inf
 
     def set_reading(self, reading: bool) -> None:
-        """Read from the client, or pause, so that TCP makes the client wait."""
+        """Read from the client, or stop reading so that TCP holds it back."""
         if self._transport.is_closing():
             return
         if reading:
@@ -121,16 +120,16 @@ class FlowControl:
             self._transport.pause_reading()
 
     def write(self, data: bytes) -> None:
-        """Write at once, after the answers that are waiting."""
+        """Write at once, but after the answers that are waiting."""
         self._pending.flush()
         self._transport.write(data)
 
     def close_for_writing(self) -> bool:
-        """Close our side only; return whether the transport can do that.
+        """Close our sending side; return False if the transport cannot do that.
 
         If the client is still sending, closing both sides would reset the connection
-        and discard our last answer, so we read on for a while (RFC 9112 §9.6). TLS
-        cannot be half-closed.
+        and discard our last answer, so we go on reading for a while (RFC 9112 §9.6).
+        TLS connections cannot be half-closed.
         """
         self._pending.flush()
         if not self._transport.can_write_eof():
@@ -139,11 +138,11 @@ class FlowControl:
         return True
 
     def close(self, drain_deadline: float, linger_deadline: float) -> None:
-        """Close once the client has read everything, or when it is too slow."""
+        """Close once the client has read everything, or when its time is up."""
         self._pending.flush()
         if self._transport.is_closing():
             return
-        # With TLS, the client must still send its end.
+        # A TLS connection also waits for the client's close_notify.
         unsent = self._transport.get_write_buffer_size()
         self.drain_deadline = drain_deadline if unsent else linger_deadline
         self._transport.close()

@@ -1,4 +1,4 @@
-"""The interface between a listener's connections and what it serves.
+"""What a listener's connections ask of the code that serves them.
 
 The API, the cabinet, the ops listener and the tests' echo server are handlers.
 """
@@ -10,54 +10,52 @@ from readback.http.meaning import Info, Understood
 
 
 class Responder(Protocol):
-    """Answers one request that `begin` has accepted."""
+    """Answers a request that `begin` has accepted."""
 
     def answer(self, body: bytes) -> bytes | None:
-        """Return the answer to a request whose body has been read.
+        """Return the answer to a request, given its whole body.
 
-        None means that `resume` will be called with it later.
+        None means that `resume` will bring the answer.
         """
 
     def refuse(self, code: str, detail: str, size: int) -> bytes:
-        """Return a refusal because of the body's declared size or its speed."""
+        """Return the refusal of a request whose body is too large or too slow."""
 
 
-# The body is read and given to a responder, or the request is answered at once.
+# Either a responder that gets the body, or the answer itself.
 Outcome = Responder | bytes
 
 
 class RequestOrigin(Protocol):
-    """The part of a connection that a handler needs."""
+    """What a handler may ask of the connection of a request."""
 
     @property
     def address(self) -> str:
-        """The address at the other end; empty if it has none."""
+        """The client's address; empty for a unix socket."""
 
     def resume(self, outcome: Outcome) -> None:
-        """Continue with the request for which `begin` or `answer` returned None."""
+        """Continue a request for which `begin` or `answer` returned None."""
 
 
 class Handler(Protocol[Info]):
-    """What a listener serves. Answers are complete except for the Connection header."""
+    """What a listener serves. Answers lack only the Connection header."""
 
     def describe(self, head: Head) -> Info:
         """Return what `begin` needs to know about a head.
 
-        It must depend only on the head. If heads are recognised (`recognition.py`), it
-        must not contain the key, the addresses or the length, and not depend on them.
+        The result must depend on nothing but the head. If the listener recognises heads
+        (`recognition.py`), it must not depend on the key, the addresses or the length
+        either.
         """
 
     def begin(self, request: Understood[Info], origin: RequestOrigin) -> Outcome | None:
-        """Decide on a request; None means that `resume` will be called later."""
+        """Decide on a request. None means that `resume` will bring the decision."""
 
     def refuse(self, code: str, detail: str, address: str = "") -> bytes:
-        """Return a refusal of bytes that are not a valid request.
-
-        The address is the connection's.
-        """
+        """Return the refusal of bytes that are not a valid request."""
 
     def fail(self, error: Exception, info: Info | None) -> bytes:
-        """Log an unexpected exception, and return the answer.
+        """Log an unexpected exception and return the answer.
 
-        The info is None if the exception occurred before the head was parsed.
+        `info` is None if the exception occurred before the head was parsed.
         """

@@ -1,9 +1,9 @@
 """Parse and validate the head of one request, or refuse it.
 
-httptools (llhttp) knows the grammar; whatever it accepts although RFC 9112 forbids it
-is refused here. The caller has found the end of the head and bounded its size. Nothing
-here knows about sockets, time or what is served: a handler makes the answer to a
-refusal.
+httptools (llhttp) implements the grammar; whatever it accepts against RFC 9112 is
+refused here. The caller has already found the end of the head and limited its size.
+Nothing here knows about sockets, time or the product: the handler turns a refusal into
+an answer.
 """
 
 import re
@@ -11,7 +11,7 @@ from typing import NoReturn
 
 from httptools import HttpParserError, HttpParserInvalidURLError, HttpRequestParser
 
-# The refusals for which a connection asks its handler.
+# The codes of the refusals that come from `http`; the handler renders them.
 MALFORMED_REQUEST = "malformed_request"
 UNSUPPORTED_TRANSFER_CODING = "unsupported_transfer_coding"
 TARGET_TOO_LONG = "target_too_long"
@@ -25,23 +25,22 @@ HEAD_END = b"\r\n\r\n"
 _TOKEN_BYTES = (
     b"!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 )
-# RFC 9110 §5.5: control characters other than tab are invalid in a head, except in line
-# ends.
+# RFC 9110 §5.5: apart from tab and line ends, a head contains no control characters.
 _CONTROLS = bytes({*range(0x20), 0x7F} - {0x09})
 _NO_CONTROLS = bytes(set(range(256)) - set(_CONTROLS))
-# RFC 9112 §3: method SP request-target SP HTTP-version. RFC 9110 §2.5: we process later
-# minor versions as 1.1, the highest that we know, and refuse other major versions.
+# RFC 9112 §3: method SP request-target SP HTTP-version. RFC 9110 §2.5: later minor
+# versions are handled as 1.1, and other major versions are refused.
 _REQUEST_LINE = re.compile(rb"([!#$%&'*+\-.^_`|~0-9A-Za-z]+) (\S+) HTTP/1\.([0-9])\r\n")
 _UPGRADE = re.compile(rb"^upgrade:[^\r\n]*\r\n", re.IGNORECASE | re.MULTILINE)
 # RFC 9112 §3.2.2: absolute-form, split into authority and path.
 _ABSOLUTE_FORM = re.compile(rb"https?://([^/?#]*)([^#]*)", re.IGNORECASE)
-# RFC 9110 §7.2: uri-host [":" port], without user information. No comma either: that
-# would be two hosts that a proxy has joined.
+# RFC 9110 §7.2: uri-host [":" port], without user information. A comma would mean that
+# a proxy has joined two hosts.
 _HOST = re.compile(
     rb"(?:\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z\-._~%!$&'()*+;=]+)(?::[0-9]{0,5})?"
 )
-# RFC 6750 §2.1, with the scheme in any case and one space or more (RFC 9110 §11.4). A
-# key with other characters is never accepted; the handler may explain why.
+# RFC 6750 §2.1, with the scheme in any case and one or more spaces (RFC 9110 §11.4). No
+# key contains other characters; the handler may explain what is wrong with them.
 _BEARER = re.compile(rb"bearer +([-_0-9A-Za-z]++)", re.IGNORECASE)
 
 _NO_REQUEST_LINE = "The request line is not 'method target HTTP/1.1'."
@@ -57,7 +56,7 @@ _NOT_CHUNKED = "The Transfer-Encoding must end with chunked, once."
 
 
 class Refused(Exception):
-    """A request is refused; the detail says why, without quoting the request."""
+    """A request is refused. The detail says why without quoting the request."""
 
     def __init__(self, code: str, detail: str = "") -> None:
         super().__init__(code)
@@ -80,11 +79,11 @@ class Head:
     ) -> None:
         self.method = method
         self.target = target
-        # The values of each field, by its name in lower case.
+        # The values of each field, by its lower-case name.
         self.fields = fields
         self.is_http_10 = is_http_10
-        # The key in `Authorization: Bearer <key>`; empty if there is no such field, or
-        # if it is there twice or has another form.
+        # The key from `Authorization: Bearer <key>`; empty if there is no such field,
+        # more than one, or one in another form.
         credentials = fields.get(b"authorization", [])
         found = _BEARER.fullmatch(credentials[0]) if len(credentials) == 1 else None
         self.key = found[1] if found else b""
@@ -98,7 +97,7 @@ class Head:
 
 
 class _Fields:
-    """What llhttp reports about a head."""
+    """The fields that llhttp has found in a head."""
 
     __slots__ = ("by_name", "count", "url")
 
@@ -113,8 +112,8 @@ class _Fields:
     def on_header(self, name: bytes, value: bytes) -> None:
         self.count += 1
         name = name.lower()
-        # RFC 9112 §5: optional whitespace is not part of the value; llhttp keeps the
-        # trailing one.
+        # RFC 9112 §5: surrounding white space is not part of the value, but llhttp only
+        # removes it in front.
         value = value.rstrip(b" \t")
         if name in self.by_name:
             self.by_name[name].append(value)
@@ -123,7 +122,9 @@ class _Fields:
 
 
 def parse(data: bytes, max_fields: int) -> Head:
-    """Return the head in `data`, which includes the blank line, or raise `Refused`."""
+    """Return the head in `data`, which ends with the blank line; raise `Refused` if it
+    is invalid.
+    """
     check_beginning(data)
     line = _REQUEST_LINE.match(data)
     if not line:
@@ -145,10 +146,10 @@ def parse(data: bytes, max_fields: int) -> Head:
 
 
 def check_beginning(part: bytes, *, is_start: bool = True) -> None:
-    """Refuse a head, finished or not, for a byte that no head may contain.
+    """Refuse a complete or partial head that contains an invalid byte.
 
     That is a line feed or carriage return without the other (RFC 9112 §2.2), a control
-    character (RFC 9110 §5.5), or a first byte that begins no method, as in a TLS
+    character (RFC 9110 §5.5), or a first byte that cannot begin a method, as in a TLS
     handshake. The first such byte decides, so the refusal does not depend on how the
     head was split into packets.
     """
@@ -156,7 +157,7 @@ def check_beginning(part: bytes, *, is_start: bool = True) -> None:
         raise Refused(
             MALFORMED_REQUEST, "The first byte does not begin an HTTP method."
         )
-    # A carriage return at the very end is checked with what follows it.
+    # A carriage return at the very end is checked together with the next byte.
     new = part.removesuffix(b"\r")
     bad = new.replace(b"\r\n", b"").translate(None, _NO_CONTROLS)
     if not bad:
@@ -171,13 +172,13 @@ def check_beginning(part: bytes, *, is_start: bool = True) -> None:
 
 
 def refuse_too_large(window: bytes, max_bytes: int) -> NoReturn:
-    """Refuse a head longer than the `max_bytes` in `window`."""
+    """Refuse a head of more than `max_bytes`; `window` holds its beginning."""
     line = _REQUEST_LINE.match(window)
     if line:
         _run_parser(line, window)
         detail = f"The head is larger than {max_bytes} bytes."
         raise Refused(HEADERS_TOO_LARGE, detail)
-    # RFC 9112 §3: 414 if a method is followed by a target that does not end.
+    # RFC 9112 §3: 414 if the target of the request line does not end.
     if b"\r\n" not in window and b" " in window:
         detail = f"The request line is longer than {max_bytes} bytes."
         raise Refused(TARGET_TOO_LONG, detail)
@@ -185,16 +186,17 @@ def refuse_too_large(window: bytes, max_bytes: int) -> NoReturn:
 
 
 def _run_parser(line: re.Match[bytes], data: bytes) -> _Fields:
-    """Run llhttp over a head, finished or not; raise `Refused` if it is not valid.
+    """Run llhttp over a complete or partial head; raise `Refused` if it is invalid.
 
-    llhttp has a table of methods, but a method is any token (RFC 9110 §9.1). It stops
-    at Upgrade, which a server may ignore (§7.8), and at CONNECT, and knows no version
-    after 1.1. So we give it the head of a POST in version 1.0 or 1.1, without Upgrade.
+    llhttp knows only the methods in its table, although any token is a method (RFC 9110
+    §9.1). It stops at CONNECT and at Upgrade, which a server may ignore (§7.8), and
+    knows no version after 1.1. So it gets the head of a POST in version 1.0 or 1.1
+    without Upgrade.
     """
     method, target, minor_version = line.groups()
     if method == b"CONNECT":
-        # RFC 9112 §3.2.3: an authority is not a valid target of a POST. It is refused
-        # later.
+        # RFC 9112 §3.2.3: CONNECT has an authority as its target, which llhttp refuses
+        # for POST. `_split_target` refuses it later.
         target = b"/" + target
     request_line = b"POST %b HTTP/1.%b\r\n" % (target, min(minor_version, b"1"))
     rest = data[line.end() :]
@@ -209,7 +211,7 @@ def _run_parser(line: re.Match[bytes], data: bytes) -> _Fields:
         detail = _INVALID_TARGET if is_whole else _NO_TARGET
         raise Refused(MALFORMED_REQUEST, detail) from None
     except HttpParserError as error:
-        # llhttp's reasons are constants, which quote nothing from the request.
+        # llhttp's reasons are fixed texts that quote nothing from the request.
         raise Refused(MALFORMED_REQUEST, f"{_INVALID_FIELD}: {error}.") from None
     return fields
 
@@ -217,8 +219,8 @@ def _run_parser(line: re.Match[bytes], data: bytes) -> _Fields:
 def _split_target(method: bytes, url: bytes) -> tuple[bytes, bytes | None]:
     """Return the path and the authority of a request target.
 
-    RFC 9112 §3.2 has four forms: origin-form, absolute-form, which a server must
-    accept, authority-form for CONNECT alone, and asterisk-form for OPTIONS alone.
+    RFC 9112 §3.2 has four forms: origin-form; absolute-form, which a server must
+    accept; authority-form, only for CONNECT; and asterisk-form, only for OPTIONS.
     """
     if url.startswith(b"/") or (method, url) == (b"OPTIONS", b"*"):
         return url, None
@@ -231,8 +233,8 @@ def _split_target(method: bytes, url: bytes) -> tuple[bytes, bytes | None]:
 def _check_host(head: Head, authority: bytes | None) -> None:
     """Refuse a head without exactly one valid Host (RFC 9112 §3.2).
 
-    HTTP/1.0 may omit it. The authority of an absolute target replaces Host (§3.2.2),
-    so it must be valid, too.
+    Only HTTP/1.0 may omit it. The authority of an absolute target replaces Host
+    (§3.2.2), so it is validated as well.
     """
     hosts = head.all(b"host")
     if len(hosts) > 1:
@@ -247,11 +249,11 @@ def _check_host(head: Head, authority: bytes | None) -> None:
 
 
 def _check_transfer_coding(head: Head) -> None:
-    """Refuse any Transfer-Encoding but chunked, and any at all in HTTP/1.0.
+    """Refuse any Transfer-Encoding but chunked, and in HTTP/1.0 that as well.
 
-    RFC 9112 §6.1: a coding that we do not implement is 501, and HTTP/1.0 has no
-    transfer codings. A message whose last coding is not chunked has no end, so it must
-    be 400 whatever the coding is (§6.3). llhttp has refused most of these.
+    RFC 9112 §6.1: a coding that we do not implement is 501; HTTP/1.0 has no transfer
+    codings. If chunked is not the last coding, the message has no end, so it is 400
+    whatever the other codings are (§6.3). llhttp has already refused most of these.
     """
     values = head.all(b"transfer-encoding")
     if not values:

@@ -1,6 +1,6 @@
-"""Bytes that were received but not read yet, and how to take parts of a message.
+"""Bytes that have arrived but have not been read yet, and how to read a message.
 
-Finds the end of a head and bounds its size; what a head means is decided in `head.py`.
+Finds the end of a head and limits its size; `head.py` decides what a head means.
 """
 
 from readback.http.chunked_body import ChunkedBody
@@ -12,8 +12,8 @@ from readback.http.head import (
     refuse_too_large,
 )
 
-# RFC 9112 §2.2: ignore at least one empty line before a request line, because some
-# clients send one after a body. A few more are tolerated; no other limit counts them.
+# RFC 9112 §2.2: a server should ignore at least one empty line before the request line,
+# because some clients send one after a body. No other limit counts these lines.
 MAX_EMPTY_LINES = 4
 _LINE_END = b"\r\n"
 _CARRIAGE_RETURN = 0x0D
@@ -35,14 +35,14 @@ class ReceiveBuffer:
     def __init__(self) -> None:
         self._data: bytes | bytearray = b""
         self._offset = 0  # where the unread bytes begin
-        self._head_start = 0  # of the last head that was looked for or taken
+        self._head_start = 0  # where the latest head begins, complete or not
         self.unread = 0
-        self.empty_lines = 0  # how many were ignored before the next head
-        self.head_checked = 0  # bytes of an unfinished head that have been checked
+        self.empty_lines = 0  # how many have been ignored before the next head
+        self.head_checked = 0  # how many bytes of an unfinished head have been checked
 
     def append(self, data: bytes) -> None:
         if self.unread:
-            # A message may arrive in thousands of packets, so no packet copies it.
+            # Append in place, because a message may arrive in thousands of packets.
             if self._offset or isinstance(self._data, bytes):
                 self._data = bytearray(self._data[self._offset :])
             self._data += data
@@ -63,9 +63,10 @@ class ReceiveBuffer:
         self.unread = 0
 
     def take_head(self, limit: int) -> bytes | None:
-        """Return a whole head with its blank line; None if it is not complete.
+        """Return a complete head with its blank line, or None if it is incomplete.
 
-        Raise `Refused` if it is longer than the limit, or if it cannot become valid.
+        Raise `Refused` if it is longer than the limit, or if it can no longer become
+        valid.
         """
         data = self._data
         self._head_start = start = self._offset
@@ -74,7 +75,7 @@ class ReceiveBuffer:
             self._head_start = start = self._offset
         seen = start
         if self.head_checked:
-            # The checked bytes can contain at most the beginning of the blank line.
+            # The checked bytes contain at most the beginning of the blank line.
             seen += max(0, self.head_checked - _HEAD_END_SIZE + 1)
         blank_line = data.find(HEAD_END, seen, start + limit)
         if blank_line < 0:
@@ -87,11 +88,11 @@ class ReceiveBuffer:
         return bytes(data[start:end])
 
     def head_begins_with(self, prefix: bytes) -> bool:
-        """Return whether the last head, looked for or taken, begins with the prefix."""
+        """Return whether the latest head, complete or not, begins with this prefix."""
         return self._data.startswith(prefix, self._head_start)
 
     def take(self, size: int) -> bytes | None:
-        """Return the next bytes, or None if too few have arrived."""
+        """Return this many bytes, or None if fewer have arrived."""
         if self.unread < size:
             return None
         self.unread -= size
@@ -106,7 +107,9 @@ class ReceiveBuffer:
         return step
 
     def take_chunks(self, chunks: ChunkedBody, max_body: int) -> bytes | None:
-        """Read the part of a chunked body that has arrived; return it if complete."""
+        """Decode what has arrived of a chunked body; return the body once it is
+        complete.
+        """
         end = chunks.read(self._data, self._offset, max_body)
         self._advance(end - self._offset)
         return bytes(chunks.body) if chunks.complete else None
@@ -124,17 +127,17 @@ class ReceiveBuffer:
             self._advance(len(_LINE_END))
 
     def _check_unfinished(self, limit: int) -> None:
-        """Refuse a head that cannot become valid, without waiting for its end."""
+        """Refuse a head that can no longer become valid, before it is complete."""
         start = self._offset
         checked = self.head_checked
-        # Only what is new: a head may arrive in thousands of packets. A carriage return
-        # is checked again with the byte after it.
+        # Check only the new bytes, because a head may arrive in thousands of packets. A
+        # carriage return is checked again together with the byte after it.
         begin = start + checked
         if checked and self._data[begin - 1] == _CARRIAGE_RETURN:
             begin -= 1
         new = bytes(self._data[begin : start + limit])
         if not checked and new in (b"", b"\r"):
-            return  # perhaps half of another empty line
+            return  # possibly half of another empty line
         check_beginning(new, is_start=not checked)
         if self.unread > limit:
             refuse_too_large(bytes(self._data[start : start + limit]), limit)

@@ -1,15 +1,15 @@
-"""Recognise heads by their bytes, instead of parsing each of them.
+"""Recognise heads by their bytes instead of parsing each of them.
 
-An accelerator: `RecognisedHeads.understand` returns exactly what `Heads.understand`
-would return, in a fifth of the time, and everything works without it.
+This is only an accelerator: `RecognisedHeads.understand` returns exactly what
+`Heads.understand` would return, in a fifth of the time.
 
-A pattern recognises the heads of one program. It has all bytes of a parsed head, except
-for the values that may differ: the key, the addresses and the length, which are its
-groups, and fields that are never read. It is possessive throughout, so it looks at each
-byte at most once.
+A pattern recognises the heads of one program. It repeats a head that was parsed, except
+for the values that vary: the key, the addresses and the length, which are its groups,
+and the values of fields that nothing reads. All of it is possessive, so no byte is
+looked at twice.
 
-Patterns are made only of heads whose key was accepted, so requests without a key
-neither create nor evict one. No pattern contains a key.
+Patterns are only made from heads whose key was accepted, so requests without a key
+neither create nor evict any. No pattern contains a key.
 """
 
 import re
@@ -19,22 +19,22 @@ from readback.http.head import HEAD_END, Head
 from readback.http.meaning import FORWARDED, Heads, Info, Meaning, Understood
 
 MAX_PATTERNS = 64
-# Patterns per User-Agent: a program has one request for models and one for texts.
+# Per User-Agent; a program sends one kind of head for models and one for texts.
 _MAX_PER_PROGRAM = 2
 # Making a pattern takes one to three milliseconds.
 _MADE_PER_TICK = 4
-# The longest part of a head that a pattern repeats. All patterns take less than 2 MiB.
+# How much of a head a pattern may repeat. All patterns together take less than 2 MiB.
 _MAX_LINES = 40
 _MAX_BYTES = 1024
 _LINE_END = b"\r\n"
 _PROGRAM = re.compile(rb"\r\n[Uu]ser-[Aa]gent: ([^\r]*+)")
-# The fields that `Heads` and the parser read, other than those whose values are groups.
+# The fields that `Heads` and the parser read, apart from those in `_GROUPS`.
 _READ_FIELDS = frozenset(
     b"connection expect host proxy-connection "
     b"transfer-encoding upgrade user-agent".split()
 )
-# The beginning of a group's line, its name and its pattern. The parser reads all
-# matching values in the same way.
+# For each field whose value varies: how its line begins, the name of its group, and the
+# values that match. The parser reads every matching value in the same way.
 _GROUPS = {
     b"authorization": (
         rb"[^:]++:[ \t]*+(?i:bearer) ++",
@@ -53,9 +53,9 @@ _GROUP_LINES = {
     for field, (beginning, _, values) in _GROUPS.items()
 }
 _GROUP_NAMES = ("key", "addresses", "length")
-# The value of a field that is not used.
+# Any value of a field that nothing reads.
 _ANY_VALUE = rb"[\t\x20-\x7e]*+"
-# What recognises a head, the numbers of its groups, and what the head means.
+# What matches a head, the numbers of its groups, and the meaning of the head.
 _Pattern = tuple[
     Callable[[bytes], re.Match[bytes] | None], tuple[int, ...], Meaning[Info]
 ]
@@ -71,11 +71,11 @@ class RecognisedHeads(Heads[Info]):
         read_fields: frozenset[bytes],
         contains_secret: Callable[[bytes], bool],
     ) -> None:
-        """`describe` reads nothing but these fields, if there is a plain key."""
+        """If there is a plain key, `describe` must read only these fields."""
         super().__init__(describe, max_fields)
         self._read_fields = _READ_FIELDS | read_fields
         self._contains_secret = contains_secret
-        # By User-Agent; None if there is none. Few programs share one.
+        # By User-Agent, or None without one. Few programs have the same.
         self._patterns: dict[bytes | None, list[_Pattern[Info]]] = {}
         self._count = 0
         self._left = _MADE_PER_TICK
@@ -105,7 +105,7 @@ class RecognisedHeads(Heads[Info]):
         if len(alike) == _MAX_PER_PROGRAM:
             del alike[0]
             self._count -= 1
-        # By number, which is faster than by name.
+        # Numbers are faster than names.
         groups = tuple(pattern.groupindex[group] for group in _GROUP_NAMES)
         alike.append((pattern.fullmatch, groups, meaning))
         self._count += 1
@@ -115,7 +115,7 @@ class RecognisedHeads(Heads[Info]):
         self._left = _MADE_PER_TICK
 
     def _pattern_of(self, data: bytes) -> re.Pattern[bytes] | None:
-        """Return a pattern for heads like this one; None if it must not be kept."""
+        """Return a pattern for heads like this one, or None if none may be kept."""
         request_line, *lines = data.removesuffix(HEAD_END).split(_LINE_END)
         kept = [request_line]
         parts = [re.escape(request_line)]
@@ -125,7 +125,7 @@ class RecognisedHeads(Heads[Info]):
             name = field.lower()
             if name in _GROUPS:
                 found = _GROUP_LINES[name].fullmatch(line)
-                # Nor does a repeated field have a group.
+                # A field that is repeated has no group either.
                 if found is None or name not in absent:
                     return None
                 _, group, values = absent.pop(name)
@@ -144,5 +144,5 @@ class RecognisedHeads(Heads[Info]):
             return None
         missing = b"".join(b"(?P<%b>)" % group for _, group, _ in absent.values())
         pattern = re.compile(_LINE_END.join(parts) + missing + re.escape(HEAD_END))
-        re.purge()  # `re` would keep it, too
+        re.purge()  # otherwise `re` would keep the pattern in its cache
         return pattern

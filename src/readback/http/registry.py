@@ -1,7 +1,7 @@
-"""The open connections of one listener: what they share, how many, how they end.
+"""The open connections of one listener, their limits, and how they end.
 
-A sweep every half second replaces a timer for each connection, which only stores its
-deadline.
+Connections have no timers. Each stores its deadline, and a sweep every half second
+compares all of them with the clock.
 """
 
 import asyncio
@@ -16,26 +16,26 @@ from readback.http.handler import Handler, RequestOrigin
 from readback.http.meaning import Heads
 from readback.http.timing import Timing
 
-# The answer after this age is a connection's last, so that load balancers can
-# distribute connections again.
+# A connection of this age is closed after its next answer, so that load balancers can
+# spread connections again.
 MAX_AGE_SECONDS = 3600.0
 _STOP_POLL_SECONDS = 0.05
-# How many connections beyond the limit get an answer; further ones are closed at once.
+# How many connections above the limit are told so; others are closed without an answer.
 _ANSWERED_BEYOND = 32
 
 
 class ManagedConnection(RequestOrigin, Protocol):
-    """What the registry needs of a connection."""
+    """What the registry needs to know about a connection."""
 
     opened_at: float
-    # When it began to wait for its client; `inf` if it is not waiting.
+    # When it began to wait for its client; `inf` if it is not waiting for it.
     waiting_since: float
 
     def check(self, now: float) -> None:
-        """End the connection if its deadline has passed."""
+        """End the connection if a deadline has passed."""
 
     def end_if_idle(self, linger_seconds: float) -> None:
-        """Send our end unless a request has begun; read on for this time."""
+        """Close our side unless a request has begun; go on reading for this long."""
 
     def abort(self) -> None:
         """Close the connection at once."""
@@ -43,26 +43,26 @@ class ManagedConnection(RequestOrigin, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The maximum number of connections, size of a head and length of each phase."""
+    """How many connections there may be, how large a head and how long each phase."""
 
     connections: int
     connections_per_address: int
     head_bytes: int
     head_fields: int
-    # This includes the body of a refused request, which is read and dropped.
+    # The body of a refused request counts as well, although it is dropped.
     body_bytes: int
-    # The total size of incomplete bodies.
+    # The total size of all incomplete bodies.
     unfinished_bytes: int
     head_seconds: float
     body_seconds: float
     idle_seconds: float
     drain_seconds: float
-    # Whether a connection beyond the limit replaces the slowest one.
+    # Whether a new connection above the limit replaces the slowest one.
     closes_slowest: bool = False
 
 
 class ConnectionRegistry:
-    """A listener's connections in one worker, and what they share."""
+    """The connections of a listener in one worker, and what they share."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class ConnectionRegistry:
     ) -> None:
         self.handler = handler
         self.limits = limits
-        # An IPv6 network counts as one address.
+        # Maps an address to what is limited; for IPv6, that is a network.
         self._network_of = network_of
         self.heads = heads or Heads(handler.describe, limits.head_fields)
         self.max_head = limits.head_bytes
@@ -85,12 +85,11 @@ class ConnectionRegistry:
         self.backlog = Backlog()
         self.pending = PendingAnswers()
         self._stopping = False
-        # Connections that were opened before this time are closed after their next
-        # answer.
+        # Connections opened before this time are closed after their next answer.
         self.retire_before = -inf
-        # The connections, each with the network for which it counts, if any.
+        # Each connection with the network it is counted for, if any.
         self.connections: dict[ManagedConnection, str] = {}
-        # How much of each unfinished body has arrived, the oldest first.
+        # How much of each incomplete body has arrived, the oldest body first.
         self.unfinished: dict[ManagedConnection, int] = {}
         self._unfinished_bytes = 0
         self._per_address: dict[str, int] = {}
@@ -101,12 +100,12 @@ class ConnectionRegistry:
         self._set_time(time.monotonic())
 
     def connect(self, connection: ManagedConnection) -> bool:
-        """Add a connection; return False if that is more than the limits allow."""
+        """Add a connection; return False if a limit is exceeded."""
         self._accepted += 1
         most = self.limits.connections_per_address
         count = 0
         network = ""
-        if most and (address := connection.address):  # a unix socket has none
+        if most and (address := connection.address):  # unix sockets have none
             network = self._network_of(address)
             count = self._per_address[network] = self._per_address.get(network, 0) + 1
         self.connections[connection] = network
@@ -131,7 +130,9 @@ class ConnectionRegistry:
             del self._per_address[network]
 
     def hold_body(self, connection: ManagedConnection, size: int) -> None:
-        """Note the size of an unfinished body; close the oldest if all are too big."""
+        """Note how much of a body has arrived; if all together are too large, abort the
+        oldest.
+        """
         self._unfinished_bytes += size - self.unfinished.get(connection, 0)
         self.unfinished[connection] = size
         while self._unfinished_bytes > self.limits.unfinished_bytes:
@@ -149,8 +150,8 @@ class ConnectionRegistry:
         return counts
 
     def sweep(self, now: float) -> None:
-        # What had arrived by the last sweep has since been read, even if this process
-        # was delayed, so deadlines are compared with that time.
+        # Compare deadlines with the time of the last sweep: everything that had arrived
+        # by then has been read, even if this process was delayed.
         last_sweep = self.now
         self._set_time(now)
         self.heads.tick()
@@ -162,14 +163,14 @@ class ConnectionRegistry:
                 connection.abort()
 
     def retire(self) -> None:
-        """Make the next answer of each connection its last."""
+        """Close each connection after its next answer."""
         self._stopping = True
         self.retire_before = inf
 
     async def stop(self, notice: float, seconds: float) -> None:
-        """End all connections within this time, so that no request is lost.
+        """End all connections within this time without losing a request.
 
-        A connection on which nothing arrives during the notice is ended.
+        A connection that receives nothing during the notice is closed after it.
         """
         self.retire()
         begun = now = time.monotonic()
@@ -184,7 +185,7 @@ class ConnectionRegistry:
             connection.abort()
 
     def _close_slowest(self, newest: ManagedConnection) -> None:
-        """Close the connection that has waited longest for its client, if any."""
+        """Abort the connection that has waited longest for its client, if any waits."""
         others = (each for each in self.connections if each is not newest)
         slowest = min(others, key=lambda each: each.waiting_since)
         if slowest.waiting_since < inf:

@@ -38,7 +38,7 @@ When the client sends its end (FIN), these three go on to their answer, and othe
 closed. A client that does not read its answers is aborted.
 """
 
-# Plain numbers: an Enum costs a microsecond per message.
+# Plain integers, because an Enum costs a microsecond per message.
 HEAD = 0
 BODY = 1
 SKIP = 2
@@ -46,5 +46,5 @@ QUEUED = 3
 DECIDING = 4
 ANSWERING = 5
 LINGER = 6
-# In these states, bytes that arrive must wait.
+# In these states, arriving bytes have to wait.
 PAUSED = (QUEUED, DECIDING, ANSWERING)

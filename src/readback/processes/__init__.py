@@ -1,1 +1,1 @@
-"""How the API and the cabinet run: manager, workers, shutdown, sockets, counters."""
+"""How the API and the cabinet run: manager, workers, sockets, counters, shutdown."""

@@ -1,4 +1,4 @@
-"""Child processes: how one is forked, what it inherits, and when it ends."""
+"""Child processes: forking one, what it inherits, and how it ends with its parent."""
 
 import ctypes
 import os
@@ -11,21 +11,21 @@ from typing import Any, NoReturn
 
 from readback import logs
 
-# The exit code of a child that failed and said why.
+# The exit code of a child that could not start and has said why.
 CANNOT_START = 3
-# Signals that the parent handles. A child must not receive one before it has installed
-# its own handlers.
+# The parent handles these signals. They stay blocked in a child until it has replaced
+# its parent's handlers.
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)
 _PR_SET_PDEATHSIG = 1  # from <linux/prctl.h>
 
 
 def fork(run: Callable[[], object]) -> int:
     """Run a function in a child process; return the id of the process."""
-    # Otherwise both processes would write what is in the buffers.
+    # Otherwise both processes would write what is still in the buffers.
     sys.stdout.flush()
     sys.stderr.flush()
     parent = os.getpid()
-    # A signal would be lost while a child has its parent's handlers.
+    # A child would lose a signal that arrives while it has its parent's handlers.
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     try:
         child = os.fork()
@@ -43,11 +43,11 @@ def stop_with_parent() -> None:
 
 
 def _run_child(run: Callable[[], object], parent: int) -> NoReturn:
-    """Run the function and exit, never returning into the parent's code."""
+    """Run the function and exit without ever returning into the parent's code."""
     code: Any = CANNOT_START
     try:
-        # A terminal and GNU timeout signal a whole process group. In a group of its
-        # own, a child receives only what its parent passes on.
+        # A terminal and GNU timeout signal a whole process group. In its own group, a
+        # child only receives what its parent passes on.
         os.setpgid(0, 0)
         signal.set_wakeup_fd(-1)
         for number in SIGNALS:
@@ -55,11 +55,11 @@ def _run_child(run: Callable[[], object], parent: int) -> NoReturn:
         for number in (signal.SIGINT, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
-        # Only the parent writes to standard output, because scripts parse it.
+        # Scripts parse standard output, so only the parent writes to it.
         os.dup2(2, 1)
         sys.stdout = sys.stderr
         stop_with_parent()
-        if os.getppid() == parent:  # otherwise it has ended already
+        if os.getppid() == parent:  # otherwise the parent has already ended
             run()
         code = 0
     except SystemExit as error:

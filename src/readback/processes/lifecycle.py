@@ -1,9 +1,9 @@
-"""Whether the whole service is stopping, and whether a balancer must be told first.
+"""Whether the whole service is stopping, and whether balancers must hear of it first.
 
-A worker that is told to stop does not know whether other workers take over (a reload)
-or the service ends. The manager writes that here before it signals the workers, and
-whether the API or the cabinet is down. The workers write when they were last asked
-whether they are ready.
+A worker that is told to stop cannot know whether other workers take over (a reload) or
+the service ends. The manager writes that here before it signals the workers. It also
+writes whether the API or the cabinet is down. Workers write when they last answered a
+readiness check.
 """
 
 import mmap
@@ -11,32 +11,33 @@ import time
 
 from readback.config import Config
 
-# A balancer that checks once a minute may miss one check.
+# Long enough for a balancer that checks once a minute to miss one check.
 _CHECK_SECONDS = 120.0
-# The notice that a person who pressed Ctrl-C waits for.
+# The notice after Ctrl-C, when a person is waiting.
 SHORT_NOTICE_SECONDS = 0.5
-# What the cells contain. Times are monotonic, which all processes share.
+# The cells of the shared memory. Times are monotonic and comparable between processes.
 _STOPPING, _HURRIED, _LAST_CHECK, _DOWN = range(4)
-# Names for logs and messages. Each has a cell; `_DOWN` is the first of them.
+# The servers by their names in logs and messages. Each has a cell, beginning at
+# `_DOWN`.
 API = "API"
 CABINET = "cabinet"
 _SERVERS = (API, CABINET)
 
 
 class Lifecycle:
-    """The state, in memory that the manager and all workers share."""
+    """The state of the service, in memory shared by the manager and all workers."""
 
     def __init__(self) -> None:
         cells = _DOWN + len(_SERVERS)
         self._values = memoryview(mmap.mmap(-1, cells * 8)).cast("d")
-        # By the wall clock.
+        # In Unix time.
         self.started_at = int(time.time())
 
     def stop(self) -> None:
         self._values[_STOPPING] = 1
 
     def hurry(self) -> None:
-        """Shorten the notice, because a person is waiting."""
+        """Shorten the notice because a person is waiting."""
         self._values[_HURRIED] = 1
 
     @property
@@ -52,28 +53,27 @@ class Lifecycle:
         self._values[_DOWN + _SERVERS.index(server)] = is_down
 
     def problems(self) -> list[str]:
-        """Return the problems for readiness checks: which parts are down."""
+        """Return which parts are down, for readiness checks."""
         down = [
             server for cell, server in enumerate(_SERVERS, _DOWN) if self._values[cell]
         ]
         return [f"no worker of the {server} is running; see the log" for server in down]
 
     def notice(self, config: Config) -> float:
-        """Return for how long an idle connection may still send a request."""
+        """Return how long an idle connection may still send a request."""
         notice = min(config.stop_notice, config.stop_timeout / 2)
         return min(notice, SHORT_NOTICE_SECONDS) if self.is_hurried else notice
 
     def answer_check(self) -> bool:
-        """Record a readiness check; return whether this service is ready.
+        """Record a readiness check; return whether the service is ready.
 
-        The check is recorded first, so that a shutdown that begins at this moment takes
-        it into account.
+        Recording comes first, so that a stop that begins at this moment gives notice.
         """
         self._values[_LAST_CHECK] = time.monotonic()
         return not self.is_stopping
 
     @property
     def is_watched(self) -> bool:
-        """Whether a balancer was recently told that this service is ready."""
+        """Whether a readiness check was recently answered."""
         last = self._values[_LAST_CHECK]
         return bool(last) and time.monotonic() - last < _CHECK_SECONDS

@@ -1,9 +1,9 @@
-"""Listening sockets: their queue, and how to close one without resetting clients.
+"""Listening sockets, and how to close them without resetting clients.
 
-When the last copy of a listening socket is closed, the kernel resets the connections
-that are not accepted yet, and those whose handshake is under way, although their
-clients may have sent a request. So new connections are turned away first; then the
-queue is emptied, and closing resets no one.
+When the last copy of a listening socket is closed, the kernel resets connections that
+are not accepted yet or whose handshake is under way, even if their clients have sent a
+request. So new connections are turned away first; then the queue is emptied, and
+closing the socket resets no client.
 """
 
 import os
@@ -12,18 +12,18 @@ import socket
 import sys
 from contextlib import suppress
 
-# How many connections may wait to be accepted.
+# How many connections may wait until they are accepted.
 BACKLOG = 2048
-# From <linux/in.h> and <linux/in6.h>. The kernel drops packets that arrive with a lower
-# hop limit; senders begin with 64 or 128.
+# From <linux/in.h> and <linux/in6.h>. The kernel drops packets with a lower hop limit
+# than this option; senders usually begin with 64 or 128.
 _IP_MINTTL = 21
 _IPV6_MINHOPCOUNT = 73
 _MOST_HOPS = 255
-_DESCRIPTORS = "/proc/self/fd"  # a sandbox may have no /proc
+_DESCRIPTORS = "/proc/self/fd"  # missing in some sandboxes
 
 
 def is_ours(listener: socket.socket) -> bool:
-    """Return whether no other process, such as systemd, listens after we stop.
+    """Return whether only our processes listen on this socket, and not systemd as well.
 
     A socket from systemd is inheritable, because it was passed through exec.
     """
@@ -31,13 +31,13 @@ def is_ours(listener: socket.socket) -> bool:
 
 
 def turn_away(listener: socket.socket) -> None:
-    """Let no new connection reach the queue of a listening socket, in any process.
+    """Let no new connection into the queue of a listening socket, in any process.
 
-    A TCP client whose SYN is dropped sends it again after a second, and is then
-    refused. A handshake that is under way is completed; call `let_in` when it is
+    A TCP client whose SYN is dropped repeats it after a second and is then refused. A
+    handshake that is under way is completed; its connection needs `let_in` once it is
     accepted.
     """
-    with suppress(OSError):  # then the clients of the last microseconds are reset
+    with suppress(OSError):  # otherwise a few clients are reset
         if listener.family == socket.AF_UNIX:
             listener.shutdown(socket.SHUT_RD)
         elif sys.platform == "linux":
@@ -45,41 +45,41 @@ def turn_away(listener: socket.socket) -> None:
 
 
 def let_in() -> None:
-    """Let the packets of this process's connections through again.
+    """Accept the packets of this process's connections again.
 
-    Connections inherit the filter of their listening socket. Clients resend the packets
-    that it has dropped.
+    A connection inherits the filter of its listening socket. Clients repeat packets
+    that were dropped.
     """
     if sys.platform != "linux" or not os.path.isdir(_DESCRIPTORS):
         return
     for descriptor in map(int, os.listdir(_DESCRIPTORS)):
-        with suppress(OSError):  # it is not a socket, or is closed by now
+        with suppress(OSError):  # not a socket, or closed in the meantime
             connection = socket.socket(fileno=descriptor)
             try:
                 if not connection.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
                     _require_hops(connection, 0)
             finally:
-                connection.detach()  # it belongs to other code
+                connection.detach()  # other code owns the descriptor
 
 
 def is_anyone_waiting(listener: socket.socket) -> bool:
     """Return whether a connection has not been accepted yet."""
     if listener.family == socket.AF_UNIX:
-        return False  # not visible once it turns clients away
+        return False  # this cannot be seen after `turn_away`
     poll = select.poll()
     poll.register(listener, select.POLLIN)
-    # Once the socket refuses clients, it also reports a hang-up.
+    # After `refuse`, the socket also reports a hang-up.
     return any(seen == select.POLLIN for _, seen in poll.poll(0))
 
 
 def refuse(listener: socket.socket) -> None:
-    """Close a listening socket for all processes, even for one that hangs."""
-    with suppress(OSError):  # another process was first, or there is no such call
+    """Close a listening socket for all processes, including one that hangs."""
+    with suppress(OSError):  # another process was faster, or the system lacks this
         listener.shutdown(socket.SHUT_RD)
 
 
 def _require_hops(connection: socket.socket, hops: int) -> None:
     if connection.family == socket.AF_INET6:
         connection.setsockopt(socket.IPPROTO_IPV6, _IPV6_MINHOPCOUNT, hops)
-    # An IPv6 socket may have IPv4 clients, too.
+    # An IPv6 socket may accept IPv4 clients, too.
     connection.setsockopt(socket.IPPROTO_IP, _IP_MINTTL, hops)

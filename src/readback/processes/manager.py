@@ -1,7 +1,7 @@
-"""The manager: starts, replaces, reloads and stops the workers of API and cabinet.
+"""The manager starts, replaces, reloads and stops the workers of the API and cabinet.
 
-It handles no requests and imports neither of them. One loop handles signals and looks
-after the workers.
+It handles no requests, and imports neither of the two. One loop handles signals and
+looks after the workers.
 
     a worker is   it has reported   if it ends by itself   it is told to stop
     ------------  ----------------  ---------------------  -----------------------------
@@ -10,8 +10,8 @@ after the workers.
     hanging       longer ago        is killed, replaced    by a reload, or by a stop
     leaving       –                 is not replaced        has been told
 
-Until the API and the cabinet have both been up, a worker that ends by itself ends the
-whole service, so that an error is reported once.
+Until both the API and the cabinet have been up, a worker that ends by itself stops the
+whole service, so that an error at startup is reported once.
 """
 
 import logging
@@ -30,20 +30,20 @@ from readback.processes.child import CANNOT_START, SIGNALS, fork
 from readback.processes.lifecycle import Lifecycle
 from readback.processes.shared_counters import REPORTED_AT, WORKER_DEATHS
 
-if TYPE_CHECKING:  # commands other than `serve` must not import the event loop
+if TYPE_CHECKING:  # commands other than `serve` must not load the event loop
     from readback.processes.worker import Server
 
 log = logging.getLogger("readback.processes")
 
 _ROUND_SECONDS = 0.5
-# While a worker starts.
+# The interval while a worker starts.
 _SHORT_ROUND_SECONDS = 0.02
-# A worker that has not reported for this long is hanging.
+# A worker that has not reported for this long hangs.
 _SILENT_SECONDS = 30.0
-# GNU timeout sends its signal twice: to the process, and at once to the process group.
+# GNU timeout sends its signal twice, to the process and to its process group.
 _SAME_SIGNAL_SECONDS = 0.5
-# If no worker has ended for this long, the next one that does is replaced at once.
-# Otherwise there is a pause, which doubles.
+# If no worker has ended for this long, the next one that ends is replaced at once.
+# Otherwise there is a pause before the replacement, which doubles every time.
 _STABLE_SECONDS = 10.0
 _SHORTEST_PAUSE_SECONDS = 0.1
 _LONGEST_PAUSE_SECONDS = 30.0
@@ -51,13 +51,13 @@ _LONGEST_PAUSE_SECONDS = 30.0
 
 @dataclass(eq=False)
 class WorkerProcess:
-    """One process, from the fork until it has ended."""
+    """One worker process, from its start to its end."""
 
     server: "Server"
     row: int
     pid: int
     started_at: float
-    # When it was told to stop; 0 if it was not.
+    # When it was told to stop, or 0.
     leaving_since: float = 0.0
     is_killed: bool = False
 
@@ -66,11 +66,11 @@ class WorkerProcess:
 
     @property
     def reported_at(self) -> float:
-        """When it last said that it is up; 0 before the first time."""
+        """When it last reported; 0 before it is up."""
         return self.counters.get(REPORTED_AT) / 1000
 
     def is_overdue(self) -> bool:
-        """Return whether it is hanging."""
+        """Return whether it hangs, or takes too long to stop."""
         now = time.monotonic()
         if self.leaving_since:
             return now - self.leaving_since > self.server.stop_seconds
@@ -90,20 +90,20 @@ class WorkerProcess:
 
 
 class WorkerGroup:
-    """The API's workers, or the cabinet's."""
+    """The workers of the API, or those of the cabinet."""
 
     def __init__(self, server: "Server") -> None:
         self.server = server
         self.workers: list[WorkerProcess] = []
         self.has_served = False
-        # A reload switches between the two halves of the rows, so that no two workers
-        # share one.
+        # The rows have two halves, and each reload switches to the other half, so that
+        # no two workers share a row.
         self._first_row = 0
         self._pause = 0.0
         self._next_start = 0.0
 
     def current(self) -> list[WorkerProcess]:
-        """Return the workers that no reload replaces."""
+        """Return the workers that are not being replaced by a reload."""
         rows = range(self._first_row, self._first_row + self.server.workers)
         return [worker for worker in self.workers if worker.row in rows]
 
@@ -114,17 +114,17 @@ class WorkerGroup:
         self._first_row = self.server.workers - self._first_row
 
     def missing_rows(self) -> list[int]:
-        """Return the rows of the workers to start now."""
+        """Return the rows of the workers that have to be started now."""
         if time.monotonic() < self._next_start:
             return []
-        # The first worker starts alone, so that an error is reported once.
+        # The first worker starts alone, so that an error is reported only once.
         wanted = self.server.workers if self.has_served else 1
         taken = {worker.row for worker in self.workers}
         rows = range(self._first_row, self._first_row + wanted)
         return [row for row in rows if row not in taken]
 
     def dismiss_old(self) -> None:
-        """Once all new workers are up, stop the old ones, except any still starting."""
+        """Once all new workers are up, stop the old ones that are up, too."""
         current = self.current()
         if sum(bool(each.reported_at) for each in current) < self.server.workers:
             return
@@ -135,7 +135,7 @@ class WorkerGroup:
 
     def kill_overdue(self) -> None:
         if self.server.prepare_service and not self.has_served:
-            return  # a migration may take any time
+            return  # a migration may take any amount of time
         for worker in self.workers:
             if worker.is_overdue() and not worker.is_killed:
                 name = self.server.name
@@ -144,7 +144,7 @@ class WorkerGroup:
                 worker.kill()
 
     def postpone(self) -> float:
-        """Decide when to start the next worker; return the pause until then."""
+        """Choose when the next worker starts; return the pause until then."""
         now = time.monotonic()
         pause = max(_SHORTEST_PAUSE_SECONDS, 2 * self._pause)
         was_stable = now - self._next_start > _STABLE_SECONDS
@@ -153,7 +153,7 @@ class WorkerGroup:
         return self._pause
 
     def idle_seconds(self) -> float:
-        """Return for how long there is nothing to do unless a signal arrives."""
+        """Return for how long there will be nothing to do unless a signal arrives."""
         if not all(worker.reported_at for worker in self.workers):
             return _SHORT_ROUND_SECONDS
         pause = self._next_start - time.monotonic()
@@ -161,21 +161,18 @@ class WorkerGroup:
 
 
 class Manager:
-    """The processes of one service, from its first worker to the end of its last.
-
-    It owns all listening sockets.
-    """
+    """Runs all processes of a service, and owns its listening sockets."""
 
     def __init__(self, listeners: list[socket.socket]) -> None:
         self.lifecycle = Lifecycle()
         self._listeners = listeners
         self._groups: list[WorkerGroup] = []
         self._wants_reload = False
-        # When the workers were told to stop; 0 if they were not.
+        # When the workers were told to stop, or 0.
         self._stopping_since = 0.0
         self._exit_code = 0
         self._signals: list[int] = []
-        # Python writes a byte here for each signal, which ends the wait.
+        # For each signal, Python writes a byte to this pipe, which ends `select`.
         self._wakeup, writer = os.pipe()
         os.set_blocking(writer, False)
         signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
@@ -183,12 +180,12 @@ class Manager:
             signal.signal(number, lambda number, _: self._signals.append(number))
 
     def add(self, server: "Server") -> None:
-        """Add a server; its first worker starts once the earlier servers are up."""
+        """Add a server; its first worker starts once all earlier servers are up."""
         self._groups.append(WorkerGroup(server))
         self._look_after_workers()
 
     def wait_until_ready(self) -> bool:
-        """Return True once all servers are up, False if the service stops first."""
+        """Return True once all servers are up, or False if the service stops first."""
         self._run_until(lambda: self._is_ready() or self._has_ended())
         return not self._stopping_since
 
@@ -203,7 +200,7 @@ class Manager:
             return
         self._stopping_since = time.monotonic()
         self.lifecycle.stop()
-        # Otherwise connections would be accepted but never answered.
+        # Otherwise the kernel would accept connections that no one answers.
         for listener in self._listeners:
             listener.close()
         for worker in self._workers():
@@ -249,7 +246,7 @@ class Manager:
         with suppress(ChildProcessError):
             while (ended := os.waitpid(-1, os.WNOHANG))[0]:
                 pid, status = ended
-                if pid in running:  # as process 1, this one inherits others
+                if pid in running:  # as process 1, it also inherits orphans
                     self._note_end(*running[pid], os.waitstatus_to_exitcode(status))
 
     def _note_end(self, group: WorkerGroup, worker: WorkerProcess, code: int) -> None:
@@ -266,10 +263,10 @@ class Manager:
                 *(group.server.name, worker.pid, reason, pause),
             )
             return
-        if code != CANNOT_START:  # otherwise the worker said why
+        if code != CANNOT_START:  # otherwise the worker has said why
             line = f"The {group.server.name} {reason}; stopping Readback."
             print(line, file=sys.stderr)
-        # Like a shell: a process killed by signal 9 has exit code 137.
+        # As in a shell, the exit code of a process killed by signal 9 is 137.
         self._exit_code = 128 - code if code < 0 else CANNOT_START
         self.stop()
 
@@ -290,7 +287,7 @@ class Manager:
                 break  # the next server needs what this one prepares
 
     def _reload_if_due(self) -> None:
-        """Replace all workers, unless an earlier reload is under way."""
+        """Begin a reload if one is wanted and no other is under way."""
         is_over = all(group.workers == group.current() for group in self._groups)
         if self._wants_reload and self._is_ready() and is_over:
             self._wants_reload = False
@@ -301,7 +298,7 @@ class Manager:
         now = time.monotonic()
         try:
             pid = fork(lambda: self._run_worker(group, row))
-        except OSError as error:  # no memory, or too many processes
+        except OSError as error:  # no memory or too many processes
             if not self._is_ready():
                 raise
             name = group.server.name
@@ -312,7 +309,7 @@ class Manager:
         group.workers.append(WorkerProcess(group.server, row, pid, now))
 
     def _run_worker(self, group: WorkerGroup, row: int) -> None:
-        """Be a worker; called in its process."""
+        """Run a worker; called in its own process."""
         for listener in self._listeners:
             if listener not in group.server.listeners:
                 listener.close()

@@ -1,7 +1,6 @@
-"""The metrics of the API and the cabinet in the format of Prometheus.
+"""The metrics of the API and the cabinet in Prometheus's format.
 
-The tables of `shared_counters.py` say what they mean; the API and the cabinet each
-collect their own.
+The API and the cabinet each collect their own; `shared_counters.py` describes them.
 """
 
 import platform
@@ -25,7 +24,7 @@ from readback.processes.shared_counters import (
 Labels = tuple[str, ...]
 
 PREFIX = "readback_"
-# The format that `prometheus_client.generate_latest` writes.
+# The format of `prometheus_client.generate_latest`.
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _MEANINGS = BOTH_PLANES | API | CABINET
 
@@ -41,7 +40,7 @@ def counter(name: str, value: float) -> Metric:
 def counters_by(
     name: str, label_names: Labels, values: Iterable[tuple[Labels, float]]
 ) -> Metric:
-    """Return one counter for each combination of labels."""
+    """Return a counter for each combination of labels."""
     family = core.CounterMetricFamily(
         PREFIX + name, _MEANINGS[name], labels=label_names
     )
@@ -51,7 +50,7 @@ def counters_by(
 
 
 def histogram(name: str, counts: Iterable[tuple[float, int]], total: float) -> Metric:
-    """Return a histogram from the counts of values up to each bound and their total."""
+    """Return a histogram, given how many values are in each bucket and their sum."""
     below = 0
     buckets = []
     for bound, count in counts:
@@ -70,7 +69,7 @@ def of_both_planes(
         "python": platform.python_version(),
         "database": "sqlite" if config.sqlite_path else "postgresql",
     }
-    # The class adds the suffix to the name.
+    # The class adds `_info` to the name.
     yield core.InfoMetricFamily(f"{PREFIX}build", _MEANINGS["build_info"], build)
     yield gauge("start_time_seconds", lifecycle.started_at)
     yield counter("worker_deaths_total", counters.total(WORKER_DEATHS))

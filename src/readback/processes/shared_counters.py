@@ -1,10 +1,10 @@
 """Counters in memory that all workers of the API, or of the cabinet, share.
 
-A worker writes only its own row of numbers, so no lock is needed. A worker that
-replaces another continues its row, so totals never decrease. Any worker can sum them.
+A worker writes only to its own row, so no lock is needed. Its replacement continues the
+row, so totals never decrease. Any worker can add up all rows.
 
-The tables say what each metric means; docs/monitoring.md repeats them. The names are
-without the prefix.
+The tables describe each metric, without the prefix of its name; docs/monitoring.md
+repeats them.
 """
 
 import mmap
@@ -51,10 +51,10 @@ CABINET = {
     "mails_total": "Mails that left the outbox, by outcome.",
     "last_backup_timestamp_seconds": "When `readback backup` last wrote an archive.",
 }
-# The manager counts this one, in the row of the worker that has ended.
+# The manager counts these in the row of the worker that has ended.
 WORKER_DEATHS = "worker_deaths"
-# When a worker last said that it is up, in milliseconds on the monotonic clock, which
-# all processes share.
+# When a worker last reported that it is up, in milliseconds of the monotonic clock,
+# which all processes share.
 REPORTED_AT = "reported_at"
 # Log lines that a process dropped because they were not read.
 LOG_LINES_DROPPED = "log_lines_dropped"
@@ -62,14 +62,14 @@ _BOTH_PLANES = (WORKER_DEATHS, REPORTED_AT, LOG_LINES_DROPPED)
 
 
 def rows_for(workers: int) -> int:
-    """Return how many rows are needed: a reload runs old and new workers together."""
+    """Return the number of rows: during a reload, old and new workers run together."""
     return 2 * workers
 
 
 class SharedCounters:
-    """The rows of all workers. Create it before the workers are forked.
+    """The rows of all workers, created before the workers are forked.
 
-    The columns in `transient` are valid only while their worker runs.
+    Columns in `transient` only count while their worker runs.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class SharedCounters:
         return sum(self._column(column))
 
     def earliest(self, moment: Column) -> int:
-        """Return the earliest of the workers' moments; 0 if no worker has one."""
+        """Return the earliest moment in this column, or 0 if no worker has one."""
         return min((at for at in self._column(moment) if at), default=0)
 
     def _column(self, column: Column) -> Iterator[int]:
@@ -118,10 +118,10 @@ class WorkerCounters:
         return int(self._values[self._index[column]])
 
     def count_log_lines(self) -> None:
-        """Count the lines that this process dropped; call this every second."""
+        """Add the log lines that this process has dropped since the last call."""
         self.add(LOG_LINES_DROPPED, logs.take_dropped())
 
     def retire(self) -> None:
-        """Clear the columns that are valid only while the worker runs."""
+        """Clear the columns that only count while the worker runs."""
         for column in self._transient:
             self.set(column, 0)

@@ -1,7 +1,7 @@
-"""What all workers have in common: they report, and stop when they are told.
+"""What all workers have in common: they report, and they stop when told to.
 
-The API and the cabinet supply the abstract methods of `Worker`. The manager forks the
-process, and reads from its row of counters whether the worker is up and alive.
+The API and the cabinet implement the abstract methods of `Worker`. The manager forks
+the process; the worker's row of counters tells it whether the worker is alive.
 """
 
 import asyncio
@@ -28,41 +28,41 @@ Result = TypeVar("Result")
 MOMENT_SECONDS = 0.05
 # How often a worker does its periodic work.
 TICK_SECONDS = 0.5
-# How long to accept waiting connections once new ones are turned away.
+# For how long waiting connections are accepted after new ones were turned away.
 _QUEUE_SECONDS = 1.0
 
 
 @dataclass(eq=False)
 class Server:
-    """The API or the cabinet: what its workers share, made before they are forked."""
+    """The API or the cabinet: what its workers share, created before the forks."""
 
     name: str
     config: Config
     lifecycle: Lifecycle
     listeners: list[socket.socket]
     counters: SharedCounters
-    # The number of workers; during a reload there are twice as many.
+    # During a reload, twice as many run.
     workers: int
     # How long a worker may take to stop before it is killed.
     stop_seconds: float
-    # Returns the worker with this row of the counters; called in its process.
+    # Creates the worker with this row of counters; called in the worker's process.
     make_worker: Callable[["Server", int], "Worker"]
-    # Called by the first worker before it starts, once for the whole service.
+    # Called once for the whole service, by the first worker before it starts.
     prepare_service: Callable[[], None] | None = None
 
     def __post_init__(self) -> None:
-        # Whether no other process goes on listening when the server stops.
+        # Whether no other process listens on these sockets after the server stops.
         self.owns_listeners = all(map(listening.is_ours, self.listeners))
 
 
 class Connections(Protocol):
-    """The open connections of a listener, for the worker that ends them."""
+    """The open connections of a listener, as the worker sees them."""
 
     def retire(self) -> None:
-        """Make the next answer of each connection its last."""
+        """Close each connection after its next answer."""
 
     async def stop(self, notice: float, seconds: float) -> None:
-        """End idle connections after the notice, and all others in time."""
+        """Close idle connections after the notice, and all others in time."""
 
 
 class Worker(ABC):
@@ -73,7 +73,7 @@ class Worker(ABC):
         self.lifecycle = server.lifecycle
         self.listeners = server.listeners
         self.counters = server.counters.row(row)
-        # Whether it is the first worker, so that a log line is written once.
+        # Only the first worker writes log lines that concern all of them.
         self.is_first = row % server.workers == 0
         self._owns_listeners = server.owns_listeners
         self._manager = os.getppid()
@@ -81,15 +81,15 @@ class Worker(ABC):
 
     @abstractmethod
     def prepare(self) -> None:
-        """Get ready to listen. SIGTERM ends the process: there is nothing to finish."""
+        """Get ready to listen. SIGTERM may end the process at any point."""
 
     @abstractmethod
     async def listen(self) -> None:
-        """Accept connections; return when this worker is as ready as the others."""
+        """Accept connections; return once this worker is ready for requests."""
 
     @abstractmethod
     async def stop(self) -> None:
-        """Stop accepting connections, answer what has begun, and finish all work."""
+        """Accept no more connections, answer pending requests, and finish all work."""
 
     @abstractmethod
     def tick(self) -> None:
@@ -97,8 +97,8 @@ class Worker(ABC):
 
     def run(self) -> None:
         """Run until told to stop."""
-        # Objects created at startup stay, and memory that the garbage collector
-        # does not touch remains shared with the manager.
+        # Objects created at startup are kept for good. Memory that the garbage
+        # collector never touches stays shared with the manager.
         gc.disable()
         try:
             self.prepare()
@@ -119,9 +119,9 @@ class Worker(ABC):
         await self.stop()
 
     async def tick_during(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Call the periodic work until this coroutine has ended."""
+        """Do the periodic work until this coroutine has ended; return its result."""
         task = asyncio.create_task(work)
-        await asyncio.sleep(0)  # so that the work has begun
+        await asyncio.sleep(0)  # let the coroutine begin first
         while not task.done():
             self._notice_stop()
             self.counters.count_log_lines()
@@ -137,15 +137,17 @@ class Worker(ABC):
         listeners: Sequence[socket.socket],
         servers: Sequence[asyncio.Server],
     ) -> None:
-        """Accept no more connections, and end all, so that no request is lost."""
+        """Accept no more connections, and end those that are open without losing a
+        request.
+        """
         lifecycle = self.lifecycle
         deadline = time.monotonic() + self.config.stop_timeout
         notice = lifecycle.notice(self.config)
-        # This comes first: once the listeners close, no answer may keep its connection
-        # open.
+        # First of all, so that no answer keeps its connection open after the listeners
+        # have closed.
         connections.retire()
         if lifecycle.is_stopping and lifecycle.is_watched and not lifecycle.is_hurried:
-            # Checks fail now; balancers send no more requests before we close.
+            # Checks fail from now on, so balancers send new requests elsewhere.
             await asyncio.sleep(notice)
         await self._stop_listening(listeners, servers)
         await connections.stop(notice, deadline - time.monotonic())
@@ -153,9 +155,9 @@ class Worker(ABC):
     async def _stop_listening(
         self, listeners: Sequence[socket.socket], servers: Sequence[asyncio.Server]
     ) -> None:
-        """Close the listeners; keep the connections that the kernel has accepted.
+        """Close the listeners without losing connections that the kernel has accepted.
 
-        If other processes go on listening, the queue is left to them.
+        If other processes go on listening, they accept what is in the queue.
         """
         is_last = self.lifecycle.is_stopping and self._owns_listeners
         if is_last:
@@ -163,7 +165,7 @@ class Worker(ABC):
                 listening.turn_away(listener)
             await asyncio.sleep(MOMENT_SECONDS)
             await asyncio.sleep(self.handshake_seconds())
-            # The event loop accepts one in each iteration.
+            # The event loop accepts only a few in each iteration.
             end = time.monotonic() + _QUEUE_SECONDS
             is_waiting = listening.is_anyone_waiting
             while any(map(is_waiting, listeners)) and time.monotonic() < end:
@@ -172,12 +174,12 @@ class Worker(ABC):
                 listening.refuse(listener)
         for server in servers:
             server.close()
-        # Let the event loop register what was accepted last.
+        # The event loop needs a moment to register what it has just accepted.
         await asyncio.sleep(MOMENT_SECONDS if is_last else self.handshake_seconds())
         listening.let_in()
 
     def handshake_seconds(self) -> float:
-        """Return for how long to wait for handshakes that are under way."""
+        """Return how long to wait for handshakes that are under way."""
         return 0.0
 
     def _receive_stop(self) -> None:

@@ -1,1 +1,1 @@
-"""Keys and journal in memory, and the thread that syncs them with the database."""
+"""Keys and journal in memory, and the thread that keeps the database up to date."""

@@ -1,13 +1,14 @@
-"""What a worker does with the database, and when: one coroutine decides.
+"""When a worker uses the database, and what for: one coroutine decides.
 
-Only requests with a key that is not known yet wait for the database. All known keys are
-refreshed twice a second, and usage and journal are written in batches, so the load
-follows the number of workers and active keys, not the number of requests.
+Only a request whose key is not known yet waits for the database. All known keys are
+refreshed twice a second, and usage and journal are written in batches. So the load on
+the database depends on the number of workers and active keys, not on the number of
+requests.
 
-The coroutine does one small thing at a time, the most urgent first, so a flood of
-unknown keys delays neither the refresh nor the journal. Statements run in the database
-thread; meanwhile the event loop handles requests. An exception ends only the current
-step.
+The coroutine does one small piece of work at a time, the most urgent first, so a flood
+of unknown keys delays neither the refresh nor the journal. Statements run in the
+database thread while the event loop handles requests. An exception ends only the
+current piece.
 """
 
 import asyncio
@@ -33,24 +34,25 @@ log = logging.getLogger("readback.api")
 
 Result = TypeVar("Result")
 
-# If a refresh takes longer, the thread is stuck.
+# If a refresh takes longer than this, the thread is stuck.
 STUCK_SECONDS = 5.0
 STOP_SECONDS = 5.0
-# Look-ups are this far apart, so a flood of unknown keys costs at most a hundred
-# statements a second. The answers to one of them take a few milliseconds.
+# The interval between look-ups, so that a flood of unknown keys causes at most a
+# hundred statements a second. Answering the requests of one look-up takes a few
+# milliseconds.
 LOOK_UP_SECONDS = 0.01
 KEYS_PER_LOOK_UP = 100
-# How often unmatched requests that are no longer shown are deleted.
+# How often unmatched requests that pages no longer show are deleted.
 EXPIRY_SECONDS = 30.0
 CLEANING_SECONDS = 3600.0
 CLEANING_RETRY_SECONDS = 60.0
 MEASUREMENT_SECONDS = 10.0
-# The pause between attempts, if there is more to delete or after an error.
+# The pause before the next attempt, after an error or if there is more to delete.
 RETRY_SECONDS = 0.5
 
 
 class Database:
-    """Keeps keyring and journal in step with the database."""
+    """Keeps the keyring and the journal in step with the database."""
 
     def __init__(self, store: Store, health: Health, counters: WorkerCounters) -> None:
         self._store = store
@@ -59,18 +61,18 @@ class Database:
         self._is_stopping = False
         self._asked: list[bytes] = []
         self._next_look_up = 0.0
-        # The digests still to be refreshed, and when the refresh began.
+        # The digests that still have to be refreshed, and when this refresh began.
         self._known: deque[list[bytes]] = deque()
         self._refreshing_since = inf
         self._closing: asyncio.Task[None] | None = None
-        # What is being written. After an error it may have been written nevertheless,
-        # so nothing else is written before another attempt succeeds.
+        # The batch that is being written. After an error it may have been written all
+        # the same, so nothing else is written until another attempt has succeeded.
         self._batch: list[Tally] = []
         self._next_write = 0.0
         self._unmatched_are_due = False
         self._next_expiry = time.monotonic() + random.uniform(0, EXPIRY_SECONDS)
         self._next_measurement = 0.0
-        # At a different time in each worker, and never at once: the clock of a machine
+        # At another time in each worker. Not at once, because the clock of a machine
         # that has just started may be wrong.
         pause = random.uniform(0.2, 1) * CLEANING_SECONDS
         self._next_cleaning = time.monotonic() + pause
@@ -87,26 +89,26 @@ class Database:
         self._task = self._loop.create_task(self._run())
 
     def look_up(self, digest: bytes) -> None:
-        """Look up an unknown key, and tell the keyring."""
+        """Look up an unknown key and pass the result to the keyring."""
         self._counters.add("key_lookups")
         if self._health.reading.error:
-            # The next refresh finds out whether the database is back.
+            # The next refresh will find out whether the database is back.
             self._loop.call_soon(self._keyring.fail, [digest])
             return
-        if not self._asked:  # otherwise a flood would wake the coroutine all the time
+        if not self._asked:  # a flood must not wake the coroutine for every key
             self._wake.set()
         self._asked.append(digest)
 
     def tick(self, known: list[bytes], now: float, wall: float) -> None:
         """Refresh the known keys and write what is due, unless that is under way.
 
-        Neither waits for the other, so a long journal does not delay a revocation.
+        The two are independent, so a long journal does not delay a revocation.
         """
         if self._closing is None or self._closing.done():
             self._closing = self._loop.create_task(self._close_tallies(now, wall))
         if self._refreshing_since == inf:
             self._refreshing_since = now
-            # Even without keys, this finds out whether the database answers.
+            # Even without keys, this shows whether the database answers.
             size = self._store.rows_per_statement
             starts = range(0, max(1, len(known)), size)
             self._known.extend(known[at : at + size] for at in starts)
@@ -121,7 +123,7 @@ class Database:
         return len(self._journal) + len(self._batch)
 
     async def stop(self) -> None:
-        """Write what is left, for a bounded time."""
+        """Write the rest, within a limited time."""
         self._is_stopping = True
         if self._closing:
             self._closing.cancel()
@@ -135,7 +137,7 @@ class Database:
             log.error("stopped before the usage of %d requests was written", lost)
 
     async def _close_tallies(self, now: float, wall: float) -> None:
-        """Close tallies; requests are answered in between."""
+        """Close tallies in small steps, so that requests are answered in between."""
         try:
             for _ in self._journal.close_in_parts(now, wall):
                 await asyncio.sleep(0)
@@ -153,7 +155,7 @@ class Database:
         await self._call(self._store.close)
 
     async def _work(self) -> None:
-        """Do the most urgent thing that is waiting, or wait."""
+        """Do the most urgent work that is waiting; if there is none, wait."""
         if self._asked and time.monotonic() >= self._next_look_up:
             await self._look_up()
         now = time.monotonic()
@@ -175,13 +177,13 @@ class Database:
             self._wake.clear()
 
     async def _call(self, work: Callable[..., Result], *args: Any) -> Result:
-        """Run a method of the store in the thread."""
+        """Call a method of the store in the database thread."""
         try:
             return await self._loop.run_in_executor(self._thread, work, *args)
         except StoreError:
             raise
         except Exception:
-            # The connection may be in any state.
+            # The connection may be in any state, so it is not used again.
             await self._loop.run_in_executor(self._thread, self._store.close)
             raise
         finally:
@@ -226,7 +228,7 @@ class Database:
             self._note_error(self._health.writing, error)
             is_transient = isinstance(error, StoreError) and not error.permanent
             if not is_transient and len(self._batch) > 1:
-                # Halve the batch until the row that fails is alone.
+                # Try half of the batch, until the row that fails is alone.
                 half = len(self._batch) // 2
                 self._journal.give_back(self._batch[half:])
                 del self._batch[half:]
@@ -246,16 +248,16 @@ class Database:
         self._batch = []
 
     async def _tend_unmatched(self) -> None:
-        """Write unmatched requests, and delete old ones from time to time.
+        """Write unmatched requests, and from time to time delete old ones.
 
-        Any that cannot be written are dropped. After an error, each tick tries a
-        deletion, because there may be nothing to write for hours.
+        Requests that cannot be written are dropped. After an error, every tick tries to
+        delete, because it may be hours until there is something to write.
         """
         self._unmatched_are_due = False
         counts = self._unmatched.fetch()
         now = time.monotonic()
         if self._health.reading.error:
-            return  # too old by the time the database is back
+            return  # they would be too old once the database is back
         try:
             if now >= self._next_expiry or self._health.unmatched.error:
                 await self._call(self._store.delete_unmatched, time.time())
@@ -268,7 +270,7 @@ class Database:
             self._health.unmatched.succeeded()
 
     async def _measure_disk(self) -> None:
-        """Measure the free disk space in the thread, because that may take a while."""
+        """Measure the free disk space in the database thread, because it may block."""
         self._next_measurement = time.monotonic() + MEASUREMENT_SECONDS
         try:
             free = await self._call(self._store.free_disk_bytes)

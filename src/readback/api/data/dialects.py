@@ -1,4 +1,4 @@
-"""How SQLite and PostgreSQL differ for the statements of `data/store.py`."""
+"""The differences between SQLite and PostgreSQL for the statements of `store.py`."""
 
 import sqlite3
 import time
@@ -9,9 +9,9 @@ from typing import Any
 
 from readback.config import Config
 
-# Lock timeout; the batch is retried at the next tick.
+# How long to wait for a lock; the next tick tries again.
 _BUSY_SECONDS = 0.2
-# How long PostgreSQL may take to accept a connection, and to answer a statement.
+# How long PostgreSQL may take to accept a connection and to answer a statement.
 _CONNECT_SECONDS = 2
 _ANSWER_SECONDS = 2.0
 
@@ -19,8 +19,8 @@ _ANSWER_SECONDS = 2.0
 class StoreError(Exception):
     """A statement failed; the text tells operators why.
 
-    `permanent`: the same statement would always fail. `busy`: another process was
-    writing.
+    `permanent` means that the same statement would fail again; `busy`, that another
+    process was writing.
     """
 
     def __init__(self, reason: str, *, permanent: bool, busy: bool = False) -> None:
@@ -30,7 +30,7 @@ class StoreError(Exception):
 
 
 class Sqlite:
-    """The embedded database. Django stores times as text in UTC."""
+    """The embedded database. Django stores times in it as text in UTC."""
 
     errors: tuple[type[Exception], ...] = (sqlite3.Error,)
     permanent_errors: tuple[type[Exception], ...] = (
@@ -38,16 +38,16 @@ class Sqlite:
         sqlite3.IntegrityError,
     )
     placeholder = "?"
-    # Locks the whole database for writing, so no row needs a lock.
+    # This locks the whole database for writing, so rows need no locks.
     begin = "BEGIN IMMEDIATE"
-    # Appended to a SELECT to lock its rows, except those that others have locked.
+    # Ends a SELECT that locks its rows, and leaves out those that others have locked.
     lock_skip_locked = ""
-    # When a key expires, in Unix time. It has expired if the column contains no time.
+    # When a key expires, in Unix time; 0, if the column contains something else.
     expires_at = (
         "iif(k.expires_at IS NULL, NULL, "
         "coalesce(86400 * (julianday(k.expires_at) - 2440587.5), 0))"
     )
-    # Few, because the event loop may have to wait until a statement ends.
+    # A small number, because the event loop may have to wait for a statement to end.
     rows_per_statement = 128
 
     _REASONS = {
@@ -57,23 +57,23 @@ class Sqlite:
         "CANTOPEN": "the database file cannot be opened",
         "IOERR": "the disk cannot be read or written",
     }
-    # The connection is kept after these errors: opening the file again would need the
-    # disk, too.
+    # These errors do not close the connection, because opening the file again would
+    # need the disk, too.
     _KEEP_CONNECTION = ("BUSY", "FULL", "IOERR")
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def connect(self) -> sqlite3.Connection:
-        # mode=rw: only migrations may create a database.
+        # mode=rw, because only migrations may create a database.
         connection = sqlite3.connect(
             f"{self._path.as_uri()}?mode=rw",
             uri=True,
             timeout=_BUSY_SECONDS,
             isolation_level=None,
         )
-        # WAL is a property of the file, which the migrations have set. A power cut may
-        # lose the last usage and journal; what the cabinet commits uses FULL.
+        # The migrations have set WAL, which is a property of the file. A power failure
+        # may lose the latest usage and journal; the cabinet commits with FULL.
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("PRAGMA foreign_keys = ON")
         return connection
@@ -83,34 +83,34 @@ class Sqlite:
         return f"IN ({marks(digests)})", digests
 
     def moment(self, at: float) -> str:
-        """Return a time as the column stores it."""
+        """Return a time in the form that the column stores."""
         return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
 
     def survives(self, error: Exception) -> bool:
-        """Return whether the connection can still be used after an error."""
+        """Return whether the connection can be used again after this error."""
         return _sqlite_kind(error) in self._KEEP_CONNECTION
 
     def is_busy(self, error: Exception) -> bool:
         return _sqlite_kind(error) == "BUSY"
 
     def reason(self, error: Exception) -> str:
-        """Return what is wrong, for operators, without any value of a statement."""
+        """Return what is wrong, for operators, without any value from a statement."""
         name = getattr(error, "sqlite_errorname", type(error).__name__)
         sentence = self._REASONS.get(_sqlite_kind(error))
         return f"{sentence} ({name})" if sentence else name
 
 
 class Postgresql:
-    """PostgreSQL through psycopg. No setting here outlives a transaction.
+    """PostgreSQL through psycopg. No setting outlives a transaction.
 
-    `Sqlite` says what each attribute and each method is for.
+    `Sqlite` describes the attributes and methods.
     """
 
     placeholder = "%s"
-    # SET LOCAL, because behind PgBouncer other clients share the session.
+    # SET LOCAL, because other clients share the session behind PgBouncer.
     begin = "BEGIN; SET LOCAL lock_timeout = '200ms'"
     lock_skip_locked = "FOR NO KEY UPDATE SKIP LOCKED"
-    # A number, because the driver cannot read `infinity` as a time.
+    # As a number, because the driver cannot read `infinity` as a time.
     expires_at = "extract(epoch FROM k.expires_at)::float8"
     rows_per_statement = 500
 
@@ -135,7 +135,7 @@ class Postgresql:
         )
 
     def among(self, digests: Sequence[bytes]) -> tuple[str, Sequence[Any]]:
-        # One value: the driver takes a millisecond for a few hundred.
+        # As one value, because the driver needs a millisecond for a few hundred values.
         written = ",".join([f'"\\\\x{digest.hex()}"' for digest in digests])
         return "= ANY(?::bytea[])", ["{" + written + "}"]
 
@@ -146,13 +146,12 @@ class Postgresql:
         return False
 
     def is_busy(self, error: Exception) -> bool:
-        # The rows are locked by others, or this transaction was ended to resolve a
-        # deadlock.
+        # Others have locked the rows, or this transaction was the victim of a deadlock.
         return getattr(error, "sqlstate", None) in ("55P03", "40P01")
 
     def reason(self, error: Exception) -> str:
-        # A message of the server may quote the values of a statement. A message of the
-        # driver names host, user and database, but no password.
+        # The server's messages may quote values of a statement. The driver's messages
+        # name host, user and database, but no password.
         state = getattr(error, "sqlstate", None)
         name = type(error).__name__
         words = " ".join(str(error).split())
@@ -166,7 +165,7 @@ def dialect(config: Config) -> Sqlite | Postgresql:
 
 
 def marks(values: Iterable[Any]) -> str:
-    """Return a list of placeholders, one for each value."""
+    """Return a placeholder for each value."""
     return ", ".join("?" for _ in values)
 
 
@@ -177,10 +176,10 @@ def _sqlite_kind(error: Exception) -> str:
 
 
 def _connection_with_timeout(psycopg: Any) -> Any:
-    """Return a connection class that gives up on a server that does not answer.
+    """Return a connection class that does not wait forever for the server.
 
-    If the server hangs, its kernel still acknowledges our bytes, so TCP does not end
-    the wait.
+    The kernel of a server that hangs still acknowledges our bytes, so TCP does not time
+    out.
     """
 
     class ConnectionWithTimeout(psycopg.Connection):  # type: ignore[misc]
@@ -194,7 +193,7 @@ def _connection_with_timeout(psycopg: Any) -> Any:
 def _in_time(
     gen: Generator[Any, Any, Any], no_answer: Exception
 ) -> Generator[Any, Any, Any]:
-    """Run a generator of the driver until it ends or the time is up."""
+    """Run the driver's generator until it ends or its time is up."""
     deadline = time.monotonic() + _ANSWER_SECONDS
     try:
         wanted = next(gen)

@@ -1,8 +1,7 @@
-"""Whether this worker can read from and write to the database.
+"""Whether this worker can read from the database and write to it.
 
-`database.py` reports, operators ask (`ops.py`), and each change is logged once.
-Unexpected errors in the periodic work of the event loop are reported here, too. Nothing
-here affects requests.
+`database.py` reports, `ops.py` asks, and each change is logged once. Unexpected errors
+in the periodic work are reported here as well. None of this affects requests.
 """
 
 import logging
@@ -20,7 +19,7 @@ BUSY_SECONDS = 5.0
 
 @dataclass(eq=False)
 class DependencyStatus:
-    """Whether one use of the database works, and if not, why."""
+    """Whether one use of the database works and, if not, why."""
 
     _counters: WorkerCounters
     _gauge: str
@@ -36,7 +35,7 @@ class DependencyStatus:
         self._set_gauge(1)
 
     def failed(self, reason: str, *, busy: bool = False) -> None:
-        """Note an error. If another process was writing, it counts only if it lasts."""
+        """Note an error; if another process is writing, only a lasting one counts."""
         if busy:
             self._busy_since = min(self._busy_since, now := time.monotonic())
             if now - self._busy_since < BUSY_SECONDS:

@@ -1,11 +1,11 @@
-"""What happened, counted: identical outcomes are merged until they are written.
+"""The outcomes of requests, counted: identical ones are merged until they are written.
 
-The first few times, an outcome is written at the next tick. While it goes on, it is
-written once per interval: a key's rows depend on the number of its outcomes, not on how
-long or how often it is used, or from how many addresses.
+An outcome is written at the next tick for the first few times, and then once per
+interval. So the number of a key's rows depends on how many different outcomes it has,
+not on how long or how often it is used, nor from how many addresses.
 
-Only the event loop uses a journal. An event never contains a text, a body or a key; the
-key is identified by its digest, because ids may change in a restore.
+Only the event loop uses a journal. An event never contains a text, a body or a key.
+Keys are identified by their digests, because a restore may change ids.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,18 +18,19 @@ from readback.client_address import address_in, shorten
 from readback.contract import JOURNAL_ROWS, SEVERAL_ADDRESSES
 from readback.processes.shared_counters import WorkerCounters
 
-# How many times an outcome is written immediately before it waits for its interval.
+# How many times an outcome is written at the next tick, before it waits for its
+# interval.
 AT_ONCE = 3
-# How many tallies may be open or waiting to be written. Beyond that, details are left
-# out so that outcomes merge and counts stay exact. If twice as many wait, further ones
-# are dropped.
+# How many tallies may be open, or waiting to be written. Above that, details are left
+# out, so that outcomes merge and counts stay exact. If twice as many are waiting,
+# further ones are dropped.
 MAX_TALLIES = 15_000
-# This many take a millisecond.
+# How many are closed before other work gets its turn; this takes a millisecond.
 _CLOSED_AT_A_TIME = 100
 
 
 class Event(NamedTuple):
-    """One outcome for one key, as its owner sees it."""
+    """One outcome of one key's requests, as its owner sees it."""
 
     digest: bytes
     endpoint: str
@@ -45,12 +46,12 @@ class Event(NamedTuple):
 
     @property
     def plain(self) -> "Event":
-        """The outcome with only its code."""
+        """The outcome without details."""
         return self._replace(user_agent="", detail="", differences="")
 
 
 class Tally:
-    """How often an event happened since it was last written."""
+    """How often an event has happened since it was last written."""
 
     # fmt: off
     __slots__ = (
@@ -61,17 +62,19 @@ class Tally:
 
     def __init__(self, event: Event, merges: bool = False) -> None:
         self.event = event
-        # Whether it counts events that differ in what `Event.plain` omits.
+        # Whether it also counts events that differ in details.
         self.merges = merges
         self.open = True
-        # The address of all its requests, or SEVERAL_ADDRESSES. While it is open, this
-        # may be an entry of X-Forwarded-For, which is read only if another one differs.
+        # The address of all requests, or SEVERAL_ADDRESSES. While the tally is open, it
+        # may be an entry of X-Forwarded-For, which is only parsed when another entry
+        # differs.
         self.sender = SEVERAL_ADDRESSES if merges else ""
         self.requests = 0
-        # How many are in the metrics already, and when the last one was added.
+        # How many of them the metrics include, and when the last of these was added.
         self.counted = 0
         self.at = 0.0
-        # When it may again be written as often as a new one (a GCRA; see `limiter.py`).
+        # When the event may again be written as often as a new one (a GCRA, see
+        # `limiter.py`).
         self.due = 0.0
         self.last_created = 0
         self.request_bytes = 0
@@ -87,7 +90,7 @@ class Tally:
         self.answer_bytes = answer_bytes
 
     def take(self) -> "Tally":
-        """Return the counts as a closed tally."""
+        """Return what was counted as a closed tally, and begin again."""
         taken = Tally(self.event, self.merges)
         taken.open = False
         taken.sender = _address(self.sender)
@@ -101,29 +104,29 @@ class Tally:
 
 
 class Journal:
-    """The tallies of one worker that are open or have not been written."""
+    """The tallies of one worker that have not been written yet."""
 
     def __init__(self, counters: WorkerCounters, interval: float = 10.0) -> None:
         self._counters = counters
         self._interval = interval
-        # The open tallies of each key, and their number.
+        # The open tallies of each key, and how many there are.
         self._keys: dict[bytes, dict[Event, Tally]] = {}
         self._open = 0
-        # The tallies to write, by event and hour.
+        # The tallies that are ready to be written, by event and hour.
         self._closed: dict[tuple[Event, int], Tally] = {}
 
     def open(self, event: Event) -> Tally:
-        """Return the tally of an event; a caller may keep it while it is open."""
+        """Return the tally of an event, which the caller may use while it is open."""
         own = self._keys.setdefault(event.digest, {})
         return own.get(event) or self._begin(event, own)
 
     def close(self, now: float, wall: float) -> None:
-        """Update counts and times, and close the tallies that are due."""
+        """Update counts and times, and close all tallies that are due."""
         for _ in self.close_in_parts(now, wall):
             pass
 
     def close_in_parts(self, now: float, wall: float) -> Iterator[None]:
-        """Like `close`, but yield often: thousands of tallies take a while."""
+        """Do the same in steps, because thousands of tallies take a while."""
         tallies = [tally for own in self._keys.values() for tally in own.values()]
         for number, tally in enumerate(tallies, 1):
             self._close(tally, now, wall)
@@ -131,7 +134,7 @@ class Journal:
                 yield
 
     def fetch(self, most: int, last_created: Callable[[bytes], int]) -> list[Tally]:
-        """Return tallies to write, with the current `created` of each key."""
+        """Return tallies to write, with the latest `created` of each key."""
         first = list(islice(self._closed, most))
         ready = [self._closed.pop(each) for each in first]
         for tally in ready:
@@ -147,16 +150,16 @@ class Journal:
             self._counters.add("journal_dropped", tally.requests)
 
     def hurry(self) -> None:
-        """Write everything at every tick from now on."""
+        """From now on, write everything at the next tick."""
         self._interval = 0.0
 
     def __len__(self) -> int:
         return len(self._closed)
 
     def _begin(self, event: Event, own: dict[Event, Tally]) -> Tally:
-        """Return a new tally, or the one that an event shares with similar ones."""
+        """Return a new tally, or one that the event shares with similar events."""
         is_crowded = len(self) + self._open >= MAX_TALLIES
-        merges = is_crowded or len(own) >= JOURNAL_ROWS  # more than are shown
+        merges = is_crowded or len(own) >= JOURNAL_ROWS  # pages do not show more
         if merges:
             event = event.plain
         if event not in own:
@@ -176,7 +179,8 @@ class Journal:
                 self._forget(tally)
         elif not interval or now >= tally.due - (AT_ONCE - 1) * interval:
             self._keep(tally.take())
-            # Outcomes that began together are not always written together.
+            # At random, so that events that began together are not always written
+            # together.
             share = uniform(0.5, 1) if tally.due <= now else 1.0
             tally.due = max(tally.due, now) + share * interval
 
@@ -190,7 +194,7 @@ class Journal:
         self._open -= 1
 
     def _keep(self, tally: Tally) -> None:
-        """Keep a closed tally; identical events within one hour merge."""
+        """Store a closed tally; identical events of one hour merge."""
         hour = int(tally.at // 3600)
         if len(self) >= MAX_TALLIES and (tally.event, hour) not in self._closed:
             tally.event = tally.event.plain

@@ -1,9 +1,9 @@
 """The keys that this worker knows, and the requests that wait for other keys.
 
-`database.py` asks about every record twice a second and writes the result here, so
-`accepted` is current wherever a record is held. Only the event loop uses a keyring.
+`database.py` refreshes all records twice a second, so whoever holds a record sees a
+current `accepted`. Only the event loop uses a keyring.
 
-A key is identified by its digest, because ids may change in a restore.
+Keys are identified by their digests, because a restore may change ids.
 """
 
 import time
@@ -14,18 +14,18 @@ from typing import Any
 from readback.api.data.store import KeyRow, KeyRows
 from readback.api.shared.limiter import Limiter
 
-# A record unused for this long is forgotten; the next use looks it up again.
+# A record that is unused for this long is forgotten; its next use looks it up again.
 IDLE_SECONDS = 60.0
-# The database counts as unavailable if it has not confirmed the records for this long.
+# If no refresh has succeeded for this long, the database counts as unavailable.
 UNAVAILABLE_SECONDS = 3.0
-# How long a request waits for the database before it gets 503.
+# How long a request waits for its key to be looked up before it gets 503.
 WAIT_SECONDS = 2.0
-# How many keys that do not exist are remembered until the next tick.
+# How many keys that do not exist are remembered, until the next tick.
 MAX_ABSENT = 10_000
 
 
 class Record:
-    """One key that exists."""
+    """A key that exists."""
 
     # fmt: off
     __slots__ = (
@@ -39,18 +39,18 @@ class Record:
         self.slot = slot
         self.used_at = used_at
         self.accepted = False
-        # Responders for its requests. `Any`, because `Exchange` imports this module.
+        # What answers its requests. `Any`, because `exchange.py` imports this module.
         self.exchanges: dict[Any, Any] = {}
-        # How many of its requests are waiting, if it is a rehearsal key.
+        # How many requests of a rehearsal key are waiting.
         self.waiting = 0
 
 
 class DatabaseUnavailable:
-    """The result of a look-up when the database could not be asked."""
+    """The database could not be asked about a key."""
 
 
 UNAVAILABLE = DatabaseUnavailable()
-# None means that the key does not exist.
+# None if the key does not exist.
 Found = Record | DatabaseUnavailable | None
 Waiter = Callable[[Found], None]
 
@@ -74,18 +74,20 @@ class Keyring:
         self.now = time.monotonic()
 
     def is_absent(self, digest: bytes) -> bool:
-        """Return whether the key was looked up since the last tick and not found."""
+        """Return whether the key does not exist, according to a look-up since the last
+        tick.
+        """
         return digest in self._absent
 
     def last_created(self, digest: bytes) -> int:
-        """Return the last `created` of a key; 0 if it is not known."""
+        """Return the last `created` of a key, or 0 if the key is unknown."""
         record = self._records.get(digest)
         return self._limiter.last(record.slot) if record else 0
 
     def wait(self, digest: bytes, waiter: Waiter) -> None:
         """Look up a key, and call the waiter with the result.
 
-        A connection has at most one waiter, so their number is bounded.
+        Each connection has at most one waiter, which bounds their number.
         """
         if digest in self._waiting:
             self._waiting[digest][1].append(waiter)
@@ -95,16 +97,16 @@ class Keyring:
 
     @property
     def is_trusted(self) -> bool:
-        """Whether the records were confirmed recently enough to rely on them."""
+        """Whether the last refresh is recent enough to rely on the records."""
         return self.now - self.confirmed_at <= self._grace
 
     def learn(self, asked: Sequence[bytes], rows: KeyRows) -> None:
-        """Store what the database returned for these keys."""
+        """Store what the database says about these keys."""
         for digest in asked:
             self._tell(digest, self._learn(digest, rows.get(digest)))
 
     def fail(self, asked: Sequence[bytes]) -> None:
-        """Tell the waiters that the database could not be asked about these keys."""
+        """Tell those who wait for these keys that the database could not be asked."""
         for digest in asked:
             self._tell(digest, self._records.get(digest) or UNAVAILABLE)
 
@@ -112,11 +114,12 @@ class Keyring:
         self.confirmed_at = asked_at
 
     def tick(self, now: float, wall: float) -> list[bytes]:
-        """Forget records that are too old, and return the digests to refresh."""
+        """Forget records that are too old; return the digests to refresh."""
         self.now = now
         self._absent.clear()
-        # While the database is unavailable, unused records stay, because they could not
-        # be looked up again. Once they are no longer trusted, all are forgotten.
+        # While the database is unavailable, unused records are kept, because they could
+        # not be looked up again. When records can no longer be trusted, all are
+        # forgotten.
         unused_since = inf
         if self.is_trusted:
             unavailable = now - self.confirmed_at > UNAVAILABLE_SECONDS
@@ -161,7 +164,7 @@ class Keyring:
         record = self._records.pop(digest, None)
         if record is not None:
             record.accepted = False
-            record.exchanges.clear()  # they keep the record, too
+            record.exchanges.clear()  # they hold the record, too
 
     def _tell(self, digest: bytes, found: Found) -> None:
         if digest not in self._waiting:

@@ -1,8 +1,8 @@
 """The SQL statements of the API, for SQLite and PostgreSQL.
 
-The tables belong to the cabinet's migrations; a test runs each statement on both
-databases. Statements are written once, with `?`; `dialects.py` has the differences.
-Each works on many rows. Only the database thread uses a store.
+The cabinet's migrations own the tables; a test runs each statement on both databases.
+Statements have `?` as placeholder, and handle many rows at once; `dialects.py` knows
+the differences between the databases. Only the database thread uses a store.
 """
 
 import shutil
@@ -21,15 +21,15 @@ from readback.client_address import network_digest
 from readback.config import Config
 
 TALLIES_PER_TRANSACTION = 500
-# On average, a key's journal is trimmed once per this many new rows.
+# A key's journal is trimmed after about this many new rows.
 TRIM_EVERY = 20
 ROWS_PER_CLEANING = 1000
 _DAY = 86_400
-# Rows of unmatched requests. One address cannot fill them in ten minutes with two
-# workers.
+# How many unmatched requests are kept. With two workers, one address cannot fill the
+# table within ten minutes.
 UNMATCHED_KEPT = 20_000
 
-# An account is confirmed if allauth has verified its primary e-mail address.
+# An account is confirmed if its primary e-mail address is verified (allauth).
 _KEYS = """
 SELECT k.digest, {expires_at}, k.last_created, k.explains_refusals, k.rehearsal,
        k.revoked_at IS NULL AND u.is_active AND EXISTS (
@@ -38,17 +38,18 @@ SELECT k.digest, {expires_at}, k.last_created, k.explains_refusals, k.rehearsal,
 FROM cabinet_key k JOIN cabinet_user u ON u.id = k.owner_id
 WHERE k.digest {among}
 """
-# Each worker has a row with the number of its last batch. No row changes if this batch
-# was written by an earlier attempt whose COMMIT was not answered. The row is locked
-# until that is decided.
+# Each worker has a row with the number of its last batch. The statement changes nothing
+# if an earlier attempt has written this batch although its COMMIT was not answered.
+# While that is undecided, the row is locked.
 _BATCH = """
 INSERT INTO cabinet_usagewriter (id, batch, at) VALUES (?, ?, ?)
 ON CONFLICT (id) DO UPDATE SET batch = excluded.batch, at = excluded.at
 WHERE cabinet_usagewriter.batch < excluded.batch
 """
-# A key's row is locked until its usage and journal are written, so that it cannot be
-# deleted meanwhile. Rows that others have locked are skipped, so workers neither wait
-# for each other nor deadlock. Ids are not kept: a restored database may have others.
+# The rows of keys are locked until usage and journal are written, so that no key is
+# deleted in between. Rows that others have locked are skipped, so workers neither wait
+# for each other nor deadlock. Ids are looked up each time, because a restore may change
+# them.
 _LOCK = "SELECT digest, id FROM cabinet_key WHERE digest {among} {lock}"
 _EXISTING = "SELECT digest FROM cabinet_key WHERE digest {among}"
 _USAGE = """
@@ -62,9 +63,9 @@ INSERT INTO cabinet_journalentry (key_id, at, endpoint, status, code, detail,
     requests)
 VALUES {rows}
 """
-# Workers write in any order, so the higher `created` is the newer one, unless it is
-# later than possible (column4) because a clock was wrong. Version 1.0.0 stored another
-# number above these bits.
+# Workers write in any order, so the higher `created` is the later one, unless it is
+# higher than possible (column4) because a clock was wrong. Version 1.0.0 stored another
+# number in the upper bits.
 _CREATED_BITS = (1 << 32) - 1
 _LAST_USED = f"""
 UPDATE cabinet_key SET
@@ -83,8 +84,8 @@ DELETE FROM cabinet_journalentry WHERE id IN (
         FROM cabinet_journalentry WHERE key_id IN ({marks})) AS numbered
     WHERE place > ?)
 """
-# Each large table has an index that begins with the time, so this reads only what it
-# deletes. If the clock was wrong for a while, the ids are not in chronological order.
+# Each of these tables has an index that begins with the time, so this only reads what
+# it deletes. Ids are not in order if the clock was wrong for a while.
 _CLEAN = """
 DELETE FROM {table} WHERE id IN (
     SELECT id FROM {table} WHERE {time} {is_beyond} ? ORDER BY {time} LIMIT ?)
@@ -95,7 +96,7 @@ INSERT INTO cabinet_unmatchedrequest (network, at, endpoint, code, detail, user_
     requests)
 VALUES {rows}
 """
-# A locked row is being deleted by another worker.
+# Rows that another worker is deleting are locked, and skipped.
 _DELETE_UNMATCHED = """
 DELETE FROM cabinet_unmatchedrequest WHERE id IN (
     SELECT id FROM cabinet_unmatchedrequest
@@ -111,7 +112,7 @@ class KeyRow(NamedTuple):
     digest: bytes
     expires_at: float | None
     accepted: bool
-    last_created: int = 0  # the `created` of its last answer; see `Limiter`
+    last_created: int = 0  # of its last answer; see `Limiter`
     explains_refusals: bool = False
     rehearsal: str = ""  # the pattern of a rehearsal key
 
@@ -130,26 +131,26 @@ class Store:
         self._journal_seconds = config.journal_days * _DAY
         self._connection: Any = None
         self._statements = 0
-        # These identify this worker and its next batch.
+        # Identify this worker, and its next batch.
         self._writer = randrange(1 << 63)
         self._batch = 1
-        # The part of the batch that the last attempt left out.
+        # The part of the batch that the last attempt had to leave out.
         self._locked_out: list[Tally] = []
 
     def free_disk_bytes(self) -> int:
-        """Return the free bytes on the disk of SQLite, at least 1; 0 for PostgreSQL."""
+        """Return the free space on the disk of SQLite, at least 1; 0 for PostgreSQL."""
         if self._path is None:
             return 0
         return max(1, shutil.disk_usage(self._path.parent).free)
 
     def take_statements(self) -> int:
-        """Return the number of statements since the last call."""
+        """Return how many statements have run since the last call."""
         count = self._statements
         self._statements = 0
         return count
 
     def keys(self, digests: Sequence[bytes]) -> KeyRows:
-        """Return the rows of at most `rows_per_statement` keys by their digests.
+        """Return the rows of at most `rows_per_statement` keys.
 
         Without digests, only find out whether the database answers.
         """
@@ -169,11 +170,12 @@ class Store:
         return found
 
     def record(self, tallies: Sequence[Tally]) -> list[Tally]:
-        """Write usage and journal in one transaction; return what has to wait.
+        """Write usage and journal in one transaction; return the tallies that have to
+        wait.
 
-        These are the tallies of keys whose rows another transaction has locked. Those
+        Those are the tallies of keys whose rows another transaction has locked. Tallies
         of deleted keys are dropped. After an error, call this again with the same
-        tallies: if the commit succeeded after all, they are not written twice.
+        tallies: if the commit has succeeded after all, they are not written twice.
         """
         try:
             self._run(self._dialect.begin)
@@ -188,10 +190,10 @@ class Store:
         return self._locked_out
 
     def clean(self, wall: float) -> bool:
-        """Delete some rows that are too old; return True if none are left.
+        """Delete some rows that are too old; return True once none are left.
 
-        Rows that are more than a day ahead of the clock were written while it was
-        wrong; they are deleted, too.
+        Rows that are more than a day ahead of the clock were written while the clock
+        was wrong, and are deleted, too.
         """
         is_done = True
         for table, column, seconds in (
@@ -210,7 +212,7 @@ class Store:
     ) -> None:
         found = self._fetch(_NETWORK_KEY, ())
         if not found:
-            return  # only if the tables were emptied
+            return  # only if someone has emptied the tables
         network_key = bytes(found[0][0])
         at = self._dialect.moment(wall)
         rows = []
@@ -223,7 +225,7 @@ class Store:
     def delete_unmatched(self, wall: float) -> None:
         """Delete unmatched requests that are too old or too many.
 
-        Rows from the future were written while a clock was wrong.
+        Rows in the future were written while a clock was wrong.
         """
         moment = self._dialect.moment
         seconds = contract.UNMATCHED_SECONDS
@@ -239,14 +241,16 @@ class Store:
                 connection.close()
 
     def _write(self, tallies: Sequence[Tally]) -> list[Tally]:
-        """Write all tallies except those of locked keys, which are returned."""
+        """Write all tallies except those of locked keys, and return the latter."""
         ids, locked = self._lock({tally.event.digest for tally in tallies})
         if ours := [tally for tally in tallies if tally.event.digest in ids]:
             self._write_rows(ours, ids)
         return [tally for tally in tallies if tally.event.digest in locked]
 
     def _lock(self, digests: set[bytes]) -> tuple[dict[bytes, int], set[bytes]]:
-        """Lock the rows of keys; return the ids of those locked, and the other keys."""
+        """Lock the rows of keys; return their ids, and the keys that others have
+        locked.
+        """
         dialect = self._dialect
         lock = dialect.lock_skip_locked
         among, values = dialect.among(list(digests))

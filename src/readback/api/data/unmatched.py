@@ -1,8 +1,8 @@
-"""Unmatched requests: those without an accepted key, which are in no journal.
+"""Unmatched requests: those without an accepted key, which no journal contains.
 
-A person who waits for a first request sees those from their own network. The event loop
-counts a bounded number of them, and drops new ones in a flood; `database.py` writes the
-rows, and deletes them after a few minutes. No text or key is kept.
+Somebody who waits for their first request sees those from their own network. The event
+loop counts a limited number and drops the rest of a flood; `database.py` writes the
+rows and deletes them after a few minutes. No text and no key is kept.
 """
 
 from collections import Counter
@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 from readback.contract import UNMATCHED_ROWS
 
-# How many distinct unmatched requests a worker writes per tick.
+# How many different unmatched requests a worker writes per tick.
 CAPACITY = 32
 
 
 class UnmatchedEvent(NamedTuple):
-    """One kind of request without an accepted key, from one address."""
+    """A request without an accepted key, from one address."""
 
     address: str
     endpoint: str
@@ -35,12 +35,12 @@ class UnmatchedRequests:
     def count(
         self, address: str, endpoint: str, code: str, detail: str, user_agent: str
     ) -> None:
-        # In a flood, this runs for each request, and a plain tuple needs no call.
+        # A plain tuple needs no call; in a flood, this runs for every request.
         request = (address, endpoint, code, detail, user_agent)
         counts = self._counts
         if request in counts:
             counts[request] += 1
-        # A unix socket has no address. One address cannot use up the capacity.
+        # unix sockets have no address, and no address may use up the capacity alone.
         elif (
             len(counts) < self._capacity
             and address

@@ -1,6 +1,6 @@
-"""The requests that wait in a worker as part of a rehearsal.
+"""Requests of rehearsal keys that wait before they are answered.
 
-They hold no thread or lock, and their body is read afterwards.
+They hold no thread and no lock, and their bodies are read afterwards.
 """
 
 import asyncio
@@ -8,20 +8,20 @@ from collections.abc import Callable
 
 from readback.api.data.keyring import Record
 
-# The most requests that may wait per key; any more continue at once.
+# How many requests of a key may wait at once; any more continue at once.
 MAX_WAITING = 16
 GoOn = Callable[[], None]
 
 
 class Delays:
-    """All delayed requests, so that a shutdown can end their wait."""
+    """All delayed requests of a worker, so that a stop can end their waits."""
 
     def __init__(self) -> None:
         self._waiting: dict[GoOn, tuple[Record, asyncio.TimerHandle]] = {}
         self._is_stopping = False
 
     def add(self, record: Record, seconds: int, go_on: GoOn) -> bool:
-        """Delay a request; return False if it must continue now."""
+        """Delay a request; return False if it must continue at once."""
         if self._is_stopping or record.waiting >= MAX_WAITING:
             return False
         record.waiting += 1

@@ -1,4 +1,4 @@
-"""The two endpoints: how a request with a known key is answered and counted."""
+"""The two endpoints: answering and counting requests that have a known key."""
 
 import json
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ from readback.differences import BODY_TOO_LARGE, BODY_UNUSED
 from readback.http.handler import Outcome, RequestOrigin
 from readback.http.head import REQUEST_TOO_LARGE
 
-# A placeholder for a tally that has not been opened yet.
+# Stands for a tally that has not been opened yet.
 _NO_TALLY = Tally(Event(b"", "", 0, "", "", ""))
 _NO_TALLY.open = False
 _KEY_NOT_ACCEPTED = (
@@ -30,26 +30,25 @@ _KEY_NOT_ACCEPTED = (
     "e-mail address."
 )
 _MODELS = json.dumps(MODEL_LIST, separators=(",", ":")).encode()
-# A body can repeat a name only if it is at least this long without its text: the
-# shortest body that the contract accepts, plus the shortest field that can be added to
-# it.
+# Without its text, a body that repeats a name is at least this long: the shortest body
+# that the contract accepts, plus the shortest field that can be repeated.
 _MAY_REPEAT_A_NAME = len(
     b'{"model":"%b","messages":[{"role":"user","content":}]}' % MODEL.encode()
 ) + len(b'"content":0,')
-# The model, the messages, the role and the content.
+# model, messages, role and content
 _REQUIRED_NAMES = 4
-# RecursionError and UnicodeDecodeError are Python's, not msgspec's.
+# Python raises RecursionError and UnicodeDecodeError, msgspec the others.
 _DECODING_ERRORS = (msgspec.MsgspecError, RecursionError, UnicodeDecodeError)
 _BACKSLASH = 0x5C
 
 
 class _Message(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     role: Literal["user"]
-    content: msgspec.Raw  # as written
+    content: msgspec.Raw  # as the client wrote it
 
 
 class _Request(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    """The part of the contract that types can express; a test compares the two."""
+    """What types can express of the contract; a test compares the two."""
 
     model: Literal["vendor-cabinet-preview-echo"]
     messages: Annotated[list[_Message], msgspec.Meta(min_length=1, max_length=1)]
@@ -61,7 +60,7 @@ _Content = Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_CONTENT_BYTE
 _decode = msgspec.json.Decoder(_Request).decode
 _decode_content = msgspec.json.Decoder(_Content).decode
 
-# A text as it is written in JSON, with its quotes, and its size in UTF-8.
+# A text as the client wrote it in JSON, with its quotes, and its size in UTF-8.
 Text = tuple[bytes, int]
 
 
@@ -77,7 +76,7 @@ class Services:
 
 
 class Exchange:
-    """Answers the requests of one known key with one program."""
+    """Answers the requests that one program sends with one key."""
 
     # fmt: off
     __slots__ = (
@@ -85,7 +84,7 @@ class Exchange:
         "_unmatched", "sender",
     )
     # fmt: on
-    # The differences to report if the body is refused without being read.
+    # The difference to report if the body is too large to be read.
     oversized = BODY_TOO_LARGE
 
     def __init__(self, services: Services, record: Record, info: RequestInfo) -> None:
@@ -95,13 +94,13 @@ class Exchange:
         self._unmatched = services.unmatched
         self._record = record
         self._info = info
-        # The sender of the last request: see `Api._sender`.
+        # Who sent the latest request; see `Api._sender`.
         self.sender = ""
-        # Where the last success is counted.
+        # The tally that counts successes.
         self._succeeded = _NO_TALLY
 
     def begin(self, size: int, origin: RequestOrigin) -> Outcome | None:
-        """Return a responder for the request, or its refusal."""
+        """Return what reads the body, or a refusal."""
         return self if self._record.accepted else self._refuse_key(size)
 
     def answer(self, body: bytes) -> bytes:
@@ -184,9 +183,9 @@ class Chat(Exchange):
         return self._count_success(answer, len(body))
 
     def _examine(self, body: bytes) -> Text | Explanation:
-        """Return the reason to refuse a body, or its text if there is none.
+        """Return the text of a body, or why it is refused.
 
-        Only the examination refuses a body, because it can explain why.
+        Only this examination refuses a body, because only it can explain the refusal.
         """
         undeclared = self._info.media_type_detail
         content = examine(body)
@@ -194,7 +193,7 @@ class Chat(Exchange):
             return msgspec.json.encode(content), len(content.encode())
         findings = [] if isinstance(content, str) else content
         if undeclared:
-            # The body is not meant to be JSON, or is compressed.
+            # A body of another type, or a compressed one, need not be JSON.
             others = [each for each in findings if each.code != "invalid_json"]
             code = "unsupported_media_type"
             header = "content-encoding" if undeclared == ENCODED else "content-type"
@@ -203,7 +202,7 @@ class Chat(Exchange):
 
 
 class ModelList(Exchange):
-    """GET /v1/models: lists the one model. A body is read, but its content ignored."""
+    """GET /v1/models: lists the one model. A body is read and ignored."""
 
     __slots__ = ()
     oversized = BODY_UNUSED
@@ -215,7 +214,7 @@ class ModelList(Exchange):
 
 
 def decode(body: bytes) -> Text | None:
-    """Return the text of a body that follows every rule of the contract, else None."""
+    """Return the text of a body that follows the contract, otherwise None."""
     try:
         request = _decode(body)
         written = bytes(request.messages[0].content)
@@ -232,10 +231,10 @@ def decode(body: bytes) -> Text | None:
 
 
 def _repeats_name(body: bytes, written: bytes, request: _Request) -> bool:
-    """Return whether a name is repeated; the decoder keeps only its last value.
+    """Return whether a name is repeated, which the decoder does not notice.
 
-    All strings except the text are fixed, so every colon outside the text follows a
-    name.
+    The decoder has compared all strings but the text with fixed values, so each colon
+    outside the text belongs to a name.
     """
     optional = (request.stream, request.max_tokens)
     names = _REQUIRED_NAMES + sum(value is not UNSET for value in optional)
@@ -243,7 +242,9 @@ def _repeats_name(body: bytes, written: bytes, request: _Request) -> bool:
 
 
 def is_explained(info: RequestInfo, record: Record) -> bool:
-    """Return whether the body explains a refusal; the contract does not require it."""
+    """Return whether the body of a refusal explains it, which the contract does not
+    require.
+    """
     return info.asks_to_explain or record.row.explains_refusals
 
 

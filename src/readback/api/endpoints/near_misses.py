@@ -1,7 +1,7 @@
-"""What a 404 explains: which mistake turned one of our two addresses into this one.
+"""Explain a 404: which mistake has turned one of our two addresses into this one.
 
-Pure. The explanation quotes no part of the target. The mistakes are those that real
-clients make; how to fix them is in `differences.py`.
+No part of the target is quoted. The mistakes are those of real clients;
+`differences.py` says how to correct them.
 """
 
 import re
@@ -11,11 +11,11 @@ from readback.contract import CHAT_PATH, MODELS_PATH, PROBE_PATH, VERSION_PREFIX
 from readback.differences import BASE_URL, OTHER_APIS
 from readback.keys import contains_key
 
-# The rest of a long target is ignored.
+# Anything after this is ignored.
 _EXAMINED_BYTES = 512
 
 _METHODS = {MODELS_PATH: "GET", CHAT_PATH: "POST"}
-# Without slashes, because any of them may be missing or repeated.
+# Without slashes, because each of them may be missing or repeated.
 _LETTERS = {path.replace("/", ""): path for path in _METHODS}
 _AVAILABLE = "This API serves only " + " and ".join(
     f"{method} {path}" for path, method in _METHODS.items()
@@ -26,8 +26,8 @@ class NearMiss(NamedTuple):
     """A mistake that leads to a 404."""
 
     sentence: str
-    # The difference: the path of another API, or the base URL. Empty if the sentence
-    # already says what to change.
+    # The path of another API, or the base URL; empty if the sentence already says what
+    # to change.
     difference: str = ""
 
 
@@ -40,14 +40,13 @@ _KEY_IN_URL = (
     "The URL contains what looks like a key. URLs are written to logs, so revoke that "
     "key, and send a new one in the Authorization header."
 )
-# URL parameters in which other services accept a key.
+# Other services accept a key in these URL parameters.
 _KEY_PARAMETER = re.compile(
     r"[?&](?:[\w-]*[_-])?(?:api|auth)?(?:key|token)=.", re.IGNORECASE
 )
 
 _AZURE = "/openai/deployments"
-# The paths of other APIs, unless they are the difference itself and everything below
-# it.
+# Which paths belong to another API, if not just its own path and everything below it.
 _PATHS = {
     "/api": r"/api/(?:chat|embed|embeddings|generate|ps|pull|show|tags|version)",
     "/v1beta": r"/v1beta(?:/.*)?|.*:(?:countTokens|embedContent|\w*[gG]enerateContent)",
@@ -56,12 +55,12 @@ _OTHER_APIS = [
     NearMiss(f"{api.sentence} {_AVAILABLE}.", difference)
     for difference, api in OTHER_APIS.items()
 ]
-# One group for each of them.
+# Each of them has a group.
 _PATH_OF_OTHER_API = re.compile(
     "|".join(f"({_PATHS.get(path, f'{path}(?:/.*)?')})" for path in OTHER_APIS)
 )
 _VERSIONS = re.compile(rf"^(?:{VERSION_PREFIX}(?=/))+")
-# Clients that are set up for Azure send this to every path.
+# Clients that are set up for Azure add this to every path.
 _AZURE_PARAMETER = re.compile(r"[?&]api-version=")
 
 PROBE = NearMiss(
@@ -91,7 +90,7 @@ _BASE_URL_ALONE = NearMiss(
 def explain_not_found(
     method: bytes, target: bytes, *, from_browser: bool = False
 ) -> NearMiss:
-    """Return the mistake in an unknown combination of method and target."""
+    """Return the mistake in a method and target that are not served."""
     verb = method.decode("latin-1")
     text = target[:_EXAMINED_BYTES].decode("latin-1")
     miss = _CORS if verb == "OPTIONS" and from_browser else _explain(verb, text)
@@ -122,7 +121,7 @@ def _explain(verb: str, target: str) -> NearMiss:
         return _WHOLE_ENDPOINT
     if miss := _wrong_form(path):
         return miss
-    # Clients of other APIs add a version to a base URL that ends in one.
+    # If the base URL has a version, clients of other APIs add theirs after it.
     other = _PATH_OF_OTHER_API.fullmatch(_VERSIONS.sub("", path, count=1))
     if other and other.lastindex:
         return _OTHER_APIS[other.lastindex - 1]
@@ -134,9 +133,10 @@ def _explain(verb: str, target: str) -> NearMiss:
 
 
 def _wrong_form(path: str) -> NearMiss | None:
-    """Return the mistake in one of our paths with wrong slashes, case or version.
+    """Return the mistake if this is one of our paths with other slashes, case or
+    version.
 
-    The base URL is wrong, unless there is only an extra slash at the end.
+    Then the base URL is wrong, unless there is only an extra slash at the end.
     """
     letters = VERSION_PREFIX + path.lower().replace("/", "")
     for right_letters, right in _LETTERS.items():

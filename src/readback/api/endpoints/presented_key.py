@@ -1,6 +1,6 @@
-"""What a 401 explains: how a key was presented, and what to change.
+"""Explain a 401: how the key was sent, and what to change.
 
-Pure. The explanation quotes no part of the credentials. Nothing is looked up.
+Nothing is looked up, and no part of the credentials is quoted.
 """
 
 import re
@@ -33,12 +33,12 @@ _WITH_SPACE = (
 )
 _IN_QUOTES = "The key is in quotation marks or brackets; remove them."
 _PREFIX = keys.PREFIX.encode()
-# Header fields in which other services or programs expect a key.
+# Other services or programs expect a key in these fields.
 _OTHER_FIELDS = frozenset(
     b"proxy-authorization api-key x-api-key x-goog-api-key x-auth-token".split()
 )
 
-# The prefixes of the keys of other services.
+# How the keys of other services begin.
 _OTHER_SERVICES = {
     b"sk-ant-": "Anthropic",
     b"sk-or-": "OpenRouter",
@@ -52,12 +52,12 @@ _OTHER_SERVICES = {
     b"sk-": "another service",
 }
 _OTHER_SERVICE = re.compile(b"|".join(_OTHER_SERVICES))
-# A shorter word is a placeholder or a typing error.
+# A shorter word is a placeholder or a typo.
 _MIN_KEY_LENGTH = 20
-# The rest of a long header is ignored.
+# Anything after this is ignored.
 _EXAMINED_BYTES = 256
 
-# Quotation marks: ASCII, UTF-8 and Windows.
+# In ASCII, UTF-8 and Windows-1252.
 _QUOTES = b"\"'`\\" + "‘’‚‛“”„‟«»".encode() + b"\x91\x92\x93\x94"
 _BRACKETS = b"<>[](){}"
 _SEPARATORS = _BRACKETS + b"-_. *:"
@@ -68,12 +68,12 @@ _PLACEHOLDER = re.compile(
     rb"(?:api)?(?:key|token)(?:here|goeshere)?)"
 )
 _VARIABLE = re.compile(rb"\$[\w({]|%\w+%|\{\{|process\.env|environ")
-# White space, an escaped line end or tab, and invisible spaces.
+# White space, an escaped line break or tab, and invisible spaces.
 _SPACE = re.compile(rb"\s|\\[nrt]|\xa0|\xe2\x80[\x80-\x8f\xa8-\xaf]|\xef\xbb\xbf")
 
 
 def explain_no_key(head: Head) -> str:
-    """Return why a head has no key in the usual form."""
+    """Return why a head contains no key in the usual form."""
     values = head.all(b"authorization")
     if len(values) == 1:
         return _explain(values[0])
@@ -83,11 +83,11 @@ def explain_no_key(head: Head) -> str:
 
 
 def explain_invalid(key: bytes) -> str:
-    """Return why what follows Bearer cannot be a key; empty if it can."""
+    """Return why the text after Bearer cannot be a key; empty if it can be one."""
     why = keys.why_invalid(key)
     if why is None:
         return ""
-    # Typing errors and floods of made-up keys need no closer look.
+    # Nothing more can be said about typos and floods of made-up keys.
     looks_right = len(key) == keys.LENGTH and key.startswith(_PREFIX)
     mistake = "" if looks_right else _name_mistake(key[:_EXAMINED_BYTES])
     return mistake or f"This is not a valid key: {why}."
@@ -104,20 +104,20 @@ def _explain(value: bytes) -> str:
         return explain_invalid(rest.strip(b" "))
     if scheme.lower() == b"basic":
         return _BASIC
-    # A single word may be a key, or something sent in its place.
+    # A single word may be a key, or something that was sent in its place.
     word = value[:_EXAMINED_BYTES]
     mistake = _name_mistake(word) if len(word.split()) < 2 else ""
     return mistake or _NOT_BEARER
 
 
 def _name_mistake(key: bytes) -> str:
-    """Return what was sent instead of a key; empty if it may be a mistyped key."""
+    """Return what was sent instead of a key; empty if it may be a key with a typo."""
     unquoted = key.strip(_QUOTES)
     bare = unquoted.strip(_BRACKETS)
     word = bare.translate(None, _SEPARATORS).lower()
     is_ours = bare.startswith(_PREFIX)
     is_placeholder = _PLACEHOLDER.fullmatch(word) or (bare != unquoted and not is_ours)
-    # The most informative one first.
+    # In this order, the first one says most.
     mistakes = (
         (bare[:7].lower() == b"bearer ", _TWO_SCHEMES),
         (not unquoted or word in _UNSET, _NO_KEY),
@@ -131,7 +131,7 @@ def _name_mistake(key: bytes) -> str:
 
 
 def _explain_other_service(key: bytes) -> str:
-    """Return a warning if this is a key of another service, otherwise nothing."""
+    """Return a warning if this is a key of another service, otherwise an empty text."""
     found = _OTHER_SERVICE.match(key)
     if not found or len(key) < _MIN_KEY_LENGTH or key.startswith(_PREFIX):
         return ""
@@ -142,7 +142,9 @@ def _explain_other_service(key: bytes) -> str:
 
 
 def _elsewhere(head: Head) -> str:
-    """Explain a missing Authorization header: a key may be in another field."""
+    """Explain that the Authorization header is missing; the key may be in another
+    field.
+    """
     for name, values in head.fields.items():
         if name in _OTHER_FIELDS:
             not_read = f"The key in {name.decode().title()} is not read."

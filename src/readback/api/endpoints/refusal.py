@@ -1,8 +1,10 @@
-"""The text of a body, or every rule of the contract that it breaks, in one line.
+"""Check a body against every rule of the contract, and explain in one line what is
+wrong.
 
 The checks run in the order of the table in docs/contract.md; the first finding decides
-the code. Findings never quote the text or a key. The line becomes a header, so it is
-printable ASCII. It ends with a hint for the program that sent the request, if known.
+the code. No finding quotes the text or a key. The line becomes a header, so it is
+printable ASCII. It ends with advice for the program that sent the request, if the
+program is known.
 """
 
 import json
@@ -18,24 +20,24 @@ from readback.programs import ADVICE_LENGTH, advise
 
 _SYSTEM_ROLES = ("system", "developer")
 _OTHER_ROLES = (*_SYSTEM_ROLES, "assistant", "tool")
-# A body cannot contain more messages.
+# No body has room for more messages.
 _MOST_MESSAGES = contract.MAX_BODY_BYTES // len('{"role":"user","content":"x"},')
-# The name of a field that is stored as the id of a difference.
+# A field name of this form is stored as the id of a difference.
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_]{1,40}")
-# A body may have thousands of unknown fields; further names are only counted.
+# A body may have thousands of unknown fields; further ones are only counted.
 _MAX_DIFFERENCES = 50
 _MAX_TOKENS: Number = str(contract.MAX_TOKENS).encode()
-# Field names and model ids are quoted only if they have this form.
+# Field names and model ids are only quoted if they have this form.
 _QUOTABLE = re.compile(r"[A-Za-z0-9_.:/-]{1,40}")
 _MAX_QUOTED_DIGITS = 20
-# A longer string is not quoted, even if it is almost right.
+# A longer string is never quoted, even if it is almost right.
 _MOST_SHOWN = 60
-# The maximum number of names to spell out in a list.
+# A list spells out at most this many names.
 _MOST_NAMED = 8
 
 
 class Finding(NamedTuple):
-    """One rule that a body breaks."""
+    """A rule that the body breaks."""
 
     code: str
     differences: tuple[str, ...]
@@ -43,12 +45,12 @@ class Finding(NamedTuple):
 
     @property
     def short(self) -> str:
-        """The sentence without its explanation, for a list."""
+        """The sentence without its explanation, for lists."""
         return self.sentence.partition(": ")[0].removesuffix(".").replace("; ", ", ")
 
 
 def examine(body: bytes) -> str | list[Finding]:
-    """Return the text if the body breaks no rule, else what is wrong."""
+    """Return the text if the body breaks no rule, otherwise the findings."""
     try:
         request = load(body)
     except NotJson as error:
@@ -133,13 +135,15 @@ def _check_messages(messages: Any) -> Iterator[Finding]:
 
 
 def _kept(roles: list[Any]) -> int:
-    """Return the index of the message that should remain."""
+    """Return the index of the message that the client should keep."""
     last = len(roles) - 1
     return last - roles[::-1].index(contract.ROLE) if contract.ROLE in roles else last
 
 
 def _surplus(roles: list[Any], kept: int) -> tuple[tuple[str, ...], str]:
-    """Return the differences of too many messages, and their number."""
+    """Return what is wrong with all messages but the one to keep, and how many there
+    are.
+    """
     others = roles[:kept] + roles[kept + 1 :]
     system = sum(others.count(role) for role in _SYSTEM_ROLES)
     differences = []
@@ -189,7 +193,7 @@ def _wrong_value(code: str, difference: str, rule: str, got: str) -> Finding:
 
 
 class Explanation(NamedTuple):
-    """Why a request is refused."""
+    """Why a request was refused."""
 
     code: str
     detail: str
@@ -198,14 +202,15 @@ class Explanation(NamedTuple):
 
 
 def explain(findings: Sequence[Finding], user_agent: str) -> Explanation:
-    """Join the findings into a line, with a hint for the program that sent them."""
+    """Combine the findings into one line, with advice for the program."""
     first, *others = findings
     found = dict.fromkeys(id_ for finding in findings for id_ in finding.differences)
-    # Unknown fields, which may have long names, must not displace other findings.
+    # Unknown fields come last, because their long names might displace other
+    # differences.
     ids = sorted(found, key=lambda each: each not in ADVICE)
     hint = advise(user_agent, ids, connected=True)
     also = f"Also: {'; '.join(other.short for other in others)}." if others else ""
-    # No real program makes this many mistakes, in fields with names this long.
+    # Only made-up requests have this many mistakes in fields with such long names.
     if len(f"{first.sentence} {also} ") > contract.MAX_DETAIL_LENGTH - ADVICE_LENGTH:
         also = f"Also: {len(others)} more."
     detail = " ".join(filter(None, (first.sentence, also, hint)))
@@ -222,7 +227,7 @@ def _is_quotable(word: Any) -> bool:
 
 
 def _got(value: Any, wanted: str) -> str:
-    """Return the kind of a value; quote a string that is almost right."""
+    """Describe a value; quote it only if it is a string that is almost right."""
     if not isinstance(value, str) or len(value) > _MOST_SHOWN:
         return _kind(value)
     bare = "".join(c for c in value if c.isprintable() and not c.isspace())
@@ -231,7 +236,7 @@ def _got(value: Any, wanted: str) -> str:
 
 
 def _kind(value: Any) -> str:
-    """Return the kind of a value, without quoting it."""
+    """Describe a value without quoting it."""
     if value is None or isinstance(value, bool):
         return json.dumps(value)
     if isinstance(value, Number):
@@ -243,7 +248,7 @@ def _kind(value: Any) -> str:
 
 
 def _fields(names: Sequence[str], path: str) -> str:
-    """Return the subject of a sentence about fields: "The field temperature"."""
+    """Return the subject of a sentence, such as "The field temperature"."""
     quotable = [path + name for name in names[:_MAX_DIFFERENCES] if _is_quotable(name)]
     shown = quotable[:_MOST_NAMED]
     if left := len(names) - len(shown):
@@ -253,5 +258,5 @@ def _fields(names: Sequence[str], path: str) -> str:
 
 
 def _joined(words: Sequence[str]) -> str:
-    """Return the words joined as in a sentence: "a, b and c"."""
+    """Join words as in a sentence: "a, b and c"."""
     return " and ".join([", ".join(words[:-1]), words[-1]] if words[1:] else words)

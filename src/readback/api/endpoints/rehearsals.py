@@ -1,6 +1,6 @@
-"""The requests of rehearsal keys: which step each of them takes.
+"""Requests of rehearsal keys: each takes the next step of the key's pattern.
 
-Real refusals come first and use no step. Otherwise the step applies whatever the body
+Real refusals come first and take no step. After them, a step applies whatever the body
 is: the failure is sent, or the wait begins, before the body is read.
 """
 
@@ -21,7 +21,7 @@ from readback.rehearsal import FAILURES, REHEARSED, RETRY_SECONDS, wait_seconds
 
 
 class _Rehearsal(Exchange):
-    """An exchange that takes the next step of its key's pattern for each request."""
+    """An exchange whose requests each take a step of the key's pattern."""
 
     __slots__ = ("_delays",)
 
@@ -49,7 +49,7 @@ class _Rehearsal(Exchange):
         return Untimed(super().answer(body))
 
     def _go_on(self, size: int, origin: RequestOrigin) -> None:
-        """Continue after a wait, during which the key may have been revoked."""
+        """Continue after a wait, in which the key may have been revoked."""
         is_accepted = self._record.accepted
         origin.resume(self if is_accepted else Untimed(self._refuse_key(size)))
 

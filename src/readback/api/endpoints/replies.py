@@ -1,7 +1,7 @@
-"""Answers as bytes: status lines, headers, the success and every refusal.
+"""Render answers as bytes: the success, and every refusal.
 
-Everything that does not change from one answer to the next is rendered in advance, at
-startup or at each tick. No byte of a request is copied into a header.
+Whatever is the same in many answers is rendered beforehand, at startup or at each tick.
+No byte of a request is copied into a header.
 """
 
 import json
@@ -38,15 +38,15 @@ def _usage(tokens: int) -> bytes:
     ) % (tokens, tokens, tokens + tokens)
 
 
-# A success, split at the parts that change. Every `created` has ten digits, so the
-# length of an answer follows from that of its text.
+# A success, split where answers differ. Every `created` has ten digits, so the length
+# of an answer follows from the length of its text.
 _MIDDLE = (
     b'","object":"chat.completion","created":%%d,"model":"%b","choices":'
     b'[{"index":0,"message":{"role":"assistant","content":'
 ) % MODEL.encode()
 _AFTER_ID = b'\r\nContent-Length: %d\r\n\r\n{"id":"'
 _FIXED_SIZE = len(b'{"id":"') + _ID_LENGTH + len(_MIDDLE % EARLIEST_CREATED)
-# By the size of the text.
+# The end of a success, by the size of its text.
 _USAGE = [_usage(0)]
 for _tokens in range(1, -(-MAX_CONTENT_BYTES // BYTES_PER_TOKEN) + 1):
     _USAGE += [_usage(_tokens)] * BYTES_PER_TOKEN
@@ -63,13 +63,13 @@ class Replies:
         self.tick(0.0)
 
     def tick(self, wall: float) -> None:
-        """Render everything with the date. Call this at least once a second."""
+        """Render what contains the date; called at least once a second."""
         self._date = formatdate(wall, usegmt=True)
         ok = f"HTTP/1.1 200 OK\r\nDate: {self._date}\r\n{_HEADERS}X-Request-Id: "
         self._ok = ok.encode()
 
     def completion(self, text: bytes, size: int, created: int) -> bytes:
-        """Return a success; the text is given as JSON, with its decoded size."""
+        """Return a success. `text` is JSON, `size` the size of the decoded text."""
         id_ = next(self._ids)
         usage = _USAGE[size]
         length = _AFTER_ID % (_FIXED_SIZE + len(text) + len(usage))
@@ -89,9 +89,9 @@ class Replies:
         explained: bool = False,
         request_id: str = "",
     ) -> bytes:
-        """Return a refusal; if `explained`, the body also contains the detail.
+        """Return a refusal; if it is `explained`, its body contains the detail, too.
 
-        The detail must be printable ASCII and quote no text.
+        The detail must be printable ASCII and must not quote the text.
         """
         status_line, headers, body = self._refusals[code]
         sentence = detail or REFUSALS[code].sentence
@@ -120,12 +120,12 @@ class Replies:
 
 
 def _draw_ids() -> list[bytes]:
-    """Return many random UUIDs; each step is one pass over all of them."""
-    # Eight groups of four digits, of which some dashes are removed at the end.
+    """Return many random UUIDs at once; each statement handles all of them."""
+    # Eight groups of four digits each. Some of the dashes are removed at the end.
     text = bytearray(os.urandom(16 * _IDS_AT_ONCE).hex("-", 2) + "-", "ascii")
     for place in (4, 29, 34, 39):
         text[place::40] = b"x" * _IDS_AT_ONCE
-    # RFC 9562 §5.4: the version, and a variant whose two highest bits are 10.
+    # RFC 9562 §5.4: the version, and a variant that begins with the bits 10.
     text[15::40] = b"4" * _IDS_AT_ONCE
     text[20::40] = text[20::40].translate(_TO_VARIANT)
     return list(_SPLIT_IDS(text.translate(None, b"x")))

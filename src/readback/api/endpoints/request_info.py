@@ -1,4 +1,4 @@
-"""What the head says about a request: endpoint, key, content type, sender."""
+"""What the head says about a request: endpoint, key, media type and program."""
 
 import re
 from dataclasses import dataclass
@@ -9,21 +9,21 @@ from readback.api.endpoints.presented_key import explain_no_key, times
 from readback.http.head import Head
 from readback.programs import advise
 
-# In the User-Agent of a program that is built on a browser, its own name follows this.
+# Programs that contain a browser put their own name after this in the User-Agent.
 _BROWSER_ENGINE = re.compile(r" AppleWebKit/[0-9.]+ \(KHTML, like Gecko\)")
 _ENDPOINTS = {
     (b"GET", contract.MODELS_PATH.encode()): contract.MODELS,
     (b"POST", contract.CHAT_PATH.encode()): contract.CHAT,
 }
-# The fields that are read here if the key has the usual form.
+# If the key has the usual form, only these fields are read here.
 READ_FIELDS = frozenset(
     b"content-encoding content-type origin prefer user-agent".split()
 )
 _FOUND = NearMiss("")
 _PRINTABLE = re.compile(rb"[\x20-\x7e]*+")
-# The longest User-Agent or preference list that is read. No program sends this much.
+# Anything after this in a User-Agent or list of preferences is ignored.
 _EXAMINED_BYTES = 1024
-# RFC 7240 §2: a case-insensitive list of preferences, each with optional parameters.
+# RFC 7240 §2: preferences are case-insensitive, and may have parameters.
 _EXPLAIN = re.compile(rb"(?:\A|,)[ \t]*+explain[ \t]*+(?:[,;]|\Z)", re.IGNORECASE)
 ENCODED = "The body has a Content-Encoding."
 _JSON_TYPE = b"application/json"
@@ -32,7 +32,7 @@ _FORM_TYPES = (b"application/x-www-form-urlencoded", b"multipart/form-data")
 
 @dataclass(eq=False, slots=True)
 class RequestInfo:
-    """What a head says. A detail is the reason for a refusal; empty if none."""
+    """What a head says. Each detail is a reason to refuse the request, or empty."""
 
     endpoint: str
     not_found_detail: str
@@ -40,7 +40,7 @@ class RequestInfo:
     no_key_detail: str  # empty if the key has the usual form
     media_type_detail: str
     user_agent: str
-    asks_to_explain: bool  # in the refusal's body, too
+    asks_to_explain: bool  # in the body of a refusal
 
 
 def describe(head: Head) -> RequestInfo:
@@ -55,7 +55,7 @@ def describe(head: Head) -> RequestInfo:
         not_found_detail=miss.sentence,
         not_found_difference=miss.difference,
         no_key_detail="" if head.key else explain_no_key(head),
-        # Only the body of a chat is read as JSON.
+        # Only a chat has a body that is read as JSON.
         media_type_detail=explain_media_type(head) if endpoint == contract.CHAT else "",
         user_agent=user_agent,
         asks_to_explain=_EXPLAIN.search(preferences[:_EXAMINED_BYTES]) is not None,
@@ -72,7 +72,7 @@ def _explain_not_found(head: Head, user_agent: str) -> NearMiss:
 
 
 def explain_media_type(head: Head) -> str:
-    """Return why the body is not plain application/json; empty if it is."""
+    """Return why the body is not plain application/json, or an empty text."""
     if head.first(b"content-encoding") is not None:
         return ENCODED
     types = head.all(b"content-type")
@@ -89,7 +89,7 @@ def explain_media_type(head: Head) -> str:
 
 
 def _user_agent(head: Head) -> str:
-    """Return the name of the client program in printable ASCII, without any key."""
+    """Return the name of the program in printable ASCII, without any key."""
     value = (head.first(b"user-agent") or b"")[:_EXAMINED_BYTES]
     agent = value.decode("ascii", "replace")
     if not _PRINTABLE.fullmatch(value):

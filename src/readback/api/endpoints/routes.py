@@ -1,7 +1,7 @@
-"""The API as a handler: which endpoint a head asks for, and with which key.
+"""The API as a handler: finds out which endpoint and which key a request is for.
 
-Makes the decisions that come before the body is read, in the order of the contract:
-path and method, then key. Nothing here decodes a body.
+These are the decisions before the body is read, in the order of the contract: path and
+method, then key.
 """
 
 import logging
@@ -31,9 +31,9 @@ from readback.processes.shared_counters import WorkerCounters
 
 log = logging.getLogger("readback.api")
 
-# The Retry-After if the database is unavailable or there are too many connections.
+# Sent as Retry-After if the database is unavailable or there are too many connections.
 RETRY_SECONDS = 2
-# How many programs are remembered per key; most keys have one.
+# How many programs are remembered per key. Most keys have one.
 _MAX_EXCHANGES = 4
 _EXCHANGES: dict[str, type[Exchange]] = {MODELS: ModelList, CHAT: Chat}
 _REHEARSALS = {MODELS: RehearsedModelList, CHAT: RehearsedChat}
@@ -68,7 +68,7 @@ class Api:
         return self._decide(request, origin, record)
 
     def refuse(self, code: str, detail: str, address: str = "") -> bytes:
-        # Behind a proxy, this is the address of the proxy.
+        # Behind a proxy, the address would be the proxy's.
         if code == MALFORMED_REQUEST and not self._trusted_proxies:
             self._services.unmatched.count(address, OTHER, code, detail, "")
         retry_after = RETRY_SECONDS if code == "unavailable" else 0
@@ -84,7 +84,7 @@ class Api:
         return replies.refusal("internal_error", request_id=request_id)
 
     def _may_exist(self, info: RequestInfo, key: bytes, digest: bytes) -> bool:
-        """Return whether an unknown key has to be looked up."""
+        """Return whether a key that is not known has to be looked up."""
         if info.no_key_detail or explain_invalid(key):
             return False
         return not self._keyring.is_absent(digest)
@@ -92,7 +92,7 @@ class Api:
     def _go_on(
         self, request: Understood[RequestInfo], origin: RequestOrigin, found: Found
     ) -> None:
-        """Continue with a request that has waited for its key to be looked up."""
+        """Continue a request whose key has been looked up."""
         outcome: Outcome | None
         try:
             outcome = self._decide(request, origin, found)
@@ -124,7 +124,7 @@ class Api:
     def _sender(self, forwarded: bytes, origin: RequestOrigin) -> str:
         """Return the client's entry in X-Forwarded-For, or the connection's address.
 
-        The entry is read only where the address in it is needed.
+        The entry is parsed only where its address is needed.
         """
         if not self._trusted_proxies:
             return origin.address
@@ -143,11 +143,11 @@ class Api:
     def _not_found(
         self, info: RequestInfo, found: Found, sender: str, size: int
     ) -> bytes:
-        """Refuse a request, and record that in the journal of its key, if any."""
+        """Refuse a request, and note that in the journal of its key, if it has one."""
         code = "not_found"
         detail = info.not_found_detail
         if not isinstance(found, Record) or not found.accepted:
-            # The probe sends these requests, and no one looks for them in a journal.
+            # The probe sends these, and no owner looks for them.
             if detail != PROBE.sentence:
                 agent = info.user_agent
                 address = address_in(sender)

@@ -1,7 +1,4 @@
-"""Strict JSON: UTF-8, RFC 8259, no repeated name, no lone surrogate.
-
-Numbers stay as written.
-"""
+"""Decode strict JSON: UTF-8 and RFC 8259, with no repeated name or lone surrogate."""
 
 import json
 from typing import Any, NoReturn
@@ -13,8 +10,8 @@ class NotJson(Exception):
     """The bytes are not strict JSON; the text says why."""
 
 
-# A number as it was written, so that neither its size nor its form is lost. Nothing
-# else in a document is of the type bytes.
+# A number as the client wrote it, so that neither its size nor its form is lost. No
+# other value in a document has the type bytes.
 Number = bytes
 
 
@@ -30,7 +27,7 @@ def load(body: bytes) -> Any:
         raise NotJson("it is empty")
     try:
         document = _DECODER.decode(text)
-        # A lone surrogate cannot be encoded as UTF-8.
+        # This fails for a lone surrogate, which UTF-8 cannot encode.
         names = _outside_of_strings(msgspec.json.encode(document)).count(b":")
     except json.JSONDecodeError as error:
         raise NotJson(f"the error is at character {error.pos}") from None
@@ -38,15 +35,15 @@ def load(body: bytes) -> Any:
         raise NotJson("a string contains a lone surrogate") from None
     except RecursionError:  # RFC 8259 §9 allows a limit
         raise NotJson("it is nested too deeply") from None
-    # The decoder keeps the last of two values with the same name.
+    # If a name is repeated, the decoder keeps only its last value.
     if names < _outside_of_strings(body).count(b":"):
         raise NotJson("a field name appears twice in an object")
     return document
 
 
 def _outside_of_strings(body: bytes) -> bytes:
-    """Return a body without its strings; outside strings, a colon follows a name."""
-    # Without escapes, each quotation mark begins or ends a string.
+    """Return a body without its strings. What is left has one colon for each name."""
+    # Once escapes are removed, each quotation mark begins or ends a string.
     unescaped = body.replace(rb"\\", b"").replace(rb"\"", b"")
     return b"".join(unescaped.split(b'"')[::2])
 
@@ -55,7 +52,7 @@ def _refuse_constant(name: str) -> NoReturn:
     raise NotJson(f"{name} is not part of JSON")
 
 
-# No Python function is called per value, because a body may have thousands of values.
+# Only C functions are called for values, because a body may have thousands of them.
 _DECODER = json.JSONDecoder(
     parse_int=str.encode, parse_float=str.encode, parse_constant=_refuse_constant
 )

@@ -1,1 +1,1 @@
-"""Memory that all workers of a machine share, made before they are forked."""
+"""Memory that all API workers of a machine share, created before they are forked."""

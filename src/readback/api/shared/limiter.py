@@ -1,12 +1,12 @@
-"""The rate and the `created` of each key, in a table that all workers of a host share.
+"""The rate and the last `created` of each key, shared by all workers of a host.
 
-The table is mapped before the workers are forked. A key has a slot of four numbers. A
-worker that changes a slot locks it for about a microsecond.
+The table is mapped before the workers are forked. Each key has a slot with four
+numbers. A worker locks the slot while it changes it, for about a microsecond.
 
-The lock is a byte of an empty file. The kernel unlocks it when the process that has
-locked it ends, so a killed worker delays no one. A worker that is paused meanwhile
-keeps its lock, so others wait for at most LOCK_SECONDS and then go on without it. When
-the paused worker continues, it may set one slot back, once.
+The lock is on one byte of an empty file. When a process ends, the kernel releases its
+locks, so a killed worker delays no one. A worker that is paused keeps its lock; others
+wait for at most LOCK_SECONDS and then go on without it. When the paused worker
+continues, it may set one slot back, once.
 """
 
 import mmap
@@ -20,13 +20,13 @@ from weakref import finalize
 
 from readback.contract import CREATED_LEAD_SECONDS, EARLIEST_CREATED
 
-# 8 MiB are mapped; pages that are never touched cost nothing.
+# 8 MiB of address space; pages that are never touched take no memory.
 SLOTS = 262_144
-# Its owner, when its bucket is full again (on the monotonic clock), its last `created`,
+# The slot's owner, when its bucket is full again (monotonic time), the last `created`,
 # and how many steps a rehearsal key has taken.
 _NUMBERS = 4
-# A key may be in any of this many slots. If others have all of them, it takes the slot
-# of the key that has been inactive longest.
+# How many slots are possible for a key. If all of them are taken, the key gets the slot
+# of the key that has been inactive for longest.
 _PROBES = 8
 LOCK_SECONDS = 0.05
 
@@ -35,23 +35,23 @@ class Limiter:
     """The shared table. Only event loops use it."""
 
     def __init__(self, rate: float, burst: int, slots: int = SLOTS) -> None:
-        """Allow each key a rate and a burst; a rate of 0 means any number of requests.
+        """Allow each key this rate and burst; a rate of 0 is unlimited.
 
-        The rate is a GCRA (generic cell rate algorithm): each request moves the time at
-        which the bucket is full by an interval.
+        The algorithm is GCRA (generic cell rate algorithm): each request postpones the
+        time at which the bucket is full by one interval.
         """
         self._interval = 1 / rate if rate else 0.0
-        # How far ahead that time may be. The 0.01 allows for rounding errors of sums.
+        # How far in the future that time may be. The 0.01 allows for rounding errors.
         self._allowance = (burst - 1 + 0.01) * self._interval if rate else inf
         self._slots = slots
         memory = memoryview(mmap.mmap(-1, slots * _NUMBERS * 8))
-        # A slot is the index of its first number, in all these views.
+        # A slot is the index of its first number; each view begins at another number.
         self._owner = memory.cast("q")
         self._full_at = memory[8:].cast("d")
         self._last = memory[16:].cast("q")
         self._steps = memory[24:].cast("q")
         self._locks = Locks()
-        # The lock held while a slot is assigned to a key.
+        # The lock to hold while a key gets its slot.
         self._owners = slots * _NUMBERS
 
     def admit(self, slot: int, now: float) -> bool:
@@ -64,9 +64,9 @@ class Limiter:
                 self._locks.release()
 
     def number(self, slot: int, now: float) -> int:
-        """Count a request against the rate limit; return the answer's `created`.
+        """Count a request against the rate limit; return the answer's `created`, or 0.
 
-        It always differs from the last one. If the limit is exceeded, it is 0.
+        It differs from that of the previous answer. 0 means that the limit is exceeded.
         """
         present = int(time())
         if present < EARLIEST_CREATED:
@@ -93,7 +93,7 @@ class Limiter:
         return max(1, ceil(self._wait(slot)))
 
     def take_step(self, slot: int) -> int:
-        """Return how many steps a rehearsal key has taken before this one."""
+        """Take a step of a rehearsal key; return how many it has taken before."""
         is_locked = self._locks.acquire(slot)
         try:
             taken = self._steps[slot]
@@ -107,11 +107,12 @@ class Limiter:
         return self._last[slot]
 
     def slot(self, digest: bytes, last: int = 0) -> int:
-        """Return the slot of a key, which another key may take later.
+        """Return the slot of a key. Another key may take it over later.
 
-        A new slot continues after `last`.
+        In a new slot, `created` continues after `last`.
         """
-        # Forked processes have the seed of their parent. Empty slots have the owner 0.
+        # All workers compute the same hash, because they inherit its seed. An empty
+        # slot has the owner 0.
         owner = hash(digest) or 1
         slot = self._find(owner)
         if slot is None:
@@ -146,7 +147,7 @@ class Limiter:
 
     def _assign(self, owner: int, last: int) -> int:
         places = [(owner + n) % self._slots * _NUMBERS for n in range(_PROBES)]
-        slot = min(places, key=self._full_at.__getitem__)  # 0 for an empty slot
+        slot = min(places, key=self._full_at.__getitem__)  # empty slots have 0
         self._full_at[slot] = monotonic()
         self._last[slot] = last
         self._steps[slot] = 0
@@ -155,20 +156,22 @@ class Limiter:
 
 
 class Locks:
-    """Numbered locks between forked processes: POSIX locks of the bytes of a file.
+    """Numbered locks between forked processes, each on one byte of a file (POSIX
+    locks).
 
-    A process has one lock at a time. If it closed any descriptor of this file, it would
-    lose it, so the only descriptor is never copied. `mmap` would copy it, so the table
-    is not in this file.
+    A process holds at most one of them. Closing any descriptor of the file would
+    release it, so the only descriptor is never copied. The table is not in this file,
+    because `mmap` copies the descriptor.
     """
 
     def __init__(self) -> None:
         self._file = file = _empty_file()
         finalize(self, os.close, file)
-        # Every request needs these, so they are system calls without a frame of ours.
+        # Every request calls these, so they call C without a Python function in
+        # between.
         self._try = partial(lockf, file, LOCK_EX | LOCK_NB, 1)
         self.release = partial(lockf, file, LOCK_UN)
-        # Locks that were held for too long, and have not been free since.
+        # Locks that could not be had in time and have not been free since.
         self._stuck: set[int] = set()
 
     def acquire(self, number: int) -> bool:
@@ -183,7 +186,7 @@ class Locks:
 
     def _wait(self, number: int) -> bool:
         if number in self._stuck:
-            return False  # one request has waited, which is enough
+            return False  # one request has waited in vain already
         deadline = monotonic() + LOCK_SECONDS
         while monotonic() < deadline:
             os.sched_yield()

@@ -1,4 +1,4 @@
-"""The counters of the API, in memory that its workers share."""
+"""What the API's workers count, in memory that they share."""
 
 from math import inf
 
@@ -6,19 +6,19 @@ from readback.contract import ENDPOINTS, REFUSALS
 from readback.processes.shared_counters import API, SharedCounters
 from readback.rehearsal import REHEARSED
 
-# What the workers count; `API` says what each number means.
+# The table `API` says what each number means.
 ACCEPTED = ""
 CODES = (ACCEPTED, *REFUSALS, REHEARSED)
 REQUESTS = tuple((endpoint, code) for endpoint in ENDPOINTS for code in CODES)
-# For these, the lowest figure of all workers counts, and 0 means none. The first is in
-# milliseconds of the monotonic clock, which all processes share; the others are in Unix
-# seconds and in bytes.
+# Of these, the lowest number of all workers is shown, and 0 means none. The first is in
+# milliseconds of the monotonic clock, which all processes share, the second in Unix
+# seconds, and the third in bytes.
 MOMENTS = {
     "keys_confirmed": "database_contact_age_seconds",
     "certificate_expires": "certificate_expiry_timestamp_seconds",
     "database_disk_free": "database_disk_free_bytes",
 }
-# How many requests took up to each bound, in milliseconds, and the sum.
+# The bounds of the histogram in milliseconds, and the column with the sum.
 TIMES = (5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, inf)
 TOTAL_TIME = "request_milliseconds"
 _SHOWN_OTHERWISE = ("requests_total", "request_seconds", *MOMENTS.values())

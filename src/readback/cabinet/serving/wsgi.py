@@ -1,8 +1,8 @@
-"""The cabinet as a handler of HTTP: Django's WSGI application, in threads.
+"""The cabinet as a handler of HTTP: runs Django's WSGI application in threads.
 
-Connections work as in the API (`readback.http`). A request is given to a thread
-only after it has arrived completely, and the thread is free again when the answer is
-rendered, so a slow client occupies no thread. Nothing here depends on Django.
+The connections are those of the API (`readback.http`). A thread gets a request only
+after all of it has arrived, and is free again once the answer is rendered, so a slow
+client occupies no thread. Nothing here depends on Django.
 """
 
 import asyncio
@@ -36,12 +36,12 @@ from readback.http.meaning import Understood
 from readback.processes.shared_counters import SharedCounters
 
 THREADS = 8
-# Forms use at most half of the threads; further ones wait. Many sign-ups at once, which
-# hash passwords, must not delay other pages.
+# Forms get at most half of the threads, because many sign-ups at once, which hash
+# passwords, must not delay other pages.
 FORM_THREADS = THREADS // 2
-# The total size of bodies waiting for an answer. Further ones are refused.
+# The total size of bodies that are being answered; above it, requests are refused.
 MAX_BODIES_BYTES = 16 << 20
-# The paths that a program asks for if its base URL is the cabinet's address.
+# What a program asks for if its base URL is the address of the cabinet.
 _VERSION = f"{VERSION_PREFIX}/".encode()
 _ENDPOINTS = tuple(
     path.removeprefix(VERSION_PREFIX).encode() for path in (CHAT_PATH, MODELS_PATH)
@@ -50,7 +50,7 @@ _WITHOUT_BODY = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
 
 _log = logging.getLogger("readback.cabinet.pages")
 
-# Keys of the WSGI environ: whether the service is stopping, and the page counter.
+# Keys of the WSGI environ, for the state of the service and the counter of pages.
 LIFECYCLE = "readback.lifecycle"
 PAGES = "readback.pages"
 OTHER = "other"
@@ -61,12 +61,12 @@ Application = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
 
 
 class Pages:
-    """Gives requests to the application, and its answers to their connections."""
+    """Passes requests to the application, and its answers to their connections."""
 
     def __init__(
         self, application: Application, config: Config, environ: Environ
     ) -> None:
-        """`environ` is what the application gets with each request."""
+        """`environ` is the part of the WSGI environ that all requests share."""
         self._application = application
         self._environ = environ
         self._headers = headers_of(config)
@@ -74,7 +74,7 @@ class Pages:
         self._threads = ThreadPoolExecutor(THREADS, "request")
         self._forms = asyncio.Semaphore(FORM_THREADS)
         self._bodies_bytes = 0
-        # The event loop itself does not keep a task alive.
+        # Keeps references to the tasks, which the event loop does not.
         self._tasks: set[asyncio.Task[None]] = set()
 
     def describe(self, head: Head) -> Head:
@@ -89,7 +89,9 @@ class Pages:
         return Page(self, head, origin)
 
     def _lead_to_api(self) -> bytes:
-        """Refuse a request meant for the API, in the form that most programs show."""
+        """Refuse a request that is meant for the API, in the form that most programs
+        show.
+        """
         message = f"This is the cabinet; the API is at {self._base_url}"
         error = {"error": {"code": "not_found", "message": message}}
         body = json.dumps(error, separators=(",", ":")).encode()
@@ -98,7 +100,7 @@ class Pages:
         return _render(HTTPStatus.NOT_FOUND, all_headers, body)
 
     def answer(self, head: Head, body: bytes, origin: RequestOrigin) -> bytes | None:
-        """Give a request to a thread, which answers later."""
+        """Pass a request to a thread, which answers it later."""
         if self._bodies_bytes + len(body) > MAX_BODIES_BYTES:
             return self.refuse("unavailable", "")
         self._bodies_bytes += len(body)
@@ -108,7 +110,7 @@ class Pages:
         return None
 
     def refuse(self, code: str, detail: str, address: str = "") -> bytes:
-        """Return a refusal without a body, so that it also suits HEAD."""
+        """Return a refusal without a body, which is right for HEAD, too."""
         return _render(REFUSALS[code].status, [*self._headers.items()], b"")
 
     def fail(self, error: Exception, info: Head | None) -> bytes:
@@ -134,7 +136,7 @@ class Pages:
         origin.resume(answer)
 
     def _run_application(self, head: Head, body: bytes, address: str) -> bytes:
-        """Return the application's answer; runs in a thread."""
+        """Return the application's answer; called in a thread."""
         started: list[tuple[str, list[tuple[str, str]]]] = []
         written: list[bytes] = []
 
@@ -156,7 +158,7 @@ class Pages:
 
 
 class PageCounts:
-    """Counts the pages of one worker, from all its threads."""
+    """Counts the pages of a worker, from all of its threads."""
 
     def __init__(self, counters: SharedCounters, row: int) -> None:
         self.counters = counters
@@ -184,14 +186,14 @@ class Page:
 
 
 def server_environ(address: tuple[str, int] | str) -> Environ:
-    """Return the part of the environ that all requests of a socket share (PEP 3333)."""
+    """Return the part of the environ (PEP 3333) that all requests to a socket share."""
     host, port = ("localhost", 0) if isinstance(address, str) else address[:2]
     return {
         "SCRIPT_NAME": "",
         "SERVER_NAME": host,
         "SERVER_PORT": str(port),
         "wsgi.version": (1, 0),
-        # Django looks at X-Forwarded-Proto if a proxy is trusted.
+        # Behind a trusted proxy, Django reads X-Forwarded-Proto.
         "wsgi.url_scheme": "http",
         "wsgi.errors": sys.stderr,
         "wsgi.multithread": True,
@@ -201,7 +203,9 @@ def server_environ(address: tuple[str, int] | str) -> Environ:
 
 
 def environ_of(head: Head, body: bytes, address: str) -> Environ:
-    """Return a request's environ (PEP 3333), in which bytes are Latin-1."""
+    """Return the environ of a request (PEP 3333), in which bytes are decoded as
+    Latin-1.
+    """
     path, _, query = head.target.partition(b"?")
     environ: Environ = {
         "REQUEST_METHOD": head.method.decode(),
@@ -213,7 +217,7 @@ def environ_of(head: Head, body: bytes, address: str) -> Environ:
         "wsgi.input": BytesIO(body),
     }
     for name, values in head.fields.items():
-        # X_Forwarded_For would become the same variable as X-Forwarded-For.
+        # X_Forwarded_For would end up in the same variable as X-Forwarded-For.
         if b"_" in name or name in (b"content-length", b"transfer-encoding"):
             continue
         separator = b"; " if name == b"cookie" else b","
@@ -225,7 +229,7 @@ def environ_of(head: Head, body: bytes, address: str) -> Environ:
 
 
 def _render(status: int, headers: list[tuple[str, str]], body: bytes) -> bytes:
-    """Return an answer, complete except for the Connection header."""
+    """Return an answer that lacks only the Connection header."""
     status_line = f"HTTP/1.1 {status:d} {reason_phrase(status)}"
     lines = [status_line, f"Date: {formatdate(usegmt=True)}"]
     lines += [f"{name}: {value}" for name, value in headers]
