@@ -55,7 +55,7 @@ def test_any_worker_answers_for_all_and_a_killed_one_loses_nothing(tmp_path: Pat
         assert values(server)['pages_total{status="200"}'] == PAGES + 2
 
         described = re.findall(r"^# HELP readback_(\w+) (.+)$", server.metrics(), re.M)
-        listed = metrics.BOTH_PLANES | metrics.CABINET
+        listed = metrics.COMMON | metrics.CABINET
         del listed["last_backup_timestamp_seconds"]  # there was none
         assert dict(described) == listed
         run_promtool("check", "metrics", text=server.metrics())

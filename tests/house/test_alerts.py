@@ -33,7 +33,7 @@ PAGE = (ROOT / "docs" / "runbook.md").read_text()
 SHIPPED = yaml.load((PROMETHEUS / "alerts.yml").read_text(), yaml.CSafeLoader)
 RULES = SHIPPED["groups"][0]["rules"]
 ALERTS = {rule["alert"]: rule for rule in RULES}
-METRICS = {*metrics.BOTH_PLANES, *metrics.API, *metrics.CABINET}
+METRICS = {*metrics.COMMON, *metrics.API, *metrics.CABINET}
 DASHBOARD = json.loads((GRAFANA / "dashboard.json").read_text())
 LINK = re.compile(r"\{\{ \$externalLabels\.cabinet_url \}\}/docs/runbook#([\w-]+)")
 

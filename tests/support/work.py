@@ -17,8 +17,8 @@ from readback.api.endpoints.replies import Replies
 from readback.api.endpoints.request_info import READ_FIELDS
 from readback.api.endpoints.routes import Api
 from readback.api.server import limits
+from readback.api.shared.counters import Counters
 from readback.api.shared.limiter import Limiter
-from readback.api.shared.memory import Counters
 from readback.http.connection import Connection
 from readback.http.head import Head
 from readback.http.recognition import RecognisedHeads

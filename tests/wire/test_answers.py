@@ -13,8 +13,8 @@ import pytest
 from readback import keys
 from readback.api.data.keyring import Keyring
 from readback.api.data.store import KeyRow
+from readback.api.shared.counters import Counters
 from readback.api.shared.limiter import Limiter
-from readback.api.shared.memory import Counters
 from tests.support.api import CHAT, MODELS, Api, compact, draft
 from tests.support.listener import api_without_database, listening
 from tests.support.load import models

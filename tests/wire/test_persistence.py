@@ -11,8 +11,8 @@ import pytest
 
 from readback import keys
 from readback.api.data.keyring import Keyring
+from readback.api.shared.counters import Counters
 from readback.api.shared.limiter import Limiter
-from readback.api.shared.memory import Counters
 from tests.support.listener import Listener, api_without_database, listening
 from tests.support.load import models
 from tests.support.raw_requests import (

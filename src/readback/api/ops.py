@@ -16,7 +16,14 @@ from prometheus_client.registry import Collector
 from readback import logs
 from readback.api.data.health import Health
 from readback.api.data.keyring import Keyring
-from readback.api.shared import memory
+from readback.api.shared.counters import (
+    GAUGES,
+    MOMENTS,
+    REQUESTS,
+    TIMES,
+    TOTAL_TIME,
+    TOTALS,
+)
 from readback.config import Config
 from readback.contract import HEALTH_PATH, READINESS_PATH, REFUSALS, reason_phrase
 from readback.http.handler import Handler, RequestOrigin
@@ -98,25 +105,23 @@ class Ops(Handler[Head], Collector):
 
     def collect(self) -> Iterator[Metric]:
         counters = self._counters
-        yield from metrics.of_both_planes(
-            "api", self._config, self._lifecycle, counters
-        )
+        yield from metrics.common("api", self._config, self._lifecycle, counters)
         # Outcomes that have not occurred yet are included, because Prometheus cannot
         # compute the increase of a counter that was missing before.
         requests = [
             ((endpoint, code or "ok"), counters.total((endpoint, code)))
-            for endpoint, code in memory.REQUESTS
+            for endpoint, code in REQUESTS
         ]
         yield metrics.counters_by("requests_total", ("endpoint", "code"), requests)
-        times = [(bound / 1000, counters.total(bound)) for bound in memory.TIMES]
-        total = counters.total(memory.TOTAL_TIME) / 1000
+        times = [(bound / 1000, counters.total(bound)) for bound in TIMES]
+        total = counters.total(TOTAL_TIME) / 1000
         yield metrics.histogram("request_seconds", times, total)
-        for name in memory.TOTALS:
+        for name in TOTALS:
             yield metrics.counter(f"{name}_total", counters.total(name))
-        for name in memory.GAUGES:
+        for name in GAUGES:
             yield metrics.gauge(name, counters.total(name))
         # The remaining values are not always known.
-        for column, name in memory.MOMENTS.items():
+        for column, name in MOMENTS.items():
             if lowest := counters.earliest(column):
                 value: float = lowest
                 if column == "keys_confirmed":

@@ -28,8 +28,8 @@ from readback.api.endpoints.replies import Replies
 from readback.api.endpoints.request_info import READ_FIELDS
 from readback.api.endpoints.routes import Api
 from readback.api.ops import Ops
+from readback.api.shared.counters import TIMES, TOTAL_TIME, Counters
 from readback.api.shared.limiter import Limiter
-from readback.api.shared.memory import TIMES, TOTAL_TIME, Counters
 from readback.client_address import network
 from readback.config import Config
 from readback.contract import MAX_BODY_BYTES, MAX_HEAD_BYTES, MAX_HEAD_FIELDS

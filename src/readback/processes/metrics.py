@@ -14,8 +14,8 @@ from readback.config import Config
 from readback.processes.lifecycle import Lifecycle
 from readback.processes.shared_counters import (
     API,
-    BOTH_PLANES,
     CABINET,
+    COMMON,
     LOG_LINES_DROPPED,
     WORKER_DEATHS,
     SharedCounters,
@@ -26,7 +26,7 @@ Labels = tuple[str, ...]
 PREFIX = "readback_"
 # The format of `prometheus_client.generate_latest`.
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-_MEANINGS = BOTH_PLANES | API | CABINET
+_MEANINGS = COMMON | API | CABINET
 
 
 def gauge(name: str, value: float) -> Metric:
@@ -59,7 +59,7 @@ def histogram(name: str, counts: Iterable[tuple[float, int]], total: float) -> M
     return core.HistogramMetricFamily(PREFIX + name, _MEANINGS[name], buckets, total)
 
 
-def of_both_planes(
+def common(
     server: str, config: Config, lifecycle: Lifecycle, counters: SharedCounters
 ) -> Iterator[Metric]:
     """Return the metrics that the API and the cabinet have in common."""

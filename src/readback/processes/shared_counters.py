@@ -15,7 +15,7 @@ from readback import logs
 
 Column = Hashable
 
-BOTH_PLANES = {
+COMMON = {
     "build_info": "Always 1; the labels are plane, version, Python and database.",
     "start_time_seconds": "When the API or the cabinet was started, in Unix time.",
     "worker_deaths_total": "Workers that ended unexpectedly.",
@@ -58,7 +58,7 @@ WORKER_DEATHS = "worker_deaths"
 REPORTED_AT = "reported_at"
 # Log lines that a process dropped because they were not read.
 LOG_LINES_DROPPED = "log_lines_dropped"
-_BOTH_PLANES = (WORKER_DEATHS, REPORTED_AT, LOG_LINES_DROPPED)
+_COMMON = (WORKER_DEATHS, REPORTED_AT, LOG_LINES_DROPPED)
 
 
 def rows_for(workers: int) -> int:
@@ -75,7 +75,7 @@ class SharedCounters:
     def __init__(
         self, columns: Collection[Column], rows: int, transient: Collection[Column] = ()
     ) -> None:
-        all_columns = (*columns, *_BOTH_PLANES)
+        all_columns = (*columns, *_COMMON)
         self._index = {column: index for index, column in enumerate(all_columns)}
         self._transient = (*transient, REPORTED_AT)
         self.rows = rows

@@ -9,8 +9,8 @@ from tests.support.work import head_of
 from readback.api.data.health import Health
 from readback.api.data.keyring import Keyring
 from readback.api.ops import STRICT_SECONDS, Ops
+from readback.api.shared.counters import Counters
 from readback.api.shared.limiter import Limiter
-from readback.api.shared.memory import Counters
 from readback.config import Config
 from readback.http.meaning import Meaning
 from readback.processes.lifecycle import Lifecycle

@@ -13,7 +13,7 @@ from itertools import islice
 from random import uniform
 from typing import NamedTuple
 
-from readback.api.shared.memory import ACCEPTED
+from readback.api.shared.counters import ACCEPTED
 from readback.client_address import address_in, shorten
 from readback.contract import JOURNAL_ROWS, SEVERAL_ADDRESSES
 from readback.processes.shared_counters import WorkerCounters

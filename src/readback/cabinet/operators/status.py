@@ -36,9 +36,7 @@ class CabinetMetrics(Collector):
         if self._pages and self._lifecycle:
             counters = self._pages.counters
             config = settings.CONFIG
-            yield from metrics.of_both_planes(
-                "cabinet", config, self._lifecycle, counters
-            )
+            yield from metrics.common("cabinet", config, self._lifecycle, counters)
             statuses = [((str(each),), counters.total(each)) for each in STATUSES]
             yield metrics.counters_by("pages_total", ("status",), statuses)
         # If the database is unavailable, the other metrics matter all the more.

@@ -21,8 +21,8 @@ from readback.api.data.journal import Event, Journal, Tally
 from readback.api.data.keyring import UNAVAILABLE, Keyring
 from readback.api.data.store import KeyRows, Store
 from readback.api.data.unmatched import UnmatchedEvent, UnmatchedRequests
+from readback.api.shared.counters import Counters
 from readback.api.shared.limiter import Limiter
-from readback.api.shared.memory import Counters
 from readback.config import Config
 
 VALUE = "something that must not be in the log"

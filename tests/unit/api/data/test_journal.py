@@ -4,7 +4,7 @@ import pytest
 
 from readback.api.data import journal as journal_module
 from readback.api.data.journal import AT_ONCE, Event, Journal
-from readback.api.shared.memory import Counters
+from readback.api.shared.counters import Counters
 from readback.contract import JOURNAL_ROWS, SEVERAL_ADDRESSES
 
 HOUR = 3600.0
