@@ -75,19 +75,25 @@ def serve_until_refused(server: Server) -> tuple[float, list[int]]:
     """
     api, answered_at = Api.of(server), 0.0
     statuses: list[int] = []
+    is_announced = False
     while True:
         try:
             connection = api.endpoint.connect()
         except OSError:
+            assert is_announced
             return answered_at, statuses
         with connection:
             connection.send(api.chat_bytes(draft("x")))
             answer = connection.read_answer()
             assert_echo(answer, "x")
-            assert answer.header("Connection") == "close"
+            # /readyz fails a moment before the manager's signal reaches the worker.
+            closes = answer.header("Connection") == "close"
+            assert closes or not is_announced
+            is_announced = closes
             answered_at = time.monotonic()
         with suppress(URLError, OSError):  # this listener may close first
             statuses.append(readiness(server.ops_url)[0])
+        time.sleep(0.05)  # leaves the cores to the server
 
 
 def test_a_reload_is_not_announced_to_balancers(tmp_path: Path) -> None:
