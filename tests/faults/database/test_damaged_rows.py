@@ -1,13 +1,12 @@
-"""One row of the database is damaged: only its key is affected."""
+"""A damaged or unusual row in the database affects only its own key."""
 
-import os
-import signal
 from pathlib import Path
 
 from readback import keys
 from tests.faults.database.conftest import Site, Start
 from tests.support.metrics import metrics, readiness
 from tests.support.postgres import Postgres
+from tests.support.processes import reload
 from tests.support.waiting import wait_until
 
 SET_EXPIRY = "UPDATE cabinet_key SET expires_at = ? WHERE digest = ?"
@@ -53,5 +52,5 @@ def test_a_key_without_end_in_postgresql_is_accepted(
     assert site.ask(endless).status == 200
     assert_revocation_works(site, others[0])
     assert readiness(site.server.ops_url, "/readyz/strict") == (200, [])
-    os.kill(site.server.pid, signal.SIGHUP)  # a new worker also reads it
+    reload(site.server)  # a new worker also reads it
     assert site.ask(endless).status == 200
