@@ -1,7 +1,5 @@
 """The database is migrated while requests arrive."""
 
-import threading
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +8,7 @@ import pytest
 from tests.support.commands import run_command
 from tests.support.load import models
 from tests.support.server import Server
+from tests.support.traffic import echoes, traffic
 from tests.support.waiting import PATIENCE, wait_until
 from tests.support.warm_start import WarmProcess
 from tests.support.wire import exchange
@@ -35,32 +34,19 @@ def test_two_concurrent_migrations_under_load_do_no_harm(site, tmp_path):
     [key] = site.database.new_keys(1)
     site.run(*ANOTHER_VERSION)
     assert "pending migrations: 1" in pending(site)
-    statuses: Counter[int] = Counter()
-    done = threading.Event()
-    raw = models(site.endpoint, key)
-
-    def ask_again_and_again() -> None:
-        while not done.wait(0.01):
-            statuses[exchange(site.endpoint, raw).status] += 1
-
-    caller = threading.Thread(target=ask_again_and_again)
-    caller.start()
-    try:
-        wait_until(lambda: statuses[200], "the key is known")
+    with traffic(site.endpoint, echoes(site.endpoint, [key]), clients=2) as seen:
+        seen.wait_for(1)
         outputs = migrate_at_once(site, 2, tmp_path)
         for statement in ADDITIONS:
             site.database.rows(statement)
         [fresh] = site.database.new_keys(1)
         assert exchange(site.endpoint, models(site.endpoint, fresh)).status == 200
-    finally:
-        done.set()
-        caller.join()
 
-    assert set(statuses) == {200}
+    assert not seen.problems
     assert sum("applied sessions.0001_initial" in output for output in outputs) == 1
     assert "pending" not in pending(site)
     wait_until(
-        lambda: site.database.usage(key) == {("models", ""): statuses[200]},
+        lambda: site.database.usage(key) == {("chat", ""): seen.answered},
         "all requests are counted",
     )
 

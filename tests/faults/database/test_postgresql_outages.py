@@ -1,8 +1,6 @@
 """PostgreSQL is killed, hangs or cannot be reached while requests arrive."""
 
-import threading
 import time
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -16,6 +14,7 @@ from readback.config import Config
 from tests.faults.database.conftest import GatedPostgres, Site, Start
 from tests.support.load import models
 from tests.support.metrics import metrics, readiness
+from tests.support.traffic import echoes, traffic
 from tests.support.waiting import wait_until
 from tests.support.wire import Answer
 
@@ -39,41 +38,14 @@ def outage(gated: GatedPostgres, kind: str) -> Iterator[None]:
         end()
 
 
-class SteadyClient(threading.Thread):
-    """A client that constantly uses a known key, on one connection."""
-
-    def __init__(self, site: Site, key: str) -> None:
-        super().__init__()
-        self._site, self._raw = site, models(site.endpoint, key)
-        self._stopped = threading.Event()
-        self.statuses: Counter[int] = Counter()
-        self.longest = 0.0
-
-    def run(self) -> None:
-        with self._site.endpoint.connect() as connection:
-            while not self._stopped.wait(0.005):
-                began = time.monotonic()
-                connection.send(self._raw)
-                self.statuses[connection.read_answer().status] += 1
-                self.longest = max(self.longest, time.monotonic() - began)
-
-    def __enter__(self) -> "SteadyClient":
-        self.start()
-        wait_until(lambda: self.statuses[200], "the key is known")
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._stopped.set()
-        self.join()
-
-
 @pytest.mark.parametrize("kind", ["killed", "frozen", "unreachable"])
 def test_known_keys_work_during_an_outage_and_unknown_ones_get_a_503(
     gated: GatedPostgres, site_behind_gate: Site, kind: str
 ) -> None:
     site = site_behind_gate
     ops, key = site.server.ops_url, site.unused_keys.pop()
-    with SteadyClient(site, key) as client:
+    with traffic(site.endpoint, echoes(site.endpoint, [key]), clients=2) as seen:
+        seen.wait_for(1)
         with outage(gated, kind):
             for _ in range(3):
                 assert_told_to_retry(site, site.unused_keys.pop())
@@ -95,20 +67,16 @@ def test_known_keys_work_during_an_outage_and_unknown_ones_get_a_503(
                 "the strict check fails",
             )
             assert readiness(ops)[0] == 200
-            answered = client.statuses.total()
-            wait_until(
-                lambda: client.statuses.total() > answered + 100,
-                "the known key still works",
-            )
+            seen.wait_for(100)
 
         waiting = site.unused_keys.pop()
         wait_until(lambda: site.ask(waiting).status == 200, "the database is back")
         wait_until(lambda: readiness(ops) == (200, []), "all problems are gone")
 
-    assert set(client.statuses) == {200}
+    assert not seen.problems
     wait_until(
-        lambda: site.database.usage(key) == {("models", ""): client.statuses[200]},
-        f"all {client.statuses[200]} are counted, including those of the outage",
+        lambda: site.database.usage(key) == {("chat", ""): seen.answered},
+        f"all {seen.answered} are counted, including those of the outage",
     )
     assert metrics(ops)["journal_dropped_total"] == 0
     wait_until(
@@ -171,10 +139,7 @@ def test_a_locked_row_delays_neither_revocations_nor_other_usage(
             lambda: site.database.usage(other) == {("models", ""): 6},
             "the usage of another key is written",
         )
-        site.database.rows(
-            "UPDATE cabinet_key SET revoked_at = now() WHERE last_four = ?",
-            revoked[-4:],
-        )
+        site.server.revoke_key(revoked)
         # One second is promised; ten allow for a busy machine.
         wait_until(lambda: site.ask(revoked).status == 401, "revoked", seconds=10)
         other_program.execute("ROLLBACK")
