@@ -7,7 +7,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from readback import keys
 from tests.fleet import balancer, database_machine
 from tests.fleet.balancer import Balancer
 from tests.fleet.database_machine import DatabaseMachine
@@ -61,12 +60,6 @@ class Fleet:
     def new_keys(self, number: int) -> list[str]:
         """Add an account with this many keys."""
         return self.database.sql.new_keys(number)
-
-    def revoke(self, key: str) -> None:
-        self.database.sql.rows(
-            "UPDATE cabinet_key SET revoked_at = now() WHERE digest = ?",
-            keys.digest(key.encode()),
-        )
 
     def ask(self, key: str) -> int:
         """Return the status of a request with a key."""

@@ -37,7 +37,7 @@ def test_a_replica_that_alone_loses_the_database_leaves_the_rotation(
         with site.network.cut("one", "back"):
             began = time.monotonic()
             for key in revoked:
-                site.revoke(key)
+                site.database.sql.revoke_key(key)
             wait_until(
                 lambda: {site.ask(key) for key in revoked} == {401},
                 "no replica that a client can reach accepts a revoked key",

@@ -93,6 +93,10 @@ class Database:
                 *values,
             )
 
+    def revoke_key(self, key: str) -> None:
+        statement = "UPDATE cabinet_key SET revoked_at = ? WHERE digest = ?"
+        self.rows(statement, self.moment(0), sha256(key.encode()).digest())
+
     def explain_refusals(self, key: str) -> None:
         """Turn on explanations in the body, before the key is used."""
         statement = "UPDATE cabinet_key SET explains_refusals = ? WHERE digest = ?"

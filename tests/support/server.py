@@ -72,10 +72,7 @@ class Server:
 
     def revoke_key(self, key: str) -> None:
         """Revoke a key: `readback key revoke` without its process."""
-        self.database.rows(
-            "UPDATE cabinet_key SET revoked_at = ? WHERE digest = ?",
-            *(self.database.moment(0), keys.digest(key.encode())),
-        )
+        self.database.revoke_key(key)
 
 
 @contextmanager
