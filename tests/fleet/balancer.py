@@ -1,7 +1,8 @@
 """HAProxy on a machine in the fleet, with the configuration that we ship."""
 
+import csv
 import os
-import shutil
+import socket
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -10,13 +11,11 @@ from pathlib import Path
 
 from tests.fleet.network import NETWORKS, Network
 from tests.support.authority import Authority
-from tests.support.haproxy import statistics
+from tests.support.programs import needed_program
 from tests.support.waiting import wait_until
 from tests.support.wire import Endpoint
 
 SHIPPED = Path(__file__).parents[2] / "deploy" / "haproxy" / "haproxy.cfg"
-PROGRAM = shutil.which("haproxy", path=f"{os.environ['PATH']}:/usr/sbin")
-
 MACHINE = "balancer"
 NUMBER = 1
 _HOST = f"{NETWORKS['front']}.{NUMBER}"
@@ -41,7 +40,7 @@ class Balancer:
         """Return the state of each server in a backend: UP, DOWN, NOLB and so on."""
         return {
             row["svname"]: row["status"]
-            for row in statistics(self.folder / "control")
+            for row in self._statistics()
             if row["pxname"] == backend and row["svname"] != "BACKEND"
         }
 
@@ -49,9 +48,18 @@ class Balancer:
         """Return how often a request was sent again, to the same or another server."""
         return sum(
             int(row["wretr"]) + int(row["wredis"])
-            for row in statistics(self.folder / "control")
+            for row in self._statistics()
             if row["svname"] == "BACKEND"
         )
+
+    def _statistics(self) -> list[dict[str, str]]:
+        """Return the table of proxies and servers, from the socket for operators."""
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(10)
+            connection.connect(str(self.folder / "control"))
+            connection.sendall(b"show stat\n")
+            text = b"".join(iter(lambda: connection.recv(65536), b"")).decode()
+        return list(csv.DictReader(text.removeprefix("# ").splitlines()))
 
 
 @contextmanager
@@ -80,7 +88,6 @@ def balancer(network: Network, folder: Path) -> Iterator[Balancer]:
     authority = Authority(folder / "authority")
     control = folder / "control.cfg"
     control.write_text(f"global\n    stats socket {folder}/control\n")
-    assert PROGRAM
     files = ("-f", str(SHIPPED), "-f", str(control))
     variables = {
         "CERTIFICATE": str(authority.issue(_HOST)),
@@ -88,7 +95,7 @@ def balancer(network: Network, folder: Path) -> Iterator[Balancer]:
         "CABINET_ONE": f"{NETWORKS['front']}.21",
         "CABINET_TWO": f"{NETWORKS['front']}.22",
     }
-    command = network.command(MACHINE, PROGRAM, "-db", *files)
+    command = network.command(MACHINE, needed_program("haproxy"), "-db", *files)
     started = Balancer(folder, authority.root)
     with haproxy(command, folder / "log", variables) as process:
         wait_until(

@@ -6,12 +6,12 @@ import pytest
 
 from tests.fleet import balancer, fleet
 from tests.support import namespaces
+from tests.support.programs import needed_program
 
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[fleet.Fleet]:
-    if not balancer.PROGRAM:
-        pytest.skip("needs the program haproxy, which no Python package contains")
+    needed_program("haproxy")
     if reason := namespaces.why_not():
         pytest.skip(reason)
     with fleet.fleet(tmp_path_factory.mktemp("fleet")) as started:

@@ -2,7 +2,6 @@
 
 import re
 import resource
-import shutil
 import subprocess
 import time
 from collections import Counter
@@ -15,6 +14,7 @@ from tests.fleet.fleet import REPLICAS, Fleet
 from tests.support.api import MODELS, Api
 from tests.support.haproxy import on_loopback
 from tests.support.load import pipeline
+from tests.support.programs import needed_program
 from tests.support.waiting import wait_until
 from tests.support.wire import request
 
@@ -71,8 +71,7 @@ def test_the_log_of_the_balancer_contains_no_key(site: Fleet) -> None:
 
 @pytest.mark.parametrize("version", ["--http1.1", "--http2"])
 def test_the_api_speaks_http_1_and_2_over_tls(site: Fleet, version: str) -> None:
-    if not (curl := shutil.which("curl")):
-        pytest.skip("needs the program curl")
+    curl = needed_program("curl")
     [key] = site.new_keys(1)
     url = f"https://{balancer.TLS.authority}{MODELS}"
     trust = ["--cacert", str(site.balancer.root)]
@@ -92,15 +91,14 @@ def test_the_api_speaks_http_1_and_2_over_tls(site: Fleet, version: str) -> None
 def test_the_balancer_starts_under_an_ordinary_limit_on_files(
     tmp_path: Path, hard_limit: int
 ) -> None:
-    if not balancer.PROGRAM:
-        pytest.skip("needs the program haproxy, which no Python package contains")
+    program = needed_program("haproxy")
     settings = tmp_path / "haproxy.cfg"
     # Here it runs on this machine, and must reach no other.
     settings.write_text(on_loopback(balancer.SHIPPED.read_text(), "127.0.0."))
     hard = min(hard_limit, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
     limited = ["sh", "-c", f'ulimit -Sn 1024 && ulimit -Hn {hard} && exec "$@"', "sh"]
     log = tmp_path / "log"
-    command = [*limited, balancer.PROGRAM, "-db", "-f", str(settings)]
+    command = [*limited, program, "-db", "-f", str(settings)]
     with balancer.haproxy(command, log, {}) as process:
         wait_until(
             lambda: (

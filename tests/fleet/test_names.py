@@ -17,21 +17,18 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from tests.fleet.balancer import PROGRAM, SHIPPED, haproxy
+from tests.fleet.balancer import SHIPPED, haproxy
 from tests.support.commands import free_port
 from tests.support.haproxy import on_loopback
 from tests.support.name_server import respond
 from tests.support.peers import serving
+from tests.support.programs import needed_program
 from tests.support.waiting import wait_until
 
 # Loopback addresses that no other test uses.
 ADDRESSES = [f"127.89.{os.getpid() % 250}.{number}" for number in (1, 2, 3)]
 KEYS = [f"key-{number}" for number in range(40)]
 HAS_HASH_KEY = (3, 0)
-
-pytestmark = pytest.mark.skipif(
-    not PROGRAM, reason="needs the program haproxy, which no Python package contains"
-)
 
 
 class Replica(BaseHTTPRequestHandler):
@@ -92,8 +89,7 @@ def balancer(folder: Path, names: NameServer) -> Iterator[str]:
     file = folder / f"{port}.cfg"
     file.write_text(on_loopback(text, "127.0.0."))
     log = file.with_suffix(".log")
-    assert PROGRAM
-    command = [PROGRAM, "-db", "-n", "400", "-f", str(file)]
+    command = [needed_program("haproxy"), "-db", "-n", "400", "-f", str(file)]
     variables = {"API_NAME": "api.example", "CABINET_NAME": "api.example"}
     url = f"http://127.0.0.1:{port}/"
     with haproxy(command, log, variables) as process:
@@ -127,7 +123,7 @@ def reached(url: str) -> set[str]:
 
 
 def version() -> tuple[int, ...]:
-    text = subprocess.check_output([str(PROGRAM), "-v"], text=True)
+    text = subprocess.check_output([needed_program("haproxy"), "-v"], text=True)
     [found] = re.findall(r"^HAProxy version (\d+)\.(\d+)", text)
     return tuple(map(int, found))
 
