@@ -52,10 +52,15 @@ def steps() -> Iterator[dict[str, Any]]:
 
 @pytest.mark.parametrize("path", SCHEMAS, ids=lambda path: path.name)
 def test_a_file_is_valid_for_its_published_schema(path):
-    check = [sys.executable, "-m", "check_jsonschema", "--builtin-schema"]
-    done = run(*check, f"vendor.{SCHEMAS[path]}", path)
+    # Imported here, because every test process would take 0.3 s for it.
+    import jsonschema
+    from check_jsonschema.builtin_schemas import get_builtin_schema
+    from ruamel.yaml import YAML
 
-    assert done.returncode == 0, done.stdout
+    # YAML 1.2, in which `on` is a string.
+    document = YAML(typ="safe", pure=True).load(path)
+
+    jsonschema.validate(document, get_builtin_schema(f"vendor.{SCHEMAS[path]}"))
 
 
 def test_every_file_of_the_forge_is_checked():
