@@ -182,13 +182,6 @@ def test_python_may_be_in_a_folder_with_a_space_in_its_name(tmp_path):
     assert (done.stdout, done.stderr) == (f"{python}\n", "")
 
 
-@pytest.mark.skipif(not shutil.which("make"), reason="make is not installed")
-def test_make_test_looks_for_chromium_before_it_installs_anything():
-    plan = run("make", "--dry-run", "--always-make", "test").stdout
-
-    assert -1 < plan.find("scripts/chromium") < plan.find("scripts/install dev")
-
-
 def test_without_network_the_installation_ends_with_one_sentence(tmp_path):
     shutil.copytree(ROOT / "scripts", tmp_path / "scripts")
     (tmp_path / "requirements").mkdir()
