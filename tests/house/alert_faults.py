@@ -1,6 +1,6 @@
-"""A healthy service as series, and what each fault with an alert changes in them.
+"""The metrics of a healthy service, and what each fault changes in them.
 
-Values are in promtool's notation: `1+2x3` is 1 and three more values, each 2 greater.
+Values are in promtool's notation: `1+2x3` means 1, 3, 5, 7.
 """
 
 from readback.processes import metrics
@@ -16,7 +16,7 @@ BEGIN = BEFORE + 1
 END = BEGIN + DURING + 1
 LAST = END + AFTER
 MINUTES_PER_STEP = 2
-# Some alerts look at a whole hour.
+# These alerts look at a whole hour.
 LONG_STEPS = {"ReadbackVersionsDiffer": 4, "ReadbackMailsNotDelivered": 4}
 
 
@@ -87,7 +87,7 @@ HEALTHY = {
     metric("max_open_connections"): steady(2000),
     metric("connections_refused_total"): steady(0),
     INTERNAL_ERRORS: steady(0),
-    # A hundred at once, with any status: no alert is about them.
+    # Answers of rehearsal keys must never fire an alert.
     REHEARSED: growing(100),
     **dict.fromkeys(
         (
@@ -111,7 +111,7 @@ HEALTHY = {
         for outcome in ("refused", "expired")
     },
 }
-# The differences from the healthy series.
+# What each fault changes.
 FAULTS: dict[str, dict[str, str]] = {
     "ReadbackApiDown": {f"up{API}": broken(1, 0), f"up{OTHER_API}": broken(1, 0)},
     "ReadbackCabinetDown": {f"up{CABINET}": broken(1, 0)},
@@ -150,7 +150,7 @@ FAULTS: dict[str, dict[str, str]] = {
         )
     },
 }
-# Another alert that the same fault fires.
+# Another alert that the same fault fires, too.
 ALSO = {
     "ReadbackApiDown": "ReadbackReplicaDown",
     "ReadbackCabinetDown": "ReadbackReplicaDown",

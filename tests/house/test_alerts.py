@@ -1,7 +1,7 @@
-"""The alerts and the dashboard: they name what exists, and each alert fires when due.
+"""Alerts and dashboard use existing metrics, and each alert fires during its fault.
 
-Prometheus's own promtool judges the files and evaluates the rules over series that are
-healthy except for one fault. The other tests do not need it.
+promtool, from Prometheus, evaluates the rules while one fault at a time is present.
+The other tests do not need it.
 """
 
 import json
@@ -39,7 +39,7 @@ LINK = re.compile(r"\{\{ \$externalLabels\.cabinet_url \}\}/docs/runbook#([\w-]+
 
 
 def firing(minute: int, names: set[str]) -> dict[str, Any]:
-    """Return promtool's test that exactly these alerts fire."""
+    """Return a check, for promtool, that exactly these alerts fire."""
     return {
         "expr": 'count by (alertname) (ALERTS{alertstate="firing"}) > bool 0',
         "eval_time": f"{minute}m",
@@ -50,7 +50,7 @@ def firing(minute: int, names: set[str]) -> dict[str, Any]:
 
 
 def story(alert: str) -> dict[str, Any]:
-    """Return promtool's test of one fault: before, during, and long after it."""
+    """Return a test, for promtool, of one fault: before, during and long after it."""
     series = HEALTHY | FAULTS[alert]
     minutes = LONG_STEPS.get(alert, MINUTES_PER_STEP)
     return {

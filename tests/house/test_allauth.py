@@ -1,4 +1,4 @@
-"""Hardly any internal name of allauth is used, and only the locked release runs."""
+"""We use one internal name of allauth, and run only with the locked release."""
 
 import re
 import tomllib
@@ -16,7 +16,7 @@ def test_one_name_that_allauth_calls_internal_is_imported() -> None:
         for name in imports_of(path)
         if name.startswith("allauth.") and "internal" in name.split(".")
     }
-    # Public modules read the records of a session; nothing public adds to them.
+    # It records a login in the session, for which allauth has no public function.
     assert len(imported) == 1
 
 

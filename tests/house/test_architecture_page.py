@@ -1,4 +1,4 @@
-"""The page about the architecture names what exists, and quotes it verbatim."""
+"""The architecture page names what exists, and quotes it verbatim."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ TEXT = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 
 
 def file_of(name: str) -> Path:
-    """Return the file that the page refers to, from one of these folders."""
+    """Return the file that the page means by a name."""
     places = [PACKAGE, PACKAGE / "api", PACKAGE / "cabinet", ROOT / "tests", ROOT]
     found = [place / name for place in places if (place / name).is_file()]
     assert found, f"{name} does not exist"

@@ -1,10 +1,7 @@
 """Imports point one way: cli → api | cabinet | probe | pytest_plugin → shared facts.
 
-`processes`, which runs the API and the cabinet, is between them and the facts, and so
-is `http`, which imports nothing else of the product.
-
-`LEVELS` has the order inside each part. An import inside a function counts like any
-other.
+`processes` and `http` are below the API and the cabinet; `http` imports nothing else of
+the product. `LEVELS` has the order inside each part. Imports inside functions count.
 """
 
 import subprocess
@@ -30,12 +27,13 @@ SHARED_FACTS = {
     "readback.rehearsal",
     "readback.setting_values",
 }
-# Each part imports these packages; of the product, only itself and the shared facts.
+# The packages that each part imports. Of the product, a part imports only itself and
+# the shared facts.
 PACKAGES = {
     "http": {"httptools"},
     "processes": {"prometheus_client", "uvloop"},
     "api": {"msgspec", "prometheus_client", "psycopg"}
-    # It reads when a certificate expires.
+    # Reads when a certificate expires.
     | {"cryptography"},
     "cabinet": {"allauth", "django", "markdown_it", "prometheus_client"}
     | {"psycopg"}
@@ -45,12 +43,12 @@ PACKAGES = {
     "pytest_plugin": {"pytest"},
 }
 SERVER_PACKAGES = {"django", "allauth", "uvloop", "msgspec", "httptools"}
-# These are servers, and may also import `http` and `processes`.
+# These may also import `http` and `processes`.
 SERVERS = {"api", "cabinet"}
-# The texts of the probe, which the cabinet shows as a page.
+# The cabinet shows the texts of the probe as a page.
 CATALOGUE = "readback.probe.common.catalogue"
-# The folders and modules of each part, from the top down. Each may import what is below
-# it, and nothing on its own level.
+# The folders and modules of each part, from the top down. Each may import only what is
+# below it.
 LEVELS = {
     "api": [{"server"}, {"ops"}, {"certificate"}, {"endpoints"}]
     + [{"data"}, {"shared"}],
@@ -66,17 +64,17 @@ LEVELS = {
         {"models"},
         {"account_rules"},
     ],
-    # The modules run the steps, which are folders and in the order of a run.
+    # Modules run the steps; the folders have the order of a run.
     "probe": [{"__main__"}, {"command"}, {"runner"}, {"output"}, {"report"}]
     + [{"service"}, {"connection"}, {"transport"}, {"entered"}, {"common"}],
-    # The commands, then what they share.
+    # The commands, and below them what they share.
     "cli": [{"wait", "doctor", "backup", "serve", "key", "audit"}, {"account"}]
     + [{"public_addresses"}, {"checks"}, {"startup"}, {"listeners"}]
     + [{"database"}, {"console"}, {"settings"}, {"exit_codes"}],
 }
 # No one can remember a larger picture.
 MAX_BOXES = 17
-# Files that assemble a part, or are for Django and for translators.
+# Files that assemble a part, or that only Django or translators use.
 NO_BOXES = {"__init__", "migrations", "locale"}
 
 
@@ -92,7 +90,7 @@ def is_within(name: str, modules: set[str]) -> bool:
 
 def imports_of_folder(folder: Path) -> set[str]:
     """Return what the files of a folder import from outside the standard library."""
-    # Snippets are shown to people, not imported.
+    # Snippets are examples for people, not part of the program.
     found = [path for path in folder.rglob("*.py") if path.parent.name != "snippets"]
     return {name for path in found for name in foreign_imports(path)}
 
@@ -202,7 +200,7 @@ def test_importing_the_probe_loads_nothing_else() -> None:
     names = ("command", "runner", "output.text")
     loaded = loaded_by(*(f"readback.probe.{name}" for name in names))
     assert not loaded & {*SERVER_PACKAGES, "readback.cli"}
-    # The file that the cabinet hands out contains neither.
+    # The file that people download contains neither.
     assert not loaded & {"click", "httpx"}
     # Other programs run in their own processes.
     assert "openai" not in loaded

@@ -1,4 +1,4 @@
-"""Each statement assigns one value: readers need not match two lists."""
+"""Each statement assigns one value, so that readers need not match two lists."""
 
 import ast
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""deploy/compose: valid, complete, and in agreement with the files that it uses."""
+"""deploy/compose is valid and complete, and matches the files that it uses."""
 
 import re
 import shutil
@@ -22,13 +22,13 @@ OURS = [name for name, service in SERVICES.items() if "IMAGE" in service["image"
 
 @pytest.fixture(scope="module")
 def secrets(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The directory that `init` creates, in a copy of the folder."""
+    """The directory that `init` creates."""
     needed_program("openssl")
     folder = tmp_path_factory.mktemp("with a space")
     shutil.copy(FOLDER / "init", folder)
     first = subprocess.check_output([folder / "init"], text=True)
     assert len(first.splitlines()) == len(COMPOSE["secrets"])
-    # The second time, nothing is replaced.
+    # A second run replaces nothing.
     assert subprocess.check_output([folder / "init"]) == b""
     return folder / "secrets"
 
@@ -110,5 +110,5 @@ def test_every_service_is_pinned_and_limited(name):
 
 
 def _rendered(value: str) -> str:
-    """Return a value with the defaults of its variables, as Compose replaces them."""
+    """Replace variables by their defaults, as Compose does."""
     return re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", value)

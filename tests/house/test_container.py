@@ -1,4 +1,4 @@
-"""The container image: its base, and what its build gets from this directory."""
+"""The base of the container image, and the files that its build gets."""
 
 import re
 import subprocess

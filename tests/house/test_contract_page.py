@@ -1,4 +1,4 @@
-"""The contract, and tables of the code, are the same on pages and in the tests."""
+"""Pages and conformance tests agree with the contract and other tables of the code."""
 
 import re
 import subprocess
@@ -46,7 +46,7 @@ def test_every_fact_is_on_the_page(page):
 def outline(path: Path) -> list[str]:
     """Return the marks of headings, code blocks and table rows, in order.
 
-    Tables of programs are stored in English only.
+    Generated tables are left out, because they exist in English only.
     """
     text = GENERATED_TABLE.sub("", path.read_text(encoding="utf-8"))
     return re.findall(r"^(#+|```\w*|\|)", text, re.M)
@@ -64,7 +64,7 @@ def test_every_code_of_http_has_a_row_in_the_contract() -> None:
 
 
 def test_the_conformance_tests_know_every_code() -> None:
-    # No request alone causes these; tests/faults and tests/wire do.
+    # A request alone cannot cause these; tests/faults and tests/wire do.
     ours = {"internal_error", "unavailable"}
     statuses = {code: row.status.value for code, row in contract.REFUSALS.items()}
     assert {code: statuses[code] for code in statuses.keys() - ours} == STATUS

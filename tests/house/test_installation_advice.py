@@ -1,7 +1,7 @@
-"""Nothing tells people to install Readback from a package index by its name.
+"""No text tells people to install Readback by name from a package index.
 
-There, `readback` is someone else's package, and people give the probe a key.
-`readback-api` is not published: whoever takes the name first would get those keys.
+There, `readback` is someone else's package. `readback-api` is not published yet, so
+anyone could take the name, and with it the keys that people give to the probe.
 """
 
 import re
@@ -9,9 +9,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 BY_NAME = re.compile(
-    # The installer, then its arguments on the same or continued lines, then the name
-    # alone: neither the start of a file's name nor a part of a path. After --from and a
-    # file, it is the name of the command.
+    # The installer, its arguments on the same or continued lines, and the name, unless
+    # it is part of a path or a file's name. After `--from` and a file, it is a command.
     r"\b(pip[\d.]*|pipx|uvx?|poetry|pdm|hatch|conda|mamba|easy_install)\s"
     r"(?!--from '?\./)"
     r"(\\\n|[^\n`&|;])*?(?<![\w./-])readback([-_.]api)?"

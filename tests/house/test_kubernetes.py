@@ -22,11 +22,11 @@ FOLDER = ROOT / "deploy" / "kubernetes"
 BASE = FOLDER / "base"
 PRODUCTION = FOLDER / "production"
 PAGE = (ROOT / "docs" / "deploy-kubernetes.md").read_text()
-# The oldest that the page names, and the newest that we have a schema for.
+# The oldest version that the page names, and the newest that we have a schema for.
 OLDEST = "1.27"
 VERSIONS = [OLDEST, kubernetes_validate.latest_version()]
 COMPONENT = "app.kubernetes.io/component"
-# The longest that the manager waits for a worker that should have ended.
+# How long the manager waits for a worker that should have ended.
 MANAGER_SECONDS = 10
 
 Object = dict[str, Any]

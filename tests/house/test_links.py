@@ -1,4 +1,4 @@
-"""Every link from the code, from deploy/ or from a page leads to an existing place."""
+"""Every link in the code, in deploy/ and on the pages has a target."""
 
 import re
 from pathlib import Path
@@ -45,7 +45,7 @@ def test_every_link_of_a_page_leads_to_an_existing_file_and_heading(page: Path) 
 
 
 def test_every_test_that_a_page_names_exists() -> None:
-    """A page says which files test each of its promises."""
+    """Pages say which files test their promises."""
     text = "".join(page.read_text(encoding="utf-8") for page in PAGES)
     named = set(re.findall(r"\b([\w/]*\btest_\w+\.py)", text))
     tests = [f"/{path.relative_to(ROOT)}" for path in (ROOT / "tests").rglob("*.py")]

@@ -1,4 +1,4 @@
-"""What Prometheus reads on each platform, and that the alerts know it."""
+"""The alerts know every job that Prometheus reads on each platform."""
 
 import re
 import socket
@@ -39,7 +39,7 @@ def test_the_alerts_know_every_job(platform):
 
 @pytest.mark.parametrize("path", IN_KUBERNETES, ids=lambda path: path.name)
 def test_the_alerts_know_the_job_of_every_pod(path):
-    """A pod's label becomes a part of the job's name."""
+    """A pod's label becomes part of the job's name."""
     assert path.read_text().count("replacement: readback-$1") > 0
     for component in PODS.keys() - {"migrate"}:
         assert {"ops", "pages"} & ports(component).keys()
@@ -52,12 +52,12 @@ def test_promtool_accepts_the_configuration_and_its_links_have_a_host(
 ):
     shipped = configuration(platform)
     for job in shipped["scrape_configs"]:
-        # Debian's Prometheus cannot ask Kubernetes.
+        # Debian's Prometheus is built without Kubernetes.
         job.pop("kubernetes_sd_configs", None)
     (tmp_path / "alerts.yml").symlink_to(PROMETHEUS / "alerts.yml")
     path = tmp_path / "prometheus.yml"
     path.write_text(yaml.safe_dump(shipped))
-    # The file with the token is on the operator's machine.
+    # Syntax only, because the file with the token is on the operator's machine.
     run_promtool("check", "config", "--syntax-only", str(path))
     url = shipped["global"]["external_labels"]["cabinet_url"]
     if platform == "compose":

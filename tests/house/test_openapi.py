@@ -1,4 +1,4 @@
-"""docs/openapi.yaml is a valid OpenAPI document and agrees with the contract."""
+"""docs/openapi.yaml is valid OpenAPI and agrees with the contract."""
 
 from collections import defaultdict
 from pathlib import Path
@@ -59,7 +59,7 @@ def test_every_refusal_has_its_status_and_its_code():
     models = {status: codes_of(row) for status, row in refusals_of(MODELS).items()}
 
     assert chat == expected
-    # Nothing reads the body of this request.
+    # A GET request has no body to be refused.
     del expected[415]
     assert models == expected | {400: ["malformed_request"]}
 

@@ -1,4 +1,4 @@
-"""The pages for operators, and deploy/, match the program and are complete."""
+"""The pages for operators and the files in deploy/ match the program."""
 
 import ast
 import re
@@ -23,7 +23,7 @@ COMMANDS = (ROOT / "docs" / "cli.md").read_text()
 MONITORING = (ROOT / "docs" / "monitoring.md").read_text(encoding="utf-8")
 DEPLOYED = sorted(path for path in (ROOT / "deploy").rglob("*") if path.is_file())
 _LEVELS = {"warning", "error", "critical", "exception"}
-# These also show their text to operators.
+# These also show a text to operators.
 _COMPLAINTS = ("DependencyStatus", "Warning")
 
 
@@ -49,7 +49,7 @@ def test_the_settings_page_has_the_values_of_the_program():
 
 
 def words(command: click.Command, path: str):
-    """Yield every command and every option."""
+    """Yield all commands and options."""
     for parameter in command.params:
         if isinstance(parameter, click.Option) and parameter.name != "help":
             yield parameter.opts[-1]
@@ -87,7 +87,7 @@ def test_every_setting_in_deploy_exists(path):
 
 
 def messages(path: Path) -> Iterator[str]:
-    """Return the fixed beginning of every message that a module logs or reports."""
+    """Yield the messages that a module logs or reports."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call):
@@ -101,7 +101,7 @@ def messages(path: Path) -> Iterator[str]:
 
 
 def test_every_message_is_on_the_page():
-    # The probe is a client, and logs nothing.
+    # The probe logs nothing.
     modules = set(PACKAGE.rglob("*.py")) - set((PACKAGE / "probe").rglob("*.py"))
     found = {text for path in modules for text in messages(path)}
     fixed = {re.split(r"%\w|, so ", text)[0].rstrip(" :") for text in found}

@@ -1,4 +1,4 @@
-"""Every text of the probe is in its catalogue, in both languages, and is used."""
+"""The catalogue has every text of the probe in both languages, and no other."""
 
 import ast
 import re
@@ -13,7 +13,7 @@ from readback.probe.report import EVIDENCE
 from readback.probe.runner import STEPS
 
 PROBE = Path(catalogue.__file__).parents[1]
-# What argparse says by itself.
+# Texts of argparse.
 OTHERS = {
     *("positional arguments", "options", "show this help message and exit"),
     "expected one argument",
@@ -37,7 +37,7 @@ def literals() -> list[tuple[str, bool]]:
 
 
 def said() -> set[str]:
-    """Return the texts beside the findings that must be in the catalogue."""
+    """Return the texts other than findings that must be in the catalogue."""
     tables = {*_OPTIONS, *EVIDENCE}
     titles = {step.title for step in STEPS}
     people = {str(fixer) for fixer in Fixer if fixer}

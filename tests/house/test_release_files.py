@@ -1,4 +1,4 @@
-"""The files of a forge and the scripts: valid, without known weaknesses, consistent."""
+"""Workflows, forms and scripts are valid, consistent and without known weaknesses."""
 
 import os
 import re
@@ -26,7 +26,7 @@ SCHEMAS = {
     FORGE / "ISSUE_TEMPLATE" / "bug.yml": "github-issue-forms",
     FORGE / "ISSUE_TEMPLATE" / "config.yml": "github-issue-config",
 }
-# A requirement that no index has, so that nothing can be installed by mistake.
+# A package that does not exist, so that nothing is installed by mistake.
 REQUIREMENT = f"readback-does-not-exist==1 --hash=sha256:{'0' * 64}\n"
 SHELL = re.compile(r"#!.*\b(?:ba)?sh\n")
 
@@ -114,7 +114,7 @@ def test_the_newest_version_in_the_changelog_is_the_version_of_the_package():
 
 @pytest.fixture
 def release(tmp_path: Path) -> Path:
-    """A copy of what the script compares, in which everything matches."""
+    """A copy of the files that the script compares; all of them match."""
     for name in ("scripts/release", "src/readback/__init__.py"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
@@ -187,9 +187,9 @@ def test_without_network_the_installation_ends_with_one_sentence(tmp_path):
     (tmp_path / "requirements").mkdir()
     for name in ("pip.txt", "build.txt", "run.txt"):
         (tmp_path / "requirements" / name).write_text(REQUIREMENT)
-    # This environment is complete, and pip gets as far as the download.
+    # In this environment, pip gets as far as the download.
     (tmp_path / ".venv").mkdir()
-    # Without the file, the Python of a distribution would let pip install nothing.
+    # Without pyvenv.cfg, the Python of a distribution lets pip install nothing.
     for name in ("bin", "lib", "pyvenv.cfg"):
         (tmp_path / ".venv" / name).symlink_to(Path(sys.prefix, name))
 

@@ -1,4 +1,4 @@
-"""A page or a source file can be read in one go; the index has all pages."""
+"""Pages and source files are short, and the index has every page."""
 
 import re
 from pathlib import Path
@@ -12,7 +12,7 @@ INDEXES = [DOCS / "README.md", DOCS / "ru" / "README.md"]
 MAX_CHARACTERS = 16_500
 MAX_LINES_OF_README = 150
 MAX_LINES_OF_SOURCE = 400
-# Tables that a script writes into a page grow with what was measured.
+# Tables that scripts write into pages.
 GENERATED_PART = re.compile(
     r"\[//\]: # \((\w+): (?!end)[\w-]+\).*?\[//\]: # \(\1: end\)", re.S
 )

@@ -1,7 +1,7 @@
-"""Every statement of the API's store runs on freshly migrated databases of both kinds.
+"""The API's store runs on freshly migrated databases of both kinds.
 
-The cabinet's migrations define the tables, and the store has its own SQL; only these
-tests check that the two fit together.
+The cabinet's migrations define the tables, and the store has its own SQL. These tests
+check that the two fit together.
 """
 
 import sqlite3
@@ -17,10 +17,7 @@ from readback import keys
 from readback.api.data import store as store_module
 from readback.api.data.dialects import StoreError
 from readback.api.data.journal import Event, Tally
-from readback.api.data.store import (
-    TRIM_EVERY,
-    Store,
-)
+from readback.api.data.store import TRIM_EVERY, Store
 from readback.api.data.unmatched import UnmatchedEvent
 from readback.config import Config
 from readback.contract import JOURNAL_ROWS
@@ -119,7 +116,7 @@ def test_equal_cells_are_added_up_and_old_counts_kept(store, database, key):
         store.record([tally(row.digest, "a"), tally(row.digest, "b")])
         store.record([tally(row.digest, code="invalid_json")])
     assert database.usage(key) == {("chat", ""): 12, ("chat", "invalid_json"): 6}
-    # An outcome of the previous hour is another cell and does not change last_used_at.
+    # An outcome of the previous hour is counted apart and does not change last_used_at.
     used = "SELECT last_used_at FROM cabinet_key"
     before = database.value(used)
     store.record([tally(row.digest, at=NOW - 3600)])
@@ -157,18 +154,18 @@ def test_a_batch_is_written_once_if_its_commit_is_not_answered(
 
 
 YEARS = 100_000_000
-# What is stored, what is written, and what is stored then, in seconds from now. Version
-# 1.0.0 also stored how often `created` had started again.
+# What is stored, what is written and what is kept, in seconds from now. Version 1.0.0
+# also stored how often `created` had been reset.
 LAST_CREATED = [
     (0, 5, 5),
-    # Of two workers, the other one wrote first.
+    # The other worker wrote first.
     (5, 0, 5),
     (3600, 0, 3600),
-    # The clock was wrong, and is right again; or the other way round.
+    # The clock was far ahead, is far ahead now, or is far behind now.
     (YEARS, 0, 0),
     (0, YEARS, YEARS),
     (0, -YEARS, 0),
-    # It only listed models.
+    # The key only listed models.
     (5, None, 5),
 ]
 
@@ -275,7 +272,7 @@ def test_only_the_newest_unmatched_requests_are_kept(store, database, monkeypatc
 
 
 def test_unmatched_requests_are_deleted_after_ten_minutes(store, database):
-    """Rows from the future are deleted, too: a clock was wrong."""
+    """So are rows from the future, which a wrong clock has written."""
     for agent, at in (("old", -601), ("new", -599), ("ahead", DAY)):
         store.write_unmatched({unmatched(user_agent=agent): 1}, NOW + at)
 
@@ -291,7 +288,7 @@ def test_an_address_is_not_stored(store, database):
 
 
 def test_two_workers_write_and_delete_at_the_same_time(store, database):
-    """Neither waits for the other so long that the database ends one of them."""
+    """Neither blocks the other for so long that the database aborts it."""
     other = Store(Config(database_url=database.url))
     errors: list[Exception] = []
 
@@ -313,7 +310,7 @@ def test_two_workers_write_and_delete_at_the_same_time(store, database):
         thread.start()
     for thread in threads:
         thread.join()
-    # SQLite allows one writer; the other one gives up after 0.2 s.
+    # SQLite allows one writer at a time; the other one gives up after 0.2 s.
     assert not errors or database.is_sqlite
 
 
@@ -341,7 +338,7 @@ def add_rows(database: Database, key: str, times: list[float]) -> None:
 
 
 def ages(database: Database, table: str, column: str) -> list[int]:
-    """Return how many days old the rows of a table are, the oldest first."""
+    """Return the ages of the rows of a table in days, the oldest first."""
     moments = [row[0] for row in database.rows(f"SELECT {column} FROM {table}")]
     if database.is_sqlite:
         moments = [datetime.fromisoformat(each).replace(tzinfo=UTC) for each in moments]
@@ -351,7 +348,7 @@ def ages(database: Database, table: str, column: str) -> list[int]:
 def test_rows_older_than_the_settings_allow_are_deleted_whatever_precedes_them(
     database, key
 ):
-    """A clock that was wrong for a while does not keep the rows that came after it."""
+    """Rows that a wrong clock dated to the future do not protect later ones."""
     ahead = [1000 * DAY + n for n in range(1200)]
     old = [-31 * DAY - n for n in range(1200)]
     add_rows(database, key, [*ahead, *old, -29 * DAY, -19 * DAY, 0, DAY / 2])

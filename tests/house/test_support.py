@@ -1,4 +1,4 @@
-"""Tests and tools import only what they may; a run ignores its surroundings."""
+"""What tests and tools may import, and the environment of a test run."""
 
 import json
 import os
@@ -11,11 +11,11 @@ import pytest
 from tests.support.files import imports_of, python_files
 
 ROOT = Path(__file__).parents[2]
-# Each has a folder of tests, and no other tests import it.
+# Each tool has a folder of tests; no other tests import it.
 TOOLS = {"bench": {"bench"}, "clients": {"clients", "bench"}, "soak": {"soak", "bench"}}
 FOLDERS = [path.name for path in (ROOT / "tests").iterdir() if any(path.glob("*.py"))]
 ALLOWED = TOOLS | {f"tests/{name}": {f"tests.{name}", name} for name in sorted(FOLDERS)}
-# The fuzzer looks for other worst cases.
+# The fuzzer looks for more worst cases.
 ALLOWED["tests/fuzz"] |= {"tests.worst_cases"}
 
 

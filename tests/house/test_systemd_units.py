@@ -1,4 +1,4 @@
-"""The files in deploy/systemd are valid, fit together, and have a tight sandbox."""
+"""The files in deploy/systemd are valid, fit together, and confine each service."""
 
 import os
 import re
@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 UNITS = ROOT / "deploy" / "systemd"
 PROGRAM = "/opt/readback/current/bin/readback"
 SERVICES = ("readback-api", "readback-cabinet", "readback-migrate")
-# Ten times the score, which goes from 0 (nothing is allowed) to 10 (everything is).
+# systemd's score times ten; 0 allows nothing, 100 everything.
 MAX_EXPOSURE = 15
 
 needs_systemd = pytest.mark.skipif(
@@ -28,7 +28,7 @@ needs_systemd = pytest.mark.skipif(
 
 @pytest.fixture
 def installed(tmp_path: Path) -> list[str]:
-    """Return the paths of all units, copied with a program that exists."""
+    """Return the paths of copies of all units, with a program that exists."""
     folder = tmp_path / "a folder"
     shutil.copytree(UNITS, folder)
     units = [*folder.glob("*.service"), *folder.glob("*.socket")]

@@ -1,7 +1,7 @@
-"""Every text of the cabinet is translated in the compiled Russian catalogue.
+"""The compiled Russian catalogue translates every text of the cabinet.
 
-Needs no gettext tools: texts are extracted as Django does it, and the compiled
-catalogue is compared with its source.
+The tests need no gettext tools: they extract the texts as Django does, and compare the
+compiled catalogue with its source.
 """
 
 import ast

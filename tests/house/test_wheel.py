@@ -1,6 +1,6 @@
-"""The packages: identical in each build, with every file and their own description.
+"""Builds of the packages are reproducible and contain every file.
 
-The description is README.md without links and pictures that need the repository.
+Their description is README.md without links and pictures that need the repository.
 """
 
 import hashlib
@@ -32,7 +32,7 @@ def sources(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def wheel(sources):
-    """The wheel that the last command of the page makes, without the installation."""
+    """The wheel that the last command of the page builds."""
     *_, command = block("python3 -m venv build").splitlines()
     sh(command.replace("build/bin/pip", f"{sys.executable} -m pip"), cwd=sources)
     [path] = (sources / "dist").glob("*.whl")
