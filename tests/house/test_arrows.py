@@ -72,8 +72,6 @@ LEVELS = {
     + [{"public_addresses"}, {"checks"}, {"startup"}, {"listeners"}]
     + [{"database"}, {"console"}, {"settings"}, {"exit_codes"}],
 }
-# No one can remember a larger picture.
-MAX_BOXES = 17
 # Files that assemble a part, or that only Django or translators use.
 NO_BOXES = {"__init__", "migrations", "locale"}
 
@@ -149,7 +147,6 @@ def test_a_part_imports_only_downwards(part: str) -> None:
     level_of = {box: n for n, boxes in enumerate(LEVELS[part]) for box in boxes}
     boxes = {box_of(name) for name in names} - NO_BOXES
     assert boxes == level_of.keys()
-    assert len(boxes) <= MAX_BOXES
     wrong = {
         f"{name}: {needed}"
         for name, path in names.items()
@@ -202,8 +199,6 @@ def test_importing_the_probe_loads_nothing_else() -> None:
     assert not loaded & {*SERVER_PACKAGES, "readback.cli"}
     # The file that people download contains neither.
     assert not loaded & {"click", "httpx"}
-    # Other programs run in their own processes.
-    assert "openai" not in loaded
 
 
 def test_the_options_of_the_probe_are_read_before_anything_large_is_loaded() -> None:
