@@ -45,7 +45,8 @@ def test_a_build_gets_only_files_that_git_would_add():
 
 def test_a_build_gets_everything_that_is_copied():
     sent = {path.relative_to(ROOT).as_posix() for path in build_context.files()}
-    for line in re.findall(r"^COPY (?!--from)(.*)$", CONTAINERFILE, re.M):
-        *sources, _target = line.split()
-        for source in sources:
-            assert any(file == source or file.startswith(f"{source}/") for file in sent)
+    lines = re.findall(r"^COPY (?!--from)(.*)$", CONTAINERFILE, re.M)
+    sources = [source for line in lines for source in line.split()[:-1]]
+    assert sources
+    for source in sources:
+        assert any(file == source or file.startswith(f"{source}/") for file in sent)

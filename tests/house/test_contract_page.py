@@ -53,7 +53,9 @@ def outline(path: Path) -> list[str]:
 
 
 def test_a_translated_page_has_the_outline_of_its_original():
-    for translated in (DOCS / "ru").glob("*.md"):
+    pages = list((DOCS / "ru").glob("*.md"))
+    assert len(pages) > 3
+    for translated in pages:
         assert outline(translated) == outline(DOCS / translated.name), translated
 
 

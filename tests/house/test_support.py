@@ -32,18 +32,6 @@ def test_a_folder_imports_only_itself_and_the_helpers(folder: str) -> None:
     assert not wrong
 
 
-def of_own_run(code: str, **variables: str) -> subprocess.Popen[str]:
-    """Start Python code as a separate test run."""
-    kept = {name: os.environ[name] for name in ("PATH", "TMPDIR") if name in os.environ}
-    return subprocess.Popen(
-        [sys.executable, "-c", code],
-        cwd=ROOT,
-        env=kept | variables,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-
-
 SHOW = """
 import json, os
 from tests.support.environment import make_clean
@@ -62,8 +50,13 @@ OF_A_PERSON = {
 
 
 def test_the_environment_of_a_test_is_the_same_on_every_machine() -> None:
+    kept = {name: os.environ[name] for name in ("PATH", "TMPDIR") if name in os.environ}
+
     def shown(**variables: str) -> dict[str, str]:
-        output = of_own_run(SHOW, **variables).communicate()[0]
+        """Return the environment of a separate test run."""
+        output = subprocess.check_output(
+            [sys.executable, "-c", SHOW], cwd=ROOT, env=kept | variables
+        )
         environment = json.loads(output)
         assert environment.pop("READBACK_TEST_PROCESS")
         folder = environment.pop("READBACK_TEST_SHARED")
