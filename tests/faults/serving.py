@@ -1,4 +1,4 @@
-"""The first startup of `readback serve`, which migrates its database."""
+"""The first start of `readback serve`, which migrates its database."""
 
 import re
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""A provider that never answers delays only a few of the people who chose it."""
+"""A login provider that never answers delays few people, and nobody else."""
 
 import re
 from collections import Counter
@@ -20,8 +20,8 @@ from tests.support.wire import Answer
 PASSWORD = "a sentence that is long"
 PRESS, CALLBACK = "/accounts/oidc/login/", "/accounts/oidc/callback/"
 WAITING = 50
-# While a few of them wait for the provider, all others are told to come back. If they
-# queued instead, a login would have to wait until each of them has asked the provider.
+# A few of them wait for the provider; all others are told to come back. If they queued
+# instead, a login would wait until each of them has asked the provider.
 MOST_ASKED = 15
 
 
@@ -31,7 +31,7 @@ def cabinet_with(provider: BadProvider, folder: Path) -> Iterator[CabinetServer]
         "READBACK_OIDC_ISSUER": provider.issuer,
         "READBACK_OIDC_CLIENT_ID": "readback",
         "READBACK_OIDC_CLIENT_SECRET": "only-for-tests",
-        # Each visitor has their own address, so that no limit is reached.
+        # Gives each visitor an address, so that no limit is reached.
         "READBACK_TRUSTED_PROXY_COUNT": "1",
     }
     with cabinet_server(folder, settings) as cabinet:
@@ -47,7 +47,7 @@ def anonymous(cabinet: CabinetServer, number: int) -> httpx.Client:
 
 
 def judge(answers: list[Answer]) -> None:
-    """Those who waited learn that it failed; the others are told when to come back."""
+    """Check that those who waited got an error, and all others were sent away."""
     assert {answer.status for answer in answers} == {502}
     told = Counter(answer.header("Retry-After") for answer in answers)
     assert told.keys() == {None, "5"} and told[None] <= MOST_ASKED
@@ -90,7 +90,7 @@ def test_a_password_login_does_not_wait_for_those_who_wait_for_the_provider(
             stack.enter_context(anonymous(cabinet, number)) for number in range(WAITING)
         ]
         requests = [made_by(visitor) for visitor in visitors]
-        # All presses together have read it at most once.
+        # All visitors together have caused one request for it, or none.
         assert provider.requests[DISCOVERY] == (endpoint == "token")
         alice = Browser(cabinet.url)
         page = alice.get(LOGIN)

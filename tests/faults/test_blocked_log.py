@@ -1,4 +1,4 @@
-"""A log that is not read: lines are dropped, and nothing waits for its reader."""
+"""When nothing reads the log, lines are dropped and nothing waits."""
 
 import fcntl
 import os
@@ -23,13 +23,13 @@ from tests.support.waiting import wait_until
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="only Linux can make a pipe as small as this"
 )
-# Plenty for a busy machine. If the log blocked, a page would wait forever, and shutdown
+# Enough for a busy machine. If the log blocked, a page would wait forever and a stop
 # would take 35 seconds.
 SECONDS = 20.0
 
 
 class Pipe:
-    """A named pipe as a log; it is not read before `read_until` is called."""
+    """A named pipe as a log, which only `read_until` reads."""
 
     def __init__(self, path: Path) -> None:
         os.mkfifo(path)
@@ -76,7 +76,7 @@ def server_with_blocked_log(folder: Path) -> Iterator[Server]:
     with pipe_at(path) as pipe:
         pipe.fill()
         with ephemeral_server(folder, settings) as server:
-            # A failing test reads this file, and must not wait, either.
+            # A failing test reads this file, which must not block.
             path.unlink()
             path.touch()
             yield server
@@ -90,7 +90,7 @@ def workers_of(server: Server, part: str) -> set[int]:
 
 
 def kill_a_worker(server: Server, part: str) -> None:
-    """Kill a worker, about which the manager logs a line."""
+    """Kill a worker, so that the manager logs a line."""
     before = workers_of(server, part)
     os.kill(min(before), signal.SIGKILL)
     wait_until_replaced(server, part, {min(before)})
@@ -136,7 +136,7 @@ def test_a_log_that_is_not_read_delays_nothing(tmp_path: Path) -> None:
         os.kill(server.pid, signal.SIGHUP)
         for part, gone in old.items():
             wait_until_replaced(server, part, gone)
-        # The line about the second login was lost with the worker that had it.
+        # The old worker could not write its line about the second login.
         wait_until(lambda: dropped(server) == 1, "it is counted", SECONDS)
         assert_serves(server)
         os.kill(server.pid, signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""Clients with too many connections, or with too many answers that they do not read."""
+"""Clients that open too many connections, or do not read their answers."""
 
 import resource
 import socket
@@ -67,7 +67,7 @@ def test_two_thousand_idle_connections_slow_no_client(tmp_path: Path) -> None:
         for connection in (*idle[:3], *idle[-3:]):
             assert_serves(connection, api)
         [worker] = api_workers(server)
-        # Two sweeps over all connections must take hardly any CPU time.
+        # Meanwhile, all connections are swept twice.
         assert share_of_a_core(worker) < 0.5
         assert_serves(stack.enter_context(api.endpoint.connect()), api)
 
@@ -99,7 +99,7 @@ def test_when_descriptors_run_out_the_ops_listener_works_and_nothing_spins(
         assert_serves(connection, api)
         assert 100 < metrics(server.ops_url)["max_open_connections"] < 160
         _wait_until_told_to_retry(stack, api)
-        # Many more than there are descriptors, and all of them stay.
+        # Many more than there are descriptors; they stay open.
         open_many(stack, api, 1000)
         for _ in range(10):
             assert readiness(server.ops_url) == (200, [])
@@ -172,8 +172,8 @@ def test_the_server_keeps_little_for_a_client_that_does_not_read(
             flood.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SMALL)
             flood.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SMALL)
             flood.connect((api.endpoint.host, api.endpoint.port))
-            # The kernel's defaults are 4 and 6 MB; ours are 128 KB, and the worker has
-            # read at most 512 KB that it cannot answer yet.
+            # The kernel's buffers are limited to 128 KB, instead of 4 and 6 MB, and the
+            # worker reads at most 512 KB that it cannot answer yet.
             limit = 2_000_000
             assert send_until_it_blocks(flood, raw, limit) < limit
             # The largest request is still accepted in one piece, and answered.

@@ -3,13 +3,7 @@
 import socket
 from pathlib import Path
 
-from tests.support.api import (
-    Api,
-    assert_echo,
-    assert_refused,
-    assert_success,
-    draft,
-)
+from tests.support.api import Api, assert_echo, assert_refused, assert_success, draft
 from tests.support.commands import free_port
 from tests.support.programs import needed_address
 from tests.support.server import UNLIMITED, api_server

@@ -1,4 +1,4 @@
-"""A mail server that is down, silent or slow delays no page, startup or command."""
+"""A mail server that is down, silent or slow delays no page, start or command."""
 
 import sqlite3
 import time
@@ -26,7 +26,7 @@ from tests.support.waiting import PATIENCE, wait_until
 
 SIGN_UP, PASSWORD = "/accounts/signup/", "a lamp in the harbour"
 AT_ONCE_SECONDS = 9.0
-"""A silent mail server would take ten seconds; the rest is for a busy machine."""
+"""A page that waited for a silent mail server would take ten seconds."""
 
 
 def sign_up(cabinet: CabinetServer, email: str) -> float:
@@ -40,7 +40,7 @@ def sign_up(cabinet: CabinetServer, email: str) -> float:
 
 
 def confirm(cabinet: CabinetServer, mails: Mailbox, email: str) -> None:
-    """Open the link in the e-mail and press the button, which works only once."""
+    """Open the link in the e-mail and press the button."""
     link = link_in(mails.wait_for(email, "Confirm"))
     browser = Browser(cabinet.url)
     browser.post(urlsplit(link).path)
@@ -62,7 +62,7 @@ def test_pages_and_commands_do_not_wait_for_their_mail(
         silent_server(interval) as mail_server,
         cabinet_server(tmp_path, {"READBACK_SMTP_URL": mail_server.url}) as cabinet,
     ):
-        # One after the other, because several password hashes at once are slow anyway.
+        # One by one, because several password hashes at once are slow anyway.
         waits = [sign_up(cabinet, f"alice{n}@example.org") for n in range(3)]
         assert max(waits) < AT_ONCE_SECONDS, waits
         wait_until(lambda: mail_server.connections, "a sender hangs")

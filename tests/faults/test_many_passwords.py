@@ -1,4 +1,4 @@
-"""Waiting forms, such as many sign-ups at once, leave threads for all other pages."""
+"""Forms that wait, such as many logins at once, leave threads for other pages."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -14,7 +14,7 @@ from tests.support.waiting import PATIENCE, wait_until
 from tests.support.wire import Connection
 
 PAGES = ("/", LOGIN, "/accounts/signup/", "/docs/", "/healthz")
-# For each worker: the threads that forms may use, and more forms that wait for them.
+# The threads of a worker that forms may use, and the forms that wait for a thread.
 RUNNING, WAITING = 4, 100
 
 
@@ -37,12 +37,12 @@ def test_other_pages_are_answered_while_passwords_wait(
     server: CabinetServer, database: str
 ) -> None:
     with ExitStack() as stack:
-        # A login counts its attempt first, and waits as long as this table is locked.
+        # A login first counts its attempt, which needs this table.
         locked = stack.enter_context(psycopg.connect(database))
         locked.execute("LOCK TABLE cabinet_cache")
         running = [send(stack, _login(server)) for _ in range(RUNNING)]
         wait_until(lambda: _blocked(database) == RUNNING, "the threads are occupied")
-        # These fail as soon as they have a thread.
+        # These are refused as soon as they get a thread.
         empty = httpx.Request("POST", f"{server.url}{LOGIN}")
         others = [send(stack, empty) for _ in range(WAITING)]
 
@@ -67,7 +67,7 @@ def _answered(clients: list[Connection]) -> int:
 
 
 def _blocked(database: str) -> int:
-    """Return how many forms wait for the lock, not counting the sender's clean-up."""
+    """Return how many forms wait for the lock, without the periodic clean-up."""
     with psycopg.connect(database) as connection:
         rows = connection.execute(
             "SELECT count(*) FROM pg_stat_activity"

@@ -1,4 +1,4 @@
-"""The cabinet's pages are counted exactly, by all workers and after one was killed."""
+"""Pages of the cabinet are counted exactly, even if a worker is killed."""
 
 import re
 import urllib.error
@@ -17,7 +17,7 @@ PAGES = 20
 
 
 def get(server: CabinetServer, path: str) -> str:
-    """Visit a page on a new connection, which any worker accepts."""
+    """Visit a page on a new connection, which any worker may accept."""
     with urllib.request.urlopen(server.url + path, timeout=PATIENCE) as page:
         return page.read().decode("utf-8", "replace")
 
@@ -51,7 +51,6 @@ def test_any_worker_answers_for_all_and_a_killed_one_loses_nothing(tmp_path: Pat
         wait_until(lambda: values(server)["worker_deaths_total"] == 1, "it is counted")
         wait_until(lambda: len(workers(server) - before) == 1, "it is replaced")
         get(server, "/privacy")
-        # Also for the favicon.
         assert values(server)['pages_total{status="200"}'] == PAGES + 2
 
         described = re.findall(r"^# HELP readback_(\w+) (.+)$", server.metrics(), re.M)

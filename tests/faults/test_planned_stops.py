@@ -1,4 +1,4 @@
-"""What clients and balancers see before a shutdown: notice, no refused connection."""
+"""What clients and balancers notice of a stop: an announcement, and no refusal."""
 
 import os
 import signal
@@ -28,19 +28,19 @@ from tests.support.waiting import PATIENCE, wait_until
 from tests.support.wire import Connection
 
 NOTICE = 6.0
-# About thirty times as long as a shutdown that does not wait for the notice.
+# About thirty times as long as a stop that does not wait for it.
 LONG_NOTICE = 40.0
 
 
 def noticed(seconds: float) -> dict[str, str]:
-    """Return the settings of a server that gives this notice before shutdown."""
+    """Return the settings of a server that gives this notice before it stops."""
     # The notice is at most half of the time-out.
     timeout = {"READBACK_STOP_TIMEOUT": "100"}
     return UNLIMITED | timeout | {"READBACK_STOP_NOTICE": str(seconds)}
 
 
 def wait_until_ended(server: Server) -> None:
-    # A second signal, which ephemeral_server sends at the end, would kill it.
+    # The second signal, which ephemeral_server sends at the end, would kill it.
     wait_until(lambda: has_ended(server.pid), "the server has ended")
 
 
@@ -53,7 +53,7 @@ def test_readiness_fails_before_the_api_stops_accepting(
     settings = noticed(NOTICE)
     with ephemeral_server(tmp_path, settings, expected_exit_code=code) as server:
         workers = psutil.Process(server.pid).children()
-        # One check is enough: a balancer sends requests after the first.
+        # One check is enough, because a balancer sends requests after the first.
         assert readiness(server.ops_url)[0] == 200
         # If the manager is killed, no one replaces the workers, so they stop, too.
         os.kill(server.pid, number)
@@ -175,7 +175,7 @@ def test_a_connection_that_stays_idle_is_closed_cleanly(tmp_path: Path) -> None:
             os.kill(server.pid, signal.SIGTERM)
             for connection in idle:
                 assert connection.at_end()
-            # Bytes sent now were in transit: they are read and dropped, not reset.
+            # Bytes that were in transit cause no reset.
             for connection in idle:
                 connection.send(api.chat_bytes(draft("too late")))
                 assert connection.at_end()
@@ -209,7 +209,7 @@ def test_a_stop_loses_no_request_over_tls_and_does_not_wait_for_clients(
         for connection in (start_tls(shaking), idle):
             connection.send(api.chat_bytes(draft("late")))
             assert_echo(connection.read_answer(), "late")
-        # None of the clients closes its end.
+        # No client closes its end.
         wait_until_ended(server)
         assert silent.recv(1) == b""
 
@@ -217,7 +217,7 @@ def test_a_stop_loses_no_request_over_tls_and_does_not_wait_for_clients(
 def test_an_unfinished_request_delays_a_stop_only_until_its_time_out(
     tmp_path: Path,
 ) -> None:
-    # The only time-out that can end the request.
+    # Only the time-out of the stop can end the request.
     settings = LASTING | {"READBACK_STOP_TIMEOUT": "1", "READBACK_BODY_TIMEOUT": "300"}
     with ephemeral_server(tmp_path, settings) as server:
         api = Api.of(server)
@@ -237,8 +237,8 @@ def test_a_key_revoked_during_the_notice_is_refused(tmp_path: Path) -> None:
             begun, asked = time.monotonic(), 0
 
             def is_refused() -> bool:
-                # Each connection has one request left, so use four in a second. One
-                # second is promised; ten allow for a busy machine.
+                # Each connection has one request left, so use four in a second. The
+                # promise is one second; ten allow for a busy machine.
                 nonlocal asked
                 if time.monotonic() - begun < asked / 4:
                     return False

@@ -1,4 +1,4 @@
-"""Only the user of the service can read its files, whatever the umask is."""
+"""Only the user of the service can read its files, whatever the umask."""
 
 import os
 import shutil
@@ -14,7 +14,7 @@ from tests.support.commands import environment_with, own_ports, run_command
 from tests.support.database import Database
 
 NOBODY = 65534
-# Root, but subject to the permissions of files like any other user.
+# As root, but subject to the permissions of files like any other user.
 WITHOUT_PRIVILEGES = [
     *("setpriv", "--inh-caps", "-all"),
     *("--bounding-set", "-dac_override,-dac_read_search,-fowner"),

@@ -1,4 +1,4 @@
-"""Rehearsal keys during events: other workers, kills, shutdowns, revocations."""
+"""Rehearsal keys with several workers, and during stops, reloads and revocations."""
 
 import os
 import signal
@@ -15,11 +15,7 @@ import pytest
 from readback.http.timing import SAMPLED
 from tests.support.api import CHAT, Api, assert_echo, assert_refused, draft
 from tests.support.metrics import metrics, requests_by_outcome, requests_by_time
-from tests.support.processes import (
-    has_ended,
-    one_connection_per_worker,
-    reload,
-)
+from tests.support.processes import has_ended, one_connection_per_worker, reload
 from tests.support.server import UNLIMITED, Server, api_server
 from tests.support.waiting import wait_until
 from tests.support.wire import Connection, request
@@ -40,11 +36,11 @@ def rehearsing(server: Server, pattern: str) -> Api:
 
 
 def waiting(stack: ExitStack, api: Api, number: int = 1) -> list[Connection]:
-    """Send requests that wait, and return when the server has read them."""
+    """Send requests that wait; return once the server has read them."""
     asked = [stack.enter_context(api.endpoint.connect()) for _ in range(number)]
     for connection in asked:
         connection.send(api.chat_bytes(draft("x")))
-        # The only worker reads a new connection after everything that arrived before.
+        # The only worker answers this after it has read what arrived before.
         assert api.ask("GET", "/v1/nothing").status == 404
     return asked
 
@@ -69,7 +65,7 @@ def test_two_workers_take_each_step_exactly_once(tmp_path: Path) -> None:
     ):
         alice = rehearsing(server, "429 429 503 ok 500 ok 429")
         raw = alice.chat_bytes(draft("x"))
-        # Together 40 rounds of seven steps, but none of the two answers whole rounds.
+        # 40 rounds of seven steps together, but no whole number of rounds for each.
         one, other = pool.map(ask, connections, (143, 137))
     assert one + other == {429: 120, 503: 40, 500: 40, 200: 80}
 
@@ -115,7 +111,7 @@ def test_clients_that_hang_up_leave_nothing_behind(server: Server) -> None:
     alice = rehearsing(server, "wait2")
     with ExitStack() as stack:
         waiting(stack, alice, MAX_WAITING)
-    # Half a close looks the same, so they are answered, and counted.
+    # A client may have closed only its sending half, so they are answered and counted.
     counted = {("chat", ""): MAX_WAITING}
     wait_until(
         lambda: server.database.usage(alice.key).items() >= counted.items(),

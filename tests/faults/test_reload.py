@@ -1,4 +1,4 @@
-"""Reloads and shutdowns under load from clients, some slow or on long paths."""
+"""Reloads and stops while clients send requests, some of them over long paths."""
 
 import os
 import signal
@@ -23,7 +23,7 @@ from tests.support.traffic import echoes, pages, traffic
 from tests.support.waiting import wait_until
 from tests.support.wire import Connection, Endpoint, exchange, request
 
-# The slow request ends when the test ends it. Nothing may wait for that.
+# The slow request ends when the test ends it, and no time-out may end it before.
 PATIENT = LASTING | {"READBACK_BODY_TIMEOUT": "300", "READBACK_STOP_TIMEOUT": "300"}
 
 
@@ -125,8 +125,8 @@ ROUND_TRIPS = (0, 0.1, 0.4, 0.8)
 CLIENTS = 40  # for each round trip
 KEEPING = 30  # of them keep their connections
 RELOADS = 2
-# After a long pause, a client sends its next request on a connection that looks idle.
-# After a short one it is mostly waiting for an answer, and does not fill a core.
+# A connection looks idle after the long pause; after the short one, its client mostly
+# waits for an answer.
 PAUSES = (0.1, 1.0)
 VISITORS = {"clients": 8, "pauses": (0.1, 0.2, 0.5, 1.0)}
 TWO_WORKERS = {"READBACK_WORKERS": "2", "READBACK_CABINET_WORKERS": "2"}

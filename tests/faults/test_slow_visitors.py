@@ -1,4 +1,4 @@
-"""Clients that are slow in one of four ways cost an honest visitor nothing."""
+"""Visitors do not notice clients that are slow, in any of four ways."""
 
 import select
 import socket
@@ -18,8 +18,8 @@ from tests.support.wire import Endpoint
 PAGES = ("/", "/accounts/login/", "/accounts/signup/", "/docs/", "/healthz")
 # A page takes about 10 ms; the rest allows for a busy machine.
 PAGE_SECONDS = 3.0
-# So long that the server ends no slow client before the visitor has seen the pages. A
-# visitor who had to wait for the clients would wait this long.
+# Long enough that the server ends no slow client before the visitor has seen the pages.
+# A visitor who had to wait for these clients would wait this long.
 TIMEOUTS = {
     f"READBACK_{name}_TIMEOUT": "600" for name in ("HEAD", "BODY", "IDLE", "DRAIN")
 }
@@ -31,13 +31,13 @@ def _request(line: str, rest: str) -> bytes:
     return f"{line} HTTP/1.1\r\nHost: localhost\r\n{rest}".encode()
 
 
-# What each client sends at first. After that it sends one byte at a time, except that
-# an idle client sends nothing and a slow reader never reads.
+# What each client sends first. Then `head` and `body` send single bytes, `idle` sends
+# nothing, and `reader` never reads.
 BEGINNINGS = {
     "head": _request("GET /", "X-Slow: "),
     "body": _request("POST /accounts/login/", "Content-Length: 9999\r\n\r\n"),
     "idle": _request("GET /address.json", "\r\n"),
-    # More than the kernel takes from the server for a client that does not read.
+    # The answers are more than the kernel buffers for a client that does not read.
     "reader": _request(f"GET {_LARGE_FILE}", "\r\n") * 20,
 }
 _DRIPPING = ("head", "body")
@@ -47,7 +47,7 @@ _DRIPPING = ("head", "body")
 def slow_clients(
     endpoint: Endpoint, kind: str, number: int = CLIENTS
 ) -> Iterator[list[socket.socket]]:
-    """Connect these clients, and let them be slow until the end of the block."""
+    """Connect clients that are slow until the end of the block."""
     stop = threading.Event()
     with ExitStack() as stack:
         clients = [stack.enter_context(_connect(endpoint)) for _ in range(number)]
@@ -67,8 +67,8 @@ def _connect(endpoint: Endpoint) -> socket.socket:
     client = socket.socket()
     # So that the server cannot hand a whole answer to the kernel.
     client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
-    # The segment size of a real network. With loopback's 64 KB, the kernel would buffer
-    # over 2 MB for each client.
+    # The segment size of a real network. With that of loopback, 64 KB, the kernel would
+    # buffer over 2 MB for each client.
     client.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 1400)
     client.settimeout(PATIENCE)
     client.connect((endpoint.host, endpoint.port))
@@ -96,7 +96,7 @@ def test_two_hundred_slow_clients_do_not_delay_a_visitor(
     with slow_clients(Endpoint.of(server.url), kind) as clients:
         seconds = sorted(_visit(server, page) for _ in range(2) for page in PAGES)
         assert not any(map(_is_closed, clients))
-    # The requests that the clients sent completely are answered before the first page.
+    # The median, because complete requests of these clients delay the first page.
     assert seconds[len(seconds) // 2] < PAGE_SECONDS, seconds
 
 
@@ -107,7 +107,7 @@ def test_more_clients_than_a_worker_can_have_do_not_keep_a_visitor_out(
     # process may usually open.
     with slow_clients(Endpoint.of(server.url), "head", 900) as clients:
         _visit(server, "/")
-        # The clients that had been slow for longest made room; the others stay.
+        # The clients that were slow for longest have been closed; the others stay.
         for client in clients[:50]:
             readable, _, _ = select.select([client], [], [], PATIENCE)
             assert readable
@@ -115,7 +115,7 @@ def test_more_clients_than_a_worker_can_have_do_not_keep_a_visitor_out(
 
 
 def test_forms_that_do_not_arrive_take_little_memory(server: CabinetServer) -> None:
-    """Among those that are nearly complete, the oldest make room for others."""
+    """The oldest of those that are nearly complete make room for others."""
     size = 250_000
     number = 300  # 75 MB in all
     _visit(server, "/")  # the first page loads much that stays

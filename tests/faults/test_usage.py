@@ -1,4 +1,4 @@
-"""What a shutdown and a kill may lose of a key's usage, and of its `created`."""
+"""How much usage a kill may lose; a stop loses none, and `created` continues."""
 
 import os
 import signal
@@ -16,7 +16,7 @@ SECONDS = 2
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def settings(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, str]:
-    """A new database of each kind, to which usage is written now and then."""
+    """A new database of each kind; usage is written to it every two seconds."""
     url = f"sqlite:///{tmp_path}/readback.sqlite3"
     if request.param == "postgresql":
         url = request.getfixturevalue("postgresql").migrated_database()
@@ -29,7 +29,7 @@ def test_a_kill_loses_no_more_usage_than_that_of_an_interval(
 ) -> None:
     sent_at: list[float] = []
     counts: set[int] = set()
-    longest = 0.0  # that a request remained unwritten
+    longest = 0.0  # how long a request remained unwritten
     with api_server(tmp_path / "server", settings, is_killed=True) as server:
         api = Api.of(server)
 
@@ -46,7 +46,7 @@ def test_a_kill_loses_no_more_usage_than_that_of_an_interval(
 
         wait_until(is_in_the_middle, lambda: f"usage waits: {counts}, {len(sent_at)}")
         os.killpg(server.pid, signal.SIGKILL)
-    # Ten times as long as allowed.
+    # Ten times what is promised, for a busy machine.
     assert longest < 10 * (SECONDS + 1)
 
 
@@ -58,7 +58,7 @@ def test_an_orderly_restart_loses_no_usage_and_continues_created(
         with api_server(tmp_path / start, settings, key=key) as server:
             key = server.api_key
             given += created_of(Api.of(server), 500)
-        # Most of it was not written yet when the shutdown began.
+        # Most of it was not written yet when the stop began.
         assert server.database.usage(key) == {("chat", ""): len(given)}
     assert given == sorted(set(given))
     assert given[500] == given[499] + 1

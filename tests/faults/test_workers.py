@@ -1,4 +1,4 @@
-"""Two workers of the API with one socket: what a signal or a kill does to them."""
+"""Two workers of the API share a socket, rates and `created`; one hangs or dies."""
 
 import os
 import signal
@@ -47,13 +47,13 @@ def suspended(process: psutil.Process) -> Iterator[None]:
     try:
         yield
     finally:
-        # A test may have killed it, and its manager may have noticed already.
+        # A test may have killed it.
         with suppress(psutil.NoSuchProcess):
             process.resume()
 
 
 def ask(stack: ExitStack, api: Api) -> list[Connection]:
-    """Send a request on each of some new connections."""
+    """Send a request on each of several new connections."""
     asked = [stack.enter_context(api.endpoint.connect()) for _ in range(SOME)]
     for connection in asked:
         connection.send(api.chat_bytes(draft("x")))
@@ -85,14 +85,14 @@ def test_a_killed_worker_is_replaced_counted_and_no_longer_alive(
         lambda: len(now := worker_pids(server)) == 2 and victim.pid not in now,
         "it is replaced",
     )
-    # Workers that a reload replaces are told to end, so they do not count as deaths.
+    # Workers that a reload replaces do not count as deaths.
     reload(server)
     wait_until(lambda: metrics(server.ops_url)["workers"] == 2, "two are alive")
     assert metrics(server.ops_url)["worker_deaths_total"] == 1
 
 
 def test_workers_draw_different_ids(server: Server, workers) -> None:
-    # Each draws many at once.
+    # Each draws random bytes for many ids at once.
     ids = []
     with one_connection_per_worker(server) as connections:
         for connection in connections:
@@ -154,7 +154,7 @@ def server_that_stops(
 def test_a_stop_beside_a_frozen_worker_answers_or_refuses_every_connection(
     tmp_path: Path,
 ) -> None:
-    # The frozen one is not killed as long as a client would wait.
+    # The manager does not kill the frozen one before clients would give up.
     patient = {"READBACK_STOP_TIMEOUT": "300"}
     killed = 128 + signal.SIGKILL
     with server_that_stops(tmp_path, patient, killed) as (server, frozen):

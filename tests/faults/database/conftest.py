@@ -1,4 +1,4 @@
-"""Servers whose database fails: PostgreSQL behind a gate, SQLite in a folder."""
+"""Servers whose database fails; a gate in front of PostgreSQL can cut it off."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -18,7 +18,7 @@ from tests.support.wire import Answer, Endpoint, exchange
 
 @dataclass
 class Site:
-    """A server, its database, and keys of Alice's that have not been used yet."""
+    """A server, its database, and keys of Alice that have not been used yet."""
 
     server: Server
     database: Database
@@ -90,19 +90,19 @@ def start_behind_gate(gated: GatedPostgres, start: Start) -> Start:
 def shared_site(
     gated: GatedPostgres, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Site]:
-    """A server behind the gate for all tests that leave it as they found it."""
+    """A server behind the gate, for all tests that leave it unchanged."""
     with _starting(tmp_path_factory) as start:
         yield start(*_urls(gated))
 
 
 @pytest.fixture
 def site_behind_gate(shared_site: Site) -> Site:
-    """The same server, with only the log of this test."""
+    """The shared server; its log begins with this test."""
     return replace(shared_site, earlier_log=len(shared_site.log))
 
 
 def _urls(gated: GatedPostgres) -> tuple[str, str]:
-    """Return the URLs of a new database, through the gate and past it."""
+    """Return the URLs of a new database: through the gate, and directly."""
     direct = gated.server.migrated_database()
     name = psycopg.conninfo.conninfo_to_dict(direct)["dbname"]
     return f"postgresql://postgres@127.0.0.1:{gated.gate.port}/{name}", direct

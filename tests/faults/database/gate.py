@@ -1,4 +1,4 @@
-"""A TCP proxy to a unix socket that can lose all bytes, as a broken network does."""
+"""A TCP proxy to a unix socket that can drop all bytes, like a broken network."""
 
 import socket
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from tests.support.peers import serving
 
 
 class Gate(ThreadingTCPServer):
-    """Passes bytes on while it is open, and drops them silently while it is shut."""
+    """Forwards bytes while it is open, and silently drops them while it is shut."""
 
     daemon_threads = True
 
@@ -26,27 +26,27 @@ class Gate(ThreadingTCPServer):
         self.is_open = False
 
     def shut_after(self, *requests: bytes) -> None:
-        """Pass on bytes until each of these has been seen; lose the answer to the last.
+        """Shut it once these have been seen in this order; the last is still sent.
 
-        Several tell one transaction's COMMIT from those of others.
+        What comes before a COMMIT identifies its transaction.
         """
         self._last_requests = list(requests)
 
     def open(self) -> None:
-        """Pass bytes on again; connections that lost bytes are ended."""
+        """Forward bytes again; close all connections, some of which lost bytes."""
         self.is_open = True
         for each in tuple(self.sockets):
             _end(each)
 
     def pass_on(self, source: socket.socket, sink: socket.socket) -> None:
-        """Pass bytes on in one direction; when it ends, end the other one, too."""
+        """Forward bytes in one direction; when it ends, end the other one, too."""
         with suppress(OSError):
             while data := source.recv(65536):
                 if not self.is_open:
                     continue
                 if self._last_requests and self._last_requests[0] in data:
                     del self._last_requests[0]
-                    # Before the request arrives, so that no answer gets through.
+                    # Before the request is sent, so that no answer gets through.
                     self.is_open = bool(self._last_requests)
                 sink.sendall(data)
         _end(sink)
@@ -73,7 +73,7 @@ def _end(connection: socket.socket) -> None:
 
 @contextmanager
 def gate(target: str) -> Iterator[Gate]:
-    """Open a gate to a unix socket on a free port of 127.0.0.1."""
+    """Listen on a free port of 127.0.0.1, and forward to a unix socket."""
     made = Gate(target)
     with serving(made):
         yield made

@@ -1,4 +1,4 @@
-"""The disk is full: the cabinet says so instead of blaming the visitor."""
+"""When the disk is full, the cabinet says so instead of blaming the visitor."""
 
 import resource
 import subprocess
@@ -26,7 +26,7 @@ SENTENCES = {
 
 
 class Visitor(Browser):
-    """A person with the form for a new account."""
+    """A person who has opened the form for a new account."""
 
     def __init__(self, server: CabinetServer, language: str = "en") -> None:
         super().__init__(server.url, language)
@@ -43,15 +43,15 @@ class Visitor(Browser):
 
 
 Prefix = Sequence[str]
-"""A prefix for commands, so that they also meet the fault."""
+"""A prefix for commands, so that the fault affects them, too."""
 
 
 @contextmanager
 def full_file_system(server: CabinetServer) -> Iterator[Prefix]:
     """Fill the data directory, which has its own small file system.
 
-    A connection stays open, as the API's would. Without it, SQLite needs some space
-    even to open the database, which is the other fault here.
+    A connection stays open, as the API's would: without one, SQLite needs some space
+    even to open the database, which the other fault covers.
     """
     data = server.folder / "data"
     ballast = data / "ballast"
@@ -61,7 +61,7 @@ def full_file_system(server: CabinetServer) -> Iterator[Prefix]:
             [[busy, *_]] = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             return not busy
 
-        # Otherwise the WAL may have room for a few more transactions.
+        # Otherwise the WAL could have room for a few more transactions.
         wait_until(has_no_log, "no reader needs the WAL")
         with ballast.open("wb", buffering=0) as file:
             for size in (65536, 512, 1):
@@ -80,7 +80,7 @@ def _write(file, size: int) -> bool:
 
 @contextmanager
 def limited_files(server: CabinetServer) -> Iterator[Prefix]:
-    """Let the cabinet write only 4096 bytes into a file, which needs no root."""
+    """Let the cabinet write only 4096 bytes to a file; this needs no root."""
     _limit_files(server, 4096)
     yield ("prlimit", "--fsize=4096")
     _limit_files(server, resource.RLIM_INFINITY)
@@ -123,7 +123,7 @@ def accounts(server: CabinetServer, email: str) -> int:
 
 
 def assert_logged_once_a_minute(server: CabinetServer, words: str, begun: float):
-    # The machine may be so busy that several minutes have passed.
+    # On a busy machine, several minutes may have passed.
     minutes = (time.monotonic() - begun) // 60
     assert 1 <= server.stderr.count(words) <= 1 + minutes, server.stderr
     assert "Traceback" not in server.stderr
@@ -156,7 +156,7 @@ def test_a_key_that_a_full_disk_does_not_store_is_not_to_be_used(server, fault):
             assert done.returncode == 3, done.stderr
             is_shown = "Do not use what is printed above" in done.stderr
             assert bool(done.stdout) is is_shown, done
-            if fault is full_file_system:  # it is full when the change is committed
+            if fault is full_file_system:  # the commit fails, after the key was shown
                 assert is_shown
 
 

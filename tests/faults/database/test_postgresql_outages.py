@@ -1,4 +1,4 @@
-"""PostgreSQL is killed, hangs or cannot be reached while requests arrive."""
+"""PostgreSQL is killed, hangs or becomes unreachable while requests arrive."""
 
 import time
 from collections.abc import Iterator
@@ -18,8 +18,8 @@ from tests.support.traffic import echoes, traffic
 from tests.support.waiting import wait_until
 from tests.support.wire import Answer
 
-# The answer is promised within three seconds; the rest is for a busy machine. Waiting
-# for a PostgreSQL server that hangs would take forever.
+# The promise is three seconds; the rest is for a busy machine. A request that waits for
+# a hanging PostgreSQL would never be answered.
 ANSWER_SECONDS = 30.0
 
 
@@ -56,7 +56,7 @@ def test_known_keys_work_during_an_outage_and_unknown_ones_get_a_503(
                 "the metric shows the outage",
             )
             status, [*problems] = readiness(ops)
-            # No other server could do better, so requests should still be sent here.
+            # Another server could not do better, so this one stays ready.
             assert status == 200 and "cannot read keys from the database" in problems[0]
             wait_until(
                 lambda: "cannot read keys from the database" in site.log,
@@ -157,7 +157,7 @@ def test_usage_is_counted_once_if_the_answer_to_a_commit_is_lost(
     assert site.ask(key).status == 200
     counted = {("models", ""): 1}
     wait_until(lambda: site.database.usage(key) == counted, "the first is written")
-    # Without the COMMIT, PostgreSQL aborts the transaction when the connection ends.
+    # If the COMMIT is lost, PostgreSQL rolls back when the connection ends.
     last = [b"INSERT INTO cabinet_usage", *([b"COMMIT"] if is_written else [])]
     gated.gate.shut_after(*last)
     with site.endpoint.connect() as connection:
@@ -180,7 +180,7 @@ def test_usage_is_counted_once_if_the_answer_to_a_commit_is_lost(
 def test_usage_is_counted_once_if_postgresql_is_killed_before_a_commit(
     gated: GatedPostgres, site_behind_gate: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A server that starts again forgets the transaction, and reuses its number."""
+    """PostgreSQL forgets the transaction when it restarts, and reuses its number."""
     database, key = site_behind_gate.database, site_behind_gate.unused_keys.pop()
     store, other = (Store(Config(database_url=database.url)) for _ in range(2))
 
@@ -200,7 +200,7 @@ def test_usage_is_counted_once_if_postgresql_is_killed_before_a_commit(
     assert database.usage(key) == {("chat", ""): 4}
     store.close()
     other.close()
-    # The next test begins with a server that has noticed the end of the outage.
+    # The next test needs a server that has noticed the end of the outage.
     ops, unknown = site_behind_gate.server.ops_url, site_behind_gate.unused_keys.pop()
     wait_until(lambda: site_behind_gate.ask(unknown).status == 200, "it is back")
     wait_until(lambda: readiness(ops) == (200, []), "all problems are gone")

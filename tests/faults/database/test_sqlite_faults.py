@@ -1,7 +1,7 @@
-"""SQLite cannot be written: requests are answered and operators see the reason.
+"""When SQLite cannot write, requests are answered and operators see the reason.
 
-Commits of the cabinet and the command line are on the disk at once. A test cannot cause
-a power cut, so it looks at the setting that decides the outcome.
+Commits of the cabinet and of commands survive a power cut. A test cannot cause one, so
+it checks the setting that decides the outcome.
 """
 
 import os
@@ -39,7 +39,7 @@ def locked(site: Site) -> Iterator[None]:
 
 @contextmanager
 def disk_full(site: Site) -> Iterator[None]:
-    """Let the workers write only the first 4096 bytes of a file, as if it were full."""
+    """Let the workers write only 4096 bytes to a file, as if the disk were full."""
     for worker in worker_pids(site.server):
         limit = (4096, resource.RLIM_INFINITY)
         resource.prlimit(worker, resource.RLIMIT_FSIZE, limit)
@@ -51,7 +51,7 @@ def disk_full(site: Site) -> Iterator[None]:
 
 @contextmanager
 def read_only(site: Site) -> Iterator[None]:
-    """Make the file read-only and replace the workers, which have it open."""
+    """Make the file read-only, and replace the workers, which have it open."""
     path = site.database.url.removeprefix("sqlite:///")
     if os.geteuid() == 0:  # permissions do not apply to root
         mount("--bind", path, path)
