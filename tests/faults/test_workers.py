@@ -5,7 +5,7 @@ import signal
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import psutil
@@ -18,6 +18,7 @@ from tests.support.processes import (
     has_ended,
     one_connection_per_worker,
     reload,
+    suspended,
     worker_pids,
 )
 from tests.support.server import UNLIMITED, Server, api_server, ephemeral_server
@@ -39,17 +40,6 @@ def workers(server: Server) -> list[psutil.Process]:
     """Both workers, which accept connections."""
     with one_connection_per_worker(server):
         return api_workers(server)
-
-
-@contextmanager
-def suspended(process: psutil.Process) -> Iterator[None]:
-    process.suspend()
-    try:
-        yield
-    finally:
-        # A test may have killed it.
-        with suppress(psutil.NoSuchProcess):
-            process.resume()
 
 
 def ask(stack: ExitStack, api: Api) -> list[Connection]:

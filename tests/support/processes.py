@@ -3,7 +3,8 @@
 import os
 import signal
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
 
 import psutil
 
@@ -14,9 +15,9 @@ from tests.support.wire import Connection, Endpoint
 
 def api_workers(server: Server) -> list[psutil.Process]:
     """Return the processes that answer at the API's port, without their manager."""
-    port = Endpoint.of(server.base_url).port
-    processes = psutil.Process(server.pid).children()
-    return [each for each in processes if _listens(each, port)]
+    listener = _listener(Endpoint.of(server.base_url).port)
+    children = psutil.Process(server.pid).children()
+    return [each for each in children if listener in _open_files(each.pid)]
 
 
 def worker_pids(server: Server) -> set[int]:
@@ -49,45 +50,58 @@ def has_ended(pid: int) -> bool:
 
 
 @contextmanager
+def suspended(*processes: psutil.Process) -> Iterator[None]:
+    try:
+        for process in processes:
+            process.suspend()
+        for process in processes:
+            wait_until(
+                lambda each=process: each.status() == psutil.STATUS_STOPPED,
+                "it is suspended",
+            )
+        yield
+    finally:
+        for process in processes:
+            # A test may have killed it.
+            with suppress(psutil.NoSuchProcess):
+                process.resume()
+
+
+@contextmanager
 def one_connection_per_worker(server: Server) -> Iterator[list[Connection]]:
-    """Open connections until every worker has accepted one; keep one of each."""
-    endpoint = Endpoint.of(server.base_url)
+    """Open a connection to each worker, once all of them run."""
     # The server is ready as soon as one worker is.
     number = int(server.environment["READBACK_WORKERS"])
-    workers: list[psutil.Process] = []
-
-    def all_run() -> bool:
-        # Looking for them is slow, so it is not repeated for each connection.
-        workers[:] = api_workers(server)
-        return len(workers) == number
-
-    wait_until(all_run, "all workers run")
+    wait_until(lambda: len(api_workers(server)) == number, "all workers run")
+    workers = api_workers(server)
     with ExitStack() as stack:
-        found: dict[int, Connection] = {}
-        for _ in range(200):
-            connection = stack.enter_context(endpoint.connect())
-            connection.send(b"GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            assert connection.read_answer().status == 404
-            found.setdefault(_worker_of(workers, connection), connection)
-            if len(found) == number:
-                yield list(found.values())
-                return
-        raise AssertionError("one worker accepts all connections")
+        connections = []
+        for worker in workers:
+            with suspended(*(each for each in workers if each != worker)):
+                connection = stack.enter_context(server.endpoint.connect())
+                connection.send(b"GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                assert connection.read_answer().status == 404
+            connections.append(connection)
+        yield connections
 
 
-def _worker_of(workers: list[psutil.Process], connection: Connection) -> int:
-    for worker in workers:
-        for each in worker.net_connections("tcp"):
-            if each.raddr and each.raddr.port == connection.local_port:
-                return worker.pid
-    raise AssertionError("no worker has the connection")
+def _listener(port: int) -> str:
+    """Return the listening socket of a port of 127.0.0.1, as `_open_files` names it.
+
+    The kernel lists listening sockets first. psutil reads the whole table for each
+    process, which is slow while thousands of connections are closing.
+    """
+    with Path("/proc/net/tcp").open() as table:
+        for row in map(str.split, table):
+            if row[1].endswith(f":{port:04X}") and row[3] == "0A":
+                return f"socket:[{row[9]}]"
+    return ""
 
 
-def _listens(process: psutil.Process, port: int) -> bool:
-    try:
-        return any(
-            each.status == psutil.CONN_LISTEN and each.laddr.port == port
-            for each in process.net_connections("tcp")
-        )
-    except (psutil.NoSuchProcess, psutil.AccessDenied):
-        return False
+def _open_files(pid: int) -> set[str]:
+    found = set()
+    with suppress(OSError):  # it has ended
+        for entry in Path(f"/proc/{pid}/fd").iterdir():
+            with suppress(OSError):  # closed in the meantime
+                found.add(os.readlink(entry))
+    return found

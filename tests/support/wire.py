@@ -97,10 +97,6 @@ class Connection:
     def close(self) -> None:
         self._sock.close()
 
-    @property
-    def local_port(self) -> int:
-        return int(self._sock.getsockname()[1])
-
     def send(self, data: bytes) -> None:
         # A server may answer and close while we are still sending; what matters is
         # whether its answer can be read afterwards.
