@@ -35,9 +35,10 @@ def test_every_environment_is_locked_and_used():
     assert used == {"dev", "system", "node", *sources}
 
 
-# Installed with this project's tests, or part of the system. `make clients` runs all of
-# them.
-@pytest.mark.parametrize("name", ["curl", "openai-python@dev"])
+# Part of the system, or installed with the tests. `make clients` runs all clients.
+@pytest.mark.parametrize(
+    "name", ["curl", pytest.param("openai-python@dev", marks=pytest.mark.long)]
+)
 def test_a_client_of_this_environment_does_what_the_table_says(name):
     [client] = [client for client in CLIENTS if client.name == name]
 
