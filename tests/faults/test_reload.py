@@ -122,8 +122,8 @@ def test_a_reload_whose_workers_cannot_start_leaves_the_old_ones(
 
 
 ROUND_TRIPS = (0, 0.1, 0.4, 0.8)
-CLIENTS = 40  # for each round trip
-KEEPING = 30  # of them keep their connections
+CLIENTS = 20  # for each round trip
+KEEPING = 15  # of them keep their connections
 RELOADS = 2
 # A connection looks idle after the long pause; after the short one, its client mostly
 # waits for an answer.
