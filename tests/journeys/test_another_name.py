@@ -13,6 +13,8 @@ from tests.journeys.test_every_page import (
 from tests.support.brand_folder import fill
 from tests.support.server import ephemeral_server
 
+pytestmark = pytest.mark.long
+
 # As long as allowed, and without a place to break the line.
 NAME = "Donaudampfschifffahrtsgesellschaft-Tests"
 STYLE = """element => getComputedStyle(element).backgroundColor"""
@@ -32,7 +34,6 @@ def server(tmp_path_factory):
         yield running
 
 
-@pytest.mark.long
 def test_the_look_of_another_name(open_page, server):
     page = open_page()
     for scheme, logo in (("light", "logo.svg"), ("dark", "logo-dark.png")):
