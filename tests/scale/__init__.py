@@ -1,1 +1,1 @@
-"""Many keys, many requests, several workers, and real databases of both kinds."""
+"""Many keys and requests, several workers, and both kinds of database."""

@@ -1,4 +1,4 @@
-"""A server with two workers for each kind of database, and any number of keys."""
+"""Servers on each kind of database."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -8,7 +8,7 @@ import pytest
 from tests.support.server import UNLIMITED, Server, ephemeral_server
 
 Serve = Callable[..., AbstractContextManager[Server]]
-"""Runs a server on a new database of one kind, with these settings."""
+"""Runs a server on a new database of a kind, with these settings."""
 
 
 @pytest.fixture(scope="module")

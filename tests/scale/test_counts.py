@@ -13,7 +13,7 @@ from tests.support.wire import request
 
 
 def with_key(site: Server, key: str) -> list[tuple[bytes, int, str, str]]:
-    """Return kinds of requests: the bytes, the status, and where they are counted."""
+    """Return kinds of requests: bytes, status, and the endpoint and code in counts."""
     api = Api(site.endpoint, key)
     return [
         (api.chat_bytes(draft("over")), 200, "chat", ""),
@@ -39,7 +39,7 @@ def without_known_key(site: Server) -> list[tuple[bytes, int, str, str]]:
 def test_thousands_of_mixed_requests_are_counted_exactly_once(site):
     alice, bob = site.database.new_keys(2)
     kinds = [*with_key(site, alice), *with_key(site, bob), *without_known_key(site)]
-    # An unknown key makes its connection wait for a look-up, so these are few.
+    # Few have an unknown key, because its connection waits for a look-up.
     weights = [1.0] * 12 + [0.05, 1.0, 1.0]
     # Enough requests to be written in several ticks.
     sent = random.Random(4).choices(kinds, weights, k=5_000)

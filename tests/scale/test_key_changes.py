@@ -1,7 +1,6 @@
 """A change of a key or an account takes effect in every worker within a second.
 
-Most rows are changed by plain SQL, not through the cabinet: the API must notice every
-change, whatever its origin.
+Most changes are plain SQL, because the API must notice them whatever their origin.
 """
 
 import sqlite3
@@ -20,8 +19,7 @@ from tests.support.server import Server
 from tests.support.waiting import wait_until
 from tests.support.wire import Connection, exchange
 
-# The promise is a second, and the workers ask twice a second. Ten times as long is
-# allowed, because other processes may have the cores.
+# The promise is a second. On a busy machine, it may take ten times as long.
 PROMISED_SECONDS = 1.0
 ALLOWED_SECONDS = 10 * PROMISED_SECONDS
 
@@ -60,7 +58,7 @@ def rotate(overlap: str) -> Callable[[Server, bytes], None]:
 def delete_account(site: Server, digest: bytes) -> None:
     database = site.database
     owner = database.value(f"SELECT owner_id FROM cabinet_key {OF_KEY}", digest)
-    # A worker may be writing the last usage of the key; then try again.
+    # This fails while a worker writes the last usage of the key.
     for attempt in range(20):
         try:
             for statement in DELETIONS:
@@ -126,7 +124,7 @@ def test_keys_that_take_the_ids_of_others_in_a_restore_are_not_mixed_up(site):
         for connection in connections:
             assert [ask(connection, raw) for raw in asked.values()] == [200] * 3
         restore(site, new_owners)
-        # Before the workers ask about their keys again.
+        # Before the workers look their keys up again.
         for connection in connections:
             assert ask(connection, models(site.endpoint, restored)) == 200
             assert ask(connection, asked[first]) == 200
@@ -151,7 +149,7 @@ def id_of(site: Server, key: str) -> int:
 
 
 def restore(site: Server, new_owners: dict[int, str]) -> None:
-    """Give ids to other keys at once, as a restore does."""
+    """Give ids to other keys in one transaction, as a restore does."""
     mark = "?" if site.database.is_sqlite else "%s"
     change = f"UPDATE cabinet_key SET digest = {mark} WHERE id = {mark}"
     forget = f"DELETE FROM cabinet_usage WHERE key_id = {mark}"
@@ -161,7 +159,7 @@ def restore(site: Server, new_owners: dict[int, str]) -> None:
         connection.execute("BEGIN")
         for row in (*free, *taken):
             connection.execute(change, row)
-        # Last: until their keys are changed, workers may be writing it.
+        # Last, because workers may write usage until the keys are changed.
         for number in new_owners:
             connection.execute(forget, (number,))
         connection.execute("COMMIT")

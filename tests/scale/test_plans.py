@@ -1,6 +1,6 @@
-"""A key's pages read what they show by an index, however long the journal is.
+"""The pages of a key read by an index, however long its journal is.
 
-The queries are the cabinet's own; the databases explain their plans.
+The databases explain the queries of the cabinet.
 """
 
 import json
@@ -13,7 +13,7 @@ from tests.support import migrated
 from tests.support.commands import environment_with, run_readback
 from tests.support.database import Database
 
-# Without rows, PostgreSQL would read all of them.
+# PostgreSQL would not use an index on tables that are almost empty.
 QUERIES = """
 import json
 from django.db import connection

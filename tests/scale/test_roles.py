@@ -1,6 +1,6 @@
-"""The API runs with a database role that can do only what the API needs.
+"""The API's database role can do what the API needs, and nothing else.
 
-The roles are those in deploy/postgresql, made with psql as an operator makes them.
+psql creates the roles from deploy/postgresql, as it does for an operator.
 """
 
 import subprocess
@@ -84,7 +84,7 @@ def installation(postgresql: Postgres, template: str) -> Installation:
 
 @pytest.fixture(scope="module")
 def installation_with_key(postgresql: Postgres, template: str) -> Installation:
-    """An installation that tests only try to change."""
+    """An installation that tests try to change, but cannot."""
     made = install(postgresql, postgresql.new_database(template))
     made.grant()
     made.owner.add_keys(made.owner.add_account(EMAIL), [keys.mint()])
@@ -92,7 +92,7 @@ def installation_with_key(postgresql: Postgres, template: str) -> Installation:
 
 
 def install(postgresql: Postgres, superuser: str) -> Installation:
-    """Make the roles, and give a database to the cabinet's."""
+    """Create the roles, and give a database to the cabinet's role."""
 
     def psql(file: str, url: str) -> None:
         command = [str(postgresql.programs / "psql"), f"--file={SQL / file}", url]
@@ -169,7 +169,7 @@ def test_the_api_does_all_of_its_work_with_its_own_role(installation, tmp_path):
         owner.rows(f"REVOKE INSERT ON cabinet_unmatchedrequest FROM {API_ROLE}")
         wait_until(
             lambda: ask(server, keys.mint()) == 401 and is_denied(server),
-            "operators see it of unmatched requests, too",
+            "operators see it for unmatched requests, too",
         )
         installation.grant()
         wait_until(

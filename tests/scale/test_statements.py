@@ -1,7 +1,7 @@
 """The load on the database depends on workers and active keys, never on requests.
 
-The server counts in readback_statements_total, and PostgreSQL counts one transaction
-for every statement outside a transaction.
+The server counts its statements in readback_statements_total. PostgreSQL counts each
+statement outside a transaction as a transaction.
 """
 
 import time
@@ -21,14 +21,14 @@ from tests.support.wire import exchange
 
 ROWS_PER_WRITE = 500
 FLOOD = 2500
-# One key waits on each connection of a flood; at most this many are looked up at once.
+# The connections of a flood. Each waits for one key, so no more are looked up at once.
 FLOODING = 200
 TICKS_A_SECOND = 2
 STATEMENTS_PER_WRITE = 9
-# One reads the rows of an address, and one writes what was counted since the last tick.
+# One reads the rows of an address, and one writes the counts since the last tick.
 STATEMENTS_FOR_UNMATCHED = 2
 LOOK_UPS_A_SECOND = 100
-# The first and the last tick of a measurement, and one more for tolerance.
+# The first and the last tick of a measurement, and one more to be safe.
 EDGE_TICKS = 3
 
 
@@ -39,7 +39,7 @@ def site(request: pytest.FixtureRequest, serve: Serve) -> Iterator[Server]:
 
 
 def statements_for(known: float, site: Server) -> int:
-    """Return how many statements look up this many keys; one is always sent."""
+    """Return how many statements look up this many keys; at least one is sent."""
     return max(1, ceil(known / (128 if site.database.is_sqlite else 500)))
 
 
@@ -72,13 +72,13 @@ class Measured:
         return self.seconds * TICKS_A_SECOND + EDGE_TICKS
 
     def for_unmatched(self) -> float:
-        """Return what requests without an accepted key add, however many they are."""
+        """Return what all requests without an accepted key add together."""
         return self.ticks() * STATEMENTS_FOR_UNMATCHED
 
     def for_known_keys(self, site: Server) -> float:
-        """Return what the known keys of the other tests may add.
+        """Return what the known keys of other tests may add.
 
-        They are looked up at every tick, and their last write may only now be counted.
+        They are looked up at every tick, and their last usage may be written only now.
         """
         known = metrics(site.ops_url)["known_keys"]
         last_write = max(1, ceil(known / ROWS_PER_WRITE)) * STATEMENTS_PER_WRITE
@@ -103,16 +103,16 @@ def test_requests_with_known_keys_cause_no_statements_of_their_own(site):
     for measured in (few, many):
         allowed = measured.ticks() * in_a_tick
         assert measured.statements <= allowed
-        # PostgreSQL also counts our own queries, and counts with a delay.
+        # PostgreSQL counts with a delay, and counts the queries of this test, too.
         assert measured.transactions <= allowed + 200
 
-    # Continuing use is written at growing intervals; other tests must not count that.
+    # Usage of busy keys is written ever less often. No other test may count it.
     sent = len(known) * (1 + 2 + 6)
     wait_until(lambda: written(site) == before + sent, "all usage is written")
 
 
 def test_a_flood_of_unknown_keys_causes_a_bounded_number_of_statements(site):
-    """Meanwhile, people from the same address get answers, with new and known keys."""
+    """Meanwhile, new and known keys from the same address are answered."""
     flood = [models(site.endpoint, keys.mint()) for _ in range(FLOOD)]
     new = [models(site.endpoint, key) for key in site.database.new_keys(20)] * 2
 
@@ -132,7 +132,7 @@ def test_a_flood_of_unknown_keys_causes_a_bounded_number_of_statements(site):
     allowed = look_ups * statements_for(FLOODING, site)
     allowed += measured.for_known_keys(site) + measured.for_unmatched()
     assert measured.statements <= allowed
-    # Otherwise a separate look-up for each key would not be noticed.
+    # Otherwise the test would not notice a separate look-up for each key.
     assert measured.seconds > 10 or allowed < FLOOD
 
 

@@ -40,7 +40,7 @@ def empty(site: Server) -> Server:
 MODELS = ("GET", "/v1/models")
 NO_KEY = ("models", "invalid_key")
 NO_PATH = ("other", "not_found")
-# The request, its fields, and how it is kept.
+# The request line, the fields, and the endpoint and code that are stored.
 KEPT = {
     "no header": (MODELS, lambda site: (), NO_KEY),
     "a mistyped key": (MODELS, lambda site: [bearer(mistyped(keys.mint()))], NO_KEY),
@@ -67,7 +67,7 @@ KEPT = {
         NO_PATH,
     ),
 }
-# The first bytes of a handshake.
+# The first bytes of a TLS handshake.
 TLS = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"
 
 
@@ -82,14 +82,14 @@ def test_every_request_without_an_accepted_key_is_kept(empty):
     sent = set()
     with site.endpoint.connect() as connection:
         for kind, (line, fields, (endpoint, code)) in KEPT.items():
-            # Each with its own name, so that each has its own row.
+            # A User-Agent of its own gives each a row of its own.
             asked = raw(site, *line, ("User-Agent", kind), *fields(site))
             connection.send(asked)
             answer = connection.read_answer()
             assert answer.reason.endswith(f"({code})"), kind
             sent.add((endpoint, code, answer.header("X-Error-Detail"), kind, 1))
 
-    # One address has the largest number of rows that are kept for it.
+    # These are as many rows as are kept for an address.
     assert len(sent) == UNMATCHED_ROWS
     wait_until(lambda: len(stored(site)) == len(sent), lambda: f"{stored(site)}")
     assert sorted(stored(site)) == sorted(sent)
@@ -122,7 +122,7 @@ def test_requests_with_an_accepted_key_and_those_of_the_probe_are_not_kept(empty
 def test_turned_off_nothing_is_kept(start):
     site = start("sqlite", READBACK_WORKERS="1", READBACK_UNMATCHED_REQUESTS="off")
     assert exchange(site.endpoint, raw(site, *MODELS)).status == 401
-    # Requests written now were received later.
+    # Once the usage of a later request is written, this one would be, too.
     [key] = site.database.new_keys(1)
     exchange(site.endpoint, raw(site, *MODELS, bearer(key)))
     wait_until(lambda: site.database.usage(key), "the next tick has written")

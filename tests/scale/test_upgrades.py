@@ -1,4 +1,4 @@
-"""The database is migrated while requests arrive."""
+"""Requests are answered while the database is migrated."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -19,9 +19,9 @@ def site(request: pytest.FixtureRequest, start: Callable[..., Server]) -> Server
     return start(request.param, READBACK_WORKERS="1")
 
 
-# The API does not need this table, as it would not need a new one …
+# The API does not need this table, just as it would not need a new one …
 ANOTHER_VERSION = ["manage", "migrate", "sessions", "zero"]
-# … and changes of tables that it needs, as a migration would make them.
+# … and these change tables that it needs, as a migration would.
 ADDITIONS = (
     "ALTER TABLE cabinet_key ADD COLUMN note varchar(20) NULL",
     "ALTER TABLE cabinet_journalentry ADD COLUMN note varchar(20) NULL",
