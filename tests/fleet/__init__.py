@@ -1,2 +1,1 @@
-"""A fleet as an operator runs it: PostgreSQL, replicas, cabinets and HAProxy, each on
-its own machine, whose processes are killed and whose cables are cut."""
+"""A fleet whose processes are killed and whose cables are cut."""

@@ -30,7 +30,7 @@ class Balancer:
 
     folder: Path
     root: Path
-    """The certificate that the TLS listener's clients must trust."""
+    """The certificate that clients must trust."""
 
     @property
     def log(self) -> str:
@@ -45,7 +45,7 @@ class Balancer:
         }
 
     def retries(self) -> int:
-        """Return how often a request was sent again, to the same or another server."""
+        """Return how often HAProxy has sent a request again, to any server."""
         return sum(
             int(row["wretr"]) + int(row["wredis"])
             for row in self._statistics()

@@ -1,4 +1,4 @@
-"""One fleet for each module, whole again at the beginning of every test."""
+"""One fleet for each module; it is complete again when a test begins."""
 
 from collections.abc import Iterator
 

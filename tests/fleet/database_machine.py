@@ -1,4 +1,4 @@
-"""PostgreSQL on a machine in the fleet, where it listens on the back network."""
+"""PostgreSQL on a machine in the fleet, listening on the back network."""
 
 import subprocess
 import tempfile
@@ -17,7 +17,7 @@ URL = f"postgresql://postgres@{NETWORKS['back']}.{NUMBER}:5432/postgres"
 
 
 class DatabaseMachine:
-    """A server that is started on its machine, not as root."""
+    """A server that runs on its machine, and not as root."""
 
     def __init__(self, network: Network, folder: Path) -> None:
         self._network = network
@@ -25,7 +25,7 @@ class DatabaseMachine:
         self._server.ensure_pgdata_inited()
         with (folder / "pg_hba.conf").open("a") as rules:
             rules.write(f"host all all {NETWORKS['back']}.0/24 trust\n")
-        # A unix socket works across network namespaces: the tests use it for SQL.
+        # Unix sockets work across network namespaces, so the tests use this for SQL.
         self.sql = Database(f"postgresql://postgres@/postgres?host={folder}")
 
     def start(self) -> None:

@@ -1,4 +1,4 @@
-"""The API or the cabinet on its own machine, run as an operator does."""
+"""The API or the cabinet on a machine of its own."""
 
 import re
 import signal

@@ -1,8 +1,7 @@
 """Machines as network namespaces, with cables that can be cut.
 
-Every machine has a cable to two networks: `front`, where the balancer reaches the
-replicas, and `back`, where the database is. Another namespace contains the two
-switches.
+Every machine is connected to two networks: to `front`, where the balancer reaches the
+replicas, and to `back`, where the database is. Their switches are in another namespace.
 """
 
 from collections.abc import Iterator
@@ -34,7 +33,7 @@ class Network(Namespaces):
 
     @contextmanager
     def cut(self, machine: str, network: str) -> Iterator[None]:
-        """Unplug a cable: packets get lost, and no connection is reset."""
+        """Unplug a cable: packets are lost, but no connection is reset."""
         self.ip(_SWITCHES, f"link set {machine}-{network} down")
         try:
             yield

@@ -1,4 +1,4 @@
-"""The balancer as it is shipped: which replica gets a request, TLS, and its limits."""
+"""The balancer as we ship it: rates, distribution, log, TLS and limits."""
 
 import re
 import resource
@@ -93,7 +93,7 @@ def test_the_balancer_starts_under_an_ordinary_limit_on_files(
 ) -> None:
     program = needed_program("haproxy")
     settings = tmp_path / "haproxy.cfg"
-    # Here it runs on this machine, and must reach no other.
+    # It runs on this machine, and must not reach any other.
     settings.write_text(on_loopback(balancer.SHIPPED.read_text(), "127.0.0."))
     hard = min(hard_limit, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
     limited = ["sh", "-c", f'ulimit -Sn 1024 && ulimit -Hn {hard} && exec "$@"', "sh"]

@@ -1,4 +1,4 @@
-"""Failures of a fleet: a replica dies, or a cable is cut."""
+"""A replica of the fleet dies, or a cable is cut."""
 
 import time
 
@@ -8,8 +8,8 @@ from tests.support.traffic import CLIENTS
 from tests.support.waiting import wait_until
 from tests.support.wire import Endpoint
 
-# How soon a replica gets no more requests if it is the only one without the database:
-# it says so after 5 s, and is asked twice a second. The rest is for a busy machine.
+# A replica that alone has lost the database reports it after 5 s, and HAProxy checks it
+# twice a second. The rest is for a busy machine.
 PARTITION_SECONDS = 12.0
 
 
@@ -45,8 +45,8 @@ def test_a_replica_that_alone_loses_the_database_leaves_the_rotation(
             )
             print(f"out of rotation after {time.monotonic() - began:.1f} s")
             states = site.balancer.servers("replicas")
-            # It cannot know better: it accepts the keys that it knew, and cannot look
-            # up the others. It stays ready in case all others lose the database, too.
+            # It accepts the keys that it knew, and cannot look up the others. It stays
+            # up for the case that all others lose the database, too.
             assert {Api(alone, key).models().status for key in revoked} == {200, 503}
             assert site.balancer.servers("all_replicas")["one"] == "UP"
             assert {site.ask(key) for key in fresh} == {200}

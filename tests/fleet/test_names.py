@@ -1,7 +1,7 @@
 """Replicas that the balancer finds by a DNS name, as with Compose and on Kubernetes.
 
-HAProxy and its configuration are real. The name server is the test's own, and so are
-the replicas, which only say who they are: this is about where HAProxy sends a key.
+HAProxy and its configuration are real. The name server and the replicas are not: these
+only say who they are, because the tests are about where HAProxy sends a key.
 """
 
 import os
@@ -46,7 +46,7 @@ class Replica(BaseHTTPRequestHandler):
 
 
 class NameServer(UDPServer):
-    """Answers every question with the addresses, in their order."""
+    """Answers every question with the addresses, in this order."""
 
     def __init__(self, addresses: Sequence[str]) -> None:
         super().__init__(("127.0.0.1", 0), BaseRequestHandler)

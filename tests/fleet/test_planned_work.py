@@ -1,4 +1,4 @@
-"""What an operator does to a fleet in use: stop, roll, migrate, restart."""
+"""An operator stops and restarts parts of a fleet that is in use."""
 
 import time
 from contextlib import ExitStack
@@ -10,11 +10,11 @@ from tests.support.api import Api, assert_echo, draft
 from tests.support.waiting import wait_until
 from tests.support.wire import Connection, Endpoint
 
-# Only a request that was retried after a pause, or waited for a startup, is slower.
+# Slower requests were retried after a pause, or waited for a start.
 SLOW_SECONDS = 0.9
-# After three checks without an answer, each half a second apart, a replica is down.
+# A replica is down after three checks without an answer, half a second apart.
 CHECKS_SECONDS = 3.0
-# How long after its first check a replica is stopped: between two checks, and later.
+# When a replica is stopped: seconds after its first check.
 MOMENTS = (0.0, 0.2, 0.4, 0.7)
 
 
