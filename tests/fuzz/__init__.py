@@ -1,5 +1,5 @@
-"""Coverage-guided fuzzing of bytes that strangers can send: `make fuzz`.
+"""Coverage-guided fuzzing of the bytes that strangers can send: `make fuzz`.
 
-A target is a module with a function `check`, which takes any bytes and raises if a
-promise is broken. The targets need no fuzzer: a test runs them over the corpus.
+A target is a module whose function `check` takes any bytes, and raises if they break a
+promise. A test also runs the targets without the fuzzer, on the corpus.
 """

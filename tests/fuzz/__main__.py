@@ -10,7 +10,7 @@ from tests.fuzz.install import PYTHON, ROOT, WORKSPACE, install
 
 FOLDER = Path(__file__).parent
 FINDINGS = WORKSPACE / "findings"
-# The targets, and the share of the time that each of them gets.
+# The targets, and the share of the time for each.
 TARGETS = {"connection": 0.4, "chat_body": 0.2, "refusals": 0.2, "work": 0.2}
 
 
@@ -41,7 +41,7 @@ def _fuzz(target: str, minutes: float) -> bool:
         f"-artifact_prefix={FINDINGS}/{target}-",
         f"-max_total_time={max(1, round(minutes * 60))}",
         *["-max_len=2000", "-timeout=30"],
-        # New inputs go to the first folder.
+        # libFuzzer writes new inputs to the first folder.
         *[str(corpus), str(FOLDER / "corpus" / target)],
     ]
     click.echo(f"Fuzzing {target}.")

@@ -1,7 +1,7 @@
 """Any bytes as the body of a chat request.
 
-We accept exactly what a reference that shares no code with ours accepts, and the
-decoder accepts exactly what the examination accepts.
+The decoder, the examination, and a reference that shares no code with them accept the
+same bodies.
 """
 
 import json

@@ -1,9 +1,9 @@
 """Any bytes on a connection to the API, split into packets in any way.
 
-No exception, no 500, only well-formed answers; the same answers however the bytes are
-split, and whether heads are recognised or parsed; a complete request before them is
-answered; no key in an answer's headers, in a pattern or in the journal. `KEY` in the
-input is replaced by an existing key.
+There is no exception and no 500, and every answer is well-formed. The answers do not
+depend on how the bytes are split, nor on whether heads are recognised or parsed. A
+complete request before the bytes is answered. No key is in a header of an answer, in a
+pattern or in the journal. In the input, `KEY` stands for an existing key.
 """
 
 import random
@@ -69,14 +69,14 @@ def _check(worker: Worker, data: bytes) -> None:
     assert answered == answers_of(worker, [complete]) + whole, "after another request"
     together = answers_of(worker, [data * 3])
     assert answers_of(worker, [data] * 3) == together, "sent three times"
-    # If the input begins with a request, its head is recognised by now.
+    # By now, the head of a complete request is recognised.
     for other in _others_like(data):
         recognised = answers_of(worker, [other])
         assert recognised == _parsed(worker, other), f"after another head: {other!r}"
 
 
 def _parsed(worker: Worker, data: bytes) -> bytes:
-    """Return a server's answers if it parses each head."""
+    """Return the answers of a server that parses every head."""
     recognising = worker.registry.heads
     worker.registry.heads = Heads(worker.api.describe, worker.limits.head_fields)
     try:
@@ -86,7 +86,7 @@ def _parsed(worker: Worker, data: bytes) -> bytes:
 
 
 def _others_like(data: bytes) -> list[bytes]:
-    """Return variants of the input with other bytes or lines in the head."""
+    """Return variants of the input with a byte or a line changed in the head."""
     chance = random.Random(crc32(data) + 1)
     head, end, rest = data.partition(b"\r\n\r\n")
     lines = head.split(b"\r\n")

@@ -1,7 +1,7 @@
-"""The environment of the fuzzer: .fuzz/venv, in locked versions.
+"""The fuzzer's environment: .fuzz/venv, with locked versions.
 
-atheris is built from its source where there is no wheel, which takes a few minutes and
-needs clang with libFuzzer: on Debian and Ubuntu, the package clang.
+Where atheris has no wheel, it is built from source. This takes a few minutes and needs
+clang with libFuzzer, which is the package clang on Debian and Ubuntu.
 """
 
 import os
@@ -16,12 +16,12 @@ VENV = WORKSPACE / "venv"
 PYTHON = VENV / "bin" / "python"
 BUILD_REQUIREMENTS = ROOT / "requirements" / "fuzz-build.txt"
 REQUIREMENTS = ROOT / "requirements" / "fuzz.txt"
-# What atheris supports; it works on the bytecode, which changes with each version.
+# The versions that atheris supports; it depends on their bytecode.
 PYTHONS = ("3.13", "3.12", "3.11")
 
 
 def install() -> None:
-    """Install the fuzzer, unless it is installed already; pip says what is missing."""
+    """Install the fuzzer, unless it is installed already."""
     marker = VENV / "installed"
     wanted = BUILD_REQUIREMENTS.read_text() + REQUIREMENTS.read_text()
     if marker.is_file() and marker.read_text() == wanted:
@@ -47,7 +47,7 @@ def _supported_python() -> str:
 
 
 def _run(*command: str) -> None:
-    # gcc would build it as well, but takes many times as long.
+    # gcc can build it, too, but takes many times as long.
     compilers = {"CC": "clang", "CXX": "clang++"} if shutil.which("clang") else {}
     if subprocess.run(command, env={**compilers, **os.environ}).returncode:
         sys.exit("The fuzzer cannot be installed here.")

@@ -1,7 +1,7 @@
 """Any bytes wherever a refusal could quote them.
 
-Every explanation is one line of printable ASCII of bounded length, does not depend on
-the text, and contains nothing that could be a key. No part of a head is repeated.
+An explanation is one line of printable ASCII and has a maximum length. It does not
+depend on the text, and contains no part of a head and nothing that could be a key.
 """
 
 import json
@@ -17,7 +17,7 @@ from readback.keys import KEY_LIKE
 from tests.support.work import head_of
 
 _SENTENCE = re.compile(r"[\x21-\x7e][\x20-\x7e]{10,998}[.?]")
-# Where a head could contain a secret, and a body only the names of its fields.
+# A secret in a head.
 _SECRET = b"Zq9Zq8Zq7Zq6Zq5"
 _OF_HEAD = re.compile(r"[\x21-\x7e][\x20-\x7e]{10,398}[.?]")
 

@@ -1,6 +1,6 @@
-"""Run one target under atheris, with libFuzzer's options.
+"""Run one target under atheris, with options for libFuzzer.
 
-`python -m tests.fuzz` starts it in the environment that `install.py` makes.
+`python -m tests.fuzz` starts it in the environment that `install.py` creates.
 """
 
 import importlib

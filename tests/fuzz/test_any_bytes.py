@@ -1,7 +1,6 @@
-"""No bytes break the targets' promises: a short fuzzing in every test run.
+"""A little fuzzing in every test run, on the corpus and on variants of it.
 
-The fuzzer's findings are added to the corpus, so that they stay fixed. Inputs are made
-from the corpus and the dictionary, and bodies from odd members.
+Inputs that broke a promise are in the corpus, so that they stay fixed.
 """
 
 import ast
@@ -52,7 +51,7 @@ def test_an_input_of_the_corpus_breaks_no_promise(path: Path) -> None:
     ids=lambda path: path.name,
 )
 def test_one_cut_anywhere_changes_no_answer(path: Path) -> None:
-    """TCP has no messages: a head may arrive in two segments, three requests in one."""
+    """TCP may deliver a head in two segments, or three requests in one."""
     connection.check_every_cut(path.read_bytes())
 
 
@@ -92,12 +91,12 @@ def test_no_members_of_a_body_break_a_promise(
         target.check(f"{{{inner}}}".encode())
 
 
-@pytest.mark.long  # it starts valgrind, and only `make fuzz` counts so
+@pytest.mark.long  # it starts valgrind
 def test_a_request_with_an_accepted_key_is_counted_in_full() -> None:
     if reason := counting.why_not():
         pytest.skip(reason)
     small = work.count(request(b"{}"))
     large = work.count(request(BODIES["numbers"](MAX_BODY_BYTES)))
 
-    # A request refused for its key takes the same work with any body.
+    # If the key were refused, both requests would take the same work.
     assert 4 * small < large <= MOST_PER_REQUEST

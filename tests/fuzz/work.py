@@ -1,8 +1,8 @@
 """Any shape of a body or of a head field, repeated up to the limit of a request.
 
-The input is a beginning, a part to repeat and an ending, with `|` in between. No such
-request may take more instructions than `tests/worst_cases` allows.
-Counting them with valgrind is slow, so only requests that took long are counted.
+The input is a beginning, a part to repeat and an ending, separated by `|`. No such
+request may take more instructions than `tests/worst_cases` allows. Valgrind, which is
+slow, counts them only for requests that took long.
 """
 
 import os
@@ -25,7 +25,7 @@ from tests.worst_cases.counting import WorstCase
 
 # The file with the requests to count, in the process that counts them.
 _FOUND = "READBACK_FUZZ_FOUND"
-# Three times what is promised: the fuzzer instruments the code.
+# Three times the promise, because the fuzzer instruments the code.
 _SUSPICIOUS_SECONDS = 0.015
 
 # Replaces the key in the file: each process has its own key.
