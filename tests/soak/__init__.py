@@ -1,1 +1,1 @@
-"""The soak: its short form on a real service, and whether to trust its judge."""
+"""Tests of the soak: its schedule and its judge."""

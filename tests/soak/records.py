@@ -1,4 +1,4 @@
-"""Records of an imaginary soak without any mistake, for tests to change."""
+"""Records of an imaginary soak in which nothing went wrong, for tests to change."""
 
 from dataclasses import dataclass, field
 from uuid import uuid4
@@ -84,7 +84,7 @@ class Story:
         return [" ".join(v.promise.split()[:4]) for v in self.judge().broken]
 
     def _checkpoint(self, at: float) -> Checkpoint:
-        """Count as the service does; the last checkpoint lacks what is uncounted."""
+        """Count like the service, but at the end without what is `uncounted`."""
         answered = [
             row for row in self.rows if row.received <= at and row.outcome != LOST
         ]

@@ -1,4 +1,4 @@
-"""What a run does and when, and what its page says about it."""
+"""The steps of a run, and what its page says about the clients."""
 
 from pathlib import Path
 

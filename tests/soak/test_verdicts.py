@@ -1,4 +1,4 @@
-"""Every promise can be broken: the judge is useful only if it notices."""
+"""The judge of the soak notices when a promise is broken, and only then."""
 
 import pytest
 from soak.records import Kill, Outage
@@ -21,7 +21,7 @@ FAULTS = "The faults really happened."
 SOON = NOW + 100
 GROWING = [40 * MIB + at * MIB // 30 for at in range(100)]
 
-# A difference from a faultless soak, and the promise that it breaks.
+# What goes wrong in a soak, and the promise that this breaks.
 MISTAKES = [
     ({"wrong": ["chat: expected 200, received 400"]}, "Every answer is right,"),
     ({"refused": ["ConnectionRefusedError()"]}, "Every connection is accepted."),
@@ -115,7 +115,7 @@ def test_a_repeated_id_breaks_a_promise(story):
     ("between", "broken"),
     [
         ({}, [CREATED]),
-        # Another response or a lost one may have been made between the two.
+        # Another response came between the two, or may have come.
         ({"created": SOON + 1}, []),
         ({"created": SOON + 1, "takes": 0.2}, []),
         ({"outcome": UNAVAILABLE}, [CREATED]),
