@@ -1,1 +1,1 @@
-"""Tests of the benchmark: what it measures is real, and what its pages show."""
+"""Tests of the benchmark."""

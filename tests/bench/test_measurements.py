@@ -1,4 +1,4 @@
-"""What is measured is real: work is done, keys are accepted, and stalls are seen."""
+"""The benchmark measures real work: keys are accepted, and stalls are noticed."""
 
 import gc
 import os
@@ -46,7 +46,7 @@ def test_a_stalled_server_is_charged_with_all_requests_that_were_due():
     with subprocess.Popen(command, stdout=subprocess.PIPE) as server:
         try:
             port = int(server.stdout.readline())
-            # Fewer connections than the requests that are due while the server stalls.
+            # While the server stalls, more requests are due than there are connections.
             opened = [steady.Connection(port, [GET]) for _ in range(2)]
             os.kill(server.pid, signal.SIGSTOP)
             threading.Timer(0.4, server.send_signal, [signal.SIGCONT]).start()
@@ -57,7 +57,7 @@ def test_a_stalled_server_is_charged_with_all_requests_that_were_due():
         finally:
             server.kill()
 
-    # A client that waits for each answer would have two slow requests.
+    # A client that waits for each answer would see only two slow requests.
     slow = [each for each in latencies if each > 0.05]
     assert len(slow) > 0.25 * len(latencies)
     assert 0.2 < max(latencies) < 5
@@ -91,7 +91,7 @@ def test_requests_with_an_id_differ_in_nothing_else_from_any_text():
 
 @pytest.mark.parametrize("kind", in_process.KINDS)
 def test_the_work_is_done_in_process(kind, monkeypatch, capsys):
-    """Every kind is answered, however many requests are asked for."""
+    """Every kind of request is answered."""
     monkeypatch.setattr("sys.stdin", ["32\n", "16\n"])
     # `main` freezes the clock of these modules; monkeypatch restores it.
     for module in (flow_control, exchange):

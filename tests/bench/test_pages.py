@@ -1,4 +1,4 @@
-"""The pages of the benchmark show what was measured, and every goal has a verdict."""
+"""The pages of the benchmark show the published results and the verdicts."""
 
 import pytest
 from bench import goals, render, results
@@ -26,7 +26,7 @@ def test_the_pages_show_the_published_results():
 
 
 def with_any_text(rate: float) -> dict[str, object]:
-    """Return a server that follows the contract, measured with one kind of traffic."""
+    """Return the results of a server, measured with one kind of traffic."""
     rounds = [{"per_cpu_second": rate}]
     traffic = {ANY_TEXT: rounds}
     server = {"title": "A server", "family": "framework"}
