@@ -1,4 +1,4 @@
-"""Agents send more than a request may contain; users learn what that proves."""
+"""Agents send requests that are too large; users learn what the refusal proves."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from tests.support.server import Server
 from tests.support.waiting import PATIENCE
 
 QWEN_CODE = "QwenCode/0.24.4 (linux; arm64)"
-# What Qwen Code sends for one word: its prompt, its tools and the descriptions of both.
+# As large as what Qwen Code sends for one word: its prompt and descriptions of tools.
 BODY = b"x" * 60_533
 
 

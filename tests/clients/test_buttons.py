@@ -1,4 +1,4 @@
-"""Real "test connection" buttons and chats, replayed from buttons.toml.
+"""Requests of real "test connection" buttons and chats, replayed from buttons.toml.
 
 A person presses the button, reads the journal of the key, changes what it names and
 presses again. One answer must be enough to make the request comply.
@@ -20,7 +20,7 @@ from tests.support.waiting import PATIENCE, wait_until
 CHAT = "/chat/completions"
 MODEL = "vendor-cabinet-preview-echo"
 COMPLYING = {"model": MODEL, "messages": [{"role": "user", "content": "hi"}]}
-# What the detail calls a difference that is not a field.
+# What the detail calls differences that are not fields.
 WORDS = {
     "messages.system": "a system prompt",
     "messages.history": "earlier messages",
@@ -119,7 +119,7 @@ def pressed(site: Site) -> dict[Button, Pressed]:
 
 
 def changed(button: Button, differences: list[str]) -> Button:
-    """Return the request after a person has removed these differences, and no other."""
+    """Return the request without these differences, as a person would change it."""
     if any(difference.startswith("/") for difference in differences):
         return button._replace(path=CHAT, body=json.dumps(COMPLYING))
     body = json.loads(button.body)

@@ -1,4 +1,4 @@
-"""Every code snippet of the cabinet, run as a user would, against a live server."""
+"""Every code snippet of the cabinet works with a live server."""
 
 import os
 import subprocess
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.timeout(environments.INSTALL_SECONDS + RUN_SECONDS)
 
 
 def installed(install: Callable[[], Any]) -> Any:
-    """Return what the install function returns; skip the test if it cannot install."""
+    """Call the function; skip the test if it cannot install something."""
     try:
         with patch.dict(os.environ, environment.before()):
             return install()
@@ -46,9 +46,9 @@ def written(file: str, server: Server, api_key: str, folder: Path) -> Path:
 def assert_works(
     run: Callable[[Path], Done], file: str, server: Server, folder: Path
 ) -> str:
-    """Run the snippet with the key, and then with a mistyped one.
+    """Run the snippet with a mistyped key, and then with the right one.
 
-    Return what it prints; it must explain the refusal to its user.
+    Return what it prints with the right one; it must explain the refusal of the other.
     """
     mistyped = run(written(file, server, server.api_key[:-1] + "!", folder / "wrong"))
     assert "This is not a valid key: " in mistyped.stdout + mistyped.stderr
@@ -60,8 +60,8 @@ def assert_works(
 def command(*words: str) -> Callable[[Path], Done]:
     """Return a function that runs a file with this program.
 
-    Python's option -P keeps the file's folder off its path, where its name would
-    hide the library of the same name; a user saves it under another name.
+    A file may have the name of a library. Python's option -P keeps its folder off the
+    path, so that it does not hide the library.
     """
 
     def run(program: Path) -> Done:

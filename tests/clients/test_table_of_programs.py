@@ -1,4 +1,4 @@
-"""The clients that run here behave as the table of programs says."""
+"""Clients behave as the table of programs says."""
 
 import tomllib
 from pathlib import Path
