@@ -1,7 +1,7 @@
 """A running service, a mail server, and a Chromium whose errors fail the test.
 
-There is one of each for all journeys. Each test has its own browser contexts, which
-share nothing but the clipboard.
+All journeys share them. Each test has its own browser contexts, which share only the
+clipboard.
 """
 
 import os
@@ -21,10 +21,10 @@ from tests.support.server import Server, ephemeral_server
 
 SCREENSHOTS = Path(__file__).parents[2] / "screenshots"
 DESKTOP = {"width": 1280, "height": 800}
-# A second's work may take many on a busy machine; only a failing test waits longer.
+# Only failing tests wait so long.
 TIMEOUT_MS = 60_000
 expect.set_options(timeout=TIMEOUT_MS)
-# A page that does not exist: the only one for which the console may report an error.
+# A page that does not exist. Only for this one may the console report an error.
 MISSING = "/nothing-here"
 
 _ARGUMENTS = [
@@ -129,8 +129,8 @@ def a_person(open_page: Open, server: Server, mails: Mailbox) -> Callable[..., P
     return a_person
 
 
-# Twenty sign-ups a minute are allowed from one address, and logging in is a journey of
-# its own, so the other journeys start logged in.
+# Most journeys start logged in, because only twenty sign-ups a minute are allowed from
+# one address, and other journeys test the login.
 _LOG_IN = """
 from readback.cabinet.accounts.passwords import Argon2Hasher
 from django.conf import settings
@@ -138,7 +138,7 @@ from django.contrib.auth import login
 from django.http import HttpRequest
 from readback.cabinet.accounts import services
 from readback.cabinet.storage.sealing import SessionStore
-Argon2Hasher.memory_cost = 1024  # the first login makes it what it should be
+Argon2Hasher.memory_cost = 1024  # the first login stores a proper hash
 for email in {emails}:
     request = HttpRequest()
     request.session = SessionStore()
@@ -151,7 +151,7 @@ for email in {emails}:
 
 @pytest.fixture(scope="package")
 def sessions(server: Server) -> Iterator[list[str]]:
-    """Accounts with a cookie that is logged in; one command makes many of them."""
+    """New accounts, each with the cookie of a login; one command makes ten."""
 
     def sessions() -> Iterator[list[str]]:
         while True:

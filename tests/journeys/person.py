@@ -40,7 +40,7 @@ class Person:
         self.page.goto("/accounts/signup/")
         self.send_form(email=self.email, password1=PASSWORD)
         self.page.wait_for_url("**/accounts/confirm-email/")
-        # The person may have opened the cabinet by another name.
+        # Only the path, because the person may use another name of the cabinet.
         self.page.goto(urlsplit(link_in(self.mails.wait_for(self.email))).path)
         self.send_form()
         self.page.wait_for_url("**/keys/")
@@ -60,7 +60,7 @@ class Person:
         self.page.wait_for_url("**/keys/*/new/")
         self.page.locator(".secret [data-copy]").click()
         self.key = self.page.locator("#key").inner_text()
-        # Until the button has worked, it still contains what another page copied.
+        # Until then, the clipboard has what another page copied.
         wait_until(lambda: self.clipboard() == self.key, "the key has been copied")
 
     def clipboard(self) -> str:
@@ -68,7 +68,7 @@ class Person:
 
     @property
     def key_path(self) -> str:
-        """Return the URL of the key's page, derived from that of the new key."""
+        """The URL of the key's page, while the page of the new key is open."""
         return self.page.url.removesuffix("new/")
 
     def shown_address(self) -> str:

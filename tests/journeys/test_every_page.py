@@ -12,8 +12,8 @@ AXE = Axe().axe_script
 BUDGET = 60_000
 """The maximum size in bytes of a page and everything it loads, uncompressed."""
 WITH_STYLES = 20_000
-"""A smaller page has loaded no styles."""
-# For the page and everything it loaded, except what it polls. See `ignore_cache`.
+"""Pages that are smaller have not loaded their styles."""
+# The size of the page and of everything it loaded, except what it polls.
 WEIGHT = """[
     ...performance.getEntriesByType("navigation"),
     ...performance.getEntriesByType("resource"),
@@ -61,11 +61,11 @@ def pages_of(person) -> list[str]:
     return [path.replace("{key}", key) for path in KEY_PAGES]
 
 
-# Without `resultTypes`, axe also describes every correct element. Only the rules
-# about audio and the orientation of phones need `preload`, which adds inline styles.
+# Without `resultTypes`, axe also describes correct elements. Only rules about audio and
+# the orientation of phones need `preload`, which adds inline styles.
 OPTIONS = {"resultTypes": ["violations"], "preload": False}
-# Only the colours differ in dark mode. axe spends most of its time on contrast, so in
-# dark mode it is measured once for each combination of colours and font.
+# axe spends most of its time on contrast. Dark mode changes only colours, so there it
+# checks one element for each combination of colours and font.
 CONTRAST = {"runOnly": ["color-contrast"]}
 MARK_ONE_OF_EACH_KIND = """() => {
     const kinds = new Set();
@@ -110,8 +110,7 @@ def run_axe(page, elements: str, rules: dict[str, list[str]]) -> list[str]:
 def ignore_cache(page) -> None:
     """Make every page load everything, as on a first visit.
 
-    Styles and scripts are fresh for a minute. Then the browser asks again, and the
-    answer that nothing has changed counts as nothing, then and on all later pages.
+    Otherwise cached styles and scripts count as nothing once they are a minute old.
     """
     developer_tools = page.context.new_cdp_session(page)
     developer_tools.send("Network.enable")

@@ -1,4 +1,4 @@
-"""A person's whole journey, without JavaScript except for the passkey."""
+"""A person's whole journey; only the passkey needs JavaScript."""
 
 import re
 

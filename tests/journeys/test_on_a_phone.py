@@ -1,4 +1,4 @@
-"""What a phone shows: whole rows, targets for a finger, values in one line."""
+"""On a phone, rows fit the screen, fingers hit buttons, and keys can be read."""
 
 import pytest
 from playwright.sync_api import expect
@@ -6,7 +6,7 @@ from playwright.sync_api import expect
 from tests.journeys.conftest import DESKTOP
 from tests.journeys.test_every_page import NARROW
 
-# Whether each element is on the screen from side to side, and can be seen.
+# Whether the whole width of each element is on the screen.
 ARE_ON_SCREEN = """elements => elements.length > 0 && elements.every((element) => {
     const box = element.getBoundingClientRect();
     return box.width > 0 && box.left >= 0 && box.right <= innerWidth;
@@ -23,8 +23,8 @@ def test_tables_of_the_documentation_show_every_column(open_page, locale):
         assert page.locator(".document td").evaluate_all(ARE_ON_SCREEN), path
 
 
-# Everything to press, except links within a text, whose lines would move apart, and
-# checkboxes, whose label can be pressed.
+# Everything to press, except links within a text, which would move its lines apart, and
+# checkboxes, which have a label to press.
 SMALL_TARGETS = """() => [
     ...document.querySelectorAll(
         "button, summary, select, input:not([type=checkbox], [type=radio]), nav a, " +
@@ -69,5 +69,5 @@ def test_a_new_key_can_be_read_and_code_shows_that_it_scrolls(a_member):
     assert alice.page.locator("#key").evaluate(FONT_SIZE) >= 14
     code = alice.page.locator(".snippet pre").first
     assert code.evaluate(SCROLLS)
-    # One shadow moves with the text, over another that stays at the edge of the box.
+    # One shadow stays at the edge of the box; a cover over it moves with the text.
     assert {"local", "scroll"} <= set(code.evaluate(LAYERS).split(", "))

@@ -1,7 +1,7 @@
-"""The operators' pages follow the rules for every page, in one browser session.
+"""The pages for operators keep the rules for every page.
 
-With full lists of long rows, and in Russian, whose words are longer and take twice as
-many bytes.
+The lists are full of long rows, and in Russian, whose words are longer and take twice
+as many bytes.
 """
 
 import pytest
@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 
 from tests.journeys.test_every_page import broken_rules, ignore_cache
 
-# Makes an account an operator's, and fills the first page of every list.
+# Makes an account an operator, and fills the first page of every list.
 PREPARE = """
 from datetime import timedelta
 from django.utils import timezone

@@ -1,4 +1,4 @@
-"""Second factors in a real browser, with a virtual authenticator of Chromium."""
+"""Passkeys and other second factors, with a virtual authenticator of Chromium."""
 
 from collections.abc import Callable
 
@@ -34,7 +34,7 @@ def at_localhost(server: Server) -> str:
 
 
 class Authenticator:
-    """The virtual authenticator of a page, through the developer tools."""
+    """A virtual authenticator, which the developer tools add to a page."""
 
     def __init__(self, page: Page) -> None:
         self._tools = page.context.new_cdp_session(page)

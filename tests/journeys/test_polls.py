@@ -1,10 +1,10 @@
-"""Parts of a page that poll: how often, and until when."""
+"""How often the parts of a page that poll ask, and until when."""
 
 from playwright.sync_api import expect
 
 from tests.support.waiting import wait_until
 
-# Time passes quickly, and the page tells how long it wanted to wait.
+# Makes waits short, and records how long the page wanted to wait.
 RECORD_WAITS = """
 window.waits = [];
 const wait = window.setTimeout;

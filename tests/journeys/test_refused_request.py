@@ -1,4 +1,4 @@
-"""A refusal explains itself in the body as soon as the owner wants it."""
+"""A refusal is explained in its body once the owner of the key wants that."""
 
 import pytest
 
@@ -20,7 +20,7 @@ def test_the_body_explains_refusals_once_the_owner_wants_it(a_member):
 
     wait_until(message, "the API has read the option")
     assert message().startswith("stream must be false or omitted; got true.")
-    # A request has arrived since, so there is none to send again.
+    # The request was sent again, so the page no longer asks for it.
     alice.page.get_by_text("Send the request again.").wait_for(state="detached")
     assert alice.send_request()[0] == 200
     alice.expect_to_see("Your text came back unchanged.")

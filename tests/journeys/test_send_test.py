@@ -29,7 +29,7 @@ def test_six_clicks_lead_to_the_first_answer_on_a_phone(a_person, server, mails)
     result = page.locator("#test-result")
     expect(result).to_contain_text("Your text came back unchanged")
     assert key not in result.inner_text()
-    # The page is still the same, so nothing on it is lost.
+    # It is still the same page, so the key is still there.
     expect(page.locator("#key")).to_have_text(key)
     expect(page.locator("[data-live-url]")).to_contain_text("the test from the cabinet")
     alice.expect_no_sideways_scrolling()

@@ -1,7 +1,7 @@
 """A login with a provider in a real browser.
 
-Only a browser shows that the Content-Security-Policy lets a form lead to another site,
-and that the session survives the visit to the provider.
+Only a browser shows that the Content-Security-Policy lets a form redirect to another
+site, and that the session survives the visit there.
 """
 
 import pytest

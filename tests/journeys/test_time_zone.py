@@ -13,7 +13,7 @@ ZONE = "Asia/Kolkata"
 
 
 def expect_local_times(alice: Person, number: int) -> None:
-    """Expect this many rows, each with the local time and, as a title, the UTC time."""
+    """Expect rows with the local time, and with the UTC time as a title."""
     times = alice.page.locator(".journal time")
     expect(times).to_have_count(number)
     for time in times.all():
