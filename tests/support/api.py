@@ -1,7 +1,7 @@
-"""Requests to the API, and the checks that every answer must pass.
+"""Requests to the API, and the checks that every success and refusal must pass.
 
-The literals of the contract that several files need are here, and the checks for each
-success and each refusal. A rule that only one file tests belongs there.
+Literals of the contract that several files need are here, too. A rule that only one
+file tests belongs there.
 """
 
 import json
@@ -41,14 +41,13 @@ STATUS = {
     "request_timeout": 408,
 }
 
-# The text of every request whose text does not matter. It must not appear anywhere
-# except in the answer to its sender.
+# The text of requests whose text does not matter. It may appear only in the answer.
 MARKER = "zyzzyva-47"
 
 compares_headers = True
 """Whether to compare headers other than Content-Type; False for other servers.
 
-Sentences are also in a header, so any sentence is accepted then.
+If False, any sentence is right, because sentences are in a header.
 """
 
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -144,7 +143,7 @@ class Api:
 
 
 class AnySentence(str):
-    """A sentence that was not compared, so it contains whatever is looked for."""
+    """A sentence that is not compared: it seems to contain any words."""
 
     def __contains__(self, words: object) -> bool:
         return True
@@ -164,7 +163,7 @@ def assert_common_headers(answer: Answer) -> None:
     assert not _ANY_KEY.search(answer.head)
 
 
-# RFC 9110 §15 and RFC 6585, whatever Python calls them.
+# From RFC 9110 §15 and RFC 6585; Python has other names for some.
 _PHRASES = {
     400: "Bad Request",
     401: "Unauthorized",

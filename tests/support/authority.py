@@ -1,4 +1,4 @@
-"""A certificate authority for tests, which also signs invalid certificates."""
+"""A certificate authority that also signs invalid certificates."""
 
 import ipaddress
 import ssl
@@ -41,10 +41,10 @@ Change = tuple[x509.ExtensionType, bool] | None
 
 
 class Authority:
-    """Signs certificates; `root` is the file that makes a client trust them.
+    """Signs certificates, which clients that load the file `root` trust.
 
-    An authority with a parent is an intermediate one, whose certificate the servers
-    send along.
+    An authority with a parent is an intermediate one; servers send its certificate with
+    their own.
     """
 
     def __init__(

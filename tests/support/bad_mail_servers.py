@@ -1,6 +1,6 @@
 """Mail servers that fail in one way each: down, silent, dripping, refusing.
 
-Each is a real server on loopback; pass `url` to the product as READBACK_SMTP_URL.
+Each is a real server on loopback. Set READBACK_SMTP_URL to its `url`.
 """
 
 import socket
@@ -17,7 +17,7 @@ _GREETING = b"220-welcome " + b"." * 1000
 
 
 class _NeverReady(BaseRequestHandler):
-    """Sends one byte of a greeting in each interval, or nothing if there is none."""
+    """Sends a byte of its greeting in each interval, or nothing without an interval."""
 
     server: "HangingServer"
 
@@ -34,7 +34,7 @@ class _NeverReady(BaseRequestHandler):
 class HangingServer(ThreadingTCPServer):
     """Accepts connections and never finishes its greeting.
 
-    With an interval, no timeout between two bytes ever ends the wait.
+    With an interval, a time-out between two bytes does not end the wait.
     """
 
     request_queue_size = 100
@@ -50,7 +50,7 @@ class HangingServer(ThreadingTCPServer):
 
 @contextmanager
 def silent_server(interval: float | None = None) -> Iterator[HangingServer]:
-    """Run it; with an interval, send one byte of the greeting in each."""
+    """Run it; with an interval, it sends one byte of its greeting in each."""
     server = HangingServer(interval)
     with serving(server):
         try:
@@ -61,14 +61,14 @@ def silent_server(interval: float | None = None) -> Iterator[HangingServer]:
 
 @contextmanager
 def server_that_is_down() -> Iterator[str]:
-    """Yield the URL of a port that is taken, but does not listen."""
+    """Yield the URL of a port that is in use, but does not listen."""
     with socket.socket() as bound:
         bound.bind((HOST, 0))
         yield f"smtp://{HOST}:{bound.getsockname()[1]}"
 
 
 class RefusingMailbox(Mailbox):
-    """A mailbox that answers each recipient with the status in `answers`, if any."""
+    """A mailbox that refuses recipients with their status in `answers`."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -19,7 +19,7 @@ _DRIP_SECONDS = 0.3
 
 
 class BadProvider(ThreadingHTTPServer):
-    """Answers each path as `answers` says, and any other as a good provider would."""
+    """Answers the paths in `answers` as they say, and others like a good provider."""
 
     request_queue_size = 100
     daemon_threads = True

@@ -1,4 +1,4 @@
-"""A person at the pages of a running cabinet: cookies, forms, an authenticator app."""
+"""A person who uses the pages of a running cabinet, and an authenticator app."""
 
 import base64
 import hmac

@@ -1,8 +1,8 @@
-"""Which files a container build gets: a reader of .dockerignore.
+"""The files that a container build gets, according to .dockerignore.
 
-The rules are Docker's and Podman's: patterns are relative to the root, the last one
-that matches a file or one of its parents decides, `*` stays within a name and `**` does
-not, and `!` includes a file again.
+These are the rules of Docker and Podman: patterns are relative to the root; the last
+one that matches a file or one of its parents decides; `*` matches within a name, `**`
+across folders; `!` includes a file again.
 """
 
 import re
@@ -35,7 +35,7 @@ def files() -> Iterator[Path]:
 
 
 def copy_to(folder: Path) -> None:
-    """Copy the files that a build gets, which must be enough for a wheel."""
+    """Copy the files that a build gets."""
     for file in files():
         copy = folder / file.relative_to(ROOT)
         copy.parent.mkdir(parents=True, exist_ok=True)

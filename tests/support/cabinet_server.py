@@ -1,8 +1,4 @@
-"""The cabinet alone as a process, configured by its environment.
-
-For tests that need a real server: headers on the wire, several workers, the log.
-Nothing here looks inside the package.
-"""
+"""The cabinet alone as a process, configured by its environment."""
 
 import os
 import signal
@@ -24,7 +20,7 @@ METRICS_TOKEN = "only-for-tests-of-metrics"
 @dataclass(frozen=True)
 class CabinetServer:
     url: str
-    """Where it listens, whatever public address it is configured with."""
+    """Where it listens; its public address may be another one."""
     environment: Mapping[str, str]
     folder: Path
     pid: int
@@ -57,7 +53,7 @@ class CabinetServer:
 def cabinet_server(
     folder: Path, settings: Mapping[str, str], *, cold: bool = False
 ) -> Iterator[CabinetServer]:
-    """Run the cabinet on the database in the folder, which is created if needed.
+    """Run the cabinet with its data in the folder.
 
     A PostgreSQL database must be migrated.
     """
@@ -73,7 +69,7 @@ def cabinet_server(
     url = f"http://{environment['READBACK_CABINET_BIND']}"
 
     def answers() -> bool:
-        # Not /healthz: a server that was asked for that gives notice before it stops.
+        # Not /healthz: a server that was asked for it delays its stop.
         urllib.request.urlopen(f"{url}/robots.txt", timeout=5).close()
         return True
 
@@ -83,7 +79,7 @@ def cabinet_server(
         folder,
         answers,
         cold=cold,
-        # Like Ctrl-C: does not wait for clients that keep their connections open.
+        # Like Ctrl-C, it does not wait for clients that keep their connections open.
         stop=signal.SIGINT,
         expected_exit_code=None,
     ) as process:

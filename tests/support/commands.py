@@ -1,7 +1,7 @@
 """Run commands of the product as an operator does: as processes, with an environment.
 
-`warm_start.py` saves their imports, except behind another program and where startup
-itself is tested or measured.
+`warm_start.py` saves them their imports, unless another program starts them, or their
+start itself is tested or measured.
 """
 
 import fcntl
@@ -21,8 +21,8 @@ Process = WarmProcess | subprocess.Popen[bytes]
 
 COMMAND_SECONDS = 60.0
 NO_BYTECODE = {"PYTHONDONTWRITEBYTECODE": "1"}
-"""For a process that cannot write whole files: Python would store a truncated module,
-and no later process could import it."""
+"""For processes that cannot write whole files. Python would store truncated modules,
+which no later process could import."""
 _PORTS = range(15_000, 32_768)
 
 
@@ -43,8 +43,8 @@ def start_server(
 ) -> Process:
     """Start `readback serve` in its own session, with its output in files.
 
-    Only a `cold` server inherits this process's cores, and imports Django only in the
-    processes that need it.
+    Only a `cold` server runs on the cores of this process, and imports Django only in
+    the processes that need it.
     """
     command = ["serve", *arguments]
     if not cold:

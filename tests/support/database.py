@@ -1,6 +1,6 @@
-"""The database of a running server, SQLite or PostgreSQL, used by plain SQL.
+"""Plain SQL on the database of a running server, SQLite or PostgreSQL.
 
-A test can write many rows at once, where the cabinet would write one at a time.
+It can write many rows at once, while the cabinet writes one at a time.
 """
 
 import sqlite3
@@ -98,7 +98,7 @@ class Database:
         self.rows(statement, self.moment(0), sha256(key.encode()).digest())
 
     def explain_refusals(self, key: str) -> None:
-        """Turn on explanations in the body, before the key is used."""
+        """Turn on explanations in the body; a worker may need a second to notice."""
         statement = "UPDATE cabinet_key SET explains_refusals = ? WHERE digest = ?"
         self.rows(statement, True, sha256(key.encode()).digest())
 

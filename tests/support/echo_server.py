@@ -1,9 +1,8 @@
 """Our HTTP protocol with a minimal handler that echoes the request body.
 
-GET and HEAD return a short text, any other method returns the body it received. HTTP
-conformance suites expect such a server and are of no use against an API that answers
-404; `python -m tests.support.echo_server PORT` starts one for them. Nothing here
-depends on keys, models or the contract's limit for a body.
+GET and HEAD return a short text; any other method returns the body that it received.
+HTTP conformance suites expect such a server, and learn nothing from an API that answers
+404. `python -m tests.support.echo_server PORT` starts one for them.
 """
 
 import asyncio

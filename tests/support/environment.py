@@ -1,7 +1,7 @@
 """The environment of every test and of the processes that it starts.
 
-It is the same on every machine: what a developer has set for other programs must not
-change what the product does in a test, or what a test sees.
+It is the same on every machine, so that what developers set for other programs does not
+change a test.
 """
 
 import os
@@ -20,7 +20,7 @@ _FIRST_PROCESS = "READBACK_TEST_PROCESS"
 
 
 def make_clean() -> None:
-    """Make it this process's environment, before it starts others."""
+    """Set the environment of this process, before it starts others."""
     os.environ.setdefault(_FIRST_PROCESS, str(os.getpid()))
     home = shared_folder() / "home"
     home.mkdir(exist_ok=True)
@@ -31,11 +31,11 @@ def make_clean() -> None:
     }
     os.environ.clear()
     os.environ |= kept | {
-        # Without .netrc, .curlrc and so on.
+        # It has no .netrc, .curlrc and so on.
         "HOME": str(home),
         "LANG": "C.UTF-8",
         "TZ": "UTC",
-        # The proxy of a desktop.
+        # Ignores the proxy of a desktop.
         "GSETTINGS_BACKEND": "memory",
         # The clone may belong to another user.
         "GIT_CONFIG_COUNT": "1",
@@ -51,7 +51,7 @@ def make_clean() -> None:
 def before() -> dict[str, str]:
     """Return the environment in which the run was started.
 
-    Only code that installs packages needs it, for proxies and the package index.
+    Code that installs packages needs its proxies and package index.
     """
-    # The kernel keeps the environment that a process was started with.
+    # The kernel keeps the environment with which a process was started.
     return psutil.Process(int(os.environ[_FIRST_PROCESS])).environ()

@@ -33,7 +33,7 @@ def imports_of(path: Path) -> frozenset[str]:
 
 
 def statements_in(path: Path) -> Iterator[ast.AST]:
-    """Yield every statement of a file, but not its expressions, which are far more."""
+    """Yield the statements of a file, without their many expressions."""
     found: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
     for node in found:
         for name in _BLOCKS:

@@ -6,9 +6,9 @@ from tests.support.commands import free_port
 
 
 def on_loopback(configuration: str, network: str) -> str:
-    """Replace ports by free ones of the loopback interface, and the fixed addresses.
+    """Return it with free ports of loopback instead of its own, and other addresses.
 
-    `network` replaces the beginning of these addresses, for example by "127.88.1.".
+    `network`, such as "127.88.1.", replaces the beginning of the fixed addresses.
     """
     text = re.sub(
         r"bind :\d+", lambda _: f"bind 127.0.0.1:{free_port()}", configuration

@@ -1,9 +1,8 @@
-"""Clean up what a test run leaves behind: its processes, and then its folder.
+"""End the processes that a test run leaves behind, and delete its folder.
 
 A run that is killed or reaches a time-out cannot do this itself. So `made_once.py`
-starts this file as a process, which waits until the run has ended, however it ends:
-`left_behind.py PID FOLDER`. The run's processes name the folder in their environment or
-their arguments.
+starts `left_behind.py PID FOLDER`, which waits until the run has ended, however it
+ends. The folder is in the environment or the arguments of each process of the run.
 """
 
 import os
@@ -27,7 +26,7 @@ def main(pid: int, folder: str) -> None:
             break
         for process in left:
             with suppress(psutil.Error):
-                # A frozen child would not notice that its parent has ended.
+                # A suspended child does not notice that its parent has ended.
                 for each in [process, *process.children(recursive=True)]:
                     each.kill()
         time.sleep(_POLL_SECONDS)

@@ -1,8 +1,8 @@
-"""A listener in this process: our protocol on a real loop and sockets, any handler.
+"""A listener in this process: our protocol with any handler, on a real event loop.
 
-The loop runs in its own thread, so a test talks to it like any client, with blocking
-sockets, and can still look inside. Deadlines are checked every few milliseconds, so
-they can be short; or the test owns the clock, and time passes only when it says so.
+The loop runs in its own thread, so a test can use blocking sockets like any client, and
+still look inside. Deadlines can be short, because they are checked every few
+milliseconds; or time passes only when the test says so.
 """
 
 import asyncio
@@ -34,25 +34,25 @@ TICK_SECONDS = 0.02
 
 @dataclass
 class Listener:
-    """Where it listens, and what it consists of."""
+    """Where it listens, and its parts."""
 
     endpoint: Endpoint
     handler: Handler
     registry: ConnectionRegistry
     loop: asyncio.AbstractEventLoop
     loop_errors: list[str] = field(default_factory=list)
-    """The contexts that the loop's exception handler received; must stay empty."""
+    """What the loop's exception handler received; it must stay empty."""
     received: int = 0
     """The bytes that all connections have read so far."""
 
     def read_from(self, client: Client, data: bytes) -> None:
-        """Send data for a client, and return when the server has read all of it."""
+        """Send data for a client; return once the server has read all of it."""
         expected = self.received + len(data)
         client.send(data)
         wait_until(lambda: self.received >= expected, "the server has read it")
 
     def pass_time(self, seconds: float) -> None:
-        """Advance the clock of a listener whose time does not pass by itself."""
+        """Advance the clock of a listener with `own_time`."""
 
         async def sweep() -> None:
             now = self.registry.now + seconds
@@ -67,7 +67,7 @@ class Listener:
 def api_without_database(
     keyring: Keyring, limiter: Limiter, counters: WorkerCounters
 ) -> Api:
-    """Return the real API; nothing answers its keyring's look-ups."""
+    """Return the real API, whose look-ups of keys are never answered."""
     services = Services(Replies(), limiter, Journal(counters), UnmatchedRequests())
     return Api(services, keyring, counters, 0)
 

@@ -1,6 +1,6 @@
-"""Many requests in a short time, sent without waiting; answers are only counted.
+"""Many requests in a short time, sent without waiting for answers.
 
-Only the status of an answer is read here; `wire.py` reads answers strictly.
+Answers are only counted by their status; `wire.py` reads answers strictly.
 """
 
 import re

@@ -1,8 +1,7 @@
-"""Files that are expensive to make and that all processes of one test run share.
+"""Files that are expensive to make, and that all processes of a test run share.
 
-`make test` runs the tests in several processes. The first that needs such files makes
-them; the others wait for it and use the same ones. The whole folder is deleted when the
-run ends, by a process that also ends processes that the run left behind.
+The first process that needs such files makes them, while the others wait. When the run
+ends, `left_behind.py` deletes the folder.
 """
 
 import fcntl
@@ -15,14 +14,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 _FOLDER = "READBACK_TEST_SHARED"
-# Kept, because Python warns about a process object deleted before the process ends.
+# Python warns if a process object is deleted before the process ends.
 _cleaners: list[subprocess.Popen[bytes]] = []
 
 
 def shared_folder() -> Path:
-    """Return the folder of this run; the first caller creates it.
+    """Return the folder of this run, and create it first if there is none.
 
-    pytest's first process calls this before it starts others, which inherit the name.
+    The first process calls this before it starts others, which inherit the name.
     """
     if _FOLDER not in os.environ:
         os.environ[_FOLDER] = folder = tempfile.mkdtemp(prefix="readback-tests-")

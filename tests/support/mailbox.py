@@ -1,7 +1,6 @@
 """A real SMTP server in the test's process that keeps every e-mail it receives.
 
-Pass `url` to the product as READBACK_SMTP_URL. Nothing here depends on which e-mails
-the product sends.
+Set READBACK_SMTP_URL to its `url`.
 """
 
 import logging
@@ -27,14 +26,13 @@ def _is_not_a_refused_certificate(record: logging.LogRecord) -> bool:
     return not isinstance(error, TLSSetupException)
 
 
-# A client that does not trust our certificate aborts the TLS handshake. Tests do so on
-# purpose, and aiosmtpd logs it with a traceback from its own thread, often when pytest
-# no longer captures the test's output. Its other errors are still logged.
+# In some tests, the client does not trust our certificate and aborts the TLS handshake.
+# aiosmtpd logs that with a traceback, often when pytest no longer captures the output.
 logging.getLogger("mail.log").addFilter(_is_not_a_refused_certificate)
 
 
 class Mailbox:
-    """Every e-mail received, for any recipient, oldest first."""
+    """The e-mails that it received for any recipient, the oldest first."""
 
     def __init__(self) -> None:
         self.messages: list[EmailMessage] = []
@@ -43,7 +41,6 @@ class Mailbox:
 
     @property
     def url(self) -> str:
-        """The address of the server in the form of READBACK_SMTP_URL."""
         return f"smtp://{HOST}:{self._controller.port}"
 
     def start(self) -> None:
@@ -72,7 +69,7 @@ class Mailbox:
 
 
 class _Listener(Controller):
-    """The library's server on a socket that is already bound to a free port."""
+    """The server of aiosmtpd, on a socket that is bound already."""
 
     def __init__(self, bound: socket.socket, handler: "_Keeper") -> None:
         port = bound.getsockname()[1]
@@ -92,7 +89,7 @@ class _Keeper:
     ) -> str:
         for recipient in envelope.rcpt_tos:
             mail = message_from_bytes(envelope.content, policy=policy.default)
-            # The envelope decides who receives it, whatever the headers contain.
+            # The envelope decides who receives it, not the headers.
             mail["X-RcptTo"] = recipient
             self._messages.append(mail)
         return "250 kept"

@@ -8,7 +8,7 @@ _CODE = (type, ModuleType, FunctionType)
 
 
 def reachable_from(start: object) -> Iterator[object]:
-    """Yield every object that another keeps alive, except through code and globals."""
+    """Yield every object that this one keeps alive, except through code and globals."""
     seen = {id(start)}
     waiting = [start]
     while waiting:

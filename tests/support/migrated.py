@@ -1,7 +1,7 @@
-"""Migrated databases, each a copy of one that `readback migrate` made.
+"""Migrated databases, which are copies of one that `readback migrate` made.
 
-Migrating takes 0.5 s of CPU time and a copy almost none, so only tests of the
-migrations and of the first startup begin with an empty database.
+Migrating takes 0.5 s of CPU time, and a copy almost none. So only tests of migrations
+and of the first start begin with an empty database.
 """
 
 import shutil
@@ -21,14 +21,14 @@ def migrate(url: str) -> None:
 
 
 def copy_to(path: Path) -> None:
-    """Put a migrated SQLite database there, unless one exists already."""
+    """Create a migrated SQLite database, unless there is one already."""
     if not path.exists():
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         shutil.copy(_template(), path)
 
 
 def provide(environment: Mapping[str, str]) -> None:
-    """Put a migrated database where these settings expect one, if it is SQLite."""
+    """Create a migrated database where these settings expect it, if it is SQLite."""
     url = environment.get("READBACK_DATABASE_URL")
     if url is None:
         copy_to(Path(environment["READBACK_DATA_DIR"], "readback.sqlite3"))

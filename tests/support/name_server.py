@@ -14,7 +14,7 @@ _NO_SUCH_NAME = 0x8183
 
 
 def table(names: Mapping[str, Sequence[str]]) -> Answer:
-    """Return the addresses of these names; other names do not exist."""
+    """Return a function that knows the addresses of these names, and no others."""
     return names.get
 
 

@@ -1,6 +1,6 @@
-"""Machines as network namespaces: each has its own network stack.
+"""Machines as network namespaces, each with its own network stack.
 
-Nothing appears in the network of the machine that runs the tests.
+The network of the machine that runs the tests does not change.
 """
 
 import ctypes
@@ -18,7 +18,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 @dataclass
 class Namespaces:
-    """All machines of one test run; the names of their namespaces are unique."""
+    """The machines of a test run; the names of their namespaces are unique."""
 
     prefix: str = field(default_factory=lambda: f"rb-{secrets.token_hex(3)}")
     _namespaces: list[str] = field(default_factory=list)
@@ -29,7 +29,7 @@ class Namespaces:
 
     @contextmanager
     def on(self, machine: str) -> Iterator[None]:
-        """Move this thread, and threads that it starts, to a machine."""
+        """Move this thread to a machine, and with it threads that it starts."""
         with open("/proc/thread-self/ns/net") as home, open(self._path(machine)) as it:
             _enter(it.fileno())
             try:

@@ -1,4 +1,4 @@
-"""A real OpenID Connect provider on loopback, and people who use it with a browser."""
+"""A real OpenID Connect provider on loopback, and people who log in there."""
 
 import re
 import subprocess
@@ -33,7 +33,7 @@ class Provider:
         self._prepare(people={name: {"email": email, "verified": verified}})
 
     def log_in(self, name: str, url: str) -> str:
-        """Log in where the client sent the browser; return where that is sent back."""
+        """Log in where the client sends people; return where they are sent back."""
         with requests.Session() as browser:
             browser.get(f"{self.issuer}/enter/{name}").raise_for_status()
             sent = browser.get(url, allow_redirects=False)
@@ -51,7 +51,7 @@ class Provider:
 def _send_password(
     browser: requests.Session, page: requests.Response
 ) -> requests.Response:
-    """Send the form that asks again, without following the redirect."""
+    """Send the form that asks for the password, without following the redirect."""
     token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page.text)
     assert token, page.text
     [after] = parse_qs(urlsplit(page.url).query)["next"]

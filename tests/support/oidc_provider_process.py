@@ -1,9 +1,8 @@
 """An OpenID Connect provider as a process: allauth's own, with its own database.
 
-Run as `python -m tests.support.oidc_provider_process PORT FOLDER`. It differs from an
-ordinary provider in two ways. `/prepare` creates people and clients, and `/enter` logs
-them in. A person whose address begins with the name of a defect gets tokens with that
-defect, so a test needs only a login to see how a client treats them.
+Run as `python -m tests.support.oidc_provider_process PORT FOLDER`. Unlike an ordinary
+provider, it creates people and clients at `/prepare`, and logs people in at `/enter`. A
+person whose address begins with the name of a defect gets tokens with this defect.
 """
 
 import base64
@@ -197,7 +196,7 @@ def configure(folder: Path) -> None:
             }
         },
         DEFAULT_AUTO_FIELD="django.db.models.AutoField",
-        # The tables are created from the models, which is faster than migrations.
+        # Creating the tables from the models is faster than migrations.
         MIGRATION_MODULES=dict.fromkeys(
             ("auth", "contenttypes", "sessions", "account", "allauth_idp_oidc")
         ),
@@ -217,7 +216,7 @@ class _Server(ThreadingMixIn, WSGIServer):
 
 class _Handler(WSGIRequestHandler):
     def log_message(self, *_: object) -> None:
-        """Write nothing; the test keeps its own record."""
+        """Write nothing."""
 
 
 def main(port: int, folder: Path) -> None:

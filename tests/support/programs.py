@@ -1,4 +1,4 @@
-"""What a test may need on the machine; if it is missing, the test is skipped."""
+"""Programs and addresses that a test needs; it is skipped if one is missing."""
 
 import os
 import shutil

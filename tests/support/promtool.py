@@ -1,4 +1,4 @@
-"""Prometheus's own judgement of metrics, rules and configuration: promtool."""
+"""promtool, which is part of Prometheus, checks metrics, rules and configurations."""
 
 import subprocess
 
@@ -6,11 +6,7 @@ from tests.support.programs import needed_program
 
 
 def run_promtool(*arguments: str, text: str = "") -> str:
-    """Run promtool and expect success without a complaint; return its stdout.
-
-    Skip the test if there is no promtool: it is part of Prometheus, which no Python
-    package contains.
-    """
+    """Run promtool and expect no complaint; return its stdout."""
     program = needed_program("promtool")
     done = subprocess.run(
         [program, *arguments], input=text, capture_output=True, text=True

@@ -1,4 +1,4 @@
-"""The Pythons of this machine, to run what must work on all of them."""
+"""The Pythons of this machine, for code that must run on all of them."""
 
 import subprocess
 import sys
@@ -36,7 +36,7 @@ def _candidates(version: str) -> Iterator[Path]:
 def _pyenv_root() -> Path | None:
     if not which("pyenv"):
         return None
-    # It looks at a variable and at the home directory, which no test has.
+    # pyenv needs a variable or the home directory, which tests do not have.
     root = ["pyenv", "root"]
     return Path(subprocess.check_output(root, env=before(), text=True).strip())
 

@@ -1,7 +1,4 @@
-"""Requests as raw bytes: send them in any pieces and read all answers.
-
-The requests themselves are upper-case byte constants in the tests.
-"""
+"""Requests as raw bytes, sent in any pieces, and all of their answers."""
 
 import json
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,7 @@
 """A whole server as a process, with an account and a key.
 
-It is started and stopped as operators do it: by the command line, the environment and
-signals. Keys are written to its database; tests/cli has the commands for them.
+It is started and stopped as by an operator, but keys are written to its database.
+tests/cli tests the commands for keys.
 """
 
 import json
@@ -36,7 +36,7 @@ LASTING = UNLIMITED | {"READBACK_STOP_NOTICE": "5"}
 
 @dataclass(frozen=True)
 class Server:
-    """What the server prints when it is ready, and its command line."""
+    """What the server prints when it is ready, and what commands on its data need."""
 
     base_url: str
     api_key: str
@@ -83,10 +83,9 @@ def ephemeral_server(
     cold: bool = False,
     expected_exit_code: int = 0,
 ) -> Iterator[Server]:
-    """Run `readback serve --ephemeral`; at the end stop it and expect an exit code.
+    """Run `readback serve --ephemeral`; stop it at the end, and expect an exit code.
 
-    It does not inherit this process's READBACK_ variables. A SQLite database is
-    already migrated.
+    A SQLite database is migrated already.
     """
     data = folder / "data"
     data.mkdir(mode=0o700)
@@ -109,9 +108,9 @@ def ephemeral_server(
 def api_server(
     folder: Path, settings: Mapping[str, str], *, key: str = "", is_killed: bool = False
 ) -> Iterator[Server]:
-    """Run `readback serve api`, with a new key of Alice's unless one is given.
+    """Run `readback serve api`, with a new key of Alice unless one is given.
 
-    For tests of its workers. It takes half of a whole service's CPU time.
+    It takes half as much CPU time as a whole service.
     """
     folder.mkdir(exist_ok=True)
     data = folder / "data"
@@ -150,7 +149,7 @@ def api_server(
 
 
 def _add_key(database: Database) -> str:
-    """Add a key of Alice's to a database, and her account if there is none."""
+    """Add a key of Alice to a database, and her account if it is missing."""
     key = keys.mint()
     account = database.value("SELECT max(id) FROM cabinet_user WHERE email = ?", EMAIL)
     database.add_keys(account or database.add_account(EMAIL), [key])
@@ -168,10 +167,10 @@ def started(
     stop: signal.Signals = signal.SIGTERM,
     expected_exit_code: int | None = 0,
 ) -> Iterator[Process]:
-    """Run `readback serve`, with its output in the folder; at the end stop it.
+    """Run `readback serve` with its output in the folder, and stop it at the end.
 
-    `is_ready` may raise OSError as long as the server is not ready. With None, any exit
-    code will do.
+    `is_ready` may raise OSError while the server is not ready. None as the expected
+    exit code allows any.
     """
 
     def has_started() -> bool:

@@ -9,7 +9,7 @@ from tests.support.work import StoringTransport, Worker
 
 Row = tuple[object, ...]
 """An outcome, as in the journal."""
-# What differs between two otherwise identical answers.
+# What differs between two answers to the same request.
 _ID = re.compile(rb'(X-Request-Id: |"id":")[0-9a-f-]{36}')
 _CREATED = re.compile(rb'"created":[0-9]{10}')
 # Whether an interim answer is sent may depend on how the bytes were split.
@@ -70,7 +70,7 @@ def _settle(worker: Worker) -> None:
 
 
 def rows_of(worker: Worker) -> Counter[Row]:
-    """Return the rows that would be written to the journal, with their requests."""
+    """Return the rows that would be written to the journal, and remove them."""
     journal = worker.api._services.journal
     journal.hurry()
     journal.close(0.0, 0.0)

@@ -6,7 +6,7 @@ import pytest
 
 
 def each(names: str, table: Mapping[str, object]) -> pytest.MarkDecorator:
-    """Parametrize a test by a table; the name of a row becomes part of the test id."""
+    """Run a test for each row of a table; the row's name is part of the test's id."""
     return pytest.mark.parametrize(names, table.values(), ids=table.keys())
 
 

@@ -1,9 +1,9 @@
 """Clients that send one request after the other and record each outcome.
 
 A request is *lost* if it gets no answer on a connection whose end the server had not
-announced, as far as the client could know. A refused connection carries no request.
-Most clients keep their connections; every fourth opens a new one for each request. With
-a round trip, each direction takes half of it.
+announced. A refused connection carries no request. Most clients keep their connections;
+every fourth opens a new one for each request. Each direction takes half of a round
+trip.
 """
 
 import threading
@@ -62,7 +62,7 @@ class Traffic:
     outcomes: list[Outcome] = field(default_factory=list)
     failed: list[Outcome] = field(default_factory=list)
     refusals: list[Outcome] = field(default_factory=list)
-    """Requests that were not sent, because their connection was refused."""
+    """What was not sent, because the connection was refused."""
     retried: int = 0
     """How often a balancer has repeated a request; set by the caller."""
     stopped: threading.Event = field(default_factory=threading.Event)
@@ -120,8 +120,8 @@ def traffic(
 ) -> Iterator[Traffic]:
     """Send requests during the block, and wait for the last answers.
 
-    With `until_refused`, a client leaves when its connection is refused, as it should
-    be after a shutdown; otherwise that is a problem.
+    With `until_refused`, a client stops when its connection is refused, as it is after
+    a stop; otherwise that is a problem.
     """
     seen = Traffic()
 

@@ -1,4 +1,4 @@
-"""Wait for a condition with a deadline, so that no test sleeps for a fixed time."""
+"""Wait for a condition, so that no test sleeps for a fixed time."""
 
 import asyncio
 import time
@@ -7,10 +7,10 @@ from collections.abc import Callable
 POLL_SECONDS = 0.01
 LONGEST_POLL_SECONDS = 0.1
 PATIENCE = 60.0
-"""Seconds to wait for what should take one or two. Only failing tests wait so long."""
+"""Seconds to wait for what takes one or two. Only failing tests wait so long."""
 
 What = str | Callable[[], str]
-"""What is waited for, in words; a function if the words depend on the outcome."""
+"""The condition in words; a function if the words depend on the outcome."""
 
 
 def wait_until(

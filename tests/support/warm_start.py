@@ -1,13 +1,11 @@
 """Run the product in processes that do not import its libraries again.
 
-Each command is its own process, forked from one that has imported Django, uvloop and so
-on, but nothing that depends on a setting. So it has its own environment, folder, umask,
-limits, streams, session and exit code, and needs half of the CPU time.
+Each command is a process of its own, forked from one that has imported Django, uvloop
+and so on, but nothing that depends on a setting. It has its own environment, folder,
+umask, limits, streams, session and exit code, and takes half as much CPU time.
 
-These processes hash passwords with less memory, because hashing takes 0.3 s otherwise;
-a test of the cabinet checks the real cost.
-
-Tests of startup itself run `python -m readback` as an operator does.
+These processes hash passwords with less memory, because a hash would take 0.3 s; a test
+of the cabinet checks the real cost. Tests of the start itself run `python -m readback`.
 """
 
 import gc
@@ -47,7 +45,7 @@ _IMPORTED = [
     "whitenoise.middleware",
 ]
 _forks = multiprocessing.get_context("forkserver")
-# Its socket is here. A test may set TMPDIR to a folder whose path is too long for one.
+# The server has its socket here. A test may set TMPDIR to a path too long for one.
 multiprocessing.util.get_temp_dir()
 _forks.set_forkserver_preload(_IMPORTED)
 
@@ -87,7 +85,7 @@ class _Surroundings:
             opened = os.open(path, flags)
             os.dup2(opened, descriptor)
             os.close(opened)
-        # The forking process opened its own on other files.
+        # Those of the forking process belong to other files.
         sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
         sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
         sys.stderr = open(2, "w", 1, "utf-8", "backslashreplace", closefd=False)  # noqa: SIM115
@@ -114,7 +112,7 @@ class WarmProcess:
     ) -> None:
         self.args = list(arguments)
         for path in (stdout, stderr):
-            # Opening a terminal here could make it this process's controlling one.
+            # Opening a terminal could make it the controlling one of this process.
             if not path.is_char_device():
                 path.write_bytes(b"")
         surroundings = _Surroundings.here(environment, folder, (stdin, stdout, stderr))
@@ -137,7 +135,7 @@ class WarmProcess:
         return code
 
     def send_signal(self, number: signal.Signals) -> None:
-        # The exit code arrives here a moment after the process is gone.
+        # The exit code arrives a moment after the process has ended.
         if self.poll() is None:
             with suppress(ProcessLookupError):
                 os.kill(self.pid, number)
@@ -179,7 +177,7 @@ def run_warm(
 
 def _become_readback(arguments: list[str], surroundings: _Surroundings) -> None:
     """Be `python -m readback` from now on; called in the new process."""
-    # Otherwise looking for garbage would make this process copy what was imported.
+    # Otherwise collecting garbage would copy all imported modules to this process.
     gc.freeze()
     os.setsid()
     # The forking process ends with the tests, however they end.

@@ -1,8 +1,7 @@
 """An HTTP/1.1 client that sends exact bytes and reads answers strictly.
 
-A client library corrects what it sends and tolerates what it reads. Here the test
-decides every byte, and an answer that is not well-formed fails the test. Nothing in
-this file depends on the service's contract.
+A client library corrects what it sends and tolerates what it reads. Here, the test
+decides every byte, and an answer that is not well-formed fails the test.
 """
 
 import re
@@ -98,16 +97,16 @@ class Connection:
         self._sock.close()
 
     def send(self, data: bytes) -> None:
-        # A server may answer and close while we are still sending; what matters is
-        # whether its answer can be read afterwards.
+        # A server may answer and close while we are still sending. What matters is that
+        # its answer can be read.
         with suppress(BrokenPipeError, ConnectionResetError):
             self._sock.sendall(data)
 
     def send_in_segments(self, *pieces: bytes, gap: float = SEGMENT_GAP) -> None:
         """Send pieces so far apart that the server receives them one by one.
 
-        No condition tells a client that the server has read a piece. If the gap is
-        too short, the test covers less, but it does not fail.
+        A client cannot know when the server has read a piece. If the gap is too short,
+        the test covers less, but it does not fail.
         """
         for number, piece in enumerate(pieces):
             if number:
@@ -186,7 +185,7 @@ def parse_head(head: bytes) -> tuple[int, str, list[tuple[str, str]]]:
 
 
 def content_length(headers: Iterable[tuple[str, str]]) -> int:
-    """Return the only Content-Length; without it the end would have to be guessed."""
+    """Return the only Content-Length; without one, the end would be unclear."""
     lengths = [v for name, v in headers if name.lower() == "content-length"]
     codings = [v for name, v in headers if name.lower() == "transfer-encoding"]
     if codings or len(lengths) != 1 or not lengths[0].isdigit():
@@ -213,8 +212,8 @@ def chunked(body: bytes, size: int = 4096) -> bytes:
 def exchange(endpoint: Endpoint, raw: bytes, *, bodiless: bool = False) -> Answer:
     """Send bytes on a new connection and read exactly one answer.
 
-    After an answer with `Connection: close` the server must close without our help;
-    after any other, nothing may follow.
+    After `Connection: close`, the server must close by itself; otherwise nothing may
+    follow once we have closed our half.
     """
     with endpoint.connect() as connection:
         connection.send(raw)

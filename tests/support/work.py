@@ -1,6 +1,6 @@
-"""One worker's API inside this process, with neither sockets nor a database.
+"""The API of one worker in this process, without sockets and without a database.
 
-Its connections get bytes directly, and write to transports that only store.
+Tests pass bytes to its connections, which write to transports that only store them.
 """
 
 import asyncio
@@ -74,7 +74,7 @@ class StoringTransport(asyncio.Transport):
 
 
 class ManualLoop:
-    """The part of an event loop that the API uses; callbacks run on request.
+    """The part of an event loop that the API uses; the test runs its callbacks.
 
     Inside a `with` block, `get_running_loop` returns this loop.
     """
