@@ -1,6 +1,6 @@
-"""Options, order and environment of the whole test run, and its PostgreSQL.
+"""Options, order and environment of the test run, and its PostgreSQL.
 
-Other fixtures belong to the folder that uses them; code that several folders share is
+Other fixtures belong to the folders that use them. Code that several folders share is
 in tests/support.
 """
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tests.support.postgres import Postgres
 
 _HERE = Path(__file__).parent
-# These begin first, the longest first: they take more than fifteen seconds.
+# Files that take more than fifteen seconds run first, the longest before the others.
 _LONG = (
     "journeys/",
     "probe/test_misfortunes.py",
@@ -31,15 +31,14 @@ _LONG = (
     "probe/test_command.py",
     "pytest_plugin/test_plugin.py",
 )
-# Files that are short, because they start no servers.
+# Short files, because they start no servers, run last.
 _SHORT = ("unit/", "wire/", "conformance/")
 
-# So that a failing assertion in a helper shows its values.
+# A failing assertion in these shows its values.
 pytest.register_assert_rewrite("tests.support", "tests.cli.program")
 
-# A busy machine is not an error, so there is no deadline. The examples depend only on
-# the run's seed: neither on a machine's record of earlier failures nor, through the
-# constants in their code, on the modules that this process has imported.
+# There is no deadline, because a machine may be busy. The examples depend only on the
+# run's seed: not on earlier failures, and not on constants in imported modules.
 providers.is_local_module_file = lambda path: False
 hypothesis.settings.register_profile(
     "readback",
@@ -55,7 +54,7 @@ hypothesis.settings.load_profile("readback")
 
 @pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Prepare what all processes share: the environment, and the seed for examples."""
+    """Set the environment of all processes, and the seed for examples."""
     from tests.support import parse_every_head  # noqa: F401, which acts when imported
     from tests.support.environment import make_clean
 
@@ -88,7 +87,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Do not collect garbage while modules are imported: there is hardly any."""
+    """Do not collect garbage while modules are imported, which make hardly any."""
     gc.disable()
     try:
         return (yield)
@@ -116,7 +115,7 @@ def _rank(item: pytest.Item) -> int:
 @pytest.fixture(scope="session")
 def postgresql() -> "Iterator[Postgres]":
     """One server for all tests of this process, except those that break theirs."""
-    # Imported here, because only now are the assertions in it rewritten.
+    # Imported here, so that its assertions are rewritten.
     from tests.support.postgres import postgres
 
     with postgres() as server:

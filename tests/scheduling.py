@@ -1,7 +1,6 @@
-"""Which of the parallel processes runs which file: one of them has a browser.
+"""Which of the parallel processes runs which file.
 
-The process that runs a journey starts a browser, a server and a mail server, and keeps
-them for all journeys.
+One of them runs all journeys, with one browser, one server and one mail server.
 """
 
 from xdist.scheduler import LoadScopeScheduling
@@ -10,7 +9,7 @@ _JOURNEYS = "tests/journeys/"
 
 
 class OneBrowser(LoadScopeScheduling):
-    """Gives whole files to each process, and all journeys to one of them."""
+    """Gives whole files to the processes, and all journeys to one of them."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = super()._split_scope(nodeid)
