@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.faults.disks import read_only
 from tests.faults.serving import first_start
 from tests.support import migrated
 from tests.support.commands import environment_with, own_ports, run_command
@@ -139,18 +140,10 @@ def test_files_of_another_user_are_one_sentence(
 
 
 def test_a_read_only_directory_is_one_sentence(old_installation, environment):
-    place = str(old_installation)
-    if subprocess.run(
-        ["mount", "--bind", place, place], capture_output=True
-    ).returncode:
-        pytest.skip("needs the right to mount")
-    try:
-        subprocess.run(["mount", "-o", "remount,bind,ro", place], check=True)
+    with read_only(old_installation):
         for command in COMMANDS:
             done = run(environment, *command)
             assert done.returncode == 3
             [sentence] = done.stderr.splitlines()
             assert "database cannot be used" in sentence
         assert run(environment, "doctor").returncode == 1
-    finally:
-        subprocess.run(["umount", "--lazy", place], check=True)

@@ -1,7 +1,5 @@
 """When the disk is full, the cabinet says so instead of blaming the visitor."""
 
-import resource
-import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -12,6 +10,7 @@ import psutil
 import pytest
 
 from tests.faults.database.conftest import GatedPostgres
+from tests.faults.disks import limited_files, mounted
 from tests.support.browser import Browser
 from tests.support.cabinet_server import CabinetServer, cabinet_server
 from tests.support.commands import NO_BYTECODE, run_command
@@ -79,35 +78,25 @@ def _write(file, size: int) -> bool:
 
 
 @contextmanager
-def limited_files(server: CabinetServer) -> Iterator[Prefix]:
+def small_files(server: CabinetServer) -> Iterator[Prefix]:
     """Let the cabinet write only 4096 bytes to a file; this needs no root."""
-    _limit_files(server, 4096)
-    yield ("prlimit", "--fsize=4096")
-    _limit_files(server, resource.RLIM_INFINITY)
-
-
-def _limit_files(server: CabinetServer, size: int) -> None:
     manager = psutil.Process(server.pid)
-    for process in (manager, *manager.children()):
-        limit = (size, resource.RLIM_INFINITY)
-        resource.prlimit(process.pid, resource.RLIMIT_FSIZE, limit)
+    with limited_files(manager.pid, *(child.pid for child in manager.children())):
+        yield ("prlimit", "--fsize=4096")
 
 
 Fault = Callable[[CabinetServer], AbstractContextManager[Prefix]]
 
 
-@pytest.fixture(params=[full_file_system, limited_files])
+@pytest.fixture(params=[full_file_system, small_files])
 def fault(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Fault]:
-    if request.param is limited_files:
+    if request.param is small_files:
         yield request.param
         return
     data = tmp_path / "data"
     data.mkdir(mode=0o700)
-    mount = ["mount", "-t", "tmpfs", "-o", "size=2m,mode=0700", "none", str(data)]
-    if subprocess.run(mount, capture_output=True).returncode:
-        pytest.skip("needs the right to mount a small file system")
-    yield request.param
-    subprocess.run(["umount", "--lazy", str(data)], check=True)
+    with mounted(data, "-t", "tmpfs", "-o", "size=2m,mode=0700", "none"):
+        yield request.param
 
 
 @pytest.fixture

@@ -5,8 +5,6 @@ it checks the setting that decides the outcome.
 """
 
 import os
-import resource
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +14,7 @@ import pytest
 from readback.api.data.dialects import dialect
 from readback.config import Config
 from tests.faults.database.conftest import Site, Start
+from tests.faults.disks import limited_files, read_only
 from tests.support import migrated
 from tests.support.commands import NO_BYTECODE, environment_with, run_readback
 from tests.support.metrics import metrics, readiness
@@ -39,43 +38,29 @@ def locked(site: Site) -> Iterator[None]:
 
 @contextmanager
 def disk_full(site: Site) -> Iterator[None]:
-    """Let the workers write only 4096 bytes to a file, as if the disk were full."""
-    for worker in worker_pids(site.server):
-        limit = (4096, resource.RLIM_INFINITY)
-        resource.prlimit(worker, resource.RLIMIT_FSIZE, limit)
-    yield
-    for worker in worker_pids(site.server):
-        unlimited = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
-        resource.prlimit(worker, resource.RLIMIT_FSIZE, unlimited)
+    with limited_files(*worker_pids(site.server)):
+        yield
 
 
 @contextmanager
-def read_only(site: Site) -> Iterator[None]:
+def file_read_only(site: Site) -> Iterator[None]:
     """Make the file read-only, and replace the workers, which have it open."""
-    path = site.database.url.removeprefix("sqlite:///")
+    path = Path(site.database.url.removeprefix("sqlite:///"))
     if os.geteuid() == 0:  # permissions do not apply to root
-        mount("--bind", path, path)
-        mount("-o", "remount,bind,ro", path)
+        with read_only(path):
+            reload(site.server)
+            yield
     else:
-        os.chmod(path, 0o444)
-    reload(site.server)
-    yield
-    if os.geteuid() == 0:
-        subprocess.run(["umount", "--lazy", path], check=True)
-    else:
-        os.chmod(path, 0o644)
-
-
-def mount(*arguments: str) -> None:
-    done = subprocess.run(["mount", *arguments], capture_output=True)
-    if done.returncode:
-        pytest.skip("as root, this test needs the right to mount")
+        path.chmod(0o444)
+        reload(site.server)
+        yield
+        path.chmod(0o644)
 
 
 FAULTS = {
     locked: "another program has locked the database",
     disk_full: "the disk",
-    read_only: "the database file is read-only",
+    file_read_only: "the database file is read-only",
 }
 
 
@@ -99,7 +84,7 @@ def test_requests_are_answered_and_operators_see_why_nothing_is_written(site, fa
             lambda: metrics(ops)["pending_rows"] >= 2, "the metric shows what waits"
         )
 
-    if fault is read_only:
+    if fault is file_read_only:
         # A file that is already open stays read-only.
         reload(site.server)
     wait_until(lambda: readiness(ops) == (200, []), "all problems are gone")
