@@ -9,7 +9,7 @@ import sys
 import threading
 
 import pytest
-from bench import conformance, in_process, instructions, rules, servers, steady, traffic
+from bench import conformance, in_process, instructions, servers, steady, traffic
 from bench.peer import load_peers
 from bench.traffic import KINDS, MANY_CLIENTS, NEW_CONNECTIONS
 
@@ -61,21 +61,6 @@ def test_a_stalled_server_is_charged_with_all_requests_that_were_due():
     slow = [each for each in latencies if each > 0.05]
     assert len(slow) > 0.25 * len(latencies)
     assert 0.2 < max(latencies) < 5
-
-
-def test_what_a_peer_misses_is_counted_by_test():
-    report = """
-        <testsuites><testsuite>
-        <testcase name="test_it_is_so[a]"/>
-        <testcase name="test_it_is_so[b]"><failure/></testcase>
-        <testcase name="test_it_needs_more"><skipped/></testcase>
-        </testsuite></testsuites>
-    """
-
-    counted = rules.count(report)
-
-    assert rules.summary(counted) == "misses 1 of 2"
-    assert rules.missed_rules(counted) == ["it is so (1 of 2: `b`)"]
 
 
 def test_requests_with_an_id_differ_in_nothing_else_from_any_text():
