@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from socketserver import ThreadingMixIn
 from typing import Any
-from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
+from wsgiref.simple_server import WSGIServer, make_server
 
 import jwt
 from cryptography.hazmat.primitives import serialization
@@ -214,11 +214,6 @@ class _Server(ThreadingMixIn, WSGIServer):
     daemon_threads = True
 
 
-class _Handler(WSGIRequestHandler):
-    def log_message(self, *_: object) -> None:
-        """Write nothing."""
-
-
 def main(port: int, folder: Path) -> None:
     configure(folder)
     import django
@@ -233,7 +228,7 @@ def main(port: int, folder: Path) -> None:
     jwkkit.load_pem(_other_key())
     call_command("migrate", run_syncdb=True, verbosity=0)
     application = get_wsgi_application()
-    with make_server("127.0.0.1", port, application, _Server, _Handler) as server:
+    with make_server("127.0.0.1", port, application, _Server) as server:
         server.serve_forever()
 
 
