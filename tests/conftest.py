@@ -24,7 +24,11 @@ _LONG = (
     "probe/test_misfortunes.py",
     "probe/test_hostile_peers.py",
     "cli/test_serve.py",
+    "faults/test_planned_stops.py",
+    "faults/test_reload.py",
+    "faults/test_workers.py",
     "faults/database/test_postgresql_outages.py",
+    "scale/test_statements.py",
     "cabinet/accounts/test_single_sign_on.py",
     "cli/test_backup.py",
     "cli/test_backup_formats.py",
@@ -33,6 +37,7 @@ _LONG = (
 )
 # Short files, because they start no servers, run last.
 _SHORT = ("unit/", "wire/", "conformance/")
+assert all((_HERE / name).exists() for name in (*_LONG, *_SHORT))
 
 # A failing assertion in these shows its values.
 pytest.register_assert_rewrite("tests.support", "tests.cli.program")
