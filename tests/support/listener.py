@@ -86,13 +86,6 @@ class _Counted(Connection):
         self.listener.received += len(data)
 
 
-def make_registry(handler: Handler, limits: Limits) -> ConnectionRegistry:
-    """Return a registry, which for the echo server recognises heads."""
-    if isinstance(handler, Echo):
-        return recognising(handler, limits)
-    return ConnectionRegistry(handler, limits)
-
-
 @contextmanager
 def listening(
     handler: Handler | None = None, limits: Limits = PATIENT, *, own_time: bool = False
@@ -108,7 +101,10 @@ def listening(
 
     async def serve() -> None:
         loop = asyncio.get_running_loop()
-        registry = make_registry(handler, limits)
+        if isinstance(handler, Echo):
+            registry = recognising(handler, limits)
+        else:
+            registry = ConnectionRegistry(handler, limits)
 
         def connection() -> Connection:
             made = _Counted(registry)

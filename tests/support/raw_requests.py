@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from tests.support.wire import Answer, Connection, Endpoint
 
@@ -51,8 +50,7 @@ def statuses(answers: Iterable[Answer]) -> list[int]:
 
 
 def code_of(answer: Answer) -> str:
-    error: dict[str, Any] = json.loads(answer.body)["error"]
-    return str(error["code"])
+    return json.loads(answer.body)["error"]["code"]
 
 
 def assert_closing_refusal(answers: list[Answer], code: str) -> None:
