@@ -19,7 +19,11 @@ from typing import IO
 import click
 
 from readback.cli import console
-from readback.cli import database as commands
+from readback.cli.database import (
+    report_database_errors,
+    require_migrated,
+    set_up_django,
+)
 from readback.cli.exit_codes import Failure
 from readback.config import Config
 
@@ -35,57 +39,51 @@ def backup(file: str, yes: bool) -> None:
     Works while Readback is running. The archive contains the database without sessions
     and the secret key. Only you can read FILE; - is standard output.
     """
-    is_stream = file == _STANDARD_STREAM
-    if is_stream and sys.stdout.isatty():
+    place = None if file == _STANDARD_STREAM else Path(file).absolute()
+    if place is None and sys.stdout.isatty():
         raise click.UsageError("Standard output is a terminal: name a file or a pipe.")
-    if not is_stream and os.path.lexists(file) and not yes:
+    if place and os.path.lexists(place) and not yes:
         raise Failure(f"{file} exists: choose another name, or add --yes.")
-    config = commands.set_up_django(needs_secret_key=False)
+    config = set_up_django(needs_secret_key=False)
     from readback.cabinet.storage import private_files
+    from readback.cli.backup import archive, database
 
-    place = None if is_stream else Path(file).absolute()
-    with _folder(place) as folder, commands.report_database_errors():
-        commands.require_migrated(config)
-        # Before the copy: later changes may be missing.
-        made_at = int(time.time())
+    # Changes from now on may be missing.
+    made_at = int(time.time())
+    with _folder(place) as folder, report_database_errors():
+        require_migrated(config)
+        (folder / archive.SECRET_KEY).write_text(_secret_key(config))
+        database.copy(config, folder / archive.DATABASE)
         if place is None:
-            _write(sys.stdout.buffer, config, folder, made_at)
+            archive.write(sys.stdout.buffer, folder, made_at)
+            click.echo("Wrote the archive to standard output.", err=True)
         else:
             written = folder / "archive"
             with written.open("wb") as output:
-                _write(output, config, folder, made_at)
-                os.fsync(output.fileno())
+                archive.write(output, folder, made_at)
+            private_files.sync(written)
             # Not linked, because some file systems cannot do that.
             os.replace(written, place)
             private_files.sync(place.parent)
-        where = "the archive to standard output" if is_stream else file
-        click.echo(f"Wrote {where}.", err=is_stream)
+            click.echo(f"Wrote {file}.")
         _remember(made_at)
 
 
 @click.command()
-@click.argument("file")
+@click.argument("file", type=click.File("rb"))
 @console.flag("--yes", help="Do not ask before something is replaced.")
-def restore(file: str, yes: bool) -> None:
+def restore(file: IO[bytes], yes: bool) -> None:
     """Restore an archive of `readback backup`; - is standard input.
 
     Stop Readback first. Checks everything before it changes anything.
     """
-    config = commands.set_up_django(needs_secret_key=False)
+    config = set_up_django(needs_secret_key=False)
     from readback.cabinet.storage import private_files
     from readback.cli.backup import archive, database
 
-    if file != _STANDARD_STREAM and not os.path.exists(file):
-        raise Failure(f"{file} does not exist.")
     place = config.sqlite_path and config.sqlite_path.absolute()
-    with _folder(place, make_parent=True) as folder, commands.report_database_errors():
-        with click.open_file(file, "rb") as source:
-            manifest = archive.read(source, folder)
-        if manifest.database != archive.SQLITE:
-            raise Failure(
-                f"The archive contains a dump of {manifest.database} by Readback "
-                f"{manifest.readback}: docs/backup.md says how to restore it."
-            )
+    with _folder(place, make_parent=True) as folder, report_database_errors():
+        manifest = archive.read(file, folder)
         key = _checked_secret_key(config, folder)
         database.prepare(folder / archive.DATABASE)
         database.require_free(config)
@@ -94,11 +92,7 @@ def restore(file: str, yes: bool) -> None:
         if not config.secret_key:
             key_path = config.data_dir / private_files.SECRET_KEY_NAME
             private_files.write_secret_key(key_path, key)
-        if manifest.members != list(archive.MEMBERS):
-            note = "The brand folder stays in the archive: `tar -xf FILE brand`."
-            click.echo(note, err=True)
-        what = "the archive" if file == _STANDARD_STREAM else file
-        click.echo(f"Restored {what}, made by Readback {manifest.readback}.")
+        click.echo(f"Restored the backup, made by Readback {manifest.readback}.")
         _remember(manifest.created_at)
 
 
@@ -123,18 +117,6 @@ def _folder(place: Path | None, *, make_parent: bool = False) -> Iterator[Path]:
     except OSError as error:
         where = f"{error.filename}: " if isinstance(error.filename, str) else ""
         raise Failure(f"{where}{error.strerror}.") from None
-
-
-def _write(output: IO[bytes], config: Config, folder: Path, made_at: int) -> None:
-    """Write an archive; the folder gets a copy of the database first."""
-    from readback.cli.backup import archive, database
-
-    (folder / archive.SECRET_KEY).write_text(_secret_key(config))
-    database.copy(config, folder / archive.DATABASE)
-    archive.write(output, folder, made_at)
-    if config.brand_dir:
-        note = "READBACK_BRAND_DIR is not in the archive: save it with the settings."
-        click.echo(note, err=True)
 
 
 def _secret_key(config: Config) -> str:

@@ -18,7 +18,7 @@ DATABASE = "database"
 SECRET_KEY = "secret-key"
 # Archives of 1.0.0 also have the files of READBACK_BRAND_DIR.
 MEMBERS = (DATABASE, SECRET_KEY)
-SQLITE = "SQLite"
+_SQLITE = "SQLite"
 _MANIFEST = "manifest.json"
 
 
@@ -28,7 +28,7 @@ class Manifest(NamedTuple):
     members: list[str]
     sha256: dict[str, str] | None = None
     """For each member, in hexadecimal; missing from archives of 1.0.0."""
-    database: str = SQLITE
+    database: str = _SQLITE
     """The database's format; in 1.0.0 also "PostgreSQL", for a dump."""
 
 
@@ -51,15 +51,37 @@ def read(source: IO[bytes], folder: Path) -> Manifest:
     """
     try:
         with tarfile.open(fileobj=source, mode="r|") as tar:
-            return _read(tar, folder)
+            checksums = _copy(tar, folder)
+        if not {_MANIFEST, *MEMBERS} <= checksums.keys():
+            raise ValueError("not a backup")
+        facts = json.loads((folder / _MANIFEST).read_bytes())
+        # Another version may have more fields.
+        known = {name: facts[name] for name in Manifest._fields if name in facts}
+        manifest = Manifest(**known)
+        if [_MANIFEST, *manifest.members] != list(checksums):
+            raise ValueError("other members than it lists")
+        expected = manifest.sha256 or checksums
+        changed = [name for name in MEMBERS if checksums[name] != expected[name]]
     except (tarfile.TarError, LookupError, TypeError, ValueError):
         raise Failure(
             "This is not a complete archive of `readback backup`: it was cut off, "
             "altered, or is encrypted."
         ) from None
+    if changed:
+        raise Failure(
+            f"{changed[0]} in the archive has changed since the backup (its SHA-256 "
+            "differs): nothing was restored. Restore another archive."
+        )
+    if manifest.database != _SQLITE:
+        raise Failure(
+            f"The archive contains a dump of {manifest.database} by Readback "
+            f"{manifest.readback}: docs/backup.md says how to restore it."
+        )
+    return manifest
 
 
-def _read(tar: tarfile.TarFile, folder: Path) -> Manifest:
+def _copy(tar: tarfile.TarFile, folder: Path) -> dict[str, str]:
+    """Copy our members to a folder; return the SHA-256 of every member."""
     checksums: dict[str, str] = {}
     for member in tar:
         content = tar.extractfile(member) if member.type == tarfile.REGTYPE else None
@@ -69,24 +91,7 @@ def _read(tar: tarfile.TarFile, folder: Path) -> Manifest:
         with (folder / name).open("wb") as copy:
             shutil.copyfileobj(content, copy)  # an error if it was cut off
         checksums[member.name] = _sha256(folder / name)
-    if not {_MANIFEST, *MEMBERS} <= checksums.keys():
-        raise ValueError("not a backup")
-    facts = json.loads((folder / _MANIFEST).read_bytes())
-    # Another version may have more fields.
-    manifest = Manifest(
-        **{name: facts[name] for name in Manifest._fields if name in facts}
-    )
-    if [_MANIFEST, *manifest.members] != list(checksums):
-        raise ValueError("other members than it lists")
-    if manifest.sha256 is None:
-        return manifest
-    for name in manifest.members:
-        if checksums[name] != manifest.sha256[name]:
-            raise Failure(
-                f"{name} in the archive has changed since the backup (its SHA-256 "
-                "differs): nothing was restored. Restore another archive."
-            )
-    return manifest
+    return checksums
 
 
 def _sha256(path: Path) -> str:

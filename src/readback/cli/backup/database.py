@@ -4,9 +4,8 @@ It contains no sessions, so a stolen archive logs no one in. A restore replaces 
 SQLite file by a rename, or the rows in PostgreSQL in one transaction: if it is
 interrupted, either the old or the new database is there.
 
-The rows in PostgreSQL are copied to and from a file that has been migrated, so it has
-the same tables and columns. At most a thousand rows are in memory. Other tables in the
-same PostgreSQL database are not touched.
+Rows are streamed between PostgreSQL and a file that has been migrated, so both have the
+same tables and columns. Other tables in the same PostgreSQL database are not touched.
 """
 
 import os
@@ -35,7 +34,6 @@ from readback.cli.exit_codes import Failure
 from readback.config import Config
 
 _SESSIONS = ("django_session", "usersessions_usersession")
-_ROWS_AT_ONCE = 1000
 # As Django stores it in SQLite. Doing this in Python would take most of the time.
 _MOMENT = """
 replace(to_char("{}" AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US'), '.000000', '')
@@ -62,8 +60,7 @@ def copy(config: Config, target: Path) -> None:
 
 
 def _copy_file(source: Path, target: Path) -> None:
-    uri = f"{source.absolute().as_uri()}?mode=rw"
-    with closing(sqlite3.connect(uri, uri=True)) as database:
+    with closing(sqlite3.connect(source)) as database:
         # Unlike a copy of the pages, this leaves out what was deleted.
         database.execute("VACUUM INTO ?", [str(target)])
     with closing(sqlite3.connect(target)) as copied, copied:
@@ -105,17 +102,14 @@ def replace(config: Config, copied: Path) -> None:
 
 def require_free(config: Config) -> None:
     """End the command if another process has the database open."""
-    path = config.sqlite_path
-    is_used = _is_open(path) if path else _is_connected()
+    if config.sqlite_path:
+        is_used = _is_open(config.sqlite_path)
+    else:
+        with connection.cursor() as cursor:
+            cursor.execute(_RUNNING)
+            is_used = any(cursor.fetchone())
     if is_used:
         raise Failure("Readback uses this database: stop it first.")
-
-
-def _is_connected() -> bool:
-    """Return whether Readback is connected to PostgreSQL."""
-    with connection.cursor() as cursor:
-        cursor.execute(_RUNNING)
-        return any(cursor.fetchone())
 
 
 def _is_open(path: Path) -> bool:
@@ -184,7 +178,17 @@ def _export(target: Path) -> None:
     ):
         cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         for table in _tables():
-            _export_table(file, table)
+            columns = _columns(file, table)
+            values = ", ".join(
+                _MOMENT.format(name) if declared == "datetime" else f'"{name}"'
+                for name, declared in columns
+            )
+            marks = ", ".join("?" * len(columns))
+            file.execute(f'DELETE FROM "{table}"')  # rows that the migrations added
+            with connection.chunked_cursor() as rows:
+                rows.execute(f'SELECT {values} FROM "{table}"')
+                insert = f'INSERT INTO "{table}" VALUES ({marks})'
+                file.executemany(insert, rows)
         file.execute("DELETE FROM sqlite_sequence")
         for table, sequence in _sequences():
             # Not the highest id, because the audit trail contains ids of deleted
@@ -194,51 +198,33 @@ def _export(target: Path) -> None:
                 file.execute("INSERT INTO sqlite_sequence VALUES (?, ?)", [table, last])
 
 
-def _export_table(file: sqlite3.Connection, table: str) -> None:
-    columns = _columns(file, table)
-    values = ", ".join(
-        _MOMENT.format(name) if declared == "datetime" else f'"{name}"'
-        for name, declared in columns
-    )
-    marks = ", ".join("?" * len(columns))
-    file.execute(f'DELETE FROM "{table}"')  # rows that the migrations added
-    with connection.chunked_cursor() as cursor:
-        cursor.execute(f'SELECT {values} FROM "{table}"')
-        while found := cursor.fetchmany(_ROWS_AT_ONCE):
-            file.executemany(f'INSERT INTO "{table}" VALUES ({marks})', found)
-
-
 def _load(config: Config, copied: Path) -> None:
     """Replace the rows in PostgreSQL by those in a file, all or none."""
     try:
-        with closing(sqlite3.connect(copied)) as file:
-            _load_tables(config, file)
+        with (
+            closing(sqlite3.connect(copied)) as file,
+            transaction.atomic(),
+            connection.wrap_database_errors,
+            connection.cursor() as cursor,
+        ):
+            # Keeps their privileges.
+            tables = ", ".join(f'"{table}"' for table in (*_tables(), *_SESSIONS))
+            cursor.execute(f"TRUNCATE {tables} RESTART IDENTITY")
+            # A service that starts now waits, and one that has started is noticed.
+            require_free(config)
+            for table in _tables():
+                _load_table(cursor, file, table)
+            last = dict(file.execute("SELECT * FROM sqlite_sequence WHERE seq > 0"))
+            for table, sequence in _sequences():
+                if table in last:
+                    setval = "SELECT setval(%s, CAST(%s AS bigint))"
+                    cursor.execute(setval, [sequence, last[table]])
     except (DataError, IntegrityError, sqlite3.Error) as error:
         reason = " ".join(str(error).split())
         raise Failure(
             "PostgreSQL cannot store what the archive contains, so nothing was "
             f"restored: {reason}"
         ) from None
-
-
-def _load_tables(config: Config, file: sqlite3.Connection) -> None:
-    with (
-        transaction.atomic(),
-        connection.wrap_database_errors,
-        connection.cursor() as cursor,
-    ):
-        # Keeps their privileges.
-        tables = ", ".join(f'"{table}"' for table in (*_tables(), *_SESSIONS))
-        cursor.execute(f"TRUNCATE {tables} RESTART IDENTITY")
-        # A service that starts now waits, and one that has started is noticed.
-        require_free(config)
-        for table in _tables():
-            _load_table(cursor, file, table)
-        last = dict(file.execute("SELECT name, seq FROM sqlite_sequence WHERE seq > 0"))
-        for table, sequence in _sequences():
-            if table in last:
-                setval = "SELECT setval(%s, CAST(%s AS bigint))"
-                cursor.execute(setval, [sequence, last[table]])
 
 
 def _load_table(cursor: Any, file: sqlite3.Connection, table: str) -> None:
