@@ -26,10 +26,8 @@ from readback.setting_values import is_loopback
 
 Check = tuple[str, Callable[[], str]]
 
-# For both addresses together, and for one answer. The API comes last: waiting for its
-# request's row may take all the time that is left.
-TOTAL_SECONDS = 10.0
-_ANSWER_SECONDS = 4.0
+# At most this long for an answer of each address, and for the row of the request.
+WAIT_SECONDS = 4.0
 _POLL_SECONDS = 0.1
 # From RFC 5737, for examples only: no client has these addresses. The last entry of the
 # header ends with 1.
@@ -39,31 +37,26 @@ _REFUSED = b'{"error":{"code":"invalid_key"'
 
 def checks(config: Config) -> Iterator[Check]:
     """Yield the checks for the public addresses that are set."""
-    deadline = time.monotonic() + TOTAL_SECONDS
     if config.cabinet_url:
-        yield "public cabinet", partial(_check_cabinet, config, deadline)
+        yield "public cabinet", partial(_check_cabinet, config)
     if config.public_base_url:
-        api = PublicApi(config, deadline)
+        api = PublicApi(config)
         yield "public API", api.check
         if api.network:
             yield "READBACK_TRUSTED_PROXY_COUNT", api.check_count
 
 
-def _check_cabinet(config: Config, deadline: float) -> str:
-    url = f"{config.effective_cabinet_url}/llms.txt"
-    answer = _answer(url, deadline)
+def _check_cabinet(config: Config) -> str:
+    answer = _answer(f"{config.effective_cabinet_url}/llms.txt")
     sign = f"Base URL: {config.base_url}\n".encode()
-    _require_readback(answer, is_readback=sign in answer.body)
-    return _with_redirect(url, deadline)
+    return _require_readback(answer, sign in answer.body)
 
 
 class PublicApi:
     """The API's public address, and what the API recorded about our request."""
 
-    def __init__(self, config: Config, deadline: float) -> None:
+    def __init__(self, config: Config) -> None:
         self._config = config
-        self._url = config.base_url + MODELS_PATH.removeprefix(VERSION_PREFIX)
-        self._deadline = deadline
         self._word = f"readback-doctor/{secrets.token_hex(8)}"
         # The network that our request was recorded for; empty if it was not.
         self.network = b""
@@ -74,15 +67,16 @@ class PublicApi:
             "User-Agent": self._word,
             "X-Forwarded-For": ", ".join(reversed(_MADE_UP)),
         }
-        answer = _answer(self._url, self._deadline, fields)
-        _require_readback(answer, is_readback=answer.body.startswith(_REFUSED))
+        path = MODELS_PATH.removeprefix(VERSION_PREFIX)
+        answer = _answer(self._config.base_url + path, fields)
+        found = _require_readback(answer, answer.body.startswith(_REFUSED))
         # Without a trusted proxy, a unix socket has no address to record.
         binds = self._config.api_bind
         has_address = self._config.trusted_proxy_count or not binds[0].path
         if not (self._config.unmatched_requests and has_address):
             raise Doubt(
-                "A Readback API answers. Only with READBACK_UNMATCHED_REQUESTS=on and "
-                "the address of the client can be said whether it is this one."
+                "A Readback API answers. Whether it is this one can only be seen with "
+                "READBACK_UNMATCHED_REQUESTS=on and the address of the client."
             )
         self.network = self._recorded_network()
         if not self.network:
@@ -90,7 +84,7 @@ class PublicApi:
                 "The API of another installation answers, or one with another "
                 "database: check where the name and the proxy lead."
             )
-        return _with_redirect(self._url, self._deadline)
+        return found
 
     def check_count(self) -> str:
         """Check that the recorded address matches the configured number of proxies."""
@@ -121,7 +115,8 @@ class PublicApi:
         from readback.cabinet.models import UnmatchedRequest
 
         rows = UnmatchedRequest.objects.filter(user_agent=self._word)
-        while not (row := rows.first()) and time.monotonic() < self._deadline:
+        deadline = time.monotonic() + WAIT_SECONDS
+        while not (row := rows.first()) and time.monotonic() < deadline:
             time.sleep(_POLL_SECONDS)
         return bytes(row.network) if row else b""
 
@@ -133,20 +128,20 @@ class PublicApi:
 
     def _ends(self) -> list[str]:
         """Return the addresses of both ends of a connection, ours first."""
-        parts = urlsplit(self._url)
+        parts = urlsplit(self._config.base_url)
         port = parts.port or {"http": 80, "https": 443}[parts.scheme]
         address = (parts.hostname or "", port)
         try:
-            seconds = _seconds_left(self._deadline)
-            with socket.create_connection(address, seconds) as connected:
+            with socket.create_connection(address, WAIT_SECONDS) as connected:
                 return [connected.getsockname()[0], connected.getpeername()[0]]
         except OSError:
             return []
 
 
-def _answer(url: str, deadline: float, fields: Mapping[str, str] = {}) -> Answer:
+def _answer(url: str, fields: Mapping[str, str] = {}) -> Answer:
+    ask = partial(send, "GET", url, WAIT_SECONDS, headers=fields)
     try:
-        return _ask(url, deadline, fields)
+        return Slots(1).run(ask, WAIT_SECONDS)  # which also limits the name lookup
     except ssl.SSLCertVerificationError as error:
         problem = error.verify_message.rstrip(".")
         raise CannotStart(
@@ -162,18 +157,8 @@ def _answer(url: str, deadline: float, fields: Mapping[str, str] = {}) -> Answer
         ) from None
 
 
-def _ask(url: str, deadline: float, fields: Mapping[str, str] = {}) -> Answer:
-    seconds = _seconds_left(deadline)
-    ask = partial(send, "GET", url, seconds, headers=fields)
-    return Slots(1).run(ask, seconds)  # which also limits the name lookup
-
-
-def _seconds_left(deadline: float) -> float:
-    """Return how long one answer may take."""
-    return max(0.01, min(_ANSWER_SECONDS, deadline - time.monotonic()))
-
-
-def _require_readback(answer: Answer, *, is_readback: bool) -> None:
+def _require_readback(answer: Answer, is_readback: bool) -> str:
+    """Return what was found at an address; end the check if it is not Readback."""
     if location := answer.headers.get("Location", "").partition("?")[0]:
         raise CannotStart(
             f"It redirects to {location[:200]!r}, and most programs do not follow: "
@@ -184,25 +169,4 @@ def _require_readback(answer: Answer, *, is_readback: bool) -> None:
             f"Something else answers, with status {answer.status}: check that "
             "Readback is running, and where the proxy sends requests for this name."
         )
-
-
-def _with_redirect(url: str, deadline: float) -> str:
-    """Return what works here; raise `Doubt` if port 80 does not redirect to HTTPS."""
-    parts = urlsplit(url)
-    if parts.scheme == "http":
-        return "this installation answers, without HTTPS"
-    found = "this installation answers; its certificate and chain are trusted"
-    if parts.port:
-        return found
-    location = ""
-    try:
-        answer = _ask(f"http://{parts.netloc}/", deadline)
-        location = answer.headers.get("Location", "")
-    except (OSError, HTTPException, ValueError):
-        pass
-    if not location.startswith("https://"):
-        raise Doubt(
-            "This installation answers, but port 80 does not redirect to HTTPS, so an "
-            "address without https:// fails: redirect it."
-        )
-    return f"{found}; port 80 redirects to HTTPS"
+    return "this installation answers"
