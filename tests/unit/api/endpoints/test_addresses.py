@@ -19,15 +19,16 @@ def worker() -> Iterator[Worker]:
         yield worker
 
 
-def request(key: str, forwarded: str = "192.0.2.1") -> bytes:
+def request(key: str, *forwarded: str) -> bytes:
     api = Api(Endpoint("127.0.0.1", 8000), key)
-    return api.chat_bytes(draft(), extra=[("X-Forwarded-For", forwarded)])
+    fields = [("X-Forwarded-For", value) for value in forwarded or ["192.0.2.1"]]
+    return api.chat_bytes(draft(), extra=fields)
 
 
-def status(worker: Worker, key: str, forwarded: str) -> int:
+def status(worker: Worker, key: str, *forwarded: str) -> int:
     """Return the status of a request from a client behind the trusted proxy."""
     connection, transport = worker.connect()
-    connection.data_received(request(key, forwarded))
+    connection.data_received(request(key, *forwarded))
     worker.settle()
     connection.connection_lost(None)
     return int(transport.response[9:12])
@@ -64,6 +65,13 @@ def test_a_request_that_has_not_passed_all_proxies_has_the_connections_address(
         connection.connection_lost(None)
         [row] = rows_of(worker)
         assert row[-1] == peer.removesuffix("1") + "x"
+
+
+def test_a_proxy_may_add_the_address_in_a_second_field(worker: Worker) -> None:
+    """As HAProxy does; the client may have written the first one."""
+    assert status(worker, worker.key, "192.0.2.66", "203.0.113.5") == 200
+    [row] = rows_of(worker)
+    assert row[-1] == "203.0.113.x"
 
 
 def test_requests_from_many_networks_share_a_row(worker: Worker) -> None:
