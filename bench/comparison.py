@@ -94,7 +94,7 @@ class Comparison:
         }
 
     def _measure_traffic(self, server: PeerServer) -> None:
-        """Measure the other kinds of traffic, which the round does not contain."""
+        """Measure the kinds of traffic that the round left out."""
         rounds = self._results.data["peers"][server.peer.name]["traffic"]
         for name in traffic.KINDS:
             if name != traffic.ONE_KEY:

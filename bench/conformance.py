@@ -1,6 +1,6 @@
-"""Check that a peer answers what is measured, before it is measured.
+"""Check, before a peer is measured, that it answers the requests correctly.
 
-Which rules it keeps beyond that is found by `rules.py`.
+`rules.py` finds out which other rules of the contract it keeps.
 """
 
 import json

@@ -41,7 +41,7 @@ def many_clients(worker: Worker, kind: str = traffic.MANY_CLIENTS) -> Send:
     for key in known:
         worker._add_key(keys.digest(key.encode()))
     sent = [request.to_bytes(PORT) for request in traffic.KINDS[kind](known)]
-    # One connection fewer, so that each carries all keys and not every eighth.
+    # One connection fewer; otherwise each would only ever carry every eighth key.
     return _on_kept(worker, CONNECTIONS - 1, sent)
 
 
@@ -58,7 +58,7 @@ def request_ids(worker: Worker) -> Send:
 
 
 def new_connections(worker: Worker) -> Send:
-    """Make a connection for each request, and tell it when it has ended."""
+    """Open a connection for each request, and close it afterwards."""
     [request] = traffic.new_connections(worker.keys)
     sent = request.to_bytes(PORT)
 
@@ -83,7 +83,7 @@ def cyrillic_texts(worker: Worker) -> Send:
 
 
 def driver(worker: Worker) -> Send:
-    """Do nothing but send and store, which every other count includes."""
+    """Only send and store: the overhead that every other count includes."""
     return _on_kept(worker, 1, [b""], _Constant)
 
 
@@ -115,7 +115,7 @@ def main(kind: str) -> None:
     still = repeat(time.monotonic()).__next__
     for module in (flow_control, exchange):
         module.monotonic = still  # type: ignore[attr-defined]
-    # As a worker does when it has started.
+    # As a worker does after it has started.
     gc.collect()
     gc.freeze()
     print("ready", flush=True)
@@ -133,7 +133,7 @@ def _on_kept(
     requests: Sequence[bytes],
     connection_of: Callable[[StoringTransport], Any] | None = None,
 ) -> Send:
-    """Send requests in turn, on connections in turn."""
+    """Cycle through the requests and through the connections."""
     clients: list[tuple[Any, StoringTransport]] = [
         worker.connect() for _ in range(connections)
     ]
@@ -144,7 +144,7 @@ def _on_kept(
     def send(count: int) -> StoringTransport:
         for client, request in islice(pairs, count):
             client[0].data_received(request)
-            # All connections have sent something before the loop does other work.
+            # Every connection has sent something before the loop does other work.
             if client is clients[-1] and worker.loop.callbacks:
                 worker.settle()
         worker.settle()

@@ -65,7 +65,7 @@ def count(kind: Callable[..., in_process.Send], requests: int = REQUESTS) -> flo
             [*_valgrind(folder), *command],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            # The order of a set is the same each time.
+            # Then sets have the same order in every run.
             env=os.environ | {"PYTHONHASHSEED": "0"},
             cwd=ROOT,
             text=True,

@@ -65,7 +65,7 @@ def _measure_server(
     rates: dict[tuple[str, int], float],
     progress: ProgressBar,
 ) -> list[dict[str, Any]]:
-    """Return a row for each traffic and rate; nginx has the rates of the first."""
+    """Return a row for each kind of traffic and rate; store the rates for nginx."""
     rows = []
     for kind, connections in CONNECTIONS.items():
         requests = KINDS[kind](server.keys)

@@ -59,7 +59,7 @@ def wrk(
 ) -> LoadResult:
     """Load a server whose processes are `pids`; the connections share the requests.
 
-    Each sends them in turn, after the response to the one before.
+    Each connection sends its requests in turn, and waits for each response.
     """
     with tempfile.NamedTemporaryFile() as file:
         for request in requests:

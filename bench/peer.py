@@ -27,7 +27,7 @@ class Peer:
 
     @property
     def is_limit(self) -> bool:
-        """Whether it returns a constant, and does not look at the request."""
+        """Whether it returns a constant without looking at the request."""
         return self.family == LIMIT
 
 

@@ -21,7 +21,7 @@ from bench.results import spread
 from bench.traffic import ANY_TEXT, KINDS
 
 PAGE = ROOT / "docs" / "performance.md"
-# What only engineers read.
+# For engineers only.
 DETAILS = ROOT / "bench" / "README.md"
 README = ROOT / "README.md"
 PICTURES = ROOT / "docs" / "pictures"

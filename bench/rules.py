@@ -104,7 +104,7 @@ def missed_rules(row: Mapping[str, Any]) -> list[str]:
 
 
 def _examples(cases: Sequence[str]) -> str:
-    # Without those that Markdown would not show as they are.
+    # Leave out names that Markdown would not show unchanged.
     named = [f"`{case}`" for case in cases if case and "`" not in case]
     more = ", …" if len(named) > _EXAMPLES else ""
     return f": {', '.join(named[:_EXAMPLES])}{more}" if named else ""

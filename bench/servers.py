@@ -43,7 +43,7 @@ class PeerServer:
     start_seconds: float
 
     def request(self, content: str = messages.SHORT) -> Request:
-        """Return what a client with the first key repeats."""
+        """Return the request that a client with the first key repeats."""
         [request] = traffic.one_key(self.keys)
         return request.with_content(content)
 

@@ -1,4 +1,4 @@
-"""The measurement of the longest texts, for which `traffic.py` has no kind."""
+"""Measure the longest texts, which are none of the kinds in `traffic.py`."""
 
 from typing import Any
 

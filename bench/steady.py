@@ -4,7 +4,7 @@ A client that waits for an answer before it sends the next request measures a st
 server once, and not at all while it stalls. Here a request has a time at which it is
 due, whatever the server does, and its latency counts from that time. If no connection
 is idle then, the request waits, and its wait belongs to its latency. The intervals are
-random, as those of independent clients (exponential), and the same in each run.
+random, like those of independent clients (exponential), and the same in each run.
 
 The client asks for events all the time instead of sleeping, because a sleeping process
 is woken too late. It needs a core for itself, and prints one line of JSON.

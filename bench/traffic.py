@@ -25,7 +25,7 @@ _LONGEST = 800
 
 
 def one_key(keys: Sequence[str]) -> list[Request]:
-    """Return what a client repeats on a kept connection."""
+    """Return the request that a client repeats on one connection."""
     return [_request(keys[0])]
 
 
@@ -58,11 +58,11 @@ def request_ids(keys: Sequence[str]) -> list[Request]:
 
 
 def _with_any_text(keys: Sequence[str], number: int, client: int) -> Request:
-    # A number that is prime to the range, so that neighbours differ much in length.
+    # 347 and the range have no common factor, and neighbours differ a lot in length.
     size = _SHORTEST + number * 347 % (_LONGEST - _SHORTEST + 1)
     key = number % len(keys)
     request = _request(keys[key], client).with_content(text_of(size, key))
-    # A program that escapes letters does so in all its requests.
+    # A program that escapes letters does so in all of its requests.
     return request.escaping() if key % 6 == 4 else request
 
 

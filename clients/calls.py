@@ -162,7 +162,7 @@ def contradictions(client: Client, command: list[str], site: Site) -> list[str]:
 def _prints_otherwise(
     row: programs.Program, command: list[str], site: Site
 ) -> Iterator[str]:
-    """Let a request be refused; yield where the output differs from the table."""
+    """Have a request refused; yield where the output differs from the table."""
     refused = site.call(command, SETTINGS, ANOTHER_MODEL).output
     if not all(part in refused for part in row.prints.split("…")):
         yield f"prints {refused!r}"

@@ -19,7 +19,7 @@ _BEGIN, _END = (f"[//]: # (rehearsals: {word})" for word in ("begin", "end"))
 _HEAD = (
     "| client | 429 | 503, 500, wait30 | prints for 503 |\n| --- | --- | --- | --- |\n"
 )
-# Of what a client prints.
+# At most this much of what a client prints is shown.
 _SHOWN_CHARACTERS = 60
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}")
 

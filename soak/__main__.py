@@ -60,7 +60,7 @@ def main(
     if not sys.platform.startswith("linux"):
         raise click.ClickException("This needs Linux: it reads /proc.")
     load.raise_file_limit()
-    # However this process is asked to end, it must not leave a frozen database behind.
+    # However this process ends, it must not leave a frozen database behind.
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)
     name = database or POSTGRESQL

@@ -131,7 +131,7 @@ def _compare(
             if cell is None:
                 continue
             if cell[-1] == LOST:
-                # It is not known how it would have been counted.
+                # We do not know how it would have been counted.
                 lost[cell[:-1]] += 1
             else:
                 total[cell] += 1

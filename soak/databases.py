@@ -35,7 +35,7 @@ class FaultyDatabase(Protocol):
         """End an outage; do nothing if there is none."""
 
     def contents(self) -> bytes:
-        """Return everything that it has stored and logged, to be searched."""
+        """Return everything that it has stored and logged, for a search."""
 
 
 @contextmanager
@@ -55,7 +55,7 @@ class _Postgresql:
     def __init__(self, server: "Postgres") -> None:
         self._server = server
         self._gone = ""
-        # Only processes are killed, and what they have written to files survives that.
+        # Only processes are killed, and the files keep what they have written.
         # With fsync, a start after a kill first syncs every file, which takes seconds.
         server.execute("ALTER SYSTEM SET fsync = off")
         server.execute("SELECT pg_reload_conf()")

@@ -23,7 +23,7 @@ Run = dict[str, Any]
 
 
 def save(name: str, judgement: Judgement, scene: Scene, published: bool) -> None:
-    """Save a run on a database, in place of the last one, and draw it."""
+    """Save a run in place of the last one on this kind of database, and draw it."""
     verdicts = [asdict(verdict) for verdict in judgement.verdicts]
     for verdict in verdicts:
         verdict["details"] = verdict["details"][:_DETAILS_KEPT]

@@ -72,7 +72,7 @@ def draw(title: str, timeline: Timeline, figures: dict[str, Any]) -> str:
 
 
 def _legend(timeline: Timeline, lost: int) -> str:
-    """Explain the signs, each with its number."""
+    """Return the symbols, each with its meaning and how often it occurs."""
     entries = [
         (_line("reload", 14, 40, 48), f"{len(timeline['reloads'])} reloads"),
         (_line("kill", 134, 36, 50), f"{len(timeline['kills'])} killed workers"),
@@ -97,7 +97,7 @@ def _chart(curves: Sequence[Curve], top: int, bottom: int, name: str) -> list[st
 
     def drawn(curve: Curve) -> str:
         points = [f"{x:.1f},{bottom - y / most * (bottom - top):.1f}" for x, y in curve]
-        # The last one twice, so that a worker that was seen once is a dot.
+        # The last point is repeated, so that a worker that was seen once is a dot.
         return " ".join([*points, points[-1]])
 
     return [

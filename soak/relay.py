@@ -1,4 +1,4 @@
-"""A TCP relay that delays every byte and every end by the same time: a long path."""
+"""A TCP relay that delays every byte and every close by the same time: a long path."""
 
 import asyncio
 from contextlib import suppress
@@ -53,7 +53,7 @@ class Relay:
     async def _pass_both_ways(self, *ways: _Way) -> None:
         try:
             await asyncio.gather(*(self._pump(*way) for way in ways))
-            # By then the ends have been passed on, too.
+            # By then, the close has been passed on to both sides.
             await asyncio.sleep(2 * self._delay)
         finally:
             for _, sink in ways:

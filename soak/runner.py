@@ -149,7 +149,7 @@ class SoakRun:
     def _follow(
         self, steps: list[Step], seconds: float, crowd: "ClientProcess"
     ) -> None:
-        """Do each step at its time, and take a sample every second."""
+        """Run each step at its time, and take a sample every second."""
         scene = self.scene
         next_sample = 1.0
         while (now := time.monotonic() - scene.started) < seconds:
@@ -256,7 +256,7 @@ class SoakRun:
         self._progress.print(f"{minutes:3}:{seconds:02}  {what}")
 
     def _read_counts(self) -> None:
-        """Read what the service has counted, once it does not change any more."""
+        """Read what the service has counted, once the counts no longer change."""
         at = time.monotonic()
         last = self._checkpoint(at)
         since = at
@@ -314,9 +314,9 @@ class ClientProcess:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Let the clients pause; wait until no request is under way."""
+        """Pause the clients; wait until no request is under way."""
         self._send("pause")
-        # Only the report after the next one was certainly made during the pause.
+        # The next report may have been made before the pause, the one after it was not.
         known = self._reports
         deadline = time.monotonic() + 2 * records.PATIENCE
         while self._reports < known + 2 or self._under_way:

@@ -18,12 +18,13 @@ workers serve to the end, so that their memory can be watched.
 from typing import NamedTuple
 
 RELOAD_SECONDS = 10
-# One round of faults, without the calm at the end.
+# One round of faults, in seconds; the calm at the end comes after that.
 SHORTEST_FAULTS = 44
 CALM_SHARE = 0.2
-# Of runs that are long enough to tell whether memory grows.
+# Runs of this length or more also judge whether memory grows.
 LONG_RUN_SECONDS = 3600
-# Comparisons of counts delay the faults, and the memory needs half an hour.
+# The memory needs half an hour; the faults may end late, because comparing counts
+# delays them.
 LONG_CALM_SECONDS = 35 * 60
 RELOAD = "reload"
 KILL = "kill"

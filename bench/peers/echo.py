@@ -15,7 +15,7 @@ import msgspec
 MODEL = "vendor-cabinet-preview-echo"
 MAX_BODY = 32768
 MAX_CONTENT = 8192
-# When each key had its last answer.
+# The last `created` of each key, by digest.
 KEYS = {
     sha256(key).digest(): 0
     for key in Path(os.environ["BENCH_KEYS"]).read_bytes().split()
@@ -91,7 +91,7 @@ def check_fields(found: object, required: set[str], optional: set[str]) -> None:
 
 
 def created_for(digest: bytes) -> int:
-    """Return the time, or one second more than in the last answer to the key."""
+    """Return the time, or one second more than the last `created` of the key."""
     now = int(time.time())
     following = max(now, KEYS[digest] + 1)
     KEYS[digest] = following if following <= now + 3600 else now

@@ -24,12 +24,12 @@ from pydantic_core import PydanticCustomError
 from starlette.exceptions import HTTPException
 
 MODEL = "vendor-cabinet-preview-echo"
-# When each key had its last answer.
+# The last `created` of each key, by digest.
 KEYS = {
     sha256(key).digest(): 0
     for key in Path(os.environ["BENCH_KEYS"]).read_bytes().split()
 }
-# A body is short, so a number of any length is quickly read; it is wrong, not invalid.
+# A number may be long: it is valid JSON with a wrong value, and bodies are short.
 sys.set_int_max_str_digits(0)
 # The error code for an invalid value, by field.
 CODES = {
@@ -41,7 +41,7 @@ CODES = {
     "max_tokens": "invalid_max_tokens",
 }
 TYPES = {"extra_forbidden": "unknown_field", "missing": "missing_field"}
-# Of several mistakes, the first of this list is reported.
+# If a request has several mistakes, the first in this list is reported.
 ORDER = [
     "unknown_field",
     "missing_field",
@@ -110,7 +110,7 @@ async def check_head(request: Request) -> bytes:
 
 
 async def read_chat(request: Request) -> Chat:
-    """Read what FastAPI would accept although it breaks a rule, and in the order."""
+    """Check what FastAPI would not check, and in the order of the contract."""
     body = await request.body()
     if len(body) > 32768:
         raise Refused(413, "request_too_large")
@@ -137,7 +137,7 @@ async def read_chat(request: Request) -> Chat:
 
 
 def created_for(digest: bytes) -> int:
-    """Return the time, or one second more than in the last answer to the key."""
+    """Return the time, or one second more than the last `created` of the key."""
     now = int(time.time())
     following = max(now, KEYS[digest] + 1)
     KEYS[digest] = following if following <= now + 3600 else now

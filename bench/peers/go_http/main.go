@@ -1,6 +1,6 @@
 // The contract on Go's net/http. A typed decoder accepts a request, and the answer is
-// appended to a buffer that is used again. What the decoder does not accept is read once
-// more, member by member, to say why.
+// appended to a buffer that is reused. A body that the decoder does not accept is read
+// once more, member by member, to say why.
 //
 // Run as `go_http PORT`; BENCH_KEYS is a file of keys.
 package main
@@ -37,7 +37,7 @@ var (
 	exchanges       = sync.Pool{New: func() any { return new(exchange) }}
 )
 
-// A clock of a key tells the time, or one second more than the last time.
+// A clock returns the time, or one second more than its last value. Each key has one.
 type clock struct {
 	sync.Mutex
 	last int64
@@ -68,7 +68,7 @@ type message struct {
 type chat struct {
 	Model    string     `json:"model"`
 	Messages [1]message `json:"messages"`
-	// As they are written, because null and 2000.0 are refused.
+	// Kept as text, because null and 2000.0 are refused.
 	Stream    jsontext.Value `json:"stream"`
 	MaxTokens jsontext.Value `json:"max_tokens"`
 }
@@ -81,7 +81,7 @@ func (c *chat) accepted() bool {
 		(c.MaxTokens == nil || string(c.MaxTokens) == "2000")
 }
 
-// An exchange is what a request needs until it is answered.
+// An exchange is the state of a request until it is answered.
 type exchange struct {
 	body   bytes.Buffer
 	chat   chat
@@ -116,7 +116,7 @@ func (e *exchange) respond(r *http.Request) *refusal {
 		return nil
 	}
 	e.body.Reset()
-	// One byte more than is allowed, to see that there is more.
+	// One byte more than allowed, to notice a body that is too large.
 	_, err := e.body.ReadFrom(io.LimitReader(r.Body, maxBody+1))
 	if err != nil || e.body.Len() > maxBody {
 		return &refusal{413, "request_too_large"}
