@@ -8,7 +8,6 @@ API and the cabinet receive sockets that are already listening.
 import errno
 import os
 import socket
-from dataclasses import dataclass
 from pathlib import Path
 
 from readback.cli.exit_codes import CannotStart
@@ -16,27 +15,25 @@ from readback.config import Config
 from readback.processes.listening import BACKLOG
 from readback.setting_values import Bind
 
+# The API's sockets, the ops listener's last, and the cabinet's.
+Listeners = tuple[list[socket.socket], socket.socket]
+
 _FIRST_INHERITED = 3  # SD_LISTEN_FDS_START of systemd
-
-
-@dataclass(frozen=True)
-class Listeners:
-    """The sockets of the API and of the cabinet."""
-
-    api: list[socket.socket]
-    ops: socket.socket
-    cabinet: socket.socket
 
 
 def open_all(config: Config) -> Listeners:
     inherited = _inherited()
     cabinet = _open("READBACK_CABINET_BIND", config.cabinet_bind, inherited)
-    return Listeners(*_api_and_ops(inherited, config), cabinet)
+    return open_for_api(config, inherited), cabinet
 
 
-def open_for_api(config: Config) -> list[socket.socket]:
+def open_for_api(
+    config: Config, inherited: list[socket.socket] | None = None
+) -> list[socket.socket]:
     """Return the API's sockets; the last is the ops listener's."""
-    api, ops = _api_and_ops(_inherited(), config)
+    inherited = _inherited() if inherited is None else inherited
+    ops = _open("READBACK_OPS_BIND", config.ops_bind, inherited)
+    api = inherited or [_open("READBACK_API_BIND", b, []) for b in config.api_bind]
     return [*api, ops]
 
 
@@ -51,15 +48,6 @@ def bind_of(listener: socket.socket) -> Bind:
     """Return a socket's address in the form that the settings use."""
     name = listener.getsockname()
     return Bind("", 0, name) if isinstance(name, str) else Bind(name[0], name[1])
-
-
-def _api_and_ops(
-    inherited: list[socket.socket], config: Config
-) -> tuple[list[socket.socket], socket.socket]:
-    ops = _open("READBACK_OPS_BIND", config.ops_bind, inherited)
-    if inherited:
-        return inherited, ops
-    return [_open("READBACK_API_BIND", bind, []) for bind in config.api_bind], ops
 
 
 def _inherited() -> list[socket.socket]:

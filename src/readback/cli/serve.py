@@ -125,8 +125,11 @@ def _run(
 ) -> int:
     """Start the API and the cabinet, print a message when they are ready, and wait."""
     settings.check_certificate(config)
+    from readback.cabinet.server import cabinet_server
+
     reader, writer = os.pipe()
 
+    @_explained
     def prepare() -> None:
         # A worker of the cabinet does this because it needs Django anyway, and
         # importing Django is most of the startup time.
@@ -135,7 +138,13 @@ def _run(
         )
         os.write(writer, json.dumps(account).encode())
 
-    manager = _start_both(config, sockets, _explained(prepare))
+    for_api, for_cabinet = sockets
+    manager = Manager([*for_api, for_cabinet])
+    manager.add(cabinet_server(config, manager.lifecycle, for_cabinet, prepare))
+    # Imported while the cabinet is busy, and shared by the workers of the API.
+    from readback.api.server import api_server
+
+    manager.add(api_server(config, manager.lifecycle, for_api))
     if not manager.wait_until_ready():
         return manager.wait()
     account = json.loads(os.read(reader, _MAX_ACCOUNT_BYTES))
@@ -148,21 +157,6 @@ def _run(
     except OSError as error:
         click.echo(f"{console.give_up_output(error)} Readback is running.", err=True)
     return manager.wait()
-
-
-def _start_both(
-    config: Config, sockets: Listeners, prepare: Callable[[], None]
-) -> Manager:
-    from readback.cabinet.server import cabinet_server
-
-    for_api = [*sockets.api, sockets.ops]
-    manager = Manager([*for_api, sockets.cabinet])
-    manager.add(cabinet_server(config, manager.lifecycle, sockets.cabinet, prepare))
-    # Imported while that worker is busy, and shared by the workers of the API.
-    from readback.api.server import api_server
-
-    manager.add(api_server(config, manager.lifecycle, for_api))
-    return manager
 
 
 def _startup(*, needs_secret_key: bool = True) -> ModuleType:
@@ -207,13 +201,13 @@ def _temporary_server() -> Iterator[tuple[Config, Listeners]]:
         os.environ.setdefault("READBACK_KEY_RATE", "0")
         # The test that started it has ended, and no one else knows its address.
         os.environ.setdefault("READBACK_STOP_NOTICE", str(SHORT_NOTICE_SECONDS))
-        sockets = listeners.open_all(settings.load())
+        (*api, ops), cabinet = listeners.open_all(settings.load())
         # Again, now with the ports that the operating system has chosen.
-        api = [str(bind_of(listener)) for listener in sockets.api]
-        os.environ["READBACK_API_BIND"] = ",".join(api)
-        os.environ["READBACK_OPS_BIND"] = str(bind_of(sockets.ops))
-        os.environ["READBACK_CABINET_BIND"] = str(bind_of(sockets.cabinet))
-        yield settings.load(), sockets
+        binds = ",".join(str(bind_of(listener)) for listener in api)
+        os.environ["READBACK_API_BIND"] = binds
+        os.environ["READBACK_OPS_BIND"] = str(bind_of(ops))
+        os.environ["READBACK_CABINET_BIND"] = str(bind_of(cabinet))
+        yield settings.load(), ([*api, ops], cabinet)
 
 
 def _print_text(config: Config, account: dict[str, str], *, ephemeral: bool) -> None:
