@@ -1,4 +1,4 @@
-"""The network address of a client, seen through the operator's own proxies. Pure.
+"""The network address of a client behind the operator's own proxies. Pure.
 
 The only reader of X-Forwarded-For: rate limits, journal, security log and e-mails must
 agree on who sent a request, and a forged header must not change it.
@@ -12,7 +12,7 @@ from socket import AF_INET, inet_pton
 
 UNKNOWN = ""
 NETWORK_DIGEST_LENGTH = 16
-# The longest address, with its scope id, brackets and port, is shorter.
+# Longer than any address with its scope id, brackets and port.
 _MAX_ENTRY_LENGTH = 100
 # Some proxies write `ip:port`, `[ip]:port` or `[ip]`.
 _WITH_PORT = re.compile(r"\[([^\[\]]+)\](?::[0-9]*)?|([^:\[\]]+):[0-9]*")
@@ -37,7 +37,7 @@ def forwarded_entry(header: str, trusted_proxies: int) -> str | None:
     """
     if not header or not trusted_proxies:
         return None
-    # A client may have written thousands of entries.
+    # Split from the right, because a client may have written thousands of entries.
     entries = header.rsplit(",", trusted_proxies)
     if len(entries) < trusted_proxies:
         return None

@@ -58,10 +58,10 @@ MAX_DETAIL_LENGTH = 1000
 JOURNAL_DIFFERENCES_LENGTH = 400
 JOURNAL_USER_AGENT_LENGTH = 80
 JOURNAL_ADDRESS_LENGTH = 45
-# In place of the address of a row whose requests came from several networks.
+# Replaces the address of a row whose requests came from several networks.
 SEVERAL_ADDRESSES = "several"
-# People see the requests without an accepted key from their own network: this many
-# different ones, the newest, for this long.
+# Requests without an accepted key are shown to people in the same network: at most this
+# many different ones, the newest first, for this long.
 UNMATCHED_ROWS = 8
 UNMATCHED_SECONDS = 600
 

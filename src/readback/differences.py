@@ -1,6 +1,6 @@
 """The ways in which a request can differ from the contract, and what to change.
 
-A difference has an id that looks like what it is: the name of a field in the body
+A difference has an id that says what it is: the name of a field in the body
 (`temperature`, `stream`), a part of the messages (`messages.system`, `message.name`), a
 header (`content-type`), or the path of another API (`/responses`). The API stores the
 ids of a refused request in the journal, and `programs.toml` says for each program how
@@ -53,7 +53,7 @@ OTHER_APIS = {
     "/v1beta": _provider("This client uses the Gemini API.", "Gemini"),
 }
 
-# What to change, whatever the program.
+# What to change, for any program.
 ADVICE = {
     BASE_URL: f"Correct the base URL: it must end in {VERSION_PREFIX}.",
     **{path: api.advice for path, api in OTHER_APIS.items()},

@@ -50,18 +50,18 @@ def send(
 ) -> Answer:
     """Send a request and return the whole answer; use no proxy, follow no redirect.
 
-    Raise OSError, HTTPException or ValueError if there is no answer in HTTP within this
+    Raise OSError, HTTPException or ValueError unless an HTTP answer arrives within this
     time after the connection was established.
     """
     parts = urlsplit(url)
     connection = HTTPSConnection if parts.scheme == "https" else HTTPConnection
     port = parts.port or connection.default_port
-    # Half of the time per address, because the name may have another one.
+    # Half of the time for each address, because the name may have two.
     http = connection(parts.hostname or "", port, timeout=seconds / 2)
     with closing(http):
         http.connect()
         http.sock.settimeout(seconds)
-        # That time starts again with every byte that the server sends.
+        # The socket's time starts again with every byte that the server sends.
         deadline = monotonic() + seconds
         end = Timer(seconds, _shut_down, [http.sock])
         end.start()

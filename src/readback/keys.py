@@ -1,4 +1,4 @@
-"""API keys: how one is made, told from a typo, and turned into a digest. Pure.
+"""API keys: how to make one, tell it from a typo, and turn it into a digest. Pure.
 
 A key is `sk-echo-`, 32 random base62 characters, and 6 base62 characters of the CRC-32
 of everything before them. The checksum is not a secret: it tells a typo or an
@@ -100,7 +100,7 @@ def masked(last_characters: str) -> str:
 
 
 def _checksum(data: bytes) -> bytes:
-    # Two digits at a time: a flood of made-up keys makes this the common case.
+    # Two digits at a time, because a flood of made-up keys would call this often.
     rest, last = divmod(crc32(data), len(_PAIRS))
     first, middle = divmod(rest, len(_PAIRS))
     return _PAIRS[first] + _PAIRS[middle] + _PAIRS[last]

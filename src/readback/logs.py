@@ -26,7 +26,7 @@ from typing import Any
 _log = logging.getLogger("readback.logs")
 # The queues of this process, one for each destination.
 _queues: list["LineQueue"] = []
-# How many are kept for a reader that does not keep up. Later lines are dropped.
+# How many lines are kept for a reader that does not keep up; more are dropped.
 MAX_LINES = 2000
 # How long a flush waits for such a reader; a worker flushes twice at its end.
 _FLUSH_SECONDS = 1.0
@@ -103,7 +103,7 @@ class LineQueue:
     def _begin(self) -> None:
         self._lines: Queue[Any] = Queue(MAX_LINES)
         self._has_thread = False
-        # Dropped lines: all of them, and those that were taken.
+        # Dropped lines: how many, and how many of them `take_dropped` has returned.
         self._dropped = 0
         self._taken = 0
 
@@ -142,7 +142,7 @@ class LineQueue:
         while True:
             line = self._lines.get()
             try:
-                self._write(line)  # takes as long as its reader does
+                self._write(line)  # may wait for the reader
             except Exception:
                 self._drop()
             else:

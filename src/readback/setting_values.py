@@ -1,7 +1,7 @@
 """The values of settings: parsers, and the types that they return.
 
 A parser returns the value, or raises ValueError with what the setting must be; the
-variable's name is put before it.
+caller puts the variable's name before it.
 """
 
 import re
@@ -17,7 +17,7 @@ from readback.contract import VERSION_PREFIX
 
 # The name of the software, and the default site name.
 SOFTWARE = "Readback"
-# It is also in the QR code for authenticator apps, which must not become too fine.
+# It is also in the QR code for authenticator apps, which must not become too dense.
 SITE_NAME_LENGTH = 40
 # Followed by the path, unchanged: sqlite:///var/x or sqlite:////srv/x.
 SQLITE = "sqlite:///"
@@ -31,16 +31,16 @@ VARIABLE_PREFIX = "READBACK_"
 SYSLOG = "syslog:"
 # Read by the probe and by the tests; these are not settings of the service.
 _OTHER_VARIABLES = frozenset({"READBACK_API_KEY", "READBACK_TEST_CHROMIUM"})
-# A less similar name, such as a setting's from 1.0.0, means something else.
+# A less similar name, such as a setting of 1.0.0, means something else.
 _LEAST_SIMILARITY = 0.85
 # Kubernetes adds these to every pod if there is a Service called "readback".
 _KUBERNETES = re.compile(r"READBACK_(\w+_)?(SERVICE_(HOST|PORT)|PORT(_|$))")
 
 
 class ConfigError(Exception):
-    """Settings are invalid; each problem names its variable and what is allowed.
+    """Settings are invalid; the text has a line for each problem.
 
-    The text has one line for each.
+    It names the variable and says what is allowed.
     """
 
     def __init__(self, *problems: str) -> None:
@@ -108,7 +108,7 @@ class SignUp(NamedTuple):
     domains: frozenset[str] = frozenset()
 
     def allows_domain(self, email: str) -> bool:
-        """Return whether an account may have this address, as far as domains decide."""
+        """Return whether an account may have an address in this domain."""
         return not self.domains or email.rpartition("@")[2].lower() in self.domains
 
 
@@ -117,7 +117,7 @@ def optional_path(value: str) -> Path | None:
 
 
 def site_name(value: str) -> str:
-    """Parse what is shown in pages and in the headers of e-mails: one line of text."""
+    """Parse the name for pages and headers of e-mails: one line of text."""
     if len(value) > SITE_NAME_LENGTH or not value.isprintable():
         raise ValueError(
             f"must be one line of at most {SITE_NAME_LENGTH} visible characters."
@@ -260,8 +260,8 @@ def sign_up(value: str) -> SignUp:
     domains = [part.strip().lower() for part in value.split(",")]
     if not all(map(_DOMAIN.fullmatch, domains)):
         raise ValueError(
-            "must be open, closed, or domains of e-mail addresses with "
-            "commas in between, such as example.org,example.com."
+            "must be open, closed, or domains of e-mail addresses separated by "
+            "commas, such as example.org,example.com."
         )
     return SignUp("domains", frozenset(domains))
 

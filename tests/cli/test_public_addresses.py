@@ -220,7 +220,7 @@ OF_READBACK = b'{"error":{"code":"invalid_key"}}'
         (401, "", b"{}", "on", 1, ("fail", "Something else answers, with status 401")),
         (308, "https://a.example.com/v1/models?key=x", b"", "on", 1,
          ("fail", "It redirects to 'https://a.example.com/v1/models', and")),
-        (401, "", OF_READBACK, "on", 1, ("fail", "The API of another installation")),
+        (401, "", OF_READBACK, "on", 1, ("fail", "The API that answers belongs to")),
         (401, "", OF_READBACK, "off", 0, ("warn", "A Readback API answers.")),
     ],
 )  # fmt: skip

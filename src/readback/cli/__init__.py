@@ -36,10 +36,9 @@ class CommandLine(click.Group):
             if package == "readback":
                 raise
             raise CannotStart(
-                f"This command needs packages that are not installed ({package}): add "
-                "[server] to what you install, as in pip install '.[server]' in a "
-                "checkout of Readback, or pip install 'readback_api-….whl[server]' "
-                "with a wheel."
+                f"This command needs packages that are not installed ({package}): "
+                "install Readback with [server], as in pip install '.[server]' in a "
+                "checkout, or pip install 'readback_api-….whl[server]' with a wheel."
             ) from None
 
     def main(self, *args: Any, **extra: Any) -> Any:

@@ -1,4 +1,4 @@
-"""`readback account`: manage one account, named by its e-mail address, or invite."""
+"""`readback account`: manage one account, identified by its e-mail address."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -143,7 +143,7 @@ def reset_second_factor(email: str, as_json: bool) -> None:
     """Remove the second factor of an owner who has lost it.
 
     Its passkeys, authenticator app and recovery codes stop working, and all its
-    sessions end. Make sure first that it is the owner who asks.
+    sessions end. First make sure that the request comes from the owner.
     """
     done = f"Removed the second factor of {email} and ended its sessions."
     with _changed(email, done, as_json) as user:
@@ -170,7 +170,7 @@ def disconnect(email: str, as_json: bool) -> None:
     """Disconnect an account from single sign-on.
 
     All its sessions end. The next person who logs in there with the same address gets
-    the account with its keys: make sure first that it is the same person.
+    the account with its keys: first make sure that it is the same person.
     """
     done = f"Disconnected {email} from single sign-on and ended its sessions."
     with _changed(email, done, as_json) as user:

@@ -1,7 +1,7 @@
 """`readback audit`: what operators did on their pages, for people and programs.
 
-docs/operations.md explains the fields. None is secret: an object is named by its
-address or by the masked form of a key.
+docs/operations.md explains the fields. None is secret: an account is identified by its
+address, and a key by its masked form.
 """
 
 import json

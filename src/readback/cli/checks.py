@@ -1,7 +1,7 @@
 """What `readback doctor` checks: whether startup would succeed, and what it would use.
 
-A check returns what it found, or raises `CannotStart` with the sentence with which
-startup would fail. No check changes anything.
+A check returns what it found, or raises `CannotStart` with the sentence that startup
+would end with. No check changes anything.
 """
 
 import os
@@ -21,7 +21,7 @@ from readback.setting_values import ConfigError
 
 
 class Doubt(Exception):
-    """Something that may be a problem, but does not prevent startup."""
+    """A warning: something that may be a problem, but does not prevent startup."""
 
 
 def secret_key(config: Config) -> str:
@@ -38,7 +38,9 @@ def secret_key(config: Config) -> str:
             "READBACK_SECRET_KEY is not set, so each machine generates its own: set it "
             "to the same value on every replica of the cabinet."
         )
-    return f"in {path}" if path.exists() else f"a start will generate it in {path}"
+    if not path.exists():
+        return f"{path} will be created by the first start"
+    return f"in {path}"
 
 
 def permissions(config: Config) -> str:
@@ -84,7 +86,7 @@ def cabinet_address(config: Config) -> str:
 def database(config: Config) -> str:
     name = str(config.sqlite_path or "PostgreSQL")
     if config.sqlite_path and not config.sqlite_path.exists():
-        return f"a start will create {name}"
+        return f"{name} will be created by the first start"
     set_up_django(needs_secret_key=False)
     from readback.cabinet.storage import schema
     from readback.cli.startup import check_api_role
@@ -92,7 +94,7 @@ def database(config: Config) -> str:
     if pending := schema.pending():
         raise Doubt(
             f"{name}: pending migrations: {len(pending)}. Run `readback migrate`, or "
-            "`readback serve`, which does so, too."
+            "start `readback serve`, which migrates first."
         )
     check_api_role(config)
     if newer := schema.unknown(schema.applied()):

@@ -105,7 +105,7 @@ def duration(value: str, instead: str = "") -> timedelta:
 def written_before_commit() -> Iterator[None]:
     """Commit what the block changes only after what it prints has been written.
 
-    Ask nothing inside the block: a transaction of SQLite makes all other writers wait.
+    Do not wait for input in the block: in SQLite, the transaction blocks other writers.
     """
     from django.db import Error, transaction
 
@@ -131,7 +131,7 @@ def flush_output() -> None:
 
 
 def give_up_output(error: OSError) -> str:
-    """Discard buffered output; return why standard output cannot be written to."""
+    """Discard buffered output; return the reason as a sentence."""
     discard_output()
     return f"Standard output cannot be written: {error.strerror}."
 

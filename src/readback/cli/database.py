@@ -17,7 +17,7 @@ from readback.cli.settings import load
 from readback.config import Config
 from readback.setting_values import ConfigError
 
-_INSUFFICIENT_PRIVILEGE = "42501"  # of PostgreSQL
+_INSUFFICIENT_PRIVILEGE = "42501"  # in PostgreSQL
 
 
 def set_up_django(*, needs_secret_key: bool = True) -> Config:
@@ -31,8 +31,8 @@ def set_up_django(*, needs_secret_key: bool = True) -> Config:
         os.environ.pop("READBACK_SECRET_KEY_FILE", None)
         os.environ["READBACK_SECRET_KEY"] = secrets.token_urlsafe(48)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "readback.cabinet.settings")
-    # Almost everything created here stays, and searching it for garbage again and again
-    # takes a seventh of the time. If it is frozen, the worker processes share it.
+    # Most objects created here stay, so collecting garbage would only take time: a
+    # seventh. Worker processes share the memory of frozen objects.
     gc.disable()
     try:
         import django
@@ -58,8 +58,8 @@ def report_database_errors() -> Iterator[None]:
         reason = " ".join(str(error).split())
         if getattr(error.__cause__, "sqlstate", "") == _INSUFFICIENT_PRIVILEGE:
             reason += (
-                ". Run deploy/postgresql/grants.sql as the owner of the tables if this "
-                "is the role of the API; everything else needs the owner itself."
+                ". If this is the role of the API, run deploy/postgresql/grants.sql as "
+                "the owner of the tables; all other commands need the owner's role."
             )
         raise CannotStart(f"The database cannot be used: {reason}") from None
     except PermissionError as error:
@@ -74,7 +74,7 @@ def open_cabinet() -> Iterator[None]:
     from readback.cabinet.accounts.services import ServiceError
     from readback.cabinet.serving import security_log
 
-    # Only its name: the arguments are addresses, and names that people chose.
+    # Without its arguments, which are addresses and names that people chose.
     command = click.get_current_context().command_path
     security_log.enable(config, command)
     with report_database_errors():

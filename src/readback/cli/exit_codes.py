@@ -10,7 +10,7 @@ class ExitCode(IntEnum):
 
     OK = 0
     FAILURE = 1
-    USAGE = 2  # of click
+    USAGE = 2  # chosen by click
     CANNOT_START = 3
 
 

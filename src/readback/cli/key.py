@@ -44,7 +44,7 @@ def key() -> None:
 @click.option(
     "--explain",
     is_flag=True,
-    help="Explain refusals in their body, for programs that show nothing else.",
+    help="Explain refusals in the body, for programs that show only the body.",
 )
 @click.option(
     "--rehearse",
@@ -67,12 +67,12 @@ def create(
     Only the key is printed on standard output.
     """
     if name and if_missing is not None:
-        raise click.UsageError("--if-missing has the name already: omit --name.")
+        raise click.UsageError("--if-missing already has the name: omit --name.")
     with open_cabinet(), console.written_before_commit():
         from readback.cabinet.keys import services
 
         owner = find_account(email)
-        # Not earlier: a key may expire in a second, and loading Django may take longer.
+        # Only now: a key may expire in a second, and loading Django may take longer.
         expires_at = datetime.now(UTC) + expires_in if expires_in else None
         missing = if_missing is not None
         make = services.key_create_if_missing if missing else services.key_create

@@ -85,8 +85,8 @@ def _listen(bind: Bind) -> socket.socket:
 def _listen_unix(path: str) -> socket.socket:
     """Listen on a path; first remove a socket on which no process listens.
 
-    A server does not remove its socket when it stops: if it stops late, it would
-    remove the socket of the server that replaced it.
+    A server leaves its socket when it stops: otherwise, a server that stops late would
+    remove the socket of the one that replaced it.
     """
     if Path(path).exists():
         if not Path(path).is_socket():

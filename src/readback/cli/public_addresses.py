@@ -1,9 +1,9 @@
-"""What `readback doctor` finds at the public addresses, as a stranger would.
+"""What `readback doctor` finds when it asks the public addresses as a stranger would.
 
 The API gets a key that does not exist, a random word as User-Agent, and made-up entries
 of X-Forwarded-For. The table of unmatched requests then shows whether this installation
 answered, and which client address it saw. A network may not route its own public
-address back, so an address that cannot be reached is a doubt.
+address back, so an unreachable address is only a warning.
 """
 
 import secrets
@@ -26,11 +26,11 @@ from readback.setting_values import is_loopback
 
 Check = tuple[str, Callable[[], str]]
 
-# At most this long for an answer of each address, and for the row of the request.
+# How long to wait for each answer, and then for the row of the request.
 WAIT_SECONDS = 4.0
 _POLL_SECONDS = 0.1
-# From RFC 5737, for examples only: no client has these addresses. The last entry of the
-# header ends with 1.
+# From RFC 5737, for examples only: no client has these addresses. The first one is the
+# last entry of the header.
 _MADE_UP = [f"192.0.2.{number}" for number in range(1, 10)]
 _REFUSED = b'{"error":{"code":"invalid_key"'
 
@@ -75,14 +75,14 @@ class PublicApi:
         has_address = self._config.trusted_proxy_count or not binds[0].path
         if not (self._config.unmatched_requests and has_address):
             raise Doubt(
-                "A Readback API answers. Whether it is this one can only be seen with "
-                "READBACK_UNMATCHED_REQUESTS=on and the address of the client."
+                "A Readback API answers. To tell whether it is this one, the doctor "
+                "needs READBACK_UNMATCHED_REQUESTS=on and the address of the client."
             )
         self.network = self._recorded_network()
         if not self.network:
             raise CannotStart(
-                "The API of another installation answers, or one with another "
-                "database: check where the name and the proxy lead."
+                "The API that answers belongs to another installation or uses "
+                "another database: check where the name and the proxy lead."
             )
         return found
 
@@ -106,9 +106,9 @@ class PublicApi:
                 f"clients seem to have the address of the proxy. Set it to {count + 1}."
             )
         raise Doubt(
-            f"{count} is not too high. Whether it is too low cannot be seen here, "
-            "behind NAT or on the loopback interface: it must count each proxy "
-            "between a client and the API."
+            f"{count} is not too high. Behind NAT or on the loopback interface, this "
+            "command cannot tell whether it is too low: it must be the number of "
+            "proxies between a client and the API."
         )
 
     def _recorded_network(self) -> bytes:

@@ -30,7 +30,7 @@ from readback.processes.lifecycle import SHORT_NOTICE_SECONDS
 from readback.processes.manager import Manager
 
 _ANY_PORT = "127.0.0.1:0"
-# For the account to print; it fits into a pipe.
+# More than the account takes as JSON, and it fits into a pipe.
 _MAX_ACCOUNT_BYTES = 4096
 
 
@@ -59,7 +59,7 @@ def serve(
     loopback addresses, it also creates a local account. On a terminal it creates the
     first key of this account and prints a curl command that uses the key.
     """
-    if sys.stdout is None:  # closed; a socket must not get its number
+    if sys.stdout is None:  # closed: no socket may get its number
         console.discard_output()
     logs.never_block()
     logs.configure()
@@ -69,7 +69,7 @@ def serve(
         if is_ephemeral or show_key:
             command = context.invoked_subcommand
             raise click.UsageError(
-                f"The options always serve the API and the cabinet: omit {command}."
+                f"These options always serve the API and the cabinet: omit {command}."
             )
         return
     if not is_ephemeral:
@@ -168,7 +168,7 @@ def _startup(*, needs_secret_key: bool = True) -> ModuleType:
 
 
 def _explained(function: Callable[[], None]) -> Callable[[], None]:
-    """End the process as a command does: with one sentence and an exit code."""
+    """Let a function end its process as a command ends, with a sentence and a code."""
 
     def explained() -> None:
         try:
@@ -181,7 +181,7 @@ def _explained(function: Callable[[], None]) -> Callable[[], None]:
 
 
 def _run_in_child(function: Callable[[], None]) -> None:
-    """Run what needs Django from this process, which must not import it."""
+    """Run a function that needs Django, which this process must not import."""
     _, status = os.waitpid(fork(_explained(function)), 0)
     if status:
         sys.exit(os.waitstatus_to_exitcode(status))
@@ -220,8 +220,8 @@ def _print_text(config: Config, account: dict[str, str], *, ephemeral: bool) -> 
         click.echo(f"READBACK_EPHEMERAL_KEY is a key of {account['email']}.\n")
     elif "key" in account:
         click.echo(
-            f"Created a key for the account {account['email']}, which is shown only "
-            "this once. Try it:\n"
+            f"Created a key for the account {account['email']}. It is shown only once. "
+            "Try it:\n"
         )
         click.echo(f"  {_curl(config, account['key'])}\n")
     if link := account.get("link"):
@@ -239,8 +239,8 @@ def _print_text(config: Config, account: dict[str, str], *, ephemeral: bool) -> 
         program = f"READBACK_DATA_DIR={folder} {program}"
     if "hidden" in account:
         click.echo(
-            "Standard output is not a terminal. To print what the account still needs, "
-            "its first key and a link to set a password, start with --show-key.\n"
+            "Standard output is not a terminal, so no key and no link to set a "
+            "password are printed. If you need them, start with --show-key.\n"
         )
     if not account:
         create = f"{program} account create EMAIL --confirmed --operator"
@@ -284,7 +284,7 @@ def _program() -> str:
     if os.getpid() == 1:
         # The only program of a container, whose host name is its id.
         return f"docker exec -it {socket.gethostname()} readback"
-    # uvx adds the folder of a program to PATH, but only for the program.
+    # uvx adds the folder of a program to PATH only for that program.
     if shutil.which("readback") and "UV" not in os.environ:
         return "readback"
     is_script = Path(sys.argv[0]).name == "readback"

@@ -31,7 +31,7 @@ def check_certificate(config: Config) -> None:
     import ssl
 
     try:
-        # With a password, OpenSSL does not ask for one.
+        # If there is a password, OpenSSL does not ask for one.
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(
             config.tls_certificate, config.tls_key, password=""
         )
@@ -40,6 +40,6 @@ def check_certificate(config: Config) -> None:
         raise CannotStart(
             f"READBACK_TLS_CERTIFICATE: {config.tls_certificate} cannot be used with "
             f"the key {config.tls_key}: {reason.replace('_', ' ').lower()}. Both must "
-            "be PEM files that the user of the service may read, issued together, the "
-            "server's own certificate first, and the key without a password."
+            "be PEM files that the user of the service may read. The server's own "
+            "certificate comes first, and its key has no password."
         ) from None

@@ -1,7 +1,7 @@
 """What happens in the database before the service starts.
 
-Import this once Django is set up, in the cabinet's process or in a child process of its
-own. The parent process receives the results as a dictionary of strings.
+Import this after setting up Django, in the cabinet's process or in a child process. The
+parent process receives the results as a dictionary of strings.
 """
 
 import secrets
@@ -32,7 +32,7 @@ def prepare_database(
 
     The result has the account's `email`, and its `key` if this call created one. If
     only this machine can reach the service, it also has a `link` to set the account's
-    password, which is empty once that is done. Without `shows_secrets`, it has
+    password, which is empty once there is one. Without `shows_secrets`, it has
     `hidden` instead of both.
     """
     with database.report_database_errors():
@@ -42,7 +42,7 @@ def prepare_database(
             account = ephemeral_account(config)
         else:
             account = _local_account(config, is_new, shows_secrets)
-    # The threads that render pages have their own connections.
+    # The threads that render pages open their own connections.
     connections.close_all()
     return account
 
@@ -58,7 +58,7 @@ def check_api_role(config: Config) -> None:
     """Raise `CannotStart` unless the API's role can read keys."""
     store = Store(config)
     try:
-        # As the API does: its role may lack a privilege on a column.
+        # Select what the API selects: its role may lack a privilege on a column.
         store.keys([bytes(DIGEST_LENGTH)])
     except StoreError as error:
         raise CannotStart(
@@ -83,7 +83,7 @@ def _local_account(config: Config, is_new: bool, shows_secrets: bool) -> dict[st
     account = account_selectors.account_find(LOCAL_ACCOUNT)
     if account is None:
         return {}
-    # Elsewhere the output is often collected in a log that other people read.
+    # On a public host, the output often ends up in a log that other people read.
     if not _is_private(config):
         return {"email": account.email}
     if not shows_secrets:
@@ -133,7 +133,7 @@ def _is_private(config: Config) -> bool:
     """Return whether only this machine can reach the service.
 
     That means the embedded database, loopback addresses, and no public address set:
-    a public address implies a proxy. Only then is a key created without being asked.
+    a public address implies a proxy. Only then is a key created unasked.
     """
     if not config.sqlite_path or config.public_base_url or config.cabinet_url:
         return False

@@ -1,7 +1,7 @@
 """`readback wait`: wait until a server is ready, without a key.
 
-The API is ready if it refuses a request without a key, because its address has nothing
-else to ask for; the ops listener and the cabinet answer their health checks.
+The API is ready if it refuses a request without a key, because its address serves
+nothing without one; the ops listener and the cabinet answer their health checks.
 """
 
 import time
@@ -21,13 +21,13 @@ from readback.contract import (
 )
 
 _POLL_SECONDS = 0.2
-# For one answer: a lost request must not use up all the time.
+# The limit for one answer, so that a lost request does not use up all the time.
 _ANSWER_SECONDS = 5
 _NO_KEY = REFUSALS["invalid_key"].status
-# The status with which each server is ready.
+# The status of each server that is ready.
 _READY = {MODELS_PATH: _NO_KEY, READINESS_PATH: 200, HEALTH_PATH: 200}
-# Returned by a server without this path. The cabinet answers 400 to any host name but
-# its own, except for health checks.
+# The answers of a server without this path. The cabinet answers 400 to any host name
+# but its own, except for health checks.
 _ELSEWHERE = (400, 404)
 
 
@@ -76,7 +76,7 @@ def _problem(url: str, deadline: float) -> str:
     if url.endswith(VERSION_PREFIX):
         paths = {MODELS_PATH.removeprefix(VERSION_PREFIX): _NO_KEY}
     seen = ""
-    for path, ready in paths.items():  # until a path belongs to this server
+    for path, ready in paths.items():  # until this server knows a path
         seconds = max(0.1, min(_ANSWER_SECONDS, deadline - time.monotonic()))
         try:
             status = send("GET", url + path, seconds).status

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def readback_settings() -> Mapping[str, str]:
-    """Settings of the server; a conftest.py can define this fixture instead."""
+    """Settings of the server; override this fixture in a conftest.py."""
     return {}
 
 
@@ -33,7 +33,7 @@ def readback_server(readback_settings: Mapping[str, str]) -> Iterator[ReadbackSe
             return
     except ServerFailed as error:
         reason = str(error)
-    # Not above: pytest would print both errors.
+    # Not in the `except` block, because pytest would print both errors.
     pytest.fail(reason, pytrace=False)
 
 

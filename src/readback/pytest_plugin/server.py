@@ -31,10 +31,9 @@ from readback.rehearsal import REHEARSED, checked_pattern
 _PR_SET_PDEATHSIG = 1
 # -P keeps the folder of the project off the path.
 _SERVE = [sys.executable, "-P", "-m", "readback", "serve", "--ephemeral", "--json"]
-# With one worker, requests are written in the order in which they arrived; without an
-# interval, all of them twice a second.
+# One worker writes requests in the order in which they arrived; with an interval of 0,
+# all of them twice a second.
 _OURS = {"READBACK_WORKERS": "1", "READBACK_JOURNAL_INTERVAL": "0"}
-# This server writes all of its journal twice a second.
 _JOURNAL_SECONDS = 30
 _POLL_SECONDS = 0.01
 # The server locks the file for a few milliseconds at a time.
@@ -46,7 +45,7 @@ SELECT j.requests, j.status, j.code, j.endpoint, j.user_agent, j.differences
 FROM cabinet_journalentry j JOIN cabinet_key k ON k.id = j.key_id
 WHERE k.digest = ? ORDER BY j.id
 """
-# Has no limit, unlike the journal.
+# Unlike the journal, this counts every request.
 _USAGE = """
 SELECT u.code, SUM(u.requests) AS requests
 FROM cabinet_usage u JOIN cabinet_key k ON k.id = u.key_id
@@ -63,7 +62,7 @@ class ServerFailed(Exception):
 @contextmanager
 def running(settings: Mapping[str, str]) -> Iterator["ReadbackServer"]:
     """Run a server until this block or this process ends."""
-    # The tested project's settings may be for another server, and so may Django's.
+    # The environment may have the settings of another server or of a Django project.
     inherited = {
         name: value
         for name, value in os.environ.items()
@@ -160,7 +159,7 @@ class ReadbackServer:
         differences: str | Collection[str] | None = None,
         **outcomes: int,
     ) -> list[ArrivedRequest]:
-        """Assert what arrived with this key until now; return it.
+        """Assert what has arrived with this key so far; return it.
 
         Each outcome is `accepted`, `rehearsed` or the code of a refusal, with its
         number of requests; none may have another outcome. Every request must be from
@@ -184,7 +183,7 @@ class ReadbackServer:
     def _wait_for_journal(self) -> None:
         """Wait until everything answered so far is written.
 
-        When a request of ours is written, so is everything before it.
+        Once a request of our own is written, so is everything before it.
         """
         __tracebackhide__ = True
         later = self.with_new_key()
@@ -246,7 +245,7 @@ def _violations(
     program: str | None,
     differences: Collection[str] | None,
 ) -> Iterator[str]:
-    """Yield what differs from what was expected, one sentence each."""
+    """Yield a sentence for each difference from what was expected."""
     for outcome in dict.fromkeys([*expected, *counts]):
         requests = expected.get(outcome, 0)
         if requests != counts[outcome]:

@@ -36,8 +36,8 @@ _STANDARD_STREAM = "-"
 def backup(file: str, yes: bool) -> None:
     """Write a backup of this installation to an archive.
 
-    Works while Readback is running. The archive contains the database without sessions
-    and the secret key. Only you can read FILE; - is standard output.
+    Works while Readback is running. The archive contains the secret key, and the
+    database without sessions. Only you can read FILE; - is standard output.
     """
     place = None if file == _STANDARD_STREAM else Path(file).absolute()
     if place is None and sys.stdout.isatty():
@@ -62,7 +62,7 @@ def backup(file: str, yes: bool) -> None:
             with written.open("wb") as output:
                 archive.write(output, folder, made_at)
             private_files.sync(written)
-            # Not linked, because some file systems cannot do that.
+            # Not os.link, which some file systems do not support.
             os.replace(written, place)
             private_files.sync(place.parent)
             click.echo(f"Wrote {file}.")
@@ -71,7 +71,7 @@ def backup(file: str, yes: bool) -> None:
 
 @click.command()
 @click.argument("file", type=click.File("rb"))
-@console.flag("--yes", help="Do not ask before something is replaced.")
+@console.flag("--yes", help="Do not ask before replacing anything.")
 def restore(file: IO[bytes], yes: bool) -> None:
     """Restore an archive of `readback backup`; - is standard input.
 
@@ -98,9 +98,9 @@ def restore(file: IO[bytes], yes: bool) -> None:
 
 @contextmanager
 def _folder(place: Path | None, *, make_parent: bool = False) -> Iterator[Path]:
-    """Create a folder on the same disk as the archive, for private files.
+    """Create a private folder on the same disk as the file that will be replaced.
 
-    It is removed at the end, on SIGTERM, too. OS errors are reported in one sentence.
+    It is removed at the end, even after SIGTERM. An OSError becomes one sentence.
     """
     from readback.cabinet.storage import private_files
 

@@ -34,7 +34,7 @@ from readback.cli.exit_codes import Failure
 from readback.config import Config
 
 _SESSIONS = ("django_session", "usersessions_usersession")
-# As Django stores it in SQLite. Doing this in Python would take most of the time.
+# A time as Django stores it in SQLite. In Python, this would take most of a backup.
 _MOMENT = """
 replace(to_char("{}" AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US'), '.000000', '')
 """
@@ -87,7 +87,7 @@ def replace(config: Config, copied: Path) -> None:
     """Replace the database by a copy, which for SQLite is on the same disk."""
     if path := config.sqlite_path:
         private_files.sync(copied)
-        # A service that starts now waits, and one that has started is noticed.
+        # From here on, a service that starts waits; one that runs is noticed.
         with schema.locked():
             require_free(config)
             for suffix in ("-wal", "-shm"):
@@ -113,10 +113,10 @@ def require_free(config: Config) -> None:
 
 
 def _is_open(path: Path) -> bool:
-    """Return whether another process has the file open; change nothing in it.
+    """Return whether another process has the file open; leave its content as it is.
 
-    If not, closing it writes its log into the file: otherwise SQLite would later apply
-    the old log to a new file.
+    If none has, closing it here moves SQLite's log into the file. A log that stayed
+    would later be applied to the new file.
     """
     if not path.exists():
         return False
@@ -127,7 +127,7 @@ def _is_open(path: Path) -> bool:
             database.rollback()
         except sqlite3.OperationalError as error:
             return "locked" in str(error)
-        except sqlite3.DatabaseError:  # damaged, which is why it is replaced
+        except sqlite3.DatabaseError:  # damaged, so it may be replaced
             return False
     return False
 
@@ -153,7 +153,7 @@ def _require_known(what: str) -> None:
 def _django_uses(file: Path) -> Iterator[None]:
     """Let Django use a SQLite file instead of the installation's database.
 
-    An alias is not enough: some migrations change the default database in any case.
+    An alias is not enough, because some migrations always use the default database.
     """
     installed = connections[DEFAULT_DB_ALIAS]
     # The file is synced to the disk once it is complete.
@@ -207,10 +207,10 @@ def _load(config: Config, copied: Path) -> None:
             connection.wrap_database_errors,
             connection.cursor() as cursor,
         ):
-            # Keeps their privileges.
+            # Unlike DROP, this keeps their privileges.
             tables = ", ".join(f'"{table}"' for table in (*_tables(), *_SESSIONS))
             cursor.execute(f"TRUNCATE {tables} RESTART IDENTITY")
-            # A service that starts now waits, and one that has started is noticed.
+            # From here on, a service that starts waits; one that runs is noticed.
             require_free(config)
             for table in _tables():
                 _load_table(cursor, file, table)
