@@ -8,7 +8,6 @@ because all processes and commands read their settings only from there.
 import json
 import os
 import shlex
-import shutil
 import socket
 import sys
 from collections.abc import Callable, Iterator
@@ -284,9 +283,6 @@ def _program() -> str:
     if os.getpid() == 1:
         # The only program of a container, whose host name is its id.
         return f"docker exec -it {socket.gethostname()} readback"
-    # uvx adds the folder of a program to PATH only for that program.
-    if shutil.which("readback") and "UV" not in os.environ:
-        return "readback"
     is_script = Path(sys.argv[0]).name == "readback"
     return shlex.quote(sys.argv[0]) if is_script else "python -m readback"
 
