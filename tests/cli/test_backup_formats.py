@@ -3,14 +3,12 @@
 PostgreSQL refuses values that SQLite accepted; they are named, and nothing changes.
 """
 
-import json
 import sqlite3
 from contextlib import closing
-from hashlib import sha256
 
 import pytest
 
-from tests.cli.test_backup import KEYS, NEWER, members_of, refusal, tar_of, with_key
+from tests.cli.test_backup import KEYS, NEWER, altered, members_of, refusal, with_key
 
 # Rows that no command creates: second factors, usage, journal, a deleted account.
 FILL = """
@@ -49,7 +47,7 @@ def contents(file, folder):
             table: sorted(database.execute(f"SELECT * FROM {table}"), key=repr)
             for (table,) in tables.fetchall()
         }
-    # When the migrations were applied, and when each database was restored.
+    # These differ: when migrations were applied, and when a backup was restored.
     del found["django_migrations"], found["cabinet_lastbackup"]
     counted = found.pop("sqlite_sequence")
     unequal = ("django_migrations", "cabinet_lastbackup")
@@ -109,15 +107,6 @@ def test_a_value_that_postgresql_refuses_is_named_and_changes_nothing(
     assert on_postgresql.database.value(KEYS) == 2
 
 
-def altered(file, facts, database, brand=None):
-    """Return an archive with another database, and other facts in its manifest."""
-    members = dict(members_of(file)) | {"database": database} | (brand or {})
-    manifest = json.loads(members["manifest.json"])
-    manifest["sha256"]["database"] = sha256(database).hexdigest()
-    members["manifest.json"] = json.dumps(manifest | facts).encode()
-    return tar_of(*members.items())
-
-
 def of_first_release(migrated, tmp_path):
     """Return an archive as 1.0.0 made them: a brand folder, and no checksums."""
     with_key(migrated).output("backup", "saved")
@@ -134,9 +123,9 @@ def of_first_release(migrated, tmp_path):
     with closing(sqlite3.connect(path)) as database:
         database.execute("PRAGMA journal_mode = DELETE")
     with open(path, "rb") as file:
-        brand = {"brand/terms.en.md": b"# Terms"}
-        facts = {"sha256": None, "members": ["database", "secret-key", *brand]}
-        return altered(tmp_path / "saved", facts, file.read(), brand)
+        members = {"database": file.read(), "brand/terms.en.md": b"# Terms"}
+    names = ["database", "secret-key", "brand/terms.en.md"]
+    return altered(tmp_path / "saved", members, sha256=None, members=names)
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
@@ -157,7 +146,7 @@ def test_an_archive_of_the_first_release_is_migrated(
 
 def test_a_dump_of_the_first_release_is_refused(migrated, tmp_path):
     with_key(migrated).output("backup", "saved")
-    dump = altered(tmp_path / "saved", {"database": "PostgreSQL"}, b"PGDMP")
+    dump = altered(tmp_path / "saved", {"database": b"PGDMP"}, database="PostgreSQL")
     (tmp_path / "older").write_bytes(dump)
     found = refusal(migrated.run("restore", "older", "--yes"))
     assert "a dump of PostgreSQL" in found and "docs/backup.md" in found
@@ -186,7 +175,7 @@ def sqlite_file(tmp_path, *statements):
 def test_a_database_that_is_not_ours_is_refused(migrated, tmp_path, statements, reason):
     with_key(migrated).output("backup", "saved")
     made = b"junk " * 500 if statements is None else sqlite_file(tmp_path, *statements)
-    (tmp_path / "other").write_bytes(altered(tmp_path / "saved", {}, made))
+    (tmp_path / "other").write_bytes(altered(tmp_path / "saved", {"database": made}))
     found = refusal(migrated.run("restore", "other", "--yes"))
     assert "The archive's database cannot be used" in found and reason in found
     assert migrated.database.value(KEYS) == 1

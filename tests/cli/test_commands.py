@@ -82,8 +82,8 @@ def test_a_password_is_read_from_standard_input_and_not_repeated(migrated):
     weak = "hunter2"
     refused = refusal(migrated, *create, stdin=weak)
     assert "too short" in refused and weak not in refused
-    # Behind another program, a command is started as an operator would start it; other
-    # tests hash with less memory than OWASP recommends.
+    # `env` starts the command as an operator would; in other tests, a hash takes less
+    # memory than OWASP recommends.
     environment = environment_with(migrated.settings)
     run_command(environment, *create, stdin=PASSWORD, prefix=["env"])
     stored = migrated.database.value("SELECT password FROM cabinet_user")

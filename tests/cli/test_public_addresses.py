@@ -118,7 +118,7 @@ def site(
         yield settings
 
 
-# The cabinet runs on, because it takes longest to start.
+# The cabinet is shared, because it takes the longest to start.
 @pytest.fixture(scope="module", params=["0", "1", "2"])
 def settings(
     network: Namespaces, site: dict[str, str], request: pytest.FixtureRequest
@@ -126,7 +126,7 @@ def settings(
     """Return the settings of an API that runs behind nginx, with this count."""
     settings = site | {COUNT: request.param}
     with running(network, *READBACK, "serve", "api", **settings):
-        # It listens long before that.
+        # It listens long before it is ready.
         wait_for_answer(network, "127.0.0.1:8002/readyz")
         yield settings
 

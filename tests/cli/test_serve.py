@@ -99,7 +99,7 @@ def test_on_all_addresses_it_answers_as_localhost_and_says_how_to_begin(program)
 
 
 def _status_as(host: str) -> int:
-    """Return the status of the cabinet's first page under a name of this machine."""
+    """Return the status of the cabinet's first page for a value of the Host field."""
     port = host.rpartition(":")[2]
     url = f"http://127.0.0.1:{port}/"
     headers = {"Host": host}
@@ -134,7 +134,7 @@ def test_the_first_signal_waits_for_a_running_request_and_a_later_one_does_not(
         unfinished_request(patient) as client,
         unfinished_request(patient),
     ):
-        # Two that arrive at the same time, as from GNU timeout, are one.
+        # Two signals that arrive together, as from GNU timeout, count as one.
         for number in (signal.SIGSTOP, signal.SIGTERM, signal.SIGINT, signal.SIGCONT):
             service.process.send_signal(number)
         wait_until(

@@ -90,7 +90,7 @@ def test_the_probe_of_the_cabinet_runs_as_the_readme_says(server, tmp_path):
 def running(
     script: str, until: re.Pattern[str], folder: Path, variables: Mapping[str, str]
 ) -> Iterator[list[str]]:
-    """Run a service in the foreground; return what it prints by groups, then end it."""
+    """Run a service in the foreground; yield the groups of a pattern in its output."""
     with (folder / "printed").open("wb") as printed:
         process = subprocess.Popen(
             ["bash", "-c", f"exec {script}"],

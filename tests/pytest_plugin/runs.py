@@ -66,7 +66,7 @@ def running(folder: Path, files: dict[str, str], *options: str) -> Iterator[Run]
     settings = {
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
         "TMPDIR": str(temporary),
-        # The tested project's; the plugin must not pass them on.
+        # Settings of the tested project, which the plugin must not pass on.
         "READBACK_DATABASE_URL": "postgresql://127.0.0.1:9/production",
         "DJANGO_SETTINGS_MODULE": "project.settings",
     }

@@ -15,7 +15,7 @@ from tests.support.waiting import wait_until
 
 from readback.http_client import AnswerTooLarge, NoFreeSlot, Slots, send
 
-# A hundred times the deadline of a request that should end by it.
+# A hundred times the deadline that a request should meet.
 SOON = 30.0
 
 

@@ -49,7 +49,7 @@ def test_a_trace_has_the_types_of_errors_and_not_their_messages(form) -> None:
     written = form().format(record)
     assert "ValueError" in written and "after KeyError" in written
     assert "error_with_a_cause" in written
-    # The line of code is shown, and it has the text here; no value is.
+    # The line of code, which is shown, contains the text here; no value is shown.
     assert "KeyError: " not in written and "ValueError: " not in written
 
 
@@ -161,7 +161,7 @@ def test_a_process_ends_although_nobody_reads() -> None:
         while True:
             os.write(writer, b"x")
     os.set_blocking(writer, True)
-    # The lock is held by no thread of the child.
+    # At the fork, a thread that the child does not have holds the lock.
     program = """
         print("parent", file=sys.stderr)
         if os.fork() == 0:
