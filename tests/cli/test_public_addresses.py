@@ -199,11 +199,6 @@ def test_without_a_network_there_are_warnings_and_offline_none(
     assert diagnose(network, settings, "--offline") == (0, {})
 
 
-def listening(program: Program, port: int) -> None:
-    """Make the API's public address a port on this machine."""
-    program.settings["READBACK_PUBLIC_BASE_URL"] = f"http://127.0.0.1:{port}/v1"
-
-
 def only_row(program: Program) -> tuple[int, tuple[str, str]]:
     done = program.run("doctor", "--json")
     [row] = rows_of(done).values()
@@ -214,14 +209,15 @@ OF_READBACK = b'{"error":{"code":"invalid_key"}}'
 
 
 @pytest.mark.parametrize(
-    ("status", "location", "body", "unmatched", "code", "row"),
+    ("status", "location", "body", "unmatched", "found"),
     [
-        (502, "", b"x", "on", 1, ("fail", "Something else answers, with status 502")),
-        (401, "", b"{}", "on", 1, ("fail", "Something else answers, with status 401")),
-        (308, "https://a.example.com/v1/models?key=x", b"", "on", 1,
-         ("fail", "It redirects to 'https://a.example.com/v1/models', and")),
-        (401, "", OF_READBACK, "on", 1, ("fail", "The API that answers belongs to")),
-        (401, "", OF_READBACK, "off", 0, ("warn", "A Readback API answers.")),
+        (502, "", b"x", "on", "Something else answers, with status 502:"),
+        (401, "", b"{}", "on", "Something else answers, with status 401:"),
+        (308, "https://a.example.com/v1/models?key=x", b"", "on",
+         "Something else answers, with status 308 and a redirect to "
+         "'https://a.example.com/v1/models':"),
+        (401, "", OF_READBACK, "on", "The API that answers belongs to another"),
+        (401, "", OF_READBACK, "off", "A Readback API answers."),
     ],
 )  # fmt: skip
 def test_another_server_at_the_address_is_told_from_this_installation(
@@ -229,26 +225,26 @@ def test_another_server_at_the_address_is_told_from_this_installation(
     location: str,
     body: bytes,
     unmatched: str,
-    code: int,
-    row: tuple[str, str],
+    found: str,
     migrated: Program,
 ):
     class Other(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self.send_response(status)
-            if location:
-                self.send_header("Location", location)
+            self.send_header("Location", location)
             self.end_headers()
             self.wfile.write(body)
 
     migrated.settings["READBACK_UNMATCHED_REQUESTS"] = unmatched
     with ThreadingHTTPServer(("127.0.0.1", 0), Other) as server:
         Thread(target=server.serve_forever, daemon=True).start()
-        listening(migrated, server.server_port)
-        seen_code, seen = only_row(migrated)
+        url = f"http://127.0.0.1:{server.server_port}/v1"
+        migrated.settings["READBACK_PUBLIC_BASE_URL"] = url
+        code, (verdict, sentence) = only_row(migrated)
         server.shutdown()
-    assert (seen_code, seen[0]) == (code, row[0])
-    assert seen[1].startswith(row[1])
+    is_certain = unmatched == "on"
+    assert (code, verdict) == ((1, "fail") if is_certain else (0, "warn"))
+    assert sentence.startswith(found)
 
 
 def test_addresses_that_never_answer_are_a_doubt(monkeypatch: pytest.MonkeyPatch):

@@ -159,14 +159,11 @@ def _answer(url: str, fields: Mapping[str, str] = {}) -> Answer:
 
 def _require_readback(answer: Answer, is_readback: bool) -> str:
     """Return what was found at an address; end the check if it is not Readback."""
-    if location := answer.headers.get("Location", "").partition("?")[0]:
-        raise CannotStart(
-            f"It redirects to {location[:200]!r}, and most programs do not follow: "
-            "change the setting or the proxy."
-        )
-    if not is_readback:
-        raise CannotStart(
-            f"Something else answers, with status {answer.status}: check that "
-            "Readback is running, and where the proxy sends requests for this name."
-        )
-    return "this installation answers"
+    if is_readback:
+        return "this installation answers"
+    location = answer.headers.get("Location", "").partition("?")[0][:200]
+    redirect = f" and a redirect to {location!r}" if location else ""
+    raise CannotStart(
+        f"Something else answers, with status {answer.status}{redirect}: check that "
+        "Readback is running, and where the proxy sends requests for this name."
+    )
