@@ -22,7 +22,6 @@ from django.db.models import F, Q, QuerySet
 from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import render
 from django.utils import timezone
-from django.views.decorators.cache import never_cache
 from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_GET
 
@@ -125,7 +124,6 @@ def page(request: AccountRequest) -> HttpResponse:
 # Not HEAD, which would write to the security log. Compressed, because the whole answer
 # is in memory before it is sent, and a year of usage is 20 times larger than its gzip.
 @require_GET
-@never_cache
 @login_required
 @reauthentication_required
 @gzip_page

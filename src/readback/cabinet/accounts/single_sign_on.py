@@ -24,7 +24,6 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import translation
 from django.utils.translation import gettext as _
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from readback.cabinet.account_rules import may_sign_up, provider_name
@@ -44,7 +43,6 @@ _log = logging.getLogger("readback.cabinet.single_sign_on")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@never_cache
 def start(request: HttpRequest) -> Any:
     _require_provider()
     if request.method != "POST":
@@ -63,7 +61,6 @@ def start(request: HttpRequest) -> Any:
 
 
 @require_safe
-@never_cache
 def callback(request: HttpRequest) -> Any:
     _require_provider()
     from readback.cabinet.accounts.openid_connect import finish_login

@@ -16,7 +16,6 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from readback import keys
@@ -47,7 +46,6 @@ def show_once(request: HttpRequest, new: services.NewKey) -> HttpResponse:
 # Not HEAD, because the key is shown only once. A POST sends a test; it contains the
 # key, which the page shows again.
 @require_http_methods(["GET", "POST"])
-@never_cache
 @login_required
 def new_key(request: AccountRequest, key_id: int) -> HttpResponse:
     key = owned_key(request, key_id)

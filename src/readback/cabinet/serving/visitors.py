@@ -9,7 +9,6 @@ from collections.abc import Callable
 from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from readback.cabinet.models import User
@@ -29,14 +28,13 @@ class AccountRequest(HttpRequest):
 
 
 def personal_page(view: View) -> View:
-    """Show a page only to logged-in users, and do not let it be cached."""
-    return require_safe(never_cache(login_required(view)))
+    """Show a page only to logged-in users."""
+    return require_safe(login_required(view))
 
 
 def personal_form(view: View) -> View:
     """Like `personal_page`, but also accept the form of the page."""
-    methods = ["GET", "HEAD", "POST"]
-    return require_http_methods(methods)(never_cache(login_required(view)))
+    return require_http_methods(["GET", "HEAD", "POST"])(login_required(view))
 
 
 def client_address(request: HttpRequest) -> str:
