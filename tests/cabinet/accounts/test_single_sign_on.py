@@ -422,7 +422,7 @@ def test_a_provider_that_is_silent_gets_our_page(provider, monkeypatch, caplog):
             answer = Visitor().post("/accounts/oidc/login/")
 
     assert answer.status_code == 502
-    assert "no answer within 0.2 seconds" in caplog.text
+    assert "TimeoutError" in caplog.text
 
 
 ENDLESSLY_NESTED = http_answer(b"[" * 30_000, b"Content-Type: application/json")
@@ -435,7 +435,7 @@ def test_a_token_answer_that_nobody_expects_gets_our_page(caplog, unsent_mails):
             [state] = parse_qs(urlsplit(leave(visitor)).query)["state"]
             returned = visitor.get(f"{CALLBACK}?code=x&state={state}")
             assert returned.status_code == 502
-    assert "more than 65536 bytes" in caplog.text and "not valid" in caplog.text
+    assert "AnswerTooLarge" in caplog.text and "not valid" in caplog.text
 
 
 def test_a_wrong_secret_is_named_in_the_log_and_not_shown(provider, caplog):
