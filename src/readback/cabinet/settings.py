@@ -140,6 +140,7 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = LANGUAGE_COOKIE_SECURE = _HTTPS
 # Our scripts read no cookie; forms contain their token.
 CSRF_COOKIE_HTTPONLY = LANGUAGE_COOKIE_HTTPONLY = True
 LANGUAGE_COOKIE_AGE = 365 * 24 * 3600
+LANGUAGE_COOKIE_SAMESITE = "Lax"
 # Browsers accept a cookie with this prefix only from this host, over HTTPS.
 _COOKIE_PREFIX = "__Host-" if _HTTPS else ""
 SESSION_COOKIE_NAME = f"{_COOKIE_PREFIX}session"

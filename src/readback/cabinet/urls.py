@@ -1,7 +1,9 @@
 """The URLs of the cabinet."""
 
 from django.urls import include, path
+from django.views.decorators.csrf import csrf_exempt
 from django.views.generic import RedirectView
+from django.views.i18n import set_language
 
 from readback.cabinet.account_rules import CALLBACK_PATH
 from readback.cabinet.accounts import account_pages, download, single_sign_on
@@ -72,7 +74,9 @@ urlpatterns = [
     ),
     path("about/<slug:name>", public.brand_page, name="brand_page"),
     path("privacy", public.privacy, name="privacy"),
-    path("language/<slug:code>", account_pages.language_switch, name="set_language"),
+    # Exempt, because a token would need a cookie on every page, and no page could be
+    # cached. Another site can change the language of a visitor, but nothing else.
+    path("language/", csrf_exempt(set_language), name="set_language"),
     path("account/", include(_account)),
     path(CALLBACK_PATH, single_sign_on.callback, name="single_sign_on_callback"),
     path("accounts/", include(_login)),

@@ -65,7 +65,7 @@ def test_the_page_names_every_cookie():
     visitor = Visitor()
     visitor.log_in(ALICE)
     visitor.send("/keys/", {"label": "laptop"})
-    visitor.get("/language/en")
+    visitor.post("/language/", {"language": "en"})
     set_cookies = set(visitor.client.cookies)
     assert {"session", "csrf", "language"} <= set_cookies
 

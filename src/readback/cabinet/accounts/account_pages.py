@@ -1,4 +1,4 @@
-"""The account page and deletion, the list of sessions, the language, and the sign-up.
+"""The account page and deletion, the list of sessions, and the sign-up.
 
 allauth's pages change the e-mail address and the password. Opening a link in an e-mail
 changes nothing, because mail scanners open links; the button on its page does.
@@ -14,11 +14,10 @@ from allauth.account.models import EmailAddress
 from allauth.account.utils import get_next_redirect_url
 from allauth.core import ratelimit
 from allauth.usersessions.views import ListUserSessionsView
-from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.db import transaction
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -88,27 +87,6 @@ def delete(request: AccountRequest) -> HttpResponse:
 set_password = login_required(reauthentication_required(allauth_views.password_set))
 # The button in the header needs no confirmation page.
 log_out = require_POST(allauth_views.logout)
-
-
-@require_safe
-def language_switch(request: HttpRequest, code: str) -> HttpResponse:
-    """Show pages in this language in this browser.
-
-    The footer links to this. A form would need a cookie on every page, and no page
-    could be cached. Any site can link here, so nothing else changes.
-    """
-    if code not in dict(settings.LANGUAGES):
-        raise Http404
-    response = redirect(get_next_redirect_url(request) or reverse("landing"))
-    response.set_cookie(
-        settings.LANGUAGE_COOKIE_NAME,
-        code,
-        settings.LANGUAGE_COOKIE_AGE,
-        secure=settings.LANGUAGE_COOKIE_SECURE,
-        httponly=settings.LANGUAGE_COOKIE_HTTPONLY,
-        samesite="Lax",
-    )
-    return response
 
 
 class SessionsView(ListUserSessionsView):
