@@ -80,14 +80,11 @@ def load_secret_key(config: Config) -> str:
 def read_secret_key(path: Path) -> str:
     """Return a stored secret; raise ValueError if it is damaged."""
     content = path.read_bytes()
-    length = len(content.strip())
-    if length < MIN_SECRET_KEY_LENGTH:
+    if len(content.strip()) < MIN_SECRET_KEY_LENGTH or not content.isascii():
         raise ValueError(
-            f"is damaged: it has {length} characters, and a secret key at least "
-            f"{MIN_SECRET_KEY_LENGTH}"
+            f"is damaged: a secret key has at least {MIN_SECRET_KEY_LENGTH} "
+            "characters, all of them ASCII"
         )
-    if not content.isascii():
-        raise ValueError("is damaged: it contains other characters than ASCII")
     return content.decode("ascii")
 
 
