@@ -48,4 +48,4 @@ def wait_until_sent() -> None:
     """Wait until the outbox is empty."""
     from readback.cabinet.mail import outbox
 
-    wait_until(lambda: not outbox.waiting().mails, "the outbox is empty")
+    wait_until(lambda: not outbox.waiting()["waiting"], "the outbox is empty")

@@ -18,14 +18,14 @@ import random
 import smtplib
 import time
 from collections.abc import Callable, Mapping
-from datetime import datetime, timedelta
+from datetime import timedelta
 from threading import Event, Thread
-from typing import NamedTuple
+from typing import Any
 
 from allauth.core import ratelimit
 from django.core.mail import EmailMultiAlternatives
 from django.db import close_old_connections, connections, transaction
-from django.db.models import F, Min, QuerySet
+from django.db.models import Count, F, Min, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone, translation
 
@@ -60,13 +60,6 @@ _LONGEST_PAUSE_SECONDS = 60.0
 _STOP_SECONDS = 2.0
 
 _log = logging.getLogger("readback.cabinet.mail_sender")
-
-
-class Waiting(NamedTuple):
-    """How many e-mails are waiting, and when the oldest was added."""
-
-    mails: int
-    since: datetime | None
 
 
 def add(
@@ -131,9 +124,9 @@ def count(outcome: MailOutcome) -> None:
     MailTotal.objects.filter(outcome=outcome).update(mails=F("mails") + 1)
 
 
-def waiting() -> Waiting:
-    mails = OutgoingMail.objects.all()
-    return Waiting(mails.count(), mails.aggregate(at=Min("created_at"))["at"])
+def waiting() -> dict[str, Any]:
+    """Return how many e-mails are waiting, and when the oldest was added."""
+    return OutgoingMail.objects.aggregate(waiting=Count("pk"), since=Min("created_at"))
 
 
 def totals() -> dict[str, int]:

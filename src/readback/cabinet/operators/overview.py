@@ -45,7 +45,6 @@ def _count() -> dict[str, Any]:
     usage = list(hours.values_list("hour", "code").annotate(Sum("requests")))
     day = chart.last_day(usage, now)
     month = chart.last_month(usage, now)
-    waiting = outbox.waiting()
     failed = OutgoingMail.objects.filter(attempts__gt=0).count()
     return {
         "at": now,
@@ -55,8 +54,7 @@ def _count() -> dict[str, Any]:
         "day": day,
         "month": month,
         "refusals": _refusals(usage, day.bars[0].start, month.bars[0].start),
-        "mails": {"waiting": waiting.mails, "failed": failed, **outbox.totals()},
-        "mails_since": waiting.since,
+        "mails": {**outbox.waiting(), "failed": failed, **outbox.totals()},
         "version": __version__,
         "last_backup": status.last_backup(),
     }

@@ -49,12 +49,12 @@ class CabinetMetrics(Collector):
 
 
 def _stored() -> Iterator[Metric]:
-    waiting = outbox.waiting()
+    mails = outbox.waiting()
     now = timezone.now()
-    yield metrics.gauge("mails_waiting", waiting.mails)
-    age = (now - (waiting.since or now)).total_seconds()
+    yield metrics.gauge("mails_waiting", mails["waiting"])
+    age = (now - (mails["since"] or now)).total_seconds()
     yield metrics.gauge("oldest_mail_age_seconds", age)
-    totals = [((outcome,), mails) for outcome, mails in outbox.totals().items()]
+    totals = [((outcome,), count) for outcome, count in outbox.totals().items()]
     yield metrics.counters_by("mails_total", ("outcome",), totals)
     if at := last_backup():
         yield metrics.gauge("last_backup_timestamp_seconds", at.timestamp())
