@@ -1,7 +1,7 @@
 """What the settings say about accounts: addresses, who may sign up, how to log in.
 
-Accounts that already exist are not affected, except that they cannot change to an
-address in another domain. Nothing here asks the database: the tables use these rules.
+Existing accounts are not affected, except that they cannot change to an address in a
+domain that is not allowed. Nothing here queries the database.
 """
 
 from typing import Any
@@ -12,9 +12,9 @@ from django.utils.translation import gettext as _
 
 from readback.config import Config
 
-# RFC 1035 §2.3.4. The ASCII form is never shorter.
+# RFC 1035 §2.3.4. The ASCII form of a domain is never shorter than the domain.
 _MAX_DOMAIN_LENGTH = 253
-# The address to register at the provider, so it must stay the same.
+# Operators have registered this path with their providers, so it must not change.
 CALLBACK_PATH = "accounts/oidc/callback/"
 
 
@@ -22,8 +22,8 @@ def normalise(email: str) -> str:
     """Return an address in lower case, with the domain in its ASCII form.
 
     The part before the @ must be ASCII: some other letters (such as the Kelvin sign)
-    become ASCII in lower case, and a reset link for one person's account would go to
-    another's address. Python implements the older IDNA, which turns straße.de into
+    become ASCII in lower case, so a reset link for one account would go to someone
+    else's address. Python implements the older IDNA, which turns straße.de into
     strasse.de, someone else's domain. So a domain that does not survive a round trip is
     refused.
     """
@@ -31,11 +31,11 @@ def normalise(email: str) -> str:
         raise ValidationError(_("Enter a valid e-mail address."), "invalid")
     local, at, domain = email.strip().lower().rpartition("@")
     if domain.startswith("["):
-        # A domain has an owner; 127.0.0.1 is the mail server itself.
+        # An IP address such as [127.0.0.1] may be the mail server itself.
         raise ValidationError(_("Use an e-mail address with a domain name."), "invalid")
     if not domain.isascii():
         try:
-            # 64 KB would take a second.
+            # Encoding 64 KB would take a second.
             ascii_form = domain[: _MAX_DOMAIN_LENGTH + 1].encode("idna")
             if ascii_form.decode("idna") != domain:
                 raise UnicodeError
@@ -76,7 +76,7 @@ def validate_domain(email: str) -> None:
 
 
 def provider_name() -> str:
-    """Return the name of the provider that people can log in with, or nothing."""
+    """Return the name of the provider for single sign-on; empty if there is none."""
     config: Config = settings.CONFIG
     return config.oidc_name if config.oidc_issuer else ""
 
@@ -91,9 +91,8 @@ def providers(config: Config) -> dict[str, Any]:
     if not config.oidc_issuer:
         return {}
     app = {
-        # A provider's id for a person is unique only together with the issuer, so a
-        # connection is stored with both: another issuer can never log in as these
-        # people.
+        # A person's id is unique only within an issuer. Connections are stored with
+        # the issuer, so that people of another issuer cannot log in as these.
         "provider_id": config.oidc_issuer,
         "name": config.oidc_name,
         "client_id": config.oidc_client_id,

@@ -32,8 +32,8 @@ METRICS_PATH = "/metrics"
 _SESSION_SEEN = "seen"
 # A session in use is written at most this often; each write extends it.
 _REFRESH_SECONDS = 600
-# Pages without a purpose if single sign-on is the only way to log in, and forms on
-# other pages.
+# The pages, and the forms on other pages, that are closed if single sign-on is the only
+# way to log in.
 _PASSWORD_PAGES = ("/accounts/password/", "/accounts/signup/")
 _PASSWORD_FORMS = ("/accounts/login/", "/accounts/reauthenticate/")
 
@@ -72,7 +72,7 @@ def _answering(
 
 @_answering
 def health(request: HttpRequest) -> HttpResponse | None:
-    """Answer operators before the Host is checked, because they use an IP address."""
+    """Answer health checks and Prometheus, whose Host may be an IP address."""
     if request.path == METRICS_PATH and status.may_read_metrics(request):
         return status.metrics_answer(request)
     if request.path != HEALTH_PATH:
@@ -88,9 +88,9 @@ def health(request: HttpRequest) -> HttpResponse | None:
 
 @_answering
 def simple_cookies(request: HttpRequest) -> None:
-    """Remove characters that only cookies of other sites contain.
+    """Remove backslashes from cookies; ours contain none.
 
-    Python before 3.11.10 and 3.12.6 reads a quoted value in a time that grows with the
+    Python before 3.11.10 and 3.12.6 parses a quoted value in a time that grows with the
     square of its backslashes (CVE-2024-7592): 8 KB took 0.26 s, 56 KB 11 s.
     """
     cookies = request.META.get("HTTP_COOKIE", "")
@@ -100,7 +100,7 @@ def simple_cookies(request: HttpRequest) -> None:
 
 @_answering
 def brand_files(request: HttpRequest) -> HttpResponse | None:
-    """Answer with what the operator has provided, from memory and without a session."""
+    """Serve the operator's logo, colours and icon from memory, without a session."""
     file = settings.BRAND.files.get(request.path)
     if file is None or request.method not in ("GET", "HEAD"):
         return None
@@ -123,8 +123,8 @@ class CountPages(MiddlewareMixin):
 class Sessions(SessionMiddleware):
     """Give browsers a cookie of which the database stores only a digest.
 
-    Only the request that ends a session removes its cookie: a page in another window
-    may send the old cookie a moment later, when the browser has a newer one.
+    Only the request that ends a session deletes its cookie. A request from another
+    window may still carry the old cookie when the browser already has a newer one.
     """
 
     def process_request(self, request: HttpRequest) -> None:
@@ -149,7 +149,6 @@ def session_lifetime(request: HttpRequest) -> None:
     """End sessions SESSION_ABSOLUTE_AGE after the login, and extend those in use.
 
     If single sign-on is the only way to log in, sessions that began without it end.
-
     Unused sessions expire SESSION_COOKIE_AGE after they were last written.
     """
     if not request.user.is_authenticated:
@@ -169,7 +168,7 @@ def session_lifetime(request: HttpRequest) -> None:
 
 
 class OldLogins(MiddlewareMixin):
-    """Before a form, ask for a proof if the login is too old, without storing the form.
+    """Ask for the password again if the login is too old, without storing the form.
 
     allauth would store the form, with its password and its cookies, in the session.
     """

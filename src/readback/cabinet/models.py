@@ -1,8 +1,8 @@
 """The tables: accounts, keys, usage, journal, unmatched requests, e-mail.
 
-`readback.api.data.store` uses some of them by SQL, so it depends on their names. Rules
-for several rows are in services. No column holds a key, a readable link or
-a client's text.
+`readback.api.data.store` reads and writes some of them with SQL, so it depends on their
+names. Rules that involve several rows are in the services. No column stores a key, a
+readable link or a client's text.
 """
 
 from datetime import datetime
@@ -25,12 +25,12 @@ _ENDPOINT_CHOICES = [(endpoint, endpoint) for endpoint in contract.ENDPOINTS]
 
 
 def _text(length: int, **options: Any) -> "models.CharField[str, str]":
-    """Return a column whose text may be empty."""
+    """Return a text column that may be empty."""
     return models.CharField(max_length=length, blank=True, default="", **options)
 
 
 class KeyState(models.TextChoices):
-    """The state of the key alone. Its account must be active and confirmed, too."""
+    """The state of a key, whatever the state of its account."""
 
     ACTIVE = "active", _("active")
     EXPIRED = "expired", _("expired")
@@ -40,14 +40,14 @@ class KeyState(models.TextChoices):
 class User(AbstractBaseUser):
     """An account. allauth's EmailAddress stores whether its address is confirmed.
 
-    There is one kind of operator, who may do everything on the pages for operators.
+    All operators have the same rights.
     """
 
     email = models.EmailField(_("e-mail address"), unique=True)
     is_active = models.BooleanField(_("active"), default=True)
     is_staff = models.BooleanField(_("operator"), default=False)
     date_joined = models.DateTimeField(_("joined"), default=timezone.now)
-    # The pages' language at the last login, used for e-mails; empty before the first.
+    # The language of the pages at the last login, for e-mails; empty before the first.
     language = _text(2)
 
     objects: ClassVar[BaseUserManager[Self]] = BaseUserManager()
@@ -72,7 +72,7 @@ class User(AbstractBaseUser):
 
 
 def key_is_active() -> models.Q:
-    """Return the rule of `Key.state` for SQL."""
+    """Return `Key.is_active` as a condition of a query."""
     unexpired = models.Q(expires_at=None) | models.Q(expires_at__gt=timezone.now())
     return unexpired & models.Q(revoked_at=None)
 
@@ -191,7 +191,7 @@ class JournalEntry(models.Model):
     status = models.SmallIntegerField()
     code = _text(CODE_LENGTH)
     detail = _text(contract.MAX_DETAIL_LENGTH)
-    # Ids of `readback.differences`, with a space in between.
+    # Ids of `readback.differences`, separated by spaces.
     differences = _text(contract.JOURNAL_DIFFERENCES_LENGTH, db_default="")
     request_bytes = models.IntegerField(default=0)
     answer_bytes = models.IntegerField(default=0)
@@ -201,7 +201,7 @@ class JournalEntry(models.Model):
 
     class Meta:
         indexes = [
-            # To read the newest accepted (or refused) rows of a key, and to delete.
+            # For the newest accepted or refused rows of a key, and for deletions.
             models.Index(fields=["key", "accepted", "id"], name="cabinet_journal_last"),
             models.Index(fields=["at"], name="cabinet_journal_at"),
         ]
@@ -216,7 +216,7 @@ class JournalEntry(models.Model):
 
 
 class UnmatchedRequest(models.Model):
-    """Identical requests without an accepted key, kept while they are shown."""
+    """Identical requests without an accepted key, kept as long as they are shown."""
 
     network = models.BinaryField(max_length=NETWORK_DIGEST_LENGTH)
     at = models.DateTimeField(db_index=True)
@@ -227,7 +227,6 @@ class UnmatchedRequest(models.Model):
     requests = models.BigIntegerField(default=1)
 
     class Meta:
-        # The rows of a network, the newest last.
         indexes = [models.Index(fields=["network", "id"], name="cabinet_unmatched")]
 
     @property
@@ -236,7 +235,7 @@ class UnmatchedRequest(models.Model):
 
     @property
     def program(self) -> str:
-        """The name that people know, or what the program calls itself."""
+        """The usual name of the program, or what it calls itself."""
         recognised = programs.recognise(self.user_agent)
         return recognised.name if recognised else self.user_agent
 
@@ -262,8 +261,8 @@ class UsageWriter(models.Model):
 class AuditEntry(models.Model):
     """What an operator did with an account or a key.
 
-    It refers to no other row, so it outlives them all. Django's own table loses rows
-    together with their author.
+    It references no other row, so it outlives them all. Django's own log loses the
+    entries of an operator who is deleted.
     """
 
     at = models.DateTimeField(_("time"), default=timezone.now)

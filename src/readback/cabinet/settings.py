@@ -30,8 +30,8 @@ SECRET_KEY = private_files.load_secret_key(CONFIG)
 ROOT_URLCONF = "readback.cabinet.urls"
 INSTALLED_APPS = [
     "readback.cabinet.apps.CabinetConfig",
-    # urls.py imports the pages for operators. Importing them in every command would
-    # take a third of its time.
+    # urls.py imports the operators' pages. Discovering them automatically would make
+    # every command import them, which takes a third of its time.
     "django.contrib.admin.apps.SimpleAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -52,7 +52,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "readback.cabinet.middleware.simple_cookies",
     "readback.cabinet.middleware.health",
-    # Before the files of the packages, because it replaces favicon.ico.
+    # Before WhiteNoise, because it may replace favicon.ico.
     "readback.cabinet.middleware.brand_files",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "readback.cabinet.middleware.CountPages",
@@ -89,7 +89,7 @@ TEMPLATES = [
 
 DATABASES = {"default": databases.default(CONFIG)}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
-# allauth counts attempts in the cache. In memory, each process would count its own.
+# allauth counts attempts in the cache. In memory, each process would have its own.
 CACHES = {
     "default": {
         "BACKEND": "readback.cabinet.accounts.attempts.CountCache",
@@ -130,11 +130,11 @@ _PORT = f":{_CABINET.port}" if _CABINET.port else ""
 CSRF_TRUSTED_ORIGINS = [f"{_CABINET.scheme}://{_HOST}{_PORT}"]
 if CONFIG.trusted_proxy_count:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
-# Our middleware sends it; this tells `check --deploy` about it.
+# Our middleware sends the header; this setting is for `check --deploy`.
 SECURE_HSTS_SECONDS = security_headers.HSTS_SECONDS if _HTTPS else 0
 # The proxy redirects to HTTPS. If Django did, a proxy that does not forward the scheme
-# would cause an endless redirect. W005 and W021 would bind other hosts of the
-# operator's domain, which is the operator's decision.
+# would cause an endless redirect. W005 and W021 ask for HSTS on other hosts of the
+# domain, which the operator has to decide.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W008", "security.W021"]
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = LANGUAGE_COOKIE_SECURE = _HTTPS
 # Our scripts read no cookie; forms contain their token.
@@ -146,7 +146,7 @@ _COOKIE_PREFIX = "__Host-" if _HTTPS else ""
 SESSION_COOKIE_NAME = f"{_COOKIE_PREFIX}session"
 CSRF_COOKIE_NAME = f"{_COOKIE_PREFIX}csrf"
 LANGUAGE_COOKIE_NAME = f"{_COOKIE_PREFIX}language"
-# A row contains a digest of the cookie, and the rest sealed with the secret key.
+# A row contains a digest of the cookie, and data that are sealed with the secret key.
 SESSION_ENGINE = "readback.cabinet.storage.sealing"
 SESSION_SERIALIZER = "readback.cabinet.storage.sealing.SealedSerializer"
 # A message may contain an e-mail address, so it is kept on the server.
@@ -245,7 +245,7 @@ MFA_FORMS = {
     "add_webauthn": f"{_FACTORS}.AddPasskeyForm",
     "edit_webauthn": f"{_FACTORS}.EditPasskeyForm",
 }
-# A passkey alone logs in, so whoever has stolen a security key must need its PIN.
+# A passkey is enough to log in, so a stolen security key must not work without its PIN.
 MFA_PASSKEY_LOGIN_ENABLED = True
 MFA_WEBAUTHN_USER_VERIFICATION = "required"
 MFA_RECOVERY_CODES_SHOW_ONCE = True
@@ -259,7 +259,7 @@ MFA_TOTP_TOLERANCE = 1
 MFA_ALLOW_UNVERIFIED_EMAIL = True
 
 # Single sign-on. The provider is not an installed app, because that would import its
-# libraries at startup; the adapter knows it.
+# libraries at startup; the adapter creates it.
 
 SOCIALACCOUNT_ADAPTER = "readback.cabinet.accounts.single_sign_on.CabinetSocialAdapter"
 SOCIALACCOUNT_PROVIDERS = account_rules.providers(CONFIG)
@@ -270,8 +270,8 @@ SOCIALACCOUNT_PROVIDERS = account_rules.providers(CONFIG)
 LOGGING = logs.configuration()
 LOGGING["loggers"] |= {
     "django": {"handlers": ["stderr"], "level": "ERROR", "propagate": False},
-    # It names the path, which is a secret if it is a link from an e-mail. The page for
-    # the error logs it instead.
+    # Its lines contain the path, which is secret in links from e-mails. The view for
+    # server errors logs the error instead.
     "django.request": {"level": "CRITICAL"},
     # Caused by scanners: wrong host names, bodies that are too large.
     "django.security": {"level": "CRITICAL"},

@@ -37,7 +37,7 @@ _account = [
     path("data/download/", download.download, name="account_data_download"),
     path("delete/", account_pages.delete, name="account_delete"),
     path("sessions/", account_pages.SessionsView.as_view(), name="usersessions_list"),
-    # Redirects allauth's passkey page to the list of second factors, which has them.
+    # allauth's page of passkeys: they are in our list of second factors.
     path("second-factor/webauthn/", RedirectView.as_view(pattern_name="mfa_index")),
     path("second-factor/", include("allauth.mfa.urls")),
 ]
@@ -83,8 +83,7 @@ urlpatterns = [
     path("admin/", operator_site.urls),
 ]
 
-# allauth uses the first handler; those that are not here are Django's, with our
-# templates.
+# allauth calls handler429. All other errors have Django's handlers, with our templates.
 handler400 = "readback.cabinet.serving.errors.bad_request"
 handler429 = "readback.cabinet.serving.errors.too_many_requests"
 handler500 = "readback.cabinet.serving.errors.server_error"

@@ -1,5 +1,4 @@
 """Accounts: sign up, confirm an address, log in, change and delete an account.
 
-Most pages are allauth's, with our forms, limits and e-mails. Other ways to log in are
-in `second_factor.py` and `single_sign_on.py`.
+Most pages are allauth's, with our forms, limits and e-mails.
 """

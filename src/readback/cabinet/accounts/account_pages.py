@@ -1,7 +1,7 @@
 """The account page and deletion, the list of sessions, and the sign-up.
 
 allauth's pages change the e-mail address and the password. Opening a link in an e-mail
-changes nothing, because mail scanners open links; the button on its page does.
+changes nothing, because mail scanners open links; pressing the button on its page does.
 """
 
 from http import HTTPStatus
@@ -33,11 +33,11 @@ from readback.cabinet.serving.visitors import AccountRequest, personal_form
 class SignUpView(allauth_views.SignupView):
     def form_valid(self, form: forms.SignupForm) -> HttpResponse:
         """Create the account, its address and its e-mail together, or nothing."""
-        # This must not depend on whether the address has an account.
         email = form.cleaned_data["email"]
+        # Count it whether or not the address has an account.
         count_mail(self.request, email)
-        # Every sign-up leads to an e-mail and the same message. In the transaction, the
-        # rows of this count and of the account could be locked in either order.
+        # So that every sign-up leads to an e-mail and the same message. Before the
+        # transaction: inside, this row and the account's could be locked in any order.
         ratelimit.clear(self.request, action="confirm_email", key=email)
         form.hash_password()
         with transaction.atomic():
@@ -49,7 +49,7 @@ class SignUpView(allauth_views.SignupView):
 
 class ConfirmEmailView(allauth_views.ConfirmEmailView):
     def logout_other_user(self, confirmation: Any) -> None:
-        """Log another account out when the button is pressed, not by opening a link."""
+        """Log another account out when the button is pressed, not when a link opens."""
         if self.request.method == "POST":
             super().logout_other_user(confirmation)
 

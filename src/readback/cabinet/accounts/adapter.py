@@ -27,7 +27,7 @@ from readback.cabinet.accounts import selectors, sessions, single_sign_on
 from readback.cabinet.mail import outbox, rendering
 from readback.cabinet.serving import errors, security_log, visitors
 
-# How long an e-mail is worth sending: as long as its link works.
+# An e-mail is worth sending as long as its link works.
 _CONFIRMATION = timedelta(days=settings.ACCOUNT_EMAIL_CONFIRMATION_EXPIRE_DAYS)
 _RESET = timedelta(seconds=settings.PASSWORD_RESET_TIMEOUT)
 _AFTER_SIGN_UP = (outbox.SIGN_UP_CONFIRMATION, outbox.ACCOUNT_EXISTS)
@@ -68,7 +68,7 @@ class CabinetAdapter(DefaultAccountAdapter):
         return visitors.client_address(request)
 
     def is_ajax(self, request: HttpRequest) -> bool:
-        """Return whether allauth's script requests passkey options.
+        """Return whether allauth's script asks for the options of a passkey.
 
         Everything else is answered with a page, whatever the headers say.
         """
@@ -83,7 +83,7 @@ class CabinetAdapter(DefaultAccountAdapter):
         return account_rules.form_is_open()
 
     def confirm_email(self, request: HttpRequest, email_address: EmailAddress) -> bool:
-        """Confirm it in a transaction, which fails if another account has it."""
+        """Confirm the address, unless another account has it."""
         try:
             with transaction.atomic():
                 return bool(super().confirm_email(request, email_address))
@@ -104,7 +104,7 @@ class CabinetAdapter(DefaultAccountAdapter):
     def _get_login_attempts_cache_key(
         self, request: HttpRequest, **credentials: Any
     ) -> str:
-        """Count per account and network: no one elsewhere can lock the owner out."""
+        """Count per account and network, so that no stranger locks the owner out."""
         return f"{visitors.network_of(request)} {credentials.get('email', '')}"
 
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
@@ -144,7 +144,7 @@ class CabinetAdapter(DefaultAccountAdapter):
         url = reverse("log_in_again")
         return methods or [{"id": "log_in_again", "url": url, "description": ""}]
 
-    # E-mails: they are put into the outbox, so that no page waits for the mail server
+    # E-mails go through the outbox, so that no page waits for the mail server
 
     def send_confirmation_mail(
         self, request: HttpRequest, emailconfirmation: Any, signup: bool
@@ -160,19 +160,20 @@ class CabinetAdapter(DefaultAccountAdapter):
         self._add_to_outbox(outbox.PASSWORD_RESET, email, _RESET, user, link)
 
     def send_mail(self, template_prefix: str, email: str, context: Any) -> None:
-        """Queue an e-mail about whether an account exists; it has no secret link."""
+        """Queue an e-mail without a secret link, such as "account exists"."""
         self._add_to_outbox(template_prefix, email, _CONFIRMATION)
 
     def send_notification_mail(
         self, template_prefix: str, user: Any, context: Any = None, email: Any = None
     ) -> None:
-        """Notify the owner, unless there have been very many notices."""
+        """Notify the owner, unless there were too many notices."""
         details = context or {}
         if template_prefix in _FACTOR_NOTICES:
             template_prefix, details = _FACTOR_NOTICES[template_prefix]
         request = allauth_context.request
         to = email or user.get_username()
-        # Mallory could use up the limit so that the old address does not get this one.
+        # Whoever took over the account could use up the limit, so that the old address
+        # would not get this notice.
         is_limited = template_prefix != outbox.EMAIL_CHANGED
         if is_limited and not outbox.allow_notice(request, to):
             security_log.record("mail_limited", account=user.pk)
@@ -199,7 +200,7 @@ class CabinetAdapter(DefaultAccountAdapter):
     ) -> None:
         """Add an e-mail that a visitor asked for, unless there were too many.
 
-        The sign-up has already counted it, before it was known which one it would be.
+        Those after a sign-up were counted before it was known which one to send.
         """
         if template not in _AFTER_SIGN_UP:
             count_mail(allauth_context.request, email)

@@ -1,9 +1,9 @@
 """The cache in which allauth counts attempts: a table that all processes share.
 
 allauth locks a count by adding an entry, reads the count, and writes it if another
-attempt is allowed. Here, a count at its limit is only read, so that a flood of
-requests causes no writes. Django reports a database error as an entry that already
-exists; allauth would take that for too many attempts and blame the visitor.
+attempt is allowed. This cache only reads a count that has reached its limit, so that a
+flood of requests causes no writes. Django reports a database error as an entry that
+already exists, which allauth would take for too many attempts; this cache raises it.
 """
 
 import re
@@ -20,11 +20,11 @@ _LOCK = re.compile(r"(allauth:rl:[\w.]+:\w+:(\d+)/([\d.]+)/\w+:.*):lock")
 
 
 class CountCache(DatabaseCache):
-    """Django makes one for each thread."""
+    """Django creates one for each thread."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        # The locks that this thread believes it holds.
+        # The locks that allauth believes this thread holds.
         self._only_read: set[str] = set()
 
     def add(self, key: str, *args: Any, **options: Any) -> bool:
@@ -34,7 +34,8 @@ class CountCache(DatabaseCache):
             return True
         added = super().add(key, *args, **options)
         if lock and not added and not self.has_key(key):
-            _require_storage()  # or the lock was just released
+            # The lock could not be stored, or another thread has just released it.
+            _require_storage()
         return added
 
     def delete(self, key: str, *args: Any, **options: Any) -> bool:

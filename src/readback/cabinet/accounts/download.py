@@ -1,9 +1,9 @@
 """Everything we hold about an account, as one JSON document, and the page for it.
 
-The fields are named after the columns, as documented in docs/cabinet.md. Values
-that could replace a secret (a password hash, a key's digest, a session key) and
-data about other people are left out. A test compares `lists_of` with all
-tables that lead to an account, so that none is forgotten.
+The fields are named after the columns, as documented in docs/cabinet.md. Values that
+could be used instead of a secret (a password hash, a key's digest, a session key) and
+data about other people are left out. A test compares `lists_of` with all tables that
+reference an account.
 """
 
 import json
@@ -68,7 +68,7 @@ def _json(value: object) -> str:
 
 
 def lists_of(account: User) -> dict[str, tuple[QuerySet[Any], str]]:
-    """Return the lists of the document: querysets of the account, and their columns."""
+    """Return the rows and columns of each list in the document."""
     addresses = EmailAddress.objects.filter(user=account)
     # An address that is not confirmed may be someone else's.
     to_account = Q(address__in=addresses.filter(verified=True).values("email"))
@@ -117,12 +117,12 @@ def lists_of(account: User) -> dict[str, tuple[QuerySet[Any], str]]:
 @personal_page
 @reauthentication_required
 def page(request: AccountRequest) -> HttpResponse:
-    """Ask for the password here: a download leaves the form on the screen."""
+    """Ask for the password here, because a download does not open a new page."""
     return render(request, "accounts/account_data.html")
 
 
 # Not HEAD, which would write to the security log. Compressed, because the whole answer
-# is in memory before it is sent, and a year of usage is 20 times larger than its gzip.
+# is in memory before it is sent; a year of usage becomes 20 times smaller.
 @require_GET
 @login_required
 @reauthentication_required

@@ -3,9 +3,9 @@
 The rules for an e-mail address are in `NormalisedEmailField`, the rules for a password
 in the settings' validators. Nothing here sends e-mail.
 
-Only `User.email` identifies an account. An address that an account wants to change to
-but has not confirmed does not: with allauth's default, Mallory could claim Alice's
-address that way, and Alice could not sign up, or would reset Mallory's password.
+Only `User.email` identifies an account, not a new address that its owner has not
+confirmed yet. With allauth's default, Mallory could claim Alice's address that way, so
+that Alice could not sign up, or would reset the password of Mallory's account.
 """
 
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ PASSWORD_HELP = format_lazy(
 
 
 class NormalisedEmailField(forms.EmailField):
-    """An e-mail address, normalised to the form that is compared, stored and used."""
+    """An e-mail address in the form that is stored and compared."""
 
     widget = forms.EmailInput(attrs={"autocomplete": "email"})
     default_error_messages = {"invalid": _("Enter a valid e-mail address.")}
@@ -53,8 +53,8 @@ class NormalisedEmailField(forms.EmailField):
 class NameField(forms.CharField):
     """The name of a key or a passkey.
 
-    The page has no `maxlength`: browsers silently cut off longer names, and count an
-    emoji as two or more characters.
+    The page has no `maxlength`, because browsers silently cut off longer names, and
+    count an emoji as two or more characters.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -65,13 +65,13 @@ class NameField(forms.CharField):
             name = services.checked_name(super().clean(value))
         except services.ServiceError as error:
             raise ValidationError(str(error), "invalid") from None
-        self.validate(name)  # it may consist of invisible characters
+        self.validate(name)  # It is empty if all characters are invisible.
         return name
 
 
 @contextmanager
 def service_errors(form: forms.Form, field: str) -> Iterator[None]:
-    """Show the error of a service next to a field of the form."""
+    """Show the error of a service at a field of the form."""
     try:
         yield
     except services.ServiceError as error:
@@ -79,11 +79,11 @@ def service_errors(form: forms.Form, field: str) -> Iterator[None]:
 
 
 class NoLabelSuffixForm:
-    """Show labels without a colon, and no placeholder that repeats one.
+    """Show labels without a colon, and no placeholders.
 
     The cursor is in the first field with an error. If the whole form was refused, it is
     in the password, which has to be typed again. Otherwise it is in the first field,
-    unless there is more to read first.
+    unless `autofocus` is off because there is something to read first.
     """
 
     autofocus = True
@@ -104,9 +104,9 @@ class NoLabelSuffixForm:
 
 
 class PasswordForm(NoLabelSuffixForm):
-    """Describe new passwords in one sentence.
+    """Describe the rules for a new password in one sentence, and ask for it only once.
 
-    A new password is entered only once, because browsers can show and store it.
+    Browsers can show and store passwords.
     """
 
     fields: dict[str, forms.Field]
@@ -133,9 +133,9 @@ class SignupForm(PasswordForm, allauth_forms.SignupForm):
         return value
 
     def hash_password(self) -> None:
-        """Replace the password by its hash, whether or not the address is known.
+        """Replace the password with its hash, whether or not the address is known.
 
-        Hashing takes as long as ten other requests, so it happens before the
+        Hashing takes as long as ten other requests. It must not happen inside the
         transaction, because SQLite allows one writer at a time.
         """
         self.password_hash = make_password(self.cleaned_data.pop("password1"))

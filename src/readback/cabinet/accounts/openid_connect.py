@@ -52,7 +52,7 @@ class CabinetClient(OpenIDConnectOAuth2Adapter):
         if not {"exp", "iat"} <= claims.keys():
             raise ProviderError("its ID token has no exp or no iat")
         several = isinstance(claims["aud"], list) and len(claims["aud"]) > 1
-        # Core, section 3.1.3.7: which client a token with several audiences is for.
+        # OpenID Connect Core §3.1.3.7: `azp` names the client if there are several.
         party = claims.get("azp", "" if several else app.client_id)
         if party != app.client_id:
             raise ProviderError("its ID token is for another client")
@@ -61,9 +61,9 @@ class CabinetClient(OpenIDConnectOAuth2Adapter):
 
 
 class ProviderSession(Session):
-    """Lets allauth send requests with our own client, which is bounded.
+    """Let allauth send requests with our own client, which limits size and time.
 
-    It ignores the machine's settings: a ~/.netrc would replace the client secret.
+    Settings of the machine are ignored: a ~/.netrc would replace the client secret.
     """
 
     def __init__(self) -> None:
@@ -84,7 +84,7 @@ class ProviderSession(Session):
         response.status_code = answer.status
         response.headers.update(answer.headers.items())
         response.raw = io.BytesIO(answer.body)
-        response.encoding = "utf-8"  # not guessed, which would be slow
+        response.encoding = "utf-8"  # guessing it would be slow
         return response
 
 
@@ -102,9 +102,9 @@ class CabinetProvider(OpenIDConnectProvider):
         return {}
 
     def extract_email_addresses(self, data: dict[str, Any]) -> list[EmailAddress]:
-        """Return the address; only the JSON value `true` says that it is verified.
+        """Return the address; it is verified only if the provider says so with `true`.
 
-        The standard defines a boolean. A provider that sends a text may send "false".
+        The standard requires a boolean. A provider that sends text may send "false".
         """
         email = data.get("email")
         if not isinstance(email, str):
@@ -114,12 +114,12 @@ class CabinetProvider(OpenIDConnectProvider):
 
 
 def finish_login(request: HttpRequest) -> Any:
-    """Let allauth finish the login; raise `ProviderError` for an unusable answer."""
+    """Let allauth finish the login; raise `ProviderError` if an answer is invalid."""
     client = CabinetClient(request, settings.CONFIG.oidc_issuer)
     view = OAuth2CallbackView.adapter_view(client)  # type: ignore[no-untyped-call]
     try:
         return view(request)
-    except (  # an answer may have values of any type and size
+    except (  # An answer may contain values of any type and size.
         ArithmeticError,
         AttributeError,
         LookupError,

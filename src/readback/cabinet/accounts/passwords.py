@@ -11,19 +11,19 @@ from django.utils.translation import gettext as _
 from readback import keys
 from readback.contract import MODEL
 
-# The same keys in two layouts: many passwords are words typed in the wrong layout.
+# The same keys in two layouts: some passwords are words typed in the wrong layout.
 _SAME_KEYS = str.maketrans(
     "йцукенгшщзхъфывапролджэячсмитьбю", "qwertyuiop[]asdfghjkl;'zxcvbnm,."
 )
 _WORDS = f"readback {MODEL} {keys.PREFIX}"
 _YEARS = {str(year) for year in range(1900, 2100)}
 _REPEATED = re.compile(r"(.+?)\1+", re.DOTALL)
-# A character scores a point, unless it repeats or continues the one before it, as in
-# 4321. A common password, such as a row of keys, scores as three characters; a year and
-# a word of this site or of the person's address score nothing.
+# Each character scores a point unless it repeats or continues the previous one, as in
+# 4321. A common password within it, such as a row of keys, scores three points. A year,
+# or a word from this site or the person's address, scores nothing.
 _MIN_SCORE = 8
 _WORD_SCORE = 3
-# How much of a password is judged: the time grows with the square of the length.
+# Only the beginning is judged: the time grows with the square of the length.
 _LONGEST = 64
 
 

@@ -1,8 +1,8 @@
 """Requests to an OpenID Connect provider, and the configuration that it publishes.
 
-A login waits for the provider in a thread that other pages need. So a page waits for a
-limited time, a body has a maximum size, only a few requests run at the same time, and
-the configuration is cached.
+A login waits for the provider in a thread that other pages need. So the duration, the
+size of the answer and the number of parallel requests are limited, and the
+configuration is cached.
 
 Nothing here depends on Django: `readback doctor` uses it, too.
 """
@@ -19,16 +19,16 @@ from readback import __version__, http_client
 from readback.http_client import Answer, NoFreeSlot, Slots
 from readback.setting_values import is_loopback
 
-# How long a page waits for a request, including the look-up of the name.
+# How long a page waits for a request, including the lookup of the host name.
 TIMEOUT_SECONDS = 5.0
 REMEMBERED_SECONDS = 300.0
-# Per process, which has eight threads. Forms use at most four of them, and tests of
-# keys two of these. A form waits only for the configuration; the page to which the
-# provider returns waits for everything else.
+# Of a process's eight threads, forms use at most four, and tests of keys two of these.
+# The form that starts a login waits only for the configuration. All other requests are
+# sent while the browser loads the page to which the provider returns.
 _for_forms = Slots(1)
 _for_pages = Slots(3)
 
-# For each issuer, the configuration and when to read it again.
+# For each issuer: its configuration, and when to read it again.
 _remembered: dict[str, tuple[dict[str, Any], float]] = {}
 
 
@@ -48,7 +48,7 @@ def configuration(issuer: str) -> dict[str, Any]:
             document = _read_configuration(issuer)
             _remembered[issuer] = (document, time.monotonic() + REMEMBERED_SECONDS)
         except ProviderBusyError:
-            # Another login is reading it; the previous one is good enough until then.
+            # Another login is reading it; until then, the previous one is good enough.
             if not document:
                 raise
     return document
@@ -82,9 +82,9 @@ def _read_json(url: str) -> dict[str, Any]:
 def ask(
     name: str, method: str, url: str, *, is_form: bool = False, **options: Any
 ) -> Answer:
-    """Send a request; if it fails, raise a `ProviderError` that contains its name.
+    """Send a request; raise a `ProviderError` with this name if it fails.
 
-    No redirect is followed: it could carry the client secret to another host.
+    Redirects are not followed: they could carry the client secret to another host.
     """
     headers = {"Accept": "application/json", "User-Agent": f"Readback/{__version__}"}
     options["headers"] = headers | dict(options.get("headers", {}))
@@ -103,7 +103,7 @@ def ask(
 
 
 def _is_safe(url: object) -> bool:
-    """Return whether no one on the network path can read what is sent to the URL."""
+    """Return whether the URL uses HTTPS, or leads to this machine."""
     if not isinstance(url, str):
         return False
     try:

@@ -1,7 +1,7 @@
 """The second factor: what we change in allauth.mfa, which has the pages and flows.
 
-A code works only once, even within its tolerance. Secrets are encrypted with the secret
-key. This module also decides where passkeys work and who must have a second factor.
+A code works only once. Secrets are encrypted with the secret key. This module also
+decides where passkeys work, and when operators need a second factor.
 """
 
 import base64
@@ -41,7 +41,7 @@ from readback.client_address import network
 
 _log = logging.getLogger("readback.cabinet.second_factor")
 MAX_PASSKEYS = 20
-# An app's code is valid in its period, the one before and the one after.
+# Longer than an app's code is valid: its period, the one before and the one after.
 _TOLERANCE_SECONDS = 4 * 30
 # The window of the limit on wrong codes.
 _LIMIT_MINUTES = 5
@@ -63,12 +63,12 @@ class CabinetMFAAdapter(DefaultMFAAdapter):
             return base64.b32encode(secrets.token_bytes(20)).decode()
 
     def get_public_key_credential_rp_entity(self) -> dict[str, str]:
-        # The host is one of ALLOWED_HOSTS, so it cannot be forged.
+        # Django has checked the host against ALLOWED_HOSTS.
         return {"id": _host(context.request), "name": settings.BRAND.name}
 
 
 class OnceForm(NoLabelSuffixForm):
-    """Accept a code only once: allauth would forget it before its tolerance ends."""
+    """Accept a code only once; allauth would accept it again within its tolerance."""
 
     user: Any
     cleaned_data: dict[str, Any]
@@ -91,7 +91,7 @@ class OnceForm(NoLabelSuffixForm):
 class CodeForm(OnceForm):
     """Accept a code from the app or a recovery code.
 
-    No one can guess a recovery code, so wrong app codes do not block them.
+    Recovery codes cannot be guessed, so they work even after too many wrong codes.
     """
 
     authenticator: Authenticator
@@ -122,21 +122,21 @@ class ConfirmCodeForm(CodeForm, code_forms.ReauthenticateForm):
 
 
 class PasskeyForm(forms.Form):
-    """Refuse what a hostile client sends and allauth or fido2 cannot read."""
+    """Refuse what allauth or fido2 cannot parse, without an internal error."""
 
     wrong = _("This passkey is not accepted here. It may have been removed.")
 
     def full_clean(self) -> None:
         try:
             super().full_clean()
-        except Exception:  # there are very many kinds of errors
+        except Exception:  # of many types
             self.add_error("credential", ValidationError("", "invalid"))
-        # Django and allauth would say "value" and "code".
+        # The messages of Django and allauth mention a "value" and a "code".
         for field in ("credential", NON_FIELD_ERRORS):
             for error in self.errors.get(field, ErrorList()).as_data():
                 if error.code in ("required", "invalid", "incorrect_code"):
                     error.message = self.wrong
-        # A page never repeats an answer.
+        # The page must not repeat the browser's answer.
         self.data = {**self.data, "credential": ""}
 
 
@@ -159,7 +159,7 @@ class AddPasskeyForm(NoLabelSuffixForm, PasskeyForm, passkey_forms.AddWebAuthnFo
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self.fields["passwordless"].initial = True  # as the login button promises
+        self.fields["passwordless"].initial = True  # for the button on the login page
 
     def clean(self) -> dict[str, Any]:
         if len(selectors.second_factors_of(self.user).passkeys) >= MAX_PASSKEYS:

@@ -22,24 +22,23 @@ from readback.cabinet.account_rules import normalise
 from readback.cabinet.mail import rendering
 from readback.cabinet.models import AuditEntry, Key, User, key_is_active
 
-# Recovery codes alone are not a second factor: they exist only in addition to one of
-# these.
+# Recovery codes exist only in addition to one of these.
 FACTORS = (Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN)
-# What allauth calls a login with the provider in the records of a session.
+# allauth's name for single sign-on in the records of a session.
 BY_PROVIDER = "socialaccount"
 INVITATION_DAYS = 7
 
 
 def account_find(email: str) -> User | None:
-    # `iexact` would read all accounts, because only this form has an index.
+    # Only the lower-case form has an index; `iexact` would read all accounts.
     accounts = User.objects.alias(lowered=Lower("email"))
     found = accounts.filter(lowered=stored_form(email))
-    # Not `first`: because of its order, PostgreSQL might read all accounts by id.
+    # `first` would sort by id, for which PostgreSQL might read all accounts.
     return next(iter(found[:1]), None)
 
 
 def stored_form(email: str) -> str:
-    """Return an address in the stored form; an invalid one matches no account."""
+    """Return an address in the stored form; empty if it is invalid."""
     try:
         return normalise(email)
     except ValidationError:
@@ -54,8 +53,8 @@ def account_is_confirmed(account: User) -> bool:
 def account_is_unused(account: User) -> bool:
     """Return whether a new sign-up with its address may replace the account.
 
-    It was never confirmed, logged in to or given a key, and no operator has
-    deactivated it or made it an operator's.
+    Its address was never confirmed, nobody has logged in or created a key, and no
+    operator has deactivated it or made its owner an operator.
     """
     if not account.is_active or account.is_staff:
         return False
@@ -65,13 +64,13 @@ def account_is_unused(account: User) -> bool:
 
 
 def confirmed() -> Q:
-    """Return the rule of `account_is_confirmed` for SQL."""
+    """Return `account_is_confirmed` as a condition of a query."""
     addresses = EmailAddress.objects.filter(user=OuterRef("pk"))
     return Q(Exists(addresses.filter(primary=True, verified=True)))
 
 
 def accounts_with_state() -> QuerySet[User]:
-    """Return all accounts with `is_confirmed` and `key_count`, of the active keys."""
+    """Return all accounts with `is_confirmed` and the number of their active keys."""
     active = Key.objects.filter(key_is_active(), owner=OuterRef("pk"))
     counted = active.values("owner").annotate(keys=Count("pk")).values("keys")
     return User.objects.annotate(
@@ -81,7 +80,7 @@ def accounts_with_state() -> QuerySet[User]:
 
 
 def account_is_connected(account: User) -> bool:
-    """Return whether the account is connected to a person at the provider."""
+    """Return whether its owner has logged in with the provider."""
     issuer = settings.CONFIG.oidc_issuer
     return SocialAccount.objects.filter(user=account, provider=issuer).exists()
 
@@ -141,7 +140,7 @@ def invitation_link(account: User) -> str:
 
 
 class _InvitationTokens(PasswordTokens):
-    """Makes tokens that are checked like all others, but are dated in the future."""
+    """Create tokens with a future date, which pass the usual check for a week."""
 
     def _now(self) -> datetime:
         reset = timedelta(seconds=settings.PASSWORD_RESET_TIMEOUT)

@@ -24,7 +24,7 @@ from readback.cabinet.accounts import selectors, sessions
 from readback.cabinet.mail import notices, outbox, rendering
 from readback.cabinet.models import LABEL_LENGTH, AuditEntry, CacheEntry, Key, User
 
-# Invisible, and not control characters: many emoji and Persian words contain them.
+# Invisible characters that are allowed: many emoji and Persian words contain them.
 _JOINERS = {ord("\N{ZERO WIDTH NON-JOINER}"): "", ord("\N{ZERO WIDTH JOINER}"): ""}
 
 
@@ -42,8 +42,8 @@ def account_create(
 ) -> User:
     """Create an account; `confirmed` marks its address confirmed.
 
-    Without a password it cannot log in until one is set. Only the server itself uses
-    `any_domain`, for its account on the local machine.
+    Without a password, nobody can log in until one is set. Only the server uses
+    `any_domain`, for its own account on the local machine.
     """
     try:
         email = account_rules.normalise(email)
@@ -69,11 +69,11 @@ def account_create(
 
 @transaction.atomic
 def account_invite(email: str, *, by: str = "", mail: bool = True) -> User:
-    """Create an account without a password, and tell the owner of its address.
+    """Create an account without a password, and e-mail an invitation.
 
-    The e-mail says who invites, and its link leads to a page to choose a password. A
-    sign-up with this address that was never confirmed or used is replaced:
-    someone else may know its password.
+    The link in the e-mail leads to a page to choose a password. An account with this
+    address that was never confirmed or used is replaced, because someone else may know
+    its password.
     """
     account_discard_unused(selectors.stored_form(email))
     account = account_create(email, confirmed=True)
@@ -121,7 +121,7 @@ def account_activate(account: User) -> None:
 
 @transaction.atomic
 def account_deactivate(account: User) -> None:
-    """Deactivate the account; it cannot log in, and its keys stop working."""
+    """Deactivate the account: nobody can log in, and its keys stop working."""
     _check_operator_left(account)
     account.is_active = False
     account.save(update_fields=["is_active"])
@@ -130,7 +130,7 @@ def account_deactivate(account: User) -> None:
 
 
 def _check_operator_left(account: User) -> None:
-    """Raise ServiceError if no one else could use the pages for operators."""
+    """Raise `ServiceError` if the account belongs to the only active operator."""
     able = User.objects.filter(is_active=True, is_staff=True)
     # Locked, so that two operators cannot deactivate each other at the same time.
     operators = list(able.select_for_update().order_by("pk"))
@@ -142,7 +142,7 @@ def _check_operator_left(account: User) -> None:
 
 @transaction.atomic
 def account_set_operator(account: User, is_operator: bool) -> None:
-    """Grant or remove access to the pages for operators.
+    """Grant or revoke the rights of an operator.
 
     Only commands do this, so the audit trail names the account itself as the operator.
     """
@@ -162,7 +162,7 @@ def account_set_operator(account: User, is_operator: bool) -> None:
 
 
 def audit_record(by: User, row: User | Key, change: str) -> None:
-    """Write to the audit trail what an operator did, in English."""
+    """Record in the audit trail what an operator did, in English."""
     AuditEntry.objects.create(
         by=by.email,
         by_id=by.pk,
@@ -177,9 +177,8 @@ def audit_record(by: User, row: User | Key, change: str) -> None:
 def account_delete(account: User) -> None:
     account_lock(account)
     _check_operator_left(account)
-    # The API writes usage and journal rows at any time. These reference their key's
-    # row, so while the keys are locked no new rows can appear during the deletion.
-    # The order is fixed, so that two deletions cannot deadlock.
+    # The API adds usage and journal rows at any time. They reference their key, so
+    # none can be added while the keys are locked. The order prevents deadlocks.
     locked_keys = Key.objects.select_for_update().filter(owner=account).order_by("pk")
     list(locked_keys.values_list("pk"))
     notices.notify("account_deleted", account)
@@ -190,11 +189,11 @@ def account_delete(account: User) -> None:
 def account_discard_unused(email: str) -> bool:
     """Delete an account that was never confirmed or used; return whether it existed.
 
-    A new sign-up with its address then starts afresh. Links that were sent for the
-    earlier sign-up stop working, so that a link only ever confirms the password of its
-    own sign-up: otherwise Mallory could sign up with Alice's address, and wait until
-    Alice does the same and confirms it. An account that an operator has deactivated, or
-    an operator's, stays.
+    A new sign-up with its address then starts afresh. Links of the earlier sign-up stop
+    working, so that a link confirms only the password of its own sign-up. Otherwise,
+    Mallory could sign up with Alice's address and wait until Alice does the same and
+    confirms it. An operator's account stays, and so does one that an operator has
+    deactivated.
     """
     account = User.objects.select_for_update().filter(email=email).first()
     if account is None:
@@ -209,10 +208,10 @@ def account_discard_unused(email: str) -> bool:
 
 
 def expired_delete() -> None:
-    """Delete expired sessions and counts, which contain addresses."""
+    """Delete expired sessions and counts of attempts."""
     now = timezone.now()
     Session.objects.filter(expire_date__lt=now).delete()
-    # An extra hour, because `last_seen_at` lags behind while a session is in use.
+    # Plus an hour, because `last_seen_at` is updated only from time to time.
     lifetime = timedelta(seconds=settings.SESSION_COOKIE_AGE, hours=1)
     UserSession.objects.filter(last_seen_at__lt=now - lifetime).delete()
     CacheEntry.objects.filter(expires__lt=now).delete()
@@ -221,8 +220,7 @@ def expired_delete() -> None:
 def account_lock(account: User) -> User:
     """Lock the account's row until the transaction ends, and return the account.
 
-    SQLite has no row locks and needs none: its transactions begin IMMEDIATE, so
-    there is one writer at a time.
+    SQLite needs no row locks, because its transactions allow one writer at a time.
     """
     try:
         return User.objects.select_for_update().get(pk=account.pk)
@@ -231,7 +229,7 @@ def account_lock(account: User) -> User:
 
 
 def checked_name(name: str) -> str:
-    """Return the name of a key or a passkey; empty if no character is visible."""
+    """Return the name for a key or passkey; empty if no character is visible."""
     name = name.strip()
     visible = name.translate(_JOINERS).strip()
     if not visible:

@@ -1,8 +1,8 @@
 """Where an account is logged in: one row of allauth's table for each session.
 
-allauth writes the row at login, and `middleware.py` updates it every few minutes at
-most. Only the names of the browser and its system, and its network, are stored. A
-session ends when its row in Django's table is deleted.
+allauth adds the row at login, and `middleware.py` updates it at most every few minutes.
+It contains only the network and the names of the browser and its system. Deleting the
+row in Django's own table ends a session.
 """
 
 from typing import Any
@@ -18,12 +18,12 @@ from readback.cabinet.mail import notices
 from readback.cabinet.models import User
 from readback.client_address import shorten
 
-# The session's key for the time of the login.
+# The key in a session for the time of the login.
 SESSION_STARTED = "began"
-# A login ends the oldest sessions beyond this number: allauth reads all others, so
-# each login of a program that keeps logging in would be slower than the last.
+# A login ends the oldest sessions beyond this number. allauth reads all sessions of the
+# account, so without a limit each login of a script would be slower than the last.
 MAX_SESSIONS = 50
-# The first match counts, because most browsers also call themselves Chrome or Safari.
+# The first match counts: most browsers also call themselves Chrome or Safari.
 _BROWSERS = (
     ("Edg", "Edge"),
     ("OPR/", "Opera"),
@@ -54,7 +54,6 @@ def _shorten(instance: UserSession, **_: Any) -> None:
     # The pages show this unspecified address as "unknown".
     instance.ip = shorten(instance.ip).replace(".x", ".0") or "0.0.0.0"
     if agent := instance.user_agent:
-        # An unknown name is empty.
         names = {"name": _first(_BROWSERS, agent), "system": _first(_SYSTEMS, agent)}
         instance.data = names
         instance.user_agent = ""

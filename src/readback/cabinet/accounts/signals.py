@@ -1,6 +1,6 @@
-"""Events that allauth and Django signal: the security log, and sessions that end.
+"""Reactions to signals of allauth and Django: the security log, and ended sessions.
 
-`mail/notices.py` records the others.
+`mail/notices.py` records all other events.
 """
 
 from typing import Any
@@ -29,7 +29,7 @@ from readback.cabinet.serving import security_log
 
 @receiver(signals.user_signed_up)
 def _signed_up(user: User, **_: Any) -> None:
-    # A sign-up is one transaction, which can still fail.
+    # After the commit, because the transaction of the sign-up can still fail.
     notices.record("account_created", account=user.pk)
 
 
@@ -44,7 +44,7 @@ def _logged_in(user: User, **details: Any) -> None:
 
 @receiver(user_login_failed)
 def _login_failed(credentials: dict[str, Any], **_: Any) -> None:
-    # The query runs for known and unknown addresses, so both take the same time.
+    # Known and unknown addresses take the same time: the query runs for both.
     account = selectors.account_find(credentials.get("email", ""))
     security_log.record("login_failed", account=account.pk if account else None)
 
@@ -60,7 +60,7 @@ def _logged_out(request: HttpRequest, user: User | None, **_: Any) -> None:
 @receiver(signals.password_set)
 def _password_changed(request: HttpRequest, user: User, **_: Any) -> None:
     security_log.record("password_changed", account=user.pk)
-    # Django refuses the other sessions, but they would still be listed.
+    # Django rejects the other sessions, but they would still be listed.
     sessions.sessions_end(user, request.session.session_key)
 
 

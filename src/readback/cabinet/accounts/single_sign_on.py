@@ -1,9 +1,9 @@
 """Single sign-on: log in with an OpenID Connect provider of the operator's choice.
 
-Only a button starts a login. The visitor chooses nothing but where to continue
-afterwards, which is always a page of the cabinet. A person is identified by the issuer
-and the issuer's id for them. The address matters only at the first login, when it
-decides which account is theirs. `openid_connect.py` sends the requests to the provider.
+A login starts with a button, and continues on a page of the cabinet. A person is
+identified by the issuer and the issuer's id for them. The address matters only at the
+first login, when it decides which account is theirs. `openid_connect.py` sends the
+requests to the provider.
 """
 
 import logging
@@ -56,7 +56,7 @@ def start(request: HttpRequest) -> Any:
     except ProviderError as error:
         return _failed(request, error)
     # Not a redirect: `form-action 'self'` in our Content-Security-Policy forbids a form
-    # that leads to another site, and the provider may redirect to more of them.
+    # to redirect to another site.
     return render(request, "accounts/provider_leave.html", {"url": away.url})
 
 
@@ -74,7 +74,7 @@ def callback(request: HttpRequest) -> Any:
 def _failed(request: HttpRequest, error: ProviderError) -> HttpResponse:
     """Log the reason, and show that the provider failed.
 
-    If it is only busy, nothing is logged: otherwise anyone could fill the log.
+    If too many requests are waiting, nothing is logged: anyone could fill the log.
     """
     is_busy = isinstance(error, ProviderBusyError)
     page = render(request, "accounts/provider_failed.html", {"is_busy": is_busy})
@@ -134,11 +134,11 @@ class CabinetSocialAdapter(DefaultSocialAccountAdapter):
         exception: Exception | None = None,
         extra_context: dict[str, Any] | None = None,
     ) -> None:
-        """Show our pages; allauth's would show or keep what the provider sent."""
+        """Show our pages: allauth's would show or store what the provider sent."""
         if error == AuthError.CANCELLED:
             messages.info(request, _("You cancelled the login. Nothing was changed."))
             raise ImmediateHttpResponse(redirect("account_login"))
-        # This browser is not waiting for the answer, or no longer.
+        # This browser is not (or no longer) waiting for the answer.
         if exception is None and "state_id" in (extra_context or {}):
             message = _(
                 "This login took too long, was already used, or began in another "
@@ -164,7 +164,7 @@ def _verified_address(sociallogin: SocialLogin) -> str:
 
 
 class LoginRefusedError(Exception):
-    """A person whom the provider knows may not log in.
+    """The provider has identified a person who may not log in here.
 
     The reason is `unverified`, `closed`, `unconfirmed`, `inactive` or `connected`, as
     docs/monitoring.md explains.
@@ -178,10 +178,10 @@ class LoginRefusedError(Exception):
 
 @transaction.atomic
 def connect_person(uid: str, email: str) -> SocialAccount:
-    """Connect a person who is new here to their account, which may also be new.
+    """Connect a person to the account with their address, or create one.
 
-    The provider has verified the address. Raise `LoginRefusedError` if there is no
-    account and there must not be one.
+    The provider has verified the address. Raise `LoginRefusedError` if the account
+    cannot be theirs, or must not be created.
     """
     account = User.objects.select_for_update().filter(email=email).first()
     if account is None:

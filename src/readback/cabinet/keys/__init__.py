@@ -1,5 +1,5 @@
 """Keys: create one, see it once, try it, and watch what arrives with it.
 
-Everything that a key's owner sees about its requests is made here, from what the API
-wrote to the database.
+What owners see about the requests of their keys comes from what the API wrote to the
+database.
 """

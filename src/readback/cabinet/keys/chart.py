@@ -1,8 +1,8 @@
 """The chart of a key's requests: converts counts to the coordinates of an SVG.
 
 Accepted requests are drawn solid, refused ones hatched above them, and rehearsed ones
-as an outline on top, so that the chart is readable without colour. This is only the
-arithmetic; the template draws.
+as an outline on top, so that the chart is readable without colour. The template draws
+it.
 """
 
 from collections import Counter
@@ -91,7 +91,7 @@ def _outcome(code: str) -> str:
 
 
 def _parts(requests: Counter[str], top: int) -> Iterator[Part]:
-    # Minimum heights can exceed the frame by the same amount; the template leaves room.
+    # Minimum heights can make a bar higher than HEIGHT; the template leaves room.
     y: float = HEIGHT
     for outcome in _OUTCOMES:
         if number := requests[outcome]:

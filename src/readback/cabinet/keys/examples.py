@@ -1,4 +1,4 @@
-"""What a person copies to try a key: example programs, and lines that run the probe.
+"""What people copy to try a key: example programs, and lines that run the probe.
 
 Each file in snippets/ is one way to connect, with the placeholders <BASE_URL>,
 <API_KEY> and <MODEL>. Pages show the files filled in, and a test runs each of them.
@@ -17,8 +17,8 @@ from readback.contract import MODEL
 
 FOLDER = Path(__file__).parent / "snippets"
 
-# In the order of the page. People save a program under the name of its file, so this
-# name must not hide the package that the program imports.
+# In the order of the page. People save a program under the name of its file, which must
+# not hide the package that the program imports.
 NAMES = {
     "curl.sh": "curl",
     "openai_example.py": "Python: openai",
@@ -41,7 +41,7 @@ class Snippet(NamedTuple):
 def filled(
     base_url: str, api_key: str, files: Iterable[str] = tuple(NAMES)
 ) -> list[Snippet]:
-    """Return programs with the address and the key filled in."""
+    """Return the programs with the address and the key filled in."""
     values = {"<MODEL>": MODEL, "<BASE_URL>": base_url, "<API_KEY>": api_key}
     snippets = []
     for file in files:

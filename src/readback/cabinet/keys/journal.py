@@ -1,9 +1,8 @@
 """The journal of a key as its owner reads it: with explanations.
 
-A refused request is explained in two parts: what it proves to work, and what to change
-in the program that sent it. Advice and sentences are translated like the other texts
-of the pages, with the English sentence as the key; so are a program's settings.
-The detail and the names of settings are not translated.
+The explanation of a refused request has two parts: what it proves to work, and what to
+change in the program that sent it. Advice, sentences and the settings of programs are
+translated like all texts of the pages. The detail is always in English.
 """
 
 from collections.abc import Iterable
@@ -20,30 +19,30 @@ from readback.differences import ADVICE, FIELD_ADVICE, may_be_default
 from readback.programs import Program
 
 _CODES = list(REFUSALS)
-# The codes of a body that is readable JSON, in the order of the contract.
+# Refusals with these codes prove that the body was JSON.
 _READABLE = _CODES[
     _CODES.index("unknown_field") : _CODES.index("invalid_max_tokens") + 1
 ]
 
 
 class Change(NamedTuple):
-    """One thing to change, which removes one or more differences."""
+    """One thing to change in a program, which removes one or more differences."""
 
     advice: str
     differences: tuple[str, ...]
-    # What to set in the program that sent the request; empty if unknown.
+    # The setting of the program that does this; empty if unknown.
     switch: str
-    # Whether the program has no such setting.
+    # Whether the program is known to have no such setting.
     is_impossible: bool
 
     @property
     def names(self) -> str:
-        """The differences that the advice does not name itself."""
+        """The differences that the advice does not mention."""
         return ", ".join(each for each in self.differences if each not in self.advice)
 
 
 class ExplainedEntry(NamedTuple):
-    """A journal entry; for a refusal, what works and what to change."""
+    """A journal entry; for a refusal, also what works and what to change."""
 
     entry: JournalEntry
     program: Program | None = None
@@ -51,7 +50,7 @@ class ExplainedEntry(NamedTuple):
     changes: tuple[Change, ...] = ()
     sentence: str = ""
     hint: str = ""
-    # In a list: the number of the remedy, and whether the remedy shows the same detail.
+    # In a list: the number of its remedy, and whether that shows the same detail.
     number: int = 0
     repeats_detail: bool = False
 
@@ -62,7 +61,7 @@ class ExplainedEntry(NamedTuple):
 
     @property
     def remedies(self) -> dict[tuple[object, ...], Change | None]:
-        """What to change; entries with the same key show the same text."""
+        """What to change, by a key that is equal if the text on the page is."""
         name = self.program.name if self.program else ""
         return {
             (
@@ -75,12 +74,12 @@ class ExplainedEntry(NamedTuple):
 
     @property
     def cannot_comply(self) -> bool:
-        """Whether no setting makes the program comply."""
+        """Whether the program cannot comply with the contract."""
         return any(each.is_impossible for each in self.changes)
 
     @property
     def may_be_unable(self) -> bool:
-        """Whether it is unknown if the program can change what it sends."""
+        """Whether the program may be unable to change what it sends."""
         ids = [
             id_ for each in self.changes if not each.switch for id_ in each.differences
         ]
@@ -94,13 +93,13 @@ class ExplainedEntry(NamedTuple):
 
 class ExplainedJournal(NamedTuple):
     rows: list[ExplainedEntry]
-    # Each refusal that needs new changes, with only those changes.
+    # Refusals with changes that no refusal above them has, and only those changes.
     remedies: list[ExplainedEntry]
 
 
 def explain(entry: JournalEntry) -> ExplainedEntry:
     program = programs.recognise(entry.user_agent)
-    # An older release may have written a code that no longer exists.
+    # An older version may have written a code that no longer exists.
     row = REFUSALS.get(entry.code)
     if entry.accepted or row is None:
         return ExplainedEntry(entry, program)
@@ -115,7 +114,7 @@ def explain(entry: JournalEntry) -> ExplainedEntry:
 
 
 def explain_all(entries: Iterable[JournalEntry]) -> ExplainedJournal:
-    """Explain the rows of a list, and collect what to change, each thing once."""
+    """Explain the rows of a list, and collect what to change without repetitions."""
     rows: list[ExplainedEntry] = []
     remedies: list[ExplainedEntry] = []
     found: dict[tuple[object, ...], ExplainedEntry] = {}
@@ -136,11 +135,11 @@ def explain_all(entries: Iterable[JournalEntry]) -> ExplainedJournal:
 
 
 def changes(ids: Iterable[str], program: Program | None) -> tuple[Change, ...]:
-    """Return what to change; differences that need the same change are grouped."""
+    """Return what to change to remove these differences."""
     found: dict[tuple[str, str, bool], list[str]] = {}
     for difference in ids:
         text = program.switch(difference) if program else ""
-        # gettext returns the header of the catalogue for an empty text.
+        # For an empty text, gettext returns the header of the catalogue.
         switch = _(text) if text else ""
         is_impossible = bool(program and program.cannot_remove(difference))
         key = (advice(difference), switch, is_impossible)
@@ -158,7 +157,7 @@ def advice(difference: str) -> str:
 
 
 def sentence(entry: JournalEntry | UnmatchedRequest) -> str:
-    """Return the general sentence, unless the detail is in the reader's language."""
+    """Return the sentence of the refusal, unless its detail is in the same language."""
     is_english = (get_language() or "en").startswith("en")
     return "" if is_english and entry.detail else _(REFUSALS[entry.code].sentence)
 
@@ -170,7 +169,6 @@ def _works(code: str) -> Iterable[str]:
         yield _("TLS")
     if code != "not_found":
         yield _("address")
-    # Requests with any other key are in no journal.
     if code != "invalid_key":
         yield _("key")
     if code in _READABLE:

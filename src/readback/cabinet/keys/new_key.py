@@ -1,8 +1,8 @@
 """The page of a new key, and what browsers poll while its owner waits for a request.
 
-Requests without an accepted key belong to the reader's network, not to a key or an
-account. This page shows them until something arrives with the key. They also have their
-own page, for people who wonder why nothing arrives.
+Until a request with the key arrives, the page shows requests from the reader's network
+that had no accepted key. They also have their own page, for people who wonder why
+nothing arrives.
 """
 
 import time
@@ -29,7 +29,7 @@ from readback.cabinet.serving.visitors import (
 )
 from readback.contract import MODEL, REFUSALS, UNMATCHED_SECONDS
 
-# The session's key for a new key, and how long the session keeps it.
+# The key in the session for a new API key, and how long the session keeps it.
 _NEW_KEY = "new-key-{}"
 _SHOWN_SECONDS = 300
 
@@ -37,14 +37,14 @@ _SHOWN_SECONDS = 300
 def show_once(request: HttpRequest, new: services.NewKey) -> HttpResponse:
     """Redirect to the key's page, so that a reload does not create another key.
 
-    Meanwhile, the key is in the session, which is sealed and stored for a moment.
+    Until that page is loaded, the key is in the session, which is stored sealed.
     """
     request.session[_NEW_KEY.format(new.key.pk)] = [new.text, time.time()]
     return redirect("new_key", key_id=new.key.pk)
 
 
-# Not HEAD, because the key is shown only once. A POST sends a test; it contains the
-# key, which the page shows again.
+# Not HEAD, because the key can be shown only once. A POST sends a test; the form
+# contains the key, and the page shows it again.
 @require_http_methods(["GET", "POST"])
 @login_required
 def new_key(request: AccountRequest, key_id: int) -> HttpResponse:
@@ -82,7 +82,7 @@ def latest_request(request: AccountRequest, key_id: int) -> HttpResponse:
 
 
 def _text_of(request: AccountRequest, key: Key) -> str | None:
-    """Return the key's text: from the test form or, only once, from the session."""
+    """Return the key's text from the test form or, once, from the session."""
     if request.method != "POST":
         text, at = request.session.pop(_NEW_KEY.format(key.pk), ("", 0.0))
         return text if time.time() - at < _SHOWN_SECONDS else None
@@ -111,11 +111,11 @@ def unmatched_page(request: AccountRequest, key_id: int) -> HttpResponse:
 
 
 def unmatched(request: HttpRequest) -> dict[str, object]:
-    """Return keys/unmatched_rows.html's context; no query if the feature is off."""
+    """Return the context of keys/unmatched_rows.html."""
     if not settings.CONFIG.unmatched_requests:
         return {"unmatched": None, "version": version_of()}
     rows = selectors.unmatched_requests(client_address(request))
-    # During an upgrade, a newer API may write a code that this cabinet does not know.
+    # During an upgrade, a newer API may write codes that this cabinet does not know.
     known = [row for row in rows if row.code in REFUSALS]
     return {
         "unmatched": [(row, journal.sentence(row)) for row in known],

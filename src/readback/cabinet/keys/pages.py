@@ -1,7 +1,4 @@
-"""The pages of keys: the list, the page of each key, and its actions.
-
-Services make the final checks.
-"""
+"""The pages of keys: the list, the page of each key, and its actions."""
 
 from functools import partial
 
@@ -89,8 +86,8 @@ def rotate(request: AccountRequest, key_id: int) -> HttpResponse:
                 new = services.key_rotate(key, form.cleaned_data["overlap"])
                 return show_once(request, new)
             except services.AlreadyRotated:
-                # After two clicks, the browser shows the second response. The session
-                # already has the new key from the first click.
+                # After a double click, the browser shows the second response; the
+                # first click has put the new key into the session.
                 key.refresh_from_db(fields=["replaced_by"])
                 return redirect("new_key", key_id=key.replaced_by_id)
     return render(request, "keys/rotate.html", {"key": key, "form": form})

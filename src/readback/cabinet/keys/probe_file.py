@@ -1,8 +1,8 @@
 """The probe as one file that runs on any machine with Python: a zipapp.
 
-It is built from the installed files: the probe, the shared modules that it needs, its
-only dependency, and all licences. Two builds of the same versions are identical, so the
-checksum is meaningful. Nothing here depends on Django.
+It contains the probe, the shared modules that it needs, its only dependency, and all
+licences. Builds of the same versions are identical, so that the checksum is meaningful.
+Nothing here depends on Django.
 """
 
 import io
@@ -39,9 +39,7 @@ def content() -> bytes:
     buffer.seek(0, io.SEEK_END)
     with ZipFile(buffer, "w", ZIP_DEFLATED, compresslevel=9) as archive:
         for name, path in sorted(_files()):
-            # Nothing differs between machines; the time is the earliest that a zip file
-            # can have.
-            entry = ZipInfo(name)
+            entry = ZipInfo(name)  # with a fixed time
             entry.compress_type = ZIP_DEFLATED
             entry.create_system = _UNIX
             entry.external_attr = _READABLE_FILE
@@ -59,7 +57,7 @@ def _files() -> Iterator[tuple[str, Path]]:
     yield from _licences(_CERTIFI)
     try:
         yield from _licences(_OWN)
-    except PackageNotFoundError:  # A checkout that was never installed.
+    except PackageNotFoundError:  # a checkout that is not installed
         yield f"licences/{_OWN}/LICENSE", _PACKAGE.parents[2] / "LICENSE"
 
 

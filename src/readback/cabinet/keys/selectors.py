@@ -59,17 +59,17 @@ def key_replaced_by(new: Key) -> Key | None:
 
 
 def usage_of(key: Key, days: int) -> list[tuple[datetime, str, int]]:
-    """Return (hour, code, requests) rows for the last days, unsorted."""
+    """Return (hour, code, requests) of the last days, unsorted."""
     start = timezone.now() - timedelta(days=days)
     usage = Usage.objects.filter(key=key, hour__gte=start)
     return list(usage.values_list("hour", "code").annotate(Sum("requests")))
 
 
 def journal_of(key: Key, outcome: str = "") -> QuerySet[JournalEntry]:
-    """Return the journal of a key, newest first; only one outcome if it is known.
+    """Return the journal of a key, newest first; an unknown outcome selects all rows.
 
-    Return at most JOURNAL_ROWS rows for each outcome: the API deletes older rows
-    only from time to time.
+    There are at most JOURNAL_ROWS accepted and JOURNAL_ROWS refused requests. The API
+    deletes older ones only from time to time.
     """
     entries = JournalEntry.objects.filter(key=key)
     newest = Q()
@@ -81,14 +81,14 @@ def journal_of(key: Key, outcome: str = "") -> QuerySet[JournalEntry]:
 
 
 def latest_request(key: Key, *, preferably_not_of: str) -> JournalEntry | None:
-    """Return the newest row of the journal; if possible, not from this program."""
+    """Return the newest row of the journal, if possible from another program."""
     is_of_program = Q(user_agent__startswith=preferably_not_of)
     rows = journal_of(key).alias(is_of_program=is_of_program)
     return rows.order_by("is_of_program", "-at", "-id").first()
 
 
 def unmatched_requests(client_address: str) -> list[UnmatchedRequest]:
-    """Return the recent requests from an address's network, the newest first.
+    """Return recent requests from the network of an address, newest first.
 
     Identical requests are one row, with the time of the last one.
     """
@@ -114,7 +114,7 @@ def address_current() -> CurrentAddress:
     base_url = settings.CONFIG.base_url
     since = None
     earlier = list(address_history()[:2])
-    # Otherwise it is not in the history yet: `readback serve` records it at startup.
+    # `readback serve` records the current address at startup.
     if earlier and earlier[0].base_url == base_url:
         since = earlier.pop(0).since
     return CurrentAddress(base_url, since, earlier[0].base_url if earlier else None)

@@ -1,9 +1,7 @@
-"""A test of a key: the cabinet's server sends a request to the API as a program would.
+"""A test of a key: the cabinet sends a request to the API as a program would.
 
-It is sent only to the API's public address.
-
-The text and the key are only in memory, until the page is rendered. The form is on the
-page of a new key, and contains the key, which is stored nowhere.
+It is sent only to the API's public address. The form is on the page of a new key, and
+contains the key. Neither the key nor the text is stored anywhere.
 """
 
 import json
@@ -24,16 +22,15 @@ from readback.http_client import NoFreeSlot, Slots
 # The journal identifies the test by this name, which is also in programs.toml.
 PROGRAM = "Readback-cabinet"
 SAMPLE = "Ready to copy? Grüße, привет, γειά ✓"
-# In UTF-16 units, as browsers count them. At most three bytes each, so that the form
-# stays below DATA_UPLOAD_MAX_MEMORY_SIZE; the contract's limits are lower.
+# In UTF-16 units, as browsers count them, of at most three bytes each. The form must
+# stay below DATA_UPLOAD_MAX_MEMORY_SIZE; the contract's limits are lower.
 MAX_TEXT_LENGTH = 16_000
 # Seconds from the connection to the last byte of the answer.
 SECONDS = 5.0
-# How much longer a page waits, because a look-up of the name takes time, too.
+# How much longer a page waits, because the host name has to be looked up, too.
 _GRACE_SECONDS = 1.0
 # Per process, which has eight threads for pages.
 MAX_AT_ONCE = 2
-# How much of an answer is shown, to keep the page small.
 _SHOWN_CHARACTERS = 500
 _HIDDEN_KEY = "[key]"
 
@@ -44,12 +41,12 @@ class Outcome(StrEnum):
     UNCHANGED = "unchanged"
     CHANGED = "changed"
     REFUSED = "refused"
-    FAILED = "failed"  # no complete answer, or not the API's: that has a status
-    NOT_SENT = "not sent"  # too many: from this account, this address, or at once
+    FAILED = "failed"  # no complete answer, or one that is not the API's
+    NOT_SENT = "not sent"  # too many from this account or address, or at the same time
 
 
 class KeyTest(NamedTuple):
-    """The content of the form and the outcome, for a page that shows them once."""
+    """The content of the form, and the outcome."""
 
     text: str = SAMPLE
     max_length: int = MAX_TEXT_LENGTH
@@ -77,7 +74,7 @@ def from_post(request: AccountRequest, key: str) -> KeyTest:
     if not ratelimit.consume(request, action="send_test"):
         return test._replace(outcome=Outcome.NOT_SENT)
     try:
-        # The name lookup itself has no deadline.
+        # The lookup of the host name has no timeout of its own.
         sent = _slots.run(partial(_send, key, test.text), SECONDS + _GRACE_SECONDS)
         test = _understood(sent, test)
     except NoFreeSlot:

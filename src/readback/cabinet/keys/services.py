@@ -46,10 +46,7 @@ def key_create(
     notify: bool = True,
     text: str | None = None,
 ) -> NewKey:
-    """Create a key; only the result contains its text, unless the caller chose it.
-
-    A rehearsal is the pattern of a rehearsal key.
-    """
+    """Create a key, with a pattern (`rehearsal`) if it is a rehearsal key."""
     owner = _lock_for_new_key(owner)
     pattern = _checked_pattern(rehearsal)
     # Rotated keys are counted by `key_rotate`.
@@ -83,8 +80,8 @@ def key_create_if_missing(
 ) -> tuple[Key, str | None]:
     """Return the active key with this name, or a new one with its text.
 
-    A rotated key does not count: it ends soon. Nor does a key with another pattern.
-    A key that exists keeps its options.
+    A rotated key does not count, because it ends soon, nor does a key with another
+    pattern. An existing key keeps its options.
     """
     owner = _lock_for_new_key(owner)
     label = checked_name(label)
@@ -105,10 +102,10 @@ def key_create_if_missing(
 
 @transaction.atomic
 def key_rotate(key: Key, overlap: timedelta) -> NewKey:
-    """Replace an active key by a new one; the old key ends after the overlap.
+    """Replace an active key with a new one; the old key ends after the overlap.
 
-    The new key has the same name and settings, and the same lifetime from now on. The
-    result has its text. The old key never ends later than it would have without this.
+    The new key has the same name and options, and the same lifetime from now on. The
+    old key never ends later than it would have without the rotation.
     """
     if not timedelta() <= overlap <= LONGEST_OVERLAP:
         raise ServiceError(
@@ -116,7 +113,7 @@ def key_rotate(key: Key, overlap: timedelta) -> NewKey:
             % {"days": LONGEST_OVERLAP.days}
         )
     owner = _lock_for_new_key(key.owner)
-    # Locked, so that the key cannot be revoked meanwhile.
+    # Locked, so that the key cannot be revoked in the meantime.
     old = Key.objects.select_for_update().get(pk=key.pk)
     if old.replaced_by_id:
         raise AlreadyRotated(_("This key has already been rotated."))
@@ -154,7 +151,7 @@ def key_rename(key: Key, label: str) -> None:
 
 @transaction.atomic
 def key_revoke(key: Key) -> None:
-    """Revoke a key permanently; a key that is already revoked keeps its time."""
+    """Revoke a key permanently; do nothing if it is already revoked."""
     unrevoked = Key.objects.filter(pk=key.pk, revoked_at=None)
     changed = unrevoked.update(revoked_at=timezone.now())
     key.refresh_from_db(fields=["revoked_at"])
@@ -183,7 +180,7 @@ def address_record(base_url: str) -> None:
 def _lock_for_new_key(owner: User) -> User:
     """Lock and return the account, or raise an error if it cannot have a new key.
 
-    The lock makes parallel calls count the keys one after another.
+    Without the lock, parallel calls could exceed the limit on keys.
     """
     owner = account_lock(owner)
     if not owner.is_active:

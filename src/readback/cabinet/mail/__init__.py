@@ -1,5 +1,4 @@
 """E-mails to people: notices, the outbox where they wait, and the sender.
 
-The services of the other folders add notices as part of a change. How an e-mail reads,
-and where its link leads, is in `rendering.py`.
+The services of the other folders add notices as part of a change.
 """

@@ -1,7 +1,7 @@
-"""How e-mails leave: Django's mail settings, and the backend that prints them.
+"""How e-mails are sent: Django's mail settings, and the backend that prints them.
 
-E-mails are printed decoded, because a link that is split over encoded lines cannot be
-clicked, and to standard error: standard output is for commands.
+They are printed decoded, so that links can be clicked, and to standard error, because
+the output of commands goes to standard output.
 """
 
 import sys
@@ -18,7 +18,7 @@ from readback.setting_values import is_loopback
 
 _RULE = "-" * 72
 _PORTS = {"smtp": 25, "smtps": 465}
-# For connecting to one address of the server, and for each of its answers.
+# For connecting to an address of the server, and for each of its answers.
 _TIMEOUT_SECONDS = 10
 
 
@@ -41,7 +41,7 @@ def settings(smtp_url: str) -> dict[str, Any]:
 
 
 def sender(mail_from: str, name: str) -> str:
-    """Return the sender of e-mails, with the site's name unless it has its own."""
+    """Return the sender of e-mails, with the site's name if it has none."""
     own, address = parseaddr(mail_from)
     return f'"{quote(own or name)}" <{address}>'
 

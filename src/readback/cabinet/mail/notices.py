@@ -1,11 +1,12 @@
 """What owners are told: notices of changes, and reminders that a key expires.
 
-The services call these within the transaction of the change: the e-mail is added to the
-outbox together with the change or not at all. The log gets its line after the commit.
+The services call these within the transaction of the change, so that an e-mail is
+added to the outbox together with the change or not at all. The log gets its line after
+the commit.
 
-Each worker's sender asks for reminders from time to time. A reminder is claimed by its
-key's `reminded_at`, in the transaction that adds the e-mail to the outbox, so any
-number of senders add it once, and a killed one adds all or nothing.
+Each worker's sender adds due reminders from time to time. It claims a reminder by
+setting the key's `reminded_at`, in the transaction that adds the e-mail to the outbox,
+so that any number of senders add it once.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -23,18 +24,18 @@ from readback.cabinet.mail import outbox
 from readback.cabinet.models import Key, User
 from readback.cabinet.serving import security_log
 
-# How long after the sign-up people are certainly busy with their first key.
+# In this time after the sign-up, people need no e-mail about keys that they create.
 _FIRST_VISIT = timedelta(minutes=15)
 # A key that was used this recently is in use.
 IN_USE = timedelta(days=30)
-# The same for a rotated key: its programs should have the new key by now.
+# The same for a rotated key, whose programs should have the new key by now.
 _ROTATED_IN_USE = timedelta(days=1)
 # How long before a key expires its owner is reminded, the last reminder first.
 REMINDERS = (timedelta(days=1), timedelta(days=7))
 
 
 def record(event: str, **ids: int) -> None:
-    """Write to the security log only, after the commit."""
+    """Write to the security log after the commit."""
     transaction.on_commit(partial(security_log.record, event, **ids))
 
 
@@ -45,7 +46,7 @@ def notify(event: str, account: User, **details: str) -> None:
 
 
 def key_created(key: Key, *, notify: bool) -> None:
-    """Report a new key, without an e-mail if it is made on a page after the sign-up."""
+    """Report a new key; without an e-mail soon after a sign-up on the pages."""
     record("key_created", account=key.owner_id, key=key.pk)
     is_first_visit = key.created_at - key.owner.date_joined < _FIRST_VISIT
     if notify and not (is_first_visit and context.request):
@@ -77,8 +78,8 @@ def _moment(at: datetime | None) -> str:
 
 
 def _mail(name: str, owner: User, details: dict[str, str]) -> None:
-    # Without a mail server, e-mails are printed to the terminal. That is where users of
-    # the pages look for them, but a command must print only its own output.
+    # Without a mail server, e-mails are printed to the terminal, where users of the
+    # pages look for them. A command must print only its own output.
     if context.request is None and not settings.CONFIG.smtp_url:
         return
     adapter = get_adapter(context.request)
@@ -88,9 +89,9 @@ def _mail(name: str, owner: User, details: dict[str, str]) -> None:
 
 
 def add_due_reminders() -> None:
-    """Add reminders that are due to the outbox, each in its own transaction.
+    """Add due reminders to the outbox, each in its own transaction.
 
-    The last reminder comes first: after downtime, the earlier one is useless.
+    Last reminders come first, because they replace earlier ones after an outage.
     """
     now = timezone.now()
     ends = timedelta()
@@ -102,7 +103,7 @@ def add_due_reminders() -> None:
 
 @transaction.atomic
 def _remind(key: Key, ends: timedelta, now: datetime) -> None:
-    """Tell the owner once that a key in use will expire; do not log it."""
+    """Tell the owner that a key in use will expire, unless another sender has."""
     unchanged = Key.objects.filter(
         pk=key.pk,
         reminded_at=key.reminded_at,
@@ -128,9 +129,9 @@ def _remind(key: Key, ends: timedelta, now: datetime) -> None:
 def _due(notice: timedelta, ends: timedelta, now: datetime) -> QuerySet[Key]:
     """Return the keys that expire within `notice`, but not within `ends`.
 
-    Keys whose owner already knows are left out. A reminder before the notice began was
-    about an earlier expiry, or was the earlier reminder. A key with a short life gets
-    no reminder soon after it was created.
+    Keys with this reminder are left out; an older `reminded_at` is from the previous
+    reminder, or from an earlier expiry. A key with a short life gets no reminder soon
+    after its creation.
     """
     begins = F("expires_at") - notice
     current = Q(replaced_by=None, last_used_at__gt=now - IN_USE)

@@ -1,15 +1,15 @@
 """The outbox: e-mails that wait in the database, and the thread that sends them.
 
-Each worker of the cabinet has a sender. Any number may run, on any number of machines:
-a sender claims an e-mail by moving its due time into the future, so if it dies, the
-e-mail becomes due again. From time to time it also does its caller's periodic work,
-such as adding reminders. Subject and texts are rendered when an e-mail is added, and
-stored sealed, because a link to set a password is as good as the password.
+Each worker of the cabinet has a sender, on any number of machines. A sender claims an
+e-mail by moving its due time into the future; if it dies, the e-mail becomes due again.
+From time to time it also does the periodic work of its caller, such as adding
+reminders. Subject and texts are rendered when an e-mail is added, and stored sealed,
+because a link to set a password is as good as the password.
 
-E-mails are limited per mailbox, per sender, and for both together. Those that anyone
-can ask for are counted apart from notices to an account's owner: otherwise, a stranger
-who asks for many could keep a notice from being sent. The counts do not depend on
-whether an account exists. The numbers are in the settings.
+E-mails are limited per mailbox, per sender, and per sender and mailbox. Those that
+anyone can ask for are counted apart from notices to an account's owner: otherwise, a
+stranger who asks for many could prevent a notice. The counts do not depend on whether
+an account exists. The limits are in the settings.
 """
 
 import json
@@ -35,7 +35,7 @@ from readback.cabinet.models import MailOutcome, MailTotal, OutgoingMail, User
 from readback.cabinet.serving.visitors import network_of
 from readback.cabinet.storage.sealing import InvalidToken, seal, unseal
 
-# Templates of e-mails that other code depends on.
+# Templates that code refers to.
 CONFIRMATION = "account/email/email_confirmation"
 SIGN_UP_CONFIRMATION = "account/email/email_confirmation_signup"
 PASSWORD_RESET = "account/email/password_reset_key"
@@ -53,7 +53,7 @@ CLAIM_TIME = timedelta(seconds=60)
 POLL_SECONDS = 0.5
 # How often to look for keys that expire soon, and for what has expired.
 _PERIOD_SECONDS = 300.0
-# The longest pause before an e-mail, or a server that failed, is tried again.
+# The longest pause before an e-mail or a failed mail server is tried again.
 _LONGEST_DELAY_SECONDS = 300.0
 _LONGEST_PAUSE_SECONDS = 60.0
 # How long a shutdown waits for an e-mail that is being sent.
@@ -91,8 +91,8 @@ def add(
 
 
 def claim() -> OutgoingMail | None:
-    """Claim the e-mail that has been due longest, so that no other sender gets it."""
-    # A read does not take SQLite's only write lock, so polling delays no one.
+    """Claim the e-mail that has been due longest, so that no other sender takes it."""
+    # Check first: on SQLite, the transaction below would delay all other writers.
     if not _due().exists():
         return None
     with transaction.atomic():
@@ -125,7 +125,7 @@ def count(outcome: MailOutcome) -> None:
 
 
 def waiting() -> dict[str, Any]:
-    """Return how many e-mails are waiting, and when the oldest was added."""
+    """Return the number of waiting e-mails, and when the oldest was added."""
     return OutgoingMail.objects.aggregate(waiting=Count("pk"), since=Min("created_at"))
 
 
@@ -175,8 +175,8 @@ class Sender(Thread):
         super().__init__(name="mail-sender", daemon=True)
         self._periodic = periodic
         self._stopping = Event()
-        # Failures of the mail server since it last worked, and other failures, such as
-        # the database's.
+        # Failures of the mail server since it last worked, and other failures in a row,
+        # such as those of the database.
         self._failures = 0
         self._errors = 0
         self._next_work = 0.0
@@ -202,7 +202,7 @@ class Sender(Thread):
                 self._send(mail)
         except OSError as error:  # includes the exceptions of smtplib
             if not self._failures:
-                # Its text may contain an address or the server's reply to it.
+                # The exception's text may contain an address.
                 reason = f"The mail server failed: {type(error).__name__}."
                 _log.error("Mails wait in the outbox. %s", reason)
             self._failures += 1
@@ -219,7 +219,7 @@ class Sender(Thread):
         """Do the periodic work, such as adding reminders, if it is due."""
         now = time.monotonic()
         if now >= self._next_work:
-            # Before anything can fail, so that an error does not delay e-mails.
+            # Set first, so that failing work does not stop e-mails.
             self._next_work = now + _PERIOD_SECONDS
             for work in self._periodic:
                 work()
@@ -267,13 +267,12 @@ def _code(refusal: smtplib.SMTPRecipientsRefused | smtplib.SMTPDataError) -> int
 
 def _drop(mail: OutgoingMail, outcome: MailOutcome, reason: str) -> None:
     finish(mail, outcome)
-    # Operators find the account by its id; some addresses have no account.
     account = mail.account_id or "none"
     _log.error("Dropped mail %s of account %s: %s.", mail, account, reason)
 
 
 def _delay(failures: int, longest: float) -> float:
     """Return 1, 2, 4, … seconds up to the longest, each shortened by up to half."""
-    # The exponent is bounded, because a float is; after days it would overflow. The
-    # random part keeps senders that failed together from trying together.
+    # Without a bound, the power would overflow after days. The random part keeps
+    # senders that failed together from retrying together.
     return min(2.0 ** min(failures - 1, 20), longest) * random.uniform(0.5, 1)

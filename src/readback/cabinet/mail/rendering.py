@@ -1,6 +1,6 @@
-"""An e-mail as its reader gets it: text, the same paragraphs as HTML, and a button.
+"""E-mails as their readers get them: text, the same paragraphs as HTML, and a button.
 
-A link is built from the settings, never from a request: anyone can forge its Host.
+Links are built from the settings, never from a request, whose Host can be forged.
 """
 
 import re
@@ -28,7 +28,7 @@ class RenderedMail(NamedTuple):
 
 
 class Action(NamedTuple):
-    """A button: its label, and the page that it opens unless a link is given."""
+    """A button: its label, and the page that it opens if there is no other link."""
 
     label: str | Promise
     view: str = ""
@@ -70,7 +70,7 @@ ACTIONS = {
 def render(
     template: str, address: str, language: str, details: Mapping[str, str], link: str
 ) -> RenderedMail:
-    """Return the e-mail for this template, with the given link or its page's."""
+    """Return the e-mail; without a link, its button opens the page of its action."""
     action = ACTIONS.get(template.removeprefix(_FOLDER))
     if action and not link:
         key = {"key_id": details["key_id"]} if action.view == "key" else {}

@@ -1,7 +1,7 @@
-"""The operators' lists: accounts, keys and the audit trail; and how they invite people.
+"""The operators' lists of accounts, keys and the audit trail, and invitations.
 
-Django's admin, read-only: changes are made by actions, which call a service and write
-an entry to the audit trail. No column holds a key, so no page here can show one.
+Django's admin, read-only: changes are made by actions, which call a service and add an
+entry to the audit trail. The database contains no key, so no page can show one.
 """
 
 import re
@@ -42,12 +42,11 @@ from readback.cabinet.operators.admin_site import (
     StateFilter,
 )
 
-# Each list on an account's page shows this many rows, the newest; Django's admin has
-# the others.
+# Each list on an account's page shows only this many rows, the newest.
 _ROWS = 20
-# In one list.
+# At a time.
 MAX_INVITED = 1000
-# Two addresses may be separated by whatever mail programs write.
+# What mail programs write between addresses.
 _SEPARATORS = re.compile(r"[\s,;:<>\"'()|]+")
 
 operator_site = OperatorSite(name="admin")
@@ -77,7 +76,7 @@ class InviteForm(NoLabelSuffixForm, forms.Form):
 
 
 def addresses_in(text: str) -> list[str]:
-    """Return the words that may be addresses; takes linear time."""
+    """Return the words that may be addresses, in linear time."""
     words = dict.fromkeys(_SEPARATORS.split(text))
     return [word for word in words if "@" in word]
 
@@ -181,8 +180,7 @@ class AccountAdmin(ReadOnlyAdmin):
             context |= {"invited": invited, "left_out": left_out, "form": InviteForm()}
         return TemplateResponse(request, "operators/invite.html", context)
 
-    # Each in its own transaction: a thousand in one would keep other writers of
-    # SQLite waiting.
+    # One transaction each: a thousand in one would block SQLite's other writers.
     @transaction.atomic
     def _invite(self, request: HttpRequest, email: str) -> None:
         by = cast(User, request.user)
@@ -211,7 +209,6 @@ class AccountAdmin(ReadOnlyAdmin):
             "is_confirmed": account_selectors.account_is_confirmed(account),
             "connections": list(connections.order_by("pk")),
             "factors": account_selectors.second_factors_of(account),
-            # The parts of a session that its owner sees.
             "sessions": sessions.order_by("-last_seen_at", "-pk")[:_ROWS],
             "keys": keys[:_ROWS],
             "key_count": keys.count(),

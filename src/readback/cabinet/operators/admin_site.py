@@ -1,7 +1,4 @@
-"""The operators' admin site, and what its lists share: read-only, with operations.
-
-Each list is in `admin.py`.
-"""
+"""The operators' admin site, and what the lists in `admin.py` share."""
 
 import re
 from collections.abc import Callable
@@ -30,7 +27,7 @@ from readback.cabinet.operators import overview
 
 # An operation changes at most this many rows at once, the newest.
 MAX_ROWS = 1000
-# Keeps a page below 60 KB, in Russian and with long addresses, too.
+# Keeps a page below 60 KB, even in Russian and with long addresses.
 _ROWS_PER_PAGE = 20
 NOTHING_TO_DO = _("There is nothing to do for any of the selected rows.")
 
@@ -67,15 +64,14 @@ class OperatorSite(admin.AdminSite):
 class Operation(NamedTuple):
     """What operators can do with rows: an action of their list.
 
-    An account's page has a button for each operation that applies. The service is the
-    one that the command line calls.
+    An account's page has a button for each operation that applies.
     """
 
     title: Any
-    # What will happen, for the page that asks for confirmation.
+    # For the page that asks for confirmation.
     consequence: Any
     service: Callable[[Any], object]
-    # What the audit trail says, in English.
+    # For the audit trail, in English.
     message: str
     # The rows to which it applies.
     rows: Callable[[QuerySet[Any]], QuerySet[Any]] = lambda rows: rows
@@ -88,8 +84,8 @@ class Operation(NamedTuple):
 class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     """Show rows without forms to add, change or delete them.
 
-    The newest rows come first, and lists cannot be sorted in another way, so that a
-    list reads only the rows that it shows and counts the others. All changes are
+    The newest rows come first. Lists cannot be sorted in another way, so that a page
+    reads only the rows that it shows, and counts the others. All changes are
     `operations`, which need a recent login.
     """
 
@@ -117,7 +113,7 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     def change_view(self, *_: Any, **__: Any) -> Any:
         raise Http404
 
-    # Django's history has its own table; ours is the audit trail.
+    # Instead of Django's history, there is the audit trail.
     history_view = change_view
 
     @method_decorator(reauthentication_required(allow_get=True))
@@ -129,8 +125,8 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     ) -> TemplateResponse | None:
         """Ask for confirmation, then apply an operation to the selected rows.
 
-        The form names all rows of the question in a single field: if a whole list is
-        selected, there are more rows than a form may have fields.
+        The confirmation contains the ids of all rows in a single field, because a whole
+        list may have more rows than a form may have fields.
         """
         name = request.POST["action"]
         operation = self.operations[name]
@@ -158,7 +154,7 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         return rows.exclude(pk=request.user.pk) if operation.is_for_others else rows
 
     def operations_for(self, request: HttpRequest, row: Any) -> list[Any]:
-        """Return the operations that a row's page offers, with their names."""
+        """Return the names and operations that apply to a row."""
         alone = self.model._default_manager.filter(pk=row.pk)
         return [
             (name, operation)
@@ -169,10 +165,9 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     def _apply(
         self, request: HttpRequest, rows: QuerySet[Any], operation: Operation
     ) -> None:
-        """Call the service for each row and write it to the audit trail, in English.
+        """Change each row and add an entry to the audit trail, in one transaction.
 
-        A change and its entry are one transaction. Say which rows could not be changed
-        and why.
+        Report which rows could not be changed, and why.
         """
         changed = 0
         # A list, because a change may remove a row from the query.
@@ -210,14 +205,14 @@ class ChoiceFilter(admin.SimpleListFilter):
 
 
 def _active_within(period: timedelta) -> Q:
-    """Return who logged in since then, or sent a request with one of their keys."""
+    """Select accounts with a login or a request in this period."""
     start = timezone.now() - period
     used = Key.objects.filter(owner=OuterRef("pk"), last_used_at__gte=start)
     return Q(last_login__gte=start) | Q(Exists(used))
 
 
 def _inactive_for(period: timedelta) -> Q:
-    """Return who has had an account for longer, but has not used it since."""
+    """Select accounts that are older than this period and were not used in it."""
     start = timezone.now() - period
     new_key = Key.objects.filter(owner=OuterRef("pk"), created_at__gte=start)
     return Q(date_joined__lt=start) & ~_active_within(period) & ~Q(Exists(new_key))

@@ -1,9 +1,8 @@
 """The operators' overview, which is the index of the admin: figures of the service.
 
-The admin site checks the access, as for all its pages. Nothing here writes. Each
-statement reads one table, and no figure shows an address, a key's name or anything that
-a client sent. Counting a million rows takes a noticeable part of a second, so all
-figures together are cached for a minute.
+Nothing here writes, and no figure shows an address, a key's name or anything that a
+client sent. Counting a million rows takes a noticeable part of a second, so the figures
+are cached for a minute.
 """
 
 from collections import Counter
@@ -33,7 +32,7 @@ _CHART_PERIOD = timedelta(days=31)
 
 def figures() -> dict[str, Any]:
     """Return what operators/overview.html shows."""
-    # A cabinet of another version may use the same cache, with other fields.
+    # Another version of the cabinet may use the same cache, with other fields.
     name = f"overview-{__version__}"
     return cast(dict[str, Any], cache.get_or_set(name, _count, CACHE_SECONDS))
 

@@ -1,7 +1,7 @@
 """The state of the cabinet: the last backup, and metrics for Prometheus.
 
-Any worker reports the metrics of all workers of its machine. The outbox and the last
-backup are in the database, so every cabinet reports the same.
+Each worker reports the metrics of all workers on its machine. The outbox and the last
+backup are in the database, so all cabinets report the same values for them.
 `readback.processes.shared_counters` says what each metric means.
 """
 
@@ -39,7 +39,7 @@ class CabinetMetrics(Collector):
             yield from metrics.common("cabinet", config, self._lifecycle, counters)
             statuses = [((str(each),), counters.total(each)) for each in STATUSES]
             yield metrics.counters_by("pages_total", ("status",), statuses)
-        # If the database is unavailable, the other metrics matter all the more.
+        # If the database is unavailable, the other metrics are still reported.
         try:
             stored = list(_stored())
         except DatabaseError:
@@ -69,8 +69,8 @@ def metrics_answer(request: HttpRequest) -> HttpResponse:
 def may_read_metrics(request: HttpRequest) -> bool:
     """Return whether the request has the token from the settings.
 
-    The origin of a request proves nothing: a proxy on the same machine forwards public
-    requests, and may not say so.
+    The address of a client proves nothing: a proxy on the same machine forwards public
+    requests.
     """
     token: str = settings.CONFIG.metrics_token
     given = request.headers.get("Authorization", "")

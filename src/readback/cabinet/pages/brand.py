@@ -1,9 +1,8 @@
-"""What this installation is called and looks like: READBACK_SITE_NAME and a folder.
+"""The name and look of this installation: READBACK_SITE_NAME and READBACK_BRAND_DIR.
 
-READBACK_BRAND_DIR is read once, together with Django's settings: later changes take
-effect at the next startup. The folder is the operator's own, so its pictures are not
-checked. Nevertheless, they are served with a policy that allows no scripts, they are
-never inlined, and Markdown is rendered like the documentation, by `pages/docs.py`.
+The folder is read once, together with Django's settings: changes take effect at the
+next start. It belongs to the operator, so its pictures are not checked; they are served
+with a policy that allows no scripts. Markdown is rendered like the documentation.
 """
 
 import hashlib
@@ -20,23 +19,22 @@ from django.utils.translation import get_language
 from readback.config import Config
 from readback.setting_values import SOFTWARE, ConfigError
 
-# The documentation pages have the same ones.
+# The documentation has the same ones.
 LANGUAGES = ("en", "ru")
 TEXTS = "brand.toml"
 _PICTURES = ("logo", "logo-dark", "favicon", "card")
 _TYPES = {"svg": "image/svg+xml", "png": "image/png", "ico": "image/x-icon"}
 _PAGE = re.compile(rf"([a-z0-9][a-z0-9-]{{0,39}})\.({'|'.join(LANGUAGES)})\.md")
 _TITLE = re.compile(r"\s*# +(\S.*)")
-# The allowed contents of TEXTS.
+# The names and types of the values in TEXTS.
 _FORMS: dict[str, type] = {
     **dict.fromkeys(("accent", "accent_dark"), str),
     **dict.fromkeys(("notice", "sentence", "mail_footer"), dict),
     "logo_has_name": bool,
 }
-# A value in hexadecimal, a name, or a function such as rgb().
+# A hexadecimal value, a name, or a function such as rgb().
 _COLOUR = re.compile(r"#(?:[0-9a-fA-F]{3}){1,2}|[a-z]+(?:\([^;{}()]*\))?")
-# Pictures usually contain styles. A picture that is opened directly is allowed nothing
-# else.
+# SVG pictures usually contain styles, and may do nothing else when opened directly.
 _PICTURE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 _STYLES = "/brand/colours.css"
 
@@ -53,7 +51,7 @@ class BrandFile(NamedTuple):
     @property
     def headers(self) -> dict[str, str]:
         headers = {"Content-Type": self.content_type, "ETag": self.etag}
-        # As long as for styles and scripts.
+        # As long as the cabinet's own styles and scripts.
         headers["Cache-Control"] = "max-age=60, public"
         if self.content_type.startswith("image/"):
             headers["Content-Security-Policy"] = _PICTURE_POLICY
@@ -61,7 +59,7 @@ class BrandFile(NamedTuple):
 
 
 class Texts(dict[str, str]):
-    """A text in one or two languages; str() gives the reader's, if possible."""
+    """A text in one or two languages; str() returns the reader's, if possible."""
 
     @property
     def language(self) -> str:
@@ -79,17 +77,17 @@ class BrandPage(NamedTuple):
 
 @dataclass(frozen=True)
 class Brand:
-    """The brand for templates and e-mails; `files` has what is served, by path."""
+    """The brand for templates and e-mails; `files` are served, by path."""
 
     name: str
     home_url: str = ""
-    # On light and on dark pages; cabinet.css has the same ones.
+    # For light and dark pages; cabinet.css has the same defaults.
     accent: str = "#0b6e63"
     accent_dark: str = "#63cdbb"
     stylesheet: str = ""
     logo: BrandFile | None = None
     logo_dark: BrandFile | None = None
-    # Whether the logo contains the name, so that it is not written beside it.
+    # Whether the logo contains the name, which is then not written beside it.
     logo_has_name: bool = False
     favicon: BrandFile | None = None
     card: BrandFile | None = None

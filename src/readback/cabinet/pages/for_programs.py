@@ -1,7 +1,7 @@
 """What programs read: /llms.txt, and each page of the documentation as Markdown.
 
-The Markdown of a page has the same language, the same parts and the same status. Its
-links are absolute, because a program may forget where it got the text.
+The Markdown of a page has the same language, parts and status as the page. Its links
+are absolute, because the text may be read apart from its address.
 """
 
 import re
@@ -22,7 +22,7 @@ from readback.cabinet.pages import docs
 
 # RFC 7763 §2 requires the charset.
 _MARKDOWN = "text/markdown; charset=utf-8"
-# A comment, or a picture.
+# Comments and pictures.
 _UNSEEN = re.compile(r"^(?:\[//\]: # .*|!\[.*\]\(.*\))\n\n?", re.M)
 _TARGET = re.compile(r"(?<=\]\()(?!#)[^)\s]+(?=\))")
 # A heading of the index, and the rows of the table below it.
@@ -49,7 +49,7 @@ def docs_markdown(request: HttpRequest, name: str) -> HttpResponse:
 
 @require_safe
 def llms_txt(request: HttpRequest) -> HttpResponse:
-    """Return what a program needs to know first, as llmstxt.org proposes."""
+    """Return the essentials for programs, in the format of llmstxt.org."""
     base_url = settings.CONFIG.base_url
     cabinet_url = settings.CABINET_URL
     [curl] = examples.filled(base_url, docs.YOUR_KEY, ["curl.sh"])
@@ -73,7 +73,7 @@ def llms_txt(request: HttpRequest) -> HttpResponse:
 
 
 def _pages(base_url: str, cabinet_url: str) -> str:
-    """Return the tables of the index as lists."""
+    """Return the index of the documentation, with lists instead of tables."""
     text, _language = _markdown(docs.INDEX, "en", base_url, cabinet_url)
     sections = []
     for heading, rows in _INDEX_TABLE.findall(text):
@@ -86,7 +86,7 @@ def _pages(base_url: str, cabinet_url: str) -> str:
 def _markdown(
     name: str, language: str, base_url: str, cabinet_url: str
 ) -> tuple[str, str]:
-    """Return what the page shows, and its language."""
+    """Return the Markdown of a page, and its language."""
     text, language = docs.source(name, language)
     title, _newline, rest = text.partition("\n")
     with override(language):

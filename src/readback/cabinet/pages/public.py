@@ -19,7 +19,7 @@ from readback.cabinet.keys import probe_file, selectors
 from readback.cabinet.mail import outbox
 from readback.cabinet.pages import docs
 
-# Characters of one, two and three bytes, which a wrong encoding would corrupt.
+# It has characters of one, two and three bytes, which a wrong encoding would corrupt.
 _MESSAGE = "Ready to copy? Да ✓"
 _DAY = 24 * 3600
 # RFC 9116 recommends less than a year.
@@ -84,7 +84,7 @@ def security_txt(request: HttpRequest) -> HttpResponse:
     """Say where to report a vulnerability (RFC 9116), if the operator has set it."""
     if not settings.CONFIG.contact:
         raise Http404
-    # On the hour, so that the file does not differ each time.
+    # On the hour, so that not every answer differs.
     now = timezone.now().replace(minute=0, second=0, microsecond=0)
     expires = now + timedelta(days=_SECURITY_DAYS)
     fields = {
@@ -98,7 +98,7 @@ def security_txt(request: HttpRequest) -> HttpResponse:
     return HttpResponse("".join(lines), "text/plain; charset=utf-8")
 
 
-# Caches revalidate it each time, so that the file matches its checksum.
+# Caches must revalidate it, so that the file matches the checksum on the page.
 @require_safe
 @cache_control(no_cache=True)
 @etag(lambda request: f'"{probe_file.checksum()}"')

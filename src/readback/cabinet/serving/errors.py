@@ -1,7 +1,7 @@
-"""Error pages that Django has no handler for, or not the right one, and their log.
+"""Our handlers for errors 400, 429, 500 and 503.
 
-A full disk, a lock that is not released and a lost database server are neither the
-visitor's fault nor bugs, so they are distinguished from all other errors here.
+A full disk, a lock that is not released and a lost database server are neither bugs nor
+the visitor's fault, so they are distinguished from all other errors.
 """
 
 import logging
@@ -18,7 +18,7 @@ from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
 
 _log = logging.getLogger("readback.cabinet.errors")
-# The window of every limit that allauth itself applies; a test checks it.
+# The window of all limits that allauth itself applies, which a test checks.
 ALLAUTH_MINUTES = 1
 RETRY_AFTER_SECONDS = 60
 # The shorter window of the e-mail limits; the longer one is a day.
@@ -42,10 +42,7 @@ def too_many_requests(
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Redirect to the login if the session ended while a page was being rendered.
-
-    Its owner ended it, here or in another browser, or an operator did.
-    """
+    """Redirect to the login if the session ended while a page was being rendered."""
     if isinstance(exception, SessionInterrupted):
         return redirect("account_login")
     return _standalone("400.html", HTTPStatus.BAD_REQUEST)
@@ -59,7 +56,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
     """
     global _logged_at
     error = sys.exception()
-    # SQLite reports mistakes in a statement as operational errors, too.
+    # SQLite reports wrong statements as operational errors, too.
     name = getattr(error and error.__cause__, "sqlite_errorname", "")
     if not isinstance(error, OperationalError) or name == "SQLITE_ERROR":
         match = getattr(request, "resolver_match", None)
@@ -76,7 +73,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 def reason(error: BaseException) -> str:
     """Return why the database cannot be used."""
-    # PostgreSQL's messages may quote values; its codes and driver messages do not.
+    # PostgreSQL's messages may quote values; its codes and the driver's own do not.
     state = getattr(error.__cause__, "sqlstate", None)
     words = " ".join(str(error).split())
     return f"{type(error.__cause__).__name__} ({state})" if state else words

@@ -7,7 +7,7 @@ from readback.config import Config
 
 HSTS_SECONDS = 31_536_000
 
-# Only our own files are loaded and nothing is inline, so injected markup is inert.
+# Only our own files are loaded, and nothing inline, so injected markup has no effect.
 _CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; object-src 'none'; "

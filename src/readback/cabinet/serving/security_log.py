@@ -1,11 +1,12 @@
 """The security log: one line of JSON for each event relevant to security.
 
-A line contains ids, of the account and the key, and the client's network address.
-It never contains an e-mail address, a label, a password, a link or a key: what people
-type into the wrong field must not end up here.
+A line contains the ids of the account and the key, and the client's network address. It
+never contains an e-mail address, the name of a key, a password, a link or a key: what
+people type into the wrong field must not end up here.
 
-A server writes it to standard error or, like commands, where READBACK_SECURITY_LOG
-says. A line that cannot be written there goes to standard error. No page waits for it.
+READBACK_SECURITY_LOG says where the lines go. Without it, servers write to standard
+error, and commands write no lines. Lines that cannot be written go to standard error.
+No page waits for them.
 """
 
 import json
@@ -33,7 +34,7 @@ _command = ""
 
 
 def record(event: str, *, account: int | None = None, key: int | None = None) -> None:
-    """Write one line; the actor and the network address come from the request."""
+    """Write a line; the request tells who acted, and from which address."""
     request: HttpRequest | None = context.request
     # The account that is logged in; commands have none.
     actor = getattr(request, "user", None)
@@ -52,10 +53,9 @@ def record(event: str, *, account: int | None = None, key: int | None = None) ->
 
 
 def enable(config: Config, command: str = "") -> None:
-    """Write the log from now on; a command does so only if the setting names a place.
+    """Write the log from now on, in a command only if the setting names a place.
 
-    Otherwise, its lines would be mixed with the output. The command is what the
-    operator typed, such as "readback account deactivate".
+    The command is what the operator typed, such as "readback account deactivate".
     """
     global _command
     if command and not config.security_log:
@@ -104,5 +104,5 @@ class _Syslog(_ElseStandardError, SysLogHandler):
     append_nul = False
 
     def __init__(self, address: str | tuple[str, int]) -> None:
-        with suppress(OSError):  # The next line asks for the daemon's name again.
+        with suppress(OSError):  # It looks the daemon up again for each line.
             super().__init__(address, SysLogHandler.LOG_AUTHPRIV)

@@ -1,6 +1,6 @@
 """Who sent a request: the network address behind our proxies, and the account.
 
-Rate limits, the security log and e-mails all ask here for the address, so that a forged
+Rate limits, the security log and e-mails all get the address from here, so a forged
 header affects none of them.
 """
 
@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from readback.cabinet.models import User
 from readback.client_address import forwarded_address, network
 
-# A unix socket has no address, and a proxy may send something that is not one.
+# For a Unix socket, or if a proxy sends something that is not an address.
 UNKNOWN = "unknown"
 
 
@@ -47,5 +47,5 @@ def client_address(request: HttpRequest) -> str:
 
 
 def network_of(request: HttpRequest) -> str:
-    """Return what limits count: an IPv4 address, or the /64 of an IPv6 address."""
+    """Return what limits count: an IPv4 address, or the /64 network of an IPv6 one."""
     return network(client_address(request)) or UNKNOWN

@@ -1,4 +1,4 @@
-"""What is stored: the database and its schema, private files, and what is encrypted.
+"""Storage: the database and its schema, private files, and encryption.
 
 Nothing here knows what an account or a key is for.
 """

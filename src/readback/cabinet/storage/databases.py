@@ -11,8 +11,8 @@ from readback.setting_values import ConfigError
 
 # How long SQLite waits for another writer before it raises "database is locked".
 LOCK_TIMEOUT_SECONDS = 10
-# How long a thread keeps its connection. Opening one for each page takes a millisecond
-# of CPU time with SQLite, more than a poll that finds nothing new.
+# How long a thread keeps its connection. Opening one takes a millisecond of CPU time on
+# SQLite, more than a poll that finds nothing new.
 _CONNECTION_SECONDS = 60
 
 
@@ -32,8 +32,7 @@ def default(config: Config) -> dict[str, Any]:
                 "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL",
             },
         }
-    # Imported here because only PostgreSQL needs the driver. It parses the URL,
-    # because it alone supports every form of it.
+    # Only PostgreSQL needs the driver, which alone parses every form of the URL.
     from psycopg import ProgrammingError
     from psycopg.conninfo import conninfo_to_dict
 

@@ -1,10 +1,8 @@
 """Files that only the user who runs Readback may read: the database and the secret key.
 
 They are created private whatever the umask is; `readback doctor` reports files that
-others can read.
-
-The secret key signs sessions and links. It is set by the operator, or generated once;
-nothing here prints or logs it.
+others can read. The secret key signs sessions and links. It is set by the operator, or
+generated once.
 """
 
 import errno
@@ -43,7 +41,7 @@ def exposed(config: Config) -> list[Path]:
     directory = config.data_dir.absolute()
     found = [directory / SECRET_KEY_NAME]
     if config.sqlite_path:
-        # Its other files get the same mode from SQLite.
+        # SQLite gives its other files the same mode.
         found.append(config.sqlite_path.absolute())
     existing = [path for path in found if path.exists()]
     # A database elsewhere may be in a directory that belongs to others, such as /srv.
@@ -53,14 +51,14 @@ def exposed(config: Config) -> list[Path]:
 
 
 def load_secret_key(config: Config) -> str:
-    """Return the secret; without one in the settings, create its file if needed."""
+    """Return the secret key from the settings or from its file, created if needed."""
     if config.secret_key:
         return config.secret_key
     path = config.data_dir / SECRET_KEY_NAME
     try:
         if not path.exists():
-            # Linking is atomic and never overwrites, so two processes that start at the
-            # same time both read the faster one's secret.
+            # A link never replaces a file, so processes that start at the same time all
+            # read the secret key of the first.
             with suppress(FileExistsError):
                 write_secret_key(path, secrets.token_urlsafe(48), put=os.link)
         return read_secret_key(path)
@@ -78,7 +76,7 @@ def load_secret_key(config: Config) -> str:
 
 
 def read_secret_key(path: Path) -> str:
-    """Return a stored secret; raise ValueError if it is damaged."""
+    """Return a stored secret key; raise ValueError if it is damaged."""
     content = path.read_bytes()
     if len(content.strip()) < MIN_SECRET_KEY_LENGTH or not content.isascii():
         raise ValueError(
@@ -91,7 +89,7 @@ def read_secret_key(path: Path) -> str:
 def write_secret_key(
     path: Path, key: str, put: Callable[[Path, Path], None] = os.replace
 ) -> None:
-    """Store a secret key so that file and name survive a power cut."""
+    """Store a secret key so that it survives a power cut."""
     make_directory(path.parent)
     temporary = path.with_name(f"{SECRET_KEY_NAME}.{secrets.token_hex(4)}")
     try:

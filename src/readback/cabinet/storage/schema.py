@@ -1,7 +1,6 @@
 """The state of the database schema: list pending migrations and apply them.
 
-Migrations run under a lock, so that any number of processes and replicas may start at
-the same time.
+Any number of processes and replicas may do this at the same time.
 """
 
 import fcntl
@@ -23,10 +22,7 @@ _FIRST_MIGRATION = "cabinet.0001_initial"
 
 
 def migrate() -> list[str]:
-    """Apply the pending migrations and return their names.
-
-    If several processes do this, the first applies them and the others find none.
-    """
+    """Apply the pending migrations and return their names."""
     with locked():
         path = settings.CONFIG.sqlite_path
         if path and not path.exists():
@@ -67,9 +63,8 @@ def applied() -> set[str]:
 def locked() -> Iterator[None]:
     """Hold a lock that all processes and replicas share.
 
-    In PostgreSQL it is a transaction-level lock on a separate connection: a
-    session-level lock would be lost behind PgBouncer in transaction mode, and each
-    migration runs in its own transaction.
+    On PostgreSQL, a transaction on a separate connection holds it: each migration has
+    its own transaction, and behind PgBouncer a session's lock would be lost.
     """
     if database := settings.CONFIG.sqlite_path:
         try:

@@ -1,8 +1,8 @@
-"""What a copy of the database must not reveal: texts that are secret, and sessions.
+"""What a copy of the database must not reveal: secret texts and sessions.
 
-Texts are encrypted with a key that is derived from the cabinet's secret key, which is
-not in the database. A new secret key makes everything that was sealed unreadable.
-Sessions are stored under a digest of their cookie, so a copy lets no one in.
+Texts are encrypted (sealed) with a key that is derived from the cabinet's secret key,
+which is not in the database. With another secret key, they are unreadable. Sessions are
+stored under a digest of their cookie, so a copy of the database lets no one log in.
 """
 
 import base64
@@ -19,7 +19,7 @@ from django.core.signing import JSONSerializer
 
 __all__ = ["InvalidToken", "SealedSerializer", "SessionKey", "seal", "unseal"]
 _PURPOSE = b"readback.cabinet.sealed"
-# The length of Django's column; the first 160 bits are as hard to invert as all.
+# The length of Django's column. 160 bits of the digest cannot be inverted either.
 _KEY_LENGTH = 40
 
 
@@ -33,7 +33,7 @@ def unseal(sealed: str) -> str:
 
 
 class SealedSerializer(JSONSerializer):
-    """What Django stores of a session, such as the secret of an app being added."""
+    """Seals the data of sessions, such as the secret of an app that is being added."""
 
     def dumps(self, obj: Any) -> bytes:
         return seal(super().dumps(obj).decode("latin-1")).encode("ascii")
