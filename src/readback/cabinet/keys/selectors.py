@@ -1,7 +1,7 @@
 """Queries on keys, usage, the journal and the address of the API. Never writes."""
 
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import Any
 
 from django.conf import settings
 from django.db.models import Max, Q, QuerySet, Sum
@@ -29,14 +29,6 @@ _OUTCOMES = {
     "refused": Q(accepted=False) & ~Q(code=REHEARSED),
     REHEARSED: Q(code=REHEARSED),
 }
-
-
-class CurrentAddress(NamedTuple):
-    """The address of the API, when it was set, and the previous address."""
-
-    base_url: str
-    since: datetime | None
-    previous: str | None
 
 
 def keys_of(account: User) -> KeyQuerySet:
@@ -109,15 +101,16 @@ def address_history() -> QuerySet[Address]:
     return Address.objects.order_by("-id")
 
 
-def address_current() -> CurrentAddress:
-    """Return the address in the settings, with its dates from the history."""
+def address_current() -> dict[str, Any]:
+    """Return the address of the API, when it was set, and the previous address."""
     base_url = settings.CONFIG.base_url
     since = None
     earlier = list(address_history()[:2])
     # `readback serve` records the current address at startup.
     if earlier and earlier[0].base_url == base_url:
         since = earlier.pop(0).since
-    return CurrentAddress(base_url, since, earlier[0].base_url if earlier else None)
+    previous = earlier[0].base_url if earlier else None
+    return {"base_url": base_url, "since": since, "previous": previous}
 
 
 def owned_key(request: AccountRequest, key_id: int) -> Key:

@@ -72,7 +72,7 @@ def brand_page(request: HttpRequest, name: str) -> HttpResponse:
 
 @require_safe
 def address_json(request: HttpRequest) -> JsonResponse:
-    response = JsonResponse(selectors.address_current()._asdict())
+    response = JsonResponse(selectors.address_current())
     response["Cache-Control"] = "no-cache"
     # The address is public, so scripts of any site may read it.
     response["Access-Control-Allow-Origin"] = "*"
