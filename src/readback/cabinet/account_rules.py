@@ -51,14 +51,9 @@ def form_is_open() -> bool:
     return settings.CONFIG.signup.mode in ("open", "domains")
 
 
-def allows_address(email: str) -> bool:
-    """Return whether any account, even an operator's, may have this address."""
-    return bool(settings.CONFIG.signup.allows_domain(email))
-
-
 def may_sign_up(email: str) -> bool:
     """Return whether a visitor may create an account with this address."""
-    return form_is_open() and allows_address(email)
+    return form_is_open() and bool(settings.CONFIG.signup.allows_domain(email))
 
 
 def domains() -> str:
@@ -67,8 +62,8 @@ def domains() -> str:
 
 
 def validate_domain(email: str) -> None:
-    """Raise an error for an address that no account may have."""
-    if not allows_address(email):
+    """Raise an error for an address that no account, even an operator's, may have."""
+    if not settings.CONFIG.signup.allows_domain(email):
         raise ValidationError(
             _("Use an address from one of these domains: %(domains)s."),
             params={"domains": domains()},
