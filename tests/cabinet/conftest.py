@@ -1,11 +1,9 @@
 """Django in the test process, with a fresh, migrated database for every test.
 
-`make test` runs each test that uses `database` on SQLite, and `make long` runs it again
-on PostgreSQL. A module about something that cannot depend on the database, such as the
-words of a page, names only one in DATABASES; `which_database.py` has marks for single
-tests. Searches, sums, times, transactions, locks and parallel writers depend on the
-database. The migrations run once for each; a test gets a copy of the file, or the
-emptied database.
+Tests that use `database` run on SQLite, and those about searches, sums, times,
+transactions, locks or parallel writers again on PostgreSQL, with `make long`: they have
+the mark ON_BOTH, or DATABASES = BOTH in their module. The migrations run once for each
+database; a test gets a copy of the file, or the emptied database.
 """
 
 import os
@@ -21,7 +19,6 @@ import pytest
 from readback.config import Config
 from tests.cabinet.outgoing import mail_server_at, sending
 from tests.cabinet.reused_database import ReusedDatabase
-from tests.cabinet.which_database import BOTH
 from tests.support import migrated
 from tests.support.commands import environment_with
 from tests.support.mailbox import Mailbox, mailbox
@@ -130,7 +127,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     marks = metafunc.definition.iter_markers("parametrize")
     is_chosen = any(mark.args[0] == "database_url" for mark in marks)
     if "database_url" in metafunc.fixturenames and not is_chosen:
-        kinds = getattr(metafunc.module, "DATABASES", BOTH)
+        kinds = getattr(metafunc.module, "DATABASES", ["sqlite"])
         metafunc.parametrize("database_url", kinds, indirect=True)
 
 

@@ -23,6 +23,9 @@ from readback.contract import MAX_ACTIVE_KEYS
 from tests.cabinet.keys.test_unmatched import sent
 from tests.cabinet.owners import account, logged_in, used
 from tests.cabinet.visitor import Visitor
+from tests.cabinet.which_database import BOTH
+
+DATABASES = BOTH
 
 pytestmark = pytest.mark.usefixtures("database")
 

@@ -8,8 +8,6 @@ from readback.cabinet.keys import services as key_services
 from tests.cabinet.accounts.test_mail_texts import MAILS, rendered
 from tests.cabinet.visitor import Visitor, words_of
 
-DATABASES = ["sqlite"]
-
 ALICE = "alice@example.org"
 # Names, abbreviations and the parts of addresses.
 FOREIGN = {

@@ -1,4 +1,4 @@
-"""The databases of a test, and marks for tests that differ from their module."""
+"""On which databases tests run, and marks for tests that differ from their module."""
 
 import pytest
 

@@ -7,8 +7,6 @@ from readback.cabinet.models import Key, User
 from tests.cabinet.owners import entry, used
 from tests.cabinet.visitor import Visitor, words_of
 
-DATABASES = ["sqlite"]
-
 ALICE = "alice@example.org"
 NEW = "alice@example.net"
 EMAIL = "/accounts/email/"

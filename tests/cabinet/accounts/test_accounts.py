@@ -14,7 +14,10 @@ from readback.cabinet.accounts.services import ServiceError
 from readback.cabinet.keys import services as key_services
 from readback.cabinet.models import JournalEntry, Key, Usage, User
 from tests.cabinet.parallel import in_parallel
+from tests.cabinet.which_database import BOTH
 from tests.support.waiting import PATIENCE, wait_until
+
+DATABASES = BOTH
 
 pytestmark = pytest.mark.usefixtures("database")
 

@@ -25,8 +25,6 @@ from tests.cabinet.owners import ALICE, BOB, entry, used
 from tests.cabinet.visitor import PASSWORD, Visitor, words_of
 from tests.cabinet.which_database import ON_BOTH
 
-DATABASES = ["sqlite"]
-
 MAIL = "account/email/password_reset_key"
 
 pytestmark = pytest.mark.usefixtures("database")

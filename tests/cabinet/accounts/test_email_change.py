@@ -13,8 +13,6 @@ from tests.cabinet.visitor import PASSWORD, Visitor, words_of
 from tests.support.mailbox import html_of, link_in
 from tests.support.mailbox import text_of as mail_text_of
 
-DATABASES = ["sqlite"]
-
 ALICE = "alice@example.org"
 BOB = "bob@example.org"
 NEW = "alice@example.net"

@@ -6,8 +6,6 @@ from readback.cabinet.accounts import selectors
 from readback.cabinet.models import User
 from tests.cabinet.visitor import Visitor, text_of
 
-DATABASES = ["sqlite"]
-
 NEW = "alice@example.net"
 
 

@@ -16,7 +16,6 @@ from tests.cabinet.visitor import PASSWORD, Visitor, words_of
 from tests.support.mailbox import link_in
 from tests.support.mailbox import text_of as mail_text_of
 
-DATABASES = ["sqlite"]
 PAGE = "/admin/cabinet/user/add/"
 CAROL = "carol@example.org"
 NEW = "another lamp, another harbour"

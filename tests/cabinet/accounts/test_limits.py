@@ -21,8 +21,6 @@ from tests.cabinet.which_database import ON_BOTH
 from tests.support.browser import Browser
 from tests.support.cabinet_server import cabinet_server
 
-DATABASES = ["sqlite"]
-
 ALICE = "alice@example.org"
 WRONG = "not the password at all"
 

@@ -6,8 +6,6 @@ from django.test import override_settings
 from readback.cabinet.accounts import services
 from tests.cabinet.visitor import PASSWORD, Visitor, words_of
 
-DATABASES = ["sqlite"]
-
 ALICE = "alice@example.org"
 
 pytestmark = pytest.mark.usefixtures("unsent_mails")

@@ -20,8 +20,6 @@ from readback.cabinet.models import Key, User
 from readback.config import Config
 from tests.cabinet.visitor import CABINET, PASSWORD, Visitor
 
-DATABASES = ["sqlite"]
-
 ALICE, MALLORY = "alice@example.org", "mallory@example.net"
 BOB = "bob@example.net"
 TEMPLATES = Path(readback.cabinet.__file__).parent / "templates"

@@ -10,8 +10,6 @@ from readback.cabinet.models import User
 from tests.cabinet.visitor import PASSWORD, Visitor, words_of
 from tests.support.mailbox import Mailbox, link_in
 
-DATABASES = ["sqlite"]
-
 ALICE = "alice@example.org"
 NEW = "another lamp, another harbour"
 RESET = "/accounts/password/reset/"

@@ -11,8 +11,6 @@ from readback.cabinet.accounts.passwords import StrengthValidator
 from readback.cabinet.models import User
 from tests.cabinet.visitor import PASSWORD, Visitor, words_of
 
-DATABASES = ["sqlite"]
-
 ALICE = "alice@example.org"
 CHANGE = "/accounts/password/change/"
 

@@ -29,8 +29,6 @@ from tests.cabinet.visitor import Visitor, text_of, words_of
 from tests.cabinet.which_database import ON_BOTH
 from tests.support.mailbox import text_of as body_of
 
-DATABASES = ["sqlite"]
-
 ALICE = "alice@example.org"
 NEW = "another lamp, another harbour"
 PERIOD = 30

@@ -16,8 +16,6 @@ from tests.cabinet.accounts.test_password_reset import choose
 from tests.cabinet.visitor import PASSWORD, Visitor
 from tests.support.mailbox import link_in
 
-DATABASES = ["sqlite"]
-
 ALICE = "alice@example.org"
 NEW = "another lamp, another harbour"
 

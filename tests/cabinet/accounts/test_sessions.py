@@ -14,8 +14,6 @@ from readback.cabinet.serving.errors import bad_request
 from tests.cabinet.accounts.test_security_log import _everything_stored
 from tests.cabinet.visitor import PASSWORD, Visitor, words_of
 
-DATABASES = ["sqlite"]
-
 ALICE = "alice@example.org"
 NEW_PASSWORD = "another lamp, another harbour"
 

@@ -13,8 +13,6 @@ from tests.support.mailbox import text_of as text_of_mail
 ALICE, BOB = "alice@example.org", "bob@example.com"
 DOMAINS = "example.org,example.net"
 # The rules do not depend on the database.
-DATABASES = ["sqlite"]
-
 pytestmark = pytest.mark.usefixtures("unsent_mails")
 
 

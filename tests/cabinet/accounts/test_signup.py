@@ -20,8 +20,6 @@ from tests.cabinet.which_database import ON_BOTH
 from tests.support.mailbox import Mailbox, html_of, link_in
 from tests.support.mailbox import text_of as text_of_mail
 
-DATABASES = ["sqlite"]
-
 ALICE = "alice@example.org"
 
 pytestmark = pytest.mark.usefixtures("unsent_mails")

@@ -38,8 +38,6 @@ from tests.support.oidc_provider_process import DEFECTS
 from tests.support.peers import answer as http_answer
 from tests.support.peers import peer
 
-DATABASES = ["sqlite"]
-
 ALICE, BOB, MALLORY = "alice@example.org", "bob@example.org", "mallory@example.org"
 CALLBACK = "/accounts/oidc/callback/"
 

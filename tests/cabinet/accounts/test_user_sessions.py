@@ -15,8 +15,6 @@ from tests.cabinet.accounts.test_sessions import Clock, clock
 from tests.cabinet.visitor import PASSWORD, Visitor, text_of, words_of
 from tests.cabinet.which_database import ON_BOTH
 
-DATABASES = ["sqlite"]
-
 ALICE, BOB = "alice@example.org", "bob@example.org"
 PAGE = "/account/sessions/"
 FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"

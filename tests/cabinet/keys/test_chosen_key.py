@@ -7,6 +7,9 @@ from readback.cabinet.accounts import selectors as account_selectors
 from readback.cabinet.keys import selectors as key_selectors
 from readback.cli.startup import ephemeral_account
 from readback.config import Config
+from tests.cabinet.which_database import BOTH
+
+DATABASES = BOTH
 
 pytestmark = pytest.mark.usefixtures("database")
 

@@ -12,8 +12,6 @@ from readback.contract import SEVERAL_ADDRESSES
 from tests.cabinet.owners import entry, logged_in, refused
 from tests.cabinet.visitor import text_of, words_of
 
-DATABASES = ["sqlite"]
-
 CURL, LIBRARY = "curl/8.5.0", "OpenAI/Python 3.49.0"
 
 

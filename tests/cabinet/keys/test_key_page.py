@@ -12,8 +12,6 @@ from readback.config import Config
 from tests.cabinet.owners import BOB, account, entry, logged_in, refused, used
 from tests.cabinet.visitor import Visitor, text_of, words_of
 
-DATABASES = ["sqlite"]
-
 pytestmark = pytest.mark.usefixtures("unsent_mails")
 
 

@@ -13,6 +13,9 @@ from readback.cabinet.keys import services as key_services
 from readback.cabinet.models import Key, KeyState, User
 from readback.contract import MAX_ACTIVE_KEYS
 from tests.cabinet.parallel import in_parallel
+from tests.cabinet.which_database import BOTH
+
+DATABASES = BOTH
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,6 @@ from readback.contract import MAX_ACTIVE_KEYS
 from tests.cabinet.owners import BOB, account, logged_in
 from tests.cabinet.visitor import text_of, words_of
 
-DATABASES = ["sqlite"]
-
-
 pytestmark = pytest.mark.usefixtures("unsent_mails")
 
 

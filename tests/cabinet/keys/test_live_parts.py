@@ -10,7 +10,6 @@ from tests.cabinet.keys.test_unmatched import ELSEWHERE, sent
 from tests.cabinet.owners import entry, logged_in, refused
 from tests.cabinet.visitor import Visitor
 
-DATABASES = ["sqlite"]
 PARTS = ("numbers", "arrived")
 
 

@@ -13,8 +13,6 @@ from tests.cabinet.accounts.test_security_log import _everything_stored
 from tests.cabinet.owners import entry, logged_in, refused
 from tests.cabinet.visitor import Visitor, text_of, words_of
 
-DATABASES = ["sqlite"]
-
 pytestmark = pytest.mark.usefixtures("unsent_mails")
 
 

@@ -12,8 +12,6 @@ from django.test import override_settings
 from tests.cabinet.owners import account, logged_in
 from tests.cabinet.visitor import Visitor, text_of
 
-DATABASES = ["sqlite"]
-
 pytestmark = pytest.mark.usefixtures("unsent_mails")
 
 FILE = "/probe.pyz"

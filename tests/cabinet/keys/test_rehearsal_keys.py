@@ -7,6 +7,9 @@ from readback.cabinet.models import JournalEntry, Key
 from readback.rehearsal import checked_pattern
 from tests.cabinet.owners import logged_in
 from tests.cabinet.visitor import words_of
+from tests.cabinet.which_database import BOTH
+
+DATABASES = BOTH
 
 
 @pytest.mark.parametrize("pattern", [pattern for pattern, _ in REHEARSALS if pattern])

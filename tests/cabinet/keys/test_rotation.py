@@ -19,8 +19,10 @@ from tests.cabinet.outgoing import wait_until_sent
 from tests.cabinet.owners import ALICE, logged_in
 from tests.cabinet.parallel import in_parallel
 from tests.cabinet.visitor import Visitor, words_of
-from tests.cabinet.which_database import ON_SQLITE
+from tests.cabinet.which_database import BOTH, ON_SQLITE
 from tests.support import mailbox
+
+DATABASES = BOTH
 
 NOW, HOUR, DAY, WEEK = (timedelta(hours=hours) for hours in (0, 1, 24, 168))
 SECOND = timedelta(seconds=1)

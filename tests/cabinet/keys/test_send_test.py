@@ -32,8 +32,6 @@ from tests.support.peers import OK, answer, peer
 from tests.support.server import UNLIMITED, ephemeral_server
 from tests.support.waiting import wait_until
 
-DATABASES = ["sqlite"]
-
 TEXT = "zyzzyva-47 Приём ✓"
 UNCHANGED = "Your text came back unchanged"
 NOT_THE_KEY = "Your key is not the reason."

@@ -19,8 +19,6 @@ from tests.cabinet.owners import entry, logged_in
 from tests.cabinet.visitor import Visitor, text_of, words_of
 from tests.cabinet.which_database import ON_BOTH
 
-DATABASES = ["sqlite"]
-
 pytestmark = pytest.mark.usefixtures("unsent_mails")
 
 HERE = "203.0.113.7"  # the address of a visitor

@@ -10,8 +10,6 @@ from readback.cabinet.models import OutgoingMail, User
 from tests.cabinet.outgoing import wait_until_sent
 from tests.cabinet.visitor import PASSWORD, Visitor, words_of
 
-DATABASES = ["sqlite"]
-
 ALICE, BOB = "alice@example.org", "bob@example.org"
 RESET = "/accounts/password/reset/"
 HOUR, DAY = 3600, 86400

@@ -13,10 +13,13 @@ from django.core.mail import get_connection, send_mail
 from django.test import override_settings
 
 from readback.cabinet.mail import backends
+from tests.cabinet.which_database import BOTH
 from tests.support import commands
 from tests.support.authority import Authority
 from tests.support.mailbox import mailbox
 from tests.support.waiting import PATIENCE
+
+DATABASES = BOTH
 
 HOST = "127.0.0.1"
 USER, PASSWORD = "post@example.org", "p:ss/w@rd%20"

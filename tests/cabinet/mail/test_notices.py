@@ -11,8 +11,6 @@ from readback.cabinet.mail import outbox
 from tests.cabinet.outgoing import wait_until_sent
 from tests.support.mailbox import html_of, text_of
 
-DATABASES = ["sqlite"]
-
 ALICE = "alice@example.org"
 
 

@@ -17,10 +17,12 @@ from tests.cabinet.accounts.test_security_log import _everything_stored
 from tests.cabinet.outgoing import mail_server_at, sending, wait_until_sent
 from tests.cabinet.parallel import in_parallel
 from tests.cabinet.visitor import PASSWORD, Visitor
-from tests.cabinet.which_database import ON_SQLITE
+from tests.cabinet.which_database import BOTH, ON_SQLITE
 from tests.support.bad_mail_servers import refusing_mailbox, server_that_is_down
 from tests.support.mailbox import link_in
 from tests.support.waiting import wait_until
+
+DATABASES = BOTH
 
 ALICE, BOB = "alice@example.org", "bob@example.org"
 DAY = timedelta(days=1)

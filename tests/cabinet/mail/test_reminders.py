@@ -16,8 +16,10 @@ from tests.cabinet.outgoing import mail_server_at, sending, wait_until_sent
 from tests.cabinet.owners import ALICE, account
 from tests.cabinet.parallel import in_parallel
 from tests.cabinet.visitor import CABINET
-from tests.cabinet.which_database import ON_SQLITE
+from tests.cabinet.which_database import BOTH, ON_SQLITE
 from tests.support.mailbox import html_of, link_in, text_of
+
+DATABASES = BOTH
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 

@@ -14,7 +14,6 @@ from tests.cabinet.operators.test_admin import act
 from tests.cabinet.owners import ALICE, BOB, OPERATOR, account
 from tests.cabinet.visitor import PASSWORD, Visitor, text_of, words_of
 
-DATABASES = ["sqlite"]
 LIST = "/admin/cabinet/user/"
 pytestmark = pytest.mark.usefixtures("unsent_mails")
 

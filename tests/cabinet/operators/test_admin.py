@@ -15,8 +15,6 @@ from tests.cabinet.owners import ALICE, OPERATOR, entry, used
 from tests.cabinet.visitor import PASSWORD, Visitor, text_of, words_of
 from tests.cabinet.which_database import ON_BOTH
 
-DATABASES = ["sqlite"]
-
 HIDDEN = re.compile(r'<input type="hidden" name="(\w+)" value="([^"]*)"')
 LISTS = (
     *(f"/admin/cabinet/{name}/" for name in ("user", "key")),

@@ -14,7 +14,9 @@ from django.test import Client, override_settings
 from readback.cabinet.mail import outbox
 from readback.cabinet.models import LastBackup, OutgoingMail
 from tests.cabinet.visitor import words_of
-from tests.cabinet.which_database import ON_SQLITE
+from tests.cabinet.which_database import BOTH, ON_SQLITE
+
+DATABASES = BOTH
 
 pytestmark = pytest.mark.usefixtures("database")
 

@@ -18,8 +18,6 @@ from tests.cabinet.owners import account, used
 from tests.cabinet.visitor import Visitor, text_of, words_of
 from tests.cabinet.which_database import ON_BOTH
 
-DATABASES = ["sqlite"]
-
 pytestmark = pytest.mark.usefixtures("database")
 
 

@@ -11,8 +11,6 @@ from readback.cabinet.models import Address
 from tests.cabinet.owners import account, logged_in
 from tests.cabinet.visitor import Visitor, words_of
 
-DATABASES = ["sqlite"]
-
 pytestmark = pytest.mark.usefixtures("database")
 
 OLD, NEW = "https://old.example.org/v1", "https://api.example.org/v1"

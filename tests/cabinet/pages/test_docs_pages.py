@@ -13,8 +13,6 @@ from readback.contract import REFUSALS
 from readback.probe.common.catalogue import catalogue
 from tests.cabinet.visitor import Visitor, text_of, words_of
 
-DATABASES = ["sqlite"]
-
 pytestmark = pytest.mark.usefixtures("database")
 
 NAMES = sorted(docs.names())

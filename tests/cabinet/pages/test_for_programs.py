@@ -12,8 +12,6 @@ from readback import contract
 from readback.cabinet.pages import docs
 from tests.cabinet.visitor import CABINET, Visitor, text_of
 
-DATABASES = ["sqlite"]
-
 pytestmark = pytest.mark.usefixtures("database")
 
 PAGES = ["", *sorted(docs.names())]

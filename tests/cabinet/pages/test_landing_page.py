@@ -7,8 +7,6 @@ import pytest
 from tests.cabinet.owners import account, logged_in
 from tests.cabinet.visitor import Visitor, text_of
 
-DATABASES = ["sqlite"]
-
 pytestmark = pytest.mark.usefixtures("database")
 
 

@@ -9,8 +9,6 @@ from django.test import override_settings
 
 from tests.cabinet.visitor import Visitor
 
-DATABASES = ["sqlite"]
-
 pytestmark = pytest.mark.usefixtures("database")
 
 

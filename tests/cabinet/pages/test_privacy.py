@@ -11,8 +11,6 @@ from readback.config import Config
 from tests.cabinet.owners import ALICE
 from tests.cabinet.visitor import PASSWORD, Visitor, text_of, words_of
 
-DATABASES = ["sqlite"]
-
 pytestmark = pytest.mark.usefixtures("database")
 
 # Tables without personal data, and why.

@@ -14,8 +14,6 @@ from readback.cabinet.pages.search import essence, search
 from readback.cabinet.pages.search_index import more_messages
 from tests.cabinet.visitor import Visitor, text_of
 
-DATABASES = ["sqlite"]
-
 pytestmark = pytest.mark.usefixtures("database")
 
 # What programs print and people ask, with the sections that explain it: the English

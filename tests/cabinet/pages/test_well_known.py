@@ -11,8 +11,6 @@ from django.utils import timezone
 from tests.cabinet.owners import account, logged_in
 from tests.cabinet.visitor import CABINET, Visitor, text_of
 
-DATABASES = ["sqlite"]
-
 pytestmark = pytest.mark.usefixtures("database")
 
 

@@ -10,6 +10,9 @@ from django.db.migrations.recorder import MigrationRecorder
 from readback.cabinet.keys import selectors, services
 from readback.cabinet.models import AuditEntry, User
 from readback.cabinet.storage import schema
+from tests.cabinet.which_database import BOTH
+
+DATABASES = BOTH
 
 pytestmark = pytest.mark.usefixtures("database")
 
