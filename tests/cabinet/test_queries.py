@@ -27,8 +27,6 @@ from tests.cabinet.which_database import BOTH
 
 DATABASES = BOTH
 
-pytestmark = pytest.mark.usefixtures("database")
-
 # The page, and the statements that it needs with any number of rows.
 STATEMENTS = {
     "/": 1,

@@ -1,7 +1,5 @@
 """The account page: the language of e-mails, and deleting the account."""
 
-import pytest
-
 from readback.cabinet.keys import services as key_services
 from readback.cabinet.models import Key, User
 from tests.cabinet.owners import entry, used
@@ -10,8 +8,6 @@ from tests.cabinet.visitor import Visitor, words_of
 ALICE = "alice@example.org"
 NEW = "alice@example.net"
 EMAIL = "/accounts/email/"
-
-pytestmark = pytest.mark.usefixtures("unsent_mails")
 
 
 def test_mails_are_in_the_language_of_the_last_login(alice, mails):

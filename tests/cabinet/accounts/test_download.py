@@ -27,8 +27,6 @@ from tests.cabinet.which_database import ON_BOTH
 
 MAIL = "account/email/password_reset_key"
 
-pytestmark = pytest.mark.usefixtures("database")
-
 PAGE, FILE = "/account/data/", "/account/data/download/"
 DOCS = Path(__file__).parents[3] / "docs" / "cabinet.md"
 NAME = re.compile(r"`(\w+)`")

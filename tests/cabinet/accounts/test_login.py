@@ -1,14 +1,11 @@
 """Logging in and out: answers, redirects and tokens."""
 
-import pytest
 from django.test import override_settings
 
 from readback.cabinet.accounts import services
 from tests.cabinet.visitor import PASSWORD, Visitor, words_of
 
 ALICE = "alice@example.org"
-
-pytestmark = pytest.mark.usefixtures("unsent_mails")
 
 
 def test_a_confirmed_account_logs_in_with_its_address_in_any_case(alice):

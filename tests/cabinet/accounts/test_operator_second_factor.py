@@ -16,8 +16,6 @@ from tests.support.mailbox import text_of as body_of
 ADMIN, USERS = "/admin/", "/admin/cabinet/user/"
 CONFIRM = f"{PAGE}reauthenticate/?next="
 
-pytestmark = pytest.mark.usefixtures("unsent_mails")
-
 
 @pytest.fixture
 def required(unsent_mails):

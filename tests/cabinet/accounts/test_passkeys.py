@@ -31,8 +31,6 @@ from tests.support.mailbox import text_of as body_of
 ALICE, BOB = "alice@example.org", "bob@example.org"
 LOGIN = "/accounts/login/"
 
-pytestmark = pytest.mark.usefixtures("unsent_mails")
-
 
 @pytest.fixture
 def passkey(owner) -> Passkey:

@@ -2,7 +2,6 @@
 
 from datetime import datetime, timedelta
 
-import pytest
 from allauth.account.models import EmailAddress
 
 from readback.cabinet.accounts import services
@@ -13,8 +12,6 @@ from tests.support.mailbox import Mailbox, link_in
 ALICE = "alice@example.org"
 NEW = "another lamp, another harbour"
 RESET = "/accounts/password/reset/"
-
-pytestmark = pytest.mark.usefixtures("unsent_mails")
 
 
 def ask(email: str = ALICE) -> None:

@@ -17,8 +17,6 @@ from tests.cabinet.visitor import PASSWORD, Visitor, words_of
 ALICE = "alice@example.org"
 NEW_PASSWORD = "another lamp, another harbour"
 
-pytestmark = pytest.mark.usefixtures("unsent_mails")
-
 
 class Clock:
     """Django's clock; the test advances it."""

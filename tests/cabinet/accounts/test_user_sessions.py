@@ -2,7 +2,6 @@
 
 from datetime import timedelta
 
-import pytest
 from allauth.usersessions.models import UserSession
 from django.contrib.sessions.models import Session
 from django.db import connection
@@ -23,7 +22,6 @@ IPHONE = (
     "(KHTML, like Gecko) Version/18.0 Mobile/15E148 Safari/604.1"
 )
 
-pytestmark = pytest.mark.usefixtures("unsent_mails")
 __all__ = ["Clock", "clock"]
 
 

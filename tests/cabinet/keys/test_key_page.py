@@ -12,8 +12,6 @@ from readback.config import Config
 from tests.cabinet.owners import BOB, account, entry, logged_in, refused, used
 from tests.cabinet.visitor import Visitor, text_of, words_of
 
-pytestmark = pytest.mark.usefixtures("unsent_mails")
-
 
 def test_the_charts_count_accepted_and_refused(alice, key):
     used(key, 5)

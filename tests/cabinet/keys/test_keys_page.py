@@ -3,7 +3,6 @@
 import re
 from datetime import UTC, datetime, timedelta
 
-import pytest
 from django.utils import timezone
 
 from readback.cabinet.keys import services
@@ -11,8 +10,6 @@ from readback.cabinet.models import Key
 from readback.contract import MAX_ACTIVE_KEYS
 from tests.cabinet.owners import BOB, account, logged_in
 from tests.cabinet.visitor import text_of, words_of
-
-pytestmark = pytest.mark.usefixtures("unsent_mails")
 
 
 def test_the_list_shows_name_last_four_and_last_use(alice):

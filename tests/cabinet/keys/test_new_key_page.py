@@ -4,7 +4,6 @@ import re
 import time
 from base64 import b64encode
 
-import pytest
 from django.conf import settings
 
 from readback import keys
@@ -12,8 +11,6 @@ from readback.cabinet.models import Key
 from tests.cabinet.accounts.test_security_log import _everything_stored
 from tests.cabinet.owners import entry, logged_in, refused
 from tests.cabinet.visitor import Visitor, text_of, words_of
-
-pytestmark = pytest.mark.usefixtures("unsent_mails")
 
 
 def create(visitor: Visitor) -> str:

@@ -28,9 +28,6 @@ NOW, HOUR, DAY, WEEK = (timedelta(hours=hours) for hours in (0, 1, 24, 168))
 SECOND = timedelta(seconds=1)
 
 
-pytestmark = pytest.mark.usefixtures("unsent_mails")
-
-
 def ends_in(key: Key) -> timedelta:
     key.refresh_from_db()
     assert key.expires_at

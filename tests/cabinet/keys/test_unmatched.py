@@ -3,7 +3,6 @@
 import time
 from dataclasses import replace
 
-import pytest
 from django.conf import settings
 from django.db import connection
 from django.test import override_settings
@@ -18,8 +17,6 @@ from readback.contract import UNMATCHED_ROWS
 from tests.cabinet.owners import entry, logged_in
 from tests.cabinet.visitor import Visitor, text_of, words_of
 from tests.cabinet.which_database import ON_BOTH
-
-pytestmark = pytest.mark.usefixtures("unsent_mails")
 
 HERE = "203.0.113.7"  # the address of a visitor
 ELSEWHERE = "203.0.113.8"

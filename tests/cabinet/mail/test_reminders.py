@@ -23,7 +23,6 @@ DATABASES = BOTH
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 
-pytestmark = pytest.mark.usefixtures("database")
 __all__ = ["clock"]
 
 

@@ -1,6 +1,5 @@
 """The operators' page for an account: what it shows, and who can do what."""
 
-import pytest
 from allauth.mfa.models import Authenticator
 from allauth.socialaccount.models import SocialAccount
 from allauth.usersessions.models import UserSession
@@ -15,7 +14,6 @@ from tests.cabinet.owners import ALICE, BOB, OPERATOR, account
 from tests.cabinet.visitor import PASSWORD, Visitor, text_of, words_of
 
 LIST = "/admin/cabinet/user/"
-pytestmark = pytest.mark.usefixtures("unsent_mails")
 
 
 def page_of(made: User) -> str:

@@ -21,8 +21,6 @@ LISTS = (
     "/admin/cabinet/auditentry/",
 )
 
-pytestmark = pytest.mark.usefixtures("unsent_mails")
-
 
 @pytest.fixture
 def key(alice) -> Key:

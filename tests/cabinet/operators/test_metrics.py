@@ -18,8 +18,6 @@ from tests.cabinet.which_database import BOTH, ON_SQLITE
 
 DATABASES = BOTH
 
-pytestmark = pytest.mark.usefixtures("database")
-
 
 TOKEN = "a token for the tests".replace(" ", "-")
 HOST_NAME = "127.0.0.1:8001"

@@ -4,7 +4,6 @@ import html
 import re
 from datetime import timedelta
 
-import pytest
 from django.core.cache import cache
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -17,8 +16,6 @@ from readback.cabinet.models import Key, MailOutcome, OutgoingMail, User
 from tests.cabinet.owners import account, used
 from tests.cabinet.visitor import Visitor, text_of, words_of
 from tests.cabinet.which_database import ON_BOTH
-
-pytestmark = pytest.mark.usefixtures("database")
 
 
 def overview(visitor: Visitor) -> str:

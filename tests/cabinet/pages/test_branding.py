@@ -17,8 +17,6 @@ from tests.support.brand_folder import fill, png
 NAME = "Aurora <b>\"%(x)s\" {{ y }} & 'Co'"
 ESCAPED = "Aurora &lt;b&gt;&quot;%(x)s&quot; {{ y }} &amp; &#x27;Co&#x27;"
 
-pytestmark = pytest.mark.usefixtures("database")
-
 
 @pytest.fixture
 def branded(tmp_path, database):
