@@ -6,8 +6,6 @@ from tests.cabinet.owners import entry, used
 from tests.cabinet.visitor import Visitor, words_of
 
 ALICE = "alice@example.org"
-NEW = "alice@example.net"
-EMAIL = "/accounts/email/"
 
 
 def test_mails_are_in_the_language_of_the_last_login(alice, mails):

@@ -13,6 +13,7 @@ from readback.cabinet.accounts import services as account_services
 from readback.cabinet.accounts.services import ServiceError
 from readback.cabinet.keys import services as key_services
 from readback.cabinet.models import JournalEntry, Key, Usage, User
+from tests.cabinet.owners import entry, used
 from tests.cabinet.parallel import in_parallel
 from tests.cabinet.which_database import BOTH
 from tests.support.waiting import PATIENCE, wait_until
@@ -48,7 +49,9 @@ def test_deleting_an_account_deletes_its_data_and_nothing_else():
     for email in ("alice@example.org", "bob@example.org"):
         account = account_services.account_create(email, confirmed=True)
         key = key_services.key_create(account).key
-        _add_usage(key_services.key_rotate(key, timedelta(days=1)).key)
+        new = key_services.key_rotate(key, timedelta(days=1)).key
+        used(new, 3)
+        entry(new)
 
     account_services.account_delete(selectors.account_find("alice@example.org"))
 
@@ -78,13 +81,6 @@ def test_deleting_waits_for_rows_that_the_api_is_writing(database):
         deletion.result(PATIENCE)
 
     assert not Usage.objects.exists() and not User.objects.exists()
-
-
-def _add_usage(key: Key) -> None:
-    Usage.objects.create(key=key, hour=NOON, endpoint="chat", requests=3)
-    JournalEntry.objects.create(
-        key=key, accepted=True, at=NOON, endpoint="chat", status=200
-    )
 
 
 def _deleted(account: User) -> None:

@@ -30,7 +30,6 @@ from tests.cabinet.which_database import ON_BOTH
 from tests.support.mailbox import text_of as body_of
 
 ALICE = "alice@example.org"
-NEW = "another lamp, another harbour"
 PERIOD = 30
 
 pytestmark = pytest.mark.usefixtures("unsent_mails")
