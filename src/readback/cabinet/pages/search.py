@@ -1,14 +1,13 @@
 """The search of the documentation, made for pasted error messages.
 
-What it finds is a section of a page, so that a setting, an error code or a finding of
-the probe leads to the place that explains it. `search_index.py` has the sections.
+A result is a section of a page: a text under a heading, a setting, or a row of a table
+of messages. `search_index.py` collects the sections.
 
-Pasted messages also contain paths, names and numbers that no page has. So a section is
-judged by the words that it does have, and a rare word counts more than a common one.
-A symptom's messages lead to it even if a program puts other words in between. So does
-a status, however a program writes it. The longest message of a symptom in a query is
-the most certain answer; the name of an exception is the least certain, as is a message
-in “quotation marks”, which many causes share.
+Sections whose message is in the query come first. The longest message is the most
+certain; a status and the name of an exception are less certain, and a message in
+“quotation marks”, which many causes share, is the least certain. Then come the sections
+that share words with the query. A rare word counts more than a common one, because
+pasted messages also contain paths, names and numbers that no page has.
 """
 
 import re
@@ -37,16 +36,14 @@ from readback.cabinet.pages.search_index import (
     stems,
 )
 
-# What fits into an address.
+# An address can hold this many characters.
 _MAX_QUERY = 2000
 _MAX_FOUND = 10
-# The share of the total worth of a query's words that a section must have.
-_LEAST_SHARE = 0.25
 # The share of the best result that another result must reach.
 _LEAST_RELATIVE = 0.5
 _HEADING_LENGTH = 100
 
-# Words in nearly every question. They count only if there is nothing else.
+# Words in nearly every question count only if the query has no others.
 _WIDE_WORDS = stems("""
 bot connect connection does doesn error errors exception failed help issue occurred
 openai please problem program server work working works wrong
@@ -68,18 +65,18 @@ _LOOKUP = re.compile(
     r"|\b(?i:lookup (\S{1,200}): |resolving (?:host )?timed out|name lookup timed out"
     r"|dns[ _:](?:error|look|probe|quer|request|resol|server|time)))[^\n\"]*"
 )
-# A line of a traceback that names a place in the code. It ends the message before it
-# even if the lines were joined into one, as in a form field.
+# A line of a traceback that names a place in the code. It separates messages even if
+# the lines were joined into one, as in a form field.
 _FRAME = re.compile(
     r'File "[^"\n]*", line \d+(?:, in \S+)?|\bat [^():\n]{1,200}\([^()\n]{1,300}\)'
     r"|\.\.\. \d+ more|[~^]{3,}"
 )
 # An exception's message: `httpx.ConnectError: [Errno 111] Connection refused`.
 _EXCEPTION = re.compile(r"\b[\w.]{0,80}?(?:Error|Exception|Timeout)\b.{0,20}: .{1,200}")
-# Where a paragraph, a row, an item or a quotation begins; other lines continue one.
+# A paragraph, a table row, a list item or a quotation begins here.
 _BLOCK = re.compile(r"\n\s*\n|\n(?= *(?:[|>]|[-*] |\d+\. ))|\\\n")
 _SENTENCES = re.compile(r"(?<=[.!?]) (?=[A-ZА-ЯЁ])")
-# `BadRequestError`, `Error code: 400`, `fetch failed`: many causes have the same.
+# Many causes share `BadRequestError`, `Error code: 400` or `fetch failed`.
 _GENERIC = re.compile(
     r" (?:\w*(?:error|exception)|error code \d+|\d+ \w+|bad request|unauthorized"
     r"|connection error|fetch failed) "
@@ -87,7 +84,7 @@ _GENERIC = re.compile(
 
 
 class SearchHit(NamedTuple):
-    """A section with the sentence that answers best."""
+    """A section with the sentence that fits the query best."""
 
     section: DocSection
     heading: str
@@ -95,7 +92,7 @@ class SearchHit(NamedTuple):
     url: str
 
 
-@csrf_exempt  # it changes nothing
+@csrf_exempt  # a search changes nothing
 @require_http_methods(["GET", "HEAD", "POST"])
 def docs_index(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":  # a traceback is too long for an address
@@ -126,81 +123,63 @@ def essence(pasted: str) -> str:
 
 
 def search(query: str, language: str) -> list[SearchHit]:
-    """Return the sections that have most of the words, the best one first."""
+    """Return the sections that fit a query, the best one first."""
     index = search_index(language)
     words = stems(query)
     if words <= _WIDE_WORDS:
         query += " cannot connect"
     worth = {word: _worth(word, index) for word in words - _WIDE_WORDS or words}
-    phrase = _phrase(query)
-    names = {name for name in index.names if has_name(phrase, name)}
-    said = _what_is_said(names, index)
+    names = _precise_names(_phrase(query), index)
     lengths: dict[int, int] = {}
-    for name, number in said:
-        lengths[number] = max(len(name), lengths.get(number, 0))
-    scores = _scores(worth, names, index)
-    best = max(scores.values(), default=0.0)
-    least = max(_LEAST_SHARE * sum(worth.values()), _LEAST_RELATIVE * best)
-    found = [number for number in scores if scores[number] >= least]
-    if any(name not in index.vague_names for name, _ in said):
-        found = []  # words in common are no reason to show more
+    for name in names:
+        for number in index.names[name]:
+            lengths[number] = max(len(name), lengths.get(number, 0))
+    scores = _scores(worth, index)
+    least = _LEAST_RELATIVE * max(scores.values(), default=0.0)
+    # Once a name is certain, words in common are no reason to show more.
+    is_certain = not names <= index.vague_names
+    found = [] if is_certain else [n for n, score in scores.items() if score >= least]
     ranked = sorted(
         {*found, *lengths}, key=lambda n: (-lengths.get(n, 0), -scores.get(n, 0.0), n)
     )
     hits: dict[str, SearchHit] = {}
     for number in ranked[:_MAX_FOUND]:
         hit = _hit(index.sections[number], worth)
-        # A symptom leads to a section that may be found, too.
+        # A symptom and the section to which it leads are one result.
         hits.setdefault(hit.url, hit)
     return list(hits.values())
 
 
 def _phrase(query: str) -> str:
-    """Return a query with the words of its identifiers, and with its statuses."""
+    """Return the words of a query, also those inside identifiers, and its statuses."""
     statuses = (f"error code {a or b}" for a, b in _STATUS.findall(query))
     query = _LOOKUP.sub(r" \1 no such host ", query)
     parts = INNER_WORD.sub(" ", query.replace("_", " "))
-    # The last word of one and the first of the next are not a name.
+    # Two spaces between the parts: no name spans them.
     return " ".join(map(as_words, [query, parts, *statuses]))
 
 
-def _scores(
-    worth: Mapping[str, float], names: set[str], index: SearchIndex
-) -> dict[int, float]:
-    """Return how well each section fits: the words that it has, and its names."""
+def _scores(worth: Mapping[str, float], index: SearchIndex) -> dict[int, float]:
+    """Return how well each section fits: the worth of the words that it has."""
     scores: dict[int, float] = {}
     for word, value in worth.items():
         for number, weight in index.words.get(word, {}).items():
             scores[number] = scores.get(number, 0.0) + weight * value
-    whole = sum(worth.values())
-    for number, section in enumerate(index.sections):
-        told = names.intersection(section.names)
-        # A heading of only common words, such as “Errors”, says nothing.
-        if any(not stems(name).isdisjoint(worth) for name in told):
-            scores[number] = scores.get(number, 0.0) + whole
     return scores
 
 
-def _what_is_said(names: set[str], index: SearchIndex) -> set[tuple[str, int]]:
-    """Return the most precise of the names in a message, each with its section.
+def _precise_names(phrase: str, index: SearchIndex) -> set[str]:
+    """Return the most precise of the names in a query.
 
-    Names that many causes share, such as an exception's, count only if there are no
-    others.
+    Names that many causes share, such as a status, count only if there are no others,
+    and vague names only if there are none of these.
     """
-    said = {
-        (name, number)
-        for number, section in enumerate(index.sections)
-        for name in (*section.names, *section.vague_names)
-        # A heading of ordinary words is in many messages by chance.
-        if (section.are_messages or "_" in name) and name in names
-    }
-    found = {name for name, _ in said}
-    certain = found - index.vague_names
+    names = {name for name in index.names if has_name(phrase, name)}
+    certain = names - index.vague_names
     precise = {name for name in certain if not _GENERIC.fullmatch(name)}
-    precise = precise or certain or found
+    precise = precise or certain or names
     # `Invalid URL` says nothing if the message is `Invalid URL (POST …`.
-    whole = {name for name in precise if not any(name in n != name for n in precise)}
-    return {(name, number) for name, number in said if name in whole}
+    return {name for name in precise if not any(name in n != name for n in precise)}
 
 
 def _worth(word: str, index: SearchIndex) -> float:
@@ -214,16 +193,16 @@ def _worth(word: str, index: SearchIndex) -> float:
 
 def _hit(section: DocSection, worth: dict[str, float]) -> SearchHit:
     def value(sentence: str) -> tuple[float, int]:
-        # A number, such as a status, is no answer.
+        # A number, such as a status, answers nothing.
         words = [word for word in stems(sentence) if not word.isdigit()]
         return sum(worth.get(word, 0.0) for word in words), len(sentence)
 
     blocks = map(plain, _BLOCK.split(section.text))
     sentences = [each for block in blocks for each in _SENTENCES.split(block)]
     url = reverse("docs_page", args=[section.page]) + section.anchor
-    # A symptom may have twenty messages.
+    # A symptom may have many messages.
     heading = shorten(section.heading, _HEADING_LENGTH, placeholder=" …")
-    # The meaning of a message is short, and its cause and fix belong together.
-    is_message = section.are_messages
+    # A row is short, and its cause and fix belong together.
+    is_message = section.is_symptom
     line = plain(section.text) if is_message else max(sentences, key=value)
     return SearchHit(section, heading, line, url)

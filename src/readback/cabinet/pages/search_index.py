@@ -1,8 +1,8 @@
-"""What the search of the documentation knows: sections, their words and their messages.
+"""What the search of the documentation knows: sections, words and messages.
 
-Pages consist of sections. Each row of the symptoms page is also a section, which
-leads to where its link does, and so is each setting and each row of a table of
-messages; `messages.toml` has more messages for a row than the page shows. Words are
+Each heading of a page begins a section. Each row of the symptoms page is also a section
+and leads to the place that its link names. So is each setting, and each row of a table
+of messages. `messages.toml` has more messages for a row than the page shows. Words are
 compared without their endings.
 """
 
@@ -17,19 +17,21 @@ from readback.cabinet.pages import docs
 from readback.cabinet.pages.docs import INDEX, SETTING, anchor, source
 from readback.contract import REFUSALS
 
-_IN_HEADING = 1.5
+# How much more a word counts in a heading than in a text.
+_IN_HEADING = 2.0
 _STEM_LENGTH = 7
 _SYMPTOMS = "symptoms"
 _FINDINGS = "findings"
+_PROGRAMS = "programs"
 _ERRORS = "errors"
 _CONNECT = "connect"
-# Where the index begins to list pages for hosts.
+# The heading in the index above the pages for hosts.
 _FOR_HOSTS = "\n## I host it"
 # Most people who search connect a program, so pages for hosts count less. So do the
-# findings: they answer precise questions, which have their ids and messages.
+# findings, which people find by their ids, and the programs, which they find by name.
 _WEIGHT_OF_OTHERS = 0.6
 
-# Words that only ask a question or join others say nothing about its subject.
+# Words that only ask a question or join others say nothing about the subject.
 _JOINING_WORDS = """
 a an and are as at be by can could did do does for from has have how i if in into is it
 its me my no not of on or so that the then there this to was were what when where which
@@ -45,7 +47,7 @@ _EXAMPLE = re.compile(r"^```.*?^```$", re.M | re.S)
 INNER_WORD = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _ROW = re.compile(r"\| (.+?) \| (.+?) \| .*?\]\((?:\.\./)?([a-z-]+)\.md(#[\w-]+)?\)")
 _SETTING_ROW = re.compile(rf"^\| {SETTING.pattern} \| .+? \| (.+) \|$", re.M)
-# A row of a table of messages in a section: what programs print, and what it means.
+# A table of messages in a section: what programs print, and what it means.
 _MESSAGES_TABLE = re.compile(
     r"^\| (?:message|сообщение) \|.*\n\|[- |]+\n((?:\|.*\n?)+)", re.M
 )
@@ -53,9 +55,9 @@ _MESSAGES_ROW = re.compile(r"^\| (`.+?) \| (.+) \|$", re.M)
 _MESSAGE = re.compile("`([^`]+)`")
 _QUOTED = re.compile("[“«]([^”»]+)[”»]")
 _MORE_MESSAGES = Path(__file__).with_name("messages.toml")
-# Programs print their own words in its place.
+# In a message, it stands for words that differ from program to program.
 _GAP = "…"
-# Words that are further apart belong to different sentences, or to a log around them.
+# Words further apart belong to different sentences or to a log around the message.
 _FEW_WORDS = " (?:.{1,80} )?"
 
 
@@ -65,29 +67,30 @@ class DocSection(NamedTuple):
     heading: str
     anchor: str
     text: str
-    names: tuple[str, ...]
-    """The texts that certainly lead here: the heading, or the messages of a symptom."""
-    are_messages: bool = False
+    names: tuple[str, ...] = ()
+    """What certainly leads here: a code, a setting, or the messages of a symptom."""
     vague_names: tuple[str, ...] = ()
-    """Messages that lead here only if nothing more precise is said."""
+    """Messages that lead here only if the query contains nothing more precise."""
+    is_symptom: bool = False
 
 
 class SearchIndex(NamedTuple):
     sections: list[DocSection]
     words: dict[str, dict[int, float]]
-    """How much a word counts in each section: more in a heading than in a text."""
-    names: set[str]
-    """All names of the sections, including the vague ones."""
+    """How much a word counts in each section that has it."""
+    names: dict[str, list[int]]
+    """The numbers of the sections to which a name leads, including the vague names."""
     vague_names: set[str]
 
 
 @cache
 def search_index(language: str) -> SearchIndex:
     for_hosts = source(INDEX, "en")[0].partition(_FOR_HOSTS)[2]
-    others = {_FINDINGS, *_LINKED.findall(for_hosts)}
+    others = {_FINDINGS, _PROGRAMS, *_LINKED.findall(for_hosts)}
     order = _LINKED.findall(source(INDEX, language)[0])
     sections: list[DocSection] = []
     words: dict[str, dict[int, float]] = {}
+    names: dict[str, list[int]] = {}
     # Among equally good sections, those of pages listed earlier come first.
     for name in sorted(docs.names(), key=lambda name: (*order, name).index(name)):
         factor = _WEIGHT_OF_OTHERS if name in others else 1.0
@@ -98,9 +101,10 @@ def search_index(language: str) -> SearchIndex:
                 words.setdefault(word, {})[number] = factor
             for word in stems(f"{section.title} {section.heading}"):
                 words.setdefault(word, {})[number] = factor * _IN_HEADING
+            for each in {*section.names, *section.vague_names}:
+                names.setdefault(each, []).append(number)
     vague = {name for section in sections for name in section.vague_names}
-    names = {name for section in sections for name in section.names}
-    return SearchIndex(sections, words, names | vague, vague)
+    return SearchIndex(sections, words, names, vague)
 
 
 def _sections(name: str, language: str) -> Iterator[DocSection]:
@@ -119,7 +123,8 @@ def _sections(name: str, language: str) -> Iterator[DocSection]:
     _, *parts = _HEADING.split(_SETTING_ROW.sub("", text))
     for heading, content in zip(parts[::2], parts[1::2], strict=True):
         place = f"#{anchor(heading)}" if heading != parts[0] else ""
-        names = [as_words(heading)] if place else [as_words(heading), as_words(name)]
+        # A heading of ordinary words is in many messages by chance.
+        names = [as_words(heading)] if "_" in heading else []
         if name == _ERRORS:
             names += map(as_words, _shown_for(plain(heading)))
         if name == _CONNECT:
@@ -145,8 +150,8 @@ def _symptom(
         place,
         meaning,
         tuple(map(_as_name, names)),
-        True,
         tuple(map(_as_name, vague)),
+        is_symptom=True,
     )
 
 
@@ -184,9 +189,10 @@ def as_words(text: str) -> str:
 
 def has_name(phrase: str, name: str) -> bool:
     """Return whether a phrase has the words of a name, a few others in its gaps."""
-    if _GAP not in name:
-        return name in phrase
-    return bool(re.search(name.replace(f" {_GAP} ", _FEW_WORDS), phrase))
+    if not all(part in phrase for part in name.split(_GAP)):
+        return False
+    pattern = name.replace(f" {_GAP} ", _FEW_WORDS)
+    return pattern == name or bool(re.search(pattern, phrase))
 
 
 def plain(text: str) -> str:
