@@ -66,8 +66,6 @@ BOTH = {
     "the length first": b"Content-Length: 2\r\nTransfer-Encoding: chunked",
     "the length last": b"Transfer-Encoding: chunked\r\nContent-Length: 2",
     "other letters": b"cOnTeNt-LeNgTh: 2\r\nTRANSFER-ENCODING: Chunked",
-    "with an upgrade": b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n"
-    b"Connection: Upgrade\r\nUpgrade: h2c",
     "CVE-2024-6827: an unknown coding": b"Transfer-Encoding: chunked,nonsense\r\n"
     b"Content-Length: 2",
 }
@@ -159,16 +157,6 @@ def test_a_body_has_the_declared_length(echo: Endpoint) -> None:
     answers = ask(echo, post_body(b"x" * 1000), post_body(b""), post_body(GOOD), GOOD)
     bodies = [answer.body for answer in answers]
     assert bodies == [b"x" * 1000, b"", GOOD, b"hello\n"]
-
-
-@pytest.mark.parametrize("method", [b"GET", b"HEAD", b"DELETE", b"OPTIONS", b"BREW"])
-def test_a_body_is_read_whatever_the_method(echo: Endpoint, method: bytes) -> None:
-    # RFC 9112 §6: the presence of a body depends on the framing alone.
-    raw = post_body(GOOD).replace(b"POST", method, 1)
-    assert statuses(ask(echo, raw, GOOD, bodiless=(0,) * (method == b"HEAD"))) == [
-        200,
-        200,
-    ]
 
 
 UPGRADES = {

@@ -26,9 +26,9 @@ def head_of(size: int) -> bytes:
     return START + b"X: " + padding + b"\r\n\r\n"
 
 
-def fields(number: int, line: bytes = b"X: y\r\n") -> bytes:
+def fields(number: int) -> bytes:
     """Return a head with this many fields, Host among them."""
-    return START + line * (number - 1) + b"\r\n"
+    return START + b"X: y\r\n" * (number - 1) + b"\r\n"
 
 
 @pytest.mark.parametrize("piece", [1_000_000, 8192, 1000, 100])
@@ -40,17 +40,12 @@ def test_a_head_of_16384_bytes_is_read(echo: Endpoint, piece: int) -> None:
 
 @pytest.mark.parametrize("piece", [1_000_000, 16_384, 8192, 1000, 100])
 @pytest.mark.parametrize("size", [16_385, 17_000, 70_000, 1_000_000])
-def test_a_head_one_byte_larger_is_refused_in_any_segments(
+def test_a_larger_head_is_refused_in_any_segments(
     echo: Endpoint, size: int, piece: int
 ) -> None:
     pieces = pieces_of(head_of(size) + GOOD, piece)
+    # In the smallest segments, the largest head is never completed.
     assert_closing_refusal(ask(echo, *pieces[:1000]), "headers_too_large")
-
-
-@pytest.mark.parametrize("piece", [1, 50])
-def test_a_head_without_end_is_refused(echo: Endpoint, piece: int) -> None:
-    raw = START + b"X: " + b"y" * HEAD_BYTES
-    assert_closing_refusal(ask(echo, *pieces_of(raw, piece)), "headers_too_large")
 
 
 def test_100_fields_are_accepted_and_101_are_refused(echo: Endpoint) -> None:

@@ -53,16 +53,6 @@ def test_the_refusal_of_a_target_speaks_of_the_target(
     assert detail.startswith("The target of the request line ") and words in detail
 
 
-@pytest.mark.parametrize("method", [b"GET", b"HEAD", b"POST", b"PRI", b"BREW"])
-def test_an_asterisk_is_accepted_only_with_options(
-    echo: Endpoint, method: bytes
-) -> None:
-    raw = b"%b * HTTP/1.1\r\nHost: x\r\n\r\n" % method
-    [answer] = ask(echo, raw + GOOD, bodiless=(0,) if method == b"HEAD" else ())
-    assert (answer.status, answer.header("Connection")) == (400, "close")
-    assert statuses(ask(echo, raw.replace(method, b"OPTIONS", 1))) == [200]
-
-
 @pytest.mark.parametrize(
     "target",
     [b"http://x/", b"http://x", b"http://x:80/a?b", b"HTTP://X/", b"https://x/"]
