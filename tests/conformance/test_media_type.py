@@ -4,7 +4,7 @@ import pytest
 
 from tests.support.api import CHAT, Api, assert_echo, assert_refused, compact, draft
 from tests.support.tables import each
-from tests.support.wire import Answer, Fields
+from tests.support.wire import Answer
 
 ACCEPTED = [
     "application/json",
@@ -48,22 +48,6 @@ def test_any_other_type_is_refused(api: Api, media: str | bytes) -> None:
     assert_refused(answer, "unsupported_media_type")
 
 
-def test_the_advice_is_about_what_was_sent(api: Api) -> None:
-    json = ("Content-Type", "application/json")
-    encoded = assert_refused(
-        post(api, json, ("Content-Encoding", "gzip")), "unsupported_media_type"
-    )
-    assert "Content-Type" not in encoded
-    assert encoded.endswith("Send the body without a Content-Encoding.")
-    twice = assert_refused(post(api, json, json), "unsupported_media_type")
-    assert twice.endswith("Send the header Content-Type: application/json once.")
-
-
-def test_a_missing_type_is_refused(api: Api) -> None:
-    detail = assert_refused(post(api), "unsupported_media_type")
-    assert "Content-Type" in detail
-
-
 @each(
     "types",
     {
@@ -75,14 +59,12 @@ def test_a_missing_type_is_refused(api: Api) -> None:
 )
 def test_two_types_are_refused(api: Api, types: tuple[str, str]) -> None:
     answer = post(api, *(("Content-Type", media) for media in types))
-    assert_refused(answer, "unsupported_media_type")
+    detail = assert_refused(answer, "unsupported_media_type")
+    assert "Send the header Content-Type: application/json once." in detail
 
 
 @pytest.mark.parametrize("coding", ["gzip", "identity", "br", "deflate", "zstd", "x"])
 def test_a_content_encoding_is_refused(api: Api, coding: str) -> None:
-    fields: Fields = [
-        ("Content-Type", "application/json"),
-        ("Content-Encoding", coding),
-    ]
+    fields = [("Content-Type", "application/json"), ("Content-Encoding", coding)]
     detail = assert_refused(post(api, *fields), "unsupported_media_type")
-    assert "Content-Encoding" in detail
+    assert "Send the body without a Content-Encoding." in detail
