@@ -97,10 +97,7 @@ WORDS = {
     "stream": ["stream", "false"],
     "max_tokens": ["max_tokens", "2000"],
 }
-HUGE_NUMBERS = {
-    "5000 digits": b"9" * 5000,
-    "a power beyond any float": b"1e400",
-}
+HUGE_NUMBERS = {"5000 digits": b"9" * 5000, "a power beyond any float": b"1e400"}
 OTHER_WRONG_VALUES = {
     "model": [
         compact(name)

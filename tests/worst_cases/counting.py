@@ -19,7 +19,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -100,18 +100,13 @@ def main(modules: Sequence[str]) -> None:
         for _ in range(2):
             case.run(case.make(case.limit // 64))
     gc.disable()
-    for case, part in _measurements(cases):
-        given = case.make(case.limit // part)
-        write_total()
-        case.run(given)
-        write_total()
-        print(case.name)
-
-
-def _measurements(cases: Sequence[WorstCase]) -> Iterator[tuple[WorstCase, int]]:
     for case in cases:
         for part in PARTS:
-            yield case, part
+            given = case.make(case.limit // part)
+            write_total()
+            case.run(given)
+            write_total()
+            print(case.name)
 
 
 def _total_writer() -> Callable[[], None]:

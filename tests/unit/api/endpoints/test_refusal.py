@@ -156,17 +156,13 @@ def test_names_that_no_program_sends_do_not_push_out_the_others():
     assert found.differences.startswith("stream max_tokens x")
 
 
-def program(name: str) -> programs.Program:
-    return next(row for row in programs.table() if row.name == name)
-
-
 def test_the_hint_is_for_the_program_that_sent_the_request():
     curl = explanation_of(body(temperature=1), "curl/8.5.0").detail
     alone = explanation_of(body(stream=True), "pydantic-ai/2.66.0").detail
 
     assert "LlamaIndex" not in curl
     assert curl.endswith(f"Do not send temperature. {DEFAULT}")
-    switch = program("pydantic-ai").switch("stream")
+    switch = programs.recognise("pydantic-ai/2.66.0").switch("stream")
     assert alone == (
         f"stream must be false or omitted; got true. pydantic-ai: {switch}."
     )
