@@ -28,8 +28,3 @@ def test_a_request_keeps_no_memory(name: str) -> None:
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
 def test_a_worst_case_ends_without_an_error_of_the_probe(case: WorstCase) -> None:
     case.run(case.make(case.limit // 64))
-
-
-def test_every_worst_case_has_a_name_of_its_own() -> None:
-    names = [case.name for case in CASES]
-    assert len(set(names)) == len(names)
