@@ -75,10 +75,7 @@ MISTAKES: dict[str, tuple[str | bytes, str]] = {
     "Anthropic": ("Bearer sk-ant-api03-0123456789abcdef", ANTHROPIC),
     "in quotes": ("Bearer 'sk-proj-0123456789abcdef'", OPENAI),
     "OpenAI without a scheme": ("sk-proj-0123456789abcdef", OPENAI),
-    "an older key": (
-        "Bearer sk-" + "0a" * 24,
-        "This looks like a key of another service",
-    ),
+    "an older key": ("Bearer sk-" + "0a" * 24, OTHER_KEY),
     "a space inside": (f"Bearer {KEY[:20]} {KEY[20:]}", SPACE),
     "a tab inside": (f"Bearer {KEY[:20]}\t{KEY[20:]}", SPACE),
     "an escaped line break": (f"Bearer {KEY}\\n", SPACE),
