@@ -120,7 +120,9 @@ def test_a_coding_in_http_1_0_is_refused(echo: Endpoint, method: bytes) -> None:
 
 
 @pytest.mark.parametrize("length", [b"2", b"02", b"2 ", b"\t2\t", b"0" * 5000 + b"2"])
-def test_a_length_may_have_white_space_around(echo: Endpoint, length: bytes) -> None:
+def test_a_length_may_have_white_space_around_it_and_leading_zeros(
+    echo: Endpoint, length: bytes
+) -> None:
     answers = ask(echo, post(b"Content-Length:" + length, body=b"ab"), GOOD)
     assert [answer.body for answer in answers] == [b"ab", b"hello\n"]
 
