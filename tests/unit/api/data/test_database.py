@@ -35,8 +35,9 @@ class FailingStore(Store):
     unreachable = False
     refusals = 0
     written = 0
-    # Set by a test: the next write sets the event, and fails a moment later.
-    fail_slowly: threading.Event | None = None
+    # Set by a test: the next write sets the first event, waits for the second one, and
+    # fails.
+    fails_between: tuple[threading.Event, threading.Event] | None = None
 
     def keys(self, digests: Sequence[bytes]) -> KeyRows:
         if self.broken:
@@ -49,10 +50,10 @@ class FailingStore(Store):
     def record(self, tallies: Sequence[Tally]) -> list[Tally]:
         if self.broken:
             raise ZeroDivisionError
-        if self.fail_slowly:
-            begun, self.fail_slowly = self.fail_slowly, None
+        if self.fails_between:
+            (begun, may_end), self.fails_between = self.fails_between, None
             begun.set()
-            time.sleep(0.1)
+            may_end.wait()
             raise StoreError("locked", permanent=False)
         self.written += sum(tally.requests for tally in tallies)
         return []
@@ -189,14 +190,18 @@ def test_an_internal_error_is_logged_and_loses_nothing(data, caplog):
 
 
 def test_usage_whose_writing_fails_during_a_stop_is_written_after_all(data):
+    begun, may_end = threading.Event(), threading.Event()
+
     async def work() -> None:
-        data.store.fail_slowly = threading.Event()
+        data.store.fails_between = begun, may_end
         for _ in range(7):
             note(data)
         data.tick()
-        await asyncio.to_thread(data.store.fail_slowly.wait)
+        await asyncio.to_thread(begun.wait)
         for _ in range(3):
             note(data)
+        # Called only after the stop has begun.
+        asyncio.get_running_loop().call_soon(may_end.set)
 
     run(data, work)
     assert data.store.written == 10
