@@ -9,14 +9,7 @@ import time
 import pytest
 
 from readback import keys
-from tests.support.api import (
-    CHAT,
-    MODELS,
-    Api,
-    assert_refused,
-    assert_success,
-    draft,
-)
+from tests.support.api import CHAT, MODELS, Api, assert_refused, assert_success, draft
 from tests.support.keys import mistyped
 from tests.support.load import models, spread
 from tests.support.server import Server

@@ -119,9 +119,7 @@ def test_an_error_after_a_look_up_is_answered_and_not_waited_for() -> None:
     assert (answer.status, code_of(answer)) == (500, "internal_error")
 
 
-def test_an_error_is_counted_for_its_endpoint(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_an_error_is_counted_for_its_endpoint(caplog: pytest.LogCaptureFixture) -> None:
     counters, key, body = Counters(1).row(0), keys.mint(), compact(draft("A text."))
     digest = keys.digest(key.encode())
     limiter = BrokenLimiter(1000, 1000)

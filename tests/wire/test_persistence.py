@@ -158,8 +158,7 @@ def test_a_client_that_resets_its_connection_leaves_nothing_behind(
             sock.send(raw)
             sock.close()
     wait_until(
-        lambda: not echo_listener.registry.connections,
-        "all connections are gone",
+        lambda: not echo_listener.registry.connections, "all connections are gone"
     )
     assert caplog.text == ""
 

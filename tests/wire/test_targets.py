@@ -86,9 +86,7 @@ def test_connect_opens_no_tunnel(
         assert answer.header("Connection") == "close"
 
 
-def test_the_difference_of_a_wrong_path_is_in_the_journal(
-    server: Server,
-) -> None:
+def test_the_difference_of_a_wrong_path_is_in_the_journal(server: Server) -> None:
     api = Api.of(server).with_key(server.new_key())
     wrong = {"/v1/responses": "/responses", "/models/models": "base_url", "/zebra": ""}
     for path in wrong:
@@ -133,11 +131,7 @@ def test_any_valid_host_is_accepted(echo: Endpoint, host: str) -> None:
 
 @pytest.mark.parametrize(
     "hosts",
-    [
-        (b"Host: a", b"Host: a"),
-        (b"Host: a", b"hOST: a"),
-        (b"Host: a", b" Host: b"),
-    ],
+    [(b"Host: a", b"Host: a"), (b"Host: a", b"hOST: a"), (b"Host: a", b" Host: b")],
 )
 @pytest.mark.parametrize("line", [b"GET / HTTP/1.1", b"GET / HTTP/1.0"])
 def test_two_hosts_are_refused(

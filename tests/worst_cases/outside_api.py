@@ -162,8 +162,4 @@ def _set_up_django() -> None:
         django.setup()
 
 
-CASES = [
-    *_addresses(),
-    *_forms(),
-    *_requests(),
-]
+CASES = [*_addresses(), *_forms(), *_requests()]

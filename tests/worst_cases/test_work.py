@@ -19,12 +19,7 @@ pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
 
 API = "tests.worst_cases.api"
 ANSWERS = "tests.worst_cases.answers"
-TABLES = [
-    API,
-    ANSWERS,
-    "tests.worst_cases.outside_api",
-    "tests.worst_cases.probe",
-]
+TABLES = [API, ANSWERS, "tests.worst_cases.outside_api", "tests.worst_cases.probe"]
 # If the input is twice as long, the work is at most this many times as much …
 GROWTH = 2.2
 # … plus what a longer input may cause only once: an explained refusal.
@@ -61,8 +56,7 @@ def test_twice_the_input_is_at_most_twice_the_work(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name",
-    [case.name for case in cases_of(API) if not case.name.startswith(IN_STEPS)],
+    "name", [case.name for case in cases_of(API) if not case.name.startswith(IN_STEPS)]
 )
 def test_no_request_costs_a_worker_more_than_five_milliseconds(name: str) -> None:
     assert count()[name][-1] <= MOST_PER_REQUEST

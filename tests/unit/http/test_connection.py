@@ -30,10 +30,7 @@ def connection(loop: ManualLoop) -> Connection:
 
 @pytest.mark.parametrize(
     "raw",
-    [
-        post_body(SECRET),
-        post_chunks(b"%x\r\n%b\r\n0\r\n\r\n" % (len(SECRET), SECRET)),
-    ],
+    [post_body(SECRET), post_chunks(b"%x\r\n%b\r\n0\r\n\r\n" % (len(SECRET), SECRET))],
     ids=["length", "chunked"],
 )
 def test_an_idle_connection_has_no_part_of_the_last_body(

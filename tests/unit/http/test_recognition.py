@@ -151,9 +151,7 @@ VARYING = st.one_of(
 
 
 @given(st.lists(st.lists(VARYING, max_size=6), min_size=2, max_size=8))
-def test_any_mixture_of_lines_is_read_like_a_new_head(
-    drawn: list[list[bytes]],
-) -> None:
+def test_any_mixture_of_lines_is_read_like_a_new_head(drawn: list[list[bytes]]) -> None:
     known = heads()
     for lines in [*drawn, *drawn]:
         assert_read_alike(lines, known)

@@ -9,10 +9,7 @@ import pytest
 from tests.support.programs import needed_address
 from tests.support.waiting import PATIENCE
 
-from readback.processes.listening import (
-    let_in,
-    turn_away,
-)
+from readback.processes.listening import let_in, turn_away
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="needs the least hop limit of Linux"

@@ -27,12 +27,7 @@ def small(monkeypatch):
     monkeypatch.setattr(journal_module, "MAX_TALLIES", 10)
 
 
-def event(
-    key_id: int = 1,
-    agent: str = "",
-    code: str = "",
-    detail: str = "",
-) -> Event:
+def event(key_id: int = 1, agent: str = "", code: str = "", detail: str = "") -> Event:
     status = 400 if code else 200
     return Event(bytes([key_id]), "chat", status, code, detail, agent)
 

@@ -61,18 +61,10 @@ def with_role(role: object) -> dict[str, Any]:
     [
         (with_role("User"), 'got the string "User"', "role user."),
         (with_role(" user\n"), r'got the string " user\n"', "role user."),
-        (
-            with_role("USER\u200b"),
-            r'got the string "USER\u200b"',
-            "role user.",
-        ),
+        (with_role("USER\u200b"), r'got the string "USER\u200b"', "role user."),
         (with_role("use"), "got a string of 3 characters", "role user."),
         (with_role("\n" * 99 + "user"), "got a string of 103 characters", "user."),
-        (
-            body(model=f"{MODEL} "),
-            f'got the string "{MODEL} "',
-            MODEL + ".",
-        ),
+        (body(model=f"{MODEL} "), f'got the string "{MODEL} "', MODEL + "."),
         (body(stream="false"), 'got the string "false"', "as the value false"),
         (body(stream="False"), 'got the string "False"', "value false"),
         (body(stream=None), "got null", "Send stream as the value false"),

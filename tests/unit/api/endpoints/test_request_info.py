@@ -27,10 +27,7 @@ ELECTRON = (
             "Mozilla/5.0 (Windows NT 10.0; Win64; x64) "
             "CherryStudio/2.0.8 Chrome/142.0.7444.5",
         ),
-        (
-            b"sk- AppleWebKit/1 (KHTML, like Gecko)echo-0123456789abcdef",
-            "[key]",
-        ),
+        (b"sk- AppleWebKit/1 (KHTML, like Gecko)echo-0123456789abcdef", "[key]"),
     ],
 )
 def test_a_user_agent_is_shown_in_printable_ascii(sent: bytes, shown: str) -> None:
