@@ -82,14 +82,6 @@ def test_operators_see_when_the_certificate_expires(secured: Secured) -> None:
     assert log.count("The certificate is valid until") == 1
 
 
-def without_tls(secured: Secured, sent: bytes) -> bytes:
-    """Return all that a client without TLS receives."""
-    with secured.plain.connect(patience=HEAD_SECONDS + CLOSING_SECONDS) as connection:
-        connection.send(sent)
-        connection.finish_sending()
-        return connection.rest()
-
-
 @pytest.mark.parametrize(
     "garbage",
     [
@@ -104,7 +96,10 @@ def without_tls(secured: Secured, sent: bytes) -> bytes:
 def test_a_client_without_tls_gets_no_http_answer(
     secured: Secured, garbage: bytes
 ) -> None:
-    assert b"HTTP" not in without_tls(secured, garbage or secured.models)
+    with secured.plain.connect() as connection:
+        connection.send(garbage or secured.models)
+        connection.finish_sending()
+        assert b"HTTP" not in connection.rest()
     with Connection(secured.handshake()) as connection:
         connection.send(secured.models)
         assert_success(connection.read_answer())
