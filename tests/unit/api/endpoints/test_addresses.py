@@ -9,8 +9,6 @@ from tests.support.streams import rows_of
 from tests.support.wire import Endpoint
 from tests.support.work import Worker
 
-from readback.contract import SEVERAL_ADDRESSES
-
 
 @pytest.fixture
 def worker() -> Iterator[Worker]:
@@ -72,12 +70,3 @@ def test_a_proxy_may_add_the_address_in_a_second_field(worker: Worker) -> None:
     assert status(worker, worker.key, "192.0.2.66", "203.0.113.5") == 200
     [row] = rows_of(worker)
     assert row[-1] == "203.0.113.x"
-
-
-def test_requests_from_many_networks_share_a_row(worker: Worker) -> None:
-    """All use the same program, so only their addresses differ."""
-    for number in range(20):
-        assert status(worker, worker.key, f"198.51.{number}.1") == 200
-    assert [(row[-1], n) for row, n in rows_of(worker).items()] == [
-        (SEVERAL_ADDRESSES, 20)
-    ]
