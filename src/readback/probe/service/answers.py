@@ -7,7 +7,6 @@ is sent from here, and every text that is returned is safe to show.
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -17,7 +16,7 @@ from readback.contract import REFUSALS
 from readback.probe.common.catalogue import say
 from readback.probe.common.formatting import page_title, sanitize
 from readback.probe.common.results import ProbeError
-from readback.probe.transport.exchanges import ProbeResponse, end_of_json
+from readback.probe.transport.exchanges import ProbeResponse, parse_json
 
 NO_SUCH_PATH = (
     HTTPStatus.NOT_FOUND,
@@ -39,6 +38,7 @@ _MAX_TEXT_BYTES = 400
 # An object in a call (JSONP) or in a string.
 _WRAPPED = re.compile(r"""(["\\]{1,8}|[\w.$/*]{1,40}\()\s*\{\s*\\{0,8}["'\w]""")
 _SHOWN_START = 40
+_SHOWN_END = 20
 
 
 @dataclass(frozen=True)
@@ -207,9 +207,7 @@ def changed(response: ProbeResponse) -> ProbeError | None:
     is_own = is_numbered or "X-Error-Detail" in response.headers
     if not is_own or isinstance(response.json, dict):
         return None
-    start = sanitize(response.body[:_SHOWN_START].decode("utf-8", "replace"))
-    how = say("is_damaged", start=start) if start else say("is_empty")
-    return spoiled(response) or ProbeError("http.spoiled", how=how)
+    return spoiled(response) or _unreadable(response)
 
 
 def spoiled(response: ProbeResponse) -> ProbeError | None:
@@ -218,25 +216,27 @@ def spoiled(response: ProbeResponse) -> ProbeError | None:
     if coding not in _DECODED:
         how = say("is_compressed", coding=sanitize(coding))
         return ProbeError("http.spoiled", how=how)
-    if response.is_too_large:
+    text = _bare(response)
+    content = response.json or parse_json(text.encode())
+    if response.is_cut or isinstance(content, (dict, list)):
         return None
-    text = response.body.decode("utf-8", "replace").strip("\ufeff \t\r\n")
-    start = sanitize(text[:_SHOWN_START])
-    other = ProbeError("http.spoiled", how=say("is_not_json", start=start))
-    if not text.startswith("{"):
-        declared = response.headers.get("Content-Type", "")
-        if "json" in declared and "\ufffd" in text and response.json is None:
-            return ProbeError("http.spoiled", how=say("is_binary"))
-        return other if _WRAPPED.match(text) else None
-    try:
-        end = end_of_json(text)
-    except json.JSONDecodeError as error:
-        # The end of the text, or a string or word that begins but does not end there.
-        is_cut = error.msg.startswith("Unterminated") or error.pos >= len(text) - 5
-        how = say("ends_in_json", count=len(response.body))
-        return ProbeError("http.spoiled", how=how) if is_cut else other
-    except (ValueError, RecursionError):  # A number without an end, for example.
-        return None
-    rest = len(text[end:].encode())
-    how = say("extra_bytes", count=rest)
-    return ProbeError("http.spoiled", how=how) if rest else None
+    declared = response.headers.get("Content-Type", "")
+    is_binary = "json" in declared and "\ufffd" in text
+    is_meant = text.startswith("{") or is_binary or _WRAPPED.match(text)
+    return _unreadable(response) if is_meant else None
+
+
+def _unreadable(response: ProbeResponse) -> ProbeError:
+    text = _bare(response)
+    how = say(
+        "is_not_json",
+        count=len(response.body),
+        start=sanitize(text[:_SHOWN_START]),
+        end=sanitize(text[-_SHOWN_END:]),
+    )
+    return ProbeError("http.spoiled", how=how if text else say("is_empty"))
+
+
+def _bare(response: ProbeResponse) -> str:
+    """Return the body without a byte order mark and without spaces around it."""
+    return response.body.decode("utf-8", "replace").strip("\ufeff \t\r\n")

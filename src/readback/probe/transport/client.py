@@ -14,6 +14,7 @@ import ssl
 import time
 import zlib
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from readback import __version__
@@ -241,10 +242,8 @@ def _decompress(coding: str | None, body: bytes) -> bytes:
     if bits is None:
         return body
     stream = zlib.decompressobj(bits)
-    try:
+    with suppress(zlib.error):
         content = stream.decompress(body, _MAX_READ_BYTES)
-    except zlib.error:
-        raise ProbeError("http.spoiled", how=say("is_garbled")) from None
-    if not stream.eof and len(content) < _MAX_READ_BYTES and body:
-        raise ProbeError("http.spoiled", how=say("is_garbled"))
-    return content
+        if stream.eof or len(content) == _MAX_READ_BYTES:
+            return content
+    return body  # It is damaged, or was not compressed.

@@ -127,15 +127,6 @@ def parse_json(body: bytes) -> Any:
         return None
 
 
-def end_of_json(text: str) -> int:
-    """Return where JSON ends in a text; raise `ValueError` if it does not."""
-    if _has_too_many_values(text.encode()):
-        raise ValueError("too many values")
-    # The value of a number does not matter.
-    _, end = json.JSONDecoder(parse_int=len).raw_decode(text)
-    return end
-
-
 def _has_too_many_values(body: bytes) -> bool:
     return sum(map(body.count, (b",", b"[", b"{"))) > _MAX_VALUES
 
