@@ -87,7 +87,7 @@ def is_long_list(response: ProbeResponse) -> bool:
     start = response.body[:_LIST_START].lstrip()
     is_list = start[:1] == b"[" or (start[:1] == b"{" and b'"data"' in start)
     is_list = is_list and b'"id"' in start
-    return response.is_success and response.is_too_large and is_list
+    return response.is_success and response.is_cut and is_list
 
 
 def error_in(content: Any) -> ApiError | None:
