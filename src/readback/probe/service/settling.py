@@ -19,7 +19,12 @@ from typing import NamedTuple
 from readback.probe.common.catalogue import has_tag, say
 from readback.probe.common.results import Diagnosis, ProbeError, Verdict
 from readback.probe.transport.context import UNKNOWN, Check, ProbeContext, Step
-from readback.probe.transport.exchanges import NotedRequest, worse_than_equal
+from readback.probe.transport.exchanges import (
+    NotedRequest,
+    is_answered,
+    uses_up_limit,
+    worse_than_equal,
+)
 
 # Not a failure, but still a problem, such as a missing header.
 _REPEATS_OF_A_PROBLEM = 2
@@ -166,17 +171,12 @@ def _stop_at_rate_limit(context: ProbeContext, error: ProbeError) -> None:
     """Stop sending if this run itself is using up a rate limit."""
     if not has_tag(error.id, "limit"):
         return
-    log = list(context.budget.exchanges)
-    limited = HTTPStatus.TOO_MANY_REQUESTS
-    answered = [noted for noted in log if noted.status not in (0, limited)]
-    forms = {(noted.method, noted.has_key) for noted in answered}
-    refused = [noted for noted in log if noted.status == limited][-1:]
-    is_alike = any((noted.method, noted.has_key) in forms for noted in refused)
-    if not is_alike and answered:  # Is a request refused that was answered before?
+    log = context.budget.exchanges
+    if not uses_up_limit(log) and any(map(is_answered, log)):
+        # Is a request refused that was answered before?
         with suppress(ProbeError), context.new_client() as client:
-            answer = context.ask(UNKNOWN, client=client, with_key=False)
-            is_alike = answer.status == limited
-    if is_alike:
-        context.budget.limit_status = limited
+            context.ask(UNKNOWN, client=client, with_key=False)
+    if uses_up_limit(log):
+        context.budget.limit_status = HTTPStatus.TOO_MANY_REQUESTS
         context.budget.wait = str(error.facts.get("wait", say("a_few")))
         raise ProbeError("skipped.limit")

@@ -29,6 +29,7 @@ from readback.probe.transport.exchanges import (
     NotedRequest,
     mixed_requests,
     outcome_of,
+    uses_up_limit,
     worse_than_equal,
 )
 
@@ -36,8 +37,6 @@ _SAMPLES = 6
 _HANDSHAKE = "TLS"
 # A connection that ends before its certificate arrives.
 _CLOSED = ("http.no_connection", "http.cut")
-# The account's own limit, which the requests of this run did not use up.
-_QUOTA = "endpoint.quota"
 _SHOWN_VALUES = 4
 # Two groups differ clearly if their shares of failures are this far apart.
 _CLEAR = 0.6
@@ -77,7 +76,7 @@ def check(context: ProbeContext) -> list[Diagnosis]:
     origin = context.base_url.origin
     log = [noted for noted in context.budget.exchanges if noted.target == origin]
     limited = HTTPStatus.TOO_MANY_REQUESTS
-    if status := context.budget.limit_status or (_uses_up_limit(log) and limited):
+    if status := context.budget.limit_status or (uses_up_limit(log) and limited):
         return [_rate_limit(context, log, status)]
     asked = list(filter(_is_request, log))
     if bad := _failures(log):
@@ -91,19 +90,6 @@ def check(context: ProbeContext) -> list[Diagnosis]:
     if len(answered) == len(asked) >= _FEWEST_ANSWERS:
         return [diagnose("steady.ok", total=len(asked))]
     return []
-
-
-def _uses_up_limit(log: list[NotedRequest]) -> bool:
-    """Return whether a request got 429 after an identical one was answered."""
-    answered = set()
-    for noted in log:
-        form = (noted.method, noted.path, noted.has_key)
-        if noted.status == HTTPStatus.TOO_MANY_REQUESTS:
-            if form in answered and noted.finding != _QUOTA:
-                return True
-        elif noted.status:
-            answered.add(form)
-    return False
 
 
 def _rate_limit(

@@ -241,6 +241,24 @@ def worse_than_equal(log: Iterable[NotedRequest]) -> set[NotedRequest]:
     return bad
 
 
+def is_answered(noted: NotedRequest) -> bool:
+    """Return whether there was a response, and the rate was not the reason for it."""
+    return noted.status not in (0, HTTPStatus.TOO_MANY_REQUESTS)
+
+
+def uses_up_limit(log: Iterable[NotedRequest]) -> bool:
+    """Return whether a request got 429 after one of its kind was answered."""
+    answered = set()
+    for noted in log:
+        kind = (noted.method, noted.has_key)
+        if is_answered(noted):
+            answered.add(kind)
+        # The quota of an account is not used up by a run.
+        elif noted.status and kind in answered and noted.finding != "endpoint.quota":
+            return True
+    return False
+
+
 def outcome_of(error: ProbeError) -> str:
     """Return the outcome of a request that failed with this error."""
     if has_tag(error.id, "late") or error.id == "http.no_connection":
