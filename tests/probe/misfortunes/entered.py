@@ -204,7 +204,7 @@ _KEYS = (
             f"a key of another service: {name}",
             lambda _, key=key: key,
             "not a Readback key|another service",
-            id="key.prefix",
+            id="key.invalid",
         )
         for name, key in _OTHERS.items()
     ),

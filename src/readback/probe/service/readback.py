@@ -68,9 +68,8 @@ def check_access(context: ProbeContext) -> Diagnosis:
     if not context.key:
         raise ProbeError("key.none", detail="")
     if not context.key.is_readback_key:
-        if context.key.is_placeholder:
-            raise ProbeError("key.invalid", reason=say("is_placeholder"))
-        raise ProbeError("key.prefix")
+        reason = "is_placeholder" if context.key.is_placeholder else "is_foreign"
+        raise ProbeError("key.invalid", reason=say(reason))
     if pattern := _pattern(context):
         context.is_rehearsal = True
         return diagnose("key.rehearsal", pattern=pattern)
