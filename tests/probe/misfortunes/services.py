@@ -119,7 +119,7 @@ _APIS = (
         ),
         "not supported",
         by="you network operator",
-        id="endpoint.forbidden",
+        id="endpoint.refused",
     ),
     _row(
         "FastAPI that is no model server",

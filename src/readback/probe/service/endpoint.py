@@ -37,7 +37,6 @@ _OF_AN_API = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 _NO_MONEY = ("_quota", "billing", "balance", "credit", "budget")
 _REFUSED: dict[int, str] = {
     HTTPStatus.UNAUTHORIZED: "key.refused",
-    HTTPStatus.FORBIDDEN: "endpoint.forbidden",
     HTTPStatus.PAYMENT_REQUIRED: "endpoint.quota",
     HTTPStatus.TOO_MANY_REQUESTS: "http.rate_limited",
 }
@@ -136,7 +135,7 @@ def _refused_access(
         # way.
         is_place = "location" in answers.words(response)
         return refused(
-            context, response, "endpoint.forbidden" if is_place else "key.refused"
+            context, response, "endpoint.refused" if is_place else "key.refused"
         )
     if status in instead.OF_FORM:
         return instead.unexpected_response(response, is_recognized=False)
@@ -200,7 +199,7 @@ def refused(
     elif error and any(word in error.code.lower() for word in _NO_MONEY):
         finding = "endpoint.quota"
     elif error and "ip_not" in error.code:
-        finding = "endpoint.forbidden"
+        finding = "endpoint.refused"
     finding = finding or _REFUSED.get(response.status, "endpoint.refused")
     if finding.startswith("key.refused") and context.key.is_placeholder:
         return ProbeError("key.invalid", reason=say("is_placeholder"))
@@ -277,14 +276,14 @@ def _ask(context: ProbeContext, *, stream: bool) -> tuple[ProbeResponse, EventSt
             facts = {"model": sanitize(model), "near": _near_names(model, names)}
             raise ProbeError("chat.no_model", said=said, **facts)
     if response.status == HTTPStatus.NOT_FOUND:
-        raise ProbeError("endpoint.refused", status=response.status, detail=said)
+        raise refused(context, response, "endpoint.refused")
     if not response.is_success:
         finding = ""
         is_listed = context.models.is_success
         is_accepted = is_listed and not context.models_without_key.is_success
         if is_accepted and response.status == HTTPStatus.UNAUTHORIZED:
             is_behind = _BEHIND.search(response.text)
-            finding = "endpoint.behind" if is_behind else "endpoint.forbidden"
+            finding = "endpoint.behind" if is_behind else "endpoint.refused"
         raise refused(context, response, finding)
     return response, events
 
