@@ -11,6 +11,7 @@ from tests.probe.gateway import (
     editing,
     has_key,
     is_chat,
+    page,
     pass_on,
     when,
 )
@@ -48,6 +49,27 @@ def _at_provider(name, *says, finding, by="operator", chat=MODEL, **behavior):
     return Misfortune(name, arrange, says, by, id=finding)
 
 
+def _asking(with_key: Behavior) -> Behavior:
+    return when(has_key, with_key, _error(401, "No token", type="auth"))
+
+
+_TOKEN = f"eyJ{'aB3' * 3000}"
+_LONG_KEYS = (
+    _row("a token of 9 KB is accepted", _asking(_MODELS), by="", key=_TOKEN),
+    *(
+        _row(
+            f"a token of 9 KB, and {server} accepts only 8",
+            _asking(refuse),
+            "9003 characters",
+            key=_TOKEN,
+            id="key.too_long",
+        )
+        for server, refuse in (
+            ("nginx", page(400, "400 Request Header Or Cookie Too Large")),
+            ("Node", answering(431, reason="Request Header Fields Too Large")),
+        )
+    ),
+)
 _APIS = (
     _row(
         "Azure OpenAI wants api-key, not a bearer",
@@ -305,4 +327,4 @@ _PATHS = tuple(
     )
     for path in ("/api/v1", "/openai/v1", "/v1beta/openai", "/v1/openai")
 )
-SERVICES = kind_of("services", *_APIS, *_FORMS, *_PATHS)
+SERVICES = kind_of("services", *_LONG_KEYS, *_APIS, *_FORMS, *_PATHS)

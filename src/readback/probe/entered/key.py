@@ -31,8 +31,8 @@ _SENDABLE = re.compile("[!-~]+")
 _MAX_FILE_BYTES = 65_536
 # Enough for a file of settings that is searched for a Readback key.
 _SEARCHED_LENGTH = 50_000
-# A longer key does not fit into the request headers that servers accept.
-_MAX_KEY_LENGTH = 8000
+# A token with many claims may have 9 KB, but no common server accepts this much.
+_MAX_KEY_LENGTH = 16_384
 _PLACEHOLDER = re.compile(
     r"https?:|(sk-)?x{4,}$|(none|null|undefined)$|your|change.?me|replace|placeholder",
     re.IGNORECASE,

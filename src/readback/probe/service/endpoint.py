@@ -53,6 +53,10 @@ _BEHIND = re.compile("litellm|upstream|provider returned", re.IGNORECASE)
 _OTHER_HEADER = re.compile(
     r"\b(x-)?(goog-)?api-key\b|subscription[ -]key", re.IGNORECASE
 )
+# How servers refuse a long header, if they do not answer with 431.
+_LONG_HEADER = re.compile(
+    r"(header|cookie|field)s?\b.{0,40} (too (large|long|big)|exceed)", re.IGNORECASE
+)
 _DONE = b"[DONE]"
 # No model creates this many parts in so short a time: something has buffered them.
 _FEWEST_PARTS = 5
@@ -130,10 +134,15 @@ def _refused_access(
     is_same = is_same and status == without_key.status
     if status == HTTPStatus.UNAUTHORIZED and is_same:
         return refused(context, response, "key.refused_or_lost")
+    said = answers.words(response)
+    is_long = status == HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
+    if context.usable_key and (is_long or _LONG_HEADER.search(said)):
+        length = len(context.usable_key.reveal())
+        return ProbeError("key.too_long", length=length, status=status, title=said)
     if status == HTTPStatus.BAD_REQUEST and context.usable_key:
         # Only the key is new in this request. Google, xAI and LiteLLM respond in this
         # way.
-        is_place = "location" in answers.words(response)
+        is_place = "location" in said
         return refused(
             context, response, "endpoint.refused" if is_place else "key.refused"
         )
