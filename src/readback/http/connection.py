@@ -205,7 +205,6 @@ class Connection(asyncio.Protocol):
             self._begin_body(outcome)
 
     def _go_on_with(self, outcome: Outcome) -> None:
-        """Continue with the handler's decision or answer."""
         self.waiting_since = self._registry.now
         if not isinstance(outcome, bytes):
             self._begin_body(outcome)

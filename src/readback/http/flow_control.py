@@ -76,7 +76,6 @@ class PendingAnswers:
             self.flush()
 
     def flush(self) -> None:
-        """Write all waiting answers now."""
         answers = self._answers
         try:
             while answers:

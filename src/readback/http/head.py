@@ -97,8 +97,6 @@ class Head:
 
 
 class _Fields:
-    """The fields that llhttp has found in a head."""
-
     __slots__ = ("by_name", "count", "url")
 
     def __init__(self) -> None:

@@ -21,8 +21,6 @@ _HEAD_END_SIZE = len(HEAD_END)
 
 
 class ReceiveBuffer:
-    """The unread bytes of one connection."""
-
     __slots__ = (
         "_data",
         "_head_start",
@@ -52,7 +50,6 @@ class ReceiveBuffer:
         self.unread = len(self._data)
 
     def drop_read(self) -> None:
-        """Free the memory of bytes that have been read."""
         if not self.unread:
             self._data = b""
             self._offset = 0

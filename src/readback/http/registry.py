@@ -100,7 +100,6 @@ class ConnectionRegistry:
         self._set_time(time.monotonic())
 
     def connect(self, connection: ManagedConnection) -> bool:
-        """Add a connection; return False if a limit is exceeded."""
         self._accepted += 1
         most = self.limits.connections_per_address
         count = 0
@@ -144,7 +143,6 @@ class ConnectionRegistry:
         self._unfinished_bytes -= self.unfinished.pop(connection, 0)
 
     def take_counts(self) -> tuple[int, int]:
-        """Return how many were accepted and how many refused since the last call."""
         counts = self._accepted, self._refused
         self._accepted = self._refused = 0
         return counts

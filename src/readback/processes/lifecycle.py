@@ -37,7 +37,6 @@ class Lifecycle:
         self._values[_STOPPING] = 1
 
     def hurry(self) -> None:
-        """Shorten the notice because a person is waiting."""
         self._values[_HURRIED] = 1
 
     @property
@@ -49,7 +48,6 @@ class Lifecycle:
         return bool(self._values[_HURRIED])
 
     def set_down(self, server: str, is_down: bool) -> None:
-        """Record whether a server that was up has lost all its workers."""
         self._values[_DOWN + _SERVERS.index(server)] = is_down
 
     def problems(self) -> list[str]:

@@ -51,8 +51,6 @@ _LONGEST_PAUSE_SECONDS = 30.0
 
 @dataclass(eq=False)
 class WorkerProcess:
-    """One worker process, from its start to its end."""
-
     server: "Server"
     row: int
     pid: int
@@ -190,7 +188,6 @@ class Manager:
         return not self._stopping_since
 
     def wait(self) -> int:
-        """Wait until the service has ended; return the exit code."""
         self._run_until(self._has_ended)
         return self._exit_code
 
@@ -309,7 +306,6 @@ class Manager:
         group.workers.append(WorkerProcess(group.server, row, pid, now))
 
     def _run_worker(self, group: WorkerGroup, row: int) -> None:
-        """Run a worker; called in its own process."""
         for listener in self._listeners:
             if listener not in group.server.listeners:
                 listener.close()

@@ -40,7 +40,6 @@ def counter(name: str, value: float) -> Metric:
 def counters_by(
     name: str, label_names: Labels, values: Iterable[tuple[Labels, float]]
 ) -> Metric:
-    """Return a counter for each combination of labels."""
     family = core.CounterMetricFamily(
         PREFIX + name, _MEANINGS[name], labels=label_names
     )
@@ -62,7 +61,6 @@ def histogram(name: str, counts: Iterable[tuple[float, int]], total: float) -> M
 def common(
     server: str, config: Config, lifecycle: Lifecycle, counters: SharedCounters
 ) -> Iterator[Metric]:
-    """Return the metrics that the API and the cabinet have in common."""
     build = {
         "plane": server,
         "version": __version__,

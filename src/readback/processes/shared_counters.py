@@ -102,8 +102,6 @@ class SharedCounters:
 
 @dataclass(eq=False)
 class WorkerCounters:
-    """The counters of one worker."""
-
     _values: memoryview
     _index: dict[Column, int]
     _transient: Collection[Column]

@@ -96,7 +96,6 @@ class Worker(ABC):
         """Do the periodic work of the API or the cabinet."""
 
     def run(self) -> None:
-        """Run until told to stop."""
         # Objects created at startup are kept for good. Memory that the garbage
         # collector never touches stays shared with the manager.
         gc.disable()

@@ -89,7 +89,6 @@ class Database:
         self._task = self._loop.create_task(self._run())
 
     def look_up(self, digest: bytes) -> None:
-        """Look up an unknown key and pass the result to the keyring."""
         self._counters.add("key_lookups")
         if self._health.reading.error:
             # The next refresh will find out whether the database is back.
@@ -119,7 +118,6 @@ class Database:
 
     @property
     def pending_rows(self) -> int:
-        """How many rows are due but not written yet."""
         return len(self._journal) + len(self._batch)
 
     async def stop(self) -> None:
@@ -155,7 +153,6 @@ class Database:
         await self._call(self._store.close)
 
     async def _work(self) -> None:
-        """Do the most urgent work that is waiting; if there is none, wait."""
         if self._asked and time.monotonic() >= self._next_look_up:
             await self._look_up()
         now = time.monotonic()
@@ -177,7 +174,6 @@ class Database:
             self._wake.clear()
 
     async def _call(self, work: Callable[..., Result], *args: Any) -> Result:
-        """Call a method of the store in the database thread."""
         try:
             return await self._loop.run_in_executor(self._thread, work, *args)
         except StoreError:

@@ -83,7 +83,6 @@ class Sqlite:
         return f"IN ({marks(digests)})", digests
 
     def moment(self, at: float) -> str:
-        """Return a time in the form that the column stores."""
         return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
 
     def survives(self, error: Exception) -> bool:
@@ -165,7 +164,6 @@ def dialect(config: Config) -> Sqlite | Postgresql:
 
 
 def marks(values: Iterable[Any]) -> str:
-    """Return a placeholder for each value."""
     return ", ".join("?" for _ in values)
 
 

@@ -144,7 +144,6 @@ class Store:
         return max(1, shutil.disk_usage(self._path.parent).free)
 
     def take_statements(self) -> int:
-        """Return how many statements have run since the last call."""
         count = self._statements
         self._statements = 0
         return count

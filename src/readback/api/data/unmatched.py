@@ -50,7 +50,6 @@ class UnmatchedRequests:
             counts[request] = 1
 
     def fetch(self) -> dict[UnmatchedEvent, int]:
-        """Return how often each request has occurred since the last call."""
         counts = self._counts
         self._counts = {}
         self._kinds.clear()

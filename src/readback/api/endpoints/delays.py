@@ -30,7 +30,6 @@ class Delays:
         return True
 
     def stop(self) -> None:
-        """End all waits."""
         self._is_stopping = True
         for go_on in list(self._waiting):
             self._end(go_on)

@@ -115,7 +115,6 @@ class Exchange:
         return self._refuse(code, detail, size, differences)
 
     def _admit(self) -> bool:
-        """Count a request against the key's rate limit; return False if exceeded."""
         record = self._record
         record.used_at = now = monotonic()
         return self._limiter.admit(record.slot, now)

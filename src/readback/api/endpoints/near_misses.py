@@ -90,7 +90,6 @@ _BASE_URL_ALONE = NearMiss(
 def explain_not_found(
     method: bytes, target: bytes, *, from_browser: bool = False
 ) -> NearMiss:
-    """Return the mistake in a method and target that are not served."""
     verb = method.decode("latin-1")
     text = target[:_EXAMINED_BYTES].decode("latin-1")
     miss = _CORS if verb == "OPTIONS" and from_browser else _explain(verb, text)

@@ -73,7 +73,6 @@ _SPACE = re.compile(rb"\s|\\[nrt]|\xa0|\xe2\x80[\x80-\x8f\xa8-\xaf]|\xef\xbb\xbf
 
 
 def explain_no_key(head: Head) -> str:
-    """Return why a head contains no key in the usual form."""
     values = head.all(b"authorization")
     if len(values) == 1:
         return _explain(values[0])

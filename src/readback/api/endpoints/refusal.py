@@ -37,8 +37,6 @@ _MOST_NAMED = 8
 
 
 class Finding(NamedTuple):
-    """A rule that the body breaks."""
-
     code: str
     differences: tuple[str, ...]
     sentence: str
@@ -193,8 +191,6 @@ def _wrong_value(code: str, difference: str, rule: str, got: str) -> Finding:
 
 
 class Explanation(NamedTuple):
-    """Why a request was refused."""
-
     code: str
     detail: str
     # The ids of all differences, separated by spaces.

@@ -53,8 +53,6 @@ for _tokens in range(1, -(-MAX_CONTENT_BYTES // BYTES_PER_TOKEN) + 1):
 
 
 class Replies:
-    """Renders the answers of one worker."""
-
     def __init__(self, help_url: str = "", with_messages: bool = False) -> None:
         self._help_url = help_url
         self._with_messages = with_messages

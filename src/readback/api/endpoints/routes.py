@@ -84,7 +84,6 @@ class Api:
         return replies.refusal("internal_error", request_id=request_id)
 
     def _may_exist(self, info: RequestInfo, key: bytes, digest: bytes) -> bool:
-        """Return whether a key that is not known has to be looked up."""
         if info.no_key_detail or explain_invalid(key):
             return False
         return not self._keyring.is_absent(digest)
@@ -92,7 +91,6 @@ class Api:
     def _go_on(
         self, request: Understood[RequestInfo], origin: RequestOrigin, found: Found
     ) -> None:
-        """Continue a request whose key has been looked up."""
         outcome: Outcome | None
         try:
             outcome = self._decide(request, origin, found)

@@ -29,7 +29,5 @@ _COLUMNS = (*REQUESTS, *TIMES, TOTAL_TIME, *TOTALS, *GAUGES, *MOMENTS)
 
 
 class Counters(SharedCounters):
-    """The counters of all workers of the API."""
-
     def __init__(self, rows: int) -> None:
         super().__init__(_COLUMNS, rows, transient=(*GAUGES, *MOMENTS))

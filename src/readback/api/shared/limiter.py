@@ -85,11 +85,9 @@ class Limiter:
                 self._locks.release()
 
     def is_used_up(self, slot: int) -> bool:
-        """Return whether a request would exceed the rate limit."""
         return self._wait(slot) > 0
 
     def retry_after(self, slot: int) -> int:
-        """Return after how many whole seconds the next request will be accepted."""
         return max(1, ceil(self._wait(slot)))
 
     def take_step(self, slot: int) -> int:
@@ -200,7 +198,6 @@ class Locks:
 
 
 def _empty_file() -> int:
-    """Return the descriptor of a file without a name."""
     if hasattr(os, "memfd_create"):
         return os.memfd_create("readback-locks")
     file, path = tempfile.mkstemp()

@@ -136,7 +136,6 @@ class Pages:
         origin.resume(answer)
 
     def _run_application(self, head: Head, body: bytes, address: str) -> bytes:
-        """Return the application's answer; called in a thread."""
         started: list[tuple[str, list[tuple[str, str]]]] = []
         written: list[bytes] = []
 
@@ -171,8 +170,6 @@ class PageCounts:
 
 
 class Page:
-    """One request to the application."""
-
     def __init__(self, pages: Pages, head: Head, origin: RequestOrigin) -> None:
         self._pages = pages
         self._head = head
