@@ -196,9 +196,6 @@ class Journal:
     def _keep(self, tally: Tally) -> None:
         """Store a closed tally; identical events of one hour merge."""
         hour = int(tally.at // 3600)
-        if len(self) >= MAX_TALLIES and (tally.event, hour) not in self._closed:
-            tally.event = tally.event.plain
-            tally.sender = SEVERAL_ADDRESSES
         held = self._closed.get((tally.event, hour))
         if held is not None:
             held.requests += tally.requests
