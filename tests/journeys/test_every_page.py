@@ -117,10 +117,10 @@ def ignore_cache(page) -> None:
     developer_tools.send("Network.setCacheDisabled", {"cacheDisabled": True})
 
 
-def broken_rules(page, *, axe: bool, budget: int = BUDGET) -> list[str]:
+def broken_rules(page, *, axe: bool) -> list[str]:
     """Return the rules that the open page breaks, on a desktop or a phone."""
     size = page.evaluate(WEIGHT)
-    found = [] if WITH_STYLES < size < budget else [f"{size} bytes"]
+    found = [] if WITH_STYLES < size < BUDGET else [f"{size} bytes"]
     if axe:
         found += violations(page)
     for screen in (NARROW, DESKTOP):

@@ -49,8 +49,8 @@ class Story:
     replaced: bool = True
     exit_error: str = ""
 
-    def connect(self, port: int, opened: float, closed: float, delay=0.0) -> int:
-        self.connections.append(ClientConnection(port, opened, delay, closed))
+    def connect(self, port: int, opened: float, closed: float) -> int:
+        self.connections.append(ClientConnection(port, opened, 0.0, closed))
         return len(self.connections) - 1
 
     def ask(

@@ -51,7 +51,7 @@ class CabinetServer:
 
 @contextmanager
 def cabinet_server(
-    folder: Path, settings: Mapping[str, str], *, cold: bool = False
+    folder: Path, settings: Mapping[str, str]
 ) -> Iterator[CabinetServer]:
     """Run the cabinet with its data in the folder.
 
@@ -78,7 +78,6 @@ def cabinet_server(
         environment,
         folder,
         answers,
-        cold=cold,
         # Like Ctrl-C, it does not wait for clients that keep their connections open.
         stop=signal.SIGINT,
         expected_exit_code=None,

@@ -24,13 +24,13 @@ class Provider:
     client_secret: str = CLIENT_SECRET
     password: str = PASSWORD
 
-    def allow(self, *return_urls: str, client_id: str = CLIENT_ID) -> None:
-        """Register the client with the URLs to which a login may return."""
-        self._prepare(clients={client_id: return_urls})
+    def allow(self, return_url: str) -> None:
+        """Register the client with the URL to which a login returns."""
+        self._prepare(return_url=return_url)
 
     def add(self, name: str, email: str = "", *, verified: bool = True) -> None:
         """Add a person, or change the address of one."""
-        self._prepare(people={name: {"email": email, "verified": verified}})
+        self._prepare(name=name, email=email, verified=verified)
 
     def log_in(self, name: str, url: str) -> str:
         """Log in where the client sends people; return where they are sent back."""

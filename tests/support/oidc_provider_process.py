@@ -43,12 +43,12 @@ _other_key = cache(new_key)
 Claims = dict[str, Any]
 
 
-def _sign(claims: Claims, key: str = "", kid: str = "", typ: str = "JWT") -> str:
+def _sign(claims: Claims, key: str = "", kid: str = "") -> str:
     from allauth.core.internal import jwkkit
 
     jwk, own = jwkkit.load_jwk_from_pem(settings.IDP_OIDC_PRIVATE_KEY)
     used = jwkkit.load_pem(key) if key else own
-    return jwt.encode(claims, used, "RS256", {"kid": kid or jwk["kid"], "typ": typ})
+    return jwt.encode(claims, used, "RS256", {"kid": kid or jwk["kid"]})
 
 
 def _without(claims: Claims, name: str) -> Claims:
@@ -113,34 +113,32 @@ def with_defects(get_response: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def prepare(request: Any) -> Any:
-    """Create or change people, and allow the client to return to these URLs."""
+    """Create or change a person, or let logins of the client return to a URL."""
     from allauth.account.models import EmailAddress
     from allauth.idp.oidc.models import Client
     from django.contrib.auth import get_user_model
     from django.http import HttpResponse
 
     wanted = json.loads(request.body)
-    users = get_user_model().objects
-    for name, address in wanted.get("people", {}).items():
-        user, is_new = users.get_or_create(username=name)
-        if is_new:
-            user.set_password(PASSWORD)
-        user.email = address["email"]
-        user.save()
-        EmailAddress.objects.filter(user=user).delete()
-        EmailAddress.objects.filter(email=user.email).delete()
-        if user.email:
-            EmailAddress.objects.create(
-                user=user, email=user.email, verified=address["verified"], primary=True
-            )
-    for client_id, urls in wanted.get("clients", {}).items():
-        client = Client.objects.filter(pk=client_id).first() or Client(id=client_id)
-        client.name = client_id
-        client.skip_consent = True
+    if url := wanted.get("return_url"):
+        client = Client(id=CLIENT_ID, name=CLIENT_ID, skip_consent=True)
         client.scopes = "openid\nemail\nprofile"
-        client.redirect_uris = "\n".join(urls)
+        client.redirect_uris = url
         client.set_secret(CLIENT_SECRET)
         client.save()
+        return HttpResponse()
+    users = get_user_model().objects
+    user, is_new = users.get_or_create(username=wanted["name"])
+    if is_new:
+        user.set_password(PASSWORD)
+    user.email = wanted["email"]
+    user.save()
+    EmailAddress.objects.filter(user=user).delete()
+    EmailAddress.objects.filter(email=user.email).delete()
+    if user.email:
+        EmailAddress.objects.create(
+            user=user, email=user.email, verified=wanted["verified"], primary=True
+        )
     return HttpResponse()
 
 

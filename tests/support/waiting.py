@@ -28,13 +28,11 @@ def wait_until(
         began = time.monotonic()
 
 
-async def wait_in_loop_until(
-    condition: Callable[[], object], what: What, seconds: float = PATIENCE
-) -> None:
+async def wait_in_loop_until(condition: Callable[[], object], what: What) -> None:
     """Do the same in an event loop, without blocking it."""
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + PATIENCE
     while not condition():
-        _check(deadline, what, seconds)
+        _check(deadline, what, PATIENCE)
         await asyncio.sleep(POLL_SECONDS)
 
 
