@@ -39,14 +39,10 @@ def old_installation(data: Path, environment: dict[str, str]) -> Path:
     migrated.provide(environment)
     Database(f"sqlite:///{data}/readback.sqlite3").add_account(EMAIL)
     (data / "secret-key").write_text("x" * 50)
-    expose(data)
-    return data
-
-
-def expose(data: Path) -> None:
     data.chmod(0o755)
     for path in data.iterdir():
         path.chmod(0o644)
+    return data
 
 
 def modes(directory: Path) -> dict[str, int]:

@@ -73,20 +73,16 @@ def texts_of_templates() -> Iterator[str]:
             yield ast.literal_eval(found[1])
 
 
-def texts_of_contract() -> Iterator[str]:
-    for row in REFUSALS.values():
-        yield from (row.sentence, row.hint)
+def texts_of_tables() -> Iterator[str]:
+    for refusal in REFUSALS.values():
+        yield from (refusal.sentence, refusal.hint)
     yield from (*differences.ADVICE.values(), differences.FIELD_ADVICE)
-
-
-def texts_of_programs() -> Iterator[str]:
-    for row in programs.table():
-        yield from filter(None, (row.setup, *row.switches.values()))
+    for program in programs.table():
+        yield from filter(None, (program.setup, *program.switches.values()))
 
 
 def test_every_text_has_a_translation():
-    texts = {*texts_of_code(), *texts_of_templates()}
-    texts |= {*texts_of_contract(), *texts_of_programs()}
+    texts = {*texts_of_code(), *texts_of_templates(), *texts_of_tables()}
     translations = compiled()
 
     assert len(texts) > 250

@@ -7,7 +7,6 @@ import subprocess
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import psycopg
@@ -126,14 +125,6 @@ def is_denied(server: Server) -> bool:
     return status == 200 and "InsufficientPrivilege" in " ".join(problems)
 
 
-def journal_rows(database: Database) -> int:
-    return int(database.value("SELECT count(*) FROM cabinet_journalentry"))
-
-
-def has_usage(database: Database, key: str, requests: int) -> bool:
-    return database.usage(key) == {("models", ""): requests}
-
-
 def test_the_api_does_all_of_its_work_with_its_own_role(installation, tmp_path):
     installation.run("account", "create", EMAIL, "--confirmed")
     key = installation.run("key", "create", EMAIL).strip()
@@ -145,10 +136,12 @@ def test_the_api_does_all_of_its_work_with_its_own_role(installation, tmp_path):
         for number in (1, 2):
             asked = [models(server, key, f"{number}.{n}") for n in range(batch)]
             assert pipeline(Api.of(server).endpoint, asked) == {200: batch}
-            wait_until(partial(has_usage, owner, key, number * batch), "it is counted")
+            counted = {("models", ""): number * batch}
+            wait_until(lambda c=counted: owner.usage(key) == c, "it is counted")
             installation.grant()
         assert "InsufficientPrivilege" not in (server.folder / "stderr").read_text()
-        assert 0 < journal_rows(owner) < 2 * batch
+        rows = owner.value("SELECT count(*) FROM cabinet_journalentry")
+        assert 0 < rows < 2 * batch
         written = "last_used_at IS NOT NULL AND last_created IS NOT NULL"
         assert owner.value(f"SELECT {written} FROM cabinet_key")
         assert ask(server, keys.mint()) == 401

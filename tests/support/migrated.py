@@ -38,9 +38,7 @@ def provide(environment: Mapping[str, str]) -> None:
 
 def _template() -> Path:
     name = "readback.sqlite3"
-    folder = made_once("migrated-sqlite", lambda place: _migrate_file(place / name))
+    folder = made_once(
+        "migrated-sqlite", lambda place: migrate(f"{SQLITE}{place}/{name}")
+    )
     return folder / name
-
-
-def _migrate_file(path: Path) -> None:
-    migrate(f"{SQLITE}{path}")
