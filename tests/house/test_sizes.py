@@ -10,7 +10,6 @@ DOCS = ROOT / "docs"
 INDEXES = [DOCS / "README.md", DOCS / "ru" / "README.md"]
 # In characters, because a Cyrillic letter takes two bytes.
 MAX_CHARACTERS = 16_500
-MAX_LINES_OF_README = 150
 MAX_LINES_OF_SOURCE = 400
 # Tables that scripts write into pages.
 GENERATED_PART = re.compile(
@@ -28,12 +27,6 @@ def test_no_page_is_too_long_to_read_in_one_go() -> None:
 
     assert len(lengths) > 20
     assert {name: n for name, n in lengths.items() if n > MAX_CHARACTERS} == {}
-
-
-def test_the_readme_is_short() -> None:
-    lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
-
-    assert len(lines) <= MAX_LINES_OF_README
 
 
 def test_no_python_file_of_the_source_is_too_long_to_read_in_one_go() -> None:
