@@ -1,6 +1,6 @@
 """The HTTP clients of the JDK and of Go, which other libraries use.
 
-That of the JDK offers HTTP/2 in the head of every request.
+The JDK's client offers HTTP/2 in the head of every request.
 """
 
 import json
@@ -48,7 +48,7 @@ def test_it_lists_the_model_and_gets_every_text_back(
 
 def _body(text: str) -> str:
     message = {"role": "user", "content": text}
-    # In ASCII, because it depends on the machine how Java decodes its arguments.
+    # In ASCII, because Java decodes arguments differently on different machines.
     return json.dumps({"model": MODEL, "messages": [message]})
 
 

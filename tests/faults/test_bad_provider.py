@@ -1,4 +1,4 @@
-"""A login provider that never answers delays few people, and nobody else."""
+"""A provider that never answers delays only a few of those who log in with it."""
 
 import re
 from collections import Counter
@@ -50,7 +50,7 @@ def anonymous(cabinet: CabinetServer, number: int) -> httpx.Client:
 
 
 def judge(answers: list[Answer]) -> None:
-    """Check that those who waited got an error, and all others were sent away."""
+    """Check that those who waited got an error, and others a time to come back."""
     assert {answer.status for answer in answers} == {502}
     told = Counter(answer.header("Retry-After") for answer in answers)
     assert told.keys() == {None, "5"} and told[None] <= MOST_ASKED

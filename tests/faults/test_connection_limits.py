@@ -55,7 +55,7 @@ def assert_serves(connection: Connection, api: Api) -> None:
 
 
 def share_of_a_core(worker: psutil.Process) -> float:
-    """Return how much CPU time it uses in a second."""
+    """Return how much CPU time a worker uses in a second."""
     begun, before = time.monotonic(), sum(worker.cpu_times()[:2])
     time.sleep(1)
     return (sum(worker.cpu_times()[:2]) - before) / (time.monotonic() - begun)

@@ -1,4 +1,4 @@
-"""What clients and balancers notice of a stop: an announcement, and no refusal."""
+"""A stop is announced to clients and balancers, and refuses no request."""
 
 import os
 import signal
@@ -40,7 +40,7 @@ def noticed(seconds: float) -> dict[str, str]:
 
 
 def wait_until_ended(server: Server) -> None:
-    # The second signal, which ephemeral_server sends at the end, would kill it.
+    # `ephemeral_server` sends another signal at the end, which would kill it.
     wait_until(lambda: has_ended(server.pid), "the server has ended")
 
 
@@ -175,7 +175,7 @@ def test_a_connection_that_stays_idle_is_closed_cleanly(tmp_path: Path) -> None:
             os.kill(server.pid, signal.SIGTERM)
             for connection in idle:
                 assert connection.at_end()
-            # Bytes that were in transit cause no reset.
+            # Bytes that are sent now cause no reset.
             for connection in idle:
                 connection.send(api.chat_bytes(draft("too late")))
                 assert connection.at_end()

@@ -65,7 +65,7 @@ def test_two_workers_take_each_step_exactly_once(tmp_path: Path) -> None:
     ):
         alice = rehearsing(server, "429 429 503 ok 500 ok 429")
         raw = alice.chat_bytes(draft("x"))
-        # 40 rounds of seven steps together, but no whole number of rounds for each.
+        # Both together take 40 rounds of seven steps, and each an incomplete round.
         one, other = pool.map(ask, connections, (143, 137))
     assert one + other == {429: 120, 503: 40, 500: 40, 200: 80}
 

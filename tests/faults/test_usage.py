@@ -1,4 +1,4 @@
-"""How much usage a kill may lose; a stop loses none, and `created` continues."""
+"""A kill loses little usage; a stop loses none, and `created` continues."""
 
 import os
 import signal

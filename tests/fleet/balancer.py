@@ -91,7 +91,7 @@ def balancer(network: Network, folder: Path) -> Iterator[Balancer]:
     files = ("-f", str(SHIPPED), "-f", str(control))
     variables = {
         "CERTIFICATE": str(authority.issue(_HOST)),
-        # The replicas have the addresses of the file, the cabinets do not.
+        # The replicas have the addresses in the configuration; the cabinets do not.
         "CABINET_ONE": f"{NETWORKS['front']}.21",
         "CABINET_TWO": f"{NETWORKS['front']}.22",
     }

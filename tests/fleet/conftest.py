@@ -1,4 +1,4 @@
-"""One fleet for each module; it is complete again when a test begins."""
+"""One fleet for each module; every test begins with all of it running."""
 
 from collections.abc import Iterator
 

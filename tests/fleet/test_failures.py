@@ -46,7 +46,7 @@ def test_a_replica_that_alone_loses_the_database_leaves_the_rotation(
             print(f"out of rotation after {time.monotonic() - began:.1f} s")
             states = site.balancer.servers("replicas")
             # It accepts the keys that it knew, and cannot look up the others. It stays
-            # up for the case that all others lose the database, too.
+            # up, in case all others lose the database, too.
             assert {Api(alone, key).models().status for key in revoked} == {200, 503}
             assert site.balancer.servers("all_replicas")["one"] == "UP"
             assert {site.ask(key) for key in fresh} == {200}

@@ -17,7 +17,7 @@ from readback.keys import KEY_LIKE
 from tests.support.work import head_of
 
 _SENTENCE = re.compile(r"[\x21-\x7e][\x20-\x7e]{10,998}[.?]")
-# A secret in a head.
+# A secret in a head, which no explanation may contain.
 _SECRET = b"Zq9Zq8Zq7Zq6Zq5"
 _OF_HEAD = re.compile(r"[\x21-\x7e][\x20-\x7e]{10,398}[.?]")
 

@@ -1,4 +1,4 @@
-"""A little fuzzing in every test run, on the corpus and on variants of it.
+"""A little fuzzing in every test run, with the corpus and variants of it.
 
 Inputs that broke a promise are in the corpus, so that they stay fixed.
 """

@@ -9,7 +9,7 @@ TEXT = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 
 
 def file_of(name: str) -> Path:
-    """Return the file that the page means by a name."""
+    """Return the file to which a name on the page refers."""
     places = [PACKAGE, PACKAGE / "api", PACKAGE / "cabinet", ROOT / "tests", ROOT]
     found = [place / name for place in places if (place / name).is_file()]
     assert found, f"{name} does not exist"

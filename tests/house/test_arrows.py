@@ -164,7 +164,7 @@ def box_of(module: str) -> str:
 
 
 def modules_among(modules: Iterable[str], imports: Iterable[str]) -> set[str]:
-    """Return the modules that an import names, by themselves or by a name in them."""
+    """Return the modules that imports name, directly or by a name in them."""
     return {
         module
         for module in modules

@@ -1,7 +1,7 @@
 """No text tells people to install Readback by name from a package index.
 
 There, `readback` is someone else's package. `readback-api` is not published yet, so
-anyone could take the name, and with it the keys that people give to the probe.
+anyone could publish a package with that name, and get keys that people give the probe.
 """
 
 import re

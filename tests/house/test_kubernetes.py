@@ -1,6 +1,6 @@
 """deploy/kubernetes is valid for every supported Kubernetes, and matches the program.
 
-Base and overlay are checked as files and, if kustomize is installed, as rendered by it.
+The tests check base and overlay as files and, with kustomize, as rendered objects.
 """
 
 import json

@@ -205,5 +205,5 @@ def test_without_network_the_installation_ends_with_one_sentence(tmp_path):
     [sentence] = done.stderr.splitlines()
     assert sentence.startswith("The package index cannot be reached: ")
     assert "Connection refused" in sentence
-    # Nothing was partly installed, so the environment is not created again.
+    # Nothing was installed in part, so the environment need not be created again.
     assert not (tmp_path / ".venv" / "unfinished").exists()

@@ -161,7 +161,7 @@ LAST_CREATED = [
     # The other worker wrote first.
     (5, 0, 5),
     (3600, 0, 3600),
-    # The clock was far ahead, is far ahead now, or is far behind now.
+    # The clock was far ahead before, is far ahead now, or is far behind now.
     (YEARS, 0, 0),
     (0, YEARS, YEARS),
     (0, -YEARS, 0),
@@ -272,7 +272,7 @@ def test_only_the_newest_unmatched_requests_are_kept(store, database, monkeypatc
 
 
 def test_unmatched_requests_are_deleted_after_ten_minutes(store, database):
-    """So are rows from the future, which a wrong clock has written."""
+    """So are rows from the future, which a wrong clock has dated."""
     for agent, at in (("old", -601), ("new", -599), ("ahead", DAY)):
         store.write_unmatched({unmatched(user_agent=agent): 1}, NOW + at)
 

@@ -24,7 +24,7 @@ DESKTOP = {"width": 1280, "height": 800}
 # Only failing tests wait so long.
 TIMEOUT_MS = 60_000
 expect.set_options(timeout=TIMEOUT_MS)
-# A page that does not exist. Only for this one may the console report an error.
+# A page that does not exist, and the only one with an error in the console.
 MISSING = "/nothing-here"
 
 _ARGUMENTS = [

@@ -23,7 +23,7 @@ LOGO = "image => image.complete && image.naturalWidth > 0 && image.currentSrc"
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    """Instead of the one that all other journeys share."""
+    """A server for these tests, instead of the one that other journeys share."""
     folder, brand = (tmp_path_factory.mktemp(name) for name in ("server", "brand"))
     settings = {
         "READBACK_SITE_NAME": NAME,

@@ -40,7 +40,7 @@ def mistakes(alice: Person) -> dict[str, tuple[str, ...]]:
 def test_the_page_of_a_new_key_shows_what_arrives_without_it(a_member):
     alice = a_member()
     alice.create_key()
-    # Unlike the waiting time, this does not depend on the machine.
+    # How often the page asks does not depend on the machine.
     live = alice.page.locator("[data-live-url]")
     assert float(live.get_attribute("data-interval") or "inf") <= 2
     rows = alice.page.locator(".unmatched li").filter(has_text=alice.email)

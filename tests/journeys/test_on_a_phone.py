@@ -1,4 +1,4 @@
-"""On a phone, rows fit the screen, fingers hit buttons, and keys can be read."""
+"""On a phone, rows fit the screen, buttons fit a finger, and keys can be read."""
 
 import pytest
 from playwright.sync_api import expect

@@ -34,7 +34,7 @@ def at_localhost(server: Server) -> str:
 
 
 class Authenticator:
-    """A virtual authenticator, which the developer tools add to a page."""
+    """A virtual authenticator, added to a page by the developer tools."""
 
     def __init__(self, page: Page) -> None:
         self._tools = page.context.new_cdp_session(page)

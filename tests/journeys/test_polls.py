@@ -1,4 +1,4 @@
-"""How often the parts of a page that poll ask, and until when."""
+"""How often a page polls, and until when."""
 
 from playwright.sync_api import expect
 

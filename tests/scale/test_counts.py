@@ -13,7 +13,7 @@ from tests.support.wire import request
 
 
 def with_key(site: Server, key: str) -> list[tuple[bytes, int, str, str]]:
-    """Return kinds of requests: bytes, status, and the endpoint and code in counts."""
+    """Return kinds of requests: bytes, status, counted endpoint, counted code."""
     api = Api(site.endpoint, key)
     return [
         (api.chat_bytes(draft("over")), 200, "chat", ""),

@@ -106,7 +106,7 @@ def test_requests_with_known_keys_cause_no_statements_of_their_own(site):
         # PostgreSQL counts with a delay, and counts the queries of this test, too.
         assert measured.transactions <= allowed + 200
 
-    # Usage of busy keys is written ever less often. No other test may count it.
+    # Usage of a busy key is written later and later; other tests must not count it.
     sent = len(known) * (1 + 2 + 6)
     wait_until(lambda: written(site) == before + sent, "all usage is written")
 

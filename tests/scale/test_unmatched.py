@@ -82,14 +82,14 @@ def test_every_request_without_an_accepted_key_is_kept(empty):
     sent = set()
     with site.endpoint.connect() as connection:
         for kind, (line, fields, (endpoint, code)) in KEPT.items():
-            # A User-Agent of its own gives each a row of its own.
+            # With different User-Agents, each has its own row.
             asked = raw(site, *line, ("User-Agent", kind), *fields(site))
             connection.send(asked)
             answer = connection.read_answer()
             assert answer.reason.endswith(f"({code})"), kind
             sent.add((endpoint, code, answer.header("X-Error-Detail"), kind, 1))
 
-    # These are as many rows as are kept for an address.
+    # No more rows are kept for an address.
     assert len(sent) == UNMATCHED_ROWS
     wait_until(lambda: len(stored(site)) == len(sent), lambda: f"{stored(site)}")
     assert sorted(stored(site)) == sorted(sent)

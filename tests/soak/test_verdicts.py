@@ -115,7 +115,7 @@ def test_a_repeated_id_breaks_a_promise(story):
     ("between", "broken"),
     [
         ({}, [CREATED]),
-        # Another response came between the two, or may have come.
+        # Another response came, or may have come, between the two.
         ({"created": SOON + 1}, []),
         ({"created": SOON + 1, "takes": 0.2}, []),
         ({"outcome": UNAVAILABLE}, [CREATED]),

@@ -50,7 +50,7 @@ class HangingServer(ThreadingTCPServer):
 
 @contextmanager
 def silent_server(interval: float | None = None) -> Iterator[HangingServer]:
-    """Run it; with an interval, it sends one byte of its greeting in each."""
+    """Run a silent server; with an interval, it drips its greeting instead."""
     server = HangingServer(interval)
     with serving(server):
         try:

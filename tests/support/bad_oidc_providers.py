@@ -19,7 +19,7 @@ _DRIP_SECONDS = 0.3
 
 
 class BadProvider(ThreadingHTTPServer):
-    """Answers the paths in `answers` as they say, and others like a good provider."""
+    """Runs `answers` for their paths, and is a good provider for all others."""
 
     request_queue_size = 100
     daemon_threads = True
@@ -98,7 +98,7 @@ def sending(answer: bytes) -> Callable[[_Handler], None]:
 
 @contextmanager
 def bad_provider(**answers: Callable[[_Handler], None]) -> Iterator[BadProvider]:
-    """Run it; the names of the answers are `discovery` and `token`."""
+    """Run a bad provider; its answers are named `discovery` and `token`."""
     paths = {"discovery": DISCOVERY, "token": TOKEN}
     server = BadProvider({paths[name]: answer for name, answer in answers.items()})
     with serving(server):

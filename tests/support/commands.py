@@ -1,7 +1,7 @@
 """Run commands of the product as an operator does: as processes, with an environment.
 
-`warm_start.py` saves them their imports, unless another program starts them, or their
-start itself is tested or measured.
+Most of them need not import libraries, thanks to `warm_start.py`. The others are
+started by another program, or their start itself is tested or measured.
 """
 
 import fcntl

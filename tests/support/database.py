@@ -1,6 +1,6 @@
 """Plain SQL on the database of a running server, SQLite or PostgreSQL.
 
-It can write many rows at once, while the cabinet writes one at a time.
+Tests can write many rows at once this way; the cabinet writes one at a time.
 """
 
 import sqlite3

@@ -6,9 +6,9 @@ from tests.support.commands import free_port
 
 
 def on_loopback(configuration: str, network: str) -> str:
-    """Return it with free ports of loopback instead of its own, and other addresses.
+    """Replace its ports by free ones of loopback, and its fixed addresses.
 
-    `network`, such as "127.88.1.", replaces the beginning of the fixed addresses.
+    `network`, such as "127.88.1.", replaces the beginning of these addresses.
     """
     text = re.sub(
         r"bind :\d+", lambda _: f"bind 127.0.0.1:{free_port()}", configuration

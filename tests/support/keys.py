@@ -1,4 +1,4 @@
-"""Keys that are wrong in a defined way."""
+"""Keys that are wrong."""
 
 
 def mistyped(key: str) -> str:

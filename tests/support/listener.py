@@ -34,7 +34,7 @@ TICK_SECONDS = 0.02
 
 @dataclass
 class Listener:
-    """Where it listens, and its parts."""
+    """A running listener, and its parts."""
 
     endpoint: Endpoint
     handler: Handler

@@ -14,7 +14,7 @@ _NO_SUCH_NAME = 0x8183
 
 
 def table(names: Mapping[str, Sequence[str]]) -> Answer:
-    """Return a function that knows the addresses of these names, and no others."""
+    """Return a function that finds the addresses of these names, and of no others."""
     return names.get
 
 

@@ -51,7 +51,7 @@ class Provider:
 def _send_password(
     browser: requests.Session, page: requests.Response
 ) -> requests.Response:
-    """Send the form that asks for the password, without following the redirect."""
+    """Send the form that asks for the password again; do not follow the redirect."""
     token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page.text)
     assert token, page.text
     [after] = parse_qs(urlsplit(page.url).query)["next"]

@@ -19,7 +19,7 @@ def needed_program(name: str) -> str:
 
 
 def needed_address(host: str) -> str:
-    """Return an address of loopback, or skip the test: IPv6 may be turned off."""
+    """Return a loopback address, or skip the test, because IPv6 may be turned off."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         socket.create_server((host, 0), family=family).close()

@@ -1,4 +1,4 @@
-"""Requests as raw bytes, sent in any pieces, and all of their answers."""
+"""Send requests as raw bytes, in any pieces, and read all answers."""
 
 import json
 from collections.abc import Iterable, Sequence

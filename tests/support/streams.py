@@ -1,4 +1,4 @@
-"""The answers of the API to packets, and its journal, without a network."""
+"""Pass packets to the API without a network; return its answers and its journal."""
 
 import re
 from collections import Counter

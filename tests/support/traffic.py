@@ -62,7 +62,7 @@ class Traffic:
     outcomes: list[Outcome] = field(default_factory=list)
     failed: list[Outcome] = field(default_factory=list)
     refusals: list[Outcome] = field(default_factory=list)
-    """What was not sent, because the connection was refused."""
+    """Requests that were never sent, because the connection was refused."""
     retried: int = 0
     """How often a balancer has repeated a request; set by the caller."""
     stopped: threading.Event = field(default_factory=threading.Event)
@@ -120,8 +120,8 @@ def traffic(
 ) -> Iterator[Traffic]:
     """Send requests during the block, and wait for the last answers.
 
-    With `until_refused`, a client stops when its connection is refused, as it is after
-    a stop; otherwise that is a problem.
+    With `until_refused`, a refused connection ends a client, as it should after a stop;
+    otherwise it is a problem.
     """
     seen = Traffic()
 

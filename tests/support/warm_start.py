@@ -176,7 +176,7 @@ def run_warm(
 
 
 def _become_readback(arguments: list[str], surroundings: _Surroundings) -> None:
-    """Be `python -m readback` from now on; called in the new process."""
+    """Turn the current process into `python -m readback`."""
     # Otherwise collecting garbage would copy all imported modules to this process.
     gc.freeze()
     os.setsid()

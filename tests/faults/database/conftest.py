@@ -18,7 +18,7 @@ from tests.support.wire import Answer, Endpoint, exchange
 
 @dataclass
 class Site:
-    """A server, its database, and keys of Alice that have not been used yet."""
+    """A server, its database, and unused keys of Alice."""
 
     server: Server
     database: Database

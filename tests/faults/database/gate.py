@@ -26,14 +26,14 @@ class Gate(ThreadingTCPServer):
         self.is_open = False
 
     def shut_after(self, *requests: bytes) -> None:
-        """Shut it once these have been seen in this order; the last is still sent.
+        """Shut the gate once these bytes have been seen, in this order.
 
-        What comes before a COMMIT identifies its transaction.
+        The last is still sent, but not answered. The others identify its transaction.
         """
         self._last_requests = list(requests)
 
     def open(self) -> None:
-        """Forward bytes again; close all connections, some of which lost bytes."""
+        """Forward bytes again, and close all connections, which may have lost bytes."""
         self.is_open = True
         for each in tuple(self.sockets):
             _end(each)
