@@ -181,7 +181,10 @@ class OldLogins(MiddlewareMixin):
         if request.method == "POST":
             messages.info(
                 request,
-                _("You logged in a while ago. Confirm it, then send the form again."),
+                _(
+                    "You logged in a while ago. Confirm that it is you, then send the "
+                    "form again."
+                ),
             )
         [method, *_others] = get_adapter().get_reauthentication_methods(request.user)
         query = urlencode({"next": request.get_full_path()})

@@ -51,7 +51,7 @@ class KeyForm(NoLabelSuffixForm, forms.Form):
         required=False,
         help_text=gettext_lazy(
             "Choose a failure or a delay to create a rehearsal key: all its answers "
-            "follow the pattern, so that you can see how your program takes them."
+            "follow the pattern, so that you can see how your program handles them."
         ),
     )
     explains_refusals = forms.BooleanField(
