@@ -38,7 +38,7 @@ def _set_up_django() -> None:
 
 
 def _hash_quickly() -> None:
-    """Use the same hash with less memory: hashing took most of the run."""
+    """Use the same hash with less memory: it took most of the run."""
     from readback.cabinet.accounts.passwords import Argon2Hasher
 
     Argon2Hasher.memory_cost = 1024
@@ -47,7 +47,7 @@ def _hash_quickly() -> None:
 def _list_static_files_once() -> None:
     """Share the list among visitors.
 
-    Each would make its own, which took a third of the run.
+    If each visitor created its own list, the tests would take half as long again.
     """
     from whitenoise.middleware import WhiteNoiseMiddleware
 
@@ -77,8 +77,8 @@ def _connected(url: str) -> Iterator[None]:
     config = Config(database_url=url)
     wanted = {"default": databases.default(config)}
     if config.sqlite_path:
-        # A power cut may cost a test its data, and waiting for the disk took a quarter
-        # of the run. tests/faults/database looks at the setting of the product.
+        # Tests need not survive a power cut, and waiting for the disk took a quarter of
+        # the run. tests/faults/database checks the setting of the product.
         wanted["default"]["OPTIONS"]["init_command"] += "; PRAGMA synchronous=OFF"
     before = connections.settings
     _disconnect()

@@ -21,7 +21,7 @@ def sending() -> Iterator[None]:
             yield
     finally:
         sender.stop()
-        # A shutdown waits for only two seconds. The next test changes the database.
+        # Wait longer than a shutdown does: the next test has another database.
         wait_until(lambda: not _senders(), "no sender runs")
 
 

@@ -39,7 +39,7 @@ class ReusedDatabase:
             self._stored = {name: stored for name, stored in rows.items() if stored}
 
     def restore(self) -> bool:
-        """Make it like new; return False if a test changed more than its rows."""
+        """Restore the initial rows; return False if a test changed more than rows."""
         with psycopg.connect(self.url) as connection:
             connection.execute(_END_OTHER_CONNECTIONS)
             if connection.execute(_COLUMNS).fetchall() != self._columns:

@@ -53,7 +53,7 @@ def test_more_rows_take_no_more_statements(key):
 
 def statements(key: Key) -> Iterator[tuple[str, int]]:
     owner = logged_in(key.owner)
-    owner.get("/keys/")  # writes the new session into the list
+    owner.get("/keys/")  # adds the new session to the list
     for path in STATEMENTS:
         visitor = Visitor() if path == "/" else owner
         with CaptureQueriesContext(connection) as queries:

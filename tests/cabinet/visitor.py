@@ -28,7 +28,7 @@ CABINET = f"http://{HOST}:{PORT}"
 
 
 class Browser(Client):
-    """Django's test client, which would use a session's key as its cookie."""
+    """Django's test client, with the cookies of our sessions instead of their keys."""
 
     @property
     def session(self) -> SessionStore:

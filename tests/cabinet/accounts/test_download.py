@@ -45,13 +45,13 @@ COLUMNS_LEFT_OUT = {
     "cabinet.AuditEntry": {"id", "by", "by_id"},
     "cabinet.JournalEntry": {"id"},
     "cabinet.Key": {"owner", "digest", "last_created"},  # secret; a counter of the API
-    "cabinet.OutgoingMail": {"id", "account", "sealed", "due_at"},  # is in the e-mail
+    "cabinet.OutgoingMail": {"id", "account", "sealed", "due_at"},  # will be e-mailed
     "cabinet.Usage": {"id"},
     # Secret.
     "cabinet.User": {"password"},
     "mfa.Authenticator": {"id", "user", "data"},  # secret, except for the name
     "socialaccount.SocialAccount": {"id", "user"},
-    # Secret; `sessions.py` puts what it keeps from the other column into `data`.
+    # Secret; `sessions.py` keeps what it needs from the other column in `data`.
     "usersessions.UserSession": {"id", "user", "session_key", "user_agent"},
 }
 

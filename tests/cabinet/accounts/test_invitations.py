@@ -1,4 +1,4 @@
-"""Invitations: an operator creates an account without a password; it gets an e-mail."""
+"""Invitations: an operator creates an account, and its owner gets an e-mail."""
 
 from datetime import datetime, timedelta
 

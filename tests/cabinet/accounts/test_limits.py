@@ -100,7 +100,7 @@ def test_sign_ups_and_logins_are_limited_per_client_address():
 
 @ON_BOTH
 def test_a_request_above_a_limit_writes_nothing(clock):
-    """A flood causes no disk flush, and waits for no write lock."""
+    """So a flood neither flushes the disk nor waits for SQLite's write lock."""
     fields = {
         "/accounts/signup/": {"email": "", "password1": ""},
         "/accounts/login/": {"login": "", "password": ""},
@@ -210,8 +210,8 @@ def test_several_workers_count_together(tmp_path):
         attempts = [pool.submit(_wrong_login, server.url, n) for n in range(20)]
         seen = [attempt.result() for attempt in attempts]
 
-    # Ten are allowed. allauth counts without a lock, so of five at once, four more may
-    # pass. Three workers with separate counts would let all of them pass.
+    # Ten are allowed; of five attempts at the same time, four more may pass. With
+    # separate counts in three workers, all of them would pass.
     assert set(seen) == {200, 429}
     assert seen.count(200) <= 14, seen
 

@@ -199,7 +199,7 @@ def test_each_link_opens_a_page_where_its_reader_can_act(alice):
             path = url.removeprefix(CABINET)
             assert page.headers["Location"] == f"/accounts/login/?next={path}"
         else:
-            # A reset link hides itself from the address bar first.
+            # A reset link first removes its token from the address bar.
             assert page.status_code == (302 if "/reset/key/" in url else 200), name
 
 

@@ -107,7 +107,7 @@ def test_an_answer_that_nobody_can_read_is_refused(
         is_logged_in = visitor.is_logged_in
         for given in (*odd, *map(json.dumps, broken)):
             page = answer(visitor, url, given)
-            if page.status_code == 302:  # never silently
+            if page.status_code == 302:  # to a page with a message
                 page = visitor.get(LOGIN)
                 page = page if page.status_code == 200 else visitor.get("/keys/")
             words = words_of(page)

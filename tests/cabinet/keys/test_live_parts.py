@@ -14,7 +14,7 @@ PARTS = ("numbers", "arrived")
 
 
 def poll(visitor: Visitor, key: Key, part: str, seen: str = "") -> tuple[int, str]:
-    """Return the status of a poll and the version to ask with from then on."""
+    """Return the status of a poll and the version to send with the next one."""
     response = visitor.get(f"/keys/{key.pk}/{part}/?seen={seen}")
     return response.status_code, response.headers.get("X-Version", seen)
 

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("unsent_mails")
 
 
 def reset(clock, email: str, sender: str = "203.0.113.7") -> int:
-    # The limits per minute are not tested here.
+    # So that the limits per minute do not apply.
     clock[0] += 61
     return Visitor(address=sender).post(RESET, {"email": email}).status_code
 
@@ -185,7 +185,7 @@ def test_notices_are_limited_and_the_change_is_made_anyway(
     assert alice.keys.count() == 3
     wait_until_sent()
     assert len(mails.to(ALICE)) == 2
-    # Commands are not limited: the operator causes them.
+    # Notices that a command causes are not limited.
     key_services.key_create(alice)
     wait_until_sent()
     assert len(mails.to(ALICE)) == 3

@@ -59,7 +59,7 @@ def added() -> int:
 
 
 def test_reminders_are_due_7_days_and_1_day_before_the_end(alice, clock):
-    """Look twice a day; a key with a short life has fewer reminders."""
+    """A key with a short life has fewer reminders."""
     expected = {365: [7, 1], 30: [7, 1], 7: [1], 3: [1], 1: []}
     made = {
         a_key(alice, 8 * DAY - timedelta(seconds=1), days * DAY).pk: days

@@ -45,7 +45,7 @@ def test_the_admin_redirects_to_the_rate_limited_login_page(operator):
         while response.headers["Location"].startswith("/admin/login/"):
             response = Visitor().get(response.headers["Location"])
         assert response.headers["Location"].startswith("/accounts/login/?next=%2Fadmin")
-    # Its own form accepts no password.
+    # Django's own login form accepts no password.
     mallory = Visitor()
     fields = {"username": OPERATOR, "password": PASSWORD}
     response = mallory.post("/admin/login/", fields)
@@ -126,7 +126,7 @@ def test_all_rows_of_a_list_can_be_selected(operator, monkeypatch):
         newcomer = account_services.account_create(f"{left}-new@example.org")
         done = operator.send(path, fields | {"confirmed": "yes"})
         assert done.status_code == 302
-        # Rows that were not in the question do not change.
+        # Rows that the question did not name do not change.
         newcomer.refresh_from_db()
         assert newcomer.is_active
         newcomer.delete()
@@ -153,7 +153,7 @@ def test_the_statements_of_a_list_do_not_depend_on_its_rows(operator, alice):
         entry(created)
         act(operator, "key", "revoke", created.pk)
 
-    # The actions of a list need two statements more as soon as it has rows.
+    # The actions of a list with rows need two more statements.
     for path, statements_before in zip(LISTS, before, strict=True):
         assert statements(path) <= statements_before + 2, path
 

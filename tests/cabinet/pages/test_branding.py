@@ -84,7 +84,7 @@ def test_a_page_of_the_operator_is_rendered_without_scripts(branded):
     assert "Terms of use · Aurora" in page
     russian = text_of(Visitor("ru").get("/about/terms"))
     assert "Только для проверок." in russian and 'lang="ru"' in russian
-    # Only in English, so readers and screen readers are told.
+    # It exists only in English, which the language of the link and the page tells.
     assert '<a href="/about/imprint" lang="en">Imprint</a>' in russian
     assert 'lang="en"><h1' in text_of(Visitor("ru").get("/about/imprint"))
     assert Visitor().get("/about/brand").status_code == 404
