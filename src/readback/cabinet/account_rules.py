@@ -47,12 +47,10 @@ def normalise(email: str) -> str:
 
 
 def form_is_open() -> bool:
-    """Return whether there is a sign-up form for visitors."""
     return settings.CONFIG.signup.mode in ("open", "domains")
 
 
 def may_sign_up(email: str) -> bool:
-    """Return whether a visitor may create an account with this address."""
     return form_is_open() and bool(settings.CONFIG.signup.allows_domain(email))
 
 
@@ -82,7 +80,6 @@ def provider_is_only_way() -> bool:
 
 
 def providers(config: Config) -> dict[str, Any]:
-    """Return allauth's setting SOCIALACCOUNT_PROVIDERS."""
     if not config.oidc_issuer:
         return {}
     app = {

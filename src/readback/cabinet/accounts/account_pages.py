@@ -91,7 +91,6 @@ log_out = require_POST(allauth_views.logout)
 
 class SessionsView(ListUserSessionsView):
     def form_valid(self, form: Any) -> HttpResponse:
-        """End all other sessions."""
         security_log.record("other_sessions_ended", account=self.request.user.pk)
         return super().form_valid(form)
 

@@ -200,7 +200,6 @@ def passkeys_work(request: HttpRequest) -> bool:
 
 
 def passkeys_log_in(request: HttpRequest) -> bool:
-    """Return whether people may log in with a passkey instead of a password."""
     return passkeys_work(request) and not provider_is_only_way()
 
 

@@ -80,13 +80,11 @@ def accounts_with_state() -> QuerySet[User]:
 
 
 def account_is_connected(account: User) -> bool:
-    """Return whether its owner has logged in with the provider."""
     issuer = settings.CONFIG.oidc_issuer
     return SocialAccount.objects.filter(user=account, provider=issuer).exists()
 
 
 def audit_entries(account: User) -> QuerySet[AuditEntry]:
-    """Return what operators did with the account and its keys."""
     return AuditEntry.objects.filter(
         Q(object_type="account", object_id=account.pk)
         | Q(object_type="key", object_id__in=account.keys.values("pk"))

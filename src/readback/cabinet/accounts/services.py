@@ -208,7 +208,6 @@ def account_discard_unused(email: str) -> bool:
 
 
 def expired_delete() -> None:
-    """Delete expired sessions and counts of attempts."""
     now = timezone.now()
     Session.objects.filter(expire_date__lt=now).delete()
     # Plus an hour, because `last_seen_at` is updated only from time to time.

@@ -56,7 +56,6 @@ class ExplainedEntry(NamedTuple):
 
     @property
     def is_of_several_addresses(self) -> bool:
-        """Whether its requests came from several networks."""
         return self.entry.client_address == SEVERAL_ADDRESSES
 
     @property
@@ -135,7 +134,6 @@ def explain_all(entries: Iterable[JournalEntry]) -> ExplainedJournal:
 
 
 def changes(ids: Iterable[str], program: Program | None) -> tuple[Change, ...]:
-    """Return what to change to remove these differences."""
     found: dict[tuple[str, str, bool], list[str]] = {}
     for difference in ids:
         text = program.switch(difference) if program else ""
@@ -163,7 +161,6 @@ def sentence(entry: JournalEntry | UnmatchedRequest) -> str:
 
 
 def _works(code: str) -> Iterable[str]:
-    """Return what a refusal with this code proves."""
     yield _("network")
     if settings.CONFIG.base_url.startswith("https:"):
         yield _("TLS")

@@ -111,7 +111,6 @@ def unmatched_page(request: AccountRequest, key_id: int) -> HttpResponse:
 
 
 def unmatched(request: HttpRequest) -> dict[str, object]:
-    """Return the context of keys/unmatched_rows.html."""
     if not settings.CONFIG.unmatched_requests:
         return {"unmatched": None, "version": version_of()}
     rows = selectors.unmatched_requests(client_address(request))

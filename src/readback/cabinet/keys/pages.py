@@ -105,7 +105,6 @@ def detail(request: AccountRequest, key_id: int) -> HttpResponse:
 
 @personal_page
 def activity(request: AccountRequest, key_id: int) -> HttpResponse:
-    """Return the live part of the page: charts, totals and journal."""
     context = _activity(request, owned_key(request, key_id))
     return live_part(request, "keys/key_activity.html", context)
 

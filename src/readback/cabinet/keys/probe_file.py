@@ -48,7 +48,6 @@ def content() -> bytes:
 
 
 def _files() -> Iterator[tuple[str, Path]]:
-    """Yield each file with its name in the archive."""
     yield "__main__.py", _PACKAGE / "probe" / "__main__.py"
     for name in _OWN_FILES:
         yield f"readback/{name}", _PACKAGE / name

@@ -40,13 +40,11 @@ def keys_active(account: User) -> KeyQuerySet:
 
 
 def key_find(text: str) -> Key | None:
-    """Return the key with this text, whatever its account."""
     digest = keys.digest(text.encode())
     return Key.objects.select_related("owner").filter(digest=digest).first()
 
 
 def key_replaced_by(new: Key) -> Key | None:
-    """Return the key that this one replaced in a rotation, if any."""
     return Key.objects.filter(replaced_by=new).first()
 
 

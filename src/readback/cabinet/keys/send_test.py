@@ -46,8 +46,6 @@ class Outcome(StrEnum):
 
 
 class KeyTest(NamedTuple):
-    """The content of the form, and the outcome."""
-
     text: str = SAMPLE
     max_length: int = MAX_TEXT_LENGTH
     # None if the form is new.

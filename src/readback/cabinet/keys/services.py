@@ -143,7 +143,6 @@ def key_rotate(key: Key, overlap: timedelta) -> NewKey:
 
 
 def key_rename(key: Key, label: str) -> None:
-    """Set the name of a key, which may be empty."""
     key.label = checked_name(label)
     key.save(update_fields=["label"])
     notices.record("key_renamed", account=key.owner_id, key=key.pk)
@@ -160,7 +159,6 @@ def key_revoke(key: Key) -> None:
 
 
 def key_set_explanations(key: Key, explains_refusals: bool) -> None:
-    """Set whether the bodies of this key's refusals contain an explanation."""
     key.explains_refusals = explains_refusals
     key.save(update_fields=["explains_refusals"])
 

@@ -104,7 +104,6 @@ def claim() -> OutgoingMail | None:
 
 
 def postpone(mail: OutgoingMail) -> None:
-    """Release a claimed e-mail, to be tried again later."""
     delay = timedelta(seconds=_delay(mail.attempts + 1, _LONGEST_DELAY_SECONDS))
     # If the claim has ended, the row may belong to another sender.
     claimed = OutgoingMail.objects.filter(pk=mail.pk, due_at=mail.due_at)

@@ -149,12 +149,10 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     def _rows_for(
         self, operation: Operation, request: HttpRequest, rows: QuerySet[Any]
     ) -> QuerySet[Any]:
-        """Return the rows to which this operator can apply the operation."""
         rows = operation.rows(rows).distinct()
         return rows.exclude(pk=request.user.pk) if operation.is_for_others else rows
 
     def operations_for(self, request: HttpRequest, row: Any) -> list[Any]:
-        """Return the names and operations that apply to a row."""
         alone = self.model._default_manager.filter(pk=row.pk)
         return [
             (name, operation)

@@ -31,7 +31,6 @@ _CHART_PERIOD = timedelta(days=31)
 
 
 def figures() -> dict[str, Any]:
-    """Return what operators/overview.html shows."""
     # Another version of the cabinet may use the same cache, with other fields.
     name = f"overview-{__version__}"
     return cast(dict[str, Any], cache.get_or_set(name, _count, CACHE_SECONDS))

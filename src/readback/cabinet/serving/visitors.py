@@ -28,7 +28,6 @@ class AccountRequest(HttpRequest):
 
 
 def personal_page(view: View) -> View:
-    """Show a page only to logged-in users."""
     return require_safe(login_required(view))
 
 

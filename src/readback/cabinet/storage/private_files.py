@@ -22,7 +22,6 @@ _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 def make_directory(path: Path) -> None:
-    """Create a directory for our files; leave one that exists as it is."""
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
@@ -37,7 +36,6 @@ def create(path: Path) -> IO[str]:
 
 
 def exposed(config: Config) -> list[Path]:
-    """Return our files that other users can access."""
     directory = config.data_dir.absolute()
     found = [directory / SECRET_KEY_NAME]
     if config.sqlite_path:
