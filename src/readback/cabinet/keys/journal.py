@@ -90,12 +90,6 @@ class ExplainedEntry(NamedTuple):
         return self.entry.code != "invalid_key"
 
 
-class ExplainedJournal(NamedTuple):
-    rows: list[ExplainedEntry]
-    # Refusals with changes that no refusal above them has, and only those changes.
-    remedies: list[ExplainedEntry]
-
-
 def explain(entry: JournalEntry) -> ExplainedEntry:
     program = programs.recognise(entry.user_agent)
     # An older version may have written a code that no longer exists.
@@ -112,9 +106,10 @@ def explain(entry: JournalEntry) -> ExplainedEntry:
     )
 
 
-def explain_all(entries: Iterable[JournalEntry]) -> ExplainedJournal:
-    """Explain the rows of a list, and collect what to change without repetitions."""
+def explain_all(entries: Iterable[JournalEntry]) -> dict[str, list[ExplainedEntry]]:
+    """Return the explained rows of a list, and what to change without repetitions."""
     rows: list[ExplainedEntry] = []
+    # Refusals with changes that no refusal above them has, and only those changes.
     remedies: list[ExplainedEntry] = []
     found: dict[tuple[object, ...], ExplainedEntry] = {}
     for row in map(explain, entries):
@@ -130,7 +125,7 @@ def explain_all(entries: Iterable[JournalEntry]) -> ExplainedJournal:
             repeats = row.entry.detail == first.entry.detail
             shown = row._replace(number=first.number, repeats_detail=repeats)
         rows.append(shown)
-    return ExplainedJournal(rows, remedies)
+    return {"rows": rows, "remedies": remedies}
 
 
 def changes(ids: Iterable[str], program: Program | None) -> tuple[Change, ...]:
