@@ -77,15 +77,6 @@ def key_is_active() -> models.Q:
     return unexpired & models.Q(revoked_at=None)
 
 
-class KeyQuerySet(models.QuerySet["Key"]):
-    def active(self) -> "KeyQuerySet":
-        return self.filter(key_is_active())
-
-    def current(self) -> "KeyQuerySet":
-        """Leave out keys that were rotated: they expire soon or have expired."""
-        return self.filter(replaced_by=None)
-
-
 class Key(models.Model):
     """A key, of which only the digest and the last four characters are stored."""
 
@@ -121,8 +112,6 @@ class Key(models.Model):
         related_name="+",
         verbose_name=_("new key"),
     )
-
-    objects = KeyQuerySet.as_manager()
 
     class Meta:
         verbose_name = _("key")

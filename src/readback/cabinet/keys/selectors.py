@@ -13,11 +13,11 @@ from readback.cabinet.models import (
     Address,
     JournalEntry,
     Key,
-    KeyQuerySet,
     NetworkKey,
     UnmatchedRequest,
     Usage,
     User,
+    key_is_active,
 )
 from readback.cabinet.serving.visitors import AccountRequest
 from readback.client_address import network_digest
@@ -31,12 +31,12 @@ _OUTCOMES = {
 }
 
 
-def keys_of(account: User) -> KeyQuerySet:
+def keys_of(account: User) -> QuerySet[Key]:
     return Key.objects.filter(owner=account).order_by("-id")
 
 
-def keys_active(account: User) -> KeyQuerySet:
-    return keys_of(account).active()
+def keys_active(account: User) -> QuerySet[Key]:
+    return keys_of(account).filter(key_is_active())
 
 
 def key_find(text: str) -> Key | None:

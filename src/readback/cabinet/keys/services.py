@@ -49,8 +49,9 @@ def key_create(
     """Create a key, with a pattern (`rehearsal`) if it is a rehearsal key."""
     owner = _lock_for_new_key(owner)
     pattern = _checked_pattern(rehearsal)
-    # Rotated keys are counted by `key_rotate`.
-    if selectors.keys_active(owner).current().count() >= MAX_ACTIVE_KEYS:
+    # `key_rotate` counts the rotated keys.
+    current = selectors.keys_active(owner).filter(replaced_by=None)
+    if current.count() >= MAX_ACTIVE_KEYS:
         raise ServiceError(
             _("An account can have at most %(limit)d active keys. Revoke one first.")
             % {"limit": MAX_ACTIVE_KEYS}
@@ -87,7 +88,7 @@ def key_create_if_missing(
     label = checked_name(label)
     if not label:
         raise ServiceError(_("The name is empty."))
-    current = selectors.keys_active(owner).current()
+    current = selectors.keys_active(owner).filter(replaced_by=None)
     alike = current.filter(label=label, rehearsal=_checked_pattern(rehearsal))
     if named := alike.first():
         return named, None
