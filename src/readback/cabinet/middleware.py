@@ -168,7 +168,7 @@ def session_lifetime(request: HttpRequest) -> None:
 
 
 class OldLogins(MiddlewareMixin):
-    """Ask for the password again if the login is too old, without storing the form.
+    """Ask for another proof if the login is too old, without storing the form.
 
     allauth would store the form, with its password and its cookies, in the session.
     """

@@ -36,8 +36,8 @@ class SignUpView(allauth_views.SignupView):
         email = form.cleaned_data["email"]
         # Count it whether or not the address has an account.
         count_mail(self.request, email)
-        # So that every sign-up leads to an e-mail and the same message. Before the
-        # transaction: inside, this row and the account's could be locked in any order.
+        # So that every sign-up leads to an e-mail and the same message. Inside the
+        # transaction, this row and the account's could be locked in either order.
         ratelimit.clear(self.request, action="confirm_email", key=email)
         form.hash_password()
         with transaction.atomic():

@@ -1,4 +1,4 @@
-"""allauth's OpenID Connect client: which claims count, and that nothing is kept.
+"""What we change in allauth's OpenID Connect client: it checks more and stores nothing.
 
 Imported at the first login, because its libraries take 14 MB of memory. What we do with
 a person's identity is in `single_sign_on.py`.

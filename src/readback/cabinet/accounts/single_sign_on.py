@@ -74,7 +74,7 @@ def callback(request: HttpRequest) -> Any:
 def _failed(request: HttpRequest, error: ProviderError) -> HttpResponse:
     """Log the reason, and show that the provider failed.
 
-    If too many requests are waiting, nothing is logged: anyone could fill the log.
+    Nothing is logged if too many requests are waiting, or anyone could fill the log.
     """
     is_busy = isinstance(error, ProviderBusyError)
     page = render(request, "accounts/provider_failed.html", {"is_busy": is_busy})

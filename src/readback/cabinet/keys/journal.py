@@ -60,7 +60,7 @@ class ExplainedEntry(NamedTuple):
 
     @property
     def remedies(self) -> dict[tuple[object, ...], Change | None]:
-        """What to change, by a key that is equal if the text on the page is."""
+        """What to change, keyed by what the page says about it."""
         name = self.program.name if self.program else ""
         return {
             (

@@ -48,7 +48,7 @@ class Outcome(StrEnum):
 class KeyTest(NamedTuple):
     text: str = SAMPLE
     max_length: int = MAX_TEXT_LENGTH
-    # None if the form is new.
+    # None before the test.
     outcome: Outcome | None = None
     status: int = 0
     # The text that came back, what the API says about its refusal, the beginning of an

@@ -24,7 +24,7 @@ from readback.cabinet.mail import outbox
 from readback.cabinet.models import Key, User
 from readback.cabinet.serving import security_log
 
-# In this time after the sign-up, people need no e-mail about keys that they create.
+# For this long after the sign-up, people get no e-mail about keys that they create.
 _FIRST_VISIT = timedelta(minutes=15)
 # A key that was used this recently is in use.
 IN_USE = timedelta(days=30)

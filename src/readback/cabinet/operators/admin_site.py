@@ -163,7 +163,7 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     def _apply(
         self, request: HttpRequest, rows: QuerySet[Any], operation: Operation
     ) -> None:
-        """Change each row and add an entry to the audit trail, in one transaction.
+        """Change each row and add its entry to the audit trail, in a transaction each.
 
         Report which rows could not be changed, and why.
         """
