@@ -60,7 +60,7 @@ class Program(NamedTuple):
         return every or difference in self.cannot
 
     def switch(self, difference: str) -> str:
-        """Return what removes a difference; empty if that is not known."""
+        """Return how to remove a difference, or nothing if that is not known."""
         return self.switches.get(advice(difference), "")
 
 
@@ -94,7 +94,7 @@ def recognise(user_agent: str) -> Program | None:
 
 @cache
 def _user_agents() -> re.Pattern[str]:
-    """Return one pattern for all rows; the group that matches has a row's number."""
+    """Return one pattern for all rows; the matching group is named after its row."""
     return re.compile(
         "|".join(
             f"(?P<n{number}>{row.user_agent.pattern})"
@@ -130,7 +130,7 @@ def advise(user_agent: str, differences: Sequence[str], *, connected: bool) -> s
 
 
 def _sentence(switch: str) -> str:
-    """Return a switch as a sentence; one that begins with code stays as it is."""
+    """Return advice as a sentence, capitalized unless it begins with code."""
     begins_with_a_word = _BEGINS_WITH_A_WORD.match(switch)
     return f"{switch[0].upper() if begins_with_a_word else switch[0]}{switch[1:]}."
 

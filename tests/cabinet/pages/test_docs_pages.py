@@ -52,7 +52,7 @@ def test_every_page_opens_and_its_links_to_the_docs_work(name):
 
 @cache
 def opened(path: str) -> str:
-    """Return a page to which others link, many of them with another anchor."""
+    """Return a page; other pages link to it several times, with different anchors."""
     page = Visitor().get(path)
     assert page.status_code == 200, path
     return text_of(page)
@@ -92,7 +92,7 @@ def test_the_page_of_findings_has_every_finding_in_its_language(language):
             longest = max(re.split(r"\{\w+\}", text), key=len)
             assert " ".join(longest.split()) in words
         assert (f'id="{docs.anchor(row.id)}"' in text_of(page)) == bool(hint)
-    # Only readers of the repository have to look elsewhere.
+    # Only the page in the repository refers readers to this file.
     assert "src/readback" not in text_of(page)
 
 

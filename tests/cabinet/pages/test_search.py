@@ -16,8 +16,8 @@ from tests.cabinet.visitor import Visitor, text_of
 
 pytestmark = pytest.mark.usefixtures("database")
 
-# What programs print and people ask, with the sections that explain it: the English
-# page's, whatever the language.
+# What programs print and people ask, with the sections that may come first. They are
+# named after the headings of the English page, also for messages in Russian.
 MESSAGES = Path(__file__).with_name("messages.tsv")
 # What people type, in both languages.
 TYPED = {
@@ -111,11 +111,11 @@ def test_a_name_leads_to_the_place_that_explains_it(query, place, language):
 
 
 @pytest.mark.parametrize("query, place", [
-    # A program has its own words between those of the message …
+    # Programs put their own words between those of the message …
     ("Connect to http://localhost:8000 [localhost/127.0.0.1] failed: Connection was "
      "refused by the target", "connect#connection-refused"),
     ("SslCertVerificationError: cert verify has failed", "connect#certificates"),
-    # … but another number makes it another message.
+    # … but with another number, it is another message.
     ("Error code: 429", "errors#rate_limited"),
     # Question words are ignored.
     ("как отозвать ключ", "cabinet"),

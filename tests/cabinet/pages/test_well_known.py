@@ -46,6 +46,6 @@ def test_a_password_manager_is_led_to_the_page_that_changes_the_password():
     answer = visitor.get("/.well-known/change-password", follow=True)
     assert answer.status_code == 200
     assert 'autocomplete="new-password"' in text_of(answer)
-    # With this address, a program finds out whether missing pages get 404.
+    # A program requests this address to check that missing pages get 404.
     missing = "/.well-known/resource-that-should-not-exist"
     assert visitor.get(missing).status_code == 404

@@ -132,7 +132,7 @@ def _read_file(path: Path, changes: dict[str, Any]) -> None:
         picture = BrandFile(f"/brand/{path.name}", _TYPES[suffix], path.read_bytes())
         changes[path.stem.replace("-", "_")] = picture
         changes["files"][picture.path] = picture
-        if path.stem == "favicon":  # for programs that ask for it by its usual name
+        if path.stem == "favicon":  # programs request it under this name
             changes["files"]["/favicon.ico"] = picture
     elif match := _PAGE.fullmatch(path.name):
         page, language = match.groups()

@@ -39,10 +39,10 @@ _IN_PACKAGE = Path(__file__).parents[1] / "docs"
 _IN_REPOSITORY = Path(__file__).parents[4] / "docs"
 FOLDER = _IN_PACKAGE if _IN_PACKAGE.is_dir() else _IN_REPOSITORY
 
-# The page of all pages: /docs/ itself.
+# The index of all pages, at /docs/.
 INDEX = "README"
-# Pages that are now part of another one, with the same headings: on a redirect,
-# browsers keep the fragment.
+# Pages that were merged into another page, with their headings: browsers keep the
+# fragment of the address on a redirect.
 MOVED = {
     "branding": "settings",
     "hosting": INDEX,
@@ -108,7 +108,7 @@ def _findings(language: str) -> list[tuple[str, list[dict[str, object]]]]:
     """Return the findings by topic: the first word of their ids."""
 
     def shown(row: Template) -> dict[str, object]:
-        # As Markdown, with dots in place of what a report shows.
+        # In Markdown, with dots where a report shows a value.
         sentence, hint = (
             _PLACE_OR_MARKUP.sub(lambda at: "*…*" if at[1] else f"\\{at[0]}", text)
             for text in row.texts[language]
@@ -139,7 +139,7 @@ def render_markdown(text: str, language: str) -> DocPage:
     tokens = parser.parse(text)
     title = tokens[1].content.replace("`", "")
     for token in tokens:
-        # Images only show pages of the cabinet.
+        # The images are screenshots of the cabinet, which its readers do not need.
         children = [child for child in token.children or [] if child.type != "image"]
         token.children = [_link_to_page(child) for child in children]
     headings = []
@@ -165,16 +165,16 @@ def render_markdown(text: str, language: str) -> DocPage:
 
 
 def _name_rows(tokens: "list[Token]") -> None:
-    """Give the row of a setting an id, to which the search leads."""
+    """Give each setting's row an id, so that the search can link to it."""
     for row, _, content in zip(tokens, tokens[1:], tokens[2:], strict=False):
         if row.type == "tr_open" and (setting := SETTING.fullmatch(content.content)):
             row.attrSet("id", anchor(setting[1]))
 
 
 def _stack_on_a_phone(tokens: "list[Token]") -> None:
-    """Let a phone show each row as a list, so that all columns are on the screen.
+    """Let phones show each row as a list, so that all columns fit on the screen.
 
-    A wider table has numbers to compare, and scrolls.
+    A wider table has numbers to compare, so it scrolls instead.
     """
     table: Token | None = None
     names: list[str] = []
@@ -246,7 +246,7 @@ def name_alternate(response: HttpResponse, path: str, media_type: str) -> None:
 
 
 def cached(request: HttpRequest, response: HttpResponse) -> HttpResponse:
-    """Let caches keep a page for visitors without cookies: all of them see the same."""
+    """Let caches keep a page for visitors without cookies, who all see the same."""
     if not request.COOKIES:
         response["Cache-Control"] = "public, max-age=60"
     return response
@@ -263,7 +263,7 @@ def reader_language() -> str:
     return get_language() or "en"
 
 
-# Caches ask each time whether it is still the same, because the address may change.
+# Caches must revalidate it each time, because the address may change.
 @require_safe
 @cache_control(no_cache=True)
 @conditional_page
@@ -273,7 +273,7 @@ def openapi(request: HttpRequest) -> HttpResponse:
         _IN_FILE.effective_cabinet_url: settings.CABINET_URL,
     }
     # A URI contains no quote, backslash or line break, so it cannot break the YAML.
-    # One pass, because an address may contain one of those that are replaced.
+    # All in one pass, because a new address may contain an old one.
     addresses = "|".join(map(re.escape, own))
     text = (FOLDER / "openapi.yaml").read_text(encoding="utf-8")
     text = re.sub(addresses, lambda found: iri_to_uri(own[found[0]]), text)
