@@ -11,7 +11,7 @@ from readback.api import certificate
 from readback.api.certificate import expiry
 
 
-def test_a_file_that_cannot_be_read_has_none(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_has_no_expiry(tmp_path: Path) -> None:
     path = tmp_path / "certificate.pem"
     assert expiry(path) == 0
     path.write_text("not a certificate")
@@ -19,7 +19,7 @@ def test_a_file_that_cannot_be_read_has_none(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("left", [-timedelta(days=1), timedelta(days=13)])
-def test_its_end_is_logged_at_the_start_and_daily(
+def test_an_expiry_that_is_near_or_past_is_logged_at_the_start_and_daily(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, left: timedelta
 ) -> None:
     monkeypatch.setattr(certificate, "_DAY_SECONDS", 0.001)
@@ -37,7 +37,7 @@ def test_its_end_is_logged_at_the_start_and_daily(
         assert "SIGHUP" in message
 
 
-def test_nothing_is_logged_as_long_as_it_may_still_be_renewed(
+def test_nothing_is_logged_while_there_is_time_to_renew_it(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async def start() -> None:

@@ -62,7 +62,7 @@ def test_a_replica_is_strictly_ready_if_every_worker_has_the_database(ops, count
     assert status(ops, b"/readyz/strict") == b"200"
 
 
-def test_the_status_is_that_of_readiness_and_no_check_of_a_balancer(ops):
+def test_asking_for_the_status_does_not_count_as_a_check_by_a_balancer(ops):
     assert shown_status(ops) == {"status": "ready", "errors": [], "warnings": []}
     assert not ops._lifecycle.is_watched
 

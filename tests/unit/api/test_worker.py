@@ -31,11 +31,11 @@ def begin_to_stop(worker: Any) -> None:
 
 
 @pytest.mark.parametrize("happen", [reach_database, find_it_unavailable, begin_to_stop])
-def test_a_worker_serves_when_it_knows_whether_it_can_read_keys(happen: Any) -> None:
+def test_a_worker_serves_once_it_knows_whether_it_can_read_keys(happen: Any) -> None:
     async def start() -> None:
         worker = new_worker()
         task = asyncio.create_task(ApiWorker._reach_database(cast(ApiWorker, worker)))
-        # It could have looked several times.
+        # In this time, it looks several times.
         assert not (await asyncio.wait([task], timeout=0.3))[0]
         happen(worker)
         await task

@@ -1,7 +1,7 @@
 """Clients that send many requests at once share the time with others.
 
-The connections are real; the event loop runs once when the test says so, and the test
-owns the clock, so it decides how long each answer takes.
+The connections are real. The test runs the event loop step by step and owns the clock,
+so it decides how long each answer takes.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ class Clock:
 
 
 class Ordered(Echo):
-    """Records the order in which bodies are answered, and takes its time."""
+    """Records the order in which bodies are answered; every answer takes time."""
 
     def __init__(self, clock: Clock) -> None:
         super().__init__()
@@ -111,7 +111,7 @@ def test_clients_that_send_many_at_once_take_turns(server: Server) -> None:
     assert server.order == names * 8
 
 
-def test_a_round_ends_in_time_however_many_wait(server: Server) -> None:
+def test_a_round_ends_in_time_however_many_clients_wait(server: Server) -> None:
     clients = [server.connect() for _ in range(600)]
     for client, _ in clients:
         client.data_received(post_body(b"many") * 30)
@@ -138,7 +138,9 @@ def test_a_client_that_leaves_while_it_waits_does_not_stop_the_others(
     assert server.order == [b"0", b"1", b"2", b"3", b"0", b"3"]
 
 
-def test_the_time_of_waiting_is_not_counted_against_a_client(server: Server) -> None:
+def test_time_spent_in_the_backlog_is_not_counted_against_a_client(
+    server: Server,
+) -> None:
     client, transport = server.connect()
     client.data_received(ALICE * 2)
     for minutes in (10, 20):

@@ -1,4 +1,4 @@
-"""A chunked body is decoded as llhttp does it, in any pieces."""
+"""A chunked body is decoded as llhttp does it, however the bytes are split."""
 
 from collections.abc import Iterable
 
@@ -15,7 +15,7 @@ MAX_BODY = 50
 HEAD = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
 NOT_WELL_FORMED = "The chunked body is not well formed."
 
-# Every token that means something, and some that do not.
+# Every token that has a meaning, and some that have none.
 TOKENS = [
     *[b"0", b"1", b"2", b"a", b"3\r\nabc\r\n", b"1\r\n\r\r\n", b"0\r\n\r\n", b"\r\n"],
     *[b"\r", b"\n", b";", b"=", b'"', b"\\", b";a", b";a=b", b';a="b"', b"X: y\r\n"],
@@ -38,7 +38,7 @@ def decoded(pieces: Iterable[bytes]) -> bytes | str | None:
 
 
 class Reference:
-    """How llhttp decodes the same bytes."""
+    """Receives what llhttp decodes from the same bytes."""
 
     def __init__(self) -> None:
         self.body = b""
@@ -67,7 +67,7 @@ def decoded_by_llhttp(raw: bytes) -> bytes | None:
 
 @settings(max_examples=400)
 @given(st.lists(st.sampled_from(TOKENS), max_size=8).map(b"".join))
-def test_what_is_accepted_is_what_llhttp_accepts(raw: bytes) -> None:
+def test_everything_that_is_accepted_is_accepted_by_llhttp(raw: bytes) -> None:
     body = decoded([raw])
     if isinstance(body, bytes):
         assert decoded_by_llhttp(raw) == body
@@ -78,7 +78,9 @@ def test_what_is_accepted_is_what_llhttp_accepts(raw: bytes) -> None:
     st.lists(st.sampled_from(TOKENS + SPACES), max_size=8).map(b"".join),
     st.lists(st.integers(0, 60), max_size=6),
 )
-def test_the_cuts_make_no_difference(raw: bytes, cuts: list[int]) -> None:
+def test_it_makes_no_difference_where_the_bytes_are_cut(
+    raw: bytes, cuts: list[int]
+) -> None:
     marks = sorted({0, len(raw), *(cut for cut in cuts if cut < len(raw))})
     pieces = [raw[a:b] for a, b in zip(marks, marks[1:], strict=False)]
     whole = decoded([raw])

@@ -1,4 +1,4 @@
-"""What a connection keeps after answering a message."""
+"""What a connection keeps of an answered message, and when it writes answers."""
 
 from collections.abc import Callable, Iterator
 
@@ -33,7 +33,7 @@ def connection(loop: ManualLoop) -> Connection:
     [post_body(SECRET), post_chunks(b"%x\r\n%b\r\n0\r\n\r\n" % (len(SECRET), SECRET))],
     ids=["length", "chunked"],
 )
-def test_an_idle_connection_has_no_part_of_the_last_body(
+def test_an_idle_connection_keeps_no_part_of_the_last_body(
     connection: Connection, loop: ManualLoop, raw: bytes
 ) -> None:
     answer_until_recognised(connection, loop, raw)
@@ -62,12 +62,12 @@ def test_a_client_that_stops_reading_gets_no_more_answers_until_it_reads(
     assert len(written) == 40
 
 
-def test_answers_are_written_before_the_event_loop_closes_for_the_clients_end(
+def test_answers_are_written_before_the_event_loop_closes_the_connection(
     connection: Connection, loop: ManualLoop
 ) -> None:
-    """It does so over TLS, even if the client's other requests are waiting."""
+    """Over TLS, it closes when the client does, even if other requests are waiting."""
     answer_until_recognised(connection, loop, post_body(b"x"))
-    written = at_answer(connection, 0, connection.abort)  # never
+    written = at_answer(connection, 0, connection.abort)  # only collects
     connection.data_received(post_body(b"x") * 2)
     assert not written
     connection.eof_received()
@@ -77,7 +77,7 @@ def test_answers_are_written_before_the_event_loop_closes_for_the_clients_end(
 def at_answer(
     connection: Connection, number: int, act: Callable[[], None]
 ) -> list[bytes]:
-    """Act while an answer is written; return the list of all that are written."""
+    """Call `act` while the answer of this number is written; return all answers."""
     written: list[bytes] = []
 
     def write(data: bytes) -> None:

@@ -57,7 +57,7 @@ def test_a_connection_that_has_ended_meanwhile_gets_nothing(
     assert (mallory.written, alice.written) == (b"", b"x")
 
 
-def test_an_answer_that_cannot_be_written_keeps_no_other_from_its_client(
+def test_a_write_that_fails_does_not_keep_other_answers_from_their_clients(
     pending: PendingAnswers, loop: ManualLoop
 ) -> None:
     alice = RecordingTransport()

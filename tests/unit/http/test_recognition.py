@@ -69,11 +69,11 @@ def head_with(lines: list[bytes]) -> bytes:
 
 
 def assert_read_alike(lines: list[bytes], known: RecognisedHeads[Info]) -> None:
-    """Read a head as a new one, and learn from it if it is valid."""
+    """Check that a head is read as a new one, and learn from it if it is valid."""
     data = head_with(lines)
     said = said_by_head(data, PARSED)
     assert said_by_head(data, known) == said
-    if len(said) > 2:  # else the code and the reason of a refusal
+    if len(said) > 2:  # a refusal has only a code and a detail
         accept(data, known)
         assert said_by_head(data, known) == said
 
@@ -151,14 +151,16 @@ VARYING = st.one_of(
 
 
 @given(st.lists(st.lists(VARYING, max_size=6), min_size=2, max_size=8))
-def test_any_mixture_of_lines_is_read_like_a_new_head(drawn: list[list[bytes]]) -> None:
+def test_any_mixture_of_lines_is_read_as_in_a_new_head(
+    drawn: list[list[bytes]],
+) -> None:
     known = heads()
     for lines in [*drawn, *drawn]:
         assert_read_alike(lines, known)
 
 
 @pytest.mark.parametrize("odd", ODD_LINES)
-def test_an_odd_line_is_read_like_new_where_a_usual_one_was(odd: bytes) -> None:
+def test_an_odd_line_among_usual_ones_is_read_as_in_a_new_head(odd: bytes) -> None:
     known = heads()
     usual = [b"Authorization: Bearer alice", b"X-Request-Id: 1", b"Content-Length: 5"]
     assert accept(head_with(usual), known)
@@ -171,7 +173,9 @@ def test_an_odd_line_is_read_like_new_where_a_usual_one_was(odd: bytes) -> None:
 
 
 @pytest.mark.parametrize("is_chunked_first", [True, False])
-def test_a_chunked_head_is_told_from_one_with_a_length(is_chunked_first: bool) -> None:
+def test_a_chunked_head_is_distinguished_from_one_with_a_length(
+    is_chunked_first: bool,
+) -> None:
     known = heads()
     usual = [b"Authorization: Bearer alice", b"Content-Length: 5"]
     chunked = [usual[0], b"Transfer-Encoding: chunked"]
@@ -196,7 +200,7 @@ def test_one_pattern_recognises_all_heads_of_a_program() -> None:
         assert beside == [b"key%d" % number, b"10.0.0.%d" % number, number]
 
 
-def test_nobody_without_an_accepted_key_teaches_or_evicts_anything(
+def test_without_an_accepted_key_nothing_is_learned_or_evicted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     known = heads()
@@ -226,7 +230,7 @@ def test_the_patterns_are_bounded() -> None:
     assert known.understand(head % (number - 1, 0))[0].is_learned
 
 
-def test_few_patterns_are_made_in_a_round() -> None:
+def test_only_a_few_patterns_are_made_per_tick() -> None:
     known = heads()
     known.tick()
     learned = 0
@@ -255,7 +259,7 @@ def test_what_must_not_be_kept_is_parsed_each_time(lines: list[bytes]) -> None:
     assert not accept(head_with([b"Authorization: Bearer alice", *lines]), known)
 
 
-def test_heads_made_to_be_different_fill_little_memory() -> None:
+def test_heads_designed_to_differ_use_little_memory() -> None:
     known = heads()
     made = 8  # tracing the memory of all would take long
     fields = 36

@@ -1,4 +1,4 @@
-"""The sweep over all of a listener's connections."""
+"""How the connections of a listener are counted, swept and closed."""
 
 import time
 from dataclasses import replace
@@ -20,7 +20,7 @@ class Handler:
 
 
 class Checked:
-    """A connection that notes its checks, and fails in them if there is an error."""
+    """A connection that records its checks, which raise the error if there is one."""
 
     address = ""
 
@@ -86,7 +86,7 @@ def test_the_slowest_connection_makes_room_for_a_new_one():
     assert not busy.seen + slow.seen + newest.seen
 
 
-def test_the_oldest_unfinished_bodies_are_closed_when_all_are_too_large():
+def test_the_oldest_unfinished_body_is_given_up_when_all_are_too_large():
     registry = ConnectionRegistry(Handler(), Limits(9, 0, 1, 1, 1, 100, 1, 1, 1, 1))
     alice, bob, carol = Waiting("alice"), Waiting("bob"), Waiting("carol")
     for size in (20, 40):

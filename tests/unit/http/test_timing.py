@@ -1,4 +1,4 @@
-"""The measured time of a request, which includes time when this process was busy."""
+"""The measured time of a request includes the time when this process was busy."""
 
 import asyncio
 import socket
@@ -33,7 +33,7 @@ def measure_all(listener: Listener) -> list[int]:
         (b"", b"HEAD / HTTP/1.1\r\nHost: localhost\r\n\r\n", True),
     ],
 )
-def test_a_stall_counts_although_it_begins_before_the_request_is_read(
+def test_a_stall_counts_even_if_it_begins_before_the_request_is_read(
     begin: bytes, rest: bytes, bodiless: bool
 ):
     stalled, go_on = threading.Event(), threading.Event()
@@ -45,7 +45,7 @@ def test_a_stall_counts_although_it_begins_before_the_request_is_read(
     with listening() as listener, listener.endpoint.connect() as client:
         noted = measure_all(listener)
         listener.read_from(client, begin)
-        time.sleep(STALL)  # of the client, which does not count
+        time.sleep(STALL)  # the client's own pause does not count
         listener.loop.call_soon_threadsafe(stall)
         assert stalled.wait(PATIENCE)
         sent = time.monotonic()
@@ -77,7 +77,7 @@ def test_a_request_that_the_client_did_not_finish_is_not_measured():
         (socket.AF_UNIX, b"x", False),
     ],
 )
-def test_nothing_is_noted_without_tcp_or_of_an_answer_that_is_late_on_purpose(
+def test_nothing_is_noted_without_tcp_or_for_an_answer_that_is_late_on_purpose(
     family: socket.AddressFamily, answer: bytes, is_noted: bool
 ):
     noted: list[int] = []

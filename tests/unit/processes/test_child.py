@@ -16,7 +16,7 @@ def run():
 pid = child.fork(run)
 print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 """
-# As if the signal arrived while the child has its parent's handlers.
+# As if the signal arrived while the child still has its parent's handlers.
 TOO_EARLY = """
 import os, signal
 fork = os.fork
@@ -57,6 +57,6 @@ def test_the_exit_code_says_how_it_ended_and_output_goes_to_standard_error(
 @pytest.mark.parametrize(
     ("name", "code"), [("SIGTERM", -signal.SIGTERM), ("SIGINT", 0), ("SIGHUP", 0)]
 )
-def test_no_signal_meets_the_handlers_of_the_parent(name: str, code: int) -> None:
+def test_no_signal_reaches_the_handlers_of_the_parent(name: str, code: int) -> None:
     found, _ = fork("pass", TOO_EARLY.format(name=name))
     assert found == str(code)

@@ -1,4 +1,4 @@
-"""Who must be told about a shutdown before it happens."""
+"""Whether a balancer must learn of a shutdown before it happens."""
 
 import time
 from types import SimpleNamespace
@@ -20,8 +20,8 @@ def test_one_check_counts_for_two_minutes(monkeypatch, seconds, is_watched):
     assert shared.is_watched is is_watched
 
 
-def test_a_check_hears_of_the_stop_or_the_stop_of_the_check():
-    # When a check looks for the shutdown, the shutdown can already see the check.
+def test_a_check_is_recorded_before_it_looks_for_a_stop():
+    # So either the check sees the stop, or the stop sees the check.
     class Stopping(Lifecycle):
         @property
         def is_stopping(self) -> bool:

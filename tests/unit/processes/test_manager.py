@@ -14,7 +14,7 @@ from readback.processes.shared_counters import REPORTED_AT, SharedCounters, rows
 
 
 class Recorder(WorkerProcess):
-    """A worker that gets no signals; it records what the manager decided."""
+    """A worker without a process; it records what the manager decides."""
 
     def tell_to_stop(self) -> None:
         self.leaving_since = time.monotonic()
@@ -28,7 +28,7 @@ class Recorder(WorkerProcess):
 
 @pytest.fixture
 def group() -> WorkerGroup:
-    """Two workers of a server; the first has been up."""
+    """A group for two workers, of which the first already serves."""
     server = SimpleNamespace(
         name="API",
         workers=2,
@@ -62,7 +62,9 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     return clock
 
 
-def test_an_old_worker_is_told_once_all_new_ones_serve(group: WorkerGroup) -> None:
+def test_old_workers_are_told_to_stop_once_all_new_ones_serve(
+    group: WorkerGroup,
+) -> None:
     old = [group.workers[0], *start_missing(group)]
     old[1].report()
     group.reload()
@@ -76,7 +78,7 @@ def test_an_old_worker_is_told_once_all_new_ones_serve(group: WorkerGroup) -> No
     assert [bool(each.leaving_since) for each in old + new] == [1, 1, 0, 0]
 
 
-def test_an_old_worker_that_still_starts_is_told_when_it_serves(
+def test_an_old_worker_that_is_still_starting_is_told_to_stop_once_it_serves(
     group: WorkerGroup,
 ) -> None:
     [late] = start_missing(group)
@@ -94,7 +96,7 @@ def test_a_worker_that_ends_again_and_again_is_replaced_more_and_more_slowly(
     group: WorkerGroup, clock: SimpleNamespace
 ) -> None:
     def die_after(seconds: float) -> float:
-        """Return how long the next worker must wait before it is started."""
+        """Return how long it takes until the next worker is started."""
         clock.now += seconds
         died_at = clock.now
         group.workers.pop()

@@ -1,4 +1,4 @@
-"""The coroutine for the database: it survives unexpected errors and loses no usage.
+"""The database coroutine survives unexpected errors and loses no usage.
 
 The SQLite file is real but has no tables; the statements are tested elsewhere.
 """
@@ -78,12 +78,12 @@ class FailingTable:
 
     def delete_old(self, wall: float) -> None:
         self.deletions += 1
-        if self.broken and self.attempts:  # a deletion finds out that it still fails
+        if self.broken and self.attempts:  # after a failed write, deletions fail too
             raise self.error
 
 
 class DataLayer:
-    """The coroutine and its surroundings."""
+    """The database coroutine with everything that it uses."""
 
     def __init__(self, path: Path, kind: type[FailingStore] = FailingStore) -> None:
         sqlite3.connect(path).close()
@@ -150,7 +150,7 @@ def test_a_stop_while_many_tallies_are_closed_loses_none(data):
     assert data.store.written == 1000
 
 
-def test_a_stop_while_many_tallies_are_forgotten_is_no_error(data):
+def test_a_stop_while_many_tallies_are_forgotten_causes_no_error(data):
     async def work() -> None:
         note_many(data)
         data.journal.hurry()  # so that the next pass forgets unused records
@@ -189,7 +189,7 @@ def test_an_internal_error_is_logged_and_loses_nothing(data, caplog):
     assert "recovered" in caplog.text
 
 
-def test_usage_whose_writing_fails_during_a_stop_is_written_after_all(data):
+def test_a_write_that_fails_during_a_stop_is_tried_again(data):
     begun, may_end = threading.Event(), threading.Event()
 
     async def work() -> None:
@@ -236,7 +236,7 @@ def test_unmatched_requests_that_cannot_be_written_are_dropped(data, error):
     run(data, work)
 
 
-def test_during_an_outage_unmatched_requests_are_not_even_tried(data):
+def test_during_an_outage_unmatched_requests_are_not_written(data):
     async def work() -> None:
         data.store.unreachable = True
         await data.until(data.health.errors, "the error is reported")
@@ -368,7 +368,7 @@ def test_a_database_that_stays_busy_is_an_error(data):
 
 
 class HangingStore(FailingStore):
-    """A store whose look-ups never return, as on a disk that hangs."""
+    """A store whose look-ups never return, as if the disk hung."""
 
     def __init__(self, config: Config) -> None:
         super().__init__(config)
@@ -380,7 +380,7 @@ class HangingStore(FailingStore):
         return {}
 
 
-def test_a_database_that_hangs_stops_neither_the_event_loop_nor_a_stop(
+def test_a_database_that_hangs_blocks_neither_the_event_loop_nor_a_stop(
     tmp_path, caplog, monkeypatch
 ):
     monkeypatch.setattr("readback.api.data.database.STOP_SECONDS", 0.2)
@@ -409,7 +409,7 @@ class FullDisk(FailingStore):
         return 7
 
 
-def test_the_free_disk_is_measured_in_the_thread_of_the_database(tmp_path):
+def test_free_disk_space_is_measured_in_the_database_thread(tmp_path):
     """A disk that hangs must not stop the event loop when metrics are scraped."""
     data = DataLayer(tmp_path / "database", FullDisk)
 

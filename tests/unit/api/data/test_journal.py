@@ -45,7 +45,7 @@ def requests(tallies) -> int:
 
 
 class Ticks:
-    """One tick after the other, with requests in between."""
+    """Runs one tick after another, with requests in between."""
 
     def __init__(self, journal: Journal, wall: float = HOUR) -> None:
         self.journal = journal
@@ -81,8 +81,8 @@ def test_equal_outcomes_share_one_tally(journal, counters):
     assert fetch(journal) == [] and len(journal) == 0
 
 
-def test_an_outcome_that_goes_on_is_written_once_in_an_interval(journal, counters):
-    """At first immediately, for a person who tries it a few times in a row."""
+def test_a_repeated_outcome_is_written_once_per_interval(journal, counters):
+    """The first few rows are written at once, for people who try a few times."""
     ticks = Ticks(journal)
     ticks.run(120, event())
     assert counters.total(("chat", "")) == 240
@@ -97,7 +97,7 @@ def test_an_outcome_that_goes_on_is_written_once_in_an_interval(journal, counter
     assert requests(ticks.rows()) == 240
 
 
-def test_an_outcome_that_has_paused_is_written_at_once(journal):
+def test_an_outcome_that_returns_after_a_pause_is_written_at_once(journal):
     ticks = Ticks(journal)
     ticks.run(60, event())
     ticks.run(2 * INTERVAL)
@@ -118,7 +118,7 @@ def test_a_new_outcome_of_a_busy_key_is_written_at_once(journal):
     assert {refused, elsewhere} <= written
 
 
-def test_a_tally_stays_open_while_its_outcome_goes_on(journal):
+def test_a_tally_stays_open_while_its_outcome_is_repeated(journal):
     tally = journal.open(event())
     ticks = Ticks(journal)
     ticks.run(30, event())
@@ -136,7 +136,7 @@ def test_a_row_is_dated_by_its_last_request(journal):
     assert max(row.at for row in ticks.rows()) == last
 
 
-def test_a_clock_that_is_set_loses_nothing(journal, counters):
+def test_setting_the_clock_loses_nothing(journal, counters):
     ticks = Ticks(journal, 10 * HOUR)
     for step in (5 * HOUR, -9 * HOUR, 2 * HOUR):
         ticks.run(30, event())
@@ -157,7 +157,7 @@ def test_a_clock_that_is_set_loses_nothing(journal, counters):
     ],
 )
 def test_a_row_names_the_address_unless_there_are_several(journal, senders, address):
-    for wall in HOUR, HOUR + TICK:  # the next row begins anew
+    for wall in HOUR, HOUR + TICK:  # each row has its own address
         for sender in senders:
             note(journal, event(), sender)
         journal.close(wall, wall)
@@ -165,7 +165,7 @@ def test_a_row_names_the_address_unless_there_are_several(journal, senders, addr
         assert (row.sender, row.requests) == (address, len(senders))
 
 
-def test_rows_of_one_hour_that_were_not_written_are_of_several_addresses(journal):
+def test_unwritten_rows_of_one_hour_are_merged_whatever_their_addresses(journal):
     for sender in "192.0.2.1", "198.51.100.1":
         note(journal, event(), sender)
         journal.close(HOUR, HOUR)
@@ -173,8 +173,7 @@ def test_rows_of_one_hour_that_were_not_written_are_of_several_addresses(journal
     assert (row.sender, row.requests) == (SEVERAL_ADDRESSES, 2)
 
 
-def test_refusals_that_differ_are_not_merged_because_of_their_number(journal):
-    """A program with many mistakes is still one caller."""
+def test_refusals_that_differ_are_not_merged_because_there_are_many(journal):
     several = [event(code="invalid_json", detail=f"wrong {n}") for n in range(50)]
     for each in several:
         note(journal, each)
@@ -182,7 +181,7 @@ def test_refusals_that_differ_are_not_merged_because_of_their_number(journal):
     assert {row.event for row in fetch(journal)} == set(several)
 
 
-def test_a_key_has_a_bounded_number_of_rows_whoever_sends_what(journal):
+def test_the_rows_of_a_key_are_bounded_whatever_is_sent(journal):
     for number in range(1000):
         program, detail = f"program {number}", f"wrong {number % 300}"
         note(journal, event(1, program, "invalid_json", detail=detail))
@@ -201,7 +200,7 @@ def test_the_tallies_of_many_keys_are_closed_in_parts(journal, counters):
     closed = []
     for _ in journal.close_in_parts(0.0, HOUR):
         closed.append(len(journal))
-        # In between, one key whose rows are closed is used, and one whose rows are not.
+        # Meanwhile, a key with a closed tally is used, and one with an open tally.
         note(journal, event(0))
         note(journal, event(249))
     assert closed == [100, 200]
@@ -253,6 +252,6 @@ def test_above_the_last_limit_dropped_requests_are_counted(journal, counters, sm
     kept = fetch(journal)
     assert len(kept) == 20
     assert requests(kept) + counters.total("journal_dropped") == 200
-    # The metrics count them all.
+    # The metrics count dropped requests, too.
     answered = counters.total(("chat", "")) + counters.total(("chat", "not_found"))
     assert answered == 200

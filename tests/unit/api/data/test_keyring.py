@@ -70,14 +70,14 @@ def test_a_key_continues_after_the_created_that_is_stored(keyring, limiter):
     stored = int(time.time()) + 100
     record = add_key(keyring, ROW._replace(last_created=stored))
     assert limiter.number(record.slot, time.monotonic()) == stored + 1
-    # From now on, the table is right and the database is late.
+    # From now on the table decides, because the database lags behind.
     keyring.learn([DIGEST], {DIGEST: ROW._replace(last_created=stored + 50)})
     assert limiter.number(record.slot, time.monotonic()) == stored + 2
     assert keyring.last_created(DIGEST) == stored + 2
     assert keyring.last_created(OTHER) == 0
 
 
-def test_a_key_whose_slot_was_taken_continues_although_its_row_is_the_same():
+def test_a_key_that_lost_its_slot_continues_although_its_row_is_unchanged():
     limiter = Limiter(1, 1, slots=1)
     keyring = Keyring(limiter, lambda _: None, GRACE)
     row = ROW._replace(last_created=int(time.time()) + 100)
@@ -89,7 +89,7 @@ def test_a_key_whose_slot_was_taken_continues_although_its_row_is_the_same():
     assert limiter.number(record.slot, time.monotonic()) == row.last_created + 1
 
 
-def test_a_row_that_is_the_same_changes_nothing(keyring, limiter):
+def test_a_record_changes_only_if_its_row_does(keyring, limiter):
     record = add_key(keyring)
     refused = ROW._replace(accepted=False)
     for row, accepted in ((ROW, True), (refused, False), (refused, False), (ROW, True)):

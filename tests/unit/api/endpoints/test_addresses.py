@@ -1,4 +1,4 @@
-"""Which address a request is counted under, and which part of it is kept."""
+"""Which address a request is counted under; the rest of the header is not kept."""
 
 import tracemalloc
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ def status(worker: Worker, key: str, *forwarded: str) -> int:
     return int(transport.response[9:12])
 
 
-def test_long_values_of_forwarded_addresses_are_not_kept(worker: Worker) -> None:
+def test_long_values_of_x_forwarded_for_are_not_kept(worker: Worker) -> None:
     def send(number: int) -> None:
         assert status(worker, worker.key, "192.0.2.7, " * 1000 + str(number)) == 200
 
@@ -48,10 +48,10 @@ def test_long_values_of_forwarded_addresses_are_not_kept(worker: Worker) -> None
     assert kept < 200_000
 
 
-def test_a_request_that_has_not_passed_all_proxies_has_the_connections_address(
+def test_a_request_that_bypassed_a_proxy_has_the_address_of_its_connection(
     worker: Worker,
 ) -> None:
-    """Then identical values of X-Forwarded-For do not mean identical clients."""
+    """Equal values of X-Forwarded-For then do not mean the same client."""
     worker.api._trusted_proxies = 2
     sent = request(worker.key)
     for peer in ["192.0.2.1", "203.0.113.1"]:

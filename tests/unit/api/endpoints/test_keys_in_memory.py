@@ -45,7 +45,8 @@ HEADS = {
     "the scheme twice": (MODELS, b"Authorization: Bearer Bearer KEY"),
     "beside a wrong key": (MODELS, b"Authorization: Bearer x\r\nX-Api-Key: KEY"),
 }
-# SECRET is replaced by a text unlike a key: other services' keys have any form.
+# SECRET is replaced by a text that does not look like one of our keys, because keys of
+# other services may have any form.
 OTHER_SECRETS = {
     "the usual form": (MODELS, b"Authorization: Bearer SECRET"),
     "another scheme": (MODELS, b"Authorization: Basic SECRET"),
@@ -66,7 +67,7 @@ SECRET = re.compile(rb"sk-echo-[0-9A-Za-z]{38}|zebra[0-9a-f]{32}")
 
 @pytest.fixture(scope="module")
 def new_process() -> Iterator[ProcessPoolExecutor]:
-    """One process for all searches, whose secrets are all different."""
+    """One process for all searches: no two of them use the same secret."""
     with ProcessPoolExecutor(1, get_context("spawn")) as pool:
         yield pool
 

@@ -133,7 +133,7 @@ def test_a_client_of_another_api_is_told_to_choose_another_provider(
     assert ADVICE[difference].startswith("Choose an OpenAI-compatible provider")
 
 
-def test_only_options_asks_for_permission() -> None:
+def test_from_a_browser_only_options_is_explained_differently() -> None:
     for method in (b"GET", b"POST"):
         miss = explain_not_found(method, b"/v1/responses", from_browser=True)
         assert miss == explain_not_found(method, b"/v1/responses")
@@ -142,5 +142,5 @@ def test_only_options_asks_for_permission() -> None:
 @pytest.mark.parametrize(
     "target", ["/v1/models?monkey=1", "/v1/models?key=", "/v1/keys", "/v1/task-runner"]
 )
-def test_what_is_no_key_need_not_be_revoked(target: str) -> None:
+def test_nobody_is_told_to_revoke_what_is_not_a_key(target: str) -> None:
     assert "revoke" not in explain(f"GET {target}").sentence

@@ -112,11 +112,11 @@ def test_an_empty_body_is_not_told_to_use_a_library():
         ([{"role": "user", "content": "x" * 9000}], "message.too_large"),
     ],
 )
-def test_the_messages_have_differences_of_their_own(messages, differences):
+def test_each_mistake_in_the_messages_has_its_own_difference(messages, differences):
     assert explanation_of(body(messages=messages)).differences == differences
 
 
-def test_a_long_list_ends_with_the_number_of_the_others():
+def test_a_long_list_ends_with_the_number_of_omitted_names():
     unknown = {f"field_number_{number:02}": 1 for number in range(40)}
 
     found = explanation_of(body(**unknown))
@@ -161,8 +161,8 @@ def test_the_hint_is_for_the_program_that_sent_the_request():
 
 
 @pytest.mark.parametrize("agent", ["x", "OpenAI/Python 3", "pydantic-ai/2", "Zed/1"])
-def test_an_advice_has_a_bound_whatever_differs(agent: str):
-    """A hostile body leaves no room for more."""
+def test_the_advice_is_bounded_whatever_differs(agent: str):
+    """A hostile body may differ in everything at once."""
     for connected in (True, False):
         found = programs.advise(agent, [*differences.ADVICE, "n"], connected=connected)
         assert len(found) <= programs.ADVICE_LENGTH

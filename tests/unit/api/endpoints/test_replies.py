@@ -1,4 +1,4 @@
-"""Answers as bytes, as far as tests/conformance cannot see them."""
+"""What tests/conformance cannot see of an answer."""
 
 import json
 from uuid import UUID

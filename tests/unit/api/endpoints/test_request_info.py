@@ -1,4 +1,4 @@
-"""What a key's owner may see about a client's program."""
+"""What a head says about the client's program, and the hints for that program."""
 
 import pytest
 
@@ -66,12 +66,13 @@ def test_a_wrong_path_has_a_hint_for_the_program(
 
     miss = explain_not_found(b"POST", path)
     assert detail.startswith(miss.sentence)
-    # Some must not end the base URL in /v1, so the two hints never appear together.
+    # The base URLs of some programs must not end in /v1, so the general advice, which
+    # says that they must, never appears beside a hint.
     assert hint in detail and ADVICE[miss.difference] not in detail
     assert ADVICE[miss.difference] in not_found_detail(b"POST " + path, b"zebra/1")
 
 
-def test_a_path_that_is_no_mistake_of_a_program_has_no_hint() -> None:
+def test_a_path_that_no_program_requests_by_mistake_has_no_hint() -> None:
     plain = not_found_detail(b"GET /favicon.ico", b"zebra/1")
 
     assert not_found_detail(b"GET /favicon.ico", b"Agents/Python 0.24.0") == plain
@@ -95,5 +96,5 @@ def test_a_program_without_chat_completions_is_not_told_to_switch(
     assert "switch it" not in detail and "choose an" not in detail
     assert f"{program} cannot be made to comply" in detail
     assert "Test its key, its address and the network with curl or the probe" in detail
-    # The key was not checked.
+    # The key was not checked, so nothing calls it right.
     assert "right" not in detail

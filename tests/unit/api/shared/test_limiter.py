@@ -54,7 +54,7 @@ def test_many_keys_use_no_more_memory_than_the_slots():
     slots = {limiter.slot(b"%d" % number) for number in range(50_000)}
     assert len(slots) <= 1024
     kept = [kept for kept in reachable_from(vars(limiter)) if isinstance(kept, bytes)]
-    assert len(kept) < 1024  # one object per key would take more
+    assert len(kept) < 1024  # not one object per key
 
 
 def test_no_key_takes_the_slot_of_another_while_one_is_empty():
@@ -73,7 +73,7 @@ def test_in_a_full_table_the_key_that_was_inactive_longest_is_replaced(rate):
     limiter.admit(slots[0], now + 200)
     assert limiter.slot(b"newcomer") == slots[1]
     assert limiter.slot(b"7") == slots[7]
-    # It has neither the rate nor the number of the other.
+    # The newcomer inherits neither the rate nor the `created` of the replaced key.
     assert limiter.last(slots[1]) == 0
     now = time.monotonic()
     assert [limiter.admit(slots[1], now) for _ in range(10)] == [True] * 10
@@ -106,7 +106,7 @@ def test_a_burst_runs_ahead_of_the_clock_and_the_clock_catches_up(clock):
     assert numbers(limiter, 1) == [START + 2000]
 
 
-def test_after_an_hour_of_lead_it_starts_again_from_the_present(clock):
+def test_created_starts_again_from_the_present_when_it_is_an_hour_ahead(clock):
     limiter = Limiter(0, 1)
     given = numbers(limiter, HOUR + 3)
     assert given[-3:] == [START + HOUR, START, START + 1]
@@ -117,7 +117,7 @@ def test_a_clock_that_has_not_been_set_does_not_shorten_created(clock):
     assert numbers(Limiter(0, 1), 1) == [EARLIEST_CREATED]
 
 
-def test_a_new_slot_continues_after_what_is_stored_and_no_other_does(clock):
+def test_only_a_new_slot_continues_after_the_stored_created(clock):
     limiter = Limiter(0, 1)
     limiter.slot(ALICE, START + 20)
     limiter.slot(ALICE, START + 900)  # by a worker that learns about the key later

@@ -18,7 +18,7 @@ from readback.api.shared import limiter as limiter_module
 from readback.api.shared.limiter import LOCK_SECONDS, Limiter
 
 ALICE, BOB = b"alice", b"bob"
-NOW = 1e6  # no bucket is refilled
+NOW = 1e6  # always the same, so no bucket is refilled
 BURST = 500
 _forks = get_context("fork")
 
@@ -30,7 +30,7 @@ def new_process() -> Iterator[ProcessPoolExecutor]:
 
 
 class Worker:
-    """A process forked from this one, which does one thing."""
+    """A forked process that runs one function."""
 
     def __init__(self, work: Callable[[], Any]) -> None:
         self._work = work
@@ -48,7 +48,7 @@ class Worker:
         return result
 
     def status(self) -> int:
-        """Wait until it is stopped or has ended; return which."""
+        """Wait until the process is stopped or has ended; return its status."""
         return os.waitpid(self.process.pid, os.WUNTRACED)[1]
 
     def __enter__(self) -> Self:
@@ -59,7 +59,7 @@ class Worker:
 
 
 class Signalling:
-    """Numbers of the table; when one is written, this process gets a signal."""
+    """Numbers of the table; writing one sends a signal to this process."""
 
     def __init__(self, numbers: memoryview, number: signal.Signals) -> None:
         self._numbers, self._signal = numbers, number
@@ -73,10 +73,10 @@ class Signalling:
 
 
 def patient_limiter(burst: int = BURST) -> Limiter:
-    """Return a limiter whose `created` never starts again.
+    """Return a limiter that waits long for a lock and whose `created` never restarts.
 
-    The machine may be so busy that it does not run a worker for a second. That is the
-    subject of other tests.
+    A busy machine may not run a worker for a second; what happens then is the subject
+    of other tests.
     """
     limiter_module.CREATED_LEAD_SECONDS = 1 << 40
     limiter_module.LOCK_SECONDS = 60.0
@@ -104,7 +104,7 @@ def eight_workers(burst: int) -> None:
 
     workers = [Worker(work) for _ in range(8)]
     given = sorted(chain.from_iterable(worker.result() for worker in workers))
-    # Each value is the previous one plus 1, in the order of the lock.
+    # Whoever got the lock was given the next value.
     assert given == list(range(given[0], given[0] + burst))
 
 
@@ -131,7 +131,7 @@ def eight_workers_learn_new_keys() -> None:
     assert len(set(first.values())) == len(keys)
 
 
-def test_workers_that_learn_of_keys_at_once_give_each_one_slot_of_its_own(
+def test_workers_that_learn_of_keys_at_once_agree_on_a_slot_for_each(
     new_process: ProcessPoolExecutor,
 ) -> None:
     new_process.submit(eight_workers_learn_new_keys).result()
@@ -146,7 +146,7 @@ VIEWS = {"admit": "_full_at", "number": "_last", "slot": "_owner"}
 
 
 def interrupted(limiter: Limiter, action: str, number: signal.Signals) -> Worker:
-    """Return a worker that gets a signal while it has a lock."""
+    """Return a worker that gets a signal while it holds a lock."""
     view = VIEWS[action]
 
     def work() -> Any:
@@ -158,7 +158,7 @@ def interrupted(limiter: Limiter, action: str, number: signal.Signals) -> Worker
 
 
 class TriesClock:
-    """A clock that moves by a millisecond only at each attempt to lock."""
+    """A clock that advances by a millisecond per attempt to lock, and only then."""
 
     def __init__(self) -> None:
         self.tries = 0
@@ -184,14 +184,14 @@ def killed_inside(action: str) -> None:
     given = Worker(lambda: use_up(limiter)).result()
     all_actions(limiter)
     assert clock.tries == 0
-    # Its next write never happens: at most its own request is lost.
+    # The killed worker wrote nothing, so at most its own request is lost.
     left = BURST - 3 - (action == "number")
     assert given == list(range(before[-1] + 1, before[-1] + 1 + left))
     assert limiter.slot(BOB) != limiter.slot(ALICE)
 
 
 @pytest.mark.parametrize("action", ACTIONS)
-def test_a_worker_that_is_killed_with_a_lock_costs_nothing(
+def test_a_worker_killed_while_it_holds_a_lock_delays_no_one(
     new_process: ProcessPoolExecutor, action: str
 ) -> None:
     new_process.submit(killed_inside, action).result()
@@ -206,7 +206,7 @@ def stopped_inside(action: str) -> None:
         clock = TriesClock()
         meanwhile = use(limiter, 40)
         all_actions(limiter)
-        # One request waited, for as long as allowed; no other did.
+        # Only one request waited, for no longer than allowed.
         assert 1 <= clock.tries <= 1000 * LOCK_SECONDS + 1
         assert meanwhile == list(range(before[-1] + 1, before[-1] + 41))
 
@@ -216,21 +216,21 @@ def stopped_inside(action: str) -> None:
     after = use_up(limiter)
     limiter.slot(b"carol")
     assert clock.tries == 0 and not limiter._locks._stuck
-    # It wrote what it was about to write when it was stopped.
+    # Then the worker wrote what it was about to write when it was stopped.
     last = result if action == "number" else meanwhile[-1] + 1
     used = {"admit": 4, "number": 4 + 40 + 2, "slot": 3 + 40 + 2}[action]
     assert after == list(range(last + 1, last + 1 + BURST - used))
 
 
 @pytest.mark.parametrize("action", ACTIONS)
-def test_a_worker_that_is_stopped_with_a_lock_sets_its_slot_back_at_most_once(
+def test_a_worker_stopped_while_it_holds_a_lock_sets_its_slot_back_at_most_once(
     new_process: ProcessPoolExecutor, action: str
 ) -> None:
-    """The others wait for it once, no longer than the bound, and then go on."""
+    """The others wait once, for a bounded time, and then go on without the lock."""
     new_process.submit(stopped_inside, action).result()
 
 
-def test_without_memfd_the_locks_are_in_a_file_that_has_no_name(
+def test_without_memfd_the_locks_are_in_a_file_without_a_name(
     new_process: ProcessPoolExecutor,
 ) -> None:
     new_process.submit(locked_in_a_file).result()
