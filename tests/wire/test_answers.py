@@ -25,7 +25,7 @@ from tests.support.wire import Endpoint, request
 
 
 def test_every_answer_has_the_true_date_and_its_length(api: Api) -> None:
-    """Its other headers are in tests/conformance."""
+    """The other headers are checked by tests/conformance."""
     too_large = [*api.usual_fields, ("Content-Length", "99999")]
     for raw in (
         api.chat_bytes(draft("x")),
@@ -37,7 +37,7 @@ def test_every_answer_has_the_true_date_and_its_length(api: Api) -> None:
         [answer] = ask(api.endpoint, raw)
         form = "%a, %d %b %Y %H:%M:%S GMT"  # RFC 9110 §5.6.7
         date = timegm(time.strptime(answer.header("Date") or "", form))
-        # The date is set twice a second, and later in a busy process.
+        # The date is updated twice a second, and later if the process is busy.
         assert before - 10 < date < time.time() + 1
         assert int(answer.header("Content-Length") or "-1") == len(answer.body) > 0
         assert answer.header("Transfer-Encoding") is None
@@ -94,7 +94,7 @@ def test_an_error_is_answered_logged_with_its_request_id_and_ends_the_connection
 
 
 class BrokenLimiter(Limiter):
-    """Fails once the body of an accepted key's request has been read."""
+    """Fails after the body of a request with an accepted key has been read."""
 
     def admit(self, slot: int, now: float) -> bool:
         raise RuntimeError(SECRET)
@@ -103,7 +103,7 @@ class BrokenLimiter(Limiter):
         raise RuntimeError(SECRET)
 
 
-def test_an_error_after_a_look_up_is_answered_and_not_waited_for() -> None:
+def test_an_error_after_a_look_up_is_answered_at_once() -> None:
     counters, asked = Counters(1).row(0), []
     limiter = BrokenLimiter(1000, 1000)
     keyring = Keyring(limiter, asked.append, 900)

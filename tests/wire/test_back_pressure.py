@@ -1,7 +1,7 @@
-"""A client that sends but does not read: the server stops reading from it.
+"""The server stops reading from a client that sends but does not read.
 
-Memory per connection stays bounded. When the client reads again, all its requests are
-answered; after the drain time-out it is disconnected, whatever its state.
+So memory per connection stays bounded. When the client reads again, all of its requests
+are answered; after the drain time-out it is disconnected, in whatever state it is.
 """
 
 import socket
@@ -80,7 +80,7 @@ def test_an_unread_last_answer_does_not_keep_its_connection_open(
 
 
 def test_a_slow_reader_of_the_last_answer_gets_all_of_it(listener: Listener) -> None:
-    # Longer than the connection lingers; only the drain time-out may end it.
+    # More time passes than a connection lingers; only the drain time-out may end it.
     with narrow(listener.endpoint) as sock:
         _send_unread_answer(listener, sock, b"x\r\n\r\n")
         assert 2 * LINGER_SECONDS < DRAIN
@@ -92,7 +92,7 @@ def test_a_slow_reader_of_the_last_answer_gets_all_of_it(listener: Listener) -> 
 
 
 def seconds_until_gone(listener: Listener) -> int:
-    """Let time pass until the server gives up the connection; return how long."""
+    """Let time pass until the server gives the connection up; return the seconds."""
     passed = 0
 
     def is_gone() -> bool:
@@ -106,9 +106,9 @@ def seconds_until_gone(listener: Listener) -> int:
 
 
 def _send_unread_answer(listener: Listener, sock: socket.socket, last: bytes) -> None:
-    """Cause an answer that fits into no kernel buffer, and send the last bytes.
+    """Cause an answer that fits into no kernel buffer, then send the last bytes.
 
-    The server has read them at the end.
+    Return when the server has read them.
     """
     wait_until(lambda: listener.registry.connections, "the connection is open")
     server_end = _connection(listener)._transport.get_extra_info("socket")

@@ -107,7 +107,9 @@ class Refusing(Echo):
 
 
 @pytest.mark.parametrize("part", [b"", b"part"])
-def test_a_client_that_never_ends_a_refused_body_makes_room(part: bytes) -> None:
+def test_a_client_that_never_ends_a_refused_body_is_closed_to_make_room(
+    part: bytes,
+) -> None:
     one = limits(connections=1, closes_slowest=True)
     with (
         listening(Refusing(), one, own_time=True) as listener,
@@ -146,7 +148,7 @@ def test_a_waiting_client_gets_one_100_continue(
 @pytest.mark.parametrize(
     "raw", [post_body(b"ab", EXPECTS), post(EXPECTS), post_body(b"", EXPECTS)]
 )
-def test_a_body_that_has_arrived_or_is_none_gets_no_100(
+def test_a_body_that_has_arrived_or_is_empty_gets_no_100(
     echo: Endpoint, raw: bytes
 ) -> None:
     assert statuses(ask(echo, raw + GOOD)) == [200, 200]

@@ -1,4 +1,4 @@
-"""Bytes that are not HTTP; lines that are not valid (RFC 9112 §5, RFC 9110 §5.5)."""
+"""Bytes that are not HTTP, and invalid lines (RFC 9112 §5, RFC 9110 §5.5)."""
 
 import pytest
 
@@ -48,7 +48,7 @@ def test_bytes_that_are_not_http_are_refused(
 def test_a_few_empty_lines_before_a_request_are_ignored(
     echo: Endpoint, number: int
 ) -> None:
-    # RFC 9112 §2.2: at least one, because some clients send one after a body.
+    # RFC 9112 §2.2: at least one should be, because some clients end a body with one.
     raw = (b"\r\n" * number + GOOD) * 8
     for size in (len(raw), 1, 7):
         assert statuses(ask(echo, *pieces_of(raw, size))) == [200] * 8

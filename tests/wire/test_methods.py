@@ -18,7 +18,7 @@ from tests.support.raw_requests import (
 from tests.support.tables import each, words
 from tests.support.wire import Endpoint, request
 
-# The table of the parser that we use lacks many of these.
+# llhttp's table of methods lacks many of these.
 METHODS = words("""
     POST PUT DELETE OPTIONS PATCH TRACE QUERY PRI PROPFIND M-SEARCH GET_PARAMETER BREW
     GE GETS XGET get Head HEADS P 1 ~ ! #x $x %x &x 'x' *x +x -x .x ^x _x `x |x
@@ -66,10 +66,10 @@ REFUSED_HEADS = {
 
 @each("raw", REFUSED_HEADS)
 @pytest.mark.parametrize("size", [100_000, 1000, 3])
-def test_a_refused_head_has_no_body_either(
+def test_the_refusal_of_a_head_request_has_no_body(
     echo: Endpoint, raw: bytes, size: int
 ) -> None:
-    # RFC 9110 §9.3.2. A client would take the body for the next answer.
+    # RFC 9110 §9.3.2. A client would take a body for the next answer.
     answers = ask(echo, GOOD, *pieces_of(raw, size), bodiless=(1,))
     assert answers[0].status == 200
     [(status, body, length)] = [
@@ -79,7 +79,7 @@ def test_a_refused_head_has_no_body_either(
     assert status >= 400 and body == b"" and length != "0"
 
 
-def test_a_head_that_is_too_slow_gets_no_body() -> None:
+def test_the_time_out_of_a_head_request_has_no_body() -> None:
     with (
         listening(limits=limits(head_seconds=1), own_time=True) as listener,
         listener.endpoint.connect() as connection,
@@ -90,7 +90,9 @@ def test_a_head_that_is_too_slow_gets_no_body() -> None:
         assert connection.rest() == b""
 
 
-def test_a_refusal_of_empty_lines_after_a_head_has_its_body(echo: Endpoint) -> None:
+def test_a_refusal_of_empty_lines_after_a_head_request_has_a_body(
+    echo: Endpoint,
+) -> None:
     head = GOOD.replace(b"GET", b"HEAD")
     answers = ask(echo, head + b"\r\n" * 5 + GOOD, bodiless=(0,))
     assert answers[0].status == 200
@@ -98,7 +100,7 @@ def test_a_refusal_of_empty_lines_after_a_head_has_its_body(echo: Endpoint) -> N
 
 
 @pytest.mark.parametrize("method", [b"head", b"HEADS", b"HEAD\t/", b"AHEAD"])
-def test_a_refusal_of_another_method_has_its_body(
+def test_a_refusal_of_a_method_like_head_has_a_body(
     echo: Endpoint, method: bytes
 ) -> None:
     answers = ask(echo, method + b" / HTTP/1.1\r\n\r\n")

@@ -32,7 +32,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 def nginx(
     server: Server, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[httpx.Client]:
-    """A client of nginx, which runs the block from the page and one server with TLS."""
+    """A client of nginx, which runs the configuration from the page."""
     program = needed_program("nginx")
     folder = tmp_path_factory.mktemp("nginx")
     authority = Authority(folder / "authority")
@@ -90,5 +90,5 @@ def test_the_text_comes_back_and_the_address_is_the_one_that_nginx_saw(
         return set(server.database.journal(key, "client_address"))
 
     wait_until(stored, "the requests are in the journal")
-    # The address that a client claims is not used.
+    # The address that the client claims to have is not used.
     assert stored() == {("127.0.0.x",)}

@@ -40,11 +40,11 @@ CLOSING = {
     "with an upgrade": b"Connection: upgrade, close\r\nUpgrade: h2c",
 }
 LASTING = {
-    "nothing": b"X: y",
+    "no such field": b"X: y",
     "keep-alive": b"Connection: keep-alive",
     "a word that begins with close": b"Connection: closed",
     "quotes": b'Connection: "close"',
-    "nothing at all": b"Connection:",
+    "an empty value": b"Connection:",
     "the word in another field": b"X-Connection: close",
 }
 
@@ -93,8 +93,8 @@ def test_http_1_0_with_keep_alive_is_kept(echo: Endpoint, value: bytes) -> None:
 def test_after_its_last_answer_the_server_reads_what_the_client_still_sends(
     last: bytes,
 ) -> None:
-    # RFC 9112 §9.6: else the kernel may discard the answer before it has been read. A
-    # client that says that a request is its last sends no more (§9.3).
+    # RFC 9112 §9.6: otherwise the kernel may discard the answer before the client has
+    # read it. After the last request of a client, nothing is a request (§9.3).
     with listening(own_time=True) as listener:
         with listener.endpoint.connect() as connection:
             listener.read_from(connection, last)
@@ -137,7 +137,7 @@ CUT_OFF = [
 
 @pytest.mark.parametrize("raw", CUT_OFF, ids=range(len(CUT_OFF)))
 def test_an_incomplete_request_is_not_answered(raw: bytes) -> None:
-    # Not the shared one, which may still be answering requests of an earlier test.
+    # Its own listener, because the shared one may still be answering earlier tests.
     with listening() as listener:
         assert ask(listener.endpoint, raw) == []
         assert statuses(ask(listener.endpoint, GOOD + raw)) == [200]
@@ -147,7 +147,7 @@ def test_an_incomplete_request_is_not_answered(raw: bytes) -> None:
 def test_a_client_that_resets_its_connection_leaves_nothing_behind(
     echo_listener: Listener, caplog: pytest.LogCaptureFixture
 ) -> None:
-    # CVE-2024-49769: a busy loop if the client left before its first answer.
+    # CVE-2024-49769: a client that left before its first answer caused a busy loop.
     for raw in (b"", GOOD[:10], GOOD, GOOD * 1000, post_body(b"x" * 60_000) * 50):
         for _ in range(10):
             endpoint = echo_listener.endpoint
@@ -171,7 +171,7 @@ def test_a_client_that_leaves_while_its_key_is_looked_up_is_forgotten() -> None:
         with listener.endpoint.connect() as connection:
             connection.send(models(listener.endpoint, keys.mint()))
             wait_until(lambda: asked, "the key is looked up")
-        # It may only have stopped sending; the answer shows that it is gone.
+        # The client may only have stopped sending; writing to it shows that it is gone.
         later = time.monotonic() + 60
         listener.loop.call_soon_threadsafe(keyring.tick, later, time.time())
         wait_until(lambda: not listener.registry.connections, "it is gone")

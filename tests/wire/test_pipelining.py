@@ -79,7 +79,7 @@ def test_very_many_pipelined_requests_are_all_answered(echo: Endpoint) -> None:
         answer = connection.read_answer()
         rest = connection.rest()
         sender.join()
-    # The others are the same, except for the time.
+    # The other answers are the same, except for the date.
     one = answer.head + b"\r\n\r\nhello\n"
     assert without_date(rest) == without_date(one) * (number - 1)
 

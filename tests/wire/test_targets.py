@@ -43,7 +43,7 @@ def test_an_invalid_target_is_refused(echo: Endpoint, target: str) -> None:
         ("/v1/mod\u00e9ls", "is not valid in a URL"),
     ],
 )
-def test_the_refusal_of_a_target_speaks_of_the_target(
+def test_the_refusal_of_a_target_says_what_is_wrong_with_it(
     api: Api, target: str, words: str
 ) -> None:
     line = f"GET {target} HTTP/1.1\r\n".encode()

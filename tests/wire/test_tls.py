@@ -24,14 +24,14 @@ from tests.support.waiting import PATIENCE, wait_until
 from tests.support.wire import Connection, Endpoint, chunked, request
 
 HEAD_SECONDS = 2
-# The sweep that closes connections, the time to linger, and a busy machine.
+# For the sweep that closes connections, the time to linger, and a busy machine.
 CLOSING_SECONDS = 20
 NO_CHECK_TIME = 0x200000  # X509_V_FLAG_NO_CHECK_TIME of OpenSSL
 
 
 @dataclass(frozen=True)
 class Secured:
-    """A server with a certificate, and how a client without TLS connects to it."""
+    """A server with a certificate, and the ways to connect to it."""
 
     server: Server
     api: Api
@@ -59,7 +59,7 @@ class Secured:
 def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
     folder = tmp_path_factory.mktemp("secured")
     authority = Authority(folder / "authority")
-    # It has expired: it is still used, and operators are told.
+    # An expired certificate is still used, and operators are told.
     certificate = str(authority.issue("localhost", -9 * DAY, -DAY))
     settings = UNLIMITED | {
         "READBACK_TLS_CERTIFICATE": certificate,
