@@ -5,7 +5,7 @@ These tests run against any address that claims to implement it:
     python -m pytest tests/conformance --base-url https://host/v1 --api-key sk-…
 
 Without --base-url they start their own server. Every model id, limit and code is
-repeated here on purpose, and nothing is imported from the readback package: if the
+repeated here on purpose instead of being imported from the readback package: if the
 product and these tests disagree, one of them has changed the contract.
 
 Three parts of the contract cannot be triggered from outside and are tested elsewhere:

@@ -88,7 +88,7 @@ CODES = {
     "stream": "stream_unavailable",
     "max_tokens": "invalid_max_tokens",
 }
-# Text in the sentence of such a refusal.
+# What the sentence of such a refusal must contain.
 WORDS = {
     "model": [MODEL],
     "messages": ["messages"],

@@ -22,7 +22,7 @@ from tests.support.wire import Answer
 
 UNKNOWN_KEY = key_with_checksum(UNKNOWN_SECRET)
 
-# {key} is the accepted key. Mistakes that people make with it are in tests/unit.
+# {key} is the accepted key. The sentences for common mistakes are in tests/unit.
 NOT_ACCEPTED = {
     "an empty value": "",
     "a bare key": "{key}",

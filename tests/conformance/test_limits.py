@@ -1,7 +1,7 @@
-"""The sizes of the contract: of a text, of a body and of a head.
+"""The limits of a text and of a body.
 
 The text is counted after its JSON escapes are decoded, the body as it is received, with
-a declared length and in chunks. All other rules of HTTP are in tests/wire.
+a declared length and in chunks. The limits of a head are in tests/wire.
 """
 
 from tests.support.api import (
@@ -35,7 +35,7 @@ def padded(size: int) -> bytes:
 
 
 def in_escapes(text: str) -> bytes:
-    r"""Write a text in \u escapes; half of an ASCII text, so that the body fits."""
+    r"""Write a text in \u escapes, or only half of an ASCII text, so that it fits."""
     if not text.isascii():
         return compact(draft(text), escaped=True)
     half = len(text) // 2

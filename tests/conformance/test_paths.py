@@ -1,7 +1,7 @@
 """Two paths, one method each, no URL parameter: everything else is a 404.
 
-tests/unit has the sentences for paths that are almost right, and test_order.py the
-order of the checks.
+The sentences for paths that are almost right are in tests/unit, and the order of the
+checks is in test_order.py.
 """
 
 import pytest

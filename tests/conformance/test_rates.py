@@ -45,7 +45,7 @@ def retry_after(answer: Answer) -> int:
 def test_a_key_over_its_rate_is_told_when_to_retry(alice: Api) -> None:
     wait = retry_after(use_up(alice))
     assert 1 <= wait <= 2
-    # This is not a wait for a condition: the promise is about time.
+    # Not a wait for a condition: the promise is about time.
     time.sleep(wait)
     assert_success(alice.models())
 
@@ -89,7 +89,7 @@ def test_a_wrong_path_does_not_count_against_the_rate(alice: Api) -> None:
 def test_a_request_without_an_accepted_key_is_told_so_ten_thousand_times(
     strict_server: Server,
 ) -> None:
-    """All come from one address, and two fifths of them have keys that differ."""
+    """All come from one address, and two fifths have a key that no other has."""
     server = Api.of(strict_server)
     endpoint, revoked = server.endpoint, strict_server.new_key()
     strict_server.revoke_key(revoked)
@@ -98,7 +98,7 @@ def test_a_request_without_an_accepted_key_is_told_so_ten_thousand_times(
     assert spread(endpoint, [without_key, damaged] * 2000, 40) == {401: 4000}
 
     # These keys are looked up. If that takes longer than two seconds, as it may on a
-    # busy machine, the answer is not that the key is wrong.
+    # busy machine, the answer does not say that the key is wrong.
     looked_up = [
         models(endpoint, key)
         for _ in range(2000)

@@ -105,7 +105,7 @@ def test_the_rate_comes_first_and_uses_no_step(strict_server: Server) -> None:
     assert alice.models().status == [500, 503, 200, 429][steps % 4]
 
 
-def test_a_path_that_is_not_found_tells_the_pattern(server: Server) -> None:
+def test_the_refusal_of_a_wrong_path_names_the_pattern(server: Server) -> None:
     alice = rehearsing(server, "429 ok")
     for _ in range(2):
         detail = assert_refused(alice.ask("GET", "/v1/nothing"), "not_found")
