@@ -1,7 +1,7 @@
 """Every kind of answer, many times in a row: what it costs and what it leaves behind.
 
-`test_work.py` counts the work, and `test_answers.py` the memory. Work is counted for
-requests whose heads are parsed: a refused one's head often is not recognised.
+`test_work.py` counts the work, and `test_answers.py` the memory. Work is counted with
+parsed heads, because the head of a refused request is often not recognised.
 """
 
 import re
@@ -25,7 +25,7 @@ TEXT = "Radio check: how do you read me? Say again please."
 
 
 class Kind(NamedTuple):
-    """An answer's status, and the requests that get it, which take turns."""
+    """The status of an answer, and the requests that get it, sent in turn."""
 
     status: int
     requests: Sequence[bytes]

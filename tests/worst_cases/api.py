@@ -21,7 +21,7 @@ MOST_PER_REQUEST = 3_000_000
 MODEL = b'"model":"vendor-cabinet-preview-echo"'
 MESSAGES = b'"messages":[{"role":"user","content":"Ready to copy?"}]'
 HEAD_BYTES = 16_384
-# What a head needs besides the part that grows.
+# The rest of a head, besides the part that grows.
 OTHER_HEAD_BYTES = 384
 
 Shape = Callable[[int], bytes]
@@ -182,7 +182,7 @@ BODIES: dict[str, Shape] = {
 
 
 def chunks_of(line: bytes, end: bytes = b"0\r\n\r\n") -> Shape:
-    """Return a chunked body that has chunks of one byte with such a line."""
+    """Return a factory of requests whose chunks of one byte begin with this line."""
 
     def make(size: int) -> bytes:
         chunks = repeated(line + b"\r\n \r\n", size) + end
@@ -231,7 +231,7 @@ def _worst_of_all(size: int) -> bytes:
 
 
 def with_field(name: bytes, unit: bytes) -> Shape:
-    """Return a request with a field of this value."""
+    """Return a factory of requests with a field that repeats this unit."""
 
     def make(size: int) -> bytes:
         value = repeated(unit, max(0, size - OTHER_HEAD_BYTES))

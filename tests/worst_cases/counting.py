@@ -110,18 +110,18 @@ def main(modules: Sequence[str]) -> None:
 
 
 def _total_writer() -> Callable[[], None]:
-    """Return what makes valgrind write the number of blocks so far to its log."""
+    """Return a function that makes valgrind log the number of blocks so far."""
     code = _CLIENT_REQUEST[platform.machine()]
     protection = mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC
     page = mmap.mmap(-1, len(code), prot=protection)
     page.write(code)
-    function = ctypes.c_char.from_buffer(page)  # keeps the page
+    function = ctypes.c_char.from_buffer(page)  # keeps the page mapped
     call = ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_void_p)
     command = ctypes.create_string_buffer(_COMMAND)
     arguments = (ctypes.c_size_t * 6)(_RUN_COMMAND, ctypes.addressof(command))
 
     def write_total() -> None:
-        # Uses the command, which would be freed otherwise.
+        # This reference keeps the command from being freed.
         arguments[1] = ctypes.addressof(command)
         call(ctypes.addressof(function))(ctypes.addressof(arguments))
 

@@ -5,10 +5,10 @@ process, without a server or a database, whether it accepts the text or not.
 `test_work.py` counts the work. Most limits are smaller than the real ones, so that
 counting takes less time: a quarter of a form is enough to notice quadratic growth.
 
-Not included are Django's parsers, operators' files and settings, and input that one of
-our limits bounds: a passkey's CBOR (48 KiB, 0.07 s), whose parser takes more than
-linear time; and passwords, whose estimate is counted in
-tests/cabinet/accounts/test_passwords.py.
+Django's parsers, operators' files and settings are not included, nor is input that one
+of our limits bounds: the CBOR of a passkey (48 KiB, 0.07 s), whose parser takes more
+than linear time, and passwords. tests/cabinet/accounts/test_passwords.py counts the
+work of estimating how strong a password is.
 """
 
 import os
@@ -55,7 +55,7 @@ def _rows(
 
 
 def _attempt(run: Callable[[Any], object] | str, text: Any) -> None:
-    """Call a function, by its name if it needs Django, which is set up only now."""
+    """Call a function, which is given by its name if it imports Django."""
     _set_up_django()
     from django.core.exceptions import SuspiciousOperation, ValidationError
 
@@ -79,7 +79,7 @@ def _addresses() -> Iterator[WorstCase]:
 
 
 def _forms() -> Iterator[WorstCase]:
-    """Yield what people type into a form, as much as a form may contain."""
+    """Yield what people may type into a form."""
     units = ("a", "@", "a@", ",", "\n", '"', "'", "a@b,", "<a@b>; ")
     invited = "readback.cabinet.operators.admin:addresses_in"
     yield from _rows("invitations", invited, _FORM, *units)

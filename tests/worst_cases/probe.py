@@ -28,7 +28,7 @@ from tests.worst_cases.counting import WorstCase
 
 # Larger inputs can reach the probe, but non-linear growth already shows at this size.
 SMALL = 2048
-# Where so little is done with each byte that repeated copies would not show earlier.
+# For code that does so little with each byte that repeated copies show only here.
 LARGE = 65_536
 LONGEST_HEAD = 16_000
 
@@ -238,7 +238,7 @@ def _answers() -> Iterator[WorstCase]:
     yield WorstCase("a title", page_title, lambda n: "<title" * (n // 6), SMALL)
 
 
-# The status, the header and what it repeats.
+# A status, a header, and what its value repeats.
 _HEADERS = (
     (b"200 OK", b"Content-Type", (b";", b'a;"', b"; charset=")),
     (b"200 OK", b"Content-Encoding", (b"gzip,",)),

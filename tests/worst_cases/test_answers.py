@@ -1,4 +1,4 @@
-"""No answer leaves anything in a worker's memory; the probe survives each case."""
+"""No answer leaves anything in a worker's memory; no case breaks the probe."""
 
 import gc
 import sys
@@ -11,7 +11,7 @@ from tests.worst_cases.probe import CASES
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_a_request_keeps_no_memory(name: str) -> None:
+def test_a_request_leaves_nothing_in_memory(name: str) -> None:
     send(KINDS[name], RECOGNISING, REQUESTS)  # fills caches
     gc.collect()
     gc.disable()
@@ -26,5 +26,5 @@ def test_a_request_keeps_no_memory(name: str) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
-def test_a_worst_case_ends_without_an_error_of_the_probe(case: WorstCase) -> None:
+def test_a_worst_case_causes_no_error_in_the_probe(case: WorstCase) -> None:
     case.run(case.make(case.limit // 64))

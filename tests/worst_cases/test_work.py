@@ -1,8 +1,8 @@
 """Work grows at most linearly with what is sent, whatever its shape.
 
 Blocks of executed machine instructions are counted, not seconds. Each table of cases
-names the places where a stranger can send something, and the most expensive
-shapes there.
+names the places where a stranger can send something, and the most expensive shapes
+there.
 """
 
 from functools import cache
@@ -14,13 +14,13 @@ from tests.worst_cases import counting
 from tests.worst_cases.api import MOST_PER_REQUEST
 from tests.worst_cases.counting import WorstCase
 
-# Valgrind runs Python many times more slowly, and a busy machine needs minutes.
+# Python runs many times more slowly under valgrind; a busy machine needs minutes.
 pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
 
 API = "tests.worst_cases.api"
 ANSWERS = "tests.worst_cases.answers"
 TABLES = [API, ANSWERS, "tests.worst_cases.outside_api", "tests.worst_cases.probe"]
-# If the input is twice as long, the work is at most this many times as much …
+# If the input is twice as long, there is at most this many times the work …
 GROWTH = 2.2
 # … plus what a longer input may cause only once: an explained refusal.
 ONCE = 250_000
@@ -66,7 +66,7 @@ def test_no_request_costs_a_worker_more_than_five_milliseconds(name: str) -> Non
     "name", [case.name for case in cases_of(ANSWERS) if "answer: 4" in case.name]
 )
 def test_a_refusal_costs_little_more_than_a_success(name: str) -> None:
-    """Otherwise a limit would make abuse cost us more than the client."""
+    """Otherwise abuse that a limit refuses would cost us more than the client."""
     is_strangers = name.startswith(STRANGERS)
     most = MOST_FOR_A_STRANGER if is_strangers else MOST_FOR_A_REFUSAL
     assert count()[name][-1] <= most * count()["answer: 200"][-1]
