@@ -6,7 +6,9 @@ from typing import NamedTuple
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.work import Worker
 
+from readback import keys
 from readback.http import recognition
 from readback.http.head import Head, Refused
 from readback.http.meaning import Heads, Meaning
@@ -200,18 +202,27 @@ def test_one_pattern_recognises_all_heads_of_a_program() -> None:
         assert beside == [b"key%d" % number, b"10.0.0.%d" % number, number]
 
 
-def test_without_an_accepted_key_nothing_is_learned_or_evicted(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    known = heads()
-    usual = b"GET /known HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer alice\r\n\r\n"
-    assert accept(usual, known)
-    monkeypatch.setattr(RecognisedHeads, "_pattern_of", None)
-    for number in range(2000):
-        known.understand(usual.replace(b"known", b"%d" % number))
-        unread = b"x\r\nX-Id: %b" % (b"1" * (number % 300))
-        known.understand(usual.replace(b"x\r", unread + b"\r", 1))
-    assert known.understand(usual)[0].is_learned
+def test_a_client_without_an_accepted_key_teaches_and_evicts_nothing() -> None:
+    worker = Worker()
+    heads = worker.registry.heads
+    agent = b"User-Agent: %d\r\nContent-Length"
+
+    def send(data: bytes) -> None:
+        heads.tick()
+        connection, _ = worker.connect()
+        connection.data_received(data + b"hello")
+        worker.settle()
+        connection.connection_lost(None)
+
+    with worker.loop:
+        accepted = HEAD % worker.key.encode()
+        send(accepted)
+        for number in range(2 * MAX_PATTERNS):
+            stranger = HEAD % keys.mint().encode()
+            send(stranger.replace(b"Content-Length", agent % number))
+            send(stranger.replace(b"Authorization", b"X-Key-%d" % number))
+    assert heads._count == 1
+    assert heads.understand(accepted)[0].is_learned
 
 
 def test_the_patterns_are_bounded() -> None:
