@@ -64,6 +64,10 @@ def test_connections_are_counted_by_network():
     assert connects("2001:db8:0:1::1") and connects("2001:db8:0:1::2")
     assert not connects("2001:db8:0:1:ffff::3")
     assert connects("2001:db8:0:2::1") and connects("192.0.2.1")
+    for connection in tuple(registry.connections):
+        registry.disconnect(connection)
+    assert not registry._per_address
+    assert connects("2001:db8:0:1::4")
 
 
 class Waiting(Checked):
