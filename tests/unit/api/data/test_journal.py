@@ -157,12 +157,13 @@ def test_setting_the_clock_loses_nothing(journal, counters):
     ],
 )
 def test_a_row_names_the_address_unless_there_are_several(journal, senders, address):
-    for wall in HOUR, HOUR + TICK:  # each row has its own address
-        for sender in senders:
+    # The row before has several addresses, which makes no difference.
+    for wall, of_row in (HOUR, ["192.0.2.1", "2001:db8::1"]), (HOUR + TICK, senders):
+        for sender in of_row:
             note(journal, event(), sender)
         journal.close(wall, wall)
         [row] = fetch(journal)
-        assert (row.sender, row.requests) == (address, len(senders))
+    assert (row.sender, row.requests) == (address, len(senders))
 
 
 def test_unwritten_rows_of_one_hour_are_merged_whatever_their_addresses(journal):
@@ -241,6 +242,10 @@ def test_above_the_limit_details_are_omitted_and_counts_stay_exact(
     assert requests(rows) == 150
     assert "" in {row.event.detail for row in rows}
     assert counters.total("journal_dropped") == 0
+    journal.close(9.0, 1.0)  # forgets what is not repeated
+    note(journal, event(detail="later"))
+    journal.close(10.0, 1.0)
+    assert [row.event.detail for row in fetch(journal)] == ["later"]
 
 
 def test_above_the_last_limit_dropped_requests_are_counted(journal, counters, small):
