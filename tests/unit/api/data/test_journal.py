@@ -77,6 +77,7 @@ def test_equal_outcomes_share_one_tally(journal, counters):
         ("a", 2, HOUR),
         ("b", 1, HOUR),
     }
+    assert {(t.request_bytes, t.answer_bytes) for t in tallies} == {(10, 20)}
     assert counters.total(("chat", "")) == 3
     assert fetch(journal) == [] and len(journal) == 0
 
