@@ -98,6 +98,14 @@ def test_a_repeated_outcome_is_written_once_per_interval(journal, counters):
     assert requests(ticks.rows()) == 240
 
 
+def test_an_outcome_with_short_pauses_is_written_once_per_interval(journal):
+    ticks = Ticks(journal)
+    for _ in range(60):
+        ticks.run(TICK, event())
+        ticks.run(TICK)
+    assert len(ticks.written) <= AT_ONCE + 60 / INTERVAL + 1
+
+
 def test_an_outcome_that_returns_after_a_pause_is_written_at_once(journal):
     ticks = Ticks(journal)
     ticks.run(60, event())
@@ -244,6 +252,7 @@ def test_above_the_limit_details_are_omitted_and_counts_stay_exact(
     assert "" in {row.event.detail for row in rows}
     assert counters.total("journal_dropped") == 0
     journal.close(9.0, 1.0)  # forgets what is not repeated
+    assert not journal._keys
     note(journal, event(detail="later"))
     journal.close(10.0, 1.0)
     assert [row.event.detail for row in fetch(journal)] == ["later"]
