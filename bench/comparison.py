@@ -110,7 +110,7 @@ class Comparison:
             raise MeasurementError(f"no response within {seconds} s of load")
         if result.refused or result.broken:
             raise MeasurementError(
-                f"of {result.requests} requests {result.refused} were refused and "
+                f"of {result.requests} requests, {result.refused} were refused and "
                 f"{result.broken} failed"
             )
         return result
