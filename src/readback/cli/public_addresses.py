@@ -75,8 +75,9 @@ class PublicApi:
         has_address = self._config.trusted_proxy_count or not binds[0].path
         if not (self._config.unmatched_requests and has_address):
             raise Doubt(
-                "A Readback API answers. To tell whether it is this one, the doctor "
-                "needs READBACK_UNMATCHED_REQUESTS=on and the address of the client."
+                "A Readback API answers. To see whether it is this one, set "
+                "READBACK_UNMATCHED_REQUESTS=on and, if it listens on a unix socket, "
+                "READBACK_TRUSTED_PROXY_COUNT."
             )
         self.network = self._recorded_network()
         if not self.network:

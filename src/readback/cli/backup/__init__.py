@@ -112,8 +112,6 @@ def _folder(place: Path | None, *, make_parent: bool = False) -> Iterator[Path]:
             private_files.make_directory(place.parent)
         with TemporaryDirectory(prefix=prefix, dir=place and place.parent) as folder:
             yield Path(folder)
-    except BrokenPipeError:
-        raise
     except OSError as error:
         where = f"{error.filename}: " if isinstance(error.filename, str) else ""
         raise Failure(f"{where}{error.strerror}.") from None
