@@ -1,4 +1,4 @@
-"""When the service is reloaded, killed and cut off from its database. Pure.
+"""When the service is reloaded, killed and cut off from its database.
 
 A reload happens every ten seconds, and between two reloads at most one other fault:
 

@@ -1,4 +1,4 @@
-"""The promises of the service, each judged from the records of a soak. Pure."""
+"""The promises of the service, each judged from the records of a soak."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

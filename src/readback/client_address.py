@@ -1,4 +1,4 @@
-"""The network address of a client behind the operator's own proxies. Pure.
+"""The network address of a client behind the operator's own proxies.
 
 The only reader of X-Forwarded-For: rate limits, journal, security log and e-mails must
 agree on who sent a request, and a forged header must not change it.

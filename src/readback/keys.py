@@ -1,8 +1,8 @@
-"""API keys: how to make one, tell it from a typo, and turn it into a digest. Pure.
+"""API keys: how to make one, notice a typo, and turn one into a digest.
 
 A key is `sk-echo-`, 32 random base62 characters, and 6 base62 characters of the CRC-32
-of everything before them. The checksum is not a secret: it tells a typo or an
-incomplete paste from a wrong key without asking a database. Only the digest and the
+of everything before them. The checksum is not a secret: it reveals a typo or an
+incomplete paste without asking a database. Only the digest and the
 last four characters of a key are ever stored.
 """
 

@@ -18,7 +18,7 @@ from readback.setting_values import Bind
 # The API's sockets, the ops listener's last, and the cabinet's.
 Listeners = tuple[list[socket.socket], socket.socket]
 
-_FIRST_INHERITED = 3  # SD_LISTEN_FDS_START of systemd
+_FIRST_INHERITED = 3  # systemd's SD_LISTEN_FDS_START
 
 
 def open_all(config: Config) -> Listeners:

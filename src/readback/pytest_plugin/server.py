@@ -1,7 +1,7 @@
 """A server for the tests of this process: its keys, and what arrived with them.
 
 Readback stores no text, so a test cannot compare one. Keys and the journal are accessed
-directly in the database file: a command would need a second to import Django, and an
+directly in the database file: a command would take a second to import Django, and an
 endpoint for this would have to be protected on every server.
 """
 
