@@ -244,6 +244,6 @@ def _decompress(coding: str | None, body: bytes) -> bytes:
     stream = zlib.decompressobj(bits)
     with suppress(zlib.error):
         content = stream.decompress(body, _MAX_READ_BYTES)
-        if stream.eof or len(content) == _MAX_READ_BYTES:
+        if stream.eof or len(content) == _MAX_READ_BYTES or not body:
             return content
-    return body  # It is damaged, or was not compressed.
+    raise ProbeError("http.spoiled", how=say("is_garbled"))
