@@ -222,8 +222,15 @@ def spoiled(response: ProbeResponse) -> ProbeError | None:
         return None
     declared = response.headers.get("Content-Type", "")
     is_binary = "json" in declared and "\ufffd" in text
-    is_meant = text.startswith("{") or is_binary or _WRAPPED.match(text)
+    # A script may print a warning before it.
+    is_after = isinstance(parse_json(text[text.find("{") :].encode()), dict)
+    is_meant = text.startswith("{") or is_after or is_binary or _WRAPPED.match(text)
     return _unreadable(response) if is_meant else None
+
+
+def nothing_in(response: ProbeResponse) -> ProbeError | None:
+    """Return the error for an empty response."""
+    return None if _bare(response) else _unreadable(response)
 
 
 def _unreadable(response: ProbeResponse) -> ProbeError:

@@ -209,6 +209,7 @@ def _by_status(seen: _Response) -> Iterator[_Seen]:
     yield seen.has(403, 451) or is_rejected, "between.blocked"
     yield seen.is_recognized and answers.changed(seen.received), ""
     yield seen.is_recognized, "between.other_response"
+    yield seen.received.is_success and answers.nothing_in(seen.received), ""
     yield seen.has(*OF_FORM), "between.forbidden"
     yield seen.status >= 500 and not seen.has(501), "http.gateway"
     is_missing = seen.has(*answers.NO_SUCH_PATH, HTTPStatus.GONE)
