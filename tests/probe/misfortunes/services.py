@@ -153,7 +153,7 @@ _APIS = (
     _row(
         "AirPlay holds port 5000 of a Mac",
         answering(403, Server="AirTunes/870.14.1"),
-        "port",
+        "AirPlay",
         id="http.other_api",
     ),
     _row(

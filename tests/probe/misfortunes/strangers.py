@@ -222,6 +222,48 @@ _WALLS = (
         )
     ),
     _row(
+        "everything gets 200 and an empty body",
+        answering(200, Content_Type="text/html"),
+        "it is empty",
+        by="operator",
+        id="http.spoiled",
+    ),
+    _row(
+        "a script prints a warning before the JSON",
+        editing(
+            lambda reply: replace(reply, body=b"<br /><b>Warning</b>" + reply.body),
+            _endpoint,
+        ),
+        "<b>Warning|not JSON",
+        by="operator",
+        id="http.spoiled",
+    ),
+    _row(
+        "answers are marked as gzip, and are not",
+        editing(lambda reply: reply.with_field("Content-Encoding", "gzip"), _endpoint),
+        "cannot be decompressed",
+        by="operator",
+        id="http.spoiled",
+    ),
+    _row(
+        "the address is that of squid",
+        page(400, "ERROR: The requested URL could not be retrieved", "ERR_INVALID_URL"),
+        "HTTPS_PROXY",
+        by="you",
+        id="http.is_proxy",
+    ),
+    _row(
+        "the address is that of mitmproxy",
+        page(
+            400,
+            "400 Bad Request",
+            "Invalid HTTP request form (expected: authority or absolute)",
+        ),
+        "HTTPS_PROXY",
+        by="you",
+        id="http.is_proxy",
+    ),
+    _row(
         "JSON is compressed, and no header says so",
         editing(lambda reply: replace(reply, body=compress(reply.body)), _endpoint),
         "may be .*compressed",

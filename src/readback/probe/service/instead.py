@@ -23,6 +23,12 @@ _PROXY_SERVERS = re.compile(
     r"|cisco umbrella|watchguard|ironport|smoothwall|\biboss\b|securly",
     re.IGNORECASE,
 )
+# How squid, mitmproxy, goproxy and tinyproxy refuse a request that is not for a proxy.
+_NOT_FOR_PROXY = re.compile(
+    "err_invalid_url|expected: authority or absolute|non-proxy request"
+    "|absolute[- ]ur[il]",
+    re.IGNORECASE,
+)
 _REDIRECTS = {301, 302, 303, 307, 308}
 # From 520 to 530, Cloudflare's.
 _GATEWAY_ERRORS = {502, 503, 504, *range(520, 531)}
@@ -151,7 +157,11 @@ def _of_networks(seen: _Response) -> Iterator[_Seen]:
     is_open = not seen.received.url.startswith("https:")
     is_portal = seen.is_page and is_open and redirects.PORTAL.search(seen.said)
     yield seen.has(511) or is_portal, "http.captive_portal"
-    signed = seen.header("X-Squid-Error") or seen.header("Proxy-Authenticate")
+    is_direct = not (seen.received.proxy or seen.is_recognized)
+    squid = seen.header("X-Squid-Error")
+    is_proxy = is_direct and _NOT_FOR_PROXY.search(f"{squid} {seen.text}")
+    yield is_proxy, "http.is_proxy"
+    signed = squid or seen.header("Proxy-Authenticate")
     yield signed or seen.has(407), "http.proxy_page"
     named = f"{seen.header('Server')} {seen.header('Via')}"
     named = f"{named} {seen.said}" if seen.is_page else named
