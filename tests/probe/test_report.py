@@ -147,7 +147,7 @@ def test_a_mistake_that_was_corrected_does_not_hide_why_the_run_ended() -> None:
     assert {"address.corrected", "key.invalid"} <= {
         result.diagnosis.id for result in report.results
     }
-    assert report.id == "tcp.refused_here"
+    assert report.id == "tcp.refused"
 
 
 def test_the_other_problems_are_told_each_once_the_weightiest_first() -> None:

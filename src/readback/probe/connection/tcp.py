@@ -122,7 +122,7 @@ def _no_connection_id(
     if place == "faked":
         return "tcp.fake_ip"
     if is_refused:
-        return "tcp.refused_here" if place == "here" else "tcp.refused"
+        return "tcp.refused"
     is_blocked = reported.is_timeout or reported.errno == errno.EHOSTUNREACH
     return "tcp.blocked" if is_blocked else "tcp.no_route"
 
