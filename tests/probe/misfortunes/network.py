@@ -320,7 +320,7 @@ _TCP = (
         "a firewall drops every packet",
         _packets_dropped,
         "firewall",
-        by="network",
+        by="network operator",
         id="tcp.blocked",
     ),
     _row(
