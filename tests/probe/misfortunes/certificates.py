@@ -3,6 +3,8 @@
 import ssl
 from datetime import timedelta
 
+from cryptography import x509
+
 from tests.probe import setups_tls, tls_servers
 from tests.probe.gateway import dated, every, page
 from tests.probe.misfortunes.arranging import kind_of
@@ -108,6 +110,12 @@ _CERTIFICATES = (
         id="tls.strict",
     ),
     _row(
+        "the certificate has the name of the host only as its common name",
+        serving(changes={x509.SubjectAlternativeName: None}),
+        "alternative name",
+        id="tls.no_names",
+    ),
+    _row(
         "the clock of this machine is two days behind",
         serving(since=DAY),
         "clock",
@@ -160,7 +168,7 @@ _CERTIFICATES = (
         "a proxy decrypts the traffic, and this machine trusts it",
         issued_by("Zscaler Trusted Root CA"),
         "Zscaler",
-        by="network",
+        by="nobody",
         store=other_in("SSL_CERT_FILE"),
         id="tls.intercepted_trusted",
     ),

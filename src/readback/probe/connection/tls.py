@@ -115,6 +115,7 @@ def _findings(
         "tls.only_certifi": by_machine or StoreKind.VARIABLE in refusing,
         "tls.only_system": is_by_machine or (is_own and not context.authorities),
         "tls.expires_soon": own.expires_soon,
+        "tls.no_names": own.hosts == (own.name,),
     }
     ids = [finding for finding, is_found in faults.items() if is_found]
     facts: dict[str, Fact] = {
