@@ -17,6 +17,7 @@ from readback.probe.entered.key import key_from_file
 from tests.probe.gateway import gateway
 from tests.probe.setups import Resources
 from tests.probe.terminal import TIMEOUT, Terminal
+from tests.support.authority import Authority
 from tests.support.commands import environment_with, run_command
 from tests.support.server import Server
 
@@ -122,7 +123,7 @@ def test_another_key_alone_is_tested_where_the_openai_package_would_use_it() -> 
     ("option", "content", "words"),
     [
         ("--cacert", None, "it does not exist"),
-        ("--cacert", "no certificate", "contains no certificate"),
+        ("--cacert", "no certificate", "openssl x509 -inform der"),
         ("--cert", None, "it does not exist"),
         ("--cert", "no certificate", "a certificate and its key"),
     ],
@@ -158,6 +159,10 @@ def test_a_client_certificate_and_its_authority_can_be_given(
             url, "--json", *trust, "--cert", str(certificate), key=readback.api_key
         )
         locked = run(url, "--cert", str(encrypted), key=readback.api_key)
+        other = Authority(tmp_path, "Another Root").root
+        wrong = run(url, "--json", "--cacert", str(other), key=readback.api_key)
+    assert json.loads(wrong.stdout)["id"] == "tls.store"
+    assert "--cacert" in json.loads(wrong.stdout)["sentence"]
     assert json.loads(without.stdout)["id"] == "tls.client_certificate"
     assert "--cert FILE" in json.loads(without.stdout)["next_step"]
     assert json.loads(own.stdout)["id"] == "ok", own.stdout

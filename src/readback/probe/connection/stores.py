@@ -120,6 +120,12 @@ def lacking(issuer: str) -> ProbeError:
     return _unusable(variable, say("lacks_issuer", issuer=issuer))
 
 
+def file_lacks(path: str, issuer: str) -> ProbeError:
+    """Return the error for a file of --cacert without this authority."""
+    reason = say("lacks_authority", issuer=issuer)
+    return ProbeError("tls.store", variable="--cacert", path=path, reason=reason)
+
+
 def _unusable(variable: str, reason: str) -> ProbeError:
     path = sanitize(os.environ.get(variable, ""))
     return ProbeError("tls.store", variable=variable, path=path, reason=reason)

@@ -239,7 +239,10 @@ def explain_untrusted(context: ProbeContext, handshake: Handshake) -> ProbeError
         finding = "tls.name_not_covered" if is_theirs else "tls.wrong_name"
         return ProbeError(finding, why=why, **facts)
     if error.verify_code in _UNKNOWN:
-        return ProbeError(_unknown_id(chain, error.verify_code), **facts)
+        finding = _unknown_id(chain, error.verify_code)
+        if context.authorities and finding == "tls.unknown_issuer":
+            return stores.file_lacks(context.authorities, chain[0].issuer)
+        return ProbeError(finding, **facts)
     return ProbeError("tls.untrusted", **facts)
 
 
