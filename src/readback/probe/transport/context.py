@@ -69,6 +69,7 @@ class ProbeContext:
     models: ProbeResponse = field(init=False)  # access
     is_rehearsal: bool = False  # access
     token_limit: str = "max_tokens"  # chat
+    echoes: list[ProbeResponse] = field(default_factory=list)  # echo
     seen_ids: set[str] = field(default_factory=set)  # echo
     sent_texts: set[str] = field(default_factory=set)  # echo
 
