@@ -210,9 +210,10 @@ _APIS = (
     ),
     _at_provider(
         "a service always streams",
-        "as a stream",
+        "with a stream",
+        "turn streaming on",
         completed=Answer(200, parts=STREAM),
-        finding="stream.ignored",
+        finding="chat.form",
     ),
     _at_provider(
         "the model for the completion is not listed, but answers",

@@ -226,13 +226,13 @@ def refused(
 def check_completion(context: ProbeContext) -> Diagnosis:
     response, stream = _ask(context, stream=False)
     if stream.moments:
-        return diagnose("stream.ignored", how=say("as_a_stream"))
+        return diagnose("chat.form", how=say("a_stream"))
     if error := answers.error_in_success(response):
         raise error
     if answers.is_html(response):
         raise instead.unexpected_response(response)
     if not _is_completion(response.json):
-        raise ProbeError("chat.form")
+        raise ProbeError("chat.form", how=say("another_form"))
     return diagnose(
         "chat.completed",
         figure=response.figure,
@@ -244,7 +244,7 @@ def check_completion(context: ProbeContext) -> Diagnosis:
 def check_stream(context: ProbeContext) -> Diagnosis:
     response, stream = _ask(context, stream=True)
     if _is_completion(response.json):
-        return diagnose("stream.ignored", how=say("in_one_piece"))
+        return diagnose("stream.ignored")
     if stream.error:
         raise ProbeError("stream.broken", detail=stream.error.shown)
     if not stream.moments:
