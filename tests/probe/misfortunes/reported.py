@@ -141,7 +141,7 @@ _NO_LIST = tuple(
         f"an API whose list of models is {what}",
         _without_models(missing, refusal),
         "list of models|stream",
-        by="you operator",
+        by="operator nobody",
         key=OTHER_KEY,
         chat=chat,
     )

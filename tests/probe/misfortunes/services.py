@@ -105,7 +105,7 @@ _APIS = (
         "a service without a list of models, and no --chat",
         when(is_chat, _COMPLETED, _error(404, "Not found", type="not_found")),
         "list of models|--chat",
-        by="you operator",
+        by="nobody",
         id="endpoint.no_models",
     ),
     _row(
