@@ -181,9 +181,12 @@ def _key(options: argparse.Namespace, parser: KeySafeParser) -> str:
 
     if options.key_file:
         try:
-            return key_from_file(options.key_file)
+            if found := key_from_file(options.key_file):
+                return found
+            reason = say("is_empty")
         except OSError as error:
-            parser.error(say("key_file_not_read", reason=error.strerror))
+            reason = error.strerror or ""
+        parser.error(say("key_file_not_read", reason=reason))
     if options.key_env and options.key_env not in os.environ:
         parser.error(say("key_env_expects"))
     variables = (options.key_env,) if options.key_env else KEY_VARIABLES
