@@ -324,6 +324,13 @@ _TCP = (
         id="tcp.blocked",
     ),
     _row(
+        "the status line names another protocol",
+        on_socket(_greeting(b"HTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")),
+        "not with valid HTTP",
+        by="operator",
+        id="http.malformed",
+    ),
+    _row(
         "the port is that of SSH",
         on_socket(_greeting(b"SSH-2.0-OpenSSH_9.2\r\n")),
         "SSH|not speak HTTP|port",

@@ -37,6 +37,8 @@ _HEADERS = {
 }
 # How nginx refuses a client without a certificate.
 _NO_CERTIFICATE = b"No required SSL certificate was sent"
+# A status line, perhaps with a mistake in it.
+_STATUS_LINE = re.compile(r"\s*(HTTP/|\S{1,20}/\d(\.\d)? \d{3}\b)", re.IGNORECASE)
 # A server that supports only HTTP/2 sends SETTINGS or GOAWAY (RFC 9113 §6).
 _HTTP2_FRAME = re.compile(r"\0\0.[\x04\x07]\0", re.DOTALL)
 _WINDOW_BITS = {"gzip": zlib.MAX_WBITS | 16, "deflate": zlib.MAX_WBITS}
@@ -228,7 +230,7 @@ def _head_error(error: Exception, route: Route) -> ProbeError:
     if isinstance(error, OSError):
         return ProbeError("http.cut")
     line = getattr(error, "line", "")
-    if line.strip() and not line.lstrip().startswith("HTTP/"):
+    if line.strip() and not _STATUS_LINE.match(line):
         is_http2 = _HTTP2_FRAME.match(line)
         finding = "http.only_http2" if is_http2 else "http.not_http"
         return ProbeError(finding, port=route.port)
