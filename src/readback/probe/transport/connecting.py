@@ -220,7 +220,12 @@ class Proxy:
 
     def facts(self, target: BaseUrl) -> dict[str, Fact]:
         """The facts about the proxy and its target, for a diagnosis."""
-        return {"host": target.host, "proxy": str(self), "variable": self.variable}
+        return {
+            "host": target.host,
+            "port": target.port,
+            "proxy": str(self),
+            "variable": self.variable,
+        }
 
     @property
     def authorization(self) -> dict[str, str]:
