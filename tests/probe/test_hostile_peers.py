@@ -14,7 +14,6 @@ from readback.contract import REFUSALS
 from readback.probe.entered.key import Secret
 from readback.probe.report import ProbeReport
 from readback.probe.runner import STEPS, ProbeRun
-from readback.probe.service import endpoint
 from readback.probe.transport import exchanges
 from readback.probe.transport.context import ProbeContext
 from tests.probe.forms import FORMS, REPORT_SCHEMA
@@ -80,19 +79,6 @@ def test_an_answer_is_parsed_once(
 
     assert 0 < len(parsed) <= len(requests)
     assert len(set(parsed)) == len(parsed)
-
-
-def test_a_stream_is_read_only_as_far_as_a_completion_can_go(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    parsed: list[bytes] = []
-    monkeypatch.setattr(endpoint, "parse_json", parsed.append)
-
-    events = endpoint.EventStream()
-    for _ in range(100):
-        events.feed(b"data: {}\n" * 1000, 0.0)
-
-    assert len(parsed) == 10_000
 
 
 @contextmanager

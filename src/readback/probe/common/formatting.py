@@ -13,7 +13,7 @@ from __future__ import annotations
 import base64
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from html import unescape
@@ -90,13 +90,6 @@ def sanitize(text: str) -> str:
         text = text[:_SEARCHED_LENGTH].rpartition(" ")[0] or text[: _MAX_LENGTH + 1]
     safe = printable(" ".join(without_credentials(text).split()))
     return safe if len(safe) <= _MAX_LENGTH else safe[: _MAX_LENGTH - 1] + "…"
-
-
-def listed(names: Iterable[str]) -> str:
-    """Return names as a person would write them: "a, b and c"."""
-    *first, last = names
-    both = {"first": ", ".join(first), "last": last}
-    return say("and", **both) if first else last
 
 
 def page_title(page: str) -> str:

@@ -92,10 +92,7 @@ def _machine() -> ssl.SSLContext:
 def together() -> ssl.SSLContext:
     """Return a context that trusts what any of the usable stores trusts."""
     trust = new_context()
-    if is_named():
-        _load_variables(trust)
-    else:
-        trust.load_default_certs()
+    trust.load_default_certs()  # OpenSSL reads the variables.
     _load_certifi(trust)
     return trust
 

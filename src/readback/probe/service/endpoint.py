@@ -25,13 +25,6 @@ from readback.probe.transport.exchanges import ProbeResponse, parse_json
 _SHOWN_MODELS = 5
 _NEAR_NAMES = 3
 _SIMILARITY = 0.4
-# Some gateways list hundreds of models; comparing more would only take time.
-_COMPARED_MODELS = 5000
-_LONGEST_NAME = 200
-# A part of a stream is a line; a longer line is not part of a completion.
-_LONGEST_LINE = 1 << 16
-# Hundreds of times the number of tokens in the completion.
-_MOST_LINES = 10_000
 # How an OpenAI-compatible API may respond to a request without a key.
 _OF_AN_API = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 _NO_MONEY = ("_quota", "billing", "balance", "credit", "budget")
@@ -173,9 +166,8 @@ def check_models(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
 
 def _near_names(model: str, names: list[str]) -> str:
     """Return the names that a person may have meant, the nearest first."""
-    known = [name for name in names[:_COMPARED_MODELS] if len(name) <= _LONGEST_NAME]
     # Gateways put the provider before the name, and local servers a tag after it.
-    near = difflib.get_close_matches(model, known, _NEAR_NAMES, cutoff=_SIMILARITY)
+    near = difflib.get_close_matches(model, names, _NEAR_NAMES, cutoff=_SIMILARITY)
     shown = map(sanitize, near)
     return ", ".join(shown) or say("none_is_similar")
 
@@ -322,7 +314,6 @@ class EventStream:
     def __init__(self) -> None:
         self._started = time.monotonic()
         self._rest = bytearray()
-        self._lines = 0
         self.moments: list[float] = []
         """The seconds from the request until each part was received."""
         self.is_done = False
@@ -331,15 +322,12 @@ class EventStream:
     def feed(self, received: bytes, moment: float) -> None:
         """Read what was received at this moment of the clock."""
         self._rest += received
-        if b"\n" not in received:
-            # Copied only from time to time, not for each part of an endless line.
-            del self._rest[_LONGEST_LINE:]
+        if b"\n" not in received:  # An endless line is not copied again and again.
             return
         *lines, rest = bytes(self._rest).split(b"\n")
         self._rest = bytearray(rest)
         for line in lines:
-            self._lines += 1
-            if not line.startswith(b"data:") or self._lines > _MOST_LINES:
+            if not line.startswith(b"data:"):
                 continue
             data = line[len(b"data:") :].strip()
             self.is_done |= data == _DONE

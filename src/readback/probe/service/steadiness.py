@@ -19,7 +19,7 @@ from itertools import cycle, islice
 
 from readback.probe.common.background import BackgroundCall
 from readback.probe.common.catalogue import diagnose, say
-from readback.probe.common.formatting import format_duration, listed
+from readback.probe.common.formatting import format_duration
 from readback.probe.common.responsible import Authority, Path
 from readback.probe.common.results import Diagnosis, ProbeError, Service
 from readback.probe.connection import certificates
@@ -181,7 +181,7 @@ def _mixture(
         asked = [noted for equal in mixed_requests(log) for noted in equal]
     bad = [noted for noted in bad if noted in asked]
     labels = Counter(_finding_of(noted, has_tunnel)[1] for noted in bad)
-    outcomes = listed(
+    outcomes = ", ".join(
         name if len(labels) == 1 else f"{name} ({count})"
         for name, count in labels.most_common()
     )
