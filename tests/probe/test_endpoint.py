@@ -241,12 +241,3 @@ def test_a_hostile_body_never_ends_a_step(status: int, body: bytes) -> None:
     for report in (first, second, third):
         assert "probe.unexpected" not in ids(report).values()
         assert "\x1b" not in text.as_long(report) + text.as_json(report)
-
-
-def test_a_list_of_models_that_is_too_long_is_a_limit_of_the_probe() -> None:
-    rows = ",".join(f'{{"id":"m-{n}","object":"model"}}' for n in range(40_000))
-    models = Answer(200, f'{{"object":"list","data":[{rows}]}}'.encode())
-    with provider(models=models) as server:
-        report = probed(server.base_url)
-    assert report.id == "ok", ids(report)
-    assert ids(report)["models"] == "models.too_long"

@@ -23,8 +23,6 @@ NO_SUCH_PATH = (
     HTTPStatus.METHOD_NOT_ALLOWED,
     HTTPStatus.NOT_IMPLEMENTED,
 )
-# The field with the name of a model, in long lists.
-_LIST_START = 1024
 _DECODED = {"", "identity", "gzip", "deflate"}
 # Fields in which gateways and frameworks have their message.
 _MESSAGES = (
@@ -82,14 +80,6 @@ def model_ids(response: ProbeResponse) -> list[str] | None:
     return names if len(names) == len(rows) else None
 
 
-def is_long_list(response: ProbeResponse) -> bool:
-    """Return whether this seems to be a list of models that was read only in part."""
-    start = response.body[:_LIST_START].lstrip()
-    is_list = start[:1] == b"[" or (start[:1] == b"{" and b'"data"' in start)
-    is_list = is_list and b'"id"' in start
-    return response.is_success and response.is_cut and is_list
-
-
 def error_in(content: Any) -> ApiError | None:
     """Return the error in the content, in any common form, or None."""
     if isinstance(content, list) and len(content) == 1:  # Google
@@ -123,7 +113,7 @@ def is_from_api(response: ProbeResponse) -> bool:
         # FastAPI asks for the key in this way, with 403.
         is_asked = inside(content, "detail") == "Not authenticated"
         return is_asked or (not is_text and error_in(content) is not None)
-    return model_ids(response) is not None or is_long_list(response)
+    return model_ids(response) is not None
 
 
 def has_path(response: ProbeResponse) -> bool:

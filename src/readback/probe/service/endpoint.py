@@ -110,8 +110,7 @@ def _lacks_models(context: ProbeContext, response: ProbeResponse) -> bool:
     is_error = answers.error_in(response.json) is not None
     # Not recognized without the key, and no model list with it: we cannot tell.
     is_unknown = context.is_tried and is_ok and not is_error
-    is_list = answers.model_ids(response) is not None or answers.is_long_list(response)
-    is_unknown = is_unknown and not is_list
+    is_unknown = is_unknown and answers.model_ids(response) is None
     is_restricted = status == HTTPStatus.FORBIDDEN and is_error and context.chat_model
     is_missing = status in answers.NO_SUCH_PATH
     return bool(is_page or is_missing or is_unknown or is_restricted)
@@ -149,8 +148,6 @@ def _refused_access(
 def check_models(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
     if not context.models.is_success or answers.is_html(context.models):
         return []
-    if answers.is_long_list(context.models):
-        return diagnose("models.too_long")
     names = answers.model_ids(context.models)
     if names is None:
         return []

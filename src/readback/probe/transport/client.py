@@ -27,8 +27,8 @@ from readback.probe.transport.connecting import DeadlineSocket, Route
 from readback.probe.transport.exchanges import NotedRequest, ProbeResponse
 from readback.probe.transport.handshake import Handshake, secure
 
-# The probe says so when it stops reading: more would only take memory.
-_MAX_READ_BYTES = 1 << 20
+# Four times the longest list of models that we know.
+_MAX_READ_BYTES = 2 << 20
 _HEADERS = {
     "User-Agent": f"readback-probe/{__version__}",
     "Accept": "application/json",
