@@ -106,7 +106,6 @@ def command_line(program: str) -> KeySafeParser:
 
 
 def main(arguments: list[str] | None = None, program: str = "readback probe") -> int:
-    """Run the probe with these arguments and return its exit code."""
     given = sys.argv[1:] if arguments is None else arguments
     language = catalogue.wanted(given, os.environ)
     is_readable = can_show(catalogue.SAMPLES[language], sys.stdout)

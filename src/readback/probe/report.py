@@ -98,7 +98,6 @@ class ProbeReport:
 
     @property
     def sentence(self) -> str:
-        """What is wrong."""
         if self.decisive is None and self.interrupted:
             return say("interrupted_without_failure", title=self.interrupted.title)
         if self.decisive is None:
@@ -129,7 +128,6 @@ class ProbeReport:
 
     @property
     def working(self) -> list[str]:
-        """The titles of the steps that found no problem."""
         bad = (Verdict.FAIL, Verdict.WARN)
         troubled = {
             result.title for result in self.results if result.diagnosis.verdict in bad
@@ -147,7 +145,6 @@ class ProbeReport:
 
     @property
     def hint(self) -> str:
-        """What has to be done, whoever has to do it."""
         return self.decisive.diagnosis.hint if self.decisive else ""
 
     @property
@@ -241,7 +238,6 @@ class ProbeReport:
 
 
 def environment_summary() -> str:
-    """Return the versions that the probe ran with, for readers of the report."""
     return (
         f"readback {__version__}, Python {platform.python_version()}, "
         f"{openssl_version()}, {platform.system()} {platform.machine()}"
@@ -249,7 +245,6 @@ def environment_summary() -> str:
 
 
 def openssl_version() -> str:
-    """Return the name and version of the TLS library, without its date."""
     return " ".join(ssl.OPENSSL_VERSION.split()[:2])
 
 

@@ -123,7 +123,6 @@ def wanted(arguments: Iterable[str], environment: Mapping[str, str]) -> str:
 
 
 def use(code: str) -> None:
-    """Create all texts in this language from now on."""
     global _language
     _language = code
 
@@ -143,7 +142,6 @@ def say(word: str, /, **values: object) -> str:
 
 
 def diagnose(finding: str, *, figure: str = "", **facts: Fact) -> Diagnosis:
-    """Return the finding with this id, with the facts in its templates."""
     row = catalogue().findings[finding]
     sentence, hint = row.texts[_language]
     return Diagnosis(

@@ -79,7 +79,6 @@ def format_duration(seconds: float) -> str:
 
 
 def decimal(number: str) -> str:
-    """Return a number with the decimal mark of the current language."""
     return number.replace(".", ",") if current() == "ru" else number
 
 
@@ -93,7 +92,6 @@ def sanitize(text: str) -> str:
 
 
 def page_title(page: str) -> str:
-    """Return the title of a web page, safe to show, or "" if it has none."""
     match = _TITLE.search(page)
     return sanitize(unescape(match[1])) if match else ""
 

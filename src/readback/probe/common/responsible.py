@@ -63,7 +63,6 @@ _TABLE: dict[Fault, tuple[Fixer, ...]] = {
 
 
 def path_to(authority: Authority, *, has_proxy: bool, is_here: bool) -> Path:
-    """Return what is known about the path to a service, perhaps on this machine."""
     path = _PATHS[authority][has_proxy]
     return Path.THIS_MACHINE if is_here and path is Path.OPEN else path
 

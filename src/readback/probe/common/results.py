@@ -23,8 +23,6 @@ class _Word(str, Enum):
 
 
 class Service(_Word):
-    """What responds at an address."""
-
     READBACK = "readback"
     ENDPOINT = "endpoint"
     """Another OpenAI-compatible API."""
@@ -97,8 +95,6 @@ class Fixer(_Word):
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """The outcome of one step, ready to be shown."""
-
     id: str
     verdict: Verdict
     family: FailureFamily

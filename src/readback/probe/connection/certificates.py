@@ -108,7 +108,6 @@ class Certificate:
 
     @property
     def facts(self) -> dict[str, Fact]:
-        """The facts about it for a diagnosis."""
         return {
             "subject": self.subject,
             "issuer": self.issuer,
@@ -172,7 +171,6 @@ def _read(der: bytes) -> Certificate:
 
 
 def _values(der: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield the tag and content of each value in a sequence."""
     at = 0
     while at < len(der):
         tag = der[at]
@@ -192,7 +190,6 @@ def _nested(der: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def _name(sequence: bytes) -> str:
-    """Return the common name and organization of a distinguished name."""
     parts = {}
     for _, pair in _nested(sequence):
         (_, attribute), (_, value) = _values(pair)

@@ -163,7 +163,6 @@ def meant(host: str) -> str:
 
 
 def is_in_hosts_file(host: str) -> bool:
-    """Return whether the hosts file of this machine contains the name."""
     try:
         lines = HOSTS_FILE.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -172,7 +171,6 @@ def is_in_hosts_file(host: str) -> bool:
 
 
 def _judge(route: Route, addresses: Sequence[str], elapsed: float) -> str:
-    """Return the id of the finding."""
     ok = "dns.slow" if elapsed > _SLOW_SECONDS else "dns.ok"
     if route.proxy or is_ip_address(route.host) or not is_public_name(route.host):
         return ok

@@ -76,8 +76,6 @@ def check(base_url: BaseUrl) -> tuple[list[Diagnosis], Route]:
 
 
 def read_setting(value: str, variable: str, host: str) -> Proxy:
-    """Return the proxy; raise `ProbeError` if programs could not use the value."""
-
     def malformed(why: str) -> ProbeError:
         return ProbeError("proxies.malformed", variable=variable, host=host, why=why)
 

@@ -76,7 +76,6 @@ def _find() -> CertificateStores:
 
 
 def _machine() -> ssl.SSLContext:
-    """Return a context with this machine's store, whatever the variables say."""
     trust = new_context()
     if not is_named():
         trust.load_default_certs()
@@ -112,13 +111,11 @@ def of_others() -> Iterator[tuple[str, ssl.SSLContext]]:
 
 
 def lacking(issuer: str) -> ProbeError:
-    """Return the error for a store that does not trust what this machine does."""
     variable = _FILE if os.environ.get(_FILE) else _FOLDER
     return _unusable(variable, say("lacks_issuer", issuer=issuer))
 
 
 def file_lacks(path: str, issuer: str) -> ProbeError:
-    """Return the error for a file of --cacert without this authority."""
     reason = say("lacks_authority", issuer=issuer)
     return ProbeError("tls.store", variable="--cacert", path=path, reason=reason)
 

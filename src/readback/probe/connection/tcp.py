@@ -60,7 +60,6 @@ def check(context: ProbeContext) -> list[Diagnosis]:
 def _findings(
     host: str, attempts: list[ConnectAttempt]
 ) -> dict[str, list[ConnectAttempt]]:
-    """Return the ids of the findings, each with the failed attempts."""
     tried = [attempt for attempt in attempts if not attempt.lacks_family]
     v6 = [attempt for attempt in tried if attempt.is_v6]
     # A refusal would prove that packets arrive.

@@ -81,7 +81,6 @@ def speaks_tls(context: ProbeContext) -> bool:
 
 
 def _unverified(context: ProbeContext, name: str | None, timeout: float) -> Handshake:
-    """Make a handshake that accepts any certificate."""
     try:
         return shake(context.route, unverified(), timeout, name)
     except ProbeError:
@@ -91,7 +90,6 @@ def _unverified(context: ProbeContext, name: str | None, timeout: float) -> Hand
 def _findings(
     context: ProbeContext, seen: dict[StoreKind, Handshake], trusting: StoreKind
 ) -> list[Diagnosis]:
-    """Return the findings about a server that this store trusts."""
     best = seen[trusting]
     chain = certificates.read_chain(best.chain)
     own = chain[0]
@@ -218,7 +216,6 @@ def _in_other_file(context: ProbeContext, handshake: Handshake) -> ProbeError | 
 
 
 def explain_untrusted(context: ProbeContext, handshake: Handshake) -> ProbeError:
-    """Return the error for a handshake that failed at the verification."""
     error = handshake.verification_error
     assert error is not None
     chain = certificates.read_chain(handshake.chain)
@@ -247,7 +244,6 @@ def explain_untrusted(context: ProbeContext, handshake: Handshake) -> ProbeError
 
 
 def _is_unknown(handshake: Handshake) -> bool:
-    """Return whether the verification failed because of an unknown authority."""
     error = handshake.verification_error
     return error is None or error.verify_code in _UNKNOWN
 
@@ -289,7 +285,6 @@ def _explain_dates(
 
 
 def explain_broken(context: ProbeContext, handshake: Handshake) -> ProbeError:
-    """Return the error for a handshake that failed for another reason."""
     if handshake.asks_for_certificate and not handshake.is_late:
         return ProbeError("tls.client_certificate")
     base_url = context.base_url

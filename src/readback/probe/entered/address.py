@@ -139,7 +139,6 @@ def has_key(text: str) -> bool:
 
 
 def _extracted(text: str) -> str:
-    """Return the only address in a text, without its surroundings."""
     plain = as_ascii(remove_invisible(text))
     if inner := _ENCODED.search(plain):
         plain = unquote(inner[0])

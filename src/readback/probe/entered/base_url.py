@@ -101,7 +101,6 @@ class BaseUrl:
 
 
 def unreadable(why: str) -> ProbeError:
-    """Return the error for a text without an address to test."""
     return ProbeError("address.unreadable", why=say(why))
 
 
@@ -126,14 +125,12 @@ def is_ip_address(host: str) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether the host is this machine itself."""
     if is_ip_address(host):
         return ipaddress.ip_address(host).is_loopback
     return host == "localhost" or host.endswith(".localhost")
 
 
 def is_local(host: str) -> bool:
-    """Return whether the host is on this machine or in a private network."""
     if is_ip_address(host):
         return ipaddress.ip_address(host).is_private
     return not is_public_name(host)
@@ -146,7 +143,6 @@ def is_public_name(host: str) -> bool:
 
 
 def split_authority(authority: str) -> tuple[str, int | None]:
-    """Return host and port; raise `ProbeError` if they cannot be told apart."""
     try:
         parts = urlsplit(f"//{authority}")
         host = parts.hostname or ""

@@ -160,7 +160,6 @@ def unwrap(text: str) -> str:
 
 
 def key_from_file(name: str) -> str:
-    """Return the key in this file, or from standard input if the name is "-"."""
     if name != "-":
         with open(name, "rb") as file:
             return _decoded(file.read(_MAX_FILE_BYTES))

@@ -82,7 +82,6 @@ def as_short(report: ProbeReport, *, is_colored: bool = False) -> str:
 
 
 def as_long(report: ProbeReport, *, is_colored: bool = False) -> str:
-    """Return every step with its facts, after the verdict."""
     return "\n".join(
         _colored(line, verdict, is_colored) if verdict else line
         for line, verdict in long_lines(report)
@@ -186,7 +185,6 @@ def _wrapped(text: str, first: str, most: int) -> list[str]:
 
 
 def width() -> int:
-    """Return the width of the report: the terminal's, up to 80 columns."""
     columns = shutil.get_terminal_size((WIDTH, 0)).columns
     return max(_NARROWEST, min(WIDTH, columns))
 
@@ -201,13 +199,11 @@ SCHEMA = 3
 
 
 def as_json(report: ProbeReport) -> str:
-    """Return the report as one line of JSON."""
     # ASCII survives every console and locale.
     return json.dumps(document(report))
 
 
 def document(report: ProbeReport) -> dict[str, object]:
-    """Return the report with the facts behind the sentences."""
     return {
         "schema": SCHEMA,
         "verdict": report.verdict,

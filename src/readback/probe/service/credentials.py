@@ -115,7 +115,6 @@ def _said(response: ProbeResponse) -> str:
 
 
 def _password(response: ProbeResponse) -> str:
-    """Return the reason if only a login with a password is offered, or ""."""
     offered = response.headers.get_all("WWW-Authenticate", [])
     schemes = [value.split()[0].strip(",") for value in offered if value.strip()]
     is_only = schemes and _FOR_PASSWORDS.issuperset(map(str.lower, schemes))

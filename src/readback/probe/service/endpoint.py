@@ -85,7 +85,6 @@ def check_access(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
 
 
 def _readback_elsewhere(context: ProbeContext) -> ProbeError:
-    """Return the error for a Readback key at a service that is not Readback."""
     without_key = context.models_without_key
     status = without_key.status
     error = answers.inside(without_key.json, "error")
@@ -162,7 +161,6 @@ def check_models(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
 
 
 def _near_names(model: str, names: list[str]) -> str:
-    """Return the names that a person may have meant, the nearest first."""
     # Gateways put the provider before the name, and local servers a tag after it.
     near = difflib.get_close_matches(model, names, _NEAR_NAMES, cutoff=_SIMILARITY)
     shown = map(sanitize, near)
@@ -181,7 +179,6 @@ def _is_of_api(response: ProbeResponse) -> bool:
 def refused(
     context: ProbeContext, response: ProbeResponse, finding: str = ""
 ) -> ProbeError:
-    """Return the error for a request that the endpoint did not fulfil."""
     error = answers.error_in(response.json)
     if error is None and not _is_of_api(response):
         return instead.unexpected_response(response)
@@ -254,7 +251,6 @@ def check_stream(context: ProbeContext) -> Diagnosis:
 
 
 def _ask(context: ProbeContext, *, stream: bool) -> tuple[ProbeResponse, EventStream]:
-    """Ask for a completion; raise `ProbeError` if the service does not make one."""
     response, events = _post(context, stream)
     error = answers.error_in(response.json)
     is_refused = response.status == HTTPStatus.BAD_REQUEST

@@ -244,7 +244,6 @@ def _is_maintenance(seen: _Response) -> bool:
 
 
 def _is_out_of_reach(seen: _Response) -> bool:
-    """Return whether a gateway says that it cannot reach the service."""
     is_down = _DOWN.search(f"{seen.text} {seen.said}") is not None
     is_down = is_down or seen.has(*_GATEWAY_ERRORS)
     return is_down and not seen.received.proxy
@@ -272,7 +271,6 @@ def _facts(seen: _Response) -> dict[str, Fact]:
 def _readback_error(
     response: ProbeResponse, refusal: answers.ParsedRefusal
 ) -> ProbeError:
-    """Return the error for a correct request that Readback refused."""
     facts: dict[str, Fact] = {"status": response.status, "detail": refusal.detail}
     if refusal.code == "rate_limited":
         wait = response.retry_after or say("a_few")

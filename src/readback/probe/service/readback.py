@@ -151,7 +151,6 @@ def check_largest(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
 
 
 def _too_large(context: ProbeContext, lost: ProbeError) -> ProbeError:
-    """Return the error for a text that is lost, if its size is the reason."""
     finding = "between.size_limit"
     fails = MAX_CONTENT_BYTES
     for size in (_SEVERAL_PACKETS, _ONE_PACKET):
@@ -222,7 +221,6 @@ def _completion(response: ProbeResponse) -> dict[str, Any]:
 
 
 def first_difference(sent: str, received: str) -> str:
-    """Describe the first difference, with its code points."""
     at = len(commonprefix([sent, received]))
     byte = len(sent[:at].encode("utf-8", "surrogatepass"))
     rest = sent[at : at + _MAX_SHOWN]

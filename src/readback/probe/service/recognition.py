@@ -175,7 +175,6 @@ def _refused_chat(context: ProbeContext, models: ProbeResponse) -> ProbeResponse
 def _other_base(
     context: ProbeContext, models: ProbeResponse
 ) -> tuple[BaseUrl, ProbeResponse] | None:
-    """Return the right address and its models if they are at another path."""
     base_url = context.base_url
     is_here = answers.has_path(models) and not base_url.path.endswith(GOOGLE_VERSION)
     if is_here:
@@ -251,7 +250,6 @@ def _try_key(
 def _stranger(
     context: ProbeContext, models: ProbeResponse, asked: ProbeResponse
 ) -> ProbeError:
-    """Return the error for something that was not recognized as such an API."""
     if models.proxy and models.status in WEB_SERVER and _is_anyone(context, models):
         said = f"{models.status} {answers.words(models)}".rstrip()
         why = say("is_web_server", reason=said)

@@ -30,7 +30,6 @@ def check(context: ProbeContext) -> list[Diagnosis]:
 def openai_differences(
     target: BaseUrl, variables: Mapping[str, str], key: Secret
 ) -> Iterator[Diagnosis]:
-    """Yield the settings that the openai package would take from variables instead."""
     url = variables.get(URL_VARIABLE, "").strip()
     named = _parsed(url)
     held = Secret(variables.get(API_KEY_VARIABLE, "").strip())
@@ -52,7 +51,6 @@ def _parsed(url: str) -> BaseUrl | None:
 
 
 def _certificates() -> Iterator[Diagnosis]:
-    """Yield the certificate variables that name nothing usable."""
     # The step "TLS" checks SSL_CERT_FILE and SSL_CERT_DIR.
     for variable in OTHER_VARIABLES:
         path = os.environ.get(variable, "")

@@ -139,7 +139,6 @@ def _believed(context: ProbeContext, attempts: list[_Attempt]) -> ProbeError:
 
 
 def _repeats(context: ProbeContext, step: Step, first: _Attempt) -> int:
-    """Return how often a step can be repeated with the remaining time and requests."""
     if first.seconds > _LONG_SECONDS:
         return min(step.repeats, 1)
     cost = max(1, len(first.exchanges))

@@ -138,7 +138,6 @@ def _failures(log: list[NotedRequest]) -> list[NotedRequest]:
 
 
 def _finding_of(noted: NotedRequest, has_tunnel: bool) -> tuple[str, str]:
-    """Return the id of the diagnosis for a failure, and what the request got."""
     status = say("with_status", status=noted.status)
     if "html" in noted.form:
         status = say("web_page", status=noted.status)
@@ -215,7 +214,6 @@ def _loses_packets(bad: list[NotedRequest]) -> bool:
 def _with_evidence(
     diagnosis: Diagnosis, good: list[NotedRequest], bad: list[NotedRequest]
 ) -> Diagnosis:
-    """Add how often requests failed at each address and with each certificate."""
     lines = []
     for name, of in (("address", _peer), ("certificate", _certificate)):
         totals = Counter(filter(None, map(of, good + bad)))

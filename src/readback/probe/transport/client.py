@@ -80,7 +80,6 @@ class ProbeClient:
         body: bytes | None = None,
         on_part: OnPart | None = None,
     ) -> ProbeResponse:
-        """Get a path of the target, or post a body there; read the whole response."""
         noted = NotedRequest(
             self.route.target.origin,
             "GET" if body is None else "POST",
@@ -220,13 +219,11 @@ class ProbeClient:
         return bytes(body)
 
     def _failed(self, finding: str) -> ProbeError:
-        """Close the connection and return the error for a response that is late."""
         self.close()
         return ProbeError(finding, timeout=decimal(f"{self.timeout:g}"))
 
 
 def _head_error(error: Exception, route: Route) -> ProbeError:
-    """Return the error for a connection that ended without an HTTP/1.1 response."""
     if isinstance(error, OSError):
         return ProbeError("http.cut")
     line = getattr(error, "line", "")

@@ -69,7 +69,6 @@ class ConnectAttempt:
 
     @property
     def reason(self) -> str:
-        """Why it failed."""
         if self.is_timeout:
             return say("no_response")
         return sanitize(getattr(self.error, "strerror", "") or str(self.error)).lower()
@@ -172,7 +171,6 @@ class DeadlineSocket(io.RawIOBase):
         return True
 
     def recv_exactly(self, size: int) -> bytes:
-        """Return this many bytes; raise `ConnectionResetError` if fewer arrive."""
         data = b""
         while len(data) < size:
             if not (part := self.read(size - len(data))):
@@ -219,7 +217,6 @@ class Proxy:
         return self.scheme.startswith("socks")
 
     def facts(self, target: BaseUrl) -> dict[str, Fact]:
-        """The facts about the proxy and its target, for a diagnosis."""
         return {
             "host": target.host,
             "port": target.port,
@@ -229,7 +226,6 @@ class Proxy:
 
     @property
     def authorization(self) -> dict[str, str]:
-        """The header that logs in to an HTTP proxy, if it needs one."""
         if self.login is None:
             return {}
         login = ":".join(self.login).encode("utf-8", "surrogateescape")

@@ -110,7 +110,6 @@ class ProbeContext:
 
     @property
     def path(self) -> Path:
-        """What is known about the path to the service."""
         has_proxy = "route" in vars(self) and self.route.proxy is not None
         is_here = "base_url" in vars(self) and is_loopback(self.base_url.host)
         return path_to(self.authority, has_proxy=has_proxy, is_here=is_here)
@@ -120,7 +119,6 @@ class ProbeContext:
         route: Route | None = None,
         trusted: ssl.SSLContext | None = None,
     ) -> ProbeClient:
-        """Return a client without an open connection."""
         return ProbeClient(
             route or self.route,
             trusted or self.trusted,
@@ -138,7 +136,6 @@ class ProbeContext:
         *,
         with_key: bool = True,
     ) -> ProbeResponse:
-        """Get a path of the API, or post a body there."""
         whole = f"{self.base_url.path}{path}"
         key = self.key if with_key else None
         request = (client or self.client).request

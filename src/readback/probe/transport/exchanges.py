@@ -65,7 +65,6 @@ class ProbeResponse:
 
     @property
     def figure(self) -> str:
-        """How long the answer took, as it is shown."""
         return format_duration(self.seconds)
 
     @property
@@ -83,7 +82,6 @@ class ProbeResponse:
 
     @property
     def date(self) -> datetime | None:
-        """The other side's time, if given."""
         with suppress(TypeError, ValueError, IndexError, OverflowError, OSError):
             sent = parsedate_to_datetime(self.headers.get("Date", "")[:_DATE_LENGTH])
             return sent.astimezone(timezone.utc)
@@ -103,12 +101,10 @@ class ProbeResponse:
 
     @cached_property
     def json(self) -> Any:
-        """The parsed body, or None if it is not JSON."""
         return parse_json(self.body)
 
 
 def parse_json(body: bytes) -> Any:
-    """Return the parsed JSON, or None if it is not JSON."""
     try:
         # Converting long digits to a whole number takes quadratic time.
         return json.loads(body, parse_int=float)
@@ -260,7 +256,6 @@ def uses_up_limit(log: Iterable[NotedRequest]) -> bool:
 
 
 def outcome_of(error: ProbeError) -> str:
-    """Return the outcome of a request that failed with this error."""
     if has_tag(error.id, "late") or error.id == "http.no_connection":
         return say("no_response")
     status = error.facts.get("status")

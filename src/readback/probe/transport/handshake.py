@@ -78,7 +78,6 @@ class Handshake:
 def shake(
     route: Route, trust: ssl.SSLContext, timeout: float, name: str | None
 ) -> Handshake:
-    """Make a handshake for a host name (SNI), or for none."""
     try:
         sock = opening.open_socket(route, timeout)
     except OSError as error:

@@ -85,7 +85,6 @@ def open_socket(route: Route, timeout: float) -> socket.socket:
 
 
 def failed(route: Route, error: OSError) -> ProbeError:
-    """Return the error for a further connection that could not be opened."""
     # Just after it was accepted; the handshake then finds no connection.
     if isinstance(error, ConnectionResetError) or error.errno == errno.ENOTCONN:
         return ProbeError("http.cut")
@@ -114,7 +113,6 @@ def _pass_proxy(
 
 
 def first_bytes(route: Route, timeout: float) -> bytes:
-    """Send a plain HTTP request and return the first bytes of the response."""
     try:
         with open_socket(route, timeout) as sock:
             host = route.target.host.encode()
@@ -264,7 +262,6 @@ _FAILURES = {
 def open_socks_tunnel(
     sock: socket.socket, proxy: Proxy, target: BaseUrl, deadline: float
 ) -> None:
-    """Ask the proxy to tunnel the connection."""
     host = target.host
     if proxy.scheme == "socks5" and not is_ip_address(host):
         try:
