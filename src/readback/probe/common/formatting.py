@@ -41,7 +41,7 @@ _ENCODED = re.compile(r"[\w%+/.~-]{8,}={0,2}", re.ASCII)
 _HEX = re.compile(r"\b[0-9a-f]{2}(?:[: -]?[0-9a-f]{2}){5,}\b", re.IGNORECASE)
 # If this many characters of a long secret appear, it is no coincidence.
 _LONGEST_PART = 8
-# What follows these words is hidden if it looks random: not in "Bearer authentication".
+# What follows these words is hidden if it looks random: "Bearer authentication" stays.
 _AFTER_NAME = re.compile(
     r"((?:bearer|basic|digest|negotiate|token|api[_-]?key|secret|passw(?:or)?d|pwd"
     r"|signature|session(?:id)?|cookie|credential|jwt)[\"']?(?:\s*[:=]\s*|\s+)[\"']?)"

@@ -31,7 +31,7 @@ from readback.probe.transport.context import ProbeContext
 _MAX_ADDRESSES = 8
 # A resolver answers within milliseconds; one that is down costs seconds.
 _SLOW_SECONDS = 1.0
-# A name server may know a name now and not a moment later.
+# A name server may know a name now but not a moment later.
 _LOOKUPS = 4
 _WINDOWS_FOLDER = r"System32\drivers\etc"
 HOSTS_FILE = (

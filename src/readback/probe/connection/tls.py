@@ -99,7 +99,7 @@ def _findings(
     context.authority = authority = _authority(context, chain, is_in_list)
     by_machine = StoreKind.MACHINE in refusing and not stores.is_named()
     is_by_machine = trusting is StoreKind.MACHINE
-    # A proxy that decrypts also needs such a variable.
+    # A decrypting proxy needs such a variable, too.
     is_named = accepting == [StoreKind.VARIABLE] and context.route.proxy is None
     is_private = authority is Authority.PRIVATE
     is_own = authority is Authority.SERVICE or (is_private and is_named)
@@ -136,7 +136,7 @@ def _authority(
     own = chain[0]
     if any(certificate.is_interception for certificate in chain):
         return Authority.INTERCEPTOR
-    # The public list that is here may be old.
+    # The list of public authorities on this machine may be outdated.
     if own.is_public or (is_in_list and not context.authorities):
         return Authority.PUBLIC
     if own.is_for_development:
@@ -152,7 +152,7 @@ def _claimed_authority(chain: list[Certificate], code: int) -> Authority:
         return Authority.INTERCEPTOR
     if own.is_public:
         return Authority.PUBLIC
-    # Whatever decrypts has an authority, and issues certificates that are valid now.
+    # A product that decrypts has an authority, and its certificates are valid now.
     is_own = own.is_for_development or own.is_built_in
     is_own = is_own or code == _SELF_SIGNED or code in _DATES
     return Authority.SERVICE if is_own else Authority.PRIVATE

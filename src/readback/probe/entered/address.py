@@ -58,7 +58,7 @@ _URL = re.compile(
 )
 _ANY_SCHEME = re.compile(r"([a-z][a-z0-9+.-]{0,20})://", re.IGNORECASE)
 _REST_OF_ADDRESS = re.compile(r"[\w.:/-]{0,200}/v\d\w{0,9}", re.IGNORECASE)
-# A complete beginning, and a rest with its own host.
+# A complete address, and a second piece that names a host.
 _WHOLE = re.compile(r"/v\d\w{0,9}/?$", re.IGNORECASE)
 _HOST = re.compile(r"[\w-]{1,63}[.:]")
 _ESCAPED_SPACE = re.compile(r"(?:\\[nrt]|%0[9ad]|%20)+$", re.IGNORECASE)

@@ -212,7 +212,7 @@ def spoiled(response: ProbeResponse) -> ProbeError | None:
         return None
     declared = response.headers.get("Content-Type", "")
     is_binary = "json" in declared and "\ufffd" in text
-    # A script may print a warning before it.
+    # A script may print a warning before the JSON.
     is_after = isinstance(parse_json(text[text.find("{") :].encode()), dict)
     is_meant = text.startswith("{") or is_after or is_binary or _WRAPPED.match(text)
     return _unreadable(response) if is_meant else None

@@ -26,7 +26,8 @@ def check_agents(context: ProbeContext) -> list[Diagnosis]:
     if context.models_without_key.status == HTTPStatus.TOO_MANY_REQUESTS:
         return []  # There is nothing to compare with.
     how = _foreign_answer(context, _OPENAI)
-    # It may be a rate limit; if it is a coincidence, the step is repeated.
+    # If both are refused, the reason may be a rate limit. A coincidence is ruled out
+    # by repeating the step.
     if not how or _foreign_answer(context, {}):
         return []
     return [diagnose("between.program_blocked", how=how)]

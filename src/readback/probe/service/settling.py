@@ -172,7 +172,7 @@ def _stop_at_rate_limit(context: ProbeContext, error: ProbeError) -> None:
         return
     log = context.budget.exchanges
     if not uses_up_limit(log) and any(map(is_answered, log)):
-        # Is a request refused that was answered before?
+        # Ask for something that was answered before.
         with suppress(ProbeError), context.new_client() as client:
             context.ask(UNKNOWN, client=client, with_key=False)
     if uses_up_limit(log):

@@ -249,7 +249,7 @@ def uses_up_limit(log: Iterable[NotedRequest]) -> bool:
         kind = (noted.method, noted.has_key)
         if is_answered(noted):
             answered.add(kind)
-        # The quota of an account is not used up by a run.
+        # A run does not use up the quota of an account.
         elif noted.status and kind in answered and noted.finding != "endpoint.quota":
             return True
     return False
