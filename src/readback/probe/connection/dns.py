@@ -138,16 +138,14 @@ def _failed(route: Route, lookup: _Lookup, timeout: float) -> ProbeError:
 
 def _error(finding: str, route: Route, **facts: Fact) -> ProbeError:
     if route.proxy:
-        proxy = str(route.proxy)
-        variable = route.proxy.variable
-        facts |= {"proxy": proxy, "variable": variable}
+        facts = {**route.proxy.facts(route.target), **facts}
     near = meant(route.host)
     said = say("you_probably_mean", near=near) if near else ""
     # Only containers have such names.
     is_container = route.host in CONTAINER_HOSTS or "." not in route.host
     container = say("names_in_containers") if is_container else ""
-    facts = {"container": container, **facts}
-    return ProbeError(finding, host=route.host, near=said, **facts)
+    own: dict[str, Fact] = {"host": route.host, "near": said, "container": container}
+    return ProbeError(finding, **{**facts, **own})
 
 
 def _late(seconds: float) -> str:

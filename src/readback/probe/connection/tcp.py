@@ -100,30 +100,28 @@ def _no_connection(route: Route, attempts: list[ConnectAttempt]) -> ProbeError:
     elif place == "private" and "." in route.host and is_public_name(route.host):
         facts["container"] = "" if is_ip_address(route.host) else say("may_be_filtered")
     if route.proxy:
-        facts |= {"proxy": str(route.proxy), "variable": route.proxy.variable}
+        facts = {**route.proxy.facts(route.target), **facts}
     return ProbeError(_no_connection_id(route, attempts, reported), **facts)
 
 
 def _no_connection_id(
     route: Route, attempts: list[ConnectAttempt], reported: ConnectAttempt
 ) -> str:
-    addresses = [attempt.address for attempt in attempts]
-    place = dns.range_of(addresses)
-    is_refused = reported.errno == errno.ECONNREFUSED
-    if route.proxy:
-        return "proxy.unreachable"
-    if reported.errno == errno.EINVAL:  # A link-local address without an interface.
-        return "tcp.no_route"
-    if reported.lacks_family and (reported.is_v6 or has_ipv6()):
-        return "tcp.no_family"
-    if reported.errno in LOCAL_ERRORS:
-        return LOCAL_ERRORS[reported.errno]
-    if place == "faked":
-        return "tcp.fake_ip"
-    if is_refused:
-        return "tcp.refused"
-    is_blocked = reported.is_timeout or reported.errno == errno.EHOSTUNREACH
-    return "tcp.blocked" if is_blocked else "tcp.no_route"
+    code = reported.errno
+    place = dns.range_of([attempt.address for attempt in attempts])
+    is_foreign = reported.lacks_family and (reported.is_v6 or has_ipv6())
+    is_dropped = reported.is_timeout or code == errno.EHOSTUNREACH
+    found = {
+        "proxy.unreachable": route.proxy is not None,
+        # A link-local address without an interface.
+        "tcp.no_route": code == errno.EINVAL,
+        "tcp.no_family": is_foreign,
+        "tcp.forbidden": code in LOCAL_ERRORS,
+        "tcp.fake_ip": place == "faked",
+        "tcp.refused": code == errno.ECONNREFUSED,
+        "tcp.blocked": is_dropped,
+    }
+    return next((name for name, is_it in found.items() if is_it), "tcp.no_route")
 
 
 def in_container() -> bool:

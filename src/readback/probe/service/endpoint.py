@@ -27,6 +27,7 @@ _NEAR_NAMES = 3
 _SIMILARITY = 0.4
 # How an OpenAI-compatible API may respond to a request without a key.
 _OF_AN_API = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
+_SERVER_ERROR = HTTPStatus.INTERNAL_SERVER_ERROR
 _NO_MONEY = ("_quota", "billing", "balance", "credit", "budget")
 _REFUSED: dict[int, str] = {
     HTTPStatus.UNAUTHORIZED: "key.refused",
@@ -167,27 +168,21 @@ def _near_names(model: str, names: list[str]) -> str:
     return ", ".join(shown) or say("none_is_similar")
 
 
-def _is_of_api(response: ProbeResponse) -> bool:
-    """Return whether a recognized API says so itself, in whatever form."""
-    status = response.status
-    is_json = isinstance(response.json, dict)
-    is_own = is_json and status < HTTPStatus.INTERNAL_SERVER_ERROR
-    server_error = HTTPStatus.INTERNAL_SERVER_ERROR
-    return is_own or status in (HTTPStatus.UNAUTHORIZED, server_error)
-
-
 def refused(
     context: ProbeContext, response: ProbeResponse, finding: str = ""
 ) -> ProbeError:
     error = answers.error_in(response.json)
-    if error is None and not _is_of_api(response):
+    # A recognized API may refuse in any form of JSON.
+    is_own = isinstance(response.json, dict) and response.status < _SERVER_ERROR
+    is_own = is_own or response.status in (HTTPStatus.UNAUTHORIZED, _SERVER_ERROR)
+    if error is None and not is_own:
         return instead.unexpected_response(response)
     detail = error.shown if error else answers.words(response) or say("no_explanation")
     asks = response.status == HTTPStatus.UNAUTHORIZED or context.is_tried
     if asks and not context.usable_key:
         said = f": {detail.rstrip('.')}"
         return ProbeError("key.none", detail=said, status=response.status)
-    elif response.status >= HTTPStatus.INTERNAL_SERVER_ERROR or (
+    elif response.status >= _SERVER_ERROR or (
         response.status == HTTPStatus.REQUEST_TIMEOUT
     ):
         finding = "http.unavailable"

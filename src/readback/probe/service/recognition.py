@@ -59,7 +59,8 @@ def check(context: ProbeContext) -> list[Diagnosis]:
             raise error
     if _is_readback(unknown, models):
         return mistakes + _readback(context, unknown, models)
-    if has_chat or _is_api(models):
+    is_missing = models.status in answers.NO_SUCH_PATH
+    if has_chat or (answers.is_from_api(models) and not is_missing):
         what = diagnose("http.endpoint", figure=models.figure, status=models.status)
     else:
         what = _try_key(context, models, chat)
@@ -219,15 +220,6 @@ def _readback(
         raise instead.unexpected_response(models)
     context.service = Service.READBACK
     return [diagnose("http.readback", figure=unknown.figure)]
-
-
-def _is_api(models: ProbeResponse) -> bool:
-    """Return whether the refusal of the models identifies an OpenAI-compatible API.
-
-    A 401 alone proves nothing, because any web server may send it.
-    """
-    is_missing = models.status in answers.NO_SUCH_PATH
-    return answers.is_from_api(models) and not is_missing
 
 
 def _try_key(

@@ -16,6 +16,7 @@ from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
 from itertools import cycle, islice
+from operator import attrgetter
 
 from readback.probe.common.background import BackgroundCall
 from readback.probe.common.catalogue import diagnose, say
@@ -215,7 +216,7 @@ def _with_evidence(
     diagnosis: Diagnosis, good: list[NotedRequest], bad: list[NotedRequest]
 ) -> Diagnosis:
     lines = []
-    for name, of in (("address", _peer), ("certificate", _certificate)):
+    for name, of in (("address", attrgetter("peer")), ("certificate", _certificate)):
         totals = Counter(filter(None, map(of, good + bad)))
         failures = Counter(filter(None, map(of, bad)))
         shares = [failures[value] / totals[value] for value in totals]
@@ -226,10 +227,6 @@ def _with_evidence(
             )
             lines.append(f"{say(name)}: {'; '.join(counts)}")
     return replace(diagnosis, details=tuple(lines or [say("nothing_in_common")]))
-
-
-def _peer(noted: NotedRequest) -> str:
-    return noted.peer
 
 
 def _certificate(noted: NotedRequest) -> str:

@@ -32,15 +32,10 @@ _GRACE_SECONDS = 2.0
 # Any address on the Internet; asking for the route to it sends no packet.
 _ELSEWHERE = ("2000::1", 9)
 _NO_ROUTE = {errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT, errno.ENETUNREACH}
-LOCAL_ERRORS = {
-    errno.EMFILE: "tcp.forbidden",
-    errno.ENFILE: "tcp.forbidden",
-    errno.EADDRNOTAVAIL: "tcp.forbidden",
-    errno.EACCES: "tcp.forbidden",
-    errno.EPERM: "tcp.forbidden",
-    getattr(errno, "WSAEACCES", errno.EACCES): "tcp.forbidden",
-}
-"""What went wrong on this machine itself, by the system's error."""
+_FULL = (errno.EMFILE, errno.ENFILE, errno.EADDRNOTAVAIL)
+_FORBIDDEN = (errno.EACCES, errno.EPERM, getattr(errno, "WSAEACCES", errno.EACCES))
+LOCAL_ERRORS = {*_FULL, *_FORBIDDEN}
+"""What the system reports if this machine itself is the reason."""
 
 
 @dataclass(frozen=True)

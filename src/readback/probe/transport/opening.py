@@ -91,7 +91,8 @@ def failed(route: Route, error: OSError) -> ProbeError:
     reason = sanitize(error.strerror or str(error)) or say("no_response")
     # The numbers of TLS errors have another meaning.
     number = 0 if isinstance(error, ssl.SSLError) else error.errno or 0
-    finding = connecting.LOCAL_ERRORS.get(number, "http.no_connection")
+    is_local = number in connecting.LOCAL_ERRORS
+    finding = "tcp.forbidden" if is_local else "http.no_connection"
     return ProbeError(finding, host=route.host, port=route.port, reason=reason)
 
 
