@@ -246,6 +246,13 @@ _WALLS = (
         id="http.spoiled",
     ),
     _row(
+        "the port is that of a Prometheus exporter",
+        answering(200, b"# HELP up\nup 1\n", Content_Type="text/plain"),
+        "the port",
+        by="you",
+        id="http.other_api",
+    ),
+    _row(
         "the address is that of squid",
         page(400, "ERROR: The requested URL could not be retrieved", "ERR_INVALID_URL"),
         "HTTPS_PROXY",

@@ -225,7 +225,8 @@ def _by_status(seen: _Response) -> Iterator[_Seen]:
     is_missing = seen.has(*answers.NO_SUCH_PATH, HTTPStatus.GONE)
     yield seen.is_page and not is_missing and not seen.has(400), "http.html"
     is_accepted = HTTPStatus.OK < seen.status < HTTPStatus.MULTIPLE_CHOICES
-    yield seen.received.json is not None and not is_accepted, "http.other_api"
+    is_other = seen.has(200) or (seen.received.json is not None and not is_accepted)
+    yield is_other, "http.other_api"
     yield is_missing, "http.no_such_path"
     yield True, "http.other"
 
