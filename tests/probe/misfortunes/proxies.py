@@ -244,9 +244,9 @@ _SETTINGS = (
 
 _DECRYPTING = tuple(
     _row(
-        f"a proxy that decrypts refuses {what} for {service}",
+        f"a proxy that may decrypt refuses {what} for {service}",
         says,
-        by="network",
+        by="network operator",
         encrypted=True,
         service=service,
         decrypted=when(match, page(413, "413 Request Entity Too Large")),

@@ -2,8 +2,9 @@
 
 TLS ends at the service's operator: over https with a certificate from a public
 authority, nothing in between can remove a header, change a text or hold back an answer.
-Over plain http, everything in between can. So can a proxy if the authority is private,
-because it may be the proxy's own. A proxy can always break a connection.
+Over plain http, everything in between can, and a proxy forwards each request itself. A
+private authority may be that of a proxy or of the service, so both people are named.
+A proxy can always break a connection.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ class Authority(Enum):
 
 
 class Path(Enum):
-    PROXY = "a proxy that can read the requests"
+    PROXY = "a proxy that forwards the requests"
     TUNNEL = "TLS ends at the operator, and a proxy passes it on"
     INTERCEPTED = "something decrypts the traffic"
     VERIFIED = "TLS ends at the operator of the service"
@@ -38,8 +39,8 @@ _PATHS: dict[Authority, tuple[Path, Path]] = {
     Authority.NONE: (Path.OPEN, Path.PROXY),
     Authority.PUBLIC: (Path.VERIFIED, Path.TUNNEL),
     Authority.SERVICE: (Path.VERIFIED, Path.TUNNEL),
-    Authority.OWN: (Path.VERIFIED, Path.PROXY),
-    Authority.PRIVATE: (Path.OPEN, Path.PROXY),
+    Authority.OWN: (Path.VERIFIED, Path.OPEN),
+    Authority.PRIVATE: (Path.OPEN, Path.OPEN),
     Authority.INTERCEPTOR: (Path.INTERCEPTED, Path.INTERCEPTED),
 }
 _PROXY = Fixer.PROXY
@@ -56,7 +57,7 @@ _TABLE: dict[Fault, tuple[Fixer, ...]] = {
     Fault.PROBE: (Fixer.AUTHORS,) * len(Path),
     # One column for each path, in their order.
     Fault.CONNECTION: (_PROXY, _PROXY, _EITHER, _EITHER, _OPERATOR, _EITHER),
-    Fault.CERTIFICATE: (_PROXY, _OPERATOR, _DECRYPTS, *(_OPERATOR,) * 3),
+    Fault.CERTIFICATE: (_PROXY, _OPERATOR, _DECRYPTS, _OPERATOR, _OPERATOR, _EITHER),
     Fault.FILTER: (_PROXY, _OPERATOR, _DECRYPTS, _OPERATOR, _NETWORK, _NETWORK),
     Fault.PATH: (_PROXY, _OPERATOR, _DECRYPTS, _OPERATOR, _OPERATOR, _EITHER),
 }
