@@ -54,13 +54,13 @@ def test_explained(readback):
         client.responses.create(model="another", input="")
     explaining.expect(invalid_model=1, not_found=1)
 
-def test_rehearsed(readback):
-    server = readback.with_new_key(rehearse="429 503 ok")
+def test_rehearsed(readback_rehearsal):
+    server = readback_rehearsal("429", "503", "ok")
     client = OpenAI(base_url=server.base_url, api_key=server.api_key)
     assert client.models.list().data  # it has retried
     server.expect(rehearsed=2, accepted=1)
     with pytest.raises(ValueError, match="1 to 20 steps"):
-        readback.with_new_key(rehearse="418")
+        readback_rehearsal("418")
 
 def test_nothing_of_other_tests_is_seen(readback, readback_server):
     readback.expect()

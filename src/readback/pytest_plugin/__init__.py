@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from readback.pytest_plugin.server import ReadbackServer
 
@@ -41,3 +41,15 @@ def readback_server(readback_settings: Mapping[str, str]) -> Iterator[ReadbackSe
 def readback(readback_server: ReadbackServer) -> ReadbackServer:
     """The Readback server of this process, with a key that only this test uses."""
     return readback_server.with_new_key()
+
+
+@pytest.fixture
+def readback_rehearsal(
+    readback_server: ReadbackServer,
+) -> Callable[..., ReadbackServer]:
+    """The server with a new rehearsal key, as in readback_rehearsal("429", "ok")."""
+
+    def with_steps(*steps: str) -> ReadbackServer:
+        return readback_server.with_new_key(rehearse=" ".join(steps))
+
+    return with_steps
