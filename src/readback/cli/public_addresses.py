@@ -26,8 +26,9 @@ from readback.setting_values import is_loopback
 
 Check = tuple[str, Callable[[], str]]
 
-# How long to wait for each answer, and then for the row of the request.
-WAIT_SECONDS = 4.0
+# How long to wait for each of two answers, for the row of the request, and for one more
+# connection: ten seconds in all.
+WAIT_SECONDS = 2.5
 _POLL_SECONDS = 0.1
 # From RFC 5737, for examples only: no client has these addresses. The first one is the
 # last entry of the header.
