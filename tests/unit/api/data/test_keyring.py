@@ -62,6 +62,7 @@ def test_all_requests_waiting_for_a_key_share_one_look_up(keyring, asked):
 def test_a_flood_of_made_up_keys_takes_bounded_memory(keyring):
     keyring.learn([b"%d" % number for number in range(2 * MAX_ABSENT)], {})
     assert len(keyring._absent) == MAX_ABSENT and not keyring.waiting
+    assert keyring.is_absent(b"0") and not keyring.is_absent(DIGEST)
     keyring.tick(time.monotonic(), time.time())
     assert not keyring._absent and not len(keyring)
 
