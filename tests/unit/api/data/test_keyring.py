@@ -95,7 +95,8 @@ def test_a_record_changes_only_if_its_row_does(keyring, limiter):
     refused = ROW._replace(accepted=False)
     for row, accepted in ((ROW, True), (refused, False), (refused, False), (ROW, True)):
         keyring.learn([DIGEST], {DIGEST: row})
-        assert keyring.find(DIGEST) is record and record.accepted is accepted
+        assert keyring.find(DIGEST) is record and record.row == row
+        assert record.accepted is accepted
 
 
 def test_a_record_held_by_a_request_is_refused_after_its_key_is_gone(keyring):
