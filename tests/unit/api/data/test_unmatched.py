@@ -27,6 +27,8 @@ def test_one_address_leaves_room_for_others():
     count(requests, "192.0.2.2")
 
     assert len(requests.fetch()) == UNMATCHED_ROWS + 1
+    count(requests, "192.0.2.1")
+    assert len(requests.fetch()) == 1
 
 
 def test_nothing_is_counted_without_an_address_or_without_capacity():
