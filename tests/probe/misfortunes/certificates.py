@@ -112,7 +112,7 @@ _CERTIFICATES = (
     _row(
         "the certificate has the name of the host only as its common name",
         serving(changes={x509.SubjectAlternativeName: None}),
-        "alternative name",
+        "subjectAltName",
         id="tls.no_names",
     ),
     _row(
