@@ -35,12 +35,10 @@ INTERRUPTED = "probe.interrupted"
 class ProbeReport:
     base_url: str
     key: str
-    """The masked key."""
     started: datetime
     seconds: float
     requests: int
     results: list[StepResult]
-    """In the order of the steps."""
     key_sent_to: str | None = None
     """The origin that received the key."""
     service: Service | None = None
@@ -68,7 +66,6 @@ class ProbeReport:
 
     @property
     def interrupted(self) -> StepResult | None:
-        """The step during which the run was interrupted."""
         found = (
             result for result in self.results if result.diagnosis.id == INTERRUPTED
         )

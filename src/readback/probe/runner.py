@@ -133,7 +133,6 @@ class ProbeRun:
         self._steps: list[Step] = []
         """The steps that have been started, in their order."""
         self._found: dict[str, list[StepResult]] = {}
-        """The results of each step that has ended, by its id."""
         self._blocked_by: dict[str, Step] = {}
         """The failed step, by the id of each step that it blocks."""
         self._started = datetime.now(timezone.utc)

@@ -37,8 +37,6 @@ _BLOCK_END = re.compile("\n\n|\n(?== )")
 
 @dataclass(frozen=True)
 class Template:
-    """A finding, as in the catalogue."""
-
     id: str
     verdict: Verdict
     fault: Fault

@@ -133,7 +133,6 @@ class Redactor:
                 forms.update(dict.fromkeys((*others, *cases), mask))
         self._masks = {}
         self._parts: set[str] = set()
-        """Replaces a text that contains a secret in another encoding."""
         for form in sorted(forms, key=len, reverse=True):
             if len(form) < _SHORTEST:
                 break

@@ -16,8 +16,6 @@ Fact = Union[str, int, float, None]
 
 
 class _Word(str, Enum):
-    """An enumeration of words that are printed unchanged."""
-
     def __str__(self) -> str:
         return str(self.value)
 
@@ -25,7 +23,6 @@ class _Word(str, Enum):
 class Service(_Word):
     READBACK = "readback"
     ENDPOINT = "endpoint"
-    """Another OpenAI-compatible API."""
 
 
 class Verdict(_Word):
@@ -105,7 +102,6 @@ class Diagnosis:
     facts: Mapping[str, Fact] = field(default_factory=dict)
     """The values behind the sentence; their names are part of the JSON report."""
     details: tuple[str, ...] = ()
-    """Additional lines of figures."""
     fixer: Fixer = Fixer.NOBODY
     """Who can fix it; derived at the end of the run."""
 

@@ -66,10 +66,8 @@ class Certificate:
     since: datetime | None
     until: datetime | None
     name: str = ""
-    """The name of its owner."""
     serial: str = ""
     hosts: tuple[str, ...] = ()
-    """All names of hosts."""
     raw_name: bytes = b""
     raw_issuer: bytes = b""
     has_issuer_address: bool = False
@@ -132,7 +130,6 @@ def read(der: bytes) -> Certificate:
 
 
 def read_chain(chain: list[bytes]) -> list[Certificate]:
-    """Return the server's certificates, or a single one without any content."""
     return list(map(read, chain)) or [UNREADABLE]
 
 
@@ -184,7 +181,6 @@ def _values(der: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def _nested(der: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield the content of each value in a sequence."""
     for _, sequence in _values(der):
         yield from _values(sequence)
 

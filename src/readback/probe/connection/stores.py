@@ -37,7 +37,6 @@ class StoreKind(Enum):
 
 class CertificateStores(NamedTuple):
     usable: dict[StoreKind, ssl.SSLContext]
-    """The best one first."""
     trouble: ProbeError | None = None
     """Why Python programs cannot use the store that the environment sets."""
 

@@ -206,7 +206,6 @@ def _shake(
 
 
 def _in_other_file(context: ProbeContext, handshake: Handshake) -> ProbeError | None:
-    """Return the error if only the file of other programs contains the authority."""
     issuer = certificates.read_chain(handshake.chain)[0].issuer
     for variable, trust in stores.of_others():
         seen = shake(context.route, trust, context.timeout, context.base_url.host)

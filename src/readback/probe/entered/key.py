@@ -50,7 +50,6 @@ _IN_FRONT = re.compile(
 
 
 def check(secret: Secret) -> tuple[list[Diagnosis], Secret]:
-    """Return what is wrong with a pasted key, and the bare key."""
     text = secret.reveal()
     found = find_readback_key(text)
     if not found:

@@ -89,7 +89,6 @@ def as_long(report: ProbeReport, *, is_colored: bool = False) -> str:
 
 
 def long_lines(report: ProbeReport) -> Iterator[tuple[str, Verdict | None]]:
-    """Yield the lines of the long form, each with the verdict that colours it."""
     yield report.sentence, report.verdict
     if report.decisive:
         yield _who(report) if report.fixer else f"[{report.id}]", None

@@ -102,7 +102,6 @@ def kept(context: ProbeContext, response: ProbeResponse) -> ProbeError | None:
 
 
 def kept_from_host(context: ProbeContext) -> ProbeError | None:
-    """Return the error if this may not be the host that the user meant."""
     because = "" if context.chat_model else next(_about_host(context), "")
     advice = say("send_with_chat")
     return ProbeError("key.kept", because=because, advice=advice) if because else None

@@ -308,7 +308,6 @@ class EventStream:
         self.error: answers.ApiError | None = None
 
     def feed(self, received: bytes, moment: float) -> None:
-        """Read what was received at this moment of the clock."""
         self._rest += received
         if b"\n" not in received:  # An endless line is not copied again and again.
             return

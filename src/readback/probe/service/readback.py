@@ -171,7 +171,6 @@ def _too_large(context: ProbeContext, lost: ProbeError) -> ProbeError:
 def send_text(
     context: ProbeContext, text: str, client: ProbeClient | None = None
 ) -> ProbeResponse:
-    """Send a text; raise `ProbeError` unless it is returned unchanged."""
     context.sent_texts.add(text)
     response = context.ask(CHAT, request_body(text), client)
     if not response.is_success:

@@ -136,7 +136,6 @@ def _behind_gateway(
 
 
 def _correct(context: ProbeContext, corrected: BaseUrl) -> Diagnosis:
-    """Continue with another path; return the mistake."""
     path = context.base_url.path
     is_version = corrected.path == f"{path}{VERSION_PREFIX}"
     facts = {"path": path or "/", "found": corrected.path or "/"}

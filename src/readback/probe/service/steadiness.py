@@ -73,7 +73,6 @@ def sample(context: ProbeContext) -> list[Diagnosis]:
 
 
 def check(context: ProbeContext) -> list[Diagnosis]:
-    """Say how reliable the path was in this run, if there is anything to say."""
     origin = context.base_url.origin
     log = [noted for noted in context.budget.exchanges if noted.target == origin]
     limited = HTTPStatus.TOO_MANY_REQUESTS

@@ -59,7 +59,6 @@ class ProbeClient:
     headers: Mapping[str, str]
     _socket: socket.socket | None = field(default=None, init=False)
     _seen: Handshake = field(default_factory=Handshake, init=False)
-    """The handshake of this connection."""
 
     def close(self) -> None:
         if self._socket is not None:

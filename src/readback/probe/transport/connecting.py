@@ -78,7 +78,6 @@ def has_ipv6() -> bool:
 
 
 def connect(addresses: Sequence[str], port: int, timeout: float) -> socket.socket:
-    """Return the first connection; raise the first error if no address accepts."""
     deadline = time.monotonic() + timeout
     errors: list[OSError] = []
     for number, address in enumerate(addresses):
@@ -153,7 +152,6 @@ class DeadlineSocket(io.RawIOBase):
         self._socket = sock
         self._deadline = deadline
         self.received_at = time.monotonic()
-        """When the last bytes were received; they may be parsed later."""
 
     def sendall(self, data: bytes) -> None:
         self._limit()

@@ -37,7 +37,6 @@ _PROXY = re.compile("_proxy$", re.IGNORECASE)
 @dataclass
 class ProbeContext:
     entered_url: str
-    """The address as the user entered it."""
     secret: Secret
     timeout: float = 10.0
     chat_model: str | None = None
@@ -163,4 +162,3 @@ class Step(NamedTuple):
     applies: Condition = lambda context: True
     """Whether the step is part of the run; called just before it would run."""
     repeats: int = 4
-    """How often the step is run again before a failure is believed."""

@@ -47,7 +47,6 @@ _FAILED = 4
 @dataclass(frozen=True)
 class ProbeResponse:
     url: str
-    """What was asked for."""
     status: int
     headers: Message
     body: bytes
@@ -129,7 +128,6 @@ class NotedRequest:
     form: str = ""
     """The kind of response: its type, or the names of its fields."""
     error: str = ""
-    """The id of the failure if there was no response."""
     is_untrusted: bool = False
     finding: str = ""
     """The id of the failure that a step has found in the response."""
@@ -183,8 +181,6 @@ class NotedRequest:
 
 
 class RequestBudget:
-    """The number of requests that one run may send, and those that it has sent."""
-
     def __init__(self, limit: int = MAX_REQUESTS) -> None:
         self.limit = limit
         self.spent = 0

@@ -190,7 +190,6 @@ def _open_tunnel(
 
 
 def _read_page(response: http.client.HTTPResponse) -> bytes:
-    """Return as much of the page as arrives in time."""
     page = bytearray()
     with suppress(OSError, ValueError, http.client.HTTPException):
         while len(page) < _MAX_PAGE_BYTES and (part := response.read1(_MAX_PART_BYTES)):
