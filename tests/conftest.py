@@ -39,7 +39,7 @@ _LONG = (
 _SHORT = ("unit/", "wire/", "conformance/")
 assert all((_HERE / name).exists() for name in (*_LONG, *_SHORT))
 
-# A failing assertion in these shows its values.
+# Failing assertions in these modules show their values.
 pytest.register_assert_rewrite("tests.support", "tests.cli.program")
 
 # There is no deadline, because a machine may be busy. The examples depend only on the

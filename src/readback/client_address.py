@@ -46,7 +46,9 @@ def forwarded_entry(header: str, trusted_proxies: int) -> str | None:
 
 
 def address_in(entry: str) -> str:
-    """Return the address in an entry of X-Forwarded-For; UNKNOWN if it is none."""
+    """Return the address in an entry of X-Forwarded-For; UNKNOWN if it is not an
+    address.
+    """
     if _is_ipv4(entry):
         return entry
     match = _WITH_PORT.fullmatch(entry)

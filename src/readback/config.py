@@ -24,7 +24,7 @@ MAX_WORKERS = 512
 
 
 def _setting(default: str, parse: Callable[[str], T], *, secret: bool = False) -> T:
-    """Return a dataclass field that carries one row of the table as its metadata."""
+    """Return a dataclass field whose metadata is one row of the table."""
     metadata = {"default": default, "parse": parse, "secret": secret}
     declared: T = field(default=parse(default), metadata=metadata)
     return declared

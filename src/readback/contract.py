@@ -21,7 +21,8 @@ PROBE_PATH = f"{VERSION_PREFIX}/probe"
 HEALTH_PATH = "/healthz"
 READINESS_PATH = "/readyz"
 
-# The endpoints as metrics, usage and journal name them. OTHER is every other path.
+# The names of the endpoints in metrics, usage and the journal. OTHER stands for any
+# other path.
 MODELS = "models"
 CHAT = "chat"
 OTHER = "other"

@@ -61,7 +61,7 @@ def send(
     with closing(http):
         http.connect()
         http.sock.settimeout(seconds)
-        # The socket's time starts again with every byte that the server sends.
+        # The socket's timeout restarts with every byte that the server sends.
         deadline = monotonic() + seconds
         end = Timer(seconds, _shut_down, [http.sock])
         end.start()
@@ -123,7 +123,8 @@ class Slots:
                 end = partial(ended.set_result, work())
             except BaseException as error:  # raised in the caller's thread
                 end = partial(ended.set_exception, error)
-            # Before the result is set: the caller may then start again at once.
+            # Release the slot before setting the result, because the caller may start
+            # its next request at once.
             self._free.release()
             end()
 

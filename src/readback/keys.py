@@ -42,7 +42,7 @@ def _python_sha256() -> Callable[[bytes], Any]:
     hashlib has OpenSSL's, which is faster for long texts, but not for a key:
     docs/decisions.md has the measurement.
     """
-    for name in ("_sha2", "_sha256"):  # from Python 3.12 on, and before
+    for name in ("_sha2", "_sha256"):  # Python 3.12 and later; earlier versions
         with suppress(ImportError):
             return cast(Callable[[bytes], Any], import_module(name).sha256)
     return sha256

@@ -89,7 +89,7 @@ class LineQueue:
     """Passes lines on to a destination that may block; adding a line never blocks.
 
     A thread writes the lines in their order. The first line starts it, so each forked
-    process has its own. `logging.handlers.QueueHandler` takes this for a queue.
+    process has its own. `logging.handlers.QueueHandler` can use this as its queue.
     """
 
     def __init__(self, name: str, write: Callable[[Any], object]) -> None:

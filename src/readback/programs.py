@@ -21,7 +21,8 @@ _CONTRACT = {"MAX_TOKENS": MAX_TOKENS, "VERSION_PREFIX": VERSION_PREFIX}
 # In `cannot`: every difference of a body.
 _EVERY = "*"
 _WORKS = "The network, the address and the key work: test with curl."
-# The answer to a wrong path proves no key: it is sent before the key is looked at.
+# The answer to a wrong path does not show that the key works: it is sent before the key
+# is checked.
 _UNPROVED = "Test its key, its address and the network with curl or the probe."
 _MAY_BE_UNABLE = (
     "Your program or its library may do this by default; if it has no setting for this,"

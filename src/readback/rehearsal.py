@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-# The failure of each step, by its code in the contract.
+# The contract's code for the failure that each step causes.
 FAILURES = {"429": "rate_limited", "500": "internal_error", "503": "unavailable"}
 # The normal answer.
 OK = "ok"
@@ -18,7 +18,7 @@ LONGEST_WAIT_SECONDS = 30
 RETRY_SECONDS = 1
 # Metrics, usage and journal have this instead of the code of a rehearsed failure.
 REHEARSED = "rehearsed"
-# "wait30", twenty times.
+# Long enough for "wait30" twenty times.
 MAX_PATTERN_LENGTH = MAX_STEPS * 7 - 1
 
 _WAIT = re.compile("wait([1-9][0-9]?)")

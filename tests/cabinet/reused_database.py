@@ -26,7 +26,9 @@ WHERE datname = current_database() AND pid <> pg_backend_pid()
 
 
 class ReusedDatabase:
-    """The database at a URL, which at first has only the migrations' rows."""
+    """The database at a URL. Initially it contains only the rows that the migrations
+    add.
+    """
 
     def __init__(self, url: str) -> None:
         self.url = url

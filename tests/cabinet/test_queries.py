@@ -27,7 +27,7 @@ from tests.cabinet.which_database import BOTH
 
 DATABASES = BOTH
 
-# The page, and the statements that it needs with any number of rows.
+# Each page, and the number of SQL statements that it needs however many rows there are.
 STATEMENTS = {
     "/": 1,
     "/keys/": 6,

@@ -1,4 +1,6 @@
-"""Every template can be loaded, and every template name leads to one."""
+"""Every template can be loaded, and every template name that is used refers to an
+existing template.
+"""
 
 import re
 from pathlib import Path

@@ -309,7 +309,7 @@ def test_the_data_directory_may_have_any_name(program, tmp_path):
 
 
 def refuses(data, folder):
-    """Return whether an archive is refused without a file beside the folder."""
+    """Return whether an archive is refused without writing outside the folder."""
     folder.mkdir(parents=True)
     try:
         archive.read(io.BytesIO(data), folder)

@@ -123,7 +123,7 @@ def site(
 def settings(
     network: Namespaces, site: dict[str, str], request: pytest.FixtureRequest
 ) -> Iterator[dict[str, str]]:
-    """Return the settings of an API that runs behind nginx, with this count."""
+    """Return the settings of an API behind nginx with this many trusted proxies."""
     settings = site | {COUNT: request.param}
     with running(network, *READBACK, "serve", "api", **settings):
         # It listens long before it is ready.

@@ -46,7 +46,7 @@ def allowed_calls() -> set[str]:
 
 
 def refuse_executable_memory() -> None:
-    # Older kernels do not know this call; then executable memory is not tested.
+    # Older kernels do not support this call, so executable memory is not tested there.
     ctypes.CDLL(None).prctl(PR_SET_MDWE, PR_MDWE_REFUSE_EXEC_GAIN, 0, 0, 0)
 
 

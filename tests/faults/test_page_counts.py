@@ -37,7 +37,7 @@ def test_any_worker_answers_for_all_and_a_killed_one_loses_nothing(tmp_path: Pat
         before = workers(server)
         for _ in range(PAGES):
             get(server, "/privacy")
-        get(server, "/keys/123/")  # leads to the login
+        get(server, "/keys/123/")  # redirects to the login page
         with pytest.raises(urllib.error.HTTPError, match="404"):
             get(server, "/secret-path")
         get(server, "/favicon.ico")

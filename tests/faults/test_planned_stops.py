@@ -28,7 +28,7 @@ from tests.support.waiting import PATIENCE, wait_until
 from tests.support.wire import Connection
 
 NOTICE = 6.0
-# About thirty times as long as a stop that does not wait for it.
+# About thirty times as long as a stop takes if it does not wait for the notice.
 LONG_NOTICE = 40.0
 
 

@@ -118,7 +118,7 @@ def test_forms_that_do_not_arrive_take_little_memory(server: CabinetServer) -> N
     """The oldest of those that are nearly complete make room for others."""
     size = 250_000
     number = 300  # 75 MB in all
-    _visit(server, "/")  # the first page loads much that stays
+    _visit(server, "/")  # the first page loads code that stays in memory
     before = _private_memory(server)
     endpoint = Endpoint.of(server.url)
     form = _request("POST /accounts/login/", "Content-Length: 260000\r\n\r\n")

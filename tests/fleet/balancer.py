@@ -91,7 +91,8 @@ def balancer(network: Network, folder: Path) -> Iterator[Balancer]:
     files = ("-f", str(SHIPPED), "-f", str(control))
     variables = {
         "CERTIFICATE": str(authority.issue(_HOST)),
-        # The replicas have the addresses in the configuration; the cabinets do not.
+        # The configuration contains the addresses of the replicas; those of the
+        # cabinets are variables.
         "CABINET_ONE": f"{NETWORKS['front']}.21",
         "CABINET_TWO": f"{NETWORKS['front']}.22",
     }

@@ -98,5 +98,5 @@ def test_a_request_with_an_accepted_key_is_counted_in_full() -> None:
     small = work.count(request(b"{}"))
     large = work.count(request(BODIES["numbers"](MAX_BODY_BYTES)))
 
-    # If the key were refused, both requests would take the same work.
+    # If the key were refused, both requests would take the same amount of work.
     assert 4 * small < large <= MOST_PER_REQUEST

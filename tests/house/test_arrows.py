@@ -64,7 +64,8 @@ LEVELS = {
         {"models"},
         {"account_rules"},
     ],
-    # Modules run the steps; the folders have the order of a run.
+    # The modules run the steps; below them are the folders, the last step of a run
+    # first.
     "probe": [{"__main__"}, {"command"}, {"runner"}, {"output"}, {"report"}]
     + [{"service"}, {"connection"}, {"transport"}, {"entered"}, {"common"}],
     # The commands, and below them what they share.

@@ -110,5 +110,5 @@ def test_every_service_is_pinned_and_limited(name):
 
 
 def _rendered(value: str) -> str:
-    """Replace variables by their defaults, as Compose does."""
+    """Replace variables with their defaults, as Compose does."""
     return re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", value)

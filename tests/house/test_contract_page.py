@@ -44,7 +44,7 @@ def test_every_fact_is_on_the_page(page):
 
 
 def outline(path: Path) -> list[str]:
-    """Return the marks of headings, code blocks and table rows, in order.
+    """Return the markers of headings, code blocks and table rows, in order.
 
     Generated tables are left out, because they exist in English only.
     """

@@ -1,4 +1,4 @@
-"""The catalogue has every text of the probe in both languages, and no other."""
+"""The catalogue contains all texts of the probe in both languages, and no others."""
 
 import ast
 import re

@@ -19,7 +19,7 @@ AUTHENTICATOR = {
     "automaticPresenceSimulation": True,
 }
 SECOND_FACTOR = "/account/second-factor/"
-# Leaves only the recovery codes of this mask.
+# Marks all recovery codes as used, except those in this bit mask.
 USE_CODES = """
 from allauth.mfa.models import Authenticator
 codes = Authenticator.objects.get(type="recovery_codes", user__email={email!r})

@@ -141,7 +141,6 @@ class _Handler(BaseRequestHandler):
 
     def handle(self) -> None:
         number = next(self.server.connections)
-        # A behavior may reset a connection that http.client would hold open.
         self.request.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
             if contexts := self.server.tls:

@@ -195,9 +195,9 @@ def proxied(
     scheme: str = "http",
     **changes: Any,
 ) -> Arrange:
-    """The environment names a proxy with this behavior; without one, it works.
+    """The environment names a proxy with this behavior, or a working proxy by default.
 
-    If the proxy decrypts, it treats the requests in the tunnel in its own way.
+    A decrypting proxy applies the behavior to the requests inside the tunnel.
     """
 
     @contextmanager

@@ -156,7 +156,7 @@ def test_a_missing_part_of_the_process_is_no_reason_for_a_traceback(
     ids=str,
 )
 def test_any_terminal_gets_the_report(more: dict[str, str]) -> None:
-    # The terminal has its own TERM.
+    # `Terminal` sets TERM itself, so `env` sets these variables after it.
     changes = (f"{name}={value}" for name, value in more.items())
     command = ["/usr/bin/env", *changes, *PROBE, NOWHERE]
     terminal = Terminal(command, environment(READBACK_API_KEY=""))

@@ -140,7 +140,7 @@ def test_an_address_of_the_host_that_is_another_service_is_named(
 def test_what_this_machine_lacks_is_not_counted_as_a_failure_of_the_path(
     resources: Resources, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every connection after the first three finds no free file."""
+    """Every connection after the first three fails, because too many files are open."""
     original, numbers = connecting.connect, count(1)
 
     def connect(*given):

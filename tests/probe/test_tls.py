@@ -379,7 +379,8 @@ def test_openssl_refuses_http_1_1_in_the_handshake(resources: Resources) -> None
 def test_a_hostile_peer_is_told_within_bounds(
     behave: broken_servers.Behavior, finding: str
 ) -> None:
-    # Only a peer that keeps the probe waiting takes the timeout, several times.
+    # Only a peer that keeps the probe waiting uses up the timeout, and does so several
+    # times.
     timeout = 0.3 if finding == "tls.cut" else 10
     started = time.monotonic()
     with broken_servers.socket_server(behave) as port:

@@ -1,4 +1,4 @@
-"""A change of a key or an account takes effect in every worker within a second.
+"""A change to a key or an account takes effect in every worker within a second.
 
 Most changes are plain SQL, because the API must notice them whatever their origin.
 """

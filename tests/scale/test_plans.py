@@ -1,4 +1,4 @@
-"""The pages of a key read by an index, however long its journal is.
+"""The pages of a key use an index, however long its journal is.
 
 The databases explain the queries of the cabinet.
 """

@@ -106,7 +106,8 @@ def test_requests_with_known_keys_cause_no_statements_of_their_own(site):
         # PostgreSQL counts with a delay, and counts the queries of this test, too.
         assert measured.transactions <= allowed + 200
 
-    # Usage of a busy key is written later and later; other tests must not count it.
+    # The usage of a busy key is written less and less often. Wait for it, so that other
+    # tests do not count it.
     sent = len(known) * (1 + 2 + 6)
     wait_until(lambda: written(site) == before + sent, "all usage is written")
 

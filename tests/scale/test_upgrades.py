@@ -19,9 +19,10 @@ def site(request: pytest.FixtureRequest, start: Callable[..., Server]) -> Server
     return start(request.param, READBACK_WORKERS="1")
 
 
-# The API does not need this table, just as it would not need a new one …
+# Simulates another version: the API does not need this table, as it would not need a
+# new one. …
 ANOTHER_VERSION = ["manage", "migrate", "sessions", "zero"]
-# … and these change tables that it needs, as a migration would.
+# Changes to tables that the API does need, as a migration would make them.
 ADDITIONS = (
     "ALTER TABLE cabinet_key ADD COLUMN note varchar(20) NULL",
     "ALTER TABLE cabinet_journalentry ADD COLUMN note varchar(20) NULL",

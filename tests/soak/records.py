@@ -84,7 +84,7 @@ class Story:
         return [" ".join(v.promise.split()[:4]) for v in self.judge().broken]
 
     def _checkpoint(self, at: float) -> Checkpoint:
-        """Count as the service does; the last count lacks what is `uncounted`."""
+        """Count requests as the service does; the last count omits `uncounted`."""
         answered = [
             row for row in self.rows if row.received <= at and row.outcome != LOST
         ]

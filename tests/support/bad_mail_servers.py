@@ -34,7 +34,7 @@ class _NeverReady(BaseRequestHandler):
 class HangingServer(ThreadingTCPServer):
     """Accepts connections and never finishes its greeting.
 
-    With an interval, a time-out between two bytes does not end the wait.
+    With an interval, it keeps sending bytes, so a timeout for each read never expires.
     """
 
     request_queue_size = 100

@@ -6,7 +6,7 @@ from tests.support.commands import free_port
 
 
 def on_loopback(configuration: str, network: str) -> str:
-    """Replace its ports by free ones of loopback, and its fixed addresses.
+    """Replace its ports with free ones on loopback, and replace its fixed addresses.
 
     `network`, such as "127.88.1.", replaces the beginning of these addresses.
     """

@@ -16,7 +16,7 @@ _BLOCK = re.compile(r"^( *)```\w+\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 def block(words: str) -> str:
     """Return the code block of the English pages with a line that begins like this.
 
-    Several pages may have it, but only the same one.
+    If several pages contain it, the blocks must be identical.
     """
     pages = [path.read_text(encoding="utf-8") for path in sorted(DOCS.glob("*.md"))]
     codes = [dedent(found[2]) for page in pages for found in _BLOCK.finditer(page)]

@@ -98,7 +98,7 @@ class Postgres:
             wait_until(
                 lambda: not any(map(_is_running, processes)), "PostgreSQL has ended"
             )
-            # pg_ctl takes a process that has not been reaped for a running server.
+            # pg_ctl considers a process that has not been reaped a running server.
             (self._server.pgdata / "postmaster.pid").unlink(missing_ok=True)
             Path(f"{self.socket}.lock").unlink(missing_ok=True)
 

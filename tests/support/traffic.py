@@ -96,7 +96,8 @@ class Traffic:
         )
 
     def note(self, outcome: Outcome) -> None:
-        # In this order: `answered` may be too small for a moment, never too large.
+        # Append in this order, so that `answered` may briefly be too small but never
+        # too large.
         if outcome.error:
             self.failed.append(outcome)
         self.outcomes.append(outcome)

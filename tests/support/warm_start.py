@@ -180,7 +180,8 @@ def _become_readback(arguments: list[str], surroundings: _Surroundings) -> None:
     # Otherwise collecting garbage would copy all imported modules to this process.
     gc.freeze()
     os.setsid()
-    # The forking process ends with the tests, however they end.
+    # End this process when the forking process ends, which it does as soon as the tests
+    # end.
     from readback import logs
     from readback.processes.child import stop_with_parent
 

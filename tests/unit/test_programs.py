@@ -57,7 +57,7 @@ def test_no_two_programs_have_the_same_name_or_user_agent():
 
 
 def test_nobody_is_told_that_a_library_cannot_comply():
-    """The program that uses it may."""
+    """A library cannot be blamed: the program that uses it may be able to comply."""
     assert not any(row.cannot for row in TABLE if row.library)
 
 
@@ -131,7 +131,9 @@ def test_what_has_no_room_is_counted():
 
 
 def test_values_of_the_contract_are_those_of_contract_py(monkeypatch):
-    """With another contract, no text in the table has a value of this one."""
+    """If the contract changes, no text in the table still contains one of the old
+    values.
+    """
     values = (str(contract.MAX_TOKENS), contract.MODEL)
     another = {"MAX_TOKENS": 47, "VERSION_PREFIX": "/v47"}
     monkeypatch.setattr(programs, "_CONTRACT", another)
@@ -142,7 +144,7 @@ def test_values_of_the_contract_are_those_of_contract_py(monkeypatch):
     assert any("end in /v47" in text for text in texts)
     for text in texts:
         assert not any(value in text for value in values), text
-        # A prefix of another API, as /openai/v1, is not ours.
+        # A prefix that belongs to another API, such as /openai/v1, is not ours.
         assert not re.search(rf"(?<!\w){contract.VERSION_PREFIX}\b", text), text
 
 

@@ -27,7 +27,7 @@ def head_of(size: int) -> bytes:
 
 
 def fields(number: int) -> bytes:
-    """Return a head with this many fields, Host among them."""
+    """Return a head with this many fields, including Host."""
     return START + b"X: y\r\n" * (number - 1) + b"\r\n"
 
 

@@ -48,7 +48,8 @@ def test_bytes_that_are_not_http_are_refused(
 def test_a_few_empty_lines_before_a_request_are_ignored(
     echo: Endpoint, number: int
 ) -> None:
-    # RFC 9112 §2.2: at least one should be, because some clients end a body with one.
+    # RFC 9112 §2.2: a server should ignore at least one empty line, because some
+    # clients send one after a body.
     raw = (b"\r\n" * number + GOOD) * 8
     for size in (len(raw), 1, 7):
         assert statuses(ask(echo, *pieces_of(raw, size))) == [200] * 8

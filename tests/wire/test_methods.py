@@ -69,7 +69,7 @@ REFUSED_HEADS = {
 def test_the_refusal_of_a_head_request_has_no_body(
     echo: Endpoint, raw: bytes, size: int
 ) -> None:
-    # RFC 9110 §9.3.2. A client would take a body for the next answer.
+    # RFC 9110 §9.3.2. A client would mistake a body for the next answer.
     answers = ask(echo, GOOD, *pieces_of(raw, size), bodiless=(1,))
     assert answers[0].status == 200
     [(status, body, length)] = [

@@ -109,7 +109,8 @@ def test_after_its_last_answer_the_server_reads_what_the_client_still_sends(
 def test_a_later_minor_version_is_processed_as_1_1(
     echo: Endpoint, version: bytes
 ) -> None:
-    # RFC 9110 §2.5: as the highest minor version that we know.
+    # RFC 9110 §2.5: a higher minor version is handled like the highest one that we
+    # know.
     good = GOOD.replace(b"HTTP/1.1", version)
     chunks = post_chunks(b"2\r\nab\r\n0\r\n\r\n").replace(b"HTTP/1.1", version)
     closing = good.replace(b"Host", b"Connection: close\r\nHost")

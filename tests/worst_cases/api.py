@@ -182,7 +182,7 @@ BODIES: dict[str, Shape] = {
 
 
 def chunks_of(line: bytes, end: bytes = b"0\r\n\r\n") -> Shape:
-    """Return a factory of requests whose chunks of one byte begin with this line."""
+    """Return a factory of requests whose one-byte chunks begin with this line."""
 
     def make(size: int) -> bytes:
         chunks = repeated(line + b"\r\n \r\n", size) + end

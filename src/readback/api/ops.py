@@ -85,7 +85,8 @@ class Ops(Handler[Head], Collector):
         return self.refuse("internal_error", "")
 
     def _readiness(self, ready: bool) -> bytes:
-        """Return whether a balancer should send requests here, with any problems.
+        """Return the readiness answer: whether a balancer should send requests here,
+        and any problems.
 
         Known keys keep working while the database is unavailable. Only the balancer
         knows whether another replica can do better, so there are two checks: `/readyz`,

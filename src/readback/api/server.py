@@ -1,4 +1,4 @@
-"""The API as a server: what its workers share, and what each of them consists of.
+"""The API server: what its workers share, and what each worker runs.
 
 A worker is one process with one event loop and all listeners. It calls the periodic
 work of its parts, and stops them in the right order.
@@ -198,8 +198,8 @@ class ApiWorker(Worker):
             return MOMENT_SECONDS
         if self.config.tls_certificate:
             return _TLS_HANDSHAKE_SECONDS
-        # Of all workers, because the first one that closes a listener closes it for
-        # all.
+        # Count the connections of all workers, because closing a listener closes it for
+        # all of them.
         busy = self._all_counters.total("open_connections")
         return _HANDSHAKE_SECONDS if busy else MOMENT_SECONDS
 

@@ -83,8 +83,8 @@ def providers(config: Config) -> dict[str, Any]:
     if not config.oidc_issuer:
         return {}
     app = {
-        # A person's id is unique only within an issuer. Connections are stored with
-        # the issuer, so that people of another issuer cannot log in as these.
+        # A person's id is unique only within an issuer. Connections are stored with the
+        # issuer, so that people from another issuer cannot log in as them.
         "provider_id": config.oidc_issuer,
         "name": config.oidc_name,
         "client_id": config.oidc_client_id,

@@ -14,7 +14,7 @@ from readback.cabinet.keys import selectors
 def site(request: HttpRequest) -> dict[str, object]:
     is_only_way = account_rules.provider_is_only_way()
     return {
-        # The part of the site, to mark the current entry of the header.
+        # The section of the site, used to highlight the current entry in the header.
         "nav": request.path.split("/")[1],
         # Lazy, so that templates that do not show the address run no query.
         "address": SimpleLazyObject(selectors.address_current),

@@ -250,7 +250,7 @@ MFA_PASSKEY_LOGIN_ENABLED = True
 MFA_WEBAUTHN_USER_VERIFICATION = "required"
 MFA_RECOVERY_CODES_SHOW_ONCE = True
 MFA_RECOVERY_CODE_DIGITS = 16
-# Authenticator apps take a colon for the end of the issuer.
+# Authenticator apps treat a colon as the end of the issuer.
 MFA_TOTP_ISSUER = f"{BRAND.name.replace(':', '')} ({_CABINET.hostname})"
 # Codes from the periods before and after are valid, too: clocks differ.
 MFA_TOTP_TOLERANCE = 1

@@ -31,8 +31,8 @@ def set_up_django(*, needs_secret_key: bool = True) -> Config:
         os.environ.pop("READBACK_SECRET_KEY_FILE", None)
         os.environ["READBACK_SECRET_KEY"] = secrets.token_urlsafe(48)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "readback.cabinet.settings")
-    # Most objects created here stay, so collecting garbage would only take time: a
-    # seventh. Worker processes share the memory of frozen objects.
+    # Most objects created here are kept, so garbage collection would only waste a
+    # seventh of the time. Worker processes share the memory of frozen objects.
     gc.disable()
     try:
         import django

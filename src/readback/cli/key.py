@@ -72,7 +72,8 @@ def create(
         from readback.cabinet.keys import services
 
         owner = find_account(email)
-        # Only now: a key may expire in a second, and loading Django may take longer.
+        # Computed only now, because a key may expire in a second and loading Django may
+        # take longer.
         expires_at = datetime.now(UTC) + expires_in if expires_in else None
         missing = if_missing is not None
         make = services.key_create_if_missing if missing else services.key_create
@@ -146,7 +147,7 @@ def rename(key_id: int, name: str, as_json: bool) -> None:
 @console.yes_option
 @console.json_option
 def rotate(key_id: int, overlap: timedelta, yes: bool, as_json: bool) -> None:
-    """Replace this key by a new one with the same name and settings.
+    """Replace this key with a new one that has the same name and settings.
 
     Only the new key is printed on standard output. This cannot be undone.
     """

@@ -58,7 +58,7 @@ def serve(
     loopback addresses, it also creates a local account. On a terminal it creates the
     first key of this account and prints a curl command that uses the key.
     """
-    if sys.stdout is None:  # closed: no socket may get its number
+    if sys.stdout is None:  # closed: otherwise a socket could get its file descriptor
         console.discard_output()
     logs.never_block()
     logs.configure()
@@ -167,7 +167,9 @@ def _startup(*, needs_secret_key: bool = True) -> ModuleType:
 
 
 def _explained(function: Callable[[], None]) -> Callable[[], None]:
-    """Let a function end its process as a command ends, with a sentence and a code."""
+    """Make a function end its process like a command: with one sentence and an exit
+    code.
+    """
 
     def explained() -> None:
         try:
@@ -201,7 +203,8 @@ def _temporary_server() -> Iterator[tuple[Config, Listeners]]:
         # The test that started it has ended, and no one else knows its address.
         os.environ.setdefault("READBACK_STOP_NOTICE", str(SHORT_NOTICE_SECONDS))
         (*api, ops), cabinet = listeners.open_all(settings.load())
-        # Again, now with the ports that the operating system has chosen.
+        # Set the addresses again, now with the ports that the operating system has
+        # chosen.
         binds = ",".join(str(bind_of(listener)) for listener in api)
         os.environ["READBACK_API_BIND"] = binds
         os.environ["READBACK_OPS_BIND"] = str(bind_of(ops))
@@ -281,7 +284,7 @@ def _curl(config: Config, key: str) -> str:
 def _program() -> str:
     """Return this program's command: under `make run` or uvx, it is not on PATH."""
     if os.getpid() == 1:
-        # The only program of a container, whose host name is its id.
+        # We are in a container; its host name is the container's id.
         return f"docker exec -it {socket.gethostname()} readback"
     is_script = Path(sys.argv[0]).name == "readback"
     return shlex.quote(sys.argv[0]) if is_script else "python -m readback"

@@ -76,7 +76,7 @@ def _problem(url: str, deadline: float) -> str:
     if url.endswith(VERSION_PREFIX):
         paths = {MODELS_PATH.removeprefix(VERSION_PREFIX): _NO_KEY}
     seen = ""
-    for path, ready in paths.items():  # until this server knows a path
+    for path, ready in paths.items():  # until the server has one of the paths
         seconds = max(0.1, min(_ANSWER_SECONDS, deadline - time.monotonic()))
         try:
             status = send("GET", url + path, seconds).status

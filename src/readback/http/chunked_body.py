@@ -65,7 +65,7 @@ class ChunkedBody:
         self._looked_at = 0
 
     def read(self, buffer: bytes | bytearray, start: int, max_body: int) -> int:
-        """Decode `buffer[start:]`; return where the bytes begin that are left."""
+        """Decode `buffer[start:]`; return where the remaining bytes begin."""
         while not self.complete:
             if self._in_chunk:
                 end = self._read_data(buffer, start)

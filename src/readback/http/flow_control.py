@@ -6,7 +6,7 @@ from collections.abc import Callable
 from math import inf
 from time import monotonic
 
-# How many answers are written together at most.
+# The maximum number of answers that are written together.
 WRITTEN_TOGETHER = 32
 # After our last answer, how long we read and drop what the client still sends.
 LINGER_SECONDS = 2.0

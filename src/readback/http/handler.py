@@ -52,7 +52,7 @@ class Handler(Protocol[Info]):
         """Decide on a request. None means that `resume` will bring the decision."""
 
     def refuse(self, code: str, detail: str, address: str = "") -> bytes:
-        """Return the refusal of bytes that are not a valid request."""
+        """Return the answer that refuses bytes that are not a valid request."""
 
     def fail(self, error: Exception, info: Info | None) -> bytes:
         """Log an unexpected exception and return the answer.

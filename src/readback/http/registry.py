@@ -20,7 +20,7 @@ from readback.http.timing import Timing
 # spread connections again.
 MAX_AGE_SECONDS = 3600.0
 _STOP_POLL_SECONDS = 0.05
-# How many connections above the limit are told so; others are closed without an answer.
+# How many connections above the limit get a 503; any more are closed without an answer.
 _ANSWERED_BEYOND = 32
 
 
@@ -43,7 +43,9 @@ class ManagedConnection(RequestOrigin, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How many connections there may be, how large a head and how long each phase."""
+    """The limits: the number of connections, the size of a head, and the duration of
+    each phase.
+    """
 
     connections: int
     connections_per_address: int
@@ -183,7 +185,9 @@ class ConnectionRegistry:
             connection.abort()
 
     def _close_slowest(self, newest: ManagedConnection) -> None:
-        """Abort the connection that has waited longest for its client, if any waits."""
+        """Abort the connection that has waited longest for its client, if any is
+        waiting.
+        """
         others = (each for each in self.connections if each is not newest)
         slowest = min(others, key=lambda each: each.waiting_since)
         if slowest.waiting_since < inf:

@@ -159,7 +159,7 @@ def _ending_with_a_sentence(run: Callable[[], int]) -> int:
     except ImportError as error:
         # A Python that was built without OpenSSL has no ssl module, for example.
         _complain(say("module_missing", name=error.name))
-    except OSError as error:  # From writing; the steps handle their own errors.
+    except OSError as error:  # Raised while writing; the steps handle their own errors.
         if error.errno != EPIPE:  # Otherwise the reader has closed the pipe.
             _complain(say("not_written", reason=error.strerror))
     except Exception as error:  # Only a bug in the probe can end here.

@@ -211,7 +211,7 @@ class ProbeRun:
         if diagnosis.hint and facts.pop("base_url", final) != final:
             advice = diagnose(diagnosis.id, figure="", base_url=final, **facts)
             diagnosis = redacted(advice, self._context.redactor)
-        # A warning that explains why the run failed is the failure.
+        # A warning that explains why the run failed is reported as the failure.
         is_cause = has_tag(diagnosis.id, "explains") and failure
         if failure and is_cause and _explains(result, failure):
             family = failure.family
@@ -230,7 +230,7 @@ class ProbeRun:
         call = BackgroundCall(lambda: self._diagnose(step))
         # On Windows, Ctrl-C is only noticed when a wait ends.
         while not call.wait(_TICK_SECONDS):
-            with suppress(Exception):  # Progress is not worth the report.
+            with suppress(Exception):  # progress may fail without ending the run
                 self._progress.show(say(step.title), len(self._found))
             if time.monotonic() > self._context.deadline:
                 raise TimeoutError
@@ -268,7 +268,8 @@ class ProbeRun:
         for diagnosis in diagnoses:
             shown = redacted(diagnosis, redactor)
             if diagnosis.id == "address.corrected" and step.id != "address":
-                # Only the server can tell, so the step "address" fails in hindsight.
+                # Only the server's answer shows this, so the step "address" is marked
+                # as failed afterwards.
                 first = self._found["address"][0]
                 self._found["address"] = [first._replace(diagnosis=shown)]
             else:

@@ -57,7 +57,7 @@ def test_deleting_an_account_deletes_its_data_and_nothing_else():
 
     bob = User.objects.get()
     assert bob.email == "bob@example.org"
-    assert Key.objects.count() == 2  # one replaced the other
+    assert Key.objects.count() == 2  # one was rotated, and the other replaced it
     for model in (EmailAddress, Usage, JournalEntry):
         assert model.objects.count() == 1, model
 

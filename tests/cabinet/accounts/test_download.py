@@ -57,7 +57,7 @@ COLUMNS_LEFT_OUT = {
 
 
 def tables_of_an_account() -> set[type[models.Model]]:
-    """Return every table whose rows lead to an account, directly or through others."""
+    """Return every table that references an account, directly or indirectly."""
     found: set[type[models.Model]] = set()
     to_visit: list[type[models.Model]] = [User]
     while to_visit:

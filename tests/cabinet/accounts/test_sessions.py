@@ -31,7 +31,7 @@ class Clock:
 
 @pytest.fixture
 def clock(monkeypatch) -> Clock:
-    # Django's cache keeps the clock of the moment in which it is imported.
+    # Django's cache binds the clock when it is imported.
     import_module("django.core.cache.backends.db")
     moved = Clock()
     monkeypatch.setattr("django.utils.timezone.now", moved)

@@ -77,7 +77,7 @@ def names_of(log) -> list[object]:
 
 
 def leave(visitor: Visitor, path: str = "/accounts/oidc/login/", **fields: str) -> str:
-    """Press the button; return the URL at the provider to which the page leads."""
+    """Press the button; return the provider's URL that the page redirects to."""
     answer = visitor.post(path, fields)
     assert answer.status_code == 200, answer
     [url] = re.findall(
@@ -516,7 +516,7 @@ def test_another_person_with_the_same_address_does_not_get_the_account(
     first = Visitor()
     enter(first, provider, "alice")
     alice = User.objects.get()
-    # The company gives the address to someone else, and the account stays Alice's.
+    # The company gives the address to someone else; the account still belongs to Alice.
     provider.add("alice", MALLORY)
     provider.add("mallory", ALICE)
     visitor = Visitor()

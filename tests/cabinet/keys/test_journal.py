@@ -104,6 +104,6 @@ def test_a_card_says_what_to_change_once_and_the_rows_link_to_it(alice, key):
     links = re.findall(r'href="#(change-\d)"', text_of(page))
     assert links == ["change-1", *["change-2"] * 3, "change-3"]
     assert re.findall(r'id="(change-\d)"', text_of(page)) == sorted(set(links))
-    # A row has its own detail only if it is not on the card.
+    # A row shows its detail only if the card does not already show it.
     assert journal_in(page).count("It streams.") == 2
     assert "It streams a lot." not in journal_in(page)

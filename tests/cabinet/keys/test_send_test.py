@@ -187,7 +187,7 @@ def test_an_answer_that_repeats_the_key_is_shown_without_it(alice, key, server):
         page = send(alice, key, key=server.api_key)
 
     assert "you sent [key]" in words_of(page)
-    # The form and its own snippets still have it.
+    # The form and our own snippets still contain the key.
     assert text_of(page).count(server.api_key) == 5
 
 

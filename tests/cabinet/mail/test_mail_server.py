@@ -64,7 +64,9 @@ def post() -> Post:
 
 @contextmanager
 def listening(post: Post, **options) -> Iterator[str]:
-    """Run a server that asks for the password; yield its address with both."""
+    """Run a server that asks for the password; yield its URL, which contains the user
+    name and the password.
+    """
     port = commands.free_port(HOST)
     check = {"authenticator": post.authenticate, "ready_timeout": PATIENCE, **options}
     server = Controller(post, hostname=HOST, port=port, **check)

@@ -84,7 +84,7 @@ def test_a_page_of_the_operator_is_rendered_without_scripts(branded):
     assert "Terms of use · Aurora" in page
     russian = text_of(Visitor("ru").get("/about/terms"))
     assert "Только для проверок." in russian and 'lang="ru"' in russian
-    # It exists only in English, which the language of the link and the page tells.
+    # It exists only in English, so the link and the page are marked as English.
     assert '<a href="/about/imprint" lang="en">Imprint</a>' in russian
     assert 'lang="en"><h1' in text_of(Visitor("ru").get("/about/imprint"))
     assert Visitor().get("/about/brand").status_code == 404

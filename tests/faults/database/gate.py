@@ -28,7 +28,8 @@ class Gate(ThreadingTCPServer):
     def shut_after(self, *requests: bytes) -> None:
         """Shut the gate once these bytes have been seen, in this order.
 
-        The last is still sent, but not answered. The others identify its transaction.
+        The last request is still sent, but its answer is dropped. The others identify
+        its transaction.
         """
         self._last_requests = list(requests)
 

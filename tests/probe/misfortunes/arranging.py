@@ -64,7 +64,7 @@ class OwnNetwork:
             subprocess.run(arguments, check=True, capture_output=True, timeout=10)
 
     def has_file(self, path: str, text: str) -> None:
-        """Replace a file of the machine by this text, only for this process."""
+        """Replace a file of the machine with this text, only for this process."""
         own = self._folder / path.replace("/", "-")
         if not os.path.exists(path):
             pytest.skip(f"needs the file {path}")

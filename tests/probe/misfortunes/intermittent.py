@@ -141,7 +141,7 @@ _OTHER_ANSWERS = (
     ),
 )
 
-# A permanent fault comes before intermittent ones, and needs no success.
+# A permanent fault is reported before intermittent ones, even if no request succeeds.
 _ALWAYS = (
     *(
         Misfortune(

@@ -15,8 +15,8 @@ from tests.probe.setups import Arrange
 
 LONGEST_SECONDS = 66.0
 """A run may take 60 s; a busy machine may take a little longer to end it."""
-# Texts that blame a person for the faults of others. A class names the texts that are
-# right for it.
+# Texts that blame a person for the faults of others. Each class of misfortunes lists
+# the texts that are justified there.
 BLAME = {
     "key": r"create a new (one|key)|new one in the cabinet|key may be revoked",
     "agent": r"because of the User-Agent",

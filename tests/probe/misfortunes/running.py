@@ -95,7 +95,7 @@ def _run_alone(one: Misfortune, resources: Resources, there: Connection) -> None
     except Skipped as skipped:
         there.send((Judgment(Told.SKIPPED, str(skipped)), 0.0, ""))
     except Exception:
-        # A set-up that fails is a defect of the collection, and must be noticed.
+        # A failing set-up is a bug in the collection and must not go unnoticed.
         text = traceback.format_exc()
         there.send((Judgment(Told.WRONGLY, "the set-up failed"), 0.0, text))
     there.close()

@@ -123,7 +123,8 @@ _OWN_429 = as_json(
     X_Request_Id="3b1f8a1e-54bd-4d13-9a68-9f0b7a33cf0e",
 )
 LIMIT = r"429|rate|limit|too many"
-# A limit if the requests are counted, otherwise a failure that began during the run.
+# Reported as a limit if requests are counted, otherwise as a failure that began during
+# the run.
 _LIMIT_OR_FAILURE = LIMIT + r"|\bof \d+ |after|some of|closed"
 
 

@@ -1,4 +1,4 @@
-"""A chunked body is decoded as llhttp does it, however the bytes are split."""
+"""A chunked body is decoded exactly as by llhttp, however the bytes are split."""
 
 from collections.abc import Iterable
 

@@ -72,8 +72,8 @@ class Database:
         self._unmatched_are_due = False
         self._next_expiry = time.monotonic() + random.uniform(0, EXPIRY_SECONDS)
         self._next_measurement = 0.0
-        # At another time in each worker. Not at once, because the clock of a machine
-        # that has just started may be wrong.
+        # Each worker cleans at a different time. Not right away, because the clock may
+        # be wrong just after the machine has booted.
         pause = random.uniform(0.2, 1) * CLEANING_SECONDS
         self._next_cleaning = time.monotonic() + pause
 

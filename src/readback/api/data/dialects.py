@@ -109,7 +109,7 @@ class Postgresql:
     # SET LOCAL, because other clients share the session behind PgBouncer.
     begin = "BEGIN; SET LOCAL lock_timeout = '200ms'"
     lock_skip_locked = "FOR NO KEY UPDATE SKIP LOCKED"
-    # As a number, because the driver cannot read `infinity` as a time.
+    # Selected as a number, because the driver cannot convert `infinity` to a datetime.
     expires_at = "extract(epoch FROM k.expires_at)::float8"
     rows_per_statement = 500
 
@@ -134,7 +134,8 @@ class Postgresql:
         )
 
     def among(self, digests: Sequence[bytes]) -> tuple[str, Sequence[Any]]:
-        # As one value, because the driver needs a millisecond for a few hundred values.
+        # Passed as one value, because a few hundred separate values take the driver a
+        # millisecond.
         written = ",".join([f'"\\\\x{digest.hex()}"' for digest in digests])
         return "= ANY(?::bytea[])", ["{" + written + "}"]
 

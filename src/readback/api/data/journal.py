@@ -159,7 +159,8 @@ class Journal:
     def _begin(self, event: Event, own: dict[Event, Tally]) -> Tally:
         """Return a new tally, or one that the event shares with similar events."""
         is_crowded = len(self) + self._open >= MAX_TALLIES
-        merges = is_crowded or len(own) >= JOURNAL_ROWS  # pages do not show more
+        # The pages show no more rows than that.
+        merges = is_crowded or len(own) >= JOURNAL_ROWS
         if merges:
             event = event.plain
         if event not in own:

@@ -46,7 +46,7 @@ class Record:
 
 
 class DatabaseUnavailable:
-    """The database could not be asked about a key."""
+    """The database could not be queried for a key."""
 
 
 UNAVAILABLE = DatabaseUnavailable()
@@ -106,7 +106,9 @@ class Keyring:
             self._tell(digest, self._learn(digest, rows.get(digest)))
 
     def fail(self, asked: Sequence[bytes]) -> None:
-        """Tell those who wait for these keys that the database could not be asked."""
+        """Tell the requests waiting for these keys that the database could not be
+        queried.
+        """
         for digest in asked:
             self._tell(digest, self._records.get(digest) or UNAVAILABLE)
 
@@ -164,7 +166,7 @@ class Keyring:
         record = self._records.pop(digest, None)
         if record is not None:
             record.accepted = False
-            record.exchanges.clear()  # they hold the record, too
+            record.exchanges.clear()  # they refer to the record, too
 
     def _tell(self, digest: bytes, found: Found) -> None:
         if digest not in self._waiting:

@@ -138,7 +138,9 @@ class Store:
         self._locked_out: list[Tally] = []
 
     def free_disk_bytes(self) -> int:
-        """Return the free space on the disk of SQLite, at least 1; 0 for PostgreSQL."""
+        """Return the free bytes on the disk that holds the SQLite file (at least 1), or
+        0 for PostgreSQL.
+        """
         if self._path is None:
             return 0
         return max(1, shutil.disk_usage(self._path.parent).free)

@@ -30,8 +30,8 @@ _KEY_NOT_ACCEPTED = (
     "e-mail address."
 )
 _MODELS = json.dumps(MODEL_LIST, separators=(",", ":")).encode()
-# Without its text, a body that repeats a name is at least this long: the shortest body
-# that the contract accepts, plus the shortest field that can be repeated.
+# Not counting its text, a body that repeats a name is at least this long: the shortest
+# body that the contract accepts, plus the shortest field that can be repeated.
 _MAY_REPEAT_A_NAME = len(
     b'{"model":"%b","messages":[{"role":"user","content":}]}' % MODEL.encode()
 ) + len(b'"content":0,')

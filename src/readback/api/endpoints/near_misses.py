@@ -1,4 +1,5 @@
-"""Explain a 404: which mistake has turned one of our two addresses into this one.
+"""Explain a 404: which mistake turned one of our two addresses into the one that was
+requested.
 
 No part of the target is quoted. The mistakes are those of real clients;
 `differences.py` says how to correct them.
@@ -55,7 +56,7 @@ _OTHER_APIS = [
     NearMiss(f"{api.sentence} {_AVAILABLE}.", difference)
     for difference, api in OTHER_APIS.items()
 ]
-# Each of them has a group.
+# Each API has its own group.
 _PATH_OF_OTHER_API = re.compile(
     "|".join(f"({_PATHS.get(path, f'{path}(?:/.*)?')})" for path in OTHER_APIS)
 )

@@ -86,7 +86,7 @@ def explain_invalid(key: bytes) -> str:
     why = keys.why_invalid(key)
     if why is None:
         return ""
-    # Nothing more can be said about typos and floods of made-up keys.
+    # If it looks right, it has a typo or is made up, and there is nothing to add.
     looks_right = len(key) == keys.LENGTH and key.startswith(_PREFIX)
     mistake = "" if looks_right else _name_mistake(key[:_EXAMINED_BYTES])
     return mistake or f"This is not a valid key: {why}."
@@ -116,7 +116,7 @@ def _name_mistake(key: bytes) -> str:
     word = bare.translate(None, _SEPARATORS).lower()
     is_ours = bare.startswith(_PREFIX)
     is_placeholder = _PLACEHOLDER.fullmatch(word) or (bare != unquoted and not is_ours)
-    # In this order, the first one says most.
+    # Ordered so that the first match is the most specific.
     mistakes = (
         (bare[:7].lower() == b"bearer ", _TWO_SCHEMES),
         (not unquoted or word in _UNSET, _NO_KEY),

@@ -145,7 +145,8 @@ class Api:
         code = "not_found"
         detail = info.not_found_detail
         if not isinstance(found, Record) or not found.accepted:
-            # The probe sends these, and no owner looks for them.
+            # The probe sends these on purpose, and nobody needs to find them among
+            # unmatched requests.
             if detail != PROBE.sentence:
                 agent = info.user_agent
                 address = address_in(sender)

@@ -10,7 +10,7 @@ from readback.rehearsal import REHEARSED
 ACCEPTED = ""
 CODES = (ACCEPTED, *REFUSALS, REHEARSED)
 REQUESTS = tuple((endpoint, code) for endpoint in ENDPOINTS for code in CODES)
-# Of these, the lowest number of all workers is shown, and 0 means none. The first is in
+# For these, the minimum over all workers is shown; 0 means no value. The first is in
 # milliseconds of the monotonic clock, which all processes share, the second in Unix
 # seconds, and the third in bytes.
 MOMENTS = {

@@ -25,8 +25,8 @@ SLOTS = 262_144
 # The slot's owner, when its bucket is full again (monotonic time), the last `created`,
 # and how many steps a rehearsal key has taken.
 _NUMBERS = 4
-# How many slots are possible for a key. If all of them are taken, the key gets the slot
-# of the key that has been inactive for longest.
+# How many slots a key may use. If all are taken, it takes over the slot of the key that
+# has been inactive longest.
 _PROBES = 8
 LOCK_SECONDS = 0.05
 
@@ -41,7 +41,8 @@ class Limiter:
         time at which the bucket is full by one interval.
         """
         self._interval = 1 / rate if rate else 0.0
-        # How far in the future that time may be. The 0.01 allows for rounding errors.
+        # How far in the future a bucket's "full" time may be. The 0.01 allows for
+        # rounding errors.
         self._allowance = (burst - 1 + 0.01) * self._interval if rate else inf
         self._slots = slots
         memory = memoryview(mmap.mmap(-1, slots * _NUMBERS * 8))
@@ -169,7 +170,7 @@ class Locks:
         # between.
         self._try = partial(lockf, file, LOCK_EX | LOCK_NB, 1)
         self.release = partial(lockf, file, LOCK_UN)
-        # Locks that could not be had in time and have not been free since.
+        # Locks that could not be acquired in time and have not been free since.
         self._stuck: set[int] = set()
 
     def acquire(self, number: int) -> bool:
@@ -184,7 +185,7 @@ class Locks:
 
     def _wait(self, number: int) -> bool:
         if number in self._stuck:
-            return False  # one request has waited in vain already
+            return False  # an earlier request has already timed out
         deadline = monotonic() + LOCK_SECONDS
         while monotonic() < deadline:
             os.sched_yield()

@@ -34,10 +34,11 @@ class SignUpView(allauth_views.SignupView):
     def form_valid(self, form: forms.SignupForm) -> HttpResponse:
         """Create the account, its address and its e-mail together, or nothing."""
         email = form.cleaned_data["email"]
-        # Count it whether or not the address has an account.
+        # Count the e-mail whether or not the address has an account.
         count_mail(self.request, email)
-        # So that every sign-up leads to an e-mail and the same message. Inside the
-        # transaction, this row and the account's could be locked in either order.
+        # Cleared so that every sign-up sends an e-mail and shows the same message.
+        # Inside the transaction, this row and the account's could be locked in either
+        # order.
         ratelimit.clear(self.request, action="confirm_email", key=email)
         form.hash_password()
         with transaction.atomic():
@@ -49,7 +50,9 @@ class SignUpView(allauth_views.SignupView):
 
 class ConfirmEmailView(allauth_views.ConfirmEmailView):
     def logout_other_user(self, confirmation: Any) -> None:
-        """Log another account out when the button is pressed, not when a link opens."""
+        """Log the other account out only when the button is pressed, not when the link
+        is opened.
+        """
         if self.request.method == "POST":
             super().logout_other_user(confirmation)
 

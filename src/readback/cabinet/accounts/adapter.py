@@ -116,7 +116,7 @@ class CabinetAdapter(DefaultAccountAdapter):
             raise ImmediateHttpResponse(page) from None
 
     def login(self, request: HttpRequest, user: Any) -> None:
-        """Start a session; only by single sign-on if nothing else is allowed."""
+        """Start a session; refuse any other login if only single sign-on is allowed."""
         if provider_is_only_way() and not selectors.used_provider(request, user):
             raise ImmediateHttpResponse(single_sign_on.no_passwords(request))
         super().login(request, user)

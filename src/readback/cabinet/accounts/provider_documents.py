@@ -37,7 +37,7 @@ class ProviderError(Exception):
 
 
 class ProviderBusyError(ProviderError):
-    """The provider was not asked, because too many requests are waiting for it."""
+    """The provider was not contacted, because too many requests are waiting for it."""
 
 
 def configuration(issuer: str) -> dict[str, Any]:

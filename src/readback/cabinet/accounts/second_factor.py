@@ -129,7 +129,7 @@ class PasskeyForm(forms.Form):
     def full_clean(self) -> None:
         try:
             super().full_clean()
-        except Exception:  # of many types
+        except Exception:  # the parsers raise many types of exceptions
             self.add_error("credential", ValidationError("", "invalid"))
         # The messages of Django and allauth mention a "value" and a "code".
         for field in ("credential", NON_FIELD_ERRORS):

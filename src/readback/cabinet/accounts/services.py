@@ -82,7 +82,7 @@ def account_invite(email: str, *, by: str = "", mail: bool = True) -> User:
         raise ServiceError(
             _("Too many e-mails went to this address. Try again in an hour.")
         )
-    if mail:  # in the language of the operator's page
+    if mail:  # the e-mail uses the language of the operator's page
         if account_rules.provider_is_only_way():
             link = rendering.absolute_url("account_login")
             days = ""

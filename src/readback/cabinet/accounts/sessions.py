@@ -18,7 +18,7 @@ from readback.cabinet.mail import notices
 from readback.cabinet.models import User
 from readback.client_address import shorten
 
-# The key in a session for the time of the login.
+# The session key that stores the time of the login.
 SESSION_STARTED = "began"
 # A login ends the oldest sessions beyond this number. allauth reads all sessions of the
 # account, so without a limit each login of a script would be slower than the last.

@@ -50,7 +50,8 @@ class ExplainedEntry(NamedTuple):
     changes: tuple[Change, ...] = ()
     sentence: str = ""
     hint: str = ""
-    # In a list: the number of its remedy, and whether that shows the same detail.
+    # In a list: the number of the card that says what to change, and whether that card
+    # shows the same detail.
     number: int = 0
     repeats_detail: bool = False
 
@@ -107,9 +108,9 @@ def explain(entry: JournalEntry) -> ExplainedEntry:
 
 
 def explain_all(entries: Iterable[JournalEntry]) -> dict[str, list[ExplainedEntry]]:
-    """Return the explained rows of a list, and what to change without repetitions."""
+    """Return the explained rows of a list, and all changes without duplicates."""
     rows: list[ExplainedEntry] = []
-    # Refusals with changes that no refusal above them has, and only those changes.
+    # Refusals that need changes not yet listed, each with only its new changes.
     remedies: list[ExplainedEntry] = []
     found: dict[tuple[object, ...], ExplainedEntry] = {}
     for row in map(explain, entries):

@@ -29,7 +29,7 @@ from readback.cabinet.serving.visitors import (
 )
 from readback.contract import MODEL, REFUSALS, UNMATCHED_SECONDS
 
-# The key in the session for a new API key, and how long the session keeps it.
+# The session key that stores a new API key, and how long it is kept.
 _NEW_KEY = "new-key-{}"
 _SHOWN_SECONDS = 300
 

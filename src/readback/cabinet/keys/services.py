@@ -204,8 +204,9 @@ def _end_rotated(old: Key, new: Key, overlap: timedelta) -> None:
     if overlap:
         old.expires_at = min(old.expires_at or now + overlap, now + overlap)
     else:
-        old.revoked_at = now  # unlike an expiry, independent of the API's clock
-    # The notice of the rotation says when the key ends.
+        # Unlike an expiry, this does not depend on the API's clock.
+        old.revoked_at = now
+    # No reminder is needed: the rotation notice says when the old key stops working.
     old.reminded_at = now
     old.save(update_fields=["replaced_by", "expires_at", "revoked_at", "reminded_at"])
 

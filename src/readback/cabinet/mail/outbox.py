@@ -181,7 +181,7 @@ class Sender(Thread):
         self._next_work = 0.0
 
     def stop(self) -> None:
-        """Stop sending; an e-mail that is interrupted here is sent again later."""
+        """Stop sending; if an e-mail is being sent, it is sent again later."""
         self._stopping.set()
         self.join(_STOP_SECONDS)
 

@@ -44,9 +44,9 @@ from readback.cabinet.operators.admin_site import (
 
 # Each list on an account's page shows only this many rows, the newest.
 _ROWS = 20
-# At a time.
+# How many people can be invited at a time.
 MAX_INVITED = 1000
-# What mail programs write between addresses.
+# What mail programs put between addresses.
 _SEPARATORS = re.compile(r"[\s,;:<>\"'()|]+")
 
 operator_site = OperatorSite(name="admin")

@@ -19,7 +19,7 @@ from django.utils.translation import get_language
 from readback.config import Config
 from readback.setting_values import SOFTWARE, ConfigError
 
-# The documentation has the same ones.
+# The documentation has the same languages.
 LANGUAGES = ("en", "ru")
 TEXTS = "brand.toml"
 _PICTURES = ("logo", "logo-dark", "favicon", "card")
@@ -51,7 +51,7 @@ class BrandFile(NamedTuple):
     @property
     def headers(self) -> dict[str, str]:
         headers = {"Content-Type": self.content_type, "ETag": self.etag}
-        # As long as the cabinet's own styles and scripts.
+        # Cached for as long as the cabinet's own styles and scripts.
         headers["Cache-Control"] = "max-age=60, public"
         if self.content_type.startswith("image/"):
             headers["Content-Security-Policy"] = _PICTURE_POLICY
@@ -77,7 +77,9 @@ class BrandPage(NamedTuple):
 
 @dataclass(frozen=True)
 class Brand:
-    """The brand for templates and e-mails; `files` are served, by path."""
+    """The brand, as templates and e-mails use it. `files` maps each served path to its
+    file.
+    """
 
     name: str
     home_url: str = ""

@@ -49,7 +49,7 @@ MOVED = {
     "logs": "monitoring",
     "scale": "performance",
 }
-# A longer list of contents shows only the headings of the second level.
+# A longer table of contents shows only second-level headings.
 _MAX_CONTENTS = 40
 # Tables with more columns stay tables on a phone.
 _MAX_STACKED = 4
@@ -93,7 +93,7 @@ def source(name: str, language: str) -> tuple[str, str]:
 
 
 def _fill_parts(page: str, language: str) -> str:
-    """Return a page with its parts rendered from their tables."""
+    """Return a page with its generated parts (programs, findings) filled in."""
 
     def part(found: re.Match[str]) -> str:
         rows = sorted(programs.table(), key=lambda row: row.name.lower())
@@ -122,7 +122,9 @@ def _findings(language: str) -> list[tuple[str, list[dict[str, object]]]]:
 
 
 def anchor(heading: str) -> str:
-    """Return the id of a heading, as code hosts derive it from the text."""
+    """Return the id of a heading, derived from its text in the same way as on GitHub
+    and other code hosts.
+    """
     return re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-")
 
 

@@ -53,7 +53,7 @@ def privacy(request: HttpRequest) -> HttpResponse:
         "session_days": settings.SESSION_COOKIE_AGE // _DAY,
         "session_max_days": settings.SESSION_ABSOLUTE_AGE // _DAY,
         "mail_days": outbox.NOTICE_LIFETIME.days,
-        "limit_hours": 24,  # the longest period over which a limit counts
+        "limit_hours": 24,  # the longest window of any rate limit
         "settings": settings,  # for the names of the cookies
         "language_days": settings.LANGUAGE_COOKIE_AGE // _DAY,
         "csrf_days": settings.CSRF_COOKIE_AGE // _DAY,

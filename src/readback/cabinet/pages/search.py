@@ -39,7 +39,7 @@ from readback.cabinet.pages.search_index import (
 # An address can hold this many characters.
 _MAX_QUERY = 2000
 _MAX_FOUND = 10
-# The share of the best result that another result must reach.
+# Other results must score at least this fraction of the best one.
 _LEAST_RELATIVE = 0.5
 _HEADING_LENGTH = 100
 
@@ -136,7 +136,7 @@ def search(query: str, language: str) -> list[SearchHit]:
             lengths[number] = max(len(name), lengths.get(number, 0))
     scores = _scores(worth, index)
     least = _LEAST_RELATIVE * max(scores.values(), default=0.0)
-    # Once a name is certain, words in common are no reason to show more.
+    # Once a name has matched for certain, sections that only share words are not shown.
     is_certain = not names <= index.vague_names
     found = [] if is_certain else [n for n, score in scores.items() if score >= least]
     ranked = sorted(
@@ -151,16 +151,18 @@ def search(query: str, language: str) -> list[SearchHit]:
 
 
 def _phrase(query: str) -> str:
-    """Return the words of a query, also those inside identifiers, and its statuses."""
+    """Return the words of a query, including those inside identifiers, and its status
+    codes.
+    """
     statuses = (f"error code {a or b}" for a, b in _STATUS.findall(query))
     query = _LOOKUP.sub(r" \1 no such host ", query)
     parts = INNER_WORD.sub(" ", query.replace("_", " "))
-    # Two spaces between the parts: no name spans them.
+    # Join the parts with two spaces, so that no name matches across them.
     return " ".join(map(as_words, [query, parts, *statuses]))
 
 
 def _scores(worth: Mapping[str, float], index: SearchIndex) -> dict[int, float]:
-    """Return how well each section fits: the worth of the words that it has."""
+    """Return the score of each section: the total weight of the query's words in it."""
     scores: dict[int, float] = {}
     for word, value in worth.items():
         for number, weight in index.words.get(word, {}).items():
@@ -183,7 +185,7 @@ def _precise_names(phrase: str, index: SearchIndex) -> set[str]:
 
 
 def _worth(word: str, index: SearchIndex) -> float:
-    """Return what a word of a query is worth: a rare one most.
+    """Return the weight of each word of a query; rare words weigh most.
 
     A word that no page has is worth little more than one that all sections have.
     """
@@ -193,7 +195,7 @@ def _worth(word: str, index: SearchIndex) -> float:
 
 def _hit(section: DocSection, worth: dict[str, float]) -> SearchHit:
     def value(sentence: str) -> tuple[float, int]:
-        # A number, such as a status, answers nothing.
+        # A bare number, such as a status, does not make a sentence relevant.
         words = [word for word in stems(sentence) if not word.isdigit()]
         return sum(worth.get(word, 0.0) for word in words), len(sentence)
 

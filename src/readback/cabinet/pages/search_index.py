@@ -123,7 +123,7 @@ def _sections(name: str, language: str) -> Iterator[DocSection]:
     _, *parts = _HEADING.split(_SETTING_ROW.sub("", text))
     for heading, content in zip(parts[::2], parts[1::2], strict=True):
         place = f"#{anchor(heading)}" if heading != parts[0] else ""
-        # A heading of ordinary words is in many messages by chance.
+        # A heading made of ordinary words would match many messages by chance.
         names = [as_words(heading)] if "_" in heading else []
         if name == _ERRORS:
             names += map(as_words, _shown_for(plain(heading)))
@@ -165,7 +165,9 @@ def _as_name(message: str) -> str:
 
 
 def _shown_for(code: str) -> Iterator[str]:
-    """Yield what programs show for a refusal: its status, if no other has the same."""
+    """Yield what programs show for a refusal: its status, if no other refusal has the
+    same one.
+    """
     statuses = [refusal.status for refusal in REFUSALS.values()]
     if (refusal := REFUSALS.get(code)) and statuses.count(refusal.status) == 1:
         yield f"error code {refusal.status}"
@@ -188,7 +190,9 @@ def as_words(text: str) -> str:
 
 
 def has_name(phrase: str, name: str) -> bool:
-    """Return whether a phrase has the words of a name, a few others in its gaps."""
+    """Return whether a phrase contains the words of a name, with at most a few other
+    words in its gaps.
+    """
     if not all(part in phrase for part in name.split(_GAP)):
         return False
     pattern = name.replace(f" {_GAP} ", _FEW_WORDS)
@@ -196,6 +200,6 @@ def has_name(phrase: str, name: str) -> bool:
 
 
 def plain(text: str) -> str:
-    """Return a text in one line, without the marks of Markdown."""
+    """Return a text on one line, without Markdown markup."""
     text = re.sub(r"!?\[([^]]*)\]\([^)]*\)", r"\1", " ".join(text.split()).strip("| "))
     return re.sub(r"[`*]|^[-#>]+ ?|\\(?=[\W_]|$)", "", text).replace(" | ", " · ")

@@ -1,7 +1,7 @@
 """Our handlers for errors 400, 429, 500 and 503.
 
-A full disk, a lock that is not released and a lost database server are neither bugs nor
-the visitor's fault, so they are distinguished from all other errors.
+A full disk, a lock that is never released and an unreachable database server are
+neither bugs nor the visitor's fault, so they are distinguished from all other errors.
 """
 
 import logging

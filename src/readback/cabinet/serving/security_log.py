@@ -34,7 +34,7 @@ _command = ""
 
 
 def record(event: str, *, account: int | None = None, key: int | None = None) -> None:
-    """Write a line; the request tells who acted, and from which address."""
+    """Write a line; the account and the address are taken from the current request."""
     request: HttpRequest | None = context.request
     # The account that is logged in; commands have none.
     actor = getattr(request, "user", None)

@@ -46,5 +46,7 @@ def client_address(request: HttpRequest) -> str:
 
 
 def network_of(request: HttpRequest) -> str:
-    """Return what limits count: an IPv4 address, or the /64 network of an IPv6 one."""
+    """Return the address that rate limits count by: the IPv4 address, or the /64
+    network of an IPv6 address.
+    """
     return network(client_address(request)) or UNKNOWN

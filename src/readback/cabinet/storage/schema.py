@@ -35,7 +35,9 @@ def migrate() -> list[str]:
 
 
 def is_new(applied: list[str]) -> bool:
-    """Return whether the database was empty, from the names `migrate` returned."""
+    """Return whether the database was empty, judging by the names that `migrate`
+    returned.
+    """
     return _FIRST_MIGRATION in applied
 
 

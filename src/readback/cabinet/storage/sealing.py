@@ -19,7 +19,7 @@ from django.core.signing import JSONSerializer
 
 __all__ = ["InvalidToken", "SealedSerializer", "SessionKey", "seal", "unseal"]
 _PURPOSE = b"readback.cabinet.sealed"
-# The length of Django's column. 160 bits of the digest cannot be inverted either.
+# The length of Django's column. 160 bits of the digest are still impossible to invert.
 _KEY_LENGTH = 40
 
 

@@ -48,7 +48,7 @@ def backup(file: str, yes: bool) -> None:
     from readback.cabinet.storage import private_files
     from readback.cli.backup import archive, database
 
-    # Changes from now on may be missing.
+    # Changes made from now on may be missing from the backup.
     made_at = int(time.time())
     with _folder(place) as folder, report_database_errors():
         require_migrated(config)

@@ -1,8 +1,8 @@
 """The database in an archive: a SQLite file, whatever the installation uses.
 
 It contains no sessions, so a stolen archive logs no one in. A restore replaces the
-SQLite file by a rename, or the rows in PostgreSQL in one transaction: if it is
-interrupted, either the old or the new database is there.
+SQLite file with a rename, or the rows in PostgreSQL in one transaction. If it is
+interrupted, you have either the old or the new database.
 
 Rows are streamed between PostgreSQL and a file that has been migrated, so both have the
 same tables and columns. Other tables in the same PostgreSQL database are not touched.
@@ -84,7 +84,7 @@ def prepare(copied: Path) -> None:
 
 
 def replace(config: Config, copied: Path) -> None:
-    """Replace the database by a copy, which for SQLite is on the same disk."""
+    """Replace the database with a copy; for SQLite, the copy is on the same disk."""
     if path := config.sqlite_path:
         private_files.sync(copied)
         # From here on, a service that starts waits; one that runs is noticed.
@@ -168,7 +168,7 @@ def _django_uses(file: Path) -> Iterator[None]:
 
 
 def _export(target: Path) -> None:
-    """Replace the rows in a file by a snapshot of those in PostgreSQL."""
+    """Replace the rows in a file with a snapshot of those in PostgreSQL."""
     with (
         closing(sqlite3.connect(target)) as file,
         file,
@@ -199,7 +199,7 @@ def _export(target: Path) -> None:
 
 
 def _load(config: Config, copied: Path) -> None:
-    """Replace the rows in PostgreSQL by those in a file, all or none."""
+    """Replace the rows in PostgreSQL with those in a file, all or none."""
     try:
         with (
             closing(sqlite3.connect(copied)) as file,
@@ -256,6 +256,6 @@ def _columns(file: sqlite3.Connection, table: str) -> list[tuple[str, str]]:
 
 
 def _sequences() -> list[tuple[str, str]]:
-    """Return the tables whose ids PostgreSQL counts, each with its sequence."""
+    """Return the tables whose ids come from a sequence, each with that sequence."""
     found = connection.introspection.sequence_list()
     return [(sequence["table"], sequence["name"]) for sequence in found]

@@ -61,8 +61,8 @@ _PATTERNS = (
         lambda match: _FRAGMENT.sub(f"#{HIDDEN}", match[0]),
     ),
     (re.compile(r"eyJ[\w-]{8,}(?:\.[\w-]+)*"), HIDDEN),
-    # Some services repeat a key with most of it replaced by asterisks.
-    # It begins at a word boundary: a long text would otherwise take quadratic time.
+    # Some services repeat a key with most of it replaced by asterisks. The pattern
+    # begins at a word boundary: a long text would otherwise take quadratic time.
     (re.compile(r"(?<![\w*-])[\w-]*\*{3,}[\w*-]*"), HIDDEN),
     (KEY_LIKE, "sk-…"),
     (re.compile(r"\b(?:gsk_|hf_|xai-|pplx-|gh[a-z]_|nvapi-|glpat-)[\w-]{12,}"), HIDDEN),
@@ -119,7 +119,7 @@ def printable(text: str) -> str:
 
 
 class Redactor:
-    """Replaces these secrets by their masks, and hides whatever looks like a secret."""
+    """Replaces secrets with their masks, and hides whatever looks like one."""
 
     def __init__(self, masks: Mapping[str, str]) -> None:
         forms = {}

@@ -173,7 +173,7 @@ def _values(der: bytes) -> Iterator[tuple[int, bytes]]:
         tag = der[at]
         length = der[at + 1]
         start = at + 2
-        if length & 0x80:  # Long form: the low bits count the length bytes.
+        if length & 0x80:  # Long form: the low bits give the number of length bytes.
             start += length & 0x7F
             length = int.from_bytes(der[at + 2 : start], "big")
         at = start + length

@@ -130,7 +130,7 @@ def _failed(route: Route, lookup: _Lookup, timeout: float) -> ProbeError:
         return _error("dns.failed", route, reason=reason)
     if route.proxy:
         return _error("proxy.unreachable", route, reason=say("not_resolved"))
-    # The domain has the name, so it is hardly a typing mistake.
+    # The name exists, but has no address, so a typo is unlikely.
     is_there = error.errno == _NO_DATA != socket.EAI_NONAME
     is_there = is_there and is_public_name(route.host) and not meant(route.host)
     return _error("dns.no_address" if is_there else "dns.unknown", route)

@@ -44,8 +44,8 @@ class CertificateStores(NamedTuple):
 def find(authorities: str = "", certificate: str = "") -> CertificateStores:
     """Return the configured store, certifi's and this machine's.
 
-    There is always one, even if it contains no certificate. A file of authorities
-    replaces all of them. The certificate is the client's.
+    At least one is returned, even if it contains no certificates. If `authorities`
+    names a file, it replaces all of them. `certificate` is the client certificate.
     """
     found = _find()
     if authorities:

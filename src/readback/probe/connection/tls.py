@@ -30,7 +30,7 @@ from readback.probe.transport.handshake import Handshake, shake, unverified
 IS_STRICT_HERE = sys.version_info >= (3, 13)
 _STRICT = int(ssl.VERIFY_X509_STRICT)
 _CLOCK_TOLERANCE = timedelta(hours=1)
-# Some servers take the bytes for a request and wait for the rest.
+# Some servers treat the bytes as the beginning of a request and wait for the rest.
 _TLS_PATIENCE_SECONDS = 2.0
 # The X509_V_ERR_… codes of OpenSSL, from x509_vfy.h.
 _DATES = {9, 10}
@@ -196,7 +196,7 @@ def _shake(
         log.append(replace(noted, error=error.id))
         if all(noted.error for noted in log):
             raise
-        seen = shake(*arguments)  # Other connections got through.
+        seen = shake(*arguments)  # Other connections succeeded, so try once more.
     noted.peer = seen.peer
     noted.certificate = b"".join(seen.chain[:1])
     noted.error = "tls.failed" if seen.error else ""
@@ -266,7 +266,7 @@ def _explain_dates(
     now = datetime.now(timezone.utc)
     invalid = (known for known in chain if not known.is_valid_at(now))
     wrong = next(invalid, None)
-    if wrong is None:  # Only the root is not sent, so it is in the store.
+    if wrong is None:  # the root, which is not sent, must be the expired one
         root = chain[-1].issuer
         problem = say("not_valid_now")
         return ProbeError("tls.expired", name=root, problem=problem, **facts)
@@ -298,7 +298,7 @@ def explain_broken(context: ProbeContext, handshake: Handshake) -> ProbeError:
     ends = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
     is_tls_error = isinstance(handshake.error, ssl.SSLError)
     if handshake.is_late or not is_tls_error or isinstance(handshake.error, ends):
-        # A plain-HTTP server may take the handshake for a request and wait for more.
+        # A plain-HTTP server may treat the handshake as a request and wait for more.
         if not handshake.is_answered and _is_plain_http(context):
             return ProbeError("tls.plain_http", **facts)
         if not handshake.is_answered and _depends_on_name(context):

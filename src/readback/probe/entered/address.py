@@ -104,7 +104,9 @@ def check(text: str) -> tuple[list[Diagnosis], BaseUrl]:
 
 
 def names_host(text: str, host: str) -> bool:
-    """Return whether the host was entered as it is, in ASCII or with its letters."""
+    """Return whether the text contains the host itself, in its ASCII or its Unicode
+    form.
+    """
     with suppress(UnicodeError):
         return host in text.lower() or host.encode().decode("idna") in text.lower()
     return False
@@ -165,7 +167,9 @@ def _extracted(text: str) -> str:
 
 
 def _complete(url: str) -> str:
-    """Return the address without a final full stop, but with IPv6's bracket."""
+    """Return the address without a trailing full stop, but with the closing bracket of
+    an IPv6 address.
+    """
     url = url.rstrip(".")
     return f"{url}]" if "[" in url and "]" not in url else url
 
@@ -220,7 +224,7 @@ def _parts(url: str) -> tuple[BaseUrl, dict[str, str]]:
         raise unreadable("bad_host")
     if _PLACEHOLDER.search(url):
         raise unreadable("has_placeholder")
-    # A password with one of these signs ends the host early.
+    # In a password, one of these characters would end the host part early.
     before, sign, after = rest.replace("#", "?").partition("?")
     if "@" in after and (":" in before or "." not in before):
         raise unreadable("may_contain_password")

@@ -19,7 +19,8 @@ from readback.probe.common.results import ProbeError
 
 # Straight and typographic quotation marks, guillemets, primes, and the backtick.
 QUOTES = "\"'`‘’‚‛“”„‟«»‹›′″＂＇「」『』"
-# These have a visible category or none, but no glyph; then variation selectors.
+# Characters without a glyph, although their category is a visible one or none; then the
+# variation selectors.
 _BLANKS = {
     *"\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0",
     *map(chr, [*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)]),
@@ -169,7 +170,7 @@ def ascii_host(host: str) -> str:
         if not _IP_LITERAL.fullmatch(name):
             raise unreadable("bad_host")
         return name
-    # A name that ends in a number would be taken for an IPv4 address.
+    # A name that ends in a number would be parsed as an IPv4 address.
     if not _HOST_NAME.fullmatch(name) or name.rpartition(".")[2].isdigit():
         raise unreadable("bad_host")
     return name

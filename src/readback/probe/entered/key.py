@@ -102,7 +102,8 @@ class Secret:
     def __init__(self, text: str) -> None:
         self._text = text
         repeated = (text, text.strip(), unwrap(text))
-        # Local servers take any word, such as ollama, which may also be their host.
+        # Local servers accept any word as a key, such as ollama, which may also be the
+        # name of their host.
         hidden = (form for form in repeated if not _PLAIN_WORD.fullmatch(form))
         self.masks = dict.fromkeys(hidden, "[key]")
         """The forms in which the key could be shown, and what to show instead."""

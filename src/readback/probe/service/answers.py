@@ -143,8 +143,8 @@ def parse_refusal(response: ProbeResponse) -> ParsedRefusal | None:
     error = inside(content, "error")
     if not isinstance(error, dict):
         return None
-    # A gateway may have added fields, but then our own header must tell whose it is.
-    # An operator may have enabled `message`.
+    # A gateway may have added fields, but then our own header must show that it is
+    # ours. An operator may have enabled `message`.
     if not detail and not (len(content) == 1 and set(error) <= {"code", "message"}):
         return None
     code = error.get("code")

@@ -126,7 +126,7 @@ def request_body(text: str) -> bytes:
 def check_echo(context: ProbeContext) -> Diagnosis | list[Diagnosis]:
     if context.is_rehearsal:
         return []
-    # A repeated step goes on with the text that was lost.
+    # When the step is repeated, it continues with the text that was lost.
     echoes = context.echoes
     if not echoes:
         echoes.append(send_text(context, TEXT))
@@ -205,7 +205,7 @@ def _completion(response: ProbeResponse) -> dict[str, Any]:
     content = response.json
     if content is None:
         raise instead.unexpected_response(response)
-    if isinstance(answers.inside(content, "data"), list):  # The models' answer.
+    if isinstance(answers.inside(content, "data"), list):  # This is the list of models.
         raise ProbeError("echo.swapped")
     declared = response.headers.get("Content-Type", "")
     media_type = declared.partition(";")[0].strip().lower()

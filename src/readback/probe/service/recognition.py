@@ -285,7 +285,9 @@ def _refuse_cabinet(context: ProbeContext) -> None:
 
 
 def _examine_port(context: ProbeContext, error: ProbeError) -> ProbeError:
-    """Return a more exact error if the port uses TLS, or a proxy closes."""
+    """Return a more specific error if the port expects TLS, or if a proxy closed the
+    connection.
+    """
     if (proxy := context.route.forwarder) and error.id == "http.cut":
         facts = proxy.facts(context.base_url)
         return ProbeError("proxy.wrong_kind", why=say("it_closed"), **facts)

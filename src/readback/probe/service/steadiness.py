@@ -48,7 +48,7 @@ _SLOW_REQUESTS = 4
 
 
 def sample(context: ProbeContext) -> list[Diagnosis]:
-    """Request a path that no API has a few times, at each address in turn."""
+    """Send a few requests for a path that no API has, to each address in turn."""
 
     def ask(address: str) -> bool:
         route = replace(context.route, addresses=(address,))
@@ -159,7 +159,7 @@ def _is_request(noted: NotedRequest) -> bool:
     return noted.method != _HANDSHAKE
 
 
-# The requests to which each kind of failure belongs.
+# The requests that each kind of failure can affect.
 _PART_OF: dict[str, Callable[[NotedRequest], bool]] = {
     "sometimes.key": lambda noted: noted.has_key,
     "sometimes.certificate": lambda noted: _is_request(noted) and not noted.is_reused,

@@ -81,7 +81,8 @@ def connect(addresses: Sequence[str], port: int, timeout: float) -> socket.socke
     deadline = time.monotonic() + timeout
     errors: list[OSError] = []
     for number, address in enumerate(addresses):
-        # A dead address leaves time for the others.
+        # Divide the remaining time, so that a dead address leaves enough for the
+        # others.
         share = (deadline - time.monotonic()) / (len(addresses) - number)
         try:
             sock = socket.create_connection((address, port), max(share, _LEAST_SECONDS))
@@ -99,7 +100,9 @@ def connect(addresses: Sequence[str], port: int, timeout: float) -> socket.socke
 def try_all(
     addresses: Sequence[str], port: int, timeout: float
 ) -> list[ConnectAttempt]:
-    """Try every address at once; once one accepts, the others have a moment."""
+    """Try all addresses at once; after the first one accepts, wait only briefly for the
+    others.
+    """
     calls = [
         BackgroundCall(partial(_attempt, address, port, timeout))
         for address in addresses

@@ -59,7 +59,7 @@ class ProbeResponse:
 
     @property
     def is_success(self) -> bool:
-        """Whether clients take it for a success: any status from 200 to 299."""
+        """Whether clients treat it as a success: any status from 200 to 299."""
         return HTTPStatus.OK <= self.status < HTTPStatus.MULTIPLE_CHOICES
 
     @property
@@ -105,7 +105,7 @@ class ProbeResponse:
 
 def parse_json(body: bytes) -> Any:
     try:
-        # Converting long digits to a whole number takes quadratic time.
+        # Converting many digits to an integer takes quadratic time.
         return json.loads(body, parse_int=float)
     except (ValueError, RecursionError):
         return None
@@ -189,7 +189,7 @@ class RequestBudget:
         """The status that ended the run, which had used up a limit."""
         self.wait = ""
         """The seconds that the service asks to wait, if it says so."""
-        self._lock = threading.Lock()  # Background steps also spend.
+        self._lock = threading.Lock()  # Background threads also use the budget.
 
     def spend(self) -> None:
         with self._lock:

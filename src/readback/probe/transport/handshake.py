@@ -98,7 +98,7 @@ def shake(
 def secure(
     sock: socket.socket, trust: ssl.SSLContext, name: str | None, seen: Handshake
 ) -> ssl.SSLSocket:
-    """Make the handshake; note what arrives, where Python reports the messages.
+    """Perform the handshake; note what arrives, if this Python reports the messages.
 
     CPython 3.8 to 3.14 does, for all connections of a context.
     """

@@ -85,7 +85,8 @@ def open_socket(route: Route, timeout: float) -> socket.socket:
 
 
 def failed(route: Route, error: OSError) -> ProbeError:
-    # Just after it was accepted; the handshake then finds no connection.
+    # The other side closed the connection just after accepting it, so there is none for
+    # the handshake.
     if isinstance(error, ConnectionResetError) or error.errno == errno.ENOTCONN:
         return ProbeError("http.cut")
     reason = sanitize(error.strerror or str(error)) or say("no_response")
@@ -126,7 +127,8 @@ def first_bytes(route: Route, timeout: float) -> bytes:
 def _encrypt(
     sock: socket.socket, host: str, trusted: ssl.SSLContext, deadline: float
 ) -> ssl.SSLSocket:
-    # In the background: a socket's timeout restarts with every byte.
+    # Run the handshake in the background, because a socket's timeout restarts with
+    # every byte.
     call = BackgroundCall(lambda: trusted.wrap_socket(sock, server_hostname=host))
     try:
         return call.result(max(0.0, deadline - time.monotonic()))

@@ -192,5 +192,5 @@ def test_bodies_that_wait_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         b"503",
         b"200",
     ]
-    # They are free again.
+    # The threads are free again.
     assert [a and a[9:12] for a in answers(application_of("200 OK", []), requests[0])]
