@@ -90,7 +90,10 @@ def _machine() -> ssl.SSLContext:
 def together() -> ssl.SSLContext:
     """Return a context that trusts what any of the usable stores trusts."""
     trust = new_context()
-    trust.load_default_certs()  # OpenSSL reads the variables.
+    if is_named():
+        _load_variables(trust)  # OpenSSL would wait for a named pipe.
+    else:
+        trust.load_default_certs()
     _load_certifi(trust)
     return trust
 
