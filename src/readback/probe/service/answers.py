@@ -123,7 +123,14 @@ def has_path(response: ProbeResponse) -> bool:
     is_refused = response.status == HTTPStatus.UNPROCESSABLE_ENTITY and bool(details)
     if is_refused or isinstance(inside(response.json, "choices"), list):
         return True
-    return is_from_api(response) and response.status not in NO_SUCH_PATH
+    return has_api(response)
+
+
+def has_api(response: ProbeResponse) -> bool:
+    """Return whether an OpenAI-compatible API refuses or answers at this path."""
+    # A server error may come from anything.
+    is_other = response.status in NO_SUCH_PATH or response.status >= 500
+    return is_from_api(response) and not is_other
 
 
 @dataclass(frozen=True)

@@ -8,15 +8,13 @@ something only asks for credentials, the key is tried: it may be a gateway to an
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from http import HTTPStatus
 
 from readback import keys
 from readback.contract import HEALTH_PATH, VERSION_PREFIX
-from readback.probe.common.catalogue import diagnose, has_tag, say
+from readback.probe.common.catalogue import diagnose, say
 from readback.probe.common.results import Diagnosis, Fact, ProbeError, Service
 from readback.probe.connection import tls
 from readback.probe.entered.base_url import (
@@ -52,15 +50,14 @@ def check(context: ProbeContext) -> list[Diagnosis]:
     if not has_chat and (found := _other_base(context, models)):
         corrected, models = found
         mistakes = [_correct(context, corrected)]
-        unknown = _ask(context, UNKNOWN)
+        unknown = context.ask(UNKNOWN, with_key=False)
     context.models_without_key = models
     for response in (unknown, models):
         if error := answers.changed(response) or answers.spoiled(response):
             raise error
     if _is_readback(unknown, models):
         return mistakes + _readback(context, unknown, models)
-    is_missing = models.status in answers.NO_SUCH_PATH
-    if has_chat or (answers.is_from_api(models) and not is_missing):
+    if has_chat or answers.has_api(models):
         what = diagnose("http.endpoint", figure=models.figure, status=models.status)
     else:
         what = _try_key(context, models, chat)
@@ -71,40 +68,13 @@ def check(context: ProbeContext) -> list[Diagnosis]:
 def _first_answers(context: ProbeContext) -> tuple[ProbeResponse, ProbeResponse]:
     """Return the answers for an unknown path and the list of models, without a key."""
     try:
-        unknown = _ask(context, UNKNOWN)
+        unknown = context.ask(UNKNOWN, with_key=False)
     except ProbeError as failure:
         raise _examine_port(context, failure) from None
     # Web servers respond to plain HTTP on a TLS port with 400.
     if unknown.status == HTTPStatus.BAD_REQUEST and _expects_tls(context):
         raise ProbeError("http.tls_port", port=context.base_url.port)
-    return unknown, _ask(context, MODELS)
-
-
-def _ask(context: ProbeContext, path: str, body: bytes | None = None) -> ProbeResponse:
-    return _answer(context, partial(context.ask, path, body, with_key=False))
-
-
-def _answer(
-    context: ProbeContext, request: Callable[[], ProbeResponse]
-) -> ProbeResponse:
-    """Send a request, and send it again if it fails although others were answered.
-
-    An intermittent failure must not hide what responds at the address.
-    """
-    target = context.base_url.origin
-    statuses = [
-        noted.status for noted in context.budget.exchanges if noted.target == target
-    ]
-    is_answered = any(0 < status < _SERVER_ERROR for status in statuses)
-    try:
-        response = request()
-    except ProbeError as error:
-        if has_tag(error.id, "late") or not is_answered:
-            raise
-    else:
-        if response.status < _SERVER_ERROR or not is_answered:
-            return response
-    return request()
+    return unknown, context.ask(MODELS, with_key=False)
 
 
 def _behind_gateway(
@@ -166,7 +136,7 @@ def _refused_chat(context: ProbeContext, models: ProbeResponse) -> ProbeResponse
     is_page = answers.is_html(models) and models.is_success
     if models.status not in answers.NO_SUCH_PATH and not is_page:
         return None
-    chat = _ask(context, CHAT, b"{}")
+    chat = context.ask(CHAT, b"{}", with_key=False)
     if answers.parse_refusal(chat) and models.status != HTTPStatus.NOT_FOUND:
         raise instead.unexpected_response(models)
     return chat
@@ -190,7 +160,7 @@ def _other_base(
         if candidate == base_url:
             continue
         path = f"{candidate.path}{MODELS}"
-        other = _answer(context, partial(context.client.request, path))
+        other = context.client.request(path)
         is_list = answers.model_ids(other) is not None
         error = answers.inside(other.json, "error")
         is_refusal = other.status == HTTPStatus.UNAUTHORIZED and isinstance(error, dict)
