@@ -3,7 +3,5 @@
 A run reads from left to right: what was `entered`, the `connection`, the `service`.
 Each step returns a diagnosis; the texts of all of them are in `texts`. `runner` lists
 the steps and runs them, `output` shows the report. `common` and `transport` are what
-the steps share. The probe is a client: it needs the contract, the key format and
-certifi, and no part of the server. It runs on Python 3.9, older than the server needs,
-because it runs where the programs run.
+the steps share. The probe runs where the programs run: on Python 3.9, with certifi.
 """

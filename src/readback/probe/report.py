@@ -3,8 +3,7 @@
 The verdict is the failure that matters most, and decides the exit code: a key or a text
 in danger, then what keeps the key from being accepted, then corrected mistakes and
 other failures in the order of the steps, and finally an error of the probe itself.
-Without a failure, the verdict is the most important warning. If several steps see the
-same thing, it is one finding.
+Without a failure, the verdict is the most important warning.
 """
 
 from __future__ import annotations

@@ -109,8 +109,7 @@ STEPS = (
 )
 
 
-# Even if every request hangs, a run takes at most a minute, including starting the
-# program and writing the report.
+# Even if every request hangs, a run takes at most a minute, with start and report.
 _REPORT_SECONDS = 5.0
 SHORTEST_TIME_LIMIT = 60.0 - _REPORT_SECONDS
 TIMEOUTS_PER_RUN = 6

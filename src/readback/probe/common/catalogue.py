@@ -4,8 +4,7 @@ The files in `probe/texts/` have one block per finding: a line with its id, its 
 the kind of its fault, its family (of a failure) and its tags; the English sentence, and
 after an arrow the next step; then the same in Russian. A block that starts with `=` and
 an id is another text; it has only the id if that is also the English text. Texts are
-templates; the steps supply the facts. Texts are created in the reader's language, so
-nothing is translated afterwards.
+templates in the reader's language; the steps supply the facts.
 """
 
 from __future__ import annotations

@@ -3,9 +3,8 @@
 Everything received from the network passes through `sanitize` before it is shown: it
 removes control characters that a terminal would interpret and anything that looks like
 a credential, and it limits the length. Every text of a finished report also passes
-through a `Redactor`, which knows the secrets of the run and hides them, whole or in
-part, wherever something repeats them. Words are kept: a key that contains "proj" does
-not affect "project".
+through a `Redactor`, which hides the secrets of the run wherever something repeats
+them, whole or in part. A key that contains "proj" does not affect "project".
 """
 
 from __future__ import annotations
@@ -24,8 +23,7 @@ from readback.probe.common.catalogue import current, diagnose, say
 from readback.probe.common.results import Diagnosis, Fact
 
 _MAX_LENGTH = 160
-# No pattern reads more of what a server sent: a URL with a login, a cookie and a
-# message together are shorter, and the rest is dropped anyway.
+# No pattern reads more of what a server sent; the rest is dropped anyway.
 _SEARCHED_LENGTH = 4096
 # The pattern takes linear time, whatever a peer sends.
 _TITLE = re.compile("<title[^<>]*>([^<]*)</title>", re.IGNORECASE)
@@ -151,8 +149,7 @@ class Redactor:
         for pattern, mask in self._masks.values():
             # A function, because a mask is not a replacement template.
             text = pattern.sub(lambda _, mask=mask: mask, text)  # type: ignore[misc]
-        # A service may repeat only a part of a secret, or cut off its message inside
-        # it.
+        # A service may repeat only a part of a secret.
         text = _TOKEN.sub(lambda match: self._without_part(match[0]), text)
         return printable(without_credentials(text))
 
@@ -202,11 +199,7 @@ def _decoded(token: str) -> Iterator[str]:
 
 
 def redacted(diagnosis: Diagnosis, redactor: Redactor) -> Diagnosis:
-    """Return the diagnosis without credentials and control characters.
-
-    The templates are ours: only the facts in them can contain a secret, so a key that
-    is a common word does not spoil the sentence.
-    """
+    """Return the diagnosis without credentials, which only its facts can contain."""
     facts = {name: redactor.fact(fact) for name, fact in diagnosis.facts.items()}
     return replace(
         diagnose(diagnosis.id, figure="", **facts),

@@ -117,10 +117,7 @@ class StepResult(NamedTuple):
 
 
 class ProbeError(Exception):
-    """A step failed and the steps that need it cannot run.
-
-    The runner turns it into the diagnosis with this id.
-    """
+    """A step failed; the runner turns this into the diagnosis with this id."""
 
     def __init__(self, finding: str, **facts: Fact) -> None:
         super().__init__(finding)

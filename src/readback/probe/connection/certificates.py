@@ -1,9 +1,8 @@
 """Reads the names, issuer and dates of a certificate that is not trusted.
 
 The ssl module decodes only certificates that it has verified, but the probe has to
-explain those that fail. This module therefore parses the small part of DER (ITU-T
-X.690) and X.509 (RFC 5280) that it needs. Unreadable parts are left out; nothing read
-here is trusted.
+explain those that fail. This module parses the part of DER (ITU-T X.690) and X.509
+(RFC 5280) that it needs. Unreadable parts are left out; nothing read here is trusted.
 """
 
 from __future__ import annotations

@@ -1,11 +1,8 @@
 """The step "proxies": which proxy the environment sets for the address.
 
-The environment is read only here, and the HTTP client gets the result, so the report
-always matches what the requests do. A variable's value is shown only if it cannot
-contain a password.
-
-Python also reads the proxies that were entered manually in the settings of macOS or
-Windows.
+The HTTP client gets the result, so the report always matches what the requests do. A
+variable's value is shown only if it cannot contain a password. On macOS and Windows,
+Python also reads the proxies that were entered in the system's settings.
 """
 
 from __future__ import annotations
@@ -113,11 +110,7 @@ def read_setting(value: str, variable: str, host: str) -> Proxy:
 
 
 def _seems_to_mean(entry: str, target: BaseUrl) -> bool:
-    """Return whether an entry in NO_PROXY means a host but does not exclude it.
-
-    Python's standard library and others understand only host names, separated by
-    commas.
-    """
+    """Return whether an entry in NO_PROXY means a host but does not exclude it."""
     text = entry.strip("\"'").lower().rpartition("://")[2]
     if "*" in text and fnmatchcase(target.host, text):
         return True

@@ -42,11 +42,7 @@ class CertificateStores(NamedTuple):
 
 
 def find(authorities: str = "", certificate: str = "") -> CertificateStores:
-    """Return the configured store, certifi's and this machine's.
-
-    At least one is returned, even if it contains no certificates. If `authorities`
-    names a file, it replaces all of them. `certificate` is the client certificate.
-    """
+    """Return the configured store, certifi's and this machine's, or only --cacert's."""
     found = _find()
     if authorities:
         chosen = new_context()

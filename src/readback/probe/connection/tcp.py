@@ -76,10 +76,7 @@ def _findings(
 
 
 def _no_connection(route: Route, attempts: list[ConnectAttempt]) -> ProbeError:
-    """Return the error for a host whose addresses all accept no connection.
-
-    A refused connection is reported first: it proves that the host is up.
-    """
+    """Return the error; a refusal comes first: it proves that the host is up."""
     reported = min(
         attempts,
         key=lambda attempt: (attempt.errno != errno.ECONNREFUSED, attempt.lacks_family),

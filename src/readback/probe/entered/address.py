@@ -1,8 +1,7 @@
 """The step "address": finds the address in what was entered, and says what was wrong.
 
 The address is extracted, not corrected step by step: everything around it counts as one
-mistake. That is reported, and the later steps test the address that was found. Nothing
-is sent from here.
+mistake. That is reported, and the later steps test the address that was found.
 """
 
 from __future__ import annotations

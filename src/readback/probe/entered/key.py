@@ -3,8 +3,7 @@
 A complete Readback key is proved by its checksum, whatever surrounds it. A key of
 another service cannot be proved, and need not be a mistake, because it is not known yet
 which service responds. So only text that is certainly not part of it is removed. A
-`Secret` is sent in a request header and appears nowhere else. Nothing is sent from
-here.
+`Secret` is sent in a request header and appears nowhere else.
 """
 
 from __future__ import annotations

@@ -72,8 +72,7 @@ class ProgressLine:
         text = text[: shutil.get_terminal_size().columns - 1]
         if text == self._shown:
             return
-        # Recorded first, so that the line is cleared even if Ctrl-C is pressed in
-        # between.
+        # Recorded first, so that the line is cleared even after Ctrl-C.
         self._widest = max(self._widest, len(text))
         self._shown = text
         # Progress is not worth an error if the terminal is gone.

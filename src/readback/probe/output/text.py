@@ -1,9 +1,8 @@
 """The report: what to do first, or every step, as text, as a page or as JSON.
 
-The short form has at most twenty lines of eighty columns: what fails, who can fix it,
-the next step, the other problems in a line each, what works, what was not tested, and a
-text to send. The long form has every step with its facts. The page of `--report` is the
-long form in HTML; it loads and runs nothing, and forbids both.
+The short form has at most twenty lines of eighty columns. The long form has every step
+with its facts. The page of `--report` is the long form in HTML; it loads and runs
+nothing, and forbids both.
 """
 
 from __future__ import annotations

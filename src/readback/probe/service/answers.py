@@ -1,8 +1,7 @@
 """The forms of answers, what they say, and what was done to them in transit.
 
 Providers, gateways and local servers agree on little more than the list of models, so
-several forms of an error are accepted. Each function judges a single response. Nothing
-is sent from here, and every text that is returned is safe to show.
+several forms of an error are accepted. Every text that is returned is safe to show.
 """
 
 from __future__ import annotations

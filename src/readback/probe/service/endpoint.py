@@ -327,10 +327,7 @@ class EventStream:
 
     @property
     def arrived_together(self) -> bool:
-        """Whether all parts arrived at one moment, long after the request.
-
-        A busy machine may read the parts late; the step is then repeated.
-        """
+        """Whether all parts arrived at one moment, long after the request."""
         if len(self.moments) < _FEWEST_PARTS or self.moments[0] < _LEAST_SECONDS:
             return False
         return self.moments[-1] - self.moments[0] < _TOGETHER_SECONDS

@@ -36,8 +36,7 @@ _OF_FORM = re.compile(
 _PLAIN = "Ready to copy?"
 _ALPHABET = "Съешь же ещё этих мягких французских булок, да выпей чаю"
 
-# What gateways may interpret: entities, a tag, percent signs, a plus sign, backslashes,
-# repeated spaces; an address and a number, which filters hide.
+# What gateways may interpret, and an address and a number, which filters hide.
 ASCII = (
     " \"Ready to copy?\" 'Go ahead.' -- {}[]<>&%\\/ 0123456789 ~ <b>&amp;&lt;&#39;</b>"
     "  a+b=c%20d%2B 100%  \\n \\u0041 \\\\ me@host.example http://host.example/?q=1 "

@@ -80,10 +80,7 @@ def _first_answers(context: ProbeContext) -> tuple[ProbeResponse, ProbeResponse]
 def _behind_gateway(
     context: ProbeContext, models: ProbeResponse
 ) -> tuple[ProbeResponse, ProbeResponse] | None:
-    """Return the answers of a Readback to a made-up key, if only that gets through.
-
-    A gateway may answer every request without a key itself, and pass on the others.
-    """
+    """Return the answers of a Readback to a made-up key, if only keys get through."""
     key = context.usable_key
     is_known = (
         answers.parse_refusal(models) is not None or models.status >= _SERVER_ERROR

@@ -1,7 +1,6 @@
 """The step "other programs": settings on this machine that replace address or key.
 
-A value is never shown: only where it is, and the mask of a Readback key. Nothing is
-sent.
+A value is never shown: only where it is, and the mask of a Readback key.
 """
 
 from __future__ import annotations

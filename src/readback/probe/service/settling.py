@@ -72,10 +72,7 @@ class _Attempt(NamedTuple):
 
 
 def settle(context: ProbeContext, step: Step) -> list[Diagnosis]:
-    """Run a step, and repeat it if it fails; believe only failures that persist.
-
-    If it finally succeeds, later steps continue with the results of that attempt.
-    """
+    """Run a step; if it fails, repeat it, and go on with an attempt that succeeds."""
     before = copy.copy(context)
     first = _try(context, step.run)
     if first.error:
@@ -121,11 +118,7 @@ def _repeated(
 
 
 def _believed(context: ProbeContext, attempts: list[_Attempt]) -> ProbeError:
-    """Return the failure to believe.
-
-    Raise `ProbeError` if identical requests also succeeded: the report mentions such
-    failures at its end, because those that happen every time are more important.
-    """
+    """Return the failure to believe; raise `ProbeError` if equal requests succeeded."""
     worse = {noted.outcome for noted in worse_than_equal(context.budget.exchanges)}
     believed = []
     for attempt in attempts:

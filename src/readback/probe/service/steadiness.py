@@ -1,9 +1,8 @@
 """Whether the path is reliable: how often identical requests failed.
 
 One of several servers behind an address may be down, have another certificate or an old
-database; then the same request is answered now and fails a moment later. The step
-"asked again" sends a few identical requests, and the step "steadiness" counts how often
-requests failed, by address and by certificate.
+database. The step "asked again" sends a few identical requests, and the step
+"steadiness" counts how often requests failed, by address and by certificate.
 """
 
 from __future__ import annotations

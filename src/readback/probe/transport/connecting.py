@@ -26,8 +26,7 @@ from readback.probe.entered.base_url import BaseUrl
 
 _LEAST_SECONDS = 0.1
 # How long the other addresses may still take once the first has connected: a lost
-# packet is sent again after one second (RFC 6298 §2), which leaves time for three round
-# trips around the world.
+# packet is sent again after one second (RFC 6298 §2).
 _GRACE_SECONDS = 2.0
 # Any address on the Internet; asking for the route to it sends no packet.
 _ELSEWHERE = ("2000::1", 9)
@@ -133,10 +132,7 @@ def _attempt(address: str, port: int, timeout: float) -> ConnectAttempt:
 
 
 def resolve_within(host: str, port: int, timeout: float) -> list[str]:
-    """Return the IP addresses of a host in the order in which clients try them.
-
-    Raise `OSError` if there are none, or if the lookup takes too long.
-    """
+    """Return the IP addresses of a host; raise `OSError` if none is found in time."""
 
     def resolve() -> list[str]:
         try:

@@ -208,10 +208,7 @@ def mixed_requests(exchanges: Iterable[NotedRequest]) -> list[list[NotedRequest]
 
 
 def _is_mixed(equal: list[NotedRequest]) -> bool:
-    """Return whether some of these requests succeeded and others did not.
-
-    If something else answers, its different responses say nothing about the path.
-    """
+    """Return whether only some of these identical requests succeeded."""
     best = min(noted.badness for noted in equal)
     is_different = len({noted.outcome for noted in equal}) > 1
     is_worse = best <= 1 or any(noted.is_failure for noted in equal)

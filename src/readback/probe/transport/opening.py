@@ -1,8 +1,7 @@
 """Opens a connection along a route, directly or through a proxy.
 
-Every step connects in this way, so that the report always describes the connections
-that were really made. If an HTTP proxy refuses a tunnel, the report shows its status,
-the title of its page and its name, so that its administrator can find the request.
+If an HTTP proxy refuses a tunnel, the report shows its status, the title of its page
+and its name, so that its administrator can find the request.
 SOCKS is version 5 (RFC 1928 and 1929): with `socks5h`, the proxy resolves the host
 name; with `socks5`, this machine does.
 """
@@ -46,8 +45,7 @@ class FinalResponse(http.client.HTTPResponse):
     """A response after any number of interim ones; `http.client` skips only 100."""
 
     def _read_status(self) -> tuple[str, int, str]:
-        # RFC 9110 §15.2: a client must be able to parse 1xx responses, even if it does
-        # not expect them. 101 is final, because nothing asks for it.
+        # RFC 9110 §15.2. 101 is final, because nothing asks for it.
         while True:
             version, status, reason = super()._read_status()  # type: ignore[misc]
             if not 101 < status < 200:
@@ -144,11 +142,7 @@ def _encrypt(
 
 
 def _as_plain_socket(encrypted: ssl.SSLSocket) -> socket.socket:
-    """Return a socket whose bytes travel through the encrypted one.
-
-    TLS to the service, inside TLS to the proxy, needs its own socket. A thread copies
-    the bytes until one side closes.
-    """
+    """Return a socket whose bytes a thread copies through TLS, for TLS inside TLS."""
     near, far = socket.socketpair()
 
     def copy() -> None:
