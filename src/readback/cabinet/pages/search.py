@@ -130,10 +130,12 @@ def search(query: str, language: str) -> list[SearchHit]:
         query += " cannot connect"
     worth = {word: _worth(word, index) for word in words - _WIDE_WORDS or words}
     names = _precise_names(_phrase(query), index)
-    lengths: dict[int, int] = {}
+    lengths: dict[int, float] = {}
     for name in names:
         for number in index.names[name]:
-            lengths[number] = max(len(name), lengths.get(number, 0))
+            # Of two equal names, a symptom's leads to the cause and the fix.
+            length = len(name) + 0.5 * index.sections[number].is_symptom
+            lengths[number] = max(length, lengths.get(number, 0.0))
     scores = _scores(worth, index)
     least = _LEAST_RELATIVE * max(scores.values(), default=0.0)
     # Once a name has matched for certain, sections that only share words are not shown.
@@ -202,9 +204,7 @@ def _hit(section: DocSection, worth: dict[str, float]) -> SearchHit:
     blocks = map(plain, _BLOCK.split(section.text))
     sentences = [each for block in blocks for each in _SENTENCES.split(block)]
     url = reverse("docs_page", args=[section.page]) + section.anchor
-    # A symptom may have many messages.
     heading = shorten(section.heading, _HEADING_LENGTH, placeholder=" …")
     # A row is short, and its cause and fix belong together.
-    is_message = section.is_symptom
-    line = plain(section.text) if is_message else max(sentences, key=value)
+    line = plain(section.text) if section.is_symptom else max(sentences, key=value)
     return SearchHit(section, heading, line, url)
