@@ -74,7 +74,8 @@ def test_what_programs_print_leads_to_what_it_means(language: str):
 
 @pytest.mark.parametrize("language", ["en", "ru"])
 def test_more_messages_belong_to_a_row_of_a_page(language: str):
-    text = source("symptoms", language)[0] + source("connect", language)[0]
+    pages = ["symptoms", "connect", "messages"]
+    text = "\n".join(source(page, language)[0] for page in pages)
     first = {found[1] for found in re.finditer("^[|][^`|]*`([^`]+)`.*[|]$", text, re.M)}
     assert set(more_messages()) <= first
 

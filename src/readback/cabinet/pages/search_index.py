@@ -24,7 +24,7 @@ _SYMPTOMS = "symptoms"
 _FINDINGS = "findings"
 _PROGRAMS = "programs"
 _ERRORS = "errors"
-_CONNECT = "connect"
+_WITH_MESSAGES = {"connect", "messages"}
 # The heading in the index above the pages for hosts.
 _FOR_HOSTS = "\n## I host it"
 # Most people who search connect a program, so pages for hosts count less. So do the
@@ -127,7 +127,7 @@ def _sections(name: str, language: str) -> Iterator[DocSection]:
         names = [as_words(heading)] if "_" in heading else []
         if name == _ERRORS:
             names += map(as_words, _shown_for(plain(heading)))
-        if name == _CONNECT:
+        if name in _WITH_MESSAGES:
             rows = _MESSAGES_ROW.findall("".join(_MESSAGES_TABLE.findall(content)))
             for messages, meaning in rows:
                 yield _symptom(name, plain(heading), messages, place, meaning)
