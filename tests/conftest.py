@@ -119,7 +119,9 @@ def _rank(item: pytest.Item) -> int:
 
 @pytest.fixture(scope="session")
 def postgresql() -> "Iterator[Postgres]":
-    """One server for all tests of this process, except those that break theirs."""
+    """One server for all tests in this process; a test that breaks its server starts
+    its own.
+    """
     # Imported here, so that its assertions are rewritten.
     from tests.support.postgres import postgres
 

@@ -114,7 +114,7 @@ class LineQueue:
             self._drop()
         with self._lines.mutex:
             if not self._has_thread:
-                with suppress(RuntimeError):  # too many threads; the next line tries
+                with suppress(RuntimeError):  # too many threads; try at the next line
                     threading.Thread(target=self._run, daemon=True).start()
                     self._has_thread = True
 

@@ -1,7 +1,7 @@
 """The values of settings: parsers, and the types that they return.
 
-A parser returns the value, or raises ValueError with what the setting must be; the
-caller puts the variable's name before it.
+A parser returns the value, or raises ValueError with a message that says what the
+setting must be; the caller prepends the variable's name.
 """
 
 import re

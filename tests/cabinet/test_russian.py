@@ -9,7 +9,8 @@ from tests.cabinet.accounts.test_mail_texts import MAILS, rendered
 from tests.cabinet.visitor import Visitor, words_of
 
 ALICE = "alice@example.org"
-# Names, abbreviations and the parts of addresses.
+# Latin words that Russian texts may contain: names, abbreviations and parts of
+# addresses.
 FOREIGN = {
     *("Readback", "English", "API", "http", "v", "alice", "example", "org", "UTC"),
     *("cookie", "IP", "ip", "sk", "echo", "https", "laptop", "mallory", "net"),

@@ -28,7 +28,7 @@ UPDATE sqlite_sequence SET seq = 77 WHERE name = 'cabinet_user';
 
 @pytest.fixture
 def on_postgresql(program, postgresql):
-    """Return the same program with an empty PostgreSQL."""
+    """Return the same program with an empty PostgreSQL database."""
     return program.with_settings(DATABASE_URL=postgresql.new_database())
 
 

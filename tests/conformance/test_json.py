@@ -81,7 +81,7 @@ REPETITIONS = {
     "content, last": GOOD.replace(b"}]", b',"content":"x"}]'),
     "an unknown field": GOOD[:-1] + b',"n":1,"n":1}',
     "a name in escapes": GOOD.replace(b"{", rb'{"mod\u0065l":"x",', 1),
-    # A reader that counts colons to find repetitions miscounts these.
+    # A parser that counts colons to find duplicate names would miscount these.
     "a colon in the text": GOOD.replace(b'"content"', b'"content":"x:","content"'),
     "an escaped colon in capitals": GOOD.replace(
         b'"zyzzyva-47"', rb'"x","content":"\u003A"'

@@ -57,7 +57,7 @@ def test_other_pages_are_answered_while_passwords_wait(
 
 
 def _login(server: CabinetServer) -> httpx.Request:
-    """Return the form of a login with a wrong password."""
+    """Return a request that submits the login form with a wrong password."""
     with httpx.Client(base_url=server.url, timeout=PATIENCE) as visitor:
         return filled(visitor, LOGIN, login="alice@example.org", password="wrong")
 

@@ -37,7 +37,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture
 def workers(server: Server) -> list[psutil.Process]:
-    """Both workers, which accept connections."""
+    """Both workers, once each of them accepts connections."""
     with one_connection_per_worker(server):
         return api_workers(server)
 

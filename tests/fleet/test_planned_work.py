@@ -49,7 +49,8 @@ def test_a_replica_can_be_stopped_at_any_moment_after_its_first_check(
     with site.under_load(site.new_keys(24)) as seen:
         for seconds in MOMENTS:
             replica.stop()
-            # Only the balancer asks whether it is ready.
+            # Not `start`, which waits until the replica is ready: here only the
+            # balancer checks that.
             replica.begin()
             wait_until(lambda: gets_requests(site, "one"), "it gets requests")
             up_at = time.monotonic()

@@ -1,7 +1,8 @@
 """Imports point one way: cli → api | cabinet | probe | pytest_plugin → shared facts.
 
 `processes` and `http` are below the API and the cabinet; `http` imports nothing else of
-the product. `LEVELS` has the order inside each part. Imports inside functions count.
+the product. `LEVELS` gives the order within each part. Imports inside functions count,
+too.
 """
 
 import subprocess

@@ -37,7 +37,7 @@ def literals() -> list[tuple[str, bool]]:
 
 
 def said() -> set[str]:
-    """Return the texts other than findings that must be in the catalogue."""
+    """Return all texts that must be in the catalogue, except those of findings."""
     tables = {*_OPTIONS, *EVIDENCE}
     titles = {step.title for step in STEPS}
     people = {str(fixer) for fixer in Fixer if fixer}

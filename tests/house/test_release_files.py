@@ -189,7 +189,8 @@ def test_without_network_the_installation_ends_with_one_sentence(tmp_path):
         (tmp_path / "requirements" / name).write_text(REQUIREMENT)
     # In this environment, pip gets as far as the download.
     (tmp_path / ".venv").mkdir()
-    # Without pyvenv.cfg, the Python of a distribution lets pip install nothing.
+    # Without pyvenv.cfg, a Python from a Linux distribution would not let pip install
+    # anything.
     for name in ("bin", "lib", "pyvenv.cfg"):
         (tmp_path / ".venv" / name).symlink_to(Path(sys.prefix, name))
 

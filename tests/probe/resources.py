@@ -1,4 +1,6 @@
-"""The resources of the probe's tests: a Readback server, keys, a quiet machine."""
+"""The resources of the probe's tests: a Readback server, keys, and isolation from this
+machine's own set-up.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

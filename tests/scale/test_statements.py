@@ -72,7 +72,9 @@ class Measured:
         return self.seconds * TICKS_A_SECOND + EDGE_TICKS
 
     def for_unmatched(self) -> float:
-        """Return what all requests without an accepted key add together."""
+        """Return how many statements all requests without an accepted key may add in
+        total.
+        """
         return self.ticks() * STATEMENTS_FOR_UNMATCHED
 
     def for_known_keys(self, site: Server) -> float:

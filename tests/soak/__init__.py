@@ -1,1 +1,1 @@
-"""Tests of the soak: its schedule and its judge."""
+"""Tests of the soak test: its schedule, and the code that judges its results."""

@@ -78,7 +78,7 @@ def _read_request(connection: socket.socket) -> bytes:
 
 
 class StoredPeer(io.BytesIO):
-    """The part of a socket that the probe uses; it returns stored bytes."""
+    """The methods of a socket that the probe uses. Reads return stored bytes."""
 
     def recv_into(self, buffer: memoryview) -> int:
         return self.readinto(buffer)

@@ -36,7 +36,7 @@ def _candidates(version: str) -> Iterator[Path]:
 def _pyenv_root() -> Path | None:
     if not which("pyenv"):
         return None
-    # pyenv needs a variable or the home directory, which tests do not have.
+    # pyenv needs PYENV_ROOT or the real home directory, and tests have neither.
     root = ["pyenv", "root"]
     return Path(subprocess.check_output(root, env=before(), text=True).strip())
 

@@ -83,9 +83,9 @@ def ephemeral_server(
     cold: bool = False,
     expected_exit_code: int = 0,
 ) -> Iterator[Server]:
-    """Run `readback serve --ephemeral`; stop it at the end, and expect an exit code.
+    """Run `readback serve --ephemeral`; stop it at the end, and check its exit code.
 
-    A SQLite database is migrated already.
+    A SQLite database is migrated in advance.
     """
     data = folder / "data"
     data.mkdir(mode=0o700)

@@ -14,7 +14,8 @@ from readback.client_address import (
 @pytest.mark.parametrize(
     "header, proxies, address",
     [
-        # Nothing is trusted, or nothing was written: only the connection is certain.
+        # No proxy is trusted, or the header has fewer entries than trusted proxies:
+        # only the connection's own address is certain.
         ("192.0.2.1", 0, None),
         ("", 1, None),
         ("192.0.2.1", 2, None),

@@ -69,8 +69,9 @@ def test_more_empty_lines_before_a_request_are_refused(
 
 @pytest.mark.parametrize("same", [True, False])
 def test_empty_lines_between_requests_do_not_add_up(echo: Endpoint, same: bool) -> None:
-    # The heads of later requests are recognised. An empty line counts only for the
-    # request that follows it, however it arrives.
+    # After the first request, its head is recognised instead of parsed. However it
+    # arrives, an empty line counts only towards the limit of the request that follows
+    # it.
     with echo.connect() as connection:
         for number in range(20):
             raw = GOOD if same else post_body(b"x" * number)

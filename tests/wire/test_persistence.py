@@ -94,7 +94,8 @@ def test_after_its_last_answer_the_server_reads_what_the_client_still_sends(
     last: bytes,
 ) -> None:
     # RFC 9112 §9.6: otherwise the kernel may discard the answer before the client has
-    # read it. After the last request of a client, nothing is a request (§9.3).
+    # read it. Whatever the client sends after its last request is not processed as a
+    # request (§9.3).
     with listening(own_time=True) as listener:
         with listener.endpoint.connect() as connection:
             listener.read_from(connection, last)

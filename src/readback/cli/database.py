@@ -1,7 +1,7 @@
 """`readback migrate` and `readback manage`, and Django for the commands that use it.
 
-Sets Django up and turns its errors into sentences. The work of the commands is in the
-cabinet's services and selectors.
+Sets Django up and turns its errors into sentences. The cabinet's services and selectors
+do the actual work of the commands.
 """
 
 import gc

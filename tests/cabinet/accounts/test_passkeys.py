@@ -65,7 +65,7 @@ def test_a_passkey_does_not_log_in_if_only_single_sign_on_may(passkey):
 
 
 def test_a_security_key_that_verifies_nobody_is_refused(passkey):
-    """A thief must also need its PIN or the owner's finger."""
+    """A thief should also need the key's PIN or the owner's fingerprint."""
     passkey.verifies = False
     assert not log_in_with(passkey).is_logged_in
     visitor = challenged()

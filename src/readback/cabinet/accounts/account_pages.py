@@ -32,7 +32,7 @@ from readback.cabinet.serving.visitors import AccountRequest, personal_form
 
 class SignUpView(allauth_views.SignupView):
     def form_valid(self, form: forms.SignupForm) -> HttpResponse:
-        """Create the account, its address and its e-mail together, or nothing."""
+        """Create the account, its address and its e-mail together, or none of them."""
         email = form.cleaned_data["email"]
         # Count the e-mail whether or not the address has an account.
         count_mail(self.request, email)

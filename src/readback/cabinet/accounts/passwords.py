@@ -19,8 +19,8 @@ _WORDS = f"readback {MODEL} {keys.PREFIX}"
 _YEARS = {str(year) for year in range(1900, 2100)}
 _REPEATED = re.compile(r"(.+?)\1+", re.DOTALL)
 # Each character scores a point unless it repeats or continues the previous one, as in
-# 4321. A common password within it, such as a row of keys, scores three points. A year,
-# or a word from this site or the person's address, scores nothing.
+# 4321. A common password inside the password, such as a row of keys, scores three
+# points. A year, or a word from this site or the person's address, scores nothing.
 _MIN_SCORE = 8
 _WORD_SCORE = 3
 # Only the beginning is judged: the time grows with the square of the length.

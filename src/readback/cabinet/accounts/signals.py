@@ -1,4 +1,5 @@
-"""Reactions to signals of allauth and Django: the security log, and ended sessions.
+"""Handlers for signals of allauth and Django: they write the security log and end
+sessions.
 
 `mail/notices.py` records all other events.
 """

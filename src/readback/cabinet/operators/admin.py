@@ -42,7 +42,7 @@ from readback.cabinet.operators.admin_site import (
     StateFilter,
 )
 
-# Each list on an account's page shows only this many rows, the newest.
+# Each list on an account's page shows only its newest rows, at most this many.
 _ROWS = 20
 # How many people can be invited at a time.
 MAX_INVITED = 1000

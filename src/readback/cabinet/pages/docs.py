@@ -205,7 +205,9 @@ def _link_to_page(token: "Token") -> "Token":
 
 
 def served_at(link: str, *, markdown: bool = False) -> str:
-    """Return the path of another file in docs/, or the link unchanged."""
+    """Return the path at which the link's target is served if it is another file in
+    docs/; otherwise return the link unchanged.
+    """
     if link.endswith("openapi.yaml"):
         return reverse("openapi")
     if link.endswith(".schema.json"):

@@ -1,7 +1,7 @@
 """What programs read: /llms.txt, and each page of the documentation as Markdown.
 
 The Markdown of a page has the same language, parts and status as the page. Its links
-are absolute, because the text may be read apart from its address.
+are absolute, because programs may not know which address the text came from.
 """
 
 import re

@@ -58,8 +58,9 @@ _STATUS = re.compile(
     r"|(?:^|\W)([45]\d\d) (?:status|page)",
     re.I,
 )
-# A failed name lookup, with the message of the resolver, at port 53, or of a library:
-# lookup NAME on [::1]:53: read udp …: connection refused, queryA ETIMEOUT, dns error: …
+# A failed name lookup, and the rest of its message, which names the resolver's port 53
+# or comes from a library: lookup NAME on [::1]:53: read udp …: connection refused,
+# queryA ETIMEOUT, dns error: …
 _LOOKUP = re.compile(
     r"(?:(?:\bE[A-Z]{3,20} )?(?:\b[\d.]{7,15}|\]):53\b|\bquery[A-Z]\w{0,9} E[A-Z]{3,20}"
     r"|\b(?i:lookup (\S{1,200}): |resolving (?:host )?timed out|name lookup timed out"

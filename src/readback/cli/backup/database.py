@@ -113,9 +113,10 @@ def require_free(config: Config) -> None:
 
 
 def _is_open(path: Path) -> bool:
-    """Return whether another process has the file open; leave its content as it is.
+    """Return whether another process has the file open, without changing the data in
+    it.
 
-    If none has, closing it here moves SQLite's log into the file. A log that stayed
+    If none has, closing it here moves SQLite's log into the file. A log left behind
     would later be applied to the new file.
     """
     if not path.exists():

@@ -152,7 +152,9 @@ def _claimed_authority(chain: list[Certificate], code: int) -> Authority:
         return Authority.INTERCEPTOR
     if own.is_public:
         return Authority.PUBLIC
-    # A product that decrypts has an authority, and its certificates are valid now.
+    # An intercepting product signs with its own authority and issues certificates that
+    # are currently valid. A self-signed or expired certificate therefore comes from the
+    # service itself.
     is_own = own.is_for_development or own.is_built_in
     is_own = is_own or code == _SELF_SIGNED or code in _DATES
     return Authority.SERVICE if is_own else Authority.PRIVATE

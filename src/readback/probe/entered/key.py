@@ -166,7 +166,7 @@ def key_from_file(name: str) -> str:
 
 
 def key_from_environment_or_prompt(variables: Iterable[str]) -> str:
-    """Return the key from a variable or a prompt; "" without either."""
+    """Return the key from a variable or a prompt, or "" if there is neither."""
     found = [os.environ[name] for name in variables if name in os.environ]
     if found:
         return next(filter(None, found), "")

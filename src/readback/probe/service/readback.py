@@ -99,7 +99,9 @@ def check_access(context: ProbeContext) -> Diagnosis:
 
 
 def _pattern(context: ProbeContext) -> str:
-    """Return the pattern of a rehearsal key, whose answers mean nothing."""
+    """Return the key's pattern if it is a rehearsal key, otherwise "". Answers to a
+    rehearsal key say nothing about the service.
+    """
     # If the service takes seconds, the other steps need all the time that is left.
     if context.models_without_key.seconds > _LONG_SECONDS:
         return ""

@@ -52,6 +52,7 @@ class ProbeContext:
     """The latest end of the run, on the monotonic clock."""
     key_destinations: set[str] = field(default_factory=set)
 
+    # The comment after each of these names the step that sets it.
     base_url: BaseUrl = field(init=False)  # address
     is_host_corrected: bool = False  # address
     key: Secret = field(init=False)  # key
