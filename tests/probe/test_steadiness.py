@@ -116,11 +116,12 @@ def two_addresses(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
+@pytest.mark.parametrize("status", [200, 429, 503])
 @pytest.mark.parametrize("other", ["127.0.0.1", "127.0.0.2"])
 def test_an_address_of_the_host_that_is_another_service_is_named(
-    other: str, resources: Resources, monkeypatch: pytest.MonkeyPatch
+    other: str, status: int, resources: Resources, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    upstream, site = resources.readback.base_url, page(200, "Welcome")
+    upstream, site = resources.readback.base_url, page(status, "Welcome")
     good = {"127.0.0.1": "127.0.0.2", "127.0.0.2": "127.0.0.1"}[other]
     port = free_port()
     with (
@@ -135,6 +136,7 @@ def test_an_address_of_the_host_that_is_another_service_is_named(
     (line,) = [line for line in details if line.startswith("address: ")]
     assert re.search(rf"{re.escape(other)}: ([1-9]\d*) of \1\b", line)
     assert f"{good}: 0 of " in line
+    assert f"Every request to {other} failed" in report.next_step
 
 
 def test_what_this_machine_lacks_is_not_counted_as_a_failure_of_the_path(

@@ -37,7 +37,7 @@ from tests.probe.setups import (
     serving,
     with_settings,
 )
-from tests.support.authority import DAY
+from tests.support.authority import DAY, Authority
 from tests.support.commands import free_port
 from tests.support.programs import needed_program
 from tests.support.waiting import wait_until
@@ -250,6 +250,35 @@ def test_a_public_certificate_without_its_issuer_lacks_the_intermediate(
     diagnosis = found_with(made)
     assert diagnosis.id == "tls.missing_intermediate"
     assert "Tests Intermediate" in diagnosis.sentence
+
+
+@pytest.mark.parametrize(
+    ("in_file", "sent", "finding"),
+    [
+        ("root", [], "tls.incomplete"),
+        ("other", [], "tls.incomplete"),
+        ("other", ["middle"], "tls.incomplete"),
+        ("other", ["middle", "root"], "tls.store"),
+        ("middle", [], "tls.store"),
+        ("middle", ["middle"], "tls.store"),
+        ("root", ["middle"], "tls.ok"),
+    ],
+)
+def test_a_file_is_blamed_only_if_it_lacks_what_the_server_need_not_send(
+    in_file: str, sent: list[str], finding: str, resources: Resources, tmp_path: Path
+) -> None:
+    root = resources.authority
+    authorities = {
+        "root": root,
+        "middle": Authority(tmp_path / "middle", "Tests Middle", parent=root),
+        "other": Authority(tmp_path / "other", "Another Root"),
+    }
+    chain = [authorities[name].pem for name in sent]
+    server = authorities["middle"].serves(chain=chain)
+    with gateway("", tls=[server]) as running:
+        context = context_for(running.port)
+        context.authorities = str(authorities[in_file].root)
+        assert ids(context) == [finding]
 
 
 def test_the_wrong_time_is_not_blamed_on_a_certificate_that_has_expired(

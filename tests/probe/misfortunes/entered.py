@@ -97,6 +97,7 @@ _ADDRESSES = (
         "the address is an example from the documentation",
         lambda url: "https://<host>/v1",
         "placeholder|bracket|host",
+        "Replace",
         id="address.unreadable",
     ),
     _address("the path is /v 1", lambda url: url.replace("/v1", "/v 1"), _USED),
@@ -204,7 +205,8 @@ _KEYS = (
             f"a key of another service: {name}",
             lambda _, key=key: key,
             "not a Readback key|another service",
-            id="key.invalid",
+            "a key of this service",
+            id="key.other_service",
         )
         for name, key in _OTHERS.items()
     ),

@@ -103,8 +103,8 @@ _GATEWAYS = tuple(
     for what, behave, says in (
         (
             "in maintenance",
-            as_json(503, {"error": {"message": "Scheduled maintenance"}}),
-            "503|maintenance",
+            as_json(503, {"message": "Down for maintenance"}, Retry_After="3600"),
+            "again after 3600 s",
         ),
         (
             "that answers 429 at first",
@@ -125,7 +125,14 @@ _GATEWAYS += (
         rewriting(lambda call: call.with_field("Host", "backend:8000")),
         by="",
     ),
-    row("the service is starting", first(3, page(503, "Starting")), by=""),
+    row(
+        "the service is starting",
+        first(3, page(503, "Starting")),
+        "503",
+        "started",
+        by="operator",
+        id="sometimes.fails",
+    ),
     row(
         "a Readback key, and a gateway that answers 429 only at first",
         first(3, as_json(429, {"error": {"message": "Slow down"}}, Retry_After="1")),

@@ -144,6 +144,17 @@ _APIS = (
         id="endpoint.refused",
     ),
     _row(
+        "the address of this machine is not allowed",
+        _asking(
+            _error(403, "Your IP address is not in the allowlist.", code="ip_not_ok")
+        ),
+        "address of this machine",
+        "allowlist",
+        by="you operator",
+        never=("model may be wrong",),
+        id="endpoint.not_allowed",
+    ),
+    _row(
         "FastAPI that is no model server",
         as_json(404, {"detail": "Not Found"}),
         "404",
@@ -179,6 +190,7 @@ _APIS = (
             X_elastic_product="E",
         ),
         "user name and a password",
+        "except the path",
         by="nobody",
     ),
     _row(
@@ -214,6 +226,22 @@ _APIS = (
         "turn streaming on",
         completed=Answer(200, parts=STREAM),
         finding="chat.form",
+    ),
+    _at_provider(
+        "a service refuses to respond in one piece",
+        "Stream must be set to true",
+        "turn streaming on",
+        completed=Answer(400, b'{"detail":"Stream must be set to true"}'),
+        by="you operator",
+        finding="endpoint.streaming",
+    ),
+    _at_provider(
+        "a stream is cut off",
+        "streaming off",
+        "closed before",
+        pause=0,
+        streamed=Answer(200, b"", {"Content-Length": "999"}, STREAM[:1]),
+        finding="stream.broken",
     ),
     _at_provider(
         "the model for the completion is not listed, but answers",

@@ -80,7 +80,9 @@ _SLOW = (
         "packets above a size are lost (path MTU)",
         when(lambda call: len(call.body) > 1340, hanging),
         "size of a packet",
-        by="network",
+        "MTU",
+        "filter",
+        by="network operator",
         timeout=3.0,
         blame="mtu",
         id="between.mtu",
@@ -156,6 +158,11 @@ _LIMITS = (
         _bucket(12, page(403, "Forbidden")),
         _LIMIT_OR_FAILURE,
         by="network operator",
+    ),
+    _limit(
+        "a gateway answers 503 after ten requests in a second",
+        _Bucket(10, 1.0, page(503, "503 Service Temporarily Unavailable")),
+        by="nobody",
     ),
     _limit(
         "the service itself limits the rate at once",

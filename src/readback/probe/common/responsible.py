@@ -55,6 +55,7 @@ _TABLE: dict[Fault, tuple[Fixer, ...]] = {
     Fault.PROXY: (Fixer.PROXY,) * len(Path),
     Fault.SERVICE: (Fixer.OPERATOR,) * len(Path),
     Fault.PROBE: (Fixer.AUTHORS,) * len(Path),
+    Fault.CHAIN: (Fixer.SHARED,) * len(Path),
     # One column for each path, in their order.
     Fault.CONNECTION: (_PROXY, _PROXY, _EITHER, _EITHER, _OPERATOR, _EITHER),
     Fault.CERTIFICATE: (_PROXY, _OPERATOR, _DECRYPTS, _OPERATOR, _OPERATOR, _EITHER),

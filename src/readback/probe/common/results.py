@@ -63,6 +63,8 @@ class Fault(_Word):
     CONNECTION = "connection"
     """A connection that breaks: on the path, or at its end."""
     CERTIFICATE = "certificate"
+    CHAIN = "chain"
+    """A chain of certificates to which the server or this machine may lack one."""
     FILTER = "filter"
     """A page such as those of a filter, a proxy or a network's login."""
     PATH = "path"
@@ -80,12 +82,15 @@ class Fixer(_Word):
     PROXY = "whoever_runs_the_proxy"
     INTERCEPTION = "whoever_decrypts"
     OPERATOR = "operator"
+    SHARED = "operator_or_you"
     EITHER = "network_or_operator"
     AUTHORS = "authors"
 
     @property
     def in_json(self) -> str | None:
         """Return the word of the JSON report; a network includes its proxies."""
+        if self is Fixer.SHARED:
+            return str(Fixer.OPERATOR)
         is_network = self in (Fixer.PROXY, Fixer.INTERCEPTION)
         return str(Fixer.NETWORK if is_network else self) or None
 

@@ -24,6 +24,7 @@ from readback.probe.transport.handshake import new_context
 
 _FILE = "SSL_CERT_FILE"
 _FOLDER = "SSL_CERT_DIR"
+OPTION = "--cacert"
 OTHER_VARIABLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS")
 # The name under which OpenSSL looks for a certificate in a directory.
 _HASHED = re.compile(r"[0-9a-f]{8}\.\d+")
@@ -95,7 +96,19 @@ def together() -> ssl.SSLContext:
 
 
 def is_named() -> bool:
-    return bool(os.environ.get(_FILE) or os.environ.get(_FOLDER))
+    return _variable() is not None
+
+
+def _variable() -> str | None:
+    return next(filter(os.environ.get, (_FILE, _FOLDER)), None)
+
+
+def named(authorities: str) -> tuple[str, str] | None:
+    """Return the option or variable that names a store, and the path in it."""
+    if authorities:
+        return OPTION, authorities
+    variable = _variable()
+    return (variable, sanitize(os.environ[variable])) if variable else None
 
 
 def of_others() -> Iterator[tuple[str, ssl.SSLContext]]:
@@ -109,13 +122,7 @@ def of_others() -> Iterator[tuple[str, ssl.SSLContext]]:
 
 
 def lacking(issuer: str) -> ProbeError:
-    variable = _FILE if os.environ.get(_FILE) else _FOLDER
-    return _unusable(variable, say("lacks_issuer", issuer=issuer))
-
-
-def file_lacks(path: str, issuer: str) -> ProbeError:
-    reason = say("lacks_authority", issuer=issuer)
-    return ProbeError("tls.store", variable="--cacert", path=path, reason=reason)
+    return _unusable(_variable() or "", say("lacks_issuer", issuer=issuer))
 
 
 def _unusable(variable: str, reason: str) -> ProbeError:

@@ -34,8 +34,10 @@ _CLOCK_TOLERANCE = timedelta(hours=1)
 _TLS_PATIENCE_SECONDS = 2.0
 # The X509_V_ERR_… codes of OpenSSL, from x509_vfy.h.
 _DATES = {9, 10}
+# The store contains an issuer, but not the issuer of that one.
+_ISSUER_OF_STORED = 2
 _SELF_SIGNED = 18
-_UNKNOWN = {2, _SELF_SIGNED, 19, 20, 21}
+_UNKNOWN = {_ISSUER_OF_STORED, _SELF_SIGNED, 19, 20, 21}
 _OTHER_NAME = {62, 64}
 # The alerts of servers that support only HTTP/2, or only old versions of TLS.
 _NO_COMMON_VERSION = re.compile(
@@ -238,10 +240,30 @@ def explain_untrusted(context: ProbeContext, handshake: Handshake) -> ProbeError
         return ProbeError(finding, why=why, **facts)
     if error.verify_code in _UNKNOWN:
         finding = _unknown_id(chain, error.verify_code)
-        if context.authorities and finding == "tls.unknown_issuer":
-            return stores.file_lacks(context.authorities, chain[0].issuer)
+        named = stores.named(context.authorities)
+        if named and finding == "tls.unknown_issuer":
+            return _lacking_in(named, chain, error.verify_code, facts)
         return ProbeError(finding, **facts)
     return ProbeError("tls.untrusted", **facts)
+
+
+def _lacking_in(
+    named: tuple[str, str], chain: list[Certificate], code: int, facts: dict[str, Fact]
+) -> ProbeError:
+    """Find what a readable file of authorities lacks, or may lack."""
+    variable, path = named
+    issuer = chain[-1].issuer
+    reason = ""
+    if code == _ISSUER_OF_STORED:
+        reason = say("lacks_root")
+    elif variable != stores.OPTION:
+        return ProbeError("tls.unknown_issuer", **facts)
+    elif chain[-1].raw_name == chain[-1].raw_issuer:
+        reason = say("lacks_authority", issuer=issuer)
+    # Otherwise, the issuer may be an intermediate one, which the server has to send.
+    finding = "tls.store" if reason else "tls.incomplete"
+    facts = {"variable": variable, "path": path, "reason": reason, "issuer": issuer}
+    return ProbeError(finding, **facts)
 
 
 def _is_unknown(handshake: Handshake) -> bool:

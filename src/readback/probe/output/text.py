@@ -19,7 +19,7 @@ from html import escape
 from readback import __version__
 from readback.probe.common.catalogue import current, say
 from readback.probe.common.formatting import format_duration
-from readback.probe.common.results import StepResult, Verdict
+from readback.probe.common.results import Fixer, StepResult, Verdict
 from readback.probe.entered import OPENAI_DEFAULT
 from readback.probe.report import (
     ProbeReport,
@@ -151,7 +151,8 @@ def _who(report: ProbeReport) -> str:
 
 
 def _message_title(report: ProbeReport) -> str:
-    return say("text_to_send", fixer=say(str(report.fixer)))
+    fixer = Fixer.OPERATOR if report.fixer is Fixer.SHARED else report.fixer
+    return say("text_to_send", fixer=say(str(fixer)))
 
 
 def _effort(report: ProbeReport) -> str:

@@ -95,6 +95,8 @@ def kept(context: ProbeContext, response: ProbeResponse) -> ProbeError | None:
         has_consent = context.chat_model is not None and not is_page
         because = _reason(context, response) if key and not has_consent else ""
         advice = say("ask_for_access" if is_page else "send_with_chat")
+    if because and because == _password(response):
+        advice = say("except_password")
     if response.status == HTTPStatus.TOO_MANY_REQUESTS:
         wait = response.retry_after or say("a_few")
         advice = f"{say('wait_first', wait=wait)} {advice}"

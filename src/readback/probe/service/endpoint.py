@@ -15,7 +15,7 @@ import time
 from http import HTTPStatus
 from typing import Any
 
-from readback.probe.common.catalogue import diagnose, say
+from readback.probe.common.catalogue import diagnose, from_error, say
 from readback.probe.common.formatting import format_duration, sanitize
 from readback.probe.common.results import Diagnosis, ProbeError
 from readback.probe.service import answers, credentials, instead
@@ -41,6 +41,8 @@ _NEWER_LIMIT = "max_completion_tokens"
 _NO_MODEL = (400, 401, 403, 404)
 # As a word, not as part of a path.
 _ABOUT_MODEL = re.compile("(?<!/)(model|deployment)", re.IGNORECASE)
+_ABOUT_IP = re.compile(r"\bIP( address)?\b.{0,40}allow|allow-?list", re.IGNORECASE)
+_ABOUT_STREAM = re.compile(r"\bstream(ing)?\b", re.IGNORECASE)
 # What gateways say if the service behind them refuses the gateway's key.
 _BEHIND = re.compile("litellm|upstream|provider returned", re.IGNORECASE)
 # Where Anthropic, Azure, Google and gateways for APIs look for the key.
@@ -52,6 +54,7 @@ _LONG_HEADER = re.compile(
     r"(header|cookie|field)s?\b.{0,40} (too (large|long|big)|exceed)", re.IGNORECASE
 )
 _DONE = b"[DONE]"
+_BROKEN_OFF = ("http.cut", "http.stalled", "http.silent")
 # No model creates this many parts in so short a time: something has buffered them.
 _FEWEST_PARTS = 5
 _TOGETHER_SECONDS = 0.005
@@ -188,11 +191,11 @@ def refused(
         finding = "http.unavailable"
     elif error and any(word in error.code.lower() for word in _NO_MONEY):
         finding = "endpoint.quota"
-    elif error and "ip_not" in error.code:
-        finding = "endpoint.refused"
+    elif error and ("ip_not" in error.code or _ABOUT_IP.search(error.message)):
+        finding = "endpoint.not_allowed"
     finding = finding or _REFUSED.get(response.status, "endpoint.refused")
     if finding.startswith("key.refused") and context.key.is_placeholder:
-        return ProbeError("key.invalid", reason=say("is_placeholder"))
+        return ProbeError("key.other_service", reason=say("is_placeholder"))
     if finding.startswith("key.refused") and _OTHER_HEADER.search(detail):
         finding = "key.other_header"
     return ProbeError(
@@ -223,7 +226,13 @@ def check_completion(context: ProbeContext) -> Diagnosis:
 
 
 def check_stream(context: ProbeContext) -> Diagnosis:
-    response, stream = _ask(context, stream=True)
+    try:
+        response, stream = _ask(context, stream=True)
+    except ProbeError as error:
+        if error.id not in _BROKEN_OFF:
+            raise
+        said = from_error(error).sentence
+        raise ProbeError("stream.broken", detail=said) from None
     if _is_completion(response.json):
         return diagnose("stream.ignored")
     if stream.error:
@@ -273,6 +282,10 @@ def _ask(context: ProbeContext, *, stream: bool) -> tuple[ProbeResponse, EventSt
         if is_accepted and response.status == HTTPStatus.UNAUTHORIZED:
             is_behind = _BEHIND.search(response.text)
             finding = "endpoint.behind" if is_behind else "endpoint.refused"
+        if is_refused and _ABOUT_STREAM.search(said):
+            how = say("stream_off" if stream else "stream_on")
+            status = response.status
+            raise ProbeError("endpoint.streaming", status=status, detail=said, how=how)
         raise refused(context, response, finding)
     return response, events
 

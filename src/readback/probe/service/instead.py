@@ -262,6 +262,7 @@ def _facts(seen: _Response) -> dict[str, Fact]:
         "title": f"{seen.said} {code}".strip() or nothing,
         "name": seen.name or say("a_gateway"),
         "after": say("retry_after", after=after) if after else "",
+        "when": say("after_time" if after else "in_a_few_minutes", after=after),
         "wait": seconds or say("a_few"),
     }
     if proxy := seen.received.proxy:

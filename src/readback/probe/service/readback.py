@@ -68,7 +68,7 @@ def check_access(context: ProbeContext) -> Diagnosis:
         raise ProbeError("key.none", detail="")
     if not context.key.is_readback_key:
         reason = "is_placeholder" if context.key.is_placeholder else "is_foreign"
-        raise ProbeError("key.invalid", reason=say(reason))
+        raise ProbeError("key.other_service", reason=say(reason))
     if pattern := _pattern(context):
         context.is_rehearsal = True
         return diagnose("key.rehearsal", pattern=pattern)

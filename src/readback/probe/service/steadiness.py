@@ -79,11 +79,9 @@ def check(context: ProbeContext) -> list[Diagnosis]:
         return [_rate_limit(context, log, status)]
     asked = list(filter(_is_request, log))
     if bad := _failures(log):
-        if _is_slow_enough(context, bad):
-            # If only the first requests were refused, the service was starting.
-            is_start = bad == asked[: len(bad)]
+        if _uses_up(asked, bad) and _is_slow_enough(context, bad):
             unavailable = HTTPStatus.SERVICE_UNAVAILABLE
-            return [] if is_start else [_rate_limit(context, log, unavailable)]
+            return [_rate_limit(context, log, unavailable)]
         return [_mixture(context, log, bad)]
     answered = [noted for noted in asked if noted.status and not noted.is_failure]
     if len(answered) == len(asked) >= _FEWEST_ANSWERS:
@@ -104,6 +102,17 @@ def _rate_limit(
         wait=context.budget.wait or say("a_few"),
         status=status,
     )
+
+
+def _uses_up(asked: list[NotedRequest], bad: list[NotedRequest]) -> bool:
+    """Return whether each address answers at first, and then mostly refuses."""
+    for peer in {noted.peer for noted in bad}:
+        here = [noted for noted in asked if noted.peer == peer]
+        refused = [noted in bad for noted in here]
+        at = refused.index(True) if True in refused else 0
+        if at == 0 or 2 * sum(refused) < len(refused) - at:
+            return False
+    return True
 
 
 def _is_slow_enough(context: ProbeContext, bad: list[NotedRequest]) -> bool:
@@ -186,6 +195,11 @@ def _mixture(
     good = [noted for noted in asked if noted not in bad]
     is_read = context.path in (Path.PROXY, Path.INTERCEPTED)
     cause = "proxy_fails" if is_read else "some_servers_fail"
+    lone = {noted.peer for noted in bad} - {noted.peer for noted in good} - {""}
+    if lone:
+        cause = "addresses_fail"
+    elif bad == asked[: len(bad)]:
+        cause = "was_starting"
     if finding == "sometimes.certificate":
         cause = "some_certificates_differ"
         seen = {noted.certificate for noted in bad if noted.certificate}
@@ -199,7 +213,7 @@ def _mixture(
         outcomes=outcomes,
         bad=len(bad),
         total=len(asked),
-        cause=say(cause),
+        cause=say(cause, addresses=", ".join(sorted(lone))),
     )
     return _with_evidence(diagnosis, good, bad)
 

@@ -201,8 +201,12 @@ class RequestBudget:
 def mixed_requests(exchanges: Iterable[NotedRequest]) -> list[list[NotedRequest]]:
     """Return the groups of identical requests of which only some succeeded."""
     groups: dict[tuple[object, ...], list[NotedRequest]] = {}
+    exchanges = list(exchanges)
+    # A limit is used up; an address that has never answered is faulty.
+    answering = {noted.peer for noted in exchanges if is_answered(noted)}
     for noted in exchanges:
-        if noted.status != HTTPStatus.TOO_MANY_REQUESTS:
+        is_limited = noted.status == HTTPStatus.TOO_MANY_REQUESTS
+        if not is_limited or noted.peer not in answering:
             groups.setdefault(noted.request, []).append(noted)
     return [equal for equal in groups.values() if _is_mixed(equal)]
 
@@ -236,10 +240,10 @@ def is_answered(noted: NotedRequest) -> bool:
 
 
 def uses_up_limit(log: Iterable[NotedRequest]) -> bool:
-    """Return whether a request got 429 after one of its kind was answered."""
+    """Return whether an address refused with 429 what it had answered before."""
     answered = set()
     for noted in log:
-        kind = (noted.method, noted.has_key)
+        kind = (noted.peer, noted.method, noted.has_key)
         if is_answered(noted):
             answered.add(kind)
         # A run does not use up the quota of an account.
