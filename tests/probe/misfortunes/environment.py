@@ -1,7 +1,7 @@
 """The client's own environment: variables and files."""
 
 from readback.keys import mint
-from tests.probe.misfortunes.arranging import OTHER_KEY, in_own_network, kind_of
+from tests.probe.misfortunes.arranging import in_own_network, kind_of
 from tests.probe.misfortunes.judging import Misfortune
 from tests.probe.setups import (
     over_tls,
@@ -49,12 +49,6 @@ ENVIRONMENT = kind_of(
         {"OPENAI_BASE_URL": "https://api.openai.com/v1"},
         "OPENAI_BASE_URL",
         id="clients.base_url_variable",
-    ),
-    _row(
-        "OPENAI_API_KEY has a key of another service, and no address is set",
-        {"OPENAI_API_KEY": OTHER_KEY},
-        "OPENAI_API_KEY",
-        id="clients.key_variable",
     ),
     Misfortune(
         "OPENAI_API_KEY has another key",

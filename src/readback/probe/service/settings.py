@@ -32,11 +32,11 @@ def openai_differences(
     url = variables.get(URL_VARIABLE, "").strip()
     named = _parsed(url)
     held = Secret(variables.get(API_KEY_VARIABLE, "").strip())
-    entered = key.reveal().strip()
     if url and named != target:
         what = say("names_another_url", variable=URL_VARIABLE)
         yield diagnose("clients.base_url_variable", what=what, target=str(target))
-    elif held and entered and held.reveal() not in entered:
+    entered = key.reveal().strip()
+    if named == target and held and entered and held.reveal() not in entered:
         what = say("holds_another_key", variable=API_KEY_VARIABLE)
         yield diagnose("clients.key_variable", what=what, key=key.mask)
 
