@@ -28,7 +28,7 @@ from readback.cabinet.operators import overview
 # An operation changes at most this many rows at once, the newest.
 MAX_ROWS = 1000
 # Keeps a page below 60 KB, even in Russian and with long addresses.
-_ROWS_PER_PAGE = 20
+_ROWS_PER_PAGE = 18
 NOTHING_TO_DO = _("There is nothing to do for any of the selected rows.")
 
 
