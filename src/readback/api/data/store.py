@@ -29,14 +29,18 @@ _DAY = 86_400
 # table within ten minutes.
 UNMATCHED_KEPT = 20_000
 
+# Version 1.0.0 stored another number in the upper bits of `last_created`.
+_CREATED_BITS = (1 << 32) - 1
 # An account is confirmed if its primary e-mail address is verified (allauth).
-_KEYS = """
-SELECT k.digest, {expires_at}, k.last_created, k.explains_refusals, k.rehearsal,
+# The columns are those of `KeyRow`.
+_KEYS = f"""
+SELECT k.digest, {{expires_at}},
        k.revoked_at IS NULL AND u.is_active AND EXISTS (
            SELECT 1 FROM account_emailaddress e
-           WHERE e.user_id = u.id AND e.verified AND e."primary")
+           WHERE e.user_id = u.id AND e.verified AND e."primary"),
+       coalesce(k.last_created, 0) & {_CREATED_BITS}, k.explains_refusals, k.rehearsal
 FROM cabinet_key k JOIN cabinet_user u ON u.id = k.owner_id
-WHERE k.digest {among}
+WHERE k.digest {{among}}
 """
 # Each worker has a row with the number of its last batch. The statement changes nothing
 # if an earlier attempt has written this batch although its COMMIT was not answered.
@@ -64,9 +68,7 @@ INSERT INTO cabinet_journalentry (key_id, at, endpoint, status, code, detail,
 VALUES {rows}
 """
 # Workers write in any order, so the higher `created` is the later one, unless it is
-# higher than possible (column4) because a clock was wrong. Version 1.0.0 stored another
-# number in the upper bits.
-_CREATED_BITS = (1 << 32) - 1
+# higher than possible (column4) because a clock was wrong.
 _LAST_USED = f"""
 UPDATE cabinet_key SET
     last_used_at = CASE WHEN last_used_at > used.column2
@@ -160,15 +162,8 @@ class Store:
             return {}
         among, values = self._dialect.among(digests)
         text = _KEYS.format(among=among, expires_at=self._dialect.expires_at)
-        found: KeyRows = {}
-        for digest, expires_at, created, *settings, accepted in self._fetch(
-            text, values
-        ):
-            last = (created or 0) & _CREATED_BITS
-            found[bytes(digest)] = KeyRow(
-                bytes(digest), expires_at, bool(accepted), last, *settings
-            )
-        return found
+        rows = map(KeyRow._make, self._fetch(text, values))
+        return {row.digest: row for row in rows}
 
     def record(self, tallies: Sequence[Tally]) -> list[Tally]:
         """Write usage and journal in one transaction; return the tallies that have to
