@@ -11,21 +11,14 @@ LOGO = (
 TEXTS = """
 accent = "#7a1f5c"
 accent_dark = "#e0a3cb"
-[notice]
-en = "Closed on <b>Monday</b>: https://status.example.org/"
-[sentence]
-en = "Only for <b>employees</b>."
-[mail_footer]
-en = "Aurora Ltd\\nRiga & <b>Oslo</b>"
-ru = "ООО «Аврора»"
-"""
-TERMS = """# Terms of use
-
-Only for **tests**. <script>alert(1)</script> [bad](javascript:alert(1))
+notice = "Closed on <b>Monday</b>: https://status.example.org/"
+mail_footer = "Aurora Ltd\\nRiga & <b>Oslo</b>"
+[links]
+"Terms <b>" = 'https://www.aurora.example/terms?"'
 """
 
 
-def png(width: int = 1200, height: int = 630) -> bytes:
+def png(width: int, height: int) -> bytes:
     """Return a picture of one colour."""
     rows = zlib.compress((b"\0" + bytes(width)) * height)
     header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
@@ -45,11 +38,8 @@ def fill(folder: Path) -> Path:
         "logo.svg": LOGO,
         "logo-dark.png": png(64, 64),
         "favicon.png": png(32, 32),
-        "card.png": png(),
         "brand.toml": TEXTS,
-        "terms.en.md": TERMS,
-        "terms.ru.md": "# Условия\n\nТолько для проверок.\n",
-        "imprint.en.md": "# Imprint\n\nAurora Ltd\n",
+        "README.txt": "Ask the design team.",
     }
     for name, content in files.items():
         data = content if isinstance(content, bytes) else content.encode()

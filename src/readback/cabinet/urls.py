@@ -72,7 +72,6 @@ urlpatterns = [
         ".well-known/change-password",
         RedirectView.as_view(pattern_name="account_change_password"),
     ),
-    path("about/<slug:name>", public.brand_page, name="brand_page"),
     path("privacy", public.privacy, name="privacy"),
     # Exempt, because a token would need a cookie on every page, and no page could be
     # cached. Another site can change the language of a visitor, but nothing else.

@@ -90,7 +90,7 @@ def render(
         message = _text_of(f"{template}_message.txt", context)
         paragraphs = [text.strip() for text in re.split(r"\n\s*\n", message)]
         subject = _text_of(f"{template}_subject.txt", context)
-        footer = str(settings.BRAND.mail_footer)
+        footer = settings.BRAND.mail_footer
         context |= {"subject": subject, "paragraphs": paragraphs}
         context |= {"label": label, "link": link, "footer": footer}
         html = render_to_string(f"{_FOLDER}layout.html", context)

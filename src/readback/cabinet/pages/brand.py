@@ -2,41 +2,32 @@
 
 The folder is read once, together with Django's settings: changes take effect at the
 next start. It belongs to the operator, so its pictures are not checked; they are served
-with a policy that allows no scripts. Markdown is rendered like the documentation.
+with a policy that allows no scripts.
 """
 
 import hashlib
-import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from django.utils.translation import get_language
-
 from readback.config import Config
 from readback.setting_values import SOFTWARE, ConfigError
 
-# The documentation has the same languages.
-LANGUAGES = ("en", "ru")
 TEXTS = "brand.toml"
-_PICTURES = ("logo", "logo-dark", "favicon", "card")
+_PICTURES = ("logo", "logo-dark", "favicon")
 _TYPES = {"svg": "image/svg+xml", "png": "image/png", "ico": "image/x-icon"}
-_PAGE = re.compile(rf"([a-z0-9][a-z0-9-]{{0,39}})\.({'|'.join(LANGUAGES)})\.md")
-_TITLE = re.compile(r"\s*# +(\S.*)")
 # The names and types of the values in TEXTS.
 _FORMS: dict[str, type] = {
-    **dict.fromkeys(("accent", "accent_dark"), str),
-    **dict.fromkeys(("notice", "sentence", "mail_footer"), dict),
+    **dict.fromkeys(("accent", "accent_dark", "notice", "mail_footer"), str),
     "logo_has_name": bool,
+    "links": dict,
 }
-# A hexadecimal value, a name, or a function such as rgb().
-_COLOUR = re.compile(r"#(?:[0-9a-fA-F]{3}){1,2}|[a-z]+(?:\([^;{}()]*\))?")
 # SVG pictures usually contain styles, and may do nothing else when opened directly.
 _PICTURE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
-_STYLES = "/brand/colours.css"
 
 
 class BrandFile(NamedTuple):
@@ -58,46 +49,24 @@ class BrandFile(NamedTuple):
         return headers
 
 
-class Texts(dict[str, str]):
-    """A text in one or two languages; str() returns the reader's, if possible."""
-
-    @property
-    def language(self) -> str:
-        wanted = get_language() or ""
-        return wanted if wanted in self else next(iter(self), "")
-
-    def __str__(self) -> str:
-        return self.get(self.language, "")
-
-
-class BrandPage(NamedTuple):
-    title: Texts
-    markdown: Texts
-
-
 @dataclass(frozen=True)
 class Brand:
-    """The brand, as templates and e-mails use it. `files` maps each served path to its
-    file.
-    """
+    """The brand, as templates and e-mails use it."""
 
     name: str
     home_url: str = ""
     # For light and dark pages; cabinet.css has the same defaults.
     accent: str = "#0b6e63"
     accent_dark: str = "#63cdbb"
-    stylesheet: str = ""
     logo: BrandFile | None = None
     logo_dark: BrandFile | None = None
     # Whether the logo contains the name, which is then not written beside it.
     logo_has_name: bool = False
     favicon: BrandFile | None = None
-    card: BrandFile | None = None
-    notice: Texts = field(default_factory=Texts)
-    sentence: Texts = field(default_factory=Texts)
-    mail_footer: Texts = field(default_factory=Texts)
-    pages: Mapping[str, BrandPage] = field(default_factory=dict)
-    files: Mapping[str, BrandFile] = field(default_factory=dict)
+    notice: str = ""
+    mail_footer: str = ""
+    # In the footer of every page: names and URLs.
+    links: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def is_ours(self) -> bool:
@@ -107,78 +76,55 @@ class Brand:
     def home_name(self) -> str:
         return (urlsplit(self.home_url).hostname or "").removeprefix("www.")
 
+    @cached_property
+    def stylesheet(self) -> BrandFile | None:
+        if (self.accent, self.accent_dark) == (Brand.accent, Brand.accent_dark):
+            return None
+        styles = (
+            f":root {{ --accent: {self.accent}; }}\n"
+            "@media (prefers-color-scheme: dark) {\n"
+            f"  :root {{ --accent: {self.accent_dark}; }}\n}}\n"
+        )
+        return BrandFile("/brand/colours.css", "text/css", styles.encode())
+
+    @cached_property
+    def files(self) -> dict[str, BrandFile]:
+        """Every served path with its file."""
+        own = (self.logo, self.logo_dark, self.favicon, self.stylesheet)
+        files = {file.path: file for file in own if file}
+        if self.favicon:  # programs request it under this name
+            files["/favicon.ico"] = self.favicon
+        return files
+
 
 def read(config: Config) -> Brand:
     """Return the brand; raise a `ConfigError` that names an invalid file."""
     brand = Brand(config.site_name, config.home_url)
-    if config.brand_dir is None:
+    folder = config.brand_dir
+    if folder is None:
         return brand
-    path = config.brand_dir
-    changes = dict[str, Any](pages={}, files={})
+    path = folder
     try:
-        for path in sorted(config.brand_dir.iterdir()):
-            if path.is_file():
-                _read_file(path, changes)
+        for path in sorted(folder.iterdir()):
+            brand = replace(brand, **_read_file(path))
     except OSError as error:
         problem = f"{path} cannot be read: {error.strerror}"
         raise ConfigError(f"READBACK_BRAND_DIR: {problem}.") from None
     except ValueError as error:
         raise ConfigError(f"READBACK_BRAND_DIR: {path.name!r}: {error}.") from None
-    return replace(brand, **changes)
+    return brand
 
 
-def _read_file(path: Path, changes: dict[str, Any]) -> None:
-    """Add the content of a file; ignore unknown files."""
+def _read_file(path: Path) -> dict[str, Any]:
+    """Return what a file changes in the brand: nothing if its name is unknown."""
     suffix = path.suffix.removeprefix(".")
     if path.stem in _PICTURES and suffix in _TYPES:
         picture = BrandFile(f"/brand/{path.name}", _TYPES[suffix], path.read_bytes())
-        changes[path.stem.replace("-", "_")] = picture
-        changes["files"][picture.path] = picture
-        if path.stem == "favicon":  # programs request it under this name
-            changes["files"]["/favicon.ico"] = picture
-    elif match := _PAGE.fullmatch(path.name):
-        page, language = match.groups()
-        text = path.read_text("utf-8-sig")
-        if not (title := _TITLE.match(text)):
-            raise ValueError("a page must begin with its title: # Terms of use")
-        read = changes["pages"].setdefault(page, BrandPage(Texts(), Texts()))
-        read.title[language] = re.sub(r"[`*]", "", title[1]).rstrip("# ")
-        read.markdown[language] = text
-    elif path.name == TEXTS:
-        for name, value in tomllib.loads(path.read_text("utf-8-sig")).items():
-            if not isinstance(value, _FORMS.get(name, ())):
-                raise ValueError(f"{name} is unknown, or has another form")
-            if isinstance(value, str) and not _COLOUR.fullmatch(value):
-                raise ValueError(f"{name} is not a colour such as #7a1f5c")
-            changes[name] = _texts(name, value) if isinstance(value, dict) else value
-        if "accent" in changes or "accent_dark" in changes:
-            light = changes.get("accent", Brand.accent)
-            styles = _styles(light, changes.get("accent_dark", Brand.accent_dark))
-            changes["stylesheet"] = _STYLES
-            changes["files"][_STYLES] = BrandFile(_STYLES, "text/css", styles)
-
-
-def _texts(name: str, value: dict[str, Any]) -> Texts:
-    for language, text in value.items():
-        is_text = isinstance(text, str) and bool(text.strip())
-        if language not in LANGUAGES or not is_text:
-            languages = " or ".join(LANGUAGES)
-            raise ValueError(f"{name} must have a text for {languages}, and no other")
-    return Texts(value)
-
-
-def _styles(light: str, dark: str) -> bytes:
-    """Return the colours as CSS; the browser mixes a pale background from each."""
-
-    def rule(accent: str, on_accent: str, share: str) -> str:
-        highlight = f"color-mix(in srgb, {accent} {share}, var(--background))"
-        return (
-            f":root {{ --accent: {accent}; --on-accent: {on_accent}; "
-            f"--highlight: {highlight}; }}\n"
-        )
-
-    in_the_dark = rule(dark, "#0d1d1a", "25%")
-    return (
-        f"{rule(light, '#ffffff', '16%')}"
-        f"@media (prefers-color-scheme: dark) {{\n{in_the_dark}}}\n"
-    ).encode()
+        return {path.stem.replace("-", "_"): picture}
+    if path.name != TEXTS:
+        return {}
+    values = tomllib.loads(path.read_text("utf-8-sig"))
+    for name, value in values.items():
+        if not isinstance(value, _FORMS.get(name, ())):
+            raise ValueError(f"{name} is unknown, or has another form")
+    return values

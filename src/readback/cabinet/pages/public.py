@@ -17,7 +17,6 @@ from django.views.decorators.http import etag, require_safe
 from readback import contract
 from readback.cabinet.keys import probe_file, selectors
 from readback.cabinet.mail import outbox
-from readback.cabinet.pages import docs
 
 # It has characters of one, two and three bytes, which a wrong encoding would corrupt.
 _MESSAGE = "Ready to copy? Да ✓"
@@ -59,15 +58,6 @@ def privacy(request: HttpRequest) -> HttpResponse:
         "csrf_days": settings.CSRF_COOKIE_AGE // _DAY,
     }
     return render(request, "pages/privacy.html", context)
-
-
-@require_safe
-def brand_page(request: HttpRequest, name: str) -> HttpResponse:
-    if name not in settings.BRAND.pages:
-        raise Http404
-    markdown = settings.BRAND.pages[name].markdown
-    document = docs.render_markdown(str(markdown), markdown.language)
-    return render(request, "pages/document.html", {"document": document})
 
 
 @require_safe
