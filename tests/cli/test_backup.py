@@ -216,7 +216,7 @@ def test_an_archive_that_does_not_exist_leaves_no_directory(program):
 
 def test_a_backup_without_the_secret_key_is_refused(installed, tmp_path):
     Path(installed.settings["READBACK_DATA_DIR"], "secret-key").unlink()
-    assert "secret key cannot be read" in refusal(installed.run("backup", "saved"))
+    assert "There is no secret key" in refusal(installed.run("backup", "saved"))
     assert not (tmp_path / "saved").exists()
 
 

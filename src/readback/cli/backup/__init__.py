@@ -18,7 +18,10 @@ from typing import IO
 
 import click
 
-from readback.cli import console
+from readback.cabinet.storage import private_files
+from readback.cabinet.storage.private_files import SECRET_KEY_NAME
+from readback.cli import console, settings
+from readback.cli.backup import archive
 from readback.cli.database import (
     report_database_errors,
     require_migrated,
@@ -44,15 +47,23 @@ def backup(file: str, yes: bool) -> None:
         raise click.UsageError("Standard output is a terminal: name a file or a pipe.")
     if place and os.path.lexists(place) and not yes:
         raise Failure(f"{file} exists: choose another name, or add --yes.")
-    config = set_up_django(needs_secret_key=False)
-    from readback.cabinet.storage import private_files
-    from readback.cli.backup import archive, database
+    config = settings.load()
+    key_path = config.data_dir / SECRET_KEY_NAME
+    if not (config.secret_key or key_path.exists()):
+        raise Failure(
+            f"There is no secret key at {key_path}: run this where the cabinet runs, "
+            "or set READBACK_SECRET_KEY."
+        )
+    set_up_django()
+    from django.conf import settings as django_settings
+
+    from readback.cli.backup import database
 
     # Changes made from now on may be missing from the backup.
     made_at = int(time.time())
     with _folder(place) as folder, report_database_errors():
         require_migrated(config)
-        (folder / archive.SECRET_KEY).write_text(_secret_key(config))
+        (folder / archive.SECRET_KEY).write_text(django_settings.SECRET_KEY)
         database.copy(config, folder / archive.DATABASE)
         if place is None:
             archive.write(sys.stdout.buffer, folder, made_at)
@@ -78,8 +89,7 @@ def restore(file: IO[bytes], yes: bool) -> None:
     Stop Readback first. Checks everything before it changes anything.
     """
     config = set_up_django(needs_secret_key=False)
-    from readback.cabinet.storage import private_files
-    from readback.cli.backup import archive, database
+    from readback.cli.backup import database
 
     place = config.sqlite_path and config.sqlite_path.absolute()
     with _folder(place, make_parent=True) as folder, report_database_errors():
@@ -90,8 +100,7 @@ def restore(file: IO[bytes], yes: bool) -> None:
         console.confirm("Replace the database and the secret key?", yes=yes)
         database.replace(config, folder / archive.DATABASE)
         if not config.secret_key:
-            key_path = config.data_dir / private_files.SECRET_KEY_NAME
-            private_files.write_secret_key(key_path, key)
+            private_files.write_secret_key(config.data_dir / SECRET_KEY_NAME, key)
         click.echo(f"Restored the backup, made by Readback {manifest.readback}.")
         _remember(manifest.created_at)
 
@@ -102,8 +111,6 @@ def _folder(place: Path | None, *, make_parent: bool = False) -> Iterator[Path]:
 
     It is removed at the end, even after SIGTERM. An OSError becomes one sentence.
     """
-    from readback.cabinet.storage import private_files
-
     os.umask(0o077)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     prefix = f"{place.name}.partial-" if place else "readback-"
@@ -117,27 +124,8 @@ def _folder(place: Path | None, *, make_parent: bool = False) -> Iterator[Path]:
         raise Failure(f"{where}{error.strerror}.") from None
 
 
-def _secret_key(config: Config) -> str:
-    from readback.cabinet.storage import private_files
-
-    if config.secret_key:
-        return config.secret_key
-    path = config.data_dir / private_files.SECRET_KEY_NAME
-    try:
-        return private_files.read_secret_key(path)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise Failure(
-            f"The secret key cannot be read from {path} ({reason}): run this where the "
-            "cabinet runs, or set READBACK_SECRET_KEY."
-        ) from None
-
-
 def _checked_secret_key(config: Config, folder: Path) -> str:
     """Return an archive's secret key; end the command if it cannot be used."""
-    from readback.cabinet.storage import private_files
-    from readback.cli.backup import archive
-
     try:
         key = private_files.read_secret_key(folder / archive.SECRET_KEY)
     except ValueError as error:

@@ -51,17 +51,18 @@ def read(source: IO[bytes], folder: Path) -> Manifest:
     """
     try:
         with tarfile.open(fileobj=source, mode="r|") as tar:
-            checksums = _copy(tar, folder)
-        if not {_MANIFEST, *MEMBERS} <= checksums.keys():
+            names = _copy(tar, folder)
+        if not {_MANIFEST, *MEMBERS} <= set(names):
             raise ValueError("not a backup")
         facts = json.loads((folder / _MANIFEST).read_bytes())
         # Another version may have more fields.
         known = {name: facts[name] for name in Manifest._fields if name in facts}
         manifest = Manifest(**known)
-        if [_MANIFEST, *manifest.members] != list(checksums):
+        if [_MANIFEST, *manifest.members] != names:
             raise ValueError("other members than it lists")
-        expected = manifest.sha256 or checksums
-        changed = [name for name in MEMBERS if checksums[name] != expected[name]]
+        found = {name: _sha256(folder / name) for name in MEMBERS}
+        expected = manifest.sha256 or found
+        changed = [name for name in MEMBERS if found[name] != expected[name]]
     except (tarfile.TarError, LookupError, TypeError, ValueError):
         raise Failure(
             "This is not a complete archive of `readback backup`: it was cut off, "
@@ -80,18 +81,16 @@ def read(source: IO[bytes], folder: Path) -> Manifest:
     return manifest
 
 
-def _copy(tar: tarfile.TarFile, folder: Path) -> dict[str, str]:
-    """Copy our members to a folder; return the SHA-256 of every member."""
-    checksums: dict[str, str] = {}
+def _copy(tar: tarfile.TarFile, folder: Path) -> list[str]:
+    """Copy our members to a folder; return the names of all members."""
     for member in tar:
         content = tar.extractfile(member) if member.type == tarfile.REGTYPE else None
-        if content is None or member.name in checksums:
-            raise ValueError("not a member of ours")
+        if content is None:
+            raise ValueError("not a plain file")
         name = member.name if member.name in (_MANIFEST, *MEMBERS) else "other"
         with (folder / name).open("wb") as copy:
             shutil.copyfileobj(content, copy)  # an error if it was cut off
-        checksums[member.name] = _sha256(folder / name)
-    return checksums
+    return tar.getnames()
 
 
 def _sha256(path: Path) -> str:

@@ -125,11 +125,8 @@ def _is_open(path: Path) -> bool:
         try:
             database.execute("PRAGMA locking_mode=EXCLUSIVE")
             database.execute("BEGIN IMMEDIATE")
-            database.rollback()
-        except sqlite3.OperationalError as error:
+        except sqlite3.DatabaseError as error:  # a damaged file may be replaced
             return "locked" in str(error)
-        except sqlite3.DatabaseError:  # damaged, so it may be replaced
-            return False
     return False
 
 
