@@ -4,11 +4,9 @@ from functools import partial
 
 from django.conf import settings
 from django.http import HttpRequest
-from django.utils.functional import SimpleLazyObject
 
 from readback.cabinet import account_rules
 from readback.cabinet.accounts import second_factor
-from readback.cabinet.keys import selectors
 
 
 def site(request: HttpRequest) -> dict[str, object]:
@@ -16,8 +14,7 @@ def site(request: HttpRequest) -> dict[str, object]:
     return {
         # The section of the site, used to highlight the current entry in the header.
         "nav": request.path.split("/")[1],
-        # Lazy, so that templates that do not show the address run no query.
-        "address": SimpleLazyObject(selectors.address_current),
+        "api_address": settings.CONFIG.base_url,
         "brand": settings.BRAND,
         "site_name": settings.BRAND.name,
         # The cabinet's own address, for links that are used elsewhere.

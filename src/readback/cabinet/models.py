@@ -270,13 +270,6 @@ class AuditEntry(models.Model):
         ]
 
 
-class Address(models.Model):
-    """An address of the API and when it was set; the newest row is current."""
-
-    base_url = models.CharField(max_length=400)
-    since = models.DateTimeField(default=timezone.now)
-
-
 class OutgoingMail(models.Model):
     """An e-mail that is not sent yet; its subject and texts are sealed."""
 

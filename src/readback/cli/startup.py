@@ -28,7 +28,7 @@ LOCAL_ACCOUNT = "local@localhost"
 def prepare_database(
     config: Config, *, ephemeral: bool = False, shows_secrets: bool = True
 ) -> dict[str, str]:
-    """Migrate, record the API's address and return the local account, if any.
+    """Migrate the database and return the local account, if any.
 
     The result has the account's `email`, and its `key` if this call created one. If
     only this machine can reach the service, it also has a `link` to set the account's
@@ -37,7 +37,6 @@ def prepare_database(
     """
     with database.report_database_errors():
         is_new = schema.is_new(schema.migrate())
-        _record_address(config)
         if ephemeral:
             account = ephemeral_account(config)
         else:
@@ -70,10 +69,9 @@ def check_api_role(config: Config) -> None:
 
 
 def prepare_cabinet(config: Config) -> None:
-    """Raise `CannotStart` unless the database is migrated; record the API's address."""
+    """Raise `CannotStart` unless the database is migrated."""
     with database.report_database_errors():
         database.require_migrated(config)
-        _record_address(config)
     connections.close_all()
 
 
@@ -138,9 +136,3 @@ def _is_private(config: Config) -> bool:
     if not config.sqlite_path or config.public_base_url or config.cabinet_url:
         return False
     return all(bind.is_loopback for bind in (*config.api_bind, config.cabinet_bind))
-
-
-def _record_address(config: Config) -> None:
-    # Without the lock, replicas that start at the same time would each add a row.
-    with schema.locked():
-        key_services.address_record(config.base_url)

@@ -18,7 +18,6 @@ WITHOUT_PERSONS = {
     "account.emailconfirmation": "links are signed and not stored, so it is empty",
     "auth.group": "the names of rights",
     "auth.permission": "the names of rights",
-    "cabinet.address": "the addresses of the API",
     "cabinet.lastbackup": "the time of the last backup",
     "cabinet.mailtotal": "sums of all mails",
     "contenttypes.contenttype": "the names of the tables",

@@ -7,7 +7,6 @@ from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
-from readback.cabinet.keys import selectors, services
 from readback.cabinet.models import AuditEntry, User
 from readback.cabinet.storage import schema
 from tests.cabinet.which_database import BOTH
@@ -19,14 +18,6 @@ pytestmark = pytest.mark.usefixtures("database")
 
 def test_every_model_change_has_a_migration():
     call_command("makemigrations", check=True, dry_run=True, verbosity=0)
-
-
-def test_the_address_is_recorded_only_when_it_changes():
-    for url in ("http://one/v1", "http://one/v1", "http://two/v1", "http://one/v1"):
-        services.address_record(url)
-
-    history = [address.base_url for address in selectors.address_history()]
-    assert history == ["http://one/v1", "http://two/v1", "http://one/v1"]
 
 
 @pytest.mark.parametrize("app", ["cabinet", "sessions"])

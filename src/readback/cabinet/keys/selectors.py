@@ -1,16 +1,13 @@
-"""Queries on keys, usage, the journal and the address of the API. Never writes."""
+"""Queries on keys, usage and the journal. Never writes."""
 
 from datetime import datetime, timedelta
-from typing import Any
 
-from django.conf import settings
 from django.db.models import Max, Q, QuerySet, Sum
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 
 from readback import keys
 from readback.cabinet.models import (
-    Address,
     JournalEntry,
     Key,
     NetworkKey,
@@ -92,23 +89,6 @@ def unmatched_requests(client_address: str) -> list[UnmatchedRequest]:
     last = equal.annotate(id=Max("id"), at=Max("at"), requests=Sum("requests"))
     shown = last.order_by("-id")[:UNMATCHED_ROWS]
     return [UnmatchedRequest(**row) for row in shown]
-
-
-def address_history() -> QuerySet[Address]:
-    """Return the addresses of the API, the current one first."""
-    return Address.objects.order_by("-id")
-
-
-def address_current() -> dict[str, Any]:
-    """Return the address of the API, when it was set, and the previous address."""
-    base_url = settings.CONFIG.base_url
-    since = None
-    earlier = list(address_history()[:2])
-    # `readback serve` records the current address at startup.
-    if earlier and earlier[0].base_url == base_url:
-        since = earlier.pop(0).since
-    previous = earlier[0].base_url if earlier else None
-    return {"base_url": base_url, "since": since, "previous": previous}
 
 
 def owned_key(request: AccountRequest, key_id: int) -> Key:

@@ -16,7 +16,7 @@ from readback.cabinet.accounts.selectors import account_is_confirmed
 from readback.cabinet.accounts.services import ServiceError, account_lock, checked_name
 from readback.cabinet.keys import selectors
 from readback.cabinet.mail import notices
-from readback.cabinet.models import Address, JournalEntry, Key, User
+from readback.cabinet.models import JournalEntry, Key, User
 from readback.contract import MAX_ACTIVE_KEYS
 from readback.rehearsal import checked_pattern
 
@@ -167,13 +167,6 @@ def key_set_explanations(key: Key, explains_refusals: bool) -> None:
 def journal_clear(key: Key) -> None:
     """Delete the journal of a key; its request counts stay."""
     JournalEntry.objects.filter(key=key).delete()
-
-
-def address_record(base_url: str) -> None:
-    """Add the address of the API to the history, if it is not the current one."""
-    current = selectors.address_history().first()
-    if current is None or current.base_url != base_url:
-        Address.objects.create(base_url=base_url)
 
 
 def _lock_for_new_key(owner: User) -> User:
