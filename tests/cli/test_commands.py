@@ -263,7 +263,8 @@ def test_an_invalid_duration_is_a_usage_error(with_alice):
     for value in ("", "0s", "-1d", "30", "1.5h", "٣d", "1d2h", "999999999d"):
         create = ("key", "create", ALICE, "--expires-in", value)
         assert "--expires-in" in refusal(with_alice, *create, code=2), value
-    assert "36500d" in refusal(with_alice, "audit", "--since", "99999d", code=2)
+    create = ("key", "create", ALICE, "--expires-in", "99999d")
+    assert "36500d" in refusal(with_alice, *create, code=2)
     assert with_alice.output("key", "list", ALICE) == ""
 
 
@@ -294,9 +295,6 @@ def test_a_terminal_shows_a_table_with_a_heading(with_alice):
 
 def test_the_audit_trail_is_printed_for_people_and_programs(with_alice):
     with_alice.output("account", "operator", ALICE, "on")
-    forty_days_ago = with_alice.database.moment(-40 * 86_400)
-    old = "UPDATE cabinet_auditentry SET at = ?"
-    with_alice.database.rows(old, forty_days_ago)
     with_alice.output("account", "create", BOB, "--operator")
 
     lines = with_alice.output("audit", "--json").splitlines()
@@ -306,10 +304,8 @@ def test_the_audit_trail_is_printed_for_people_and_programs(with_alice):
         *("time", "by", "by_id", "object_type", "object_id", "object", "change")
     }
     assert first["object_type"] == "account" and first["time"].endswith("Z")
-    [row] = with_alice.output("audit", "--since", "30d").splitlines()
-    assert BOB in row.split("\t")
-    assert len(with_alice.output("audit", "--since", "2020-01-01").splitlines()) == 2
-    assert "2026-11-15" in refusal(with_alice, "audit", "--since", "2026-13-45", code=2)
+    [_, row] = with_alice.output("audit").splitlines()
+    assert BOB in row.split("\t") and row > "2026-"
 
 
 def test_commands_write_the_security_log_where_the_setting_says(with_alice, tmp_path):

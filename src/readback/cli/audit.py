@@ -5,7 +5,7 @@ address, and a key by its masked form.
 """
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC
 from typing import Any
 
 import click
@@ -14,25 +14,9 @@ from readback.cli import console
 from readback.cli.database import open_cabinet
 
 
-def moment(value: str) -> datetime:
-    """Parse a time or an age; click shows this function's name in the help."""
-    try:
-        at = datetime.fromisoformat(value)
-    except ValueError:
-        age = console.duration(value, instead="a time such as 2026-11-15, or ")
-        return datetime.now(UTC) - age
-    return at if at.tzinfo else at.replace(tzinfo=UTC)
-
-
 @click.command()
-@click.option(
-    "--since",
-    type=moment,
-    help="Only newer entries: a time in UTC such as 2026-11-15 or 2026-11-15T04:12, or "
-    "an age such as 30d or 12h.",
-)
 @console.json_flag(help="Print one JSON object per line.")
-def audit(since: datetime | None, as_json: bool) -> None:
+def audit(as_json: bool) -> None:
     """Print the audit trail, the oldest entry first.
 
     It lists what operators did on their pages, and changes of operators by commands.
@@ -40,10 +24,7 @@ def audit(since: datetime | None, as_json: bool) -> None:
     with open_cabinet():
         from readback.cabinet.models import AuditEntry
 
-        entries = AuditEntry.objects.order_by("pk")
-        if since:
-            entries = entries.filter(at__gte=since)
-        rows = map(_row_of, entries.iterator())
+        rows = map(_row_of, AuditEntry.objects.order_by("pk").iterator())
         if as_json:
             for row in rows:
                 click.echo(json.dumps(row, ensure_ascii=False))

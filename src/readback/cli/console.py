@@ -88,15 +88,14 @@ def ask_for_password(from_stdin: bool) -> str | None:
     return answer or None
 
 
-def duration(value: str, instead: str = "") -> timedelta:
+def duration(value: str) -> timedelta:
     """Parse a time such as 30d; click shows this function's name in the help."""
     match = re.fullmatch(r"([1-9][0-9]{0,8})(ms|[dhms])", value)
     seconds = int(match[1]) * _SECONDS[match[2]] if match else 0
     # At most a century, so that adding it to a date never overflows.
     if not 0 < seconds <= 36_500 * 86_400:
         raise click.BadParameter(
-            f"must be {instead}a number with a unit, such as 30d, 12h, 15m or 1s; "
-            "at most 36500d."
+            "must be a number with a unit, such as 30d, 12h, 15m or 1s; at most 36500d."
         )
     return timedelta(seconds=seconds)
 
