@@ -51,7 +51,7 @@ def _count() -> dict[str, Any]:
         "keys": _keys(now),
         "day": day,
         "month": month,
-        "refusals": _refusals(usage, day.bars[0].start, month.bars[0].start),
+        "refusals": _refusals(usage, month.bars[0].start),
         "mails": {**outbox.waiting(), "failed": failed, **outbox.totals()},
         "version": __version__,
         "last_backup": status.last_backup(),
@@ -82,17 +82,10 @@ def _keys(now: datetime) -> dict[str, int]:
     return Key.objects.aggregate(**counts)
 
 
-def _refusals(
-    usage: list[tuple[datetime, str, int]], day: datetime, month: datetime
-) -> list[dict[str, Any]]:
-    """Return each code with its requests in the periods of the two charts."""
-    in_day: Counter[str] = Counter()
-    in_month: Counter[str] = Counter()
+def _refusals(usage: list[chart.Count], month: datetime) -> list[tuple[str, int]]:
+    """Return each code with its requests in the period of the second chart."""
+    counts: Counter[str] = Counter()
     for hour, code, requests in usage:
         if code not in ("", REHEARSED) and hour >= month:
-            in_month[code] += requests
-            in_day[code] += requests if hour >= day else 0
-    return [
-        {"code": code, "day": in_day[code], "month": requests}
-        for code, requests in in_month.most_common()
-    ]
+            counts[code] += requests
+    return counts.most_common()
