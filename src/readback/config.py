@@ -44,7 +44,6 @@ class Config:
     smtp_url: str = _setting("", values.url("smtp://", "smtps://"), secret=True)
     mail_from: str = _setting("readback@localhost", values.sender)
     site_name: str = _setting(values.SOFTWARE, values.site_name)
-    home_url: str = _setting("", values.url("http://", "https://"))
     brand_dir: Path | None = _setting("", values.optional_path)
     secret_key: str = _setting("", values.secret_key, secret=True)
     signup: SignUp = _setting("open", values.sign_up)

@@ -27,7 +27,6 @@ def server(tmp_path_factory):
     folder, brand = (tmp_path_factory.mktemp(name) for name in ("server", "brand"))
     settings = {
         "READBACK_SITE_NAME": NAME,
-        "READBACK_HOME_URL": "https://www.aurora.example",
         "READBACK_BRAND_DIR": str(fill(brand)),
     }
     with ephemeral_server(folder, settings) as running:

@@ -60,7 +60,7 @@ def test_every_setting_has_a_default() -> None:
         ("READBACK_SITE_NAME", "Aurora\r\nBcc: mallory@example.net", "one line"),
         ("READBACK_SITE_NAME", "Aurora\u202e", "visible characters"),
         ("READBACK_SITE_NAME", "Aurora\udcff", "visible characters"),
-        ("READBACK_HOME_URL", "javascript:alert(1)", "https://"),
+        ("READBACK_CABINET_URL", "javascript:alert(1)", "https://"),
         ("READBACK_MAIL_FROM", "Aurora", "an e-mail address"),
         ("READBACK_MAIL_FROM", "a@b.example\nBcc: c@d.example", "an e-mail address"),
     ],

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
 from readback.config import Config
 from readback.setting_values import SOFTWARE, ConfigError
@@ -54,7 +53,6 @@ class Brand:
     """The brand, as templates and e-mails use it."""
 
     name: str
-    home_url: str = ""
     # For light and dark pages; cabinet.css has the same defaults.
     accent: str = "#0b6e63"
     accent_dark: str = "#63cdbb"
@@ -71,10 +69,6 @@ class Brand:
     @property
     def is_ours(self) -> bool:
         return self.name == SOFTWARE
-
-    @property
-    def home_name(self) -> str:
-        return (urlsplit(self.home_url).hostname or "").removeprefix("www.")
 
     @cached_property
     def stylesheet(self) -> BrandFile | None:
@@ -99,7 +93,7 @@ class Brand:
 
 def read(config: Config) -> Brand:
     """Return the brand; raise a `ConfigError` that names an invalid file."""
-    brand = Brand(config.site_name, config.home_url)
+    brand = Brand(config.site_name)
     folder = config.brand_dir
     if folder is None:
         return brand
