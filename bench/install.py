@@ -1,4 +1,4 @@
-"""Installing the peers on this machine, and reading their versions.
+"""Install the peers on this machine, and read their versions.
 
 Everything goes into .bench/, separate from the project's own environment, in locked
 versions. Whatever cannot be installed raises `MeasurementError`, so that no peer is
