@@ -35,7 +35,7 @@ class FaultyDatabase(Protocol):
         """End an outage; do nothing if there is none."""
 
     def contents(self) -> bytes:
-        """Return everything that it has stored and logged, for a search."""
+        """Return everything that it has stored and logged, to search it for secrets."""
 
 
 @contextmanager
@@ -73,7 +73,7 @@ class _Postgresql:
             self._server.thaw()
         elif self._gone:
             self._start_again()
-        # Last, because Ctrl-C may interrupt this, and then it is called again.
+        # Last, so that a second call works if Ctrl-C interrupts this one.
         self._gone = ""
 
     def _start_again(self) -> None:
