@@ -1,10 +1,10 @@
-"""The user-mode instructions that Readback executes per request, by valgrind.
+"""Count the user-mode instructions of Readback per request, with valgrind.
 
 They depend on the processor's architecture and on how Python was built, but neither on
 the speed of the machine nor on other programs. The kernel's work is not included.
 
-Readback is counted in process (`in_process.py`). As a server it also does periodic
-work, and how much of that is counted depends on how busy the machine is.
+Only the work for requests is counted (`in_process.py`). A server also does periodic
+work, and how much of that falls into a count depends on how busy the machine is.
 """
 
 import os
@@ -91,7 +91,7 @@ class _Counted:
         _command(self._process.pid, "instrumentation", "on")
         self._count(FEW_REQUESTS)  # valgrind translates the code again
         few = self._count(FEW_REQUESTS)
-        # Both include reading the command and writing the dump.
+        # Both counts include reading the command and writing the dump.
         return (self._count(FEW_REQUESTS + requests) - few) / requests
 
     def _count(self, requests: int) -> int:
