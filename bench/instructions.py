@@ -89,7 +89,7 @@ class _Counted:
         # Python specialises its bytecode while it runs, and caches fill.
         self._send(WARM_UP_REQUESTS)
         _command(self._process.pid, "instrumentation", "on")
-        self._count(FEW_REQUESTS)  # valgrind translates the code again
+        self._count(FEW_REQUESTS)  # discarded: valgrind translates the code now
         few = self._count(FEW_REQUESTS)
         # Both counts include reading the command and writing the dump.
         return (self._count(FEW_REQUESTS + requests) - few) / requests

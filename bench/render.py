@@ -21,7 +21,7 @@ from bench.results import spread
 from bench.traffic import ANY_TEXT, KINDS
 
 PAGE = ROOT / "docs" / "performance.md"
-# For engineers only.
+# The page for engineers.
 DETAILS = ROOT / "bench" / "README.md"
 README = ROOT / "README.md"
 PICTURES = ROOT / "docs" / "pictures"
@@ -166,7 +166,7 @@ def kept_rules(checked: dict[str, Any]) -> str:
 
 
 def kept_rules_in_short(checked: dict[str, Any]) -> str:
-    """Return a sentence about all peers."""
+    """Return one sentence about the results of all peers."""
     found = [f"{title(row)} {rules.summary(row)}" for row in checked["peers"].values()]
     return f"Cases of the conformance tests: {'; '.join(found)}."
 

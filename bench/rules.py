@@ -25,7 +25,7 @@ TESTS = "tests/conformance"
 EXPLANATIONS = ("test_refusals.py",)
 """Files that test only explanations, or headers that other servers do not send."""
 EXPLANATION_WORDS = ("sentence", "advice", "is_not_told")
-"""Words in the names of such tests in other files."""
+"""Words in the names of tests of explanations in other files."""
 _EXAMPLES = 3
 
 

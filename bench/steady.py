@@ -1,4 +1,4 @@
-"""A client that sends at times fixed beforehand: `python -m bench.steady`.
+"""A client that sends at predetermined times: `python -m bench.steady`.
 
 A client that waits for an answer before it sends the next request records a stall of
 the server as one slow request. Here each request is due at a time that does not depend
@@ -25,7 +25,7 @@ from random import Random
 from time import perf_counter
 
 PATIENCE = 10.0
-"""Seconds after the last request in which all answers must have arrived."""
+"""Seconds after the last request within which all answers must arrive."""
 _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 
 

@@ -1,8 +1,8 @@
 """The kinds of traffic that a deployment receives.
 
-Behind a balancer, one connection carries the keys and addresses of many clients, and
-hardly ever repeats the request of one. A person who tests a program opens a new
-connection and sends one request.
+Behind a balancer, one connection carries the keys and addresses of many clients, so it
+rarely repeats a request. A person who tests a program opens a new connection and sends
+one request.
 """
 
 from collections.abc import Callable, Sequence

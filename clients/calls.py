@@ -34,7 +34,7 @@ WRITTEN_SECONDS = 60
 STABLE_SECONDS = 2
 
 # No client may reach anything but the server: a proxy for HTTPS that does not exist
-# stops telemetry, price lists and searches for updates.
+# stops telemetry, price lists and update checks.
 _ISOLATED = {
     "HTTPS_PROXY": "http://127.0.0.1:9",
     "https_proxy": "http://127.0.0.1:9",
@@ -56,7 +56,7 @@ class Call:
     output: str
     differences: list[str]
     user_agents: list[str]
-    """Both as recorded in the journal of the key."""
+    """This and `differences` are as recorded in the journal of the key."""
 
 
 @dataclass(frozen=True)

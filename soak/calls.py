@@ -1,7 +1,7 @@
 """The requests of the soak: bytes to send, and the outcome to expect.
 
-Most are echoes; some are refused for a known reason, so that refusals are checked and
-counted as well.
+Most are echoes; some are refused for a known reason, so that refusals are also checked
+and counted.
 """
 
 import json

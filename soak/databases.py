@@ -55,7 +55,7 @@ class _Postgresql:
     def __init__(self, server: "Postgres") -> None:
         self._server = server
         self._gone = ""
-        # Only processes are killed, and the files keep what they have written.
+        # Only processes are killed, so what they have written stays in the files.
         # With fsync, a start after a kill first syncs every file, which takes seconds.
         server.execute("ALTER SYSTEM SET fsync = off")
         server.execute("SELECT pg_reload_conf()")

@@ -89,7 +89,7 @@ class Outage:
 class Reload:
     at: float
     replaced: bool = False
-    """Whether no earlier worker was left by the next reload."""
+    """Whether all earlier workers had been replaced by the next reload."""
 
 
 @dataclass
@@ -119,7 +119,7 @@ class Checkpoint:
 
 @dataclass
 class Scene:
-    """What was done to the service, and what it said at the end."""
+    """What was done to the service, and what was found at the end."""
 
     started: float
     wall_offset: float

@@ -155,7 +155,7 @@ class SoakRun:
         while (now := time.monotonic() - scene.started) < seconds:
             if steps and steps[0].at <= now:
                 # A step may be late: a database, for example, takes seconds to start.
-                # All later steps are delayed as much, so that outages are not shorter.
+                # All later steps are delayed as much, so that no outage gets shorter.
                 late = now - steps[0].at
                 step, *steps = [each._replace(at=each.at + late) for each in steps]
                 self._do(step, crowd)
@@ -225,7 +225,7 @@ class SoakRun:
         )
 
     def _database_errors(self) -> int:
-        """Return how many there were; retry, because the worker may be about to end."""
+        """Return how many errors there were; retry, because a worker may be ending."""
         for _ in range(5):
             with suppress(OSError):
                 return metrics(self._server.ops_url)["database_errors_total"]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tests.support.postgres import Postgres
 
 _HERE = Path(__file__).parent
-# Files that take more than fifteen seconds run first, the longest before all others.
+# Files that take more than fifteen seconds run first, the longest at the beginning.
 _LONG = (
     "journeys/",
     "probe/test_misfortunes.py",

@@ -1,4 +1,4 @@
-"""An identity provider that never answers delays only a few of its visitors."""
+"""An identity provider that never answers delays few of the visitors who use it."""
 
 import re
 from collections import Counter

@@ -138,7 +138,7 @@ def test_ctrl_c_does_not_wait_for_idle_connections(tmp_path: Path, alone: bool) 
         ephemeral_server(tmp_path, noticed(LONG_NOTICE)) as server,
         idle_connections(Api.of(server)) as idle,
     ):
-        assert readiness(server.ops_url)[0] == 200  # asked by a balancer
+        assert readiness(server.ops_url)[0] == 200  # checked as a balancer does
         [worker] = worker_pids(server)
         begun = time.monotonic()
         # A terminal sends the signal to its whole process group.

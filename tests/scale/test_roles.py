@@ -67,7 +67,7 @@ def url_for(role: str, url: str) -> str:
 
 @pytest.fixture(scope="module")
 def template(postgresql: Postgres) -> str:
-    """The URL of a database that `readback migrate` filled as the cabinet's role."""
+    """The URL of a database whose tables the cabinet's role has created."""
     url = postgresql.new_database()
     made = install(postgresql, url)
     made.run("migrate")

@@ -19,8 +19,7 @@ def site(request: pytest.FixtureRequest, start: Callable[..., Server]) -> Server
     return start(request.param, READBACK_WORKERS="1")
 
 
-# Makes a migration pending, as a new version does. The API does not need the table of
-# this one.
+# Makes a migration pending, as an upgrade does; the API does not need its table.
 ANOTHER_VERSION = ["manage", "migrate", "sessions", "zero"]
 # Changes that a migration may make while the API uses the tables.
 ADDITIONS = (
