@@ -94,7 +94,7 @@ class Comparison:
         }
 
     def _measure_traffic(self, server: PeerServer) -> None:
-        """Measure the kinds of traffic that the round left out."""
+        """Measure every kind of traffic but ONE_KEY, which `_measure` has covered."""
         rounds = self._results.data["peers"][server.peer.name]["traffic"]
         for name in traffic.KINDS:
             if name != traffic.ONE_KEY:

@@ -1,6 +1,6 @@
 """Check, before a peer is measured, that it answers the requests correctly.
 
-`rules.py` finds out which other rules of the contract it keeps.
+`rules.py` finds out which other rules of the contract the peer follows.
 """
 
 import json

@@ -165,7 +165,7 @@ def _send_with_known_key(server: Server, seconds: int) -> dict[str, int]:
 def _flood(
     server: Server, kind: str, file: Path | None, plan: FloodPlan
 ) -> Iterator[list[float]]:
-    """Send the keys of a file during the block; yield a list that gets the rate."""
+    """Flood the server during the block; append the rate to the yielded list."""
     rate: list[float] = []
     if file is None:
         yield rate

@@ -1,4 +1,4 @@
-"""The performance goals as a table, and how each follows from the results.
+"""The table of performance goals, and how each is computed from the results.
 
 A goal without results is "not measured", with the reason; it is never counted as met.
 """
@@ -61,7 +61,7 @@ class Measurements:
         return max(found, key=efficiency)
 
     def longest(self, name: str) -> Rounds:
-        """Return the rounds of a server and a script with the longest texts."""
+        """Return the rounds with the longest texts; `name` is like nginx_cyrillic."""
         if name not in self._sizes:
             raise MeasurementError(f"there are no results for {name}")
         rounds: Rounds = self._sizes[name]
@@ -90,7 +90,7 @@ class Verdict:
 
 
 def efficiency(rounds: Rounds) -> float:
-    """Return the requests per CPU-second of the server, the median of the rounds."""
+    """Return the median, over the rounds, of requests per CPU-second."""
     return float(median(row["per_cpu_second"] for row in rounds))
 
 
@@ -111,7 +111,7 @@ def relative_to_fastest_peer(kind: str) -> Callable[[Measurements], float]:
 
 
 def longest_relative_to_nginx(script: str) -> Callable[[Measurements], float]:
-    """Return the ratio for the longest text in a script."""
+    """Return a figure for the longest text in a script, such as Cyrillic."""
 
     def ratio(found: Measurements) -> float:
         ours = found.longest(f"readback_{script}")

@@ -26,7 +26,7 @@ from readback.http import flow_control
 
 PORT = 8000
 Send = Callable[[int], StoringTransport]
-"""Sends a number of requests; returns where the last response was written."""
+"""Sends a number of requests; returns the transport of the last response."""
 
 
 def repeated(worker: Worker, content: str = messages.SHORT) -> Send:
@@ -109,13 +109,12 @@ def main(kind: str) -> None:
     # The API asks `get_running_loop` for its loop, which now returns this one.
     asyncio._set_running_loop(cast(asyncio.AbstractEventLoop, worker.loop))
     send = KINDS[kind](worker)
-    # The first answer of a key in a second takes more work, and how many requests a
-    # connection answers in a row depends on the time. So the time never changes, and no
-    # key can exceed its rate, although valgrind is slow.
+    # Stop the clock: the first answer to a key in each second takes more work, and how
+    # many requests a connection answers in a row depends on the time.
     still = repeat(time.monotonic()).__next__
     for module in (flow_control, exchange):
         module.monotonic = still  # type: ignore[attr-defined]
-    # As a worker does after it has started.
+    # As a worker does after its start.
     gc.collect()
     gc.freeze()
     print("ready", flush=True)
@@ -144,7 +143,7 @@ def _on_kept(
     def send(count: int) -> StoringTransport:
         for client, request in islice(pairs, count):
             client[0].data_received(request)
-            # Every connection has sent something before the loop does other work.
+            # The loop does other work after all connections have sent a request.
             if client is clients[-1] and worker.loop.callbacks:
                 worker.settle()
         worker.settle()

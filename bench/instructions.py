@@ -1,10 +1,10 @@
-"""The instructions of Readback per request in user mode, counted with valgrind.
+"""Count the user-mode instructions of Readback per request, with valgrind.
 
 They depend on the processor's architecture and on how Python was built, but neither on
 the speed of the machine nor on other programs. The kernel's work is not included.
 
-Readback is counted in process (`in_process.py`). As a server it also works by the
-clock, and how much of that falls into a count depends on how busy the machine is.
+Only the work for requests is counted (`in_process.py`). A server also does periodic
+work, and how much of that falls into a count depends on how busy the machine is.
 """
 
 import os
@@ -37,7 +37,6 @@ KINDS = {
     "8192 bytes of ASCII": in_process.ascii_texts,
     "8192 bytes of Cyrillic": in_process.cyrillic_texts,
 }
-"""What is counted."""
 
 
 def measure(progress: ProgressBar) -> None:
@@ -65,7 +64,7 @@ def count(kind: Callable[..., in_process.Send], requests: int = REQUESTS) -> flo
             [*_valgrind(folder), *command],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            # Then sets have the same order in every run.
+            # With this seed, sets have the same order in every run.
             env=os.environ | {"PYTHONHASHSEED": "0"},
             cwd=ROOT,
             text=True,
@@ -90,9 +89,9 @@ class _Counted:
         # Python specialises its bytecode while it runs, and caches fill.
         self._send(WARM_UP_REQUESTS)
         _command(self._process.pid, "instrumentation", "on")
-        self._count(FEW_REQUESTS)  # what follows the switch is translated again
+        self._count(FEW_REQUESTS)  # discarded: valgrind translates the code now
         few = self._count(FEW_REQUESTS)
-        # Both include reading the command and writing the dump.
+        # Both counts include reading the command and writing the dump.
         return (self._count(FEW_REQUESTS + requests) - few) / requests
 
     def _count(self, requests: int) -> int:
@@ -118,7 +117,7 @@ def _valgrind(folder: str) -> list[str]:
         "valgrind",
         "--tool=callgrind",
         "--trace-children=yes",
-        # A server starts much faster without it.
+        # Python starts much faster without instrumentation.
         "--instr-atstart=no",
         f"--callgrind-out-file={folder}/out.%p",
         f"--log-file={folder}/log.%p",

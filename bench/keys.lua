@@ -1,4 +1,4 @@
--- Requests with the keys of a file in turn; each connection may wait after a response.
+-- Send requests with the keys of a file in turn; connections may wait after a response.
 -- Arguments: the average pause in milliseconds, and a file with one key per line. To
 -- send chat requests instead of asking for the models: a file with the body, then
 -- "Name: value" for each header.

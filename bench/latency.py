@@ -1,8 +1,8 @@
-"""What a user feels: the latency of a server that is not saturated.
+"""The latency that a user notices, of a server that is not saturated.
 
-Each server gets a tenth and half of the requests that its core can answer, which are
-counted first, from one client and from 1,000 clients with a connection each. nginx, at
-the same rates as Readback, shows what the client and the kernel add.
+The rate that each server sustains on its core is measured first. The server then gets
+10 % and 50 % of it, from one client and from 1,000 clients with a connection each.
+nginx, at the same rates as Readback, shows what the client and the kernel add.
 """
 
 import sys
@@ -26,7 +26,7 @@ FLOOR = "nginx"
 SERVERS = ("readback", "go", "fastapi", FLOOR)
 CONNECTIONS = {ONE_KEY: load.CONNECTIONS, ANY_TEXT: KEYS}
 SHARES = (10, 50)
-"""Percent of what a core can do."""
+"""Percent of the rate that a core sustains."""
 
 
 def measure(

@@ -77,7 +77,7 @@ def measure_cpu(
 ) -> tuple[dict[str, Any], dict[str, float]]:
     """Run a load generator; return its report, and the CPU used meanwhile.
 
-    The report is the JSON at the end of what it prints.
+    The report is the JSON at the end of its output.
     """
     before = _Reading.take(pids)
     with proc.on_core(-1):

@@ -22,7 +22,7 @@ def _of_size(sentence: str, size: int) -> str:
 
 
 def text_of(size: int, number: int) -> str:
-    """Return one of many texts: English or Russian, every sixth with line ends."""
+    """Return one of many texts: English or Russian, every sixth with line breaks."""
     text = _of_size(_RUSSIAN if number % 3 == 1 else _ENGLISH, size)
     return text.replace(". ", '."\n\t') if number % 6 == 2 else text
 
@@ -41,7 +41,7 @@ class Request:
     forwarded_for: str = ""
     request_id: str = ""
     close: bool = False
-    # As `requests` and PHP do.
+    # Whether to escape letters that are not ASCII, as `requests` and PHP do.
     escapes_letters: bool = False
 
     @property
@@ -76,7 +76,6 @@ class Request:
         return replace(self, content=content)
 
     def escaping(self) -> "Request":
-        """Write letters that are not ASCII as escapes."""
         return replace(self, escapes_letters=True)
 
     def forwarded(self, address: str) -> "Request":

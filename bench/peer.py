@@ -10,7 +10,7 @@ LIMIT = "limit"
 
 @dataclass(frozen=True)
 class Peer:
-    """One entry of peers.toml; the comment at its top explains the fields."""
+    """One entry of peers.toml, where the comment at the top explains the fields."""
 
     name: str
     title: str

@@ -18,10 +18,10 @@ class Plan:
 
 FULL = Plan(
     quick=False,
-    # An odd number, because the speed of a process depends on its memory addresses.
+    # Odd, for the median: the speed of a process depends on its memory addresses.
     rounds=5,
     seconds=2,
-    # Meanwhile, the first rows of new keys are written.
+    # Readback writes the first rows of new keys during this time.
     warm_up_seconds=2,
     steady_rounds=3,
     steady_seconds=3,

@@ -43,12 +43,12 @@ def memory(pids: list[int]) -> int:
 
 
 def private_memory(pid: int) -> int:
-    """Return the memory that no other process shares, unlike the shared tables."""
+    """Return how many bytes of memory a process shares with no other process."""
     return _memory(pid, "Private_")
 
 
 def busiest(pids: list[int]) -> int:
-    """Return the process that has used most CPU: the worker, not its manager."""
+    """Return the process that has used the most CPU: the worker, not its manager."""
     return max(pids, key=cpu_seconds)
 
 

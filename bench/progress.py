@@ -17,8 +17,6 @@ from rich.progress import (
 
 
 class ProgressBar:
-    """Steps done out of a number that is known in advance."""
-
     def __init__(self) -> None:
         self._console = Console(highlight=False)
         self._progress = Progress(
@@ -47,7 +45,7 @@ class ProgressBar:
         self._progress.update(self._task, total=total + count)
 
     def describe(self, step: str) -> None:
-        """Show what the current step is."""
+        """Show the name of the current step."""
         self._progress.update(self._task, description=step)
 
     def finish_step(self, line: str = "") -> None:

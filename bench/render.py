@@ -21,7 +21,7 @@ from bench.results import spread
 from bench.traffic import ANY_TEXT, KINDS
 
 PAGE = ROOT / "docs" / "performance.md"
-# For engineers only.
+# The page for engineers.
 DETAILS = ROOT / "bench" / "README.md"
 README = ROOT / "README.md"
 PICTURES = ROOT / "docs" / "pictures"
@@ -157,7 +157,7 @@ def counted_work(counted: dict[str, Any]) -> str:
 
 
 def kept_rules(checked: dict[str, Any]) -> str:
-    """Return what each peer misses, with some of the cases."""
+    """Return the rules that each peer misses, with some of the cases."""
     lines = []
     for row in checked["peers"].values():
         lines.append(f"- {title(row)} {rules.summary(row)} cases.")
@@ -166,13 +166,13 @@ def kept_rules(checked: dict[str, Any]) -> str:
 
 
 def kept_rules_in_short(checked: dict[str, Any]) -> str:
-    """Return a sentence about all peers."""
+    """Return one sentence about the results of all peers."""
     found = [f"{title(row)} {rules.summary(row)}" for row in checked["peers"].values()]
     return f"Cases of the conformance tests: {'; '.join(found)}."
 
 
 def latency_table(steady: dict[str, Any]) -> str:
-    """Return a row for each server, traffic and rate, the median of the rounds."""
+    """Return a table of medians: a row for each server, kind of traffic and rate."""
     rows = [
         [
             title(peer),
@@ -202,7 +202,7 @@ def latencies(peer: Peer) -> list[dict[str, Any]]:
 
 
 def build(machine: dict[str, Any]) -> str:
-    """Return how Python was built, in brackets; nothing if it was not recorded."""
+    """Return how Python was built, in brackets; empty if it was not recorded."""
     found = machine.get("python_build")
     if not found:
         return ""
@@ -212,7 +212,7 @@ def build(machine: dict[str, Any]) -> str:
 
 
 def traffic_table(peers: dict[str, Peer]) -> str:
-    """Return all servers, those first that are fastest with one client."""
+    """Return a table of all servers; the fastest with one client comes first."""
     found = Measurements(published=True)
     rows = [
         [title(peer), *(traffic_cell(found, name, kind) for kind in KINDS)]
@@ -260,7 +260,7 @@ def latency_cell(case: dict[str, Any]) -> str:
 
 
 def fastest_first(peers: dict[str, Peer]) -> dict[str, Peer]:
-    """Return the peers that were measured, by their requests per CPU-second."""
+    """Return the measured peers, most requests per CPU-second first."""
     measured = [each for each in peers.items() if each[1]["rounds"]]
     return dict(sorted(measured, key=lambda each: -efficiency(each[1])))
 
@@ -288,7 +288,7 @@ def traffic_cell(found: Measurements, name: str, kind: str) -> str:
 
 
 def relative(ours: Rounds, limit: Rounds) -> str:
-    """Return requests per CPU-second, and in brackets the ratio to the limit's."""
+    """Return requests per CPU-second and, in brackets, their ratio to the limit."""
     each = goals.efficiency(ours)
     highest = goals.efficiency(limit)
     return f"{rounded(each)} ({each / highest:.3g})"

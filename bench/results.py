@@ -14,8 +14,8 @@ from bench import proc
 from bench.paths import BENCH, WORKSPACE
 
 PUBLISHED = BENCH / "results"
-# For quick runs, which show only that the benchmark works, and for runs with some of
-# the peers, which allow no comparison with the others.
+# For quick runs, which show only that the benchmark works, and for runs with only some
+# of the peers, which allow no comparison with the others.
 TRIALS = WORKSPACE / "results"
 
 

@@ -1,8 +1,8 @@
-"""Which rules of the contract a peer keeps: the conformance tests, run on it.
+"""Which rules of the contract a peer follows, according to the conformance tests.
 
-They are the tests of Readback itself. For a peer they compare status and body alone,
-and tests of explanations are left out: other servers have none, nor the headers that
-go with them.
+The tests are Readback's own. For a peer they compare only the status and the body, and
+tests of explanations are left out: other servers send neither explanations nor the
+headers that go with them.
 """
 
 import subprocess
@@ -23,9 +23,9 @@ from bench.results import ResultsFile
 
 TESTS = "tests/conformance"
 EXPLANATIONS = ("test_refusals.py",)
-"""What only tests explanations, or headers that other servers do not have."""
+"""Files that test only explanations, or headers that other servers do not send."""
 EXPLANATION_WORDS = ("sentence", "advice", "is_not_told")
-"""The same, in the names of tests of other files."""
+"""Words in the names of tests of explanations in other files."""
 _EXAMPLES = 3
 
 
@@ -48,7 +48,7 @@ def measure(peers: Iterable[Peer], progress: ProgressBar) -> None:
 
 
 def check(peer: Peer) -> dict[str, Any]:
-    """Run the tests on a peer; return how many there are, and what fails."""
+    """Run the tests against a peer; return the number of cases and those that fail."""
     keys = servers.prepare(peer)
     with (
         tempfile.TemporaryDirectory() as folder,

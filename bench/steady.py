@@ -1,13 +1,13 @@
-"""A client that sends at times fixed beforehand: `python -m bench.steady`.
+"""A client that sends at predetermined times: `python -m bench.steady`.
 
-A client that waits for an answer before it sends the next request measures a stalled
-server once, and not at all while it stalls. Here a request has a time at which it is
-due, whatever the server does, and its latency counts from that time. If no connection
-is idle then, the request waits, and its wait belongs to its latency. The intervals are
-random, like those of independent clients (exponential), and the same in each run.
+A client that waits for an answer before it sends the next request records a stall of
+the server as one slow request. Here each request is due at a time that does not depend
+on the server, and its latency counts from that time. If no connection is idle then, the
+request waits, and the wait is part of its latency. The intervals are random, like those
+of independent clients (exponential), and the same in each run.
 
-The client asks for events all the time instead of sleeping, because a sleeping process
-is woken too late. It needs a core for itself, and prints one line of JSON.
+The client polls for events instead of sleeping, because a sleeping process is woken too
+late. It needs a core to itself, and prints one line of JSON.
 """
 
 import gc
@@ -25,7 +25,7 @@ from random import Random
 from time import perf_counter
 
 PATIENCE = 10.0
-"""Seconds after the last request in which all answers must have arrived."""
+"""Seconds after the last request within which all answers must arrive."""
 _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 
 
@@ -88,7 +88,7 @@ def run(connections: Sequence[Connection], rate: float, seconds: float) -> list[
 def main(port: str, rate: str, seconds: str, connections: str, file: str) -> None:
     requests = Path(file).read_bytes().split(b"\0")[:-1]
     count = int(connections)
-    # Each connection has the requests of its own clients.
+    # Each connection sends the requests of its own clients.
     shares = [requests[number::count] or requests for number in range(count)]
     opened = [Connection(int(port), share) for share in shares]
     gc.disable()

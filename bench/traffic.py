@@ -1,8 +1,8 @@
 """The kinds of traffic that a deployment receives.
 
-A client that repeats its own request hardly exists behind a balancer, where one
-connection carries the keys and addresses of many clients. A person who tests a
-connection sends one request on a new one.
+Behind a balancer, one connection carries the keys and addresses of many clients, so it
+rarely repeats a request. A person who tests a program opens a new connection and sends
+one request.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,18 +36,18 @@ def many_clients(keys: Sequence[str]) -> list[Request]:
 def any_text(keys: Sequence[str]) -> list[Request]:
     """Return texts of 10 to 800 bytes from clients with their addresses.
 
-    A third of them have escapes: line ends and quotes, or all Cyrillic letters.
+    A third of them have escapes: line breaks and quotes, or all Cyrillic letters.
     """
     return [_with_any_text(keys, number, number % KEYS) for number in range(4 * KEYS)]
 
 
 def any_address(keys: Sequence[str]) -> list[Request]:
-    """Return the same from clients whose address changes with every request."""
+    """Return such texts from clients whose address changes with every request."""
     return [_with_any_text(keys, number, number) for number in range(_MANY_REQUESTS)]
 
 
 def request_ids(keys: Sequence[str]) -> list[Request]:
-    """Return the same from clients behind an ingress, which adds an id to each head."""
+    """Return such texts from clients behind an ingress that adds an id to each head."""
     random = Random(0)
     return [
         _with_any_text(keys, number, number % KEYS).with_request_id(
@@ -78,7 +78,7 @@ KINDS: dict[str, Callable[[Sequence[str]], list[Request]]] = {
     ONE_KEY: one_key,
     NEW_CONNECTIONS: new_connections,
 }
-"""What the connections send in turn, by kind."""
+"""The requests that the connections send in turn, by kind of traffic."""
 
 
 def address_of(number: int) -> str:

@@ -19,7 +19,7 @@ function init(arguments)
     table.insert(requests, each)
   end
   if #requests == thread_count then
-    -- wrk asks for a request once if there is no function `request`.
+    -- Without a function `request`, wrk calls this one once and repeats the result.
     wrk.format = function() return requests[thread_number] end
     return
   end

@@ -13,7 +13,7 @@ from clients.drivers import Client, all_clients
 
 # Returns a line about a client, and what contradicts the table.
 Run = Callable[[Client, calls.Site], tuple[str, list[str]]]
-# A client mostly waits for its own imports.
+# A client spends most of its time on imports.
 AT_ONCE = 4
 
 

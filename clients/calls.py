@@ -1,4 +1,4 @@
-"""One client and the table of programs: what it did, and what the table says."""
+"""Run one client, and compare what it did with the table of programs."""
 
 import os
 import signal
@@ -23,18 +23,18 @@ from readback.contract import MODEL
 TEXT = "Ready to copy?"
 ANOTHER_MODEL = "another-model"
 EXPLANATION = f"model must be {MODEL}; got {ANOTHER_MODEL}. Set the model to {MODEL}."
-# Everything is written twice a second.
+# With this interval, the journal is written twice a second.
 SETTINGS_OF_SERVER = UNLIMITED | {"READBACK_JOURNAL_INTERVAL": "0"}
 DEFAULT = "default"
 SETTINGS = "settings"
 # LangChain for Node retries for two minutes.
 CALL_SECONDS = 240
-# The API writes its journal twice a second; a busy machine may take much longer.
+# A busy machine may take much longer than half a second to write the journal.
 WRITTEN_SECONDS = 60
 STABLE_SECONDS = 2
 
 # No client may reach anything but the server: a proxy for HTTPS that does not exist
-# stops telemetry, price lists and searches for updates.
+# stops telemetry, price lists and update checks.
 _ISOLATED = {
     "HTTPS_PROXY": "http://127.0.0.1:9",
     "https_proxy": "http://127.0.0.1:9",
@@ -56,12 +56,12 @@ class Call:
     output: str
     differences: list[str]
     user_agents: list[str]
-    """Both as the journal of the key has them."""
+    """This and `differences` are as recorded in the journal of the key."""
 
 
 @dataclass(frozen=True)
 class Site:
-    """A running server, and an account whose keys are the clients' own."""
+    """A running server, and the account that owns the keys of the clients."""
 
     server: Server
     database: Database
@@ -81,7 +81,7 @@ class Site:
         key: str = "",
         explain: bool = False,
     ) -> Call:
-        """Run a driver with a key, or with a new one; cut it off after some time."""
+        """Run a driver with the given key or a new one; kill it after CALL_SECONDS."""
         key = key or self.add_key()
         if explain:
             self.database.explain_refusals(key)
@@ -127,7 +127,7 @@ class Site:
 
 @contextmanager
 def site() -> Iterator[Site]:
-    """Run a server without rates."""
+    """Run a server without rate limits."""
     with (
         tempfile.TemporaryDirectory(prefix="readback-clients-") as folder,
         ephemeral_server(Path(folder), SETTINGS_OF_SERVER) as server,
@@ -167,7 +167,7 @@ def _prints_otherwise(
     if not all(part in refused for part in row.prints.split("…")):
         yield f"prints {refused!r}"
     explained = site.call(command, SETTINGS, ANOTHER_MODEL, explain=True).output
-    # Other versions may have more around it.
+    # Other versions may print more around these parts.
     has_all = all(part in explained for part in row.explained.split("…"))
     if not has_all or (EXPLANATION in explained) != bool(row.explained):
         yield f"prints with an explanation {explained!r}"

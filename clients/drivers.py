@@ -7,7 +7,7 @@ table of programs). Comments at the top of a driver say what it belongs to:
 
     program: the name of the entry in programs.toml
     environment: the environments that it runs in, see `environments`
-    package: whose version to report (not for a program of the system)
+    package: the one whose version is reported (omitted if that is Node itself)
 """
 
 import re

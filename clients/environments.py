@@ -4,7 +4,7 @@
 - `node`: the packages of node/package-lock.json.
 - `system`: a program on PATH, such as curl.
 - any other name: the locked versions of python/NAME.txt, installed by uv, because these
-  clients exclude each other.
+  clients need versions that conflict.
 
 Whatever cannot be installed raises `NotInstalled` with the reason.
 """
@@ -48,7 +48,7 @@ def _command(client: Client) -> list[str]:
             # -P keeps the folder of the drivers off Python's path.
             return [sys.executable, "-P", str(client.driver)]
         case "node":
-            # A module finds its packages beside itself or above.
+            # Node looks for packages beside the module and in the folders above it.
             return [node(), str(shutil.copy2(client.driver, NODE_MODULES.parent))]
         case "system":
             _require(client.package)
@@ -98,12 +98,12 @@ def python(name: str) -> Path:
 
 @cache
 def node() -> str:
-    """Install the packages of Node; return Node."""
+    """Install the Node packages; return the path of Node."""
     program = _require("node")
     npm = _require("npm")
     shutil.copytree(NODE, NODE_MODULES.parent, dirs_exist_ok=True)
     prefix = ["--prefix", str(NODE_MODULES.parent)]
-    # Not `ci`, which wants the optional packages of every platform to be locked.
+    # Not `ci`, which requires optional packages to be locked for every platform.
     _run([npm, "install", "--ignore-scripts", "--silent", "--prefer-offline", *prefix])
     return program
 

@@ -1,4 +1,4 @@
-"""What the clients do with failures and delays: the second table of docs/programs.md.
+"""How the clients handle failures and delays: the second table of docs/programs.md.
 
 Each client sends one message with a rehearsal key of one step, which fails or waits
 every time. How many requests arrived, and when, is read from the journal of the key.
@@ -19,7 +19,7 @@ _BEGIN, _END = (f"[//]: # (rehearsals: {word})" for word in ("begin", "end"))
 _HEAD = (
     "| client | 429 | 503, 500, wait30 | prints for 503 |\n| --- | --- | --- | --- |\n"
 )
-# At most this much of what a client prints is shown.
+# The table shows at most this much of a line that a client prints.
 _SHOWN_CHARACTERS = 60
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}")
 

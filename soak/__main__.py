@@ -14,7 +14,7 @@ from soak.verdicts import Judgement
 
 # All answers are kept until they are judged: about 10 MB for each minute.
 MAX_MINUTES = 240
-# The details of a broken promise that are printed; all are in the results.
+# How many details of a broken promise are printed; the results contain more.
 _DETAILS_SHOWN = 5
 _WORDS = {True: "kept", False: "BROKEN", None: "?"}
 

@@ -1,7 +1,7 @@
-"""The requests of the soak: bytes to send, and the outcome that must follow.
+"""The requests of the soak: bytes to send, and the outcome to expect.
 
-Most are echoes; some are refused for a known reason, so that refusals are checked and
-counted as well.
+Most are echoes; some are refused for a known reason, so that refusals are also checked
+and counted.
 """
 
 import json
@@ -17,7 +17,7 @@ from readback import keys
 from soak.texts import Texts
 
 NO_KEY = -1
-"""In place of the number of a key, if the request's key is not one of ours."""
+"""The number of every key that is not one of ours."""
 
 _REFUSED = (
     "invalid_json",
@@ -53,7 +53,7 @@ class Call(NamedTuple):
 
 
 class Calls:
-    """Draws random requests."""
+    """Generates random requests."""
 
     def __init__(
         self, endpoint: Endpoint, known: list[str], marker: str, seed: int
@@ -116,7 +116,7 @@ class Calls:
             case "empty_content":
                 return self._encode(draft(""))
             case "content_too_large":
-                # Not escaped, because the whole body has a limit, too.
+                # Not escaped, because the whole body also has a limit.
                 return json.dumps(
                     draft(self.texts.too_long()), ensure_ascii=False
                 ).encode()

@@ -1,7 +1,7 @@
 """The clients of the soak: hundreds of connections that send, check and record.
 
-They run in their own process, in one event loop. A request is lost if it was sent
-on a connection that the service had not announced to close, and no answer followed. A
+They run in their own process, in one event loop. A request is lost if no answer
+follows although the service had not announced that it would close the connection. A
 connection that the service closes between two requests loses nothing: the client opens
 another one. No client pauses for longer than MAX_PAUSE between two requests.
 """
@@ -41,10 +41,10 @@ class Role:
     pause: float
     """The mean pause before a request, or before a burst."""
     own_key: bool
-    """Each client has a key that no other client uses; otherwise they share some."""
+    """Whether each client has its own key; otherwise they share a few."""
     burst: int = 1
     requests_per_connection: int = 0
-    """After this many the client closes; 0 means that only the service does."""
+    """The client closes the connection after this many; 0 means that it never does."""
     distant: bool = False
 
 
@@ -89,7 +89,7 @@ async def _run(orders: dict[str, Any]) -> None:
 
 
 def _obey(crowd: "Crowd", loop: asyncio.AbstractEventLoop) -> None:
-    """Read orders in a thread, which does not keep the process from ending."""
+    """Follow the orders on standard input; runs in a daemon thread."""
     for line in sys.stdin:
         set_or_clear = crowd.going.clear if line == "pause\n" else crowd.going.set
         loop.call_soon_threadsafe(set_or_clear)
@@ -145,7 +145,7 @@ class Crowd:
         return made
 
     async def _client(self, role: Role, key: int) -> None:
-        """Open one connection after the other."""
+        """Open one connection after another."""
         while await self._may_go_on():
             try:
                 with self._under_way():
@@ -218,7 +218,7 @@ class Link:
     def close(self) -> None:
         self._connection.closed = time.monotonic()
         if self._distant:
-            # What the service sees is the port of the relay.
+            # The service sees the port of the relay.
             self._connection.port = self._relay.upstream_port(self._own_port)
         self._writer.close()
 
@@ -299,7 +299,7 @@ def _code_of(answer: Answer) -> str:
 
 
 def _describe(call: Call, answer: Answer) -> str:
-    """Say what was expected and what was received; without the text."""
+    """Describe what was expected and what was received, without the text."""
     expected = call.code or "200"
     received = f"{answer.status} {_code_of(answer)}".strip()
     if received == expected:

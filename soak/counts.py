@@ -1,11 +1,11 @@
 """Compare what the service has counted with what the clients have seen.
 
-They are compared from one checkpoint to the next, for every endpoint and code. Without
-a kill in between, both must be equal. These sums are also reported separately, because
-a kill may explain a tenth of the others. A killed worker may lose what it did in its
-last half second and has not added up yet. A client cannot know which worker answered on
-a connection that was closed before the kill, so such connections count as those of the
-killed worker. A request that was lost may have been counted.
+The counts are compared from one checkpoint to the next, for every endpoint and code.
+Without a kill in between, both must be equal. The sums of these counts are also
+reported separately, because kills may explain a tenth of the others. A killed worker
+may lose the counts of its last half second, which it has not added up yet. A client
+cannot know which worker answered on a connection that was closed before the kill, so
+the killed one may have. A request that was lost may have been counted.
 """
 
 from bisect import bisect_right
@@ -27,12 +27,12 @@ from soak.records import (
 )
 
 Cell = tuple[Any, ...]
-"""What is counted together; its last part is the code."""
+"""The labels of a count; the last one is the code."""
 
 JOURNAL_INTERVAL = 2
-"""The setting of the tested service: its counts are written soon."""
+"""The setting of the tested service; it is short, so that counts are written soon."""
 METRICS_SECONDS = 2.0
-"""A killed worker may lose half a second; on a busy machine, its tick may be late."""
+"""A killed worker may lose the counts of half a second, or of more if it is busy."""
 USAGE_SECONDS = METRICS_SECONDS + JOURNAL_INTERVAL + 1.0
 """The same for rows of usage, which are written later than they are added up."""
 
@@ -44,14 +44,14 @@ class Comparison:
     seen: int = 0
     counted: int = 0
     may_lack: int = 0
-    """How many the kills may have lost."""
+    """How many counts the kills may have lost."""
     may_exceed: int = 0
     """How many requests without an answer may have been counted."""
     certainly_seen: int = 0
-    """How many of those that were seen no kill may have lost."""
+    """The part of `seen` that neither a kill nor a lost request can affect."""
     certainly_counted: int = 0
     differences: list[str] = field(default_factory=list)
-    """In words, what neither of these explains."""
+    """The differences that neither of these explains, in words."""
 
     def add(self, what: str, seen: int, counted: int, lack: int, exceed: int) -> None:
         self.seen += seen
@@ -163,7 +163,7 @@ def _describe(start: float, end: float, scene: Scene) -> str:
 
 
 def _between(seen: Seen, start: float, end: float) -> list[Observation]:
-    """Return what was received in this time; it was recorded in that order."""
+    """Return the requests answered in this time; they are recorded in that order."""
     rows = seen.observations
     first = bisect_right(rows, start, key=_received)
     return rows[first : bisect_right(rows, end, key=_received)]

@@ -1,4 +1,4 @@
-"""Check `created` by its rule, from what the clients have seen.
+"""Check the rule for `created` against what the clients have seen.
 
 The rule: two successive responses to one key differ, and no value is more than an hour
 ahead of the clock, even if a worker is killed or replaced between the two.
@@ -26,12 +26,12 @@ CLOCK_SLACK = 2.0
 class CreatedReport:
     values: int = 0
     repeated: int = 0
-    """Responses that equal the one before."""
+    """Responses with the same value as the one before."""
     out_of_range: int = 0
     closest: int | None = None
-    """The least distance of two equal values of a key, in responses."""
+    """The smallest distance between equal values of a key, in responses."""
     leads: list[float] = field(default_factory=lambda: [0.0, 0.0])
-    """The least and the greatest lead over the clock, in seconds."""
+    """The smallest and the largest lead over the clock, in seconds."""
 
     @property
     def violations(self) -> int:
@@ -80,7 +80,7 @@ def _check_leads(
     answered = [row for row in rows if row.created]
     if not answered:
         return
-    # Compared with the moment that favours the service.
+    # Compare with the moment that favours the service.
     ahead = max(row.created - (row.received + wall_offset) for row in answered)
     behind = min(row.created - (row.sent + wall_offset) for row in answered)
     report.leads = [behind, ahead]

@@ -35,7 +35,7 @@ class FaultyDatabase(Protocol):
         """End an outage; do nothing if there is none."""
 
     def contents(self) -> bytes:
-        """Return everything that it has stored and logged, for a search."""
+        """Return everything that it has stored and logged, to search it for secrets."""
 
 
 @contextmanager
@@ -55,7 +55,7 @@ class _Postgresql:
     def __init__(self, server: "Postgres") -> None:
         self._server = server
         self._gone = ""
-        # Only processes are killed, and the files keep what they have written.
+        # Only processes are killed, so what they have written stays in the files.
         # With fsync, a start after a kill first syncs every file, which takes seconds.
         server.execute("ALTER SYSTEM SET fsync = off")
         server.execute("SELECT pg_reload_conf()")
@@ -73,7 +73,7 @@ class _Postgresql:
             self._server.thaw()
         elif self._gone:
             self._start_again()
-        # Last, because Ctrl-C may interrupt this, and then it is called again.
+        # Last, so that a second call works if Ctrl-C interrupts this one.
         self._gone = ""
 
     def _start_again(self) -> None:

@@ -23,7 +23,7 @@ Run = dict[str, Any]
 
 
 def save(name: str, judgement: Judgement, scene: Scene, published: bool) -> None:
-    """Save a run in place of the last one on this kind of database, and draw it."""
+    """Save a run in place of the last one, and draw it."""
     verdicts = [asdict(verdict) for verdict in judgement.verdicts]
     for verdict in verdicts:
         verdict["details"] = verdict["details"][:_DETAILS_KEPT]
@@ -136,7 +136,7 @@ def _timeline(scene: Scene) -> dict[str, Any]:
 
 
 def _memory_by_worker(samples: list[Sample], started: float) -> list[dict[str, Any]]:
-    """Return when each worker was seen, and its private memory then."""
+    """Return when each worker was seen, and its private memory at those times."""
     found: dict[int, dict[str, Any]] = {}
     for sample in samples:
         for pid, size in sample.workers.items():

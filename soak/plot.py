@@ -32,7 +32,7 @@ STYLE = """<style>
 
 Timeline = dict[str, Any]
 Curve = list[tuple[float, float]]
-"""Points; x is a place in the picture."""
+"""Points; x is a coordinate in the picture."""
 
 
 def draw(title: str, timeline: Timeline, figures: dict[str, Any]) -> str:

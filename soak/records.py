@@ -1,4 +1,4 @@
-"""What the clients and the scene record, and the file that carries it between them.
+"""The records of the clients and the runner, and the files that the clients write.
 
 A record says what was seen; `verdicts.py` judges it. All times are those of the
 machine's monotonic clock, which all processes share.
@@ -33,7 +33,7 @@ class Observation(NamedTuple):
     created: int
     key: int
     outcome: int
-    """The number of a pair of endpoint and code in `Seen.outcomes`."""
+    """The index of the endpoint and code in `Seen.outcomes`."""
     id: bytes
 
 
@@ -57,7 +57,7 @@ class Seen:
     connections: list[ClientConnection]
     outcomes: list[tuple[str, str]]
     wrong: list[str]
-    """Each wrong answer in words."""
+    """A description of each wrong answer."""
     refused_connections: list[str]
     code_points: int
 
@@ -89,7 +89,7 @@ class Outage:
 class Reload:
     at: float
     replaced: bool = False
-    """Whether no earlier worker was left by the next reload."""
+    """Whether all earlier workers had been replaced by the next reload."""
 
 
 @dataclass
@@ -101,7 +101,7 @@ class Sample:
     workers: dict[int, int]
     """The private memory of each worker in bytes, by process id."""
     manager: int
-    """That of their manager."""
+    """The private memory of their manager."""
 
 
 @dataclass
@@ -119,7 +119,7 @@ class Checkpoint:
 
 @dataclass
 class Scene:
-    """What was done to the service, and what it said at the end."""
+    """What was done to the service, and what was found at the end."""
 
     started: float
     wall_offset: float
@@ -153,7 +153,7 @@ class Recorder:
         self.lost = 0
 
     def add(self, connection: ClientConnection) -> int:
-        """Return the number of a new connection; its end is set later."""
+        """Add a connection, whose end is set later; return its number."""
         self._connections.append(connection)
         return len(self._connections) - 1
 

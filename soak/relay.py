@@ -53,7 +53,7 @@ class Relay:
     async def _pass_both_ways(self, *ways: _Way) -> None:
         try:
             await asyncio.gather(*(self._pump(*way) for way in ways))
-            # By then, the close has been passed on to both sides.
+            # Wait until the close has been passed on to both sides.
             await asyncio.sleep(2 * self._delay)
         finally:
             for _, sink in ways:

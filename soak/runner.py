@@ -154,8 +154,8 @@ class SoakRun:
         next_sample = 1.0
         while (now := time.monotonic() - scene.started) < seconds:
             if steps and steps[0].at <= now:
-                # A database, for example, may take seconds to start. All later steps
-                # are delayed, too, so that an outage keeps its length.
+                # A step may be late: a database, for example, takes seconds to start.
+                # All later steps are delayed as much, so that no outage gets shorter.
                 late = now - steps[0].at
                 step, *steps = [each._replace(at=each.at + late) for each in steps]
                 self._do(step, crowd)
@@ -225,7 +225,7 @@ class SoakRun:
         )
 
     def _database_errors(self) -> int:
-        """Return a metric; try again, because the worker may be about to end."""
+        """Return how many errors there were; retry, because a worker may be ending."""
         for _ in range(5):
             with suppress(OSError):
                 return metrics(self._server.ops_url)["database_errors_total"]
@@ -316,7 +316,7 @@ class ClientProcess:
     def paused(self) -> Iterator[None]:
         """Pause the clients; wait until no request is under way."""
         self._send("pause")
-        # The next report may have been made before the pause, the one after it was not.
+        # The next report may have been made before the pause, but not the one after it.
         known = self._reports
         deadline = time.monotonic() + 2 * records.PATIENCE
         while self._reports < known + 2 or self._under_way:

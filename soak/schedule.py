@@ -4,9 +4,9 @@ A reload happens every ten seconds, and between two reloads at most one other fa
 
 | reload | fault |
 | 1 | a worker is killed, then the counts are compared |
-| 2 | the database is away, in one way |
-| 3 | the database is away, in the other way |
-| 4 | the database is away during the reload, then the counts are compared |
+| 2 | the first kind of database outage |
+| 3 | the second kind of database outage |
+| 4 | an outage during the reload, then the counts are compared |
 | 5 | a worker is killed |
 
 and so on from the beginning. To compare the counts, the clients pause for a moment. A
@@ -23,8 +23,8 @@ SHORTEST_FAULTS = 44
 CALM_SHARE = 0.2
 # Runs of this length or more also judge whether memory grows.
 LONG_RUN_SECONDS = 3600
-# The memory needs half an hour; the faults may end late, because comparing counts
-# delays them.
+# Judging memory takes half an hour; the rest is because faults may end late, delayed by
+# comparisons of the counts.
 LONG_CALM_SECONDS = 35 * 60
 RELOAD = "reload"
 KILL = "kill"

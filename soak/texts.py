@@ -10,8 +10,8 @@ CODE_POINTS = 0x110000 - 0x800
 _SURROGATES = range(0xD800, 0xE000)
 _LONGEST_RUN = 1500
 _POOL_SIZE = 100_000
-# Characters that JSON escapes, that terminals and logs interpret, that some programs
-# trim, normalise or take for the end of a text.
+# Characters that JSON escapes, that terminals and logs interpret, or that some
+# programs trim, normalise or take for the end of a text.
 _DELICATE = (
     "".join(map(chr, [*range(0x20), 0x22, 0x2F, 0x5C, *range(0x7F, 0xA1)]))
     + "\u0301\u00ad\u200b\u200d\u200e\u202e\u2028\u2029\ufeff\ufffd\ufffe\uffff"
@@ -39,7 +39,7 @@ class Texts:
         return kind(f"{self._marker} {next(self._numbers):08} ")
 
     def too_long(self) -> str:
-        """Return a text of one byte more than is accepted."""
+        """Return a text that is one byte too long to be accepted."""
         return self._longest(f"{self._marker} ") + "."
 
     def _plain(self, opening: str) -> str:

@@ -10,7 +10,7 @@ from soak.counts import Comparison
 from soak.created import CreatedReport
 from soak.records import LOST, Observation, Sample, Scene, Seen
 
-# Growth beyond this is not flat.
+# The largest growth, as a share, that still counts as flat.
 MEMORY_GROWTH = 0.05
 # How long a new worker grows, and how long it must be watched after that.
 SETTLING_SECONDS = 60.0
@@ -26,7 +26,7 @@ class Verdict:
     kept: bool | None
     """None if it could not be judged."""
     details: list[str] = field(default_factory=list)
-    """What broke it, in words."""
+    """Descriptions of what broke the promise."""
 
 
 @dataclass
@@ -133,7 +133,7 @@ class Losses:
 class Memory:
     """The private memory of the workers and of their manager after the last fault.
 
-    Shared memory is left out: it is as large as its tables, and fills with the keys.
+    Shared memory is left out, because its tables fill with keys up to a fixed size.
     """
 
     def __init__(self, scene: Scene) -> None:
@@ -302,7 +302,7 @@ def _faults(scene: Scene) -> Verdict:
         f"{replaced} of {len(scene.reloads)} reloads replaced all workers, {noticed} "
         f"of {len(scene.outages)} outages were noticed, {len(scene.kills)} workers "
         "were killed",
-        # Ctrl-C may come before the last reload and the last outage have an effect.
+        # Ctrl-C may come before the last reload and the last outage have had an effect.
         missing <= 2 * scene.interrupted,
     )
 

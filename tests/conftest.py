@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tests.support.postgres import Postgres
 
 _HERE = Path(__file__).parent
-# Files that take more than fifteen seconds run first, the longest before the others.
+# Files that take more than fifteen seconds run first, the longest at the beginning.
 _LONG = (
     "journeys/",
     "probe/test_misfortunes.py",
@@ -35,7 +35,7 @@ _LONG = (
     "probe/test_command.py",
     "pytest_plugin/test_plugin.py",
 )
-# Short files, because they start no servers, run last.
+# These files are short, because they start no servers, and run last.
 _SHORT = ("unit/", "wire/", "conformance/")
 assert all((_HERE / name).exists() for name in (*_LONG, *_SHORT))
 

@@ -1,4 +1,4 @@
-"""The contract in one page, for the Python peers: the key, the checks, the response.
+"""The contract on one page, for Granian: the key, the checks, the response.
 
 This is what a good engineer would write in an afternoon: every rule and a fast decoder,
 but no journal, no rate limits, no timeouts and no explanations of refusals.

@@ -29,7 +29,7 @@ KEYS = {
     sha256(key).digest(): 0
     for key in Path(os.environ["BENCH_KEYS"]).read_bytes().split()
 }
-# A number may be long: it is valid JSON with a wrong value, and bodies are short.
+# Accept long numbers: they are valid JSON with a wrong value, and bodies are short.
 sys.set_int_max_str_digits(0)
 # The error code for an invalid value, by field.
 CODES = {
@@ -110,7 +110,7 @@ async def check_head(request: Request) -> bytes:
 
 
 async def read_chat(request: Request) -> Chat:
-    """Check what FastAPI would not check, and in the order of the contract."""
+    """Check what FastAPI does not check, in the order of the contract."""
     body = await request.body()
     if len(body) > 32768:
         raise Refused(413, "request_too_large")

@@ -1,7 +1,7 @@
 # program: curl
 # environment: system
 # package: curl
-# Prints the answer as it comes. --fail-with-body only sets the exit code.
+# Prints whatever the server answers. --fail-with-body only sets the exit code.
 base_url=$1 api_key=$2 model=$3 variant=$4
 
 if [ "$variant" = settings ]; then

@@ -13,7 +13,7 @@ from tests.support.server import started
 def first_start(
     folder: Path, settings: Mapping[str, str]
 ) -> Iterator[Mapping[str, str]]:
-    """Run on a new database; yield the environment for commands."""
+    """Run the service on a new database; yield the environment for commands."""
     environment = environment_with(
         {
             "READBACK_DATA_DIR": str(folder / "data"),

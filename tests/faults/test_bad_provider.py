@@ -1,4 +1,4 @@
-"""A provider that never answers delays only a few of those who log in with it."""
+"""An identity provider that never answers delays few of the visitors who use it."""
 
 import re
 from collections import Counter
@@ -20,8 +20,8 @@ from tests.support.wire import Answer
 PASSWORD = "a sentence that is long"
 PRESS, CALLBACK = "/accounts/oidc/login/", "/accounts/oidc/callback/"
 WAITING = 30
-# A few of them wait for the provider; all others are told to come back. If they queued
-# instead, a login would wait until each of them has asked the provider.
+# A few visitors wait for the provider; all others are told to come back. If they queued
+# instead, a login would wait until each of them had asked the provider.
 MOST_ASKED = 15
 
 
@@ -50,7 +50,7 @@ def anonymous(cabinet: CabinetServer, number: int) -> httpx.Client:
 
 
 def judge(answers: list[Answer]) -> None:
-    """Check that those who waited got an error, and others a time to come back."""
+    """Check that visitors got an error, most of them with a time to come back."""
     assert {answer.status for answer in answers} == {502}
     told = Counter(answer.header("Retry-After") for answer in answers)
     assert told.keys() == {None, "5"} and told[None] <= MOST_ASKED
@@ -93,7 +93,7 @@ def test_a_password_login_does_not_wait_for_those_who_wait_for_the_provider(
             stack.enter_context(anonymous(cabinet, number)) for number in range(WAITING)
         ]
         requests = [made_by(visitor) for visitor in visitors]
-        # All visitors together have caused one request for it, or none.
+        # All visitors together have caused one request for this document, or none.
         assert provider.requests[DISCOVERY] == (endpoint == "token")
         alice = Browser(cabinet.url)
         page = alice.get(LOGIN)

@@ -44,7 +44,6 @@ class Pipe:
                     os.write(self._descriptor, b"\n" * size)
 
     def read_until(self, is_enough: Callable[[str], bool]) -> None:
-        """Read until enough has been written."""
         data = bytearray()
 
         def has_enough() -> bool:

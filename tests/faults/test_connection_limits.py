@@ -67,7 +67,7 @@ def test_two_thousand_idle_connections_slow_no_client(tmp_path: Path) -> None:
         for connection in (*idle[:3], *idle[-3:]):
             assert_serves(connection, api)
         [worker] = api_workers(server)
-        # Meanwhile, all connections are swept twice.
+        # During this second, the server checks the deadlines of all connections twice.
         assert share_of_a_core(worker) < 0.5
         assert_serves(stack.enter_context(api.endpoint.connect()), api)
 
@@ -150,7 +150,7 @@ SMALL = 4096
 
 
 def send_until_it_blocks(sock: socket.socket, raw: bytes, most: int) -> int:
-    """Return how many bytes are accepted, or `most` if there is no end."""
+    """Return how many bytes are accepted, or `most` if sending never blocks."""
     sock.settimeout(1)
     sent = 0
     try:

@@ -48,7 +48,7 @@ def confirm(cabinet: CabinetServer, mails: Mailbox, email: str) -> None:
 
 
 def create_key(environment: Mapping[str, str], email: str) -> None:
-    """Create an account and a key by commands."""
+    """Create an account and a key with commands."""
     run_readback(environment, "account", "create", email, "--confirmed")
     created = run_readback(environment, "key", "create", email)
     assert created.stdout.startswith("sk-echo-")

@@ -40,7 +40,7 @@ def noticed(seconds: float) -> dict[str, str]:
 
 
 def wait_until_ended(server: Server) -> None:
-    # `ephemeral_server` sends another signal at the end, which would kill it.
+    # `ephemeral_server` signals again at its end, which would kill a running server.
     wait_until(lambda: has_ended(server.pid), "the server has ended")
 
 
@@ -53,9 +53,9 @@ def test_readiness_fails_before_the_api_stops_accepting(
     settings = noticed(NOTICE)
     with ephemeral_server(tmp_path, settings, expected_exit_code=code) as server:
         workers = psutil.Process(server.pid).children()
-        # One check is enough, because a balancer sends requests after the first.
+        # One successful check is enough for a balancer to send requests.
         assert readiness(server.ops_url)[0] == 200
-        # If the manager is killed, no one replaces the workers, so they stop, too.
+        # If the manager is killed, its workers stop, because nothing replaces them.
         os.kill(server.pid, number)
         wait_until(lambda: readiness(server.ops_url)[0] == 503, "/readyz answers 503")
         not_ready_at = time.monotonic()
@@ -138,7 +138,7 @@ def test_ctrl_c_does_not_wait_for_idle_connections(tmp_path: Path, alone: bool) 
         ephemeral_server(tmp_path, noticed(LONG_NOTICE)) as server,
         idle_connections(Api.of(server)) as idle,
     ):
-        assert readiness(server.ops_url)[0] == 200  # asked by a balancer
+        assert readiness(server.ops_url)[0] == 200  # checked as a balancer does
         [worker] = worker_pids(server)
         begun = time.monotonic()
         # A terminal sends the signal to its whole process group.
@@ -237,8 +237,8 @@ def test_a_key_revoked_during_the_notice_is_refused(tmp_path: Path) -> None:
             begun, asked = time.monotonic(), 0
 
             def is_refused() -> bool:
-                # Each connection has one request left, so use four in a second. The
-                # promise is one second; ten allow for a busy machine.
+                # Each connection has one request left, so use four in a second. One
+                # second is promised; ten allow for a busy machine.
                 nonlocal asked
                 if time.monotonic() - begun < asked / 4:
                     return False

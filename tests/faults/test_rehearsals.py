@@ -112,7 +112,7 @@ def test_clients_that_hang_up_leave_nothing_behind(server: Server) -> None:
     alice = rehearsing(server, "wait2")
     with ExitStack() as stack:
         waiting(stack, alice, MAX_WAITING)
-    # A client may have closed only its sending half, so they are answered and counted.
+    # A client may have closed only its sending half, so these requests are answered.
     counted = {("chat", ""): MAX_WAITING}
     wait_until(
         lambda: server.database.usage(alice.key).items() >= counted.items(),

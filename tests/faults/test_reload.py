@@ -23,7 +23,7 @@ from tests.support.traffic import echoes, pages, traffic
 from tests.support.waiting import wait_until
 from tests.support.wire import Connection, Endpoint, exchange, request
 
-# The slow request ends when the test ends it, and no time-out may end it before.
+# The test ends the slow request; no time-out may end it earlier.
 PATIENT = LASTING | {"READBACK_BODY_TIMEOUT": "300", "READBACK_STOP_TIMEOUT": "300"}
 
 
@@ -125,7 +125,7 @@ ROUND_TRIPS = (0, 0.1, 0.4, 0.8)
 CLIENTS = 20  # for each round trip
 KEEPING = 15  # of them keep their connections
 RELOADS = 2
-# A connection looks idle after the long pause; after the short one, its client mostly
+# A connection looks idle during the long pause; with the short one, its client mostly
 # waits for an answer.
 PAUSES = (0.1, 1.0)
 VISITORS = {"clients": 8, "pauses": (0.1, 0.2, 0.5, 1.0)}

@@ -1,4 +1,4 @@
-"""Visitors do not notice clients that are slow, in any of four ways."""
+"""Clients that are slow in any of four ways do not affect other visitors."""
 
 import select
 import socket
@@ -18,7 +18,7 @@ from tests.support.wire import Endpoint
 PAGES = ("/", "/accounts/login/", "/accounts/signup/", "/docs/", "/healthz")
 # A page takes about 10 ms; the rest allows for a busy machine.
 PAGE_SECONDS = 3.0
-# Long enough that the server ends no slow client before the visitor has seen the pages.
+# Long enough that no slow client is disconnected before the visitor has seen the pages.
 # A visitor who had to wait for these clients would wait this long.
 TIMEOUTS = {
     f"READBACK_{name}_TIMEOUT": "600" for name in ("HEAD", "BODY", "IDLE", "DRAIN")
@@ -65,7 +65,7 @@ def slow_clients(
 
 def _connect(endpoint: Endpoint) -> socket.socket:
     client = socket.socket()
-    # So that the server cannot hand a whole answer to the kernel.
+    # Small, so that the server cannot hand a whole answer to the kernel.
     client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
     # The segment size of a real network. With that of loopback, 64 KB, the kernel would
     # buffer over 2 MB for each client.
@@ -96,7 +96,7 @@ def test_two_hundred_slow_clients_do_not_delay_a_visitor(
     with slow_clients(Endpoint.of(server.url), kind) as clients:
         seconds = sorted(_visit(server, page) for _ in range(2) for page in PAGES)
         assert not any(map(_is_closed, clients))
-    # The median, because complete requests of these clients delay the first page.
+    # The median, because the complete requests of slow clients delay the first page.
     assert seconds[len(seconds) // 2] < PAGE_SECONDS, seconds
 
 
@@ -107,7 +107,7 @@ def test_more_clients_than_a_worker_can_have_do_not_keep_a_visitor_out(
     # process may usually open.
     with slow_clients(Endpoint.of(server.url), "head", 900) as clients:
         _visit(server, "/")
-        # The clients that were slow for longest have been closed; the others stay.
+        # The clients that have been slow the longest are disconnected; the others stay.
         for client in clients[:50]:
             readable, _, _ = select.select([client], [], [], PATIENCE)
             assert readable
@@ -115,7 +115,7 @@ def test_more_clients_than_a_worker_can_have_do_not_keep_a_visitor_out(
 
 
 def test_forms_that_do_not_arrive_take_little_memory(server: CabinetServer) -> None:
-    """The oldest of those that are nearly complete make room for others."""
+    """The server drops the oldest incomplete forms to make room for new ones."""
     size = 250_000
     number = 300  # 75 MB in all
     _visit(server, "/")  # the first page loads code that stays in memory

@@ -16,7 +16,7 @@ SECONDS = 2
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def settings(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, str]:
-    """A new database of each kind; usage is written to it every two seconds."""
+    """Use a new database of each kind, and write usage to it every two seconds."""
     url = f"sqlite:///{tmp_path}/readback.sqlite3"
     if request.param == "postgresql":
         url = request.getfixturevalue("postgresql").migrated_database()
@@ -58,7 +58,7 @@ def test_an_orderly_restart_loses_no_usage_and_continues_created(
         with api_server(tmp_path / start, settings, key=key) as server:
             key = server.api_key
             given += created_of(Api.of(server), 500)
-        # Most of it was not written yet when the stop began.
+        # Most of the usage was not written yet when the stop began.
         assert server.database.usage(key) == {("chat", ""): len(given)}
     assert given == sorted(set(given))
     assert given[500] == given[499] + 1

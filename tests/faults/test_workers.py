@@ -58,7 +58,7 @@ def assert_all_answered(asked: list[Connection]) -> None:
 def test_no_connection_waits_for_a_worker_that_hangs(server: Server, workers) -> None:
     with suspended(workers[0]), ExitStack() as stack:
         assert_all_answered(ask(stack, Api.of(server)))
-    # Both accept again.
+    # Both workers accept connections again.
     with one_connection_per_worker(server):
         assert api_workers(server) == workers
 
@@ -82,7 +82,7 @@ def test_a_killed_worker_is_replaced_counted_and_no_longer_alive(
 
 
 def test_workers_draw_different_ids(server: Server, workers) -> None:
-    # Each draws random bytes for many ids at once.
+    # Each worker draws random bytes for many ids at once.
     ids = []
     with one_connection_per_worker(server) as connections:
         for connection in connections:
@@ -144,7 +144,7 @@ def server_that_stops(
 def test_a_stop_beside_a_frozen_worker_answers_or_refuses_every_connection(
     tmp_path: Path,
 ) -> None:
-    # The manager does not kill the frozen one before clients would give up.
+    # Long enough that the manager does not kill the frozen worker first.
     patient = {"READBACK_STOP_TIMEOUT": "300"}
     killed = 128 + signal.SIGKILL
     with server_that_stops(tmp_path, patient, killed) as (server, frozen):
@@ -158,7 +158,7 @@ def test_a_stop_beside_a_frozen_worker_answers_or_refuses_every_connection(
                         assert_echo(connection.read_answer(), "x")
                         answered += 1
             assert not has_ended(frozen.pid)
-            # The second signal.
+            # A second signal kills the workers that are left.
             os.kill(server.pid, signal.SIGTERM)
             wait_until(lambda: has_ended(server.pid), "the server has ended")
 

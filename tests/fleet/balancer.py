@@ -66,7 +66,7 @@ class Balancer:
 def haproxy(
     command: list[str], log: Path, variables: Mapping[str, str]
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a command that becomes HAProxy, and end it without waiting for clients."""
+    """Run a command that starts HAProxy; kill it at the end without waiting."""
     with log.open("wb") as output:
         process = subprocess.Popen(
             command,

@@ -17,7 +17,7 @@ URL = f"postgresql://postgres@{NETWORKS['back']}.{NUMBER}:5432/postgres"
 
 
 class DatabaseMachine:
-    """A server that runs on its machine, and not as root."""
+    """The PostgreSQL server, which does not run as root."""
 
     def __init__(self, network: Network, folder: Path) -> None:
         self._network = network

@@ -19,7 +19,7 @@ from tests.support.wire import Endpoint
 
 REPLICAS = {"one": 11, "two": 12, "three": 13}
 CABINETS = {"cabinet1": 21, "cabinet2": 22}
-# Requests before and after what a test does to the fleet.
+# How many requests are answered before and after a test changes the fleet.
 WARM_UP_REQUESTS = 100
 PAUSES = (0.04,)
 

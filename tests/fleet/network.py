@@ -49,7 +49,7 @@ class Network(Namespaces):
 
 @contextmanager
 def network() -> Iterator[Network]:
-    """Remove the namespaces at the end, also after a failure."""
+    """Create the switches; remove all namespaces at the end, even after a failure."""
     made = Network()
     try:
         made.start()

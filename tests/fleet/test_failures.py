@@ -8,8 +8,8 @@ from tests.support.traffic import CLIENTS
 from tests.support.waiting import wait_until
 from tests.support.wire import Endpoint
 
-# A replica that alone has lost the database reports it after 5 s, and HAProxy checks it
-# twice a second. The rest is for a busy machine.
+# A replica reports after 5 s that it has lost the database, and HAProxy checks it twice
+# a second. The rest is for a busy machine.
 PARTITION_SECONDS = 12.0
 
 
@@ -46,7 +46,7 @@ def test_a_replica_that_alone_loses_the_database_leaves_the_rotation(
             print(f"out of rotation after {time.monotonic() - began:.1f} s")
             states = site.balancer.servers("replicas")
             # It accepts the keys that it knew, and cannot look up the others. It stays
-            # up, in case all others lose the database, too.
+            # up in case all other replicas also lose the database.
             assert {Api(alone, key).models().status for key in revoked} == {200, 503}
             assert site.balancer.servers("all_replicas")["one"] == "UP"
             assert {site.ask(key) for key in fresh} == {200}

@@ -1,7 +1,7 @@
 """Replicas that the balancer finds by a DNS name, as with Compose and on Kubernetes.
 
-HAProxy and its configuration are real. The name server and the replicas are not: these
-only say who they are, because the tests are about where HAProxy sends a key.
+HAProxy and its configuration are real. The name server and the replicas are simulated:
+a replica only returns its address, because the tests check where HAProxy sends a key.
 """
 
 import os
@@ -46,7 +46,7 @@ class Replica(BaseHTTPRequestHandler):
 
 
 class NameServer(UDPServer):
-    """Answers every question with the addresses, in this order."""
+    """Answers every question with the given addresses, in their order."""
 
     def __init__(self, addresses: Sequence[str]) -> None:
         super().__init__(("127.0.0.1", 0), BaseRequestHandler)
@@ -80,7 +80,7 @@ def replicas() -> Iterator[None]:
 
 @contextmanager
 def balancer(folder: Path, names: NameServer) -> Iterator[str]:
-    """Start HAProxy; return the address of the API there."""
+    """Run HAProxy; yield the URL at which it serves the API."""
     port = free_port()
     text = SHIPPED.read_text().replace("bind :8080", f"bind 127.0.0.1:{port}")
     assert "    parse-resolv-conf\n" in text

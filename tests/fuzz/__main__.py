@@ -17,7 +17,7 @@ TARGETS = {"connection": 0.4, "chat_body": 0.2, "refusals": 0.2, "work": 0.2}
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--minutes", type=float, default=10.0, show_default=True)
 def main(minutes: float) -> None:
-    """Look for bytes that break a promise of the API; exit with 1 if there are any."""
+    """Look for bytes that make the API break a promise; exit with 1 if it finds any."""
     install()
     FINDINGS.mkdir(parents=True, exist_ok=True)
     before = set(FINDINGS.iterdir())

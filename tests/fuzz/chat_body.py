@@ -40,7 +40,7 @@ def _reference(body: bytes) -> str | None:
             parse_int=lambda digits: ("int", digits),
             parse_float=_refuse,
         )
-        json.dumps(document, ensure_ascii=False).encode()  # no lone surrogate
+        json.dumps(document, ensure_ascii=False).encode()  # fails for lone surrogates
     except (ValueError, RecursionError, _Invalid):
         return None
     return _text(document) if isinstance(document, dict) else None

@@ -2,8 +2,8 @@
 
 There is no exception and no 500, and every answer is well-formed. The answers do not
 depend on how the bytes are split, nor on whether heads are recognised or parsed. A
-complete request before the bytes is answered. No key is in a header of an answer, in a
-pattern or in the journal. In the input, `KEY` stands for an existing key.
+complete request before the bytes is answered. No key is in the head of an answer, in
+the patterns of known heads or in the journal. `KEY` stands for an existing key.
 """
 
 import random

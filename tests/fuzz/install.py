@@ -47,7 +47,7 @@ def _supported_python() -> str:
 
 
 def _run(*command: str) -> None:
-    # gcc can build it, too, but takes many times as long.
+    # gcc can also build atheris, but takes many times as long.
     compilers = {"CC": "clang", "CXX": "clang++"} if shutil.which("clang") else {}
     if subprocess.run(command, env={**compilers, **os.environ}).returncode:
         sys.exit("The fuzzer cannot be installed here.")

@@ -1,4 +1,4 @@
-"""Any bytes wherever a refusal could quote them.
+"""Any bytes in each part of a request that a refusal could quote.
 
 An explanation is one line of printable ASCII and has a maximum length. It does not
 depend on the text, and contains no part of a head and nothing that could be a key.

@@ -1,6 +1,6 @@
 """A little fuzzing in every test run, with the corpus and variants of it.
 
-Inputs that broke a promise are in the corpus, so that they stay fixed.
+Inputs that revealed a bug are in the corpus, so that the bug stays fixed.
 """
 
 import ast

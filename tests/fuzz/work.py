@@ -1,8 +1,8 @@
-"""Any shape of a body or of a head field, repeated up to the limit of a request.
+"""Any shape of a body or of a header field, repeated up to the limit of a request.
 
 The input is a beginning, a part to repeat and an ending, separated by `|`. No such
-request may take more instructions than `tests/worst_cases` allows. Valgrind, which is
-slow, counts them only for requests that took long.
+request may take more work than `tests/worst_cases` allows. The work is counted with
+valgrind, which is slow, and therefore only for requests that took long.
 """
 
 import os
@@ -23,12 +23,12 @@ from tests.worst_cases.api import (
 )
 from tests.worst_cases.counting import WorstCase
 
-# The file with the requests to count, in the process that counts them.
+# The variable that tells the counting process which file contains the request.
 _FOUND = "READBACK_FUZZ_FOUND"
 # Three times the promise, because the fuzzer instruments the code.
 _SUSPICIOUS_SECONDS = 0.015
 
-# Replaces the key in the file: each process has its own key.
+# Stands for the key in the file, because each process has its own key.
 _KEY = b"<key>"
 CASES = [
     WorstCase("found", send, lambda size: [_found()], 4)

@@ -87,7 +87,7 @@ HEALTHY = {
     metric("max_open_connections"): steady(2000),
     metric("connections_refused_total"): steady(0),
     INTERNAL_ERRORS: steady(0),
-    # Answers of rehearsal keys must never fire an alert.
+    # Answers to rehearsal keys must never trigger an alert.
     REHEARSED: growing(100),
     **dict.fromkeys(
         (
@@ -111,7 +111,7 @@ HEALTHY = {
         for outcome in ("refused", "expired")
     },
 }
-# What each fault changes.
+# The series that each fault changes.
 FAULTS: dict[str, dict[str, str]] = {
     "ReadbackApiDown": {f"up{API}": broken(1, 0), f"up{OTHER_API}": broken(1, 0)},
     "ReadbackCabinetDown": {f"up{CABINET}": broken(1, 0)},
@@ -150,7 +150,7 @@ FAULTS: dict[str, dict[str, str]] = {
         )
     },
 }
-# Another alert that the same fault fires, too.
+# Another alert that the same fault triggers.
 ALSO = {
     "ReadbackApiDown": "ReadbackReplicaDown",
     "ReadbackCabinetDown": "ReadbackReplicaDown",

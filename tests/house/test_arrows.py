@@ -1,8 +1,8 @@
 """Imports point one way: cli → api | cabinet | probe | pytest_plugin → shared facts.
 
 `processes` and `http` are below the API and the cabinet; `http` imports nothing else of
-the product. `LEVELS` gives the order within each part. Imports inside functions count,
-too.
+the product. `LEVELS` gives the order within each part. Imports inside functions also
+count.
 """
 
 import subprocess
@@ -28,13 +28,13 @@ SHARED_FACTS = {
     "readback.rehearsal",
     "readback.setting_values",
 }
-# The packages that each part imports. Of the product, a part imports only itself and
-# the shared facts.
+# The third-party packages that each part imports. Of our own modules, a part imports
+# only its own and the shared facts.
 PACKAGES = {
     "http": {"httptools"},
     "processes": {"prometheus_client", "uvloop"},
     "api": {"msgspec", "prometheus_client", "psycopg"}
-    # Reads when a certificate expires.
+    # To read when a certificate expires.
     | {"cryptography"},
     "cabinet": {"allauth", "django", "markdown_it", "prometheus_client"}
     | {"psycopg"}
@@ -69,7 +69,7 @@ LEVELS = {
     # first.
     "probe": [{"__main__"}, {"command"}, {"runner"}, {"output"}, {"report"}]
     + [{"service"}, {"connection"}, {"transport"}, {"entered"}, {"common"}],
-    # The commands, and below them what they share.
+    # The commands, and below them the modules that they share.
     "cli": [{"wait", "doctor", "backup", "serve", "key", "audit"}, {"account"}]
     + [{"public_addresses"}, {"checks"}, {"startup"}, {"listeners"}]
     + [{"database"}, {"console"}, {"settings"}, {"exit_codes"}],
@@ -166,7 +166,7 @@ def box_of(module: str) -> str:
 
 
 def modules_among(modules: Iterable[str], imports: Iterable[str]) -> set[str]:
-    """Return the modules that imports name, directly or by a name in them."""
+    """Return the modules that are imported, as a whole or only a name from them."""
     return {
         module
         for module in modules

@@ -53,7 +53,7 @@ def resources(folder: Path) -> list[Object]:
 
 
 def variables(path: Path) -> dict[str, str]:
-    """Return the variables of a file as kustomize reads it."""
+    """Return the variables in a file, as kustomize reads them."""
     lines = [line for line in path.read_text().splitlines() if line]
     return dict(line.split("=", 1) for line in lines if not line.startswith("#"))
 

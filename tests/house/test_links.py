@@ -30,7 +30,7 @@ IN_MARKDOWN = re.compile(r"\]\((?!\w+:)([^)#\s]*)#?([^)\s]*)\)")
 def anchors(page: Path) -> set[str]:
     """Return the ids of the headings as the cabinet and code hosts derive them."""
     headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
-    if page.name == "findings.md":  # The cabinet adds the catalogue's.
+    if page.name == "findings.md":  # the cabinet adds these headings
         headings += catalogue().findings
     plain = [re.sub(r"[^\w\- ]", "", heading.lower()) for heading in headings]
     return {heading.strip().replace(" ", "-") for heading in plain}

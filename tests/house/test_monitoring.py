@@ -52,7 +52,7 @@ def test_promtool_accepts_the_configuration_and_its_links_have_a_host(
 ):
     shipped = configuration(platform)
     for job in shipped["scrape_configs"]:
-        # Debian's Prometheus is built without Kubernetes.
+        # Debian's Prometheus is built without support for Kubernetes.
         job.pop("kubernetes_sd_configs", None)
     (tmp_path / "alerts.yml").symlink_to(PROMETHEUS / "alerts.yml")
     path = tmp_path / "prometheus.yml"

@@ -52,7 +52,7 @@ def steps() -> Iterator[dict[str, Any]]:
 
 @pytest.mark.parametrize("path", SCHEMAS, ids=lambda path: path.name)
 def test_a_file_is_valid_for_its_published_schema(path):
-    # Imported here, because every test process would take 0.3 s for it.
+    # Imported here to save 0.3 s in every test process.
     import jsonschema
     from check_jsonschema.builtin_schemas import get_builtin_schema
     from ruamel.yaml import YAML
@@ -80,7 +80,7 @@ def test_a_workflow_begins_without_permissions():
 
 
 def scripts() -> dict[str, str]:
-    """Return every shell script of the repository, and of the steps."""
+    """Return every shell script of the repository and of the workflow steps."""
     names = run("git", "ls-files", "-z").stdout.split("\0")[:-1]
     texts = {name: (ROOT / name).read_bytes()[:200_000] for name in names}
     found = {
@@ -187,7 +187,7 @@ def test_without_network_the_installation_ends_with_one_sentence(tmp_path):
     (tmp_path / "requirements").mkdir()
     for name in ("pip.txt", "build.txt", "run.txt"):
         (tmp_path / "requirements" / name).write_text(REQUIREMENT)
-    # In this environment, pip gets as far as the download.
+    # With this environment, pip gets as far as the download.
     (tmp_path / ".venv").mkdir()
     # Without pyvenv.cfg, a Python from a Linux distribution would not let pip install
     # anything.
@@ -206,5 +206,5 @@ def test_without_network_the_installation_ends_with_one_sentence(tmp_path):
     [sentence] = done.stderr.splitlines()
     assert sentence.startswith("The package index cannot be reached: ")
     assert "Connection refused" in sentence
-    # Nothing was installed in part, so the environment need not be created again.
+    # No package was partly installed, so the environment need not be created again.
     assert not (tmp_path / ".venv" / "unfinished").exists()

@@ -116,7 +116,7 @@ def test_equal_cells_are_added_up_and_old_counts_kept(store, database, key):
         store.record([tally(row.digest, "a"), tally(row.digest, "b")])
         store.record([tally(row.digest, code="invalid_json")])
     assert database.usage(key) == {("chat", ""): 12, ("chat", "invalid_json"): 6}
-    # An outcome of the previous hour is counted apart and does not change last_used_at.
+    # An outcome of the previous hour is a row of its own; last_used_at does not change.
     used = "SELECT last_used_at FROM cabinet_key"
     before = database.value(used)
     store.record([tally(row.digest, at=NOW - 3600)])
@@ -154,8 +154,8 @@ def test_a_batch_is_written_once_if_its_commit_is_not_answered(
 
 
 YEARS = 100_000_000
-# What is stored, what is written and what is kept, in seconds from now. Version 1.0.0
-# also stored how often `created` had been reset.
+# The stored, the written and the kept value, in seconds from now. Version 1.0.0 also
+# stored how often `created` had been reset.
 LAST_CREATED = [
     (0, 5, 5),
     # The other worker wrote first.
@@ -165,7 +165,7 @@ LAST_CREATED = [
     (YEARS, 0, 0),
     (0, YEARS, YEARS),
     (0, -YEARS, 0),
-    # The key only listed models.
+    # The key was only used to list models.
     (5, None, 5),
 ]
 
@@ -272,7 +272,7 @@ def test_only_the_newest_unmatched_requests_are_kept(store, database, monkeypatc
 
 
 def test_unmatched_requests_are_deleted_after_ten_minutes(store, database):
-    """So are rows from the future, which a wrong clock has dated."""
+    """Rows that a wrong clock dated to the future are also deleted."""
     for agent, at in (("old", -601), ("new", -599), ("ahead", DAY)):
         store.write_unmatched({unmatched(user_agent=agent): 1}, NOW + at)
 
@@ -288,7 +288,7 @@ def test_an_address_is_not_stored(store, database):
 
 
 def test_two_workers_write_and_delete_at_the_same_time(store, database):
-    """Neither blocks the other for so long that the database aborts it."""
+    """On PostgreSQL, neither blocks the other for so long that it fails."""
     other = Store(Config(database_url=database.url))
     errors: list[Exception] = []
 
@@ -348,7 +348,7 @@ def ages(database: Database, table: str, column: str) -> list[int]:
 def test_rows_older_than_the_settings_allow_are_deleted_whatever_precedes_them(
     database, key
 ):
-    """Rows that a wrong clock dated to the future do not protect later ones."""
+    """Rows that a wrong clock dated to the future do not protect those after them."""
     ahead = [1000 * DAY + n for n in range(1200)]
     old = [-31 * DAY - n for n in range(1200)]
     add_rows(database, key, [*ahead, *old, -29 * DAY, -19 * DAY, 0, DAY / 2])

@@ -112,7 +112,7 @@ def test_a_command_runs_with_the_user_and_the_settings_of_a_service(
     names = ("User", "StateDirectory", "StateDirectoryMode", "WorkingDirectory")
     for name in (*names, "EnvironmentFile"):
         assert values(properties, name) == values(unit(f"{service}.service"), name)
-    # So that it runs in the sandbox.
+    # The drop-in with the sandbox applies to units with this prefix.
     assert "\n--unit=readback-" in given
     assert given.endswith(f"\n{PROGRAM}\n{command}\nan argument\n")
 

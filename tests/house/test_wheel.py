@@ -24,7 +24,7 @@ CABINET = "readback/cabinet"
 
 @pytest.fixture(scope="module")
 def sources(tmp_path_factory) -> Path:
-    """A copy of what a container build gets."""
+    """A copy of the files that a container build gets."""
     folder = tmp_path_factory.mktemp("sources")
     build_context.copy_to(folder)
     return folder

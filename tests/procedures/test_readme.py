@@ -90,7 +90,7 @@ def test_the_probe_of_the_cabinet_runs_as_the_readme_says(server, tmp_path):
 def running(
     script: str, until: re.Pattern[str], folder: Path, variables: Mapping[str, str]
 ) -> Iterator[list[str]]:
-    """Run a service in the foreground; yield the groups of a pattern in its output."""
+    """Run a script, wait for a pattern in its output, and yield the groups found."""
     with (folder / "printed").open("wb") as printed:
         process = subprocess.Popen(
             ["bash", "-c", f"exec {script}"],
@@ -155,7 +155,7 @@ def clone(tmp_path: Path, installing: dict[str, str]) -> Path:
 def test_the_wheel_runs_with_uvx(version, server, clone, installing):
     variables = {**installing, "UV_PYTHON": str(pythons.python(version))}
     _build, _comment, serve, _comment, probe = command("uv build").splitlines()
-    # Installs it, which may take longer than starting a server.
+    # Installs the wheel first, which may take longer than starting a server.
     sh(f"{serve} --help", cwd=clone, env=variables, timeout=INSTALL_SECONDS)
     printed = re.compile(
         r"(http\S+/v1)(?s:.*?)Bearer (sk-echo-\w{38})(?s:.*?)To create a key: (.+)\n"

@@ -17,7 +17,7 @@ SECONDS = 90.0
 
 @dataclass
 class Run:
-    """A running pytest; everything that it starts has its own TMPDIR."""
+    """A running pytest; its processes share a TMPDIR that no other process has."""
 
     process: subprocess.Popen[bytes]
     folder: Path
@@ -38,7 +38,7 @@ class Run:
         wait_until(done, lambda: f"{path} exists: {self.output}", SECONDS)
 
     def processes(self) -> list[psutil.Process]:
-        """Return every process that belongs to the run, even without its parents."""
+        """Return every process of the run, even if its parent has ended."""
         return [each for each in psutil.process_iter() if _has(each, self.temporary)]
 
     def wait_until_gone(self) -> None:
@@ -50,7 +50,7 @@ class Run:
         return [path for path in found if path.exists()]
 
     def end(self) -> None:
-        """Kill what is left of pytest; the servers then stop."""
+        """Kill pytest if it still runs; its servers stop by themselves."""
         self.process.kill()
         self.process.wait()
         self.wait_until_gone()

@@ -8,7 +8,7 @@ import pytest
 from tests.support.server import UNLIMITED, Server, ephemeral_server
 
 Serve = Callable[..., AbstractContextManager[Server]]
-"""Runs a server on a new database of a kind, with these settings."""
+"""Runs a server on a new database of the given kind, with the given settings."""
 
 
 @pytest.fixture(scope="module")

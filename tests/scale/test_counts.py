@@ -39,9 +39,9 @@ def without_known_key(site: Server) -> list[tuple[bytes, int, str, str]]:
 def test_thousands_of_mixed_requests_are_counted_exactly_once(site):
     alice, bob = site.database.new_keys(2)
     kinds = [*with_key(site, alice), *with_key(site, bob), *without_known_key(site)]
-    # Few have an unknown key, because its connection waits for a look-up.
+    # Few requests have an unknown key, because each of them waits for a look-up.
     weights = [1.0] * 12 + [0.05, 1.0, 1.0]
-    # Enough requests to be written in several ticks.
+    # Enough requests for their counts to be written in several ticks.
     sent = random.Random(4).choices(kinds, weights, k=5_000)
     before = Counter(requests_by_outcome(site.ops_url))
 

@@ -17,7 +17,7 @@ from tests.support.server import Server
 from tests.support.waiting import wait_until
 from tests.support.wire import Connection, exchange
 
-# The promise is a second. On a busy machine, it may take ten times as long.
+# A busy machine is allowed ten times as long as the promise.
 PROMISED_SECONDS = 1.0
 ALLOWED_SECONDS = 10 * PROMISED_SECONDS
 
@@ -89,7 +89,7 @@ def test_an_ended_key_is_refused_by_every_worker_within_one_second(site, ending)
         for connection in connections:
             left = changed_at + ALLOWED_SECONDS - time.monotonic()
             wait_until(lambda c=connection: ask(c, raw) == 401, "refused", left)
-        # On a new connection as well.
+        # A new connection gets the same answer.
         assert exchange(site.endpoint, raw).status == 401
 
 
@@ -104,7 +104,7 @@ def test_keys_that_take_the_ids_of_others_in_a_restore_are_not_mixed_up(site):
         for connection in connections:
             assert [ask(connection, raw) for raw in asked.values()] == [200] * 3
         restore(site, new_owners)
-        # Before the workers look their keys up again.
+        # The workers have not looked their keys up again yet.
         for connection in connections:
             assert ask(connection, models(site.endpoint, restored)) == 200
             assert ask(connection, asked[first]) == 200

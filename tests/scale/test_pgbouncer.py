@@ -1,4 +1,4 @@
-"""Everything also works through PgBouncer in transaction mode."""
+"""The API and the commands work through PgBouncer in transaction mode."""
 
 import json
 import os

@@ -67,7 +67,7 @@ def url_for(role: str, url: str) -> str:
 
 @pytest.fixture(scope="module")
 def template(postgresql: Postgres) -> str:
-    """The URL of a database that `readback migrate` made as the cabinet's role."""
+    """The URL of a database whose tables the cabinet's role has created."""
     url = postgresql.new_database()
     made = install(postgresql, url)
     made.run("migrate")
@@ -132,7 +132,7 @@ def test_the_api_does_all_of_its_work_with_its_own_role(installation, tmp_path):
     batch = JOURNAL_ROWS - 20
     settings = UNLIMITED | {"READBACK_DATABASE_URL": installation.api_url}
     with api_server(tmp_path, settings, key=key) as server:
-        # Each request is another row of the journal, and the second batch is trimmed.
+        # Each request adds a row to the journal, which the second batch makes too long.
         for number in (1, 2):
             asked = [models(server, key, f"{number}.{n}") for n in range(batch)]
             assert pipeline(Api.of(server).endpoint, asked) == {200: batch}

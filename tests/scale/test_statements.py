@@ -21,7 +21,8 @@ from tests.support.wire import exchange
 
 ROWS_PER_WRITE = 500
 FLOOD = 2500
-# The connections of a flood. Each waits for one key, so no more are looked up at once.
+# The connections of a flood. Each has one request under way, which limits how many keys
+# are looked up at once.
 FLOODING = 200
 TICKS_A_SECOND = 2
 STATEMENTS_PER_WRITE = 9
@@ -72,9 +73,7 @@ class Measured:
         return self.seconds * TICKS_A_SECOND + EDGE_TICKS
 
     def for_unmatched(self) -> float:
-        """Return how many statements all requests without an accepted key may add in
-        total.
-        """
+        """Return how many statements requests without an accepted key may add."""
         return self.ticks() * STATEMENTS_FOR_UNMATCHED
 
     def for_known_keys(self, site: Server) -> float:
@@ -105,7 +104,7 @@ def test_requests_with_known_keys_cause_no_statements_of_their_own(site):
     for measured in (few, many):
         allowed = measured.ticks() * in_a_tick
         assert measured.statements <= allowed
-        # PostgreSQL counts with a delay, and counts the queries of this test, too.
+        # PostgreSQL counts with a delay, and also counts the queries of this test.
         assert measured.transactions <= allowed + 200
 
     # The usage of a busy key is written less and less often. Wait for it, so that other
@@ -115,7 +114,7 @@ def test_requests_with_known_keys_cause_no_statements_of_their_own(site):
 
 
 def test_a_flood_of_unknown_keys_causes_a_bounded_number_of_statements(site):
-    """Meanwhile, new and known keys from the same address are answered."""
+    """During the flood, other keys from the same address are accepted."""
     flood = [models(site.endpoint, keys.mint()) for _ in range(FLOOD)]
     new = [models(site.endpoint, key) for key in site.database.new_keys(20)] * 2
 

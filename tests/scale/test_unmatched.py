@@ -32,7 +32,7 @@ def bearer(key: str) -> tuple[str, str]:
 
 @pytest.fixture
 def empty(site: Server) -> Server:
-    """The server, with nothing kept."""
+    """The server, after its unmatched requests have been deleted."""
     site.database.rows("DELETE FROM cabinet_unmatchedrequest")
     return site
 
@@ -82,14 +82,14 @@ def test_every_request_without_an_accepted_key_is_kept(empty):
     sent = set()
     with site.endpoint.connect() as connection:
         for kind, (line, fields, (endpoint, code)) in KEPT.items():
-            # With different User-Agents, each has its own row.
+            # Each request has its own User-Agent, and therefore its own row.
             asked = raw(site, *line, ("User-Agent", kind), *fields(site))
             connection.send(asked)
             answer = connection.read_answer()
             assert answer.reason.endswith(f"({code})"), kind
             sent.add((endpoint, code, answer.header("X-Error-Detail"), kind, 1))
 
-    # No more rows are kept for an address.
+    # The server keeps no more rows than this for an address.
     assert len(sent) == UNMATCHED_ROWS
     wait_until(lambda: len(stored(site)) == len(sent), lambda: f"{stored(site)}")
     assert sorted(stored(site)) == sorted(sent)
@@ -122,7 +122,7 @@ def test_requests_with_an_accepted_key_and_those_of_the_probe_are_not_kept(empty
 def test_turned_off_nothing_is_kept(start):
     site = start("sqlite", READBACK_WORKERS="1", READBACK_UNMATCHED_REQUESTS="off")
     assert exchange(site.endpoint, raw(site, *MODELS)).status == 401
-    # Once the usage of a later request is written, this one would be, too.
+    # If this request were kept, it would be stored before the usage of a later one.
     [key] = site.database.new_keys(1)
     exchange(site.endpoint, raw(site, *MODELS, bearer(key)))
     wait_until(lambda: site.database.usage(key), "the next tick has written")

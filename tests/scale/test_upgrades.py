@@ -19,10 +19,9 @@ def site(request: pytest.FixtureRequest, start: Callable[..., Server]) -> Server
     return start(request.param, READBACK_WORKERS="1")
 
 
-# Simulates another version: the API does not need this table, as it would not need a
-# new one. …
+# Makes a migration pending, as an upgrade does; the API does not need its table.
 ANOTHER_VERSION = ["manage", "migrate", "sessions", "zero"]
-# Changes to tables that the API does need, as a migration would make them.
+# Changes that a migration may make while the API uses the tables.
 ADDITIONS = (
     "ALTER TABLE cabinet_key ADD COLUMN note varchar(20) NULL",
     "ALTER TABLE cabinet_journalentry ADD COLUMN note varchar(20) NULL",

@@ -1,6 +1,6 @@
 // The contract on Go's net/http. A typed decoder accepts a request, and the answer is
 // appended to a buffer that is reused. A body that the decoder does not accept is read
-// once more, member by member, to say why.
+// once more, member by member, to find the reason.
 //
 // Run as `go_http PORT`; BENCH_KEYS is a file of keys.
 package main

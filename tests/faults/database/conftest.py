@@ -102,7 +102,7 @@ def site_behind_gate(shared_site: Site) -> Site:
 
 
 def _urls(gated: GatedPostgres) -> tuple[str, str]:
-    """Return the URLs of a new database: through the gate, and directly."""
+    """Return two URLs of a new database: through the gate, and without it."""
     direct = gated.server.migrated_database()
     name = psycopg.conninfo.conninfo_to_dict(direct)["dbname"]
     return f"postgresql://postgres@127.0.0.1:{gated.gate.port}/{name}", direct

@@ -28,8 +28,8 @@ class Gate(ThreadingTCPServer):
     def shut_after(self, *requests: bytes) -> None:
         """Shut the gate once these bytes have been seen, in this order.
 
-        The last request is still sent, but its answer is dropped. The others identify
-        its transaction.
+        The last request is still sent, but its answer is dropped. The earlier ones
+        identify its transaction.
         """
         self._last_requests = list(requests)
 
@@ -40,7 +40,7 @@ class Gate(ThreadingTCPServer):
             _end(each)
 
     def pass_on(self, source: socket.socket, sink: socket.socket) -> None:
-        """Forward bytes in one direction; when it ends, end the other one, too."""
+        """Forward bytes in one direction; at its end, also end the other direction."""
         with suppress(OSError):
             while data := source.recv(65536):
                 if not self.is_open:

@@ -52,5 +52,5 @@ def test_a_key_without_end_in_postgresql_is_accepted(
     assert site.ask(endless).status == 200
     assert_revocation_works(site, others[0])
     assert readiness(site.server.ops_url, "/readyz/strict") == (200, [])
-    reload(site.server)  # a new worker also reads it
+    reload(site.server)  # a new worker reads the row again
     assert site.ask(endless).status == 200

@@ -42,7 +42,7 @@ class Visitor(Browser):
 
 
 Prefix = Sequence[str]
-"""A prefix for commands, so that the fault affects them, too."""
+"""A prefix for commands, so that the fault also affects them."""
 
 
 @contextmanager

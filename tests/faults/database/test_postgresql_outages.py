@@ -18,7 +18,7 @@ from tests.support.traffic import echoes, traffic
 from tests.support.waiting import wait_until
 from tests.support.wire import Answer
 
-# The promise is three seconds; the rest is for a busy machine. A request that waits for
+# Three seconds are promised; the rest is for a busy machine. A request that waited for
 # a hanging PostgreSQL would never be answered.
 ANSWER_SECONDS = 30.0
 
