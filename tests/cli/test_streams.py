@@ -1,4 +1,4 @@
-"""A standard stream that is closed or full: no new key is lost, and a server runs."""
+"""If a standard stream is closed or full, no new key is lost, and servers run."""
 
 import json
 import subprocess

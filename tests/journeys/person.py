@@ -60,7 +60,7 @@ class Person:
         self.page.wait_for_url("**/keys/*/new/")
         self.page.locator(".secret [data-copy]").click()
         self.key = self.page.locator("#key").inner_text()
-        # Until then, the clipboard has what another page copied.
+        # The clipboard may still contain what another page copied.
         wait_until(lambda: self.clipboard() == self.key, "the key has been copied")
 
     def clipboard(self) -> str:

@@ -50,7 +50,7 @@ KEY_PAGES = [
 
 
 def pages_of(person) -> list[str]:
-    """Return the pages for a key with an accepted and a refused request."""
+    """Create a key, send an accepted and a refused request, and return the pages."""
     person.create_key("a name that is rather long, as names of machines can be")
     key = person.key_path
     person.page.locator("#send-test form button").click()
