@@ -1,4 +1,4 @@
-"""On which databases tests run, and marks for tests that differ from their module."""
+"""The databases of the tests, and marks for tests that differ from their module."""
 
 import pytest
 

@@ -138,7 +138,7 @@ def test_parallel_sign_ups_with_one_address_create_one_account():
     numbers = count(1)
 
     def sign_up() -> int:
-        # From several client addresses, because allauth counts one address serially.
+        # From several addresses, because allauth locks the count of a client address.
         visitor = Visitor(address=f"203.0.113.{next(numbers)}")
         return visitor.sign_up(ALICE).status_code
 

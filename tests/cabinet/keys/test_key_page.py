@@ -227,7 +227,7 @@ def test_mallory_cannot_change_the_key_of_alice(key):
     entry(key)
     mallory = logged_in(account("mallory@example.org"))
 
-    # A POST to the last one sends a test.
+    # A POST to new/ sends a test.
     actions = ("revoke/", "clear/", "explanations/", "rename/", "rotate/", "new/")
     for action in actions:
         path = f"/keys/{key.pk}/{action}"

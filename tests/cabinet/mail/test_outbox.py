@@ -209,7 +209,7 @@ def test_no_secret_is_in_the_database(mail_server, database_url):
     for address in (ALICE, BOB):
         token = link_in(mail_server.wait_for(address)).rstrip("/").rpartition("/")[2]
         parts = (token, token.partition("-")[2], token.rpartition(":")[2])
-        # A short part could be anywhere by chance.
+        # A short part could occur anywhere by chance.
         long = [part for part in parts if len(part) > 10]
         assert token in long
         assert not [part for part in long if part in before + after]
@@ -229,6 +229,6 @@ def test_a_mail_that_two_senders_have_sent_is_counted_once():
     mail = outbox.claim()
 
     outbox.finish(mail, outbox.MailOutcome.SENT)
-    outbox.finish(mail, outbox.MailOutcome.SENT)  # whose claim had ended
+    outbox.finish(mail, outbox.MailOutcome.SENT)  # by the sender whose claim had ended
 
     assert outbox.totals()["sent"] == 1

@@ -16,10 +16,10 @@ from tests.cabinet.visitor import Visitor, text_of
 
 pytestmark = pytest.mark.usefixtures("database")
 
-# What programs print and people ask, with the sections that may come first. They are
-# named after the headings of the English page, also for messages in Russian.
+# Printed messages and typed questions, with the sections that may come first, which are
+# named after the headings of the English page even for Russian messages.
 MESSAGES = Path(__file__).with_name("messages.tsv")
-# What people type, in both languages.
+# What people type, with the beginning of a place that must be found.
 TYPED = {
     "en": {
         "no e-mail arrives": "runbook#",
@@ -134,7 +134,7 @@ def test_the_words_of_a_message_count_wherever_they_are(query: str, place: str):
      ["connect#no-request-was-sent"]),
     # … and common words say nothing.
     ("HTTP/2 401: Malformed JSON in response", ["errors#invalid_key"]),
-    # `Invalid URL` has another cause, and so has a field that is only recommended.
+    # These contain shorter messages with another cause, which must not be found.
     ("Invalid URL (POST /v1/chat/completions/chat/completions)",
      ["connect#a-wrong-path"]),
     ("Unsupported parameter: 'max_tokens' is not supported with this model. Use "
