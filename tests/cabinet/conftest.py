@@ -96,7 +96,7 @@ def _disconnect() -> None:
     from django.db import connections
 
     connections.close_all()
-    with suppress(AttributeError):  # there was none
+    with suppress(AttributeError):  # there was no connection
         del connections["default"]
 
 
@@ -112,7 +112,7 @@ def language() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def clean_postgresql(postgresql: Postgres) -> Callable[[], str]:
-    """Return the URL of a database as the migrations left it."""
+    """Return a function that returns the URL of a freshly migrated database."""
     reused: list[ReusedDatabase] = []
 
     def url() -> str:

@@ -1,4 +1,4 @@
-"""A PostgreSQL database that one test after another uses, emptied in between.
+"""A PostgreSQL database that tests use one after another, emptied in between.
 
 A new database has 300 files, and creating and deleting them takes longer than most
 tests. Emptied, it is like new: without rows, and with ids that begin at 1.

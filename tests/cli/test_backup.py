@@ -129,7 +129,7 @@ def members_of(file):
 
 
 def altered(file, contents, **facts):
-    """Return an archive with other members, and other facts in its manifest."""
+    """Return the archive with these members and facts of its manifest replaced."""
     found = dict(members_of(file))
     manifest = json.loads(found.pop("manifest.json"))
     found |= contents

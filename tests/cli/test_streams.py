@@ -1,4 +1,4 @@
-"""If a standard stream is closed or full, no new key is lost, and servers run."""
+"""If a standard stream is closed or full, no key is lost, and servers still run."""
 
 import json
 import subprocess

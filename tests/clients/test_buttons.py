@@ -108,7 +108,7 @@ class Pressed(NamedTuple):
 def pressed(site: Site) -> dict[Button, Pressed]:
     """Press every button that sends a chat, each with its own key.
 
-    The journal is written twice a second, so the rows of all need only one wait.
+    The journal is written twice a second, so one wait is enough for all rows.
     """
     chats = {button: site.server.new_key() for button in BUTTONS if button.body}
     refused = {button: site.press(button, key) for button, key in chats.items()}

@@ -110,7 +110,7 @@ def run_axe(page, elements: str, rules: dict[str, list[str]]) -> list[str]:
 def ignore_cache(page) -> None:
     """Make every page load everything, as on a first visit.
 
-    Otherwise cached styles and scripts count as nothing once they are a minute old.
+    Otherwise cached styles and scripts count as 0 bytes once they are a minute old.
     """
     developer_tools = page.context.new_cdp_session(page)
     developer_tools.send("Network.enable")

@@ -41,7 +41,7 @@ STATUS = {
     "request_timeout": 408,
 }
 
-# For requests whose text does not matter. It may appear only in the echoed content.
+# A text for requests in which any text would do. Only the echo may contain it.
 MARKER = "zyzzyva-47"
 
 compares_headers = True

@@ -20,7 +20,7 @@ METRICS_TOKEN = "only-for-tests-of-metrics"
 @dataclass(frozen=True)
 class CabinetServer:
     url: str
-    """Where it listens; its public address may be another one."""
+    """Where it listens; its public address may differ."""
     environment: Mapping[str, str]
     folder: Path
     pid: int

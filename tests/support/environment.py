@@ -44,7 +44,7 @@ def make_clean() -> None:
     }
     time.tzset()
     os.umask(0o022)
-    # A shell starts programs in the background with SIGINT ignored.
+    # A shell makes programs in the background ignore SIGINT.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 

@@ -1,7 +1,7 @@
 """A real PostgreSQL, which starts within a second and needs neither root nor a port.
 
 All tests of a process share one server, on which each has its own database. The files
-of every server are copies of those that the first one of the run made, with a migrated
+of every server are copies of those of the first server in the run, with a migrated
 database.
 """
 

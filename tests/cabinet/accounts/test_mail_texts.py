@@ -1,4 +1,4 @@
-"""Every e-mail: its links, its advice, and that its HTML is simple and safe.
+"""Every e-mail has the right link and advice, and its HTML is simple and safe.
 
 Add each new e-mail to `MAILS`, with the details that it is rendered with.
 """

@@ -234,7 +234,7 @@ def test_mallory_cannot_change_the_key_of_alice(key):
         fields = {"overlap": "0"}
         answer = mallory.send(path, fields, page="/keys/")
         assert answer.status_code == 404, action
-        # Another site in Alice's browser cannot do it, either.
+        # Another site in Alice's browser cannot do it either.
         forged = logged_in(key.owner).client.post(path, fields)
         assert forged.status_code == 403, action
     assert Key.objects.get().revoked_at is None

@@ -73,7 +73,7 @@ def key(server, alice) -> Key:
 
 
 def send(owner, of: Key, text: str = TEXT, *, key: str):
-    """Fill in the form on the page of the new key, and send it."""
+    """Fill in the form on the page of the new key, and submit it."""
     fields = {"text": text, "key": key}
     return logged_in(owner).post(f"/keys/{of.pk}/new/", fields)
 

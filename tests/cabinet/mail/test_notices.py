@@ -1,4 +1,4 @@
-"""E-mails to the owner about a change of a key, queued in the same transaction."""
+"""E-mails to the owner about changes to keys, queued in the same transaction."""
 
 from datetime import timedelta
 

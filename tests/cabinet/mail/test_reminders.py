@@ -1,4 +1,4 @@
-"""Reminders that a key in use is about to expire: to whom, when, and only once each."""
+"""Reminders that a key in use expires soon: who gets them, when, and how often."""
 
 import re
 from datetime import timedelta

@@ -16,8 +16,8 @@ from tests.cabinet.visitor import Visitor, text_of
 
 pytestmark = pytest.mark.usefixtures("database")
 
-# Printed messages and typed questions, with the sections that may come first, which are
-# named after the headings of the English page even for Russian messages.
+# Printed messages and typed questions, with the sections that may come first. A section
+# has the name of its heading on the English page, even for a Russian message.
 MESSAGES = Path(__file__).with_name("messages.tsv")
 # What people type, with the beginning of a place that must be found.
 TYPED = {
