@@ -80,7 +80,7 @@ class Program:
     def serving(
         self, *arguments: str, until: str = " key create ", cold: bool = False
     ) -> Iterator["Service"]:
-        """Run `readback serve …`; wait until it prints the text; stop it at the end."""
+        """Run `readback serve …`; yield once it prints the text; stop it at the end."""
         out = self.folder / f"out-{time.monotonic_ns()}"
         err = out.with_suffix(".err")
         process = start_server(

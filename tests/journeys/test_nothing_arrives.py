@@ -21,7 +21,7 @@ def curl(*arguments: str) -> None:
 
 
 def mistakes(alice: Person) -> dict[str, tuple[str, ...]]:
-    """Return the arguments of curl for each mistake, by what the page says about it."""
+    """Return curl's arguments for each mistake, keyed by the sentence on the page."""
     base_url = alice.shown_address()
     chat = f"{base_url}/chat/completions"
     usual = ("--user-agent", alice.email)

@@ -150,7 +150,7 @@ class AnySentence(str):
 
 
 def assert_common_headers(answer: Answer) -> None:
-    """Check the headers that every answer has."""
+    """Check the headers that every answer must have."""
     assert answer.header("Content-Type") == "application/json"
     if not compares_headers:
         return

@@ -64,7 +64,7 @@ class Authority:
         issuer = parent or self
         public = self._key.public_key()
         uses = dict.fromkeys(_KEY_USES, False) | {"key_cert_sign": True}
-        # Python 3.13 verifies strictly, and requires these of an authority.
+        # Python 3.13 verifies strictly, and requires these extensions of an authority.
         extensions: dict[type, Change] = {
             x509.BasicConstraints: (x509.BasicConstraints(True, None), True),
             x509.SubjectKeyIdentifier: (

@@ -19,7 +19,7 @@ _DRIP_SECONDS = 0.3
 
 
 class BadProvider(ThreadingHTTPServer):
-    """Answers a path as `answers` says, and any other with a valid configuration."""
+    """Calls the function for a path in `answers`; others get a valid configuration."""
 
     request_queue_size = 100
     daemon_threads = True

@@ -31,7 +31,7 @@ EMAIL = "alice@example.org"
 UNLIMITED = {"READBACK_KEY_RATE": "0"}
 """The default of an ephemeral server."""
 LASTING = UNLIMITED | {"READBACK_STOP_NOTICE": "5"}
-"""The server stops like one that is not ephemeral, with the default notice."""
+"""With READBACK_STOP_NOTICE at the default of a server that is not ephemeral."""
 
 
 @dataclass(frozen=True)

@@ -131,7 +131,7 @@ def test_all_rows_of_a_list_can_be_selected(operator, monkeypatch):
         assert newcomer.is_active
         newcomer.delete()
         assert User.objects.filter(is_active=True).count() == left
-    # Another operator did it in the meantime.
+    # Another operator has deactivated the accounts in the meantime.
     done = operator.send(path.replace("=1", "=0"), fields | {"confirmed": "yes"})
     assert "nothing to do" in words_of(operator.get(path))
 

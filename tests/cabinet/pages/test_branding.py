@@ -1,4 +1,4 @@
-"""Every page and every e-mail has the operator's name and look, and no new script."""
+"""Every page and every e-mail has the operator's name and look, without scripts."""
 
 import re
 from dataclasses import replace
@@ -52,7 +52,7 @@ def test_landing_page_and_cards_have_the_sentence_and_the_picture(branded):
     assert "Only for &lt;b&gt;employees&lt;/b&gt;." in page
     assert f'<meta property="og:site_name" content="{ESCAPED}">' in page
     assert re.search(r'og:image" content="http://[\w.:]+/brand/card.png"', page)
-    with override_settings(BRAND=brand.Brand("Aurora")):  # no card: ours says Readback
+    with override_settings(BRAND=brand.Brand("Aurora")):  # our card has our name
         assert "og:image" not in text_of(Visitor().get("/"))
 
 
@@ -84,7 +84,7 @@ def test_a_page_of_the_operator_is_rendered_without_scripts(branded):
     assert "Terms of use · Aurora" in page
     russian = text_of(Visitor("ru").get("/about/terms"))
     assert "Только для проверок." in russian and 'lang="ru"' in russian
-    # The imprint is only in English, so the link and the page are marked as English.
+    # It exists only in English, so the link and the page are marked as English.
     assert '<a href="/about/imprint" lang="en">Imprint</a>' in russian
     assert 'lang="en"><h1' in text_of(Visitor("ru").get("/about/imprint"))
     assert Visitor().get("/about/brand").status_code == 404

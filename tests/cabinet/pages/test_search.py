@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("database")
 # Printed messages and typed questions, with the sections that may come first. A section
 # has the name of its heading on the English page, even for a Russian message.
 MESSAGES = Path(__file__).with_name("messages.tsv")
-# What people type, with the beginning of a place that must be found.
+# What people type, and how the address of one of the results must begin.
 TYPED = {
     "en": {
         "no e-mail arrives": "runbook#",
@@ -43,7 +43,7 @@ TYPED = {
 
 
 def found(query: str, language: str = "en") -> list[str]:
-    """Return the places of the first results."""
+    """Return the pages and anchors of the first three results."""
     page = text_of(Visitor(language).get("/docs/?" + urlencode({"q": query})))
     return re.findall(r'<li><a href="/docs/([^"]+)"', page)[:3]
 
@@ -81,7 +81,7 @@ def test_more_messages_belong_to_a_row_of_a_page(language: str):
 
 
 def first_section(message: str, language: str) -> str:
-    """Return the section that a search finds first, with its place in English."""
+    """Return the section that a search finds first, with its anchor in English."""
     section = search(message, language)[0].section
     places = [anchors(section.page, code) for code in (language, "en")]
     at = places[0].index(section.anchor) if section.anchor in places[0] else -1
