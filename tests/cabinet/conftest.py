@@ -1,9 +1,9 @@
 """Django in the test process, with a fresh, migrated database for every test.
 
-Tests that use `database` run on SQLite, and those about searches, sums, times,
-transactions, locks or parallel writers again on PostgreSQL, with `make long`: they have
-the mark ON_BOTH, or DATABASES = BOTH in their module. The migrations run once for each
-database; a test gets a copy of the file, or the emptied database.
+Tests that use `database` run on SQLite. Those about searches, sums, times,
+transactions, locks or parallel writers also run on PostgreSQL, with `make long`: they
+have the mark ON_BOTH, or DATABASES = BOTH in their module. The migrations run once for
+each database; a test gets a copy of the SQLite file, or PostgreSQL's emptied database.
 """
 
 import os
@@ -38,7 +38,7 @@ def _set_up_django() -> None:
 
 
 def _hash_quickly() -> None:
-    """Use the same hash with less memory: it took most of the run."""
+    """Hash passwords with less memory: hashing took most of the run."""
     from readback.cabinet.accounts.passwords import Argon2Hasher
 
     Argon2Hasher.memory_cost = 1024
@@ -96,7 +96,7 @@ def _disconnect() -> None:
     from django.db import connections
 
     connections.close_all()
-    with suppress(AttributeError):  # there was none
+    with suppress(AttributeError):  # there was no connection
         del connections["default"]
 
 
@@ -112,7 +112,7 @@ def language() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def clean_postgresql(postgresql: Postgres) -> Callable[[], str]:
-    """Return the URL of a database as the migrations left it."""
+    """Return a function that returns the URL of a freshly migrated database."""
     reused: list[ReusedDatabase] = []
 
     def url() -> str:

@@ -1,4 +1,4 @@
-"""Outgoing e-mail in the test's process: its server, and waiting until it is sent."""
+"""Outgoing e-mail in tests: send it in this process, choose its server, and wait."""
 
 import threading
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""A PostgreSQL database that one test after another uses, emptied in between.
+"""A PostgreSQL database that tests use one after another, emptied in between.
 
 A new database has 300 files, and creating and deleting them takes longer than most
 tests. Emptied, it is like new: without rows, and with ids that begin at 1.
@@ -46,7 +46,7 @@ class ReusedDatabase:
             connection.execute(_END_OTHER_CONNECTIONS)
             if connection.execute(_COLUMNS).fetchall() != self._columns:
                 return False
-            # In any order, without checks of foreign keys.
+            # Without checks of foreign keys, so that the order does not matter.
             connection.execute("SET session_replication_role = replica")
             for name in self._empty_tables:
                 connection.execute(SQL("DELETE FROM {}").format(Identifier(name)))

@@ -1,4 +1,4 @@
-"""The number and the plans of a page's statements do not depend on other rows."""
+"""The number of SQL statements for a page does not depend on the number of rows."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -79,7 +79,7 @@ def add_rows(key: Key) -> None:
             status=200 if number % 2 else 400,
             code="" if number % 2 else "unknown_field",
             differences="" if number % 2 else f"field{number} temperature",
-            # Tests of the cabinet itself, during which the page of a new key keeps
+            # While only tests from the cabinet arrive, the page of a new key keeps
             # waiting.
             user_agent=f"Readback-cabinet/{number}",
         )

@@ -28,7 +28,7 @@ CABINET = f"http://{HOST}:{PORT}"
 
 
 class Browser(Client):
-    """Django's test client, with the cookies of our sessions instead of their keys."""
+    """Django's test client, for sessions whose cookie differs from the stored key."""
 
     @property
     def session(self) -> SessionStore:
@@ -73,7 +73,7 @@ class Visitor:
     def post(
         self, url: str, fields: Mapping[str, str] | None = None, **extra: Any
     ) -> Any:
-        """Post a form without loading its page; the token is as good as the page's."""
+        """Post a form without loading its page; the CSRF cookie is a valid token."""
         cookies = self.client.cookies
         if settings.CSRF_COOKIE_NAME not in cookies:
             cookies[settings.CSRF_COOKIE_NAME] = "x" * CSRF_SECRET_LENGTH

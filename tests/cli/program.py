@@ -27,7 +27,7 @@ def local_settings(folder: Path) -> dict[str, str]:
         "READBACK_DATA_DIR": str(folder / "data"),
         **own_ports(),
         "READBACK_WORKERS": "1",
-        # No balancer checks these servers.
+        # No load balancer has to notice that these servers stop.
         "READBACK_STOP_NOTICE": "0.1",
     }
 
@@ -80,7 +80,7 @@ class Program:
     def serving(
         self, *arguments: str, until: str = " key create ", cold: bool = False
     ) -> Iterator["Service"]:
-        """Run `readback serve …`; wait until it prints the text, stop it at the end."""
+        """Run `readback serve …`; yield once it prints the text; stop it at the end."""
         out = self.folder / f"out-{time.monotonic_ns()}"
         err = out.with_suffix(".err")
         process = start_server(
@@ -130,7 +130,7 @@ class Service:
         return self.process.wait(PATIENCE)
 
     def children(self) -> list[int]:
-        """Return the ids of the workers: the cabinet's is started first."""
+        """Return the process ids of the workers, the cabinet's first."""
         listed = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
         return [int(number) for number in listed.read_text().split()]
 

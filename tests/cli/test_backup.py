@@ -72,14 +72,14 @@ def test_a_restore_brings_everything_back(installed_on_each, tmp_path):
     key.write_text("another " * 8)
     assert "add --yes" in refusal(program.run("restore", "saved"))
     assert program.database.value(KEYS) == 2
-    if "READBACK_DATABASE_URL" not in program.settings:  # left as it was
+    if "READBACK_DATABASE_URL" not in program.settings:  # still in WAL mode
         assert program.database.value("PRAGMA journal_mode") == "wal"
     done = program.run("restore", "saved", "--yes")
     assert done.stdout.startswith("Restored the backup") and not done.stderr
     assert program.database.value(KEYS) == 1
     assert key.read_text() == secret
     assert stat.S_IMODE(key.stat().st_mode) == 0o600
-    # The time of the restored backup, not of an earlier one.
+    # Only the time of the restored backup is left, and not that of an earlier one.
     assert program.database.value("SELECT count(*) FROM cabinet_lastbackup") == 1
     assert not left_over(tmp_path)
 
@@ -129,7 +129,7 @@ def members_of(file):
 
 
 def altered(file, contents, **facts):
-    """Return an archive with other members, and other facts in its manifest."""
+    """Return the archive with these members and facts of its manifest replaced."""
     found = dict(members_of(file))
     manifest = json.loads(found.pop("manifest.json"))
     found |= contents
@@ -319,7 +319,7 @@ def refuses(data, folder):
 
 
 def tar_of(*members):
-    """Return a tar file with these (header or name, content) in their order."""
+    """Return a tar file of these pairs (header or name, content), in this order."""
     output = io.BytesIO()
     with tarfile.open(fileobj=output, mode="w") as tar:
         for header, content in members:

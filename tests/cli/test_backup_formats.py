@@ -1,6 +1,6 @@
 """Archives restored into the other database, archives of 1.0.0, and hostile ones.
 
-PostgreSQL refuses values that SQLite accepted; they are named, and nothing changes.
+The error names a value that SQLite accepted and PostgreSQL refuses; nothing changes.
 """
 
 import sqlite3
@@ -108,7 +108,7 @@ def test_a_value_that_postgresql_refuses_is_named_and_changes_nothing(
 
 
 def of_first_release(migrated, tmp_path):
-    """Return an archive as 1.0.0 made them: a brand folder, and no checksums."""
+    """Return an archive like those of 1.0.0: with a brand folder, without checksums."""
     with_key(migrated).output("backup", "saved")
     migrated.output("manage", "migrate", "cabinet", "0001")
     account = migrated.database.value("SELECT id FROM cabinet_user")

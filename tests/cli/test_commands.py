@@ -1,7 +1,7 @@
 """`readback account`, `key`, `audit` and `manage`, for people and programs.
 
-tests/cabinet has the effects of commands on accounts and keys; here is what they read,
-print, refuse and log.
+tests/cabinet tests the effects of commands on accounts and keys. These tests are about
+what the commands read, print, refuse and log.
 """
 
 import json
@@ -82,8 +82,8 @@ def test_a_password_is_read_from_standard_input_and_not_repeated(migrated):
     weak = "hunter2"
     refused = refusal(migrated, *create, stdin=weak)
     assert "too short" in refused and weak not in refused
-    # `env` starts the command as an operator would; in other tests, a hash takes less
-    # memory than OWASP recommends.
+    # `env` starts the command as an operator would. The processes of other tests hash
+    # with less memory than OWASP recommends.
     environment = environment_with(migrated.settings)
     run_command(environment, *create, stdin=PASSWORD, prefix=["env"])
     stored = migrated.database.value("SELECT password FROM cabinet_user")

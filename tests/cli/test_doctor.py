@@ -1,4 +1,4 @@
-"""`readback doctor`: the sentences of startup, mail server, login provider."""
+"""`readback doctor`: settings, database, mail server, certificate, login provider."""
 
 import json
 from datetime import timedelta
@@ -161,7 +161,7 @@ def test_the_end_of_the_certificate_is_read(authority):
 def test_a_certificate_whose_end_is_unknown_is_not_said_to_have_expired(
     authority, tmp_path
 ):
-    # What `openssl x509 -trustout` writes; OpenSSL can use it.
+    # The format of `openssl x509 -trustout`, which OpenSSL can use.
     trusted = authority.issue().read_bytes().replace(b"CERT", b"TRUSTED CERT")
     (tmp_path / "trusted.pem").write_bytes(trusted)
 

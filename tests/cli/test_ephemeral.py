@@ -35,7 +35,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_json_prints_one_line_with_everything_a_client_needs(tmp_path, temporary):
     program = Program(tmp_path, {})
-    # Cold, because only processes that need Django may have imported it.
+    # Cold, so that only the processes that need Django import it.
     with program.serving(*JSON, until="\n", cold=True) as service:
         line = json.loads(service.stdout)
         assert set(line) == {
@@ -79,7 +79,7 @@ def test_the_key_and_the_addresses_can_be_chosen(tmp_path):
         "READBACK_DATA_DIR": str(tmp_path / "data"),
         "READBACK_EPHEMERAL_KEY": key,
         "READBACK_ERROR_MESSAGES": "on",
-        # As in a container: reached from other machines, by another name.
+        # As in a container, which is reached from other machines and by another name.
         "READBACK_API_BIND": f"0.0.0.0:{api}",
         "READBACK_CABINET_BIND": f"0.0.0.0:{cabinet}",
         "READBACK_CABINET_URL": f"http://readback.localhost:{cabinet}",
@@ -89,7 +89,7 @@ def test_the_key_and_the_addresses_can_be_chosen(tmp_path):
     with program.serving("--ephemeral", until="key create") as service:
         assert f"http://readback.localhost:{cabinet}\n" in service.stdout
         ops = re.search(r"Ops +(\S+)", service.stdout)[1]
-        # A port that is not chosen is a free one.
+        # Without a setting, a free port is used.
         assert urlopen(f"{ops}/readyz", timeout=PATIENCE).status == 200
         request = Request(f"http://127.0.0.1:{cabinet}/")
         request.add_header("Host", f"readback.localhost:{cabinet}")

@@ -1,7 +1,7 @@
 """The CI example matches its schema, and its commands work.
 
-No engine is needed: the service runs as a process with the command and the environment
-of the example, and the commands of the job run in bash.
+No container engine is needed: the service runs as a process with the command and the
+environment of the example, and the commands of the job run in bash.
 """
 
 import base64
@@ -50,7 +50,7 @@ def gitlab() -> Job:
 
 @pytest.fixture(scope="module")
 def base_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A server that was started as the example says."""
+    """The address of a server that was started as the example says."""
     serve, settings = gitlab()[:2]
     folder = tmp_path_factory.mktemp("service")
     port = free_port()
@@ -89,6 +89,6 @@ def test_the_commands_of_the_example_work(base_url, tmp_path):
     script = ["bash", "-eo", "pipefail", "-c", job.script]
     done = run_cold(script, variables, tmp_path)
     assert done.returncode == 0, done.stderr
-    # The command notices a key that is not accepted.
+    # The commands fail if the key is not accepted.
     wrong = variables | {"OPENAI_API_KEY": "sk-echo-wrong"}
     assert run_cold(script, wrong, tmp_path).returncode != 0

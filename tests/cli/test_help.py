@@ -82,7 +82,7 @@ def test_a_command_without_its_packages_says_how_to_install_them(
     [("se", "plain,serve"), ("key re", "plain,rename\nplain,revoke"), ("key x", "")],
 )
 def test_the_tab_key_completes_commands_and_reads_no_settings(typed, offered):
-    """The line in docs/cli.md makes bash ask with these variables."""
+    """The line in docs/cli.md makes bash set these variables to get completions."""
     words = f"readback {typed}"
     variables = {"COMP_WORDS": words, "COMP_CWORD": str(typed.count(" ") + 1)}
     wrong = {"READBACK_TYPO": "1", "_READBACK_COMPLETE": "bash_complete"}

@@ -1,7 +1,7 @@
 """A backup restored on a new machine, under load or on a new PostgreSQL server.
 
-A real server, real requests and a real login with an authenticator app, before and
-after. It is slow, so `make long` runs it.
+The tests use real servers, requests and logins with an authenticator app. They are
+slow, so only `make long` runs them.
 """
 
 import os
@@ -31,7 +31,7 @@ PASSWORD = "a lamp in the harbour"
 
 
 class Load:
-    """Creates and uses keys continuously, and remembers what was acknowledged."""
+    """Creates, uses and revokes keys continuously, and records what succeeded."""
 
     def __init__(self, endpoint: Endpoint, database: Database) -> None:
         self._endpoint = endpoint
@@ -127,7 +127,7 @@ GRANTED = (
 
 
 def prepare(server: Postgres) -> None:
-    """Create the roles and the database as the page says."""
+    """Create the roles and the database as docs/deploy.md says."""
     folder = str(Path(server.socket).parent)
     subprocess.run(
         ["sh", "-e", "-c", block("createdb --owner=readback")],

@@ -11,7 +11,7 @@ from tests.cli.program import READBACK, answers_200, key_in
 from tests.support.commands import environment_with
 from tests.support.waiting import PATIENCE, wait_until
 
-# Does what systemd does: passes sockets as descriptors from 3 on, and the process id.
+# Like systemd, passes sockets as descriptors from 3 on, and the process id.
 ACTIVATE = """
 import os, sys
 descriptors = [int(number) for number in sys.argv[1].split(",")]

@@ -23,8 +23,8 @@ SANDBOX = Path(__file__).parents[2] / "deploy/systemd/readback-.service.d/sandbo
 # From <linux/prctl.h>; since Linux 6.3.
 PR_SET_MDWE = 65
 PR_MDWE_REFUSE_EXEC_GAIN = 1
-# libuv tries io_uring, and SQLite tries fchown if root runs it; both work without.
 BOB = {"email": "bob@example.org", "password1": "a lamp in the harbour"}
+# libuv tries io_uring, and SQLite tries fchown if root runs it; neither needs the call.
 REFUSED_BY_DESIGN = {"io_uring_setup", "fchown"}
 
 
@@ -78,7 +78,7 @@ def test_both_planes_work_without_the_system_calls_that_the_sandbox_denies(
         ready = json.loads(strace.stdout.readline())
         try:
             assert answers_200(f"{ready['base_url']}/models", ready["api_key"])
-            # A password is hashed.
+            # Signing up hashes a password.
             answer = Browser(ready["cabinet_url"]).post("/accounts/signup/", **BOB)
             assert BOB["email"] in answer
         finally:

@@ -54,7 +54,7 @@ def test_the_first_key_is_created_by_the_first_start_that_may_show_it(program):
         assert "start with --show-key" in service.stdout
         assert program.output("key", "list", "local@localhost") == ""
 
-    # A later startup creates the key, once it can be shown.
+    # A later start with --show-key creates the key.
     with program.serving("--show-key") as service:
         assert key_in(service.stdout)
         set_password_and_log_in(service.stdout)

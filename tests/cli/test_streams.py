@@ -1,4 +1,4 @@
-"""A standard stream that is closed or full: no new key is lost, and a server runs."""
+"""If a standard stream is closed or full, no key is lost, and servers still run."""
 
 import json
 import subprocess
@@ -25,7 +25,7 @@ def run_full(program: Program, *arguments: str) -> subprocess.CompletedProcess[s
 def run_in_shell(
     program: Program, redirection: str, *arguments: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command with streams as a shell opens or closes them."""
+    """Run a command whose streams a shell redirects or closes."""
     command = ["sh", "-c", f'exec "$@" {redirection}', "sh", *READBACK, *arguments]
     return run_cold(command, program.settings, program.folder)
 

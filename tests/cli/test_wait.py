@@ -1,8 +1,4 @@
-"""`readback wait`: how it recognises a server that is ready, and what it says
-otherwise.
-
-What it says about a real server is in `test_examples.py`, which runs one.
-"""
+"""`readback wait`: how it recognises a ready server, and what it prints otherwise."""
 
 import socket
 import sys
@@ -22,7 +18,7 @@ REFUSED = (401, b'{"error":{"code":"invalid_key"}}')
 
 @contextmanager
 def answering(*answers: tuple[str, int, bytes]) -> Iterator[str]:
-    """Yield the address of a server with these paths; others are not found."""
+    """Yield the address of a server with these paths; any other path gets a 404."""
     known = {path: (status, body) for path, status, body in answers}
 
     class Handler(BaseHTTPRequestHandler):
@@ -48,7 +44,7 @@ def wait(url: str, timeout: str = "60s") -> Result:
 
 @pytest.fixture
 def only_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ask once: the next time would be after the timeout.
+    """Let the command ask only once: the second request would be after the timeout.
 
     With a short timeout, a busy machine might not answer the only request in time.
     """

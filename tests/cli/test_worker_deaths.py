@@ -1,4 +1,4 @@
-"""`readback serve` replaces a worker that ends, and ends if it cannot start at all."""
+"""`readback serve` replaces a worker that ends, but stops if none can start."""
 
 import os
 import shutil
@@ -23,7 +23,7 @@ SERVERS = ["cabinet", "API"]
 
 
 def change_code(program: Program, text: str) -> None:
-    """Have each process of a cold start run this before anything else."""
+    """Make each process of a cold start run this code before anything else."""
     folder = program.folder / "changed"
     folder.mkdir()
     (folder / "sitecustomize.py").write_text(text)
@@ -67,7 +67,7 @@ def test_a_worker_that_ends_by_itself_is_replaced(
 def test_a_worker_that_is_killed_before_the_service_is_ready_ends_it(
     program, part: str
 ):
-    # No worker of the API becomes ready.
+    # Keep the workers of the API from becoming ready.
     change_code(program, "import time\nfrom readback.api import server\n" + HOLD_UP)
     with program.serving(until="", cold=True) as service:
         number = SERVERS.index(part) + 1

@@ -20,7 +20,7 @@ from tests.support.waiting import PATIENCE, wait_until
 CHAT = "/chat/completions"
 MODEL = "vendor-cabinet-preview-echo"
 COMPLYING = {"model": MODEL, "messages": [{"role": "user", "content": "hi"}]}
-# What the detail calls differences that are not fields.
+# How the detail names the differences that are not fields.
 WORDS = {
     "messages.system": "a system prompt",
     "messages.history": "earlier messages",
@@ -108,7 +108,7 @@ class Pressed(NamedTuple):
 def pressed(site: Site) -> dict[Button, Pressed]:
     """Press every button that sends a chat, each with its own key.
 
-    The journal is written twice a second, so all of them together wait for it once.
+    The journal is written twice a second, so one wait is enough for all rows.
     """
     chats = {button: site.server.new_key() for button in BUTTONS if button.body}
     refused = {button: site.press(button, key) for button, key in chats.items()}

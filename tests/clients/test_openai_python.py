@@ -1,6 +1,6 @@
 """OpenAI's asynchronous client, configured only with the address and the key.
 
-The blocking one runs as a snippet and as a driver.
+The blocking client is tested as a snippet and by a driver.
 """
 
 import asyncio

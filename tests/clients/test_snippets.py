@@ -46,9 +46,9 @@ def written(file: str, server: Server, api_key: str, folder: Path) -> Path:
 def assert_works(
     run: Callable[[Path], Done], file: str, server: Server, folder: Path
 ) -> str:
-    """Run the snippet with a mistyped key, and then with the right one.
+    """Run the snippet with a mistyped key, and then with the right key.
 
-    Return what it prints with the right one; it must explain the refusal of the other.
+    Check that it explains the first refusal, and return what it prints the second time.
     """
     mistyped = run(written(file, server, server.api_key[:-1] + "!", folder / "wrong"))
     assert "This is not a valid key: " in mistyped.stdout + mistyped.stderr

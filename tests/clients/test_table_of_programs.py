@@ -35,7 +35,7 @@ def test_every_environment_is_locked_and_used():
     assert used == {"dev", "system", "node", *sources}
 
 
-# Part of the system, or installed with the tests. `make clients` runs all clients.
+# Present on the machine or installed with the tests. `make clients` runs all clients.
 @pytest.mark.parametrize(
     "name", ["curl", pytest.param("openai-python@dev", marks=pytest.mark.long)]
 )

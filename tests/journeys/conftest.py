@@ -21,10 +21,10 @@ from tests.support.server import Server, ephemeral_server
 
 SCREENSHOTS = Path(__file__).parents[2] / "screenshots"
 DESKTOP = {"width": 1280, "height": 800}
-# Only failing tests wait so long.
+# Only failing tests wait this long.
 TIMEOUT_MS = 60_000
 expect.set_options(timeout=TIMEOUT_MS)
-# A page that does not exist, and the only one with an error in the console.
+# A page that does not exist; its error in the console is expected.
 MISSING = "/nothing-here"
 
 _ARGUMENTS = [
@@ -83,8 +83,8 @@ def open_page(
     """Open a page in a new browser context with the given options.
 
     Console errors and warnings (such as a failing script or a blocked resource) and
-    requests to other origins fail the test at its end. If it has failed, a picture of
-    each page is in the folder screenshots/.
+    requests to other origins fail the test at its end. If the test has failed, a
+    picture of each page is saved in the folder screenshots/.
     """
     contexts, problems = [], []
 

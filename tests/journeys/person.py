@@ -40,7 +40,7 @@ class Person:
         self.page.goto("/accounts/signup/")
         self.send_form(email=self.email, password1=PASSWORD)
         self.page.wait_for_url("**/accounts/confirm-email/")
-        # Only the path, because the person may use another name of the cabinet.
+        # Only the path, because the person may use another host name.
         self.page.goto(urlsplit(link_in(self.mails.wait_for(self.email))).path)
         self.send_form()
         self.page.wait_for_url("**/keys/")
@@ -60,7 +60,7 @@ class Person:
         self.page.wait_for_url("**/keys/*/new/")
         self.page.locator(".secret [data-copy]").click()
         self.key = self.page.locator("#key").inner_text()
-        # Until then, the clipboard has what another page copied.
+        # The clipboard may still contain what another page copied.
         wait_until(lambda: self.clipboard() == self.key, "the key has been copied")
 
     def clipboard(self) -> str:

@@ -15,7 +15,7 @@ from tests.support.server import ephemeral_server
 
 pytestmark = pytest.mark.long
 
-# As long as is allowed, and without a place for a line break.
+# The longest allowed name, with no place for a line break.
 NAME = "Donaudampfschifffahrtsgesellschaft-Tests"
 STYLE = """element => getComputedStyle(element).backgroundColor"""
 LOGO = "image => image.complete && image.naturalWidth > 0 && image.currentSrc"

@@ -50,7 +50,7 @@ KEY_PAGES = [
 
 
 def pages_of(person) -> list[str]:
-    """Return the pages for a key with an accepted and a refused request."""
+    """Create a key, send an accepted and a refused request, and return the pages."""
     person.create_key("a name that is rather long, as names of machines can be")
     key = person.key_path
     person.page.locator("#send-test form button").click()
@@ -110,7 +110,7 @@ def run_axe(page, elements: str, rules: dict[str, list[str]]) -> list[str]:
 def ignore_cache(page) -> None:
     """Make every page load everything, as on a first visit.
 
-    Otherwise cached styles and scripts count as nothing once they are a minute old.
+    Otherwise cached styles and scripts count as 0 bytes once they are a minute old.
     """
     developer_tools = page.context.new_cdp_session(page)
     developer_tools.send("Network.enable")

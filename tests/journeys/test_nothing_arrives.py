@@ -21,7 +21,7 @@ def curl(*arguments: str) -> None:
 
 
 def mistakes(alice: Person) -> dict[str, tuple[str, ...]]:
-    """Return what the page says about each mistake, and curl's arguments."""
+    """Return curl's arguments for each mistake, keyed by the sentence on the page."""
     base_url = alice.shown_address()
     chat = f"{base_url}/chat/completions"
     usual = ("--user-agent", alice.email)
@@ -40,7 +40,7 @@ def mistakes(alice: Person) -> dict[str, tuple[str, ...]]:
 def test_the_page_of_a_new_key_shows_what_arrives_without_it(a_member):
     alice = a_member()
     alice.create_key()
-    # How often the page asks does not depend on the machine.
+    # Check the interval that is set: a measured one would depend on the machine.
     live = alice.page.locator("[data-live-url]")
     assert float(live.get_attribute("data-interval") or "inf") <= 2
     rows = alice.page.locator(".unmatched li").filter(has_text=alice.email)
@@ -50,7 +50,7 @@ def test_the_page_of_a_new_key_shows_what_arrives_without_it(a_member):
     alice.expect_no_sideways_scrolling()
     assert alice.key[8:-4] not in alice.page.locator(".unmatched").inner_text()
 
-    # Afterwards only the right request is shown.
+    # After an accepted request, the page shows only that one.
     assert alice.send_request()[0] == 200
     alice.expect_to_see("Your text came back unchanged.")
     expect(alice.page.locator(".unmatched")).to_have_count(0)

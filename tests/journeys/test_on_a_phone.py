@@ -23,8 +23,8 @@ def test_tables_of_the_documentation_show_every_column(open_page, locale):
         assert page.locator(".document td").evaluate_all(ARE_ON_SCREEN), path
 
 
-# Everything to press, except links within a text, which would move its lines apart, and
-# checkboxes, which have a label to press.
+# Everything that can be pressed, except checkboxes, whose labels can be pressed, and
+# links within text, because bigger links would move its lines apart.
 SMALL_TARGETS = """() => [
     ...document.querySelectorAll(
         "button, summary, select, input:not([type=checkbox], [type=radio]), nav a, " +

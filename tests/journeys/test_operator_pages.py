@@ -1,7 +1,7 @@
 """The pages for operators keep the rules for every page.
 
-The lists are full of long rows, and in Russian, whose words are longer and take twice
-as many bytes.
+The lists are full of long rows. They are in Russian, because Russian words are longer
+and take twice as many bytes.
 """
 
 import pytest
@@ -61,7 +61,7 @@ def test_the_pages_for_operators_keep_the_rules_for_every_page(a_member):
     page.emulate_media(media="screen")
     page.goto("/admin/cabinet/user/1/change/")
     page.locator("[name=action]").first.click()
-    # The answer to a form is small: its styles are loaded already.
+    # The answer to a form seems too small, because its styles are already loaded.
     found += [each for each in broken_rules(page, axe=True) if "bytes" not in each]
     page.goto(LISTS[0])
     page.locator(".action-select").first.check()

@@ -1,4 +1,4 @@
-"""Passkeys and other second factors, with a virtual authenticator of Chromium."""
+"""Passkeys and other second factors, with Chromium's virtual authenticator."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""How often a page polls, and until when."""
+"""How often a page polls, and when it stops."""
 
 from playwright.sync_api import expect
 
@@ -18,7 +18,7 @@ TWO_FRAMES = """() => new Promise((done) =>
 
 
 def waits_of(page, number: int) -> list[float]:
-    """Return how long the page waited each time, since it was loaded."""
+    """Return the first waits of the page since it was loaded, in seconds."""
     wait_until(lambda: len(page.evaluate("waits")) >= number, "the page asks again")
     return page.evaluate("waits")[:number]
 

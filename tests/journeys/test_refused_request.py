@@ -1,4 +1,4 @@
-"""A refusal is explained in its body once the owner of the key wants that."""
+"""Refusals are explained in their body once the owner of the key turns this on."""
 
 import pytest
 

@@ -1,7 +1,7 @@
 """Requests to the API, and the checks that every success and refusal must pass.
 
-Literals of the contract that several files need are here, too. A rule that only one
-file tests belongs there.
+Literals of the contract that several files need are here as well. A rule that only one
+file tests belongs in that file.
 """
 
 import json
@@ -41,13 +41,13 @@ STATUS = {
     "request_timeout": 408,
 }
 
-# The text of requests whose text does not matter. It may appear only in the answer.
+# A text for requests in which any text would do. Only the echo may contain it.
 MARKER = "zyzzyva-47"
 
 compares_headers = True
 """Whether to compare headers other than Content-Type; False for other servers.
 
-If False, any sentence is right, because sentences are in a header.
+If False, every sentence passes, because sentences are in a header.
 """
 
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -150,7 +150,7 @@ class AnySentence(str):
 
 
 def assert_common_headers(answer: Answer) -> None:
-    """Check the headers that every answer has."""
+    """Check the headers that every answer must have."""
     assert answer.header("Content-Type") == "application/json"
     if not compares_headers:
         return

@@ -41,7 +41,7 @@ Change = tuple[x509.ExtensionType, bool] | None
 
 
 class Authority:
-    """Signs certificates, which clients that load the file `root` trust.
+    """Signs certificates that are trusted by clients that load the file `root`.
 
     An authority with a parent is an intermediate one; servers send its certificate with
     their own.
@@ -64,7 +64,7 @@ class Authority:
         issuer = parent or self
         public = self._key.public_key()
         uses = dict.fromkeys(_KEY_USES, False) | {"key_cert_sign": True}
-        # Python 3.13 verifies strictly, and requires these of an authority.
+        # Python 3.13 verifies strictly, and requires these extensions of an authority.
         extensions: dict[type, Change] = {
             x509.BasicConstraints: (x509.BasicConstraints(True, None), True),
             x509.SubjectKeyIdentifier: (

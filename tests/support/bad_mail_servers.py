@@ -68,7 +68,7 @@ def server_that_is_down() -> Iterator[str]:
 
 
 class RefusingMailbox(Mailbox):
-    """A mailbox that refuses recipients with their status in `answers`."""
+    """A mailbox that refuses the recipients in `answers`, with the reply for each."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -19,7 +19,7 @@ _DRIP_SECONDS = 0.3
 
 
 class BadProvider(ThreadingHTTPServer):
-    """Runs `answers` for their paths, and is a good provider for all others."""
+    """Calls the function for a path in `answers`; others get a valid configuration."""
 
     request_queue_size = 100
     daemon_threads = True

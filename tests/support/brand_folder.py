@@ -1,4 +1,4 @@
-"""A folder for READBACK_BRAND_DIR, with every file that it may have."""
+"""A folder for READBACK_BRAND_DIR, with every file that it may contain."""
 
 import struct
 import zlib

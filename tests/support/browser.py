@@ -1,4 +1,4 @@
-"""A person who uses the pages of a running cabinet, and an authenticator app."""
+"""A browser for the pages of a running cabinet, and codes of an authenticator app."""
 
 import base64
 import hmac

@@ -20,7 +20,7 @@ METRICS_TOKEN = "only-for-tests-of-metrics"
 @dataclass(frozen=True)
 class CabinetServer:
     url: str
-    """Where it listens; its public address may be another one."""
+    """Where it listens; its public address may differ."""
     environment: Mapping[str, str]
     folder: Path
     pid: int
@@ -69,7 +69,7 @@ def cabinet_server(
     url = f"http://{environment['READBACK_CABINET_BIND']}"
 
     def answers() -> bool:
-        # Not /healthz: a server that was asked for it delays its stop.
+        # Not /healthz: after a request for it, the server delays its stop.
         urllib.request.urlopen(f"{url}/robots.txt", timeout=5).close()
         return True
 

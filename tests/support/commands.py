@@ -1,7 +1,7 @@
 """Run commands of the product as an operator does: as processes, with an environment.
 
-Most of them need not import libraries, thanks to `warm_start.py`. The others are
-started by another program, or their start itself is tested or measured.
+Most of them start warm, without importing libraries; see `warm_start.py`. The others
+are started by another program, or their start itself is tested or measured.
 """
 
 import fcntl
@@ -43,8 +43,8 @@ def start_server(
 ) -> Process:
     """Start `readback serve` in its own session, with its output in files.
 
-    Only a `cold` server runs on the cores of this process, and imports Django only in
-    the processes that need it.
+    Only a `cold` server inherits the CPU affinity of this process, and imports Django
+    only in the processes that need it.
     """
     command = ["serve", *arguments]
     if not cold:
@@ -70,7 +70,7 @@ def run_command(
     folder: Path | None = None,
     prefix: Sequence[str] = (),
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command without a terminal, behind the program in `prefix` if any."""
+    """Run a command without a terminal; the program in `prefix`, if any, starts it."""
     if arguments[0] != "serve" and not prefix:
         return run_warm(arguments, environment, stdin, folder, COMMAND_SECONDS)
     return subprocess.run(

@@ -73,7 +73,7 @@ class Database:
         return int(account)
 
     def new_keys(self, number: int) -> list[str]:
-        """Add a separate account with this many keys; return them."""
+        """Add a separate account with this many keys; return the keys."""
         made = [mint() for _ in range(number)]
         self.add_keys(self.add_account(f"alice-{token_hex(8)}@example.com"), made)
         return made

@@ -1,7 +1,7 @@
 """The environment of every test and of the processes that it starts.
 
-It is the same on every machine, so that what developers set for other programs does not
-change a test.
+It is the same on every machine, so that settings that developers made for other
+programs do not affect a test.
 """
 
 import os
@@ -31,11 +31,11 @@ def make_clean() -> None:
     }
     os.environ.clear()
     os.environ |= kept | {
-        # It has no .netrc, .curlrc and so on.
+        # A home directory without .netrc, .curlrc and so on.
         "HOME": str(home),
         "LANG": "C.UTF-8",
         "TZ": "UTC",
-        # Ignores the proxy of a desktop.
+        # Ignore the proxy settings of a desktop.
         "GSETTINGS_BACKEND": "memory",
         # The clone may belong to another user.
         "GIT_CONFIG_COUNT": "1",
@@ -44,7 +44,7 @@ def make_clean() -> None:
     }
     time.tzset()
     os.umask(0o022)
-    # A shell starts programs in the background with SIGINT ignored.
+    # A shell makes programs in the background ignore SIGINT.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 # Environments that the tests of clients install inside tests/.
 _INSTALLED = {".venv", "node_modules"}
-# The lists of statements inside a statement.
+# Attributes of a statement that hold lists of other statements.
 _BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 
 

@@ -11,7 +11,7 @@ LOGIN = "/accounts/login/"
 
 
 def filled(visitor: httpx.Client, path: str, **fields: str) -> httpx.Request:
-    """Return a form of the login page, as the visitor's browser would send it."""
+    """Return a request that sends a form, with the token from the login page."""
     page = visitor.get(LOGIN)
     token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page.text)
     assert token

@@ -1,6 +1,6 @@
 """End the processes that a test run leaves behind, and delete its folder.
 
-A run that is killed or reaches a time-out cannot do this itself. So `made_once.py`
+A run that is killed or reaches a timeout cannot do this itself. So `made_once.py`
 starts `left_behind.py PID FOLDER`, which waits until the run has ended, however it
 ends. The folder is in the environment or the arguments of each process of the run.
 """

@@ -1,8 +1,8 @@
 """A listener in this process: our protocol with any handler, on a real event loop.
 
 The loop runs in its own thread, so a test can use blocking sockets like any client, and
-still look inside. Deadlines can be short, because they are checked every few
-milliseconds; or time passes only when the test says so.
+still look inside. Deadlines can be short, because they are checked every 20 ms; with
+`own_time`, time passes only when the test says so.
 """
 
 import asyncio
@@ -67,7 +67,7 @@ class Listener:
 def api_without_database(
     keyring: Keyring, limiter: Limiter, counters: WorkerCounters
 ) -> Api:
-    """Return the real API, whose look-ups of keys are never answered."""
+    """Return the real API; its key lookups are never answered."""
     services = Services(Replies(), limiter, Journal(counters), UnmatchedRequests())
     return Api(services, keyring, counters, 0)
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 _FOLDER = "READBACK_TEST_SHARED"
-# Python warns if a process object is deleted before the process ends.
+# Kept, because Python warns if a process object is deleted before the process ends.
 _cleaners: list[subprocess.Popen[bytes]] = []
 
 

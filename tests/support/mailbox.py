@@ -32,7 +32,7 @@ logging.getLogger("mail.log").addFilter(_is_not_a_refused_certificate)
 
 
 class Mailbox:
-    """The e-mails that it received for any recipient, the oldest first."""
+    """A server that keeps the e-mails for all recipients, the oldest first."""
 
     def __init__(self) -> None:
         self.messages: list[EmailMessage] = []
@@ -69,7 +69,7 @@ class Mailbox:
 
 
 class _Listener(Controller):
-    """The server of aiosmtpd, on a socket that is bound already."""
+    """The server of aiosmtpd, on a socket that is already bound."""
 
     def __init__(self, bound: socket.socket, handler: "_Keeper") -> None:
         port = bound.getsockname()[1]
@@ -89,7 +89,7 @@ class _Keeper:
     ) -> str:
         for recipient in envelope.rcpt_tos:
             mail = message_from_bytes(envelope.content, policy=policy.default)
-            # The envelope decides who receives it, not the headers.
+            # The envelope decides who receives an e-mail, not the headers.
             mail["X-RcptTo"] = recipient
             self._messages.append(mail)
         return "250 kept"

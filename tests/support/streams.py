@@ -8,7 +8,7 @@ from readback.http.connection import Connection
 from tests.support.work import StoringTransport, Worker
 
 Row = tuple[object, ...]
-"""An outcome, as in the journal."""
+"""An outcome, as the journal records it."""
 # What differs between two answers to the same request.
 _ID = re.compile(rb'(X-Request-Id: |"id":")[0-9a-f-]{36}')
 _CREATED = re.compile(rb'"created":[0-9]{10}')
@@ -41,8 +41,8 @@ def answers_of(
 ) -> bytes:
     """Return everything that a new connection answers to these packets.
 
-    With `in_one_round`, all of them and the end are read before the event loop does
-    anything else.
+    With `in_one_round`, all packets and the end of the stream are read before the event
+    loop does anything else.
     """
     connection = Connection(worker.registry)
     transport = RecordingTransport()

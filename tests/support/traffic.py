@@ -1,9 +1,8 @@
 """Clients that send one request after the other and record each outcome.
 
-A request is *lost* if it gets no answer on a connection whose end the server had not
-announced. A refused connection carries no request. Most clients keep their connections;
-every fourth opens a new one for each request. Each direction takes half of a round
-trip.
+A request fails if its answer is missing or wrong. A client closes its connection after
+an answer that announces the end. Most clients keep their connections; every fourth
+opens a new one for each request. Each direction takes half of `round_trip`.
 """
 
 import threading
@@ -19,7 +18,7 @@ from tests.support.waiting import wait_until
 from tests.support.wire import Answer, Connection, Endpoint, request
 
 CLIENTS = 8
-# Between an answer and the next request, so that clients leave the cores to the server.
+# Seconds before the next request, so that the clients leave CPU time to the server.
 PAUSES = (0.01,)
 
 Check = Callable[[Answer], object]
@@ -64,7 +63,7 @@ class Traffic:
     refusals: list[Outcome] = field(default_factory=list)
     """Requests that were never sent, because the connection was refused."""
     retried: int = 0
-    """How often a balancer has repeated a request; set by the caller."""
+    """How often a load balancer has repeated a request; set by the caller."""
     stopped: threading.Event = field(default_factory=threading.Event)
 
     @property
@@ -122,7 +121,7 @@ def traffic(
     """Send requests during the block, and wait for the last answers.
 
     With `until_refused`, a refused connection ends a client, as it should after a stop;
-    otherwise it is a problem.
+    otherwise it counts as a failure.
     """
     seen = Traffic()
 

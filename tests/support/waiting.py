@@ -7,7 +7,7 @@ from collections.abc import Callable
 POLL_SECONDS = 0.01
 LONGEST_POLL_SECONDS = 0.1
 PATIENCE = 60.0
-"""Seconds to wait for what takes one or two. Only failing tests wait so long."""
+"""Seconds to wait for something short. Only failing tests wait that long."""
 
 What = str | Callable[[], str]
 """The condition in words; a function if the words depend on the outcome."""

@@ -45,14 +45,14 @@ _IMPORTED = [
     "whitenoise.middleware",
 ]
 _forks = multiprocessing.get_context("forkserver")
-# The server has its socket here. A test may set TMPDIR to a path too long for one.
+# Choose the folder of its socket now: a test may set TMPDIR to a path that is too long.
 multiprocessing.util.get_temp_dir()
 _forks.set_forkserver_preload(_IMPORTED)
 
 
 @dataclass(frozen=True)
 class _Surroundings:
-    """What a process started here would inherit, and its standard streams."""
+    """Everything that a new process would inherit, and its standard streams."""
 
     environment: dict[str, str]
     folder: Path
@@ -80,12 +80,12 @@ class _Surroundings:
     def enter(self) -> None:
         """Apply them to the current process."""
         for descriptor, path in enumerate(self.streams):
-            # Appended, because output and errors may go to the same file.
+            # Append, because output and errors may go to the same file.
             flags = os.O_RDONLY if descriptor == 0 else os.O_WRONLY | os.O_APPEND
             opened = os.open(path, flags)
             os.dup2(opened, descriptor)
             os.close(opened)
-        # Those of the forking process belong to other files.
+        # The stream objects of the forking process belong to other files.
         sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
         sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
         sys.stderr = open(2, "w", 1, "utf-8", "backslashreplace", closefd=False)  # noqa: SIM115
@@ -112,7 +112,7 @@ class WarmProcess:
     ) -> None:
         self.args = list(arguments)
         for path in (stdout, stderr):
-            # Opening a terminal could make it the controlling one of this process.
+            # Opening a terminal could make it the controlling terminal of this process.
             if not path.is_char_device():
                 path.write_bytes(b"")
         surroundings = _Surroundings.here(environment, folder, (stdin, stdout, stderr))
@@ -154,7 +154,7 @@ def run_warm(
     folder: Path | None,
     seconds: float,
 ) -> subprocess.CompletedProcess[str]:
-    """Run `python -m readback` with these arguments to completion; no terminal."""
+    """Run `python -m readback` to completion with these arguments and no terminal."""
     with tempfile.TemporaryDirectory(prefix="command-") as place:
         entered, out, err = (Path(place, name) for name in ("in", "out", "err"))
         entered.write_text(stdin, encoding="utf-8")

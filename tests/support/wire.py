@@ -114,7 +114,7 @@ class Connection:
             self.send(piece)
 
     def has_bytes(self) -> bool:
-        """Return whether there is something to read, or the end."""
+        """Return whether there is something to read, or the end of the stream."""
         readable, _, _ = select.select([self._sock], [], [], 0)
         return bool(readable)
 
@@ -185,7 +185,7 @@ def parse_head(head: bytes) -> tuple[int, str, list[tuple[str, str]]]:
 
 
 def content_length(headers: Iterable[tuple[str, str]]) -> int:
-    """Return the only Content-Length; without one, the end would be unclear."""
+    """Return the only Content-Length; without it, the end of the body is unclear."""
     lengths = [v for name, v in headers if name.lower() == "content-length"]
     codings = [v for name, v in headers if name.lower() == "transfer-encoding"]
     if codings or len(lengths) != 1 or not lengths[0].isdigit():

@@ -109,7 +109,7 @@ def head_of(
 
 
 class Worker:
-    """The API of one worker behind a proxy."""
+    """The API of one worker, with keys that it already knows."""
 
     def __init__(self, limiter: Limiter | None = None) -> None:
         settings = config.read({})
@@ -124,7 +124,7 @@ class Worker:
         services = Services(Replies(), limiter, Journal(row), UnmatchedRequests())
         self.api = Api(services, self.keyring, row, 1)
         self.limits = limits(settings)
-        # As in `ApiWorker`.
+        # Measure times as `ApiWorker` does, but record nothing.
         timing = Timing(lambda milliseconds: None)
         self.registry = ConnectionRegistry(self.api, self.limits, timing=timing)
         self.forget()

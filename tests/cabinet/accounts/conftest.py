@@ -1,4 +1,4 @@
-"""What the security log says, and which passwords are hashed."""
+"""Fixtures that record the security log, and the passwords that are hashed."""
 
 import json
 import logging

@@ -1,4 +1,4 @@
-"""An authenticator app and a passkey, for accounts whose second factor is tested."""
+"""Simulated authenticator apps and passkeys, for tests of second factors."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Everything we hold about an account, in one file that omits no table."""
+"""The download of all data that we hold about an account, as one file."""
 
 import gzip
 import json
@@ -32,7 +32,7 @@ DOCS = Path(__file__).parents[3] / "docs" / "cabinet.md"
 NAME = re.compile(r"`(\w+)`")
 SECRET = "zyzzyva-secret"
 
-# Tables that lead to an account and are not in the file, and why.
+# Tables that reference an account but are not in the file, with the reason.
 TABLES_LEFT_OUT = {
     "admin.LogEntry": "what version 1.0.0 wrote; AuditEntry has a copy",
     "account.EmailConfirmation": "links are signed and not stored, so it is empty",
@@ -45,13 +45,13 @@ COLUMNS_LEFT_OUT = {
     "cabinet.AuditEntry": {"id", "by", "by_id"},
     "cabinet.JournalEntry": {"id"},
     "cabinet.Key": {"owner", "digest", "last_created"},  # secret; a counter of the API
-    "cabinet.OutgoingMail": {"id", "account", "sealed", "due_at"},  # will be e-mailed
+    "cabinet.OutgoingMail": {"id", "account", "sealed", "due_at"},  # sent to the owner
     "cabinet.Usage": {"id"},
     # Secret.
     "cabinet.User": {"password"},
     "mfa.Authenticator": {"id", "user", "data"},  # secret, except for the name
     "socialaccount.SocialAccount": {"id", "user"},
-    # Secret; `sessions.py` keeps what it needs from the other column in `data`.
+    # The key is secret; `sessions.py` empties `user_agent` after reading names from it.
     "usersessions.UserSession": {"id", "user", "session_key", "user_agent"},
 }
 
@@ -71,7 +71,7 @@ def tables_of_an_account() -> set[type[models.Model]]:
 
 
 def fill(alice: User) -> None:
-    """Add a row to every table of an account, with secrets where they belong."""
+    """Add a row to every table of an account, some of them with secrets."""
     key = key_services.key_create(alice, "laptop").key
     used(key, 7)
     entry(key, user_agent="curl/8.5.0")

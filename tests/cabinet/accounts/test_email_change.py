@@ -1,4 +1,4 @@
-"""A change of address: the new one confirms it, the old one is notified."""
+"""Changing the e-mail address: the new one is confirmed, the old one is notified."""
 
 from allauth.account.models import EmailAddress, EmailConfirmationHMAC
 from django.core.cache import cache
@@ -43,7 +43,7 @@ def test_a_new_address_is_used_once_it_is_confirmed_and_the_old_one_is_told(
     assert NEW in mail_text_of(notice)
     assert "contact the operator: operator@example.org" in mail_text_of(notice)
     for part in (mail_text_of(notice), html_of(notice)):
-        assert "http://" not in part  # no link in it changes anything
+        assert "http://" not in part  # the notice contains no link
 
 
 def test_the_address_of_another_account_cannot_be_taken(owner, mails):
@@ -94,7 +94,7 @@ def confirmation_of(email: str) -> str:
 
 
 def test_no_limit_keeps_the_notice_from_its_reader(alice):
-    """Mallory causes many notices first."""
+    """Mallory first causes enough notices to reach the limit."""
     EmailAddress.objects.create(user=alice, email=NEW)
     mallory = logged_in(alice)
     with override_settings(ACCOUNT_RATE_LIMITS={"notice_to": "1/h/key"}):

@@ -1,4 +1,4 @@
-"""Pages that consist of a form: where the cursor is, what password managers need."""
+"""Pages with a form: where the cursor starts, and what password managers need."""
 
 import re
 

@@ -100,7 +100,7 @@ def test_sign_ups_and_logins_are_limited_per_client_address():
 
 @ON_BOTH
 def test_a_request_above_a_limit_writes_nothing(clock):
-    """So a flood neither flushes the disk nor waits for SQLite's write lock."""
+    """A flood must neither write to the disk nor wait for SQLite's write lock."""
     fields = {
         "/accounts/signup/": {"email": "", "password1": ""},
         "/accounts/login/": {"login": "", "password": ""},
@@ -120,7 +120,7 @@ def test_a_request_above_a_limit_writes_nothing(clock):
 
 
 def test_a_count_that_cannot_be_written_is_not_blamed_on_the_visitor():
-    """Tests of full disks and lost servers show the same with real faults."""
+    """tests/faults/database checks this with full disks and stopped servers."""
     form = ("/accounts/login/", {"login": "", "password": ""})
     failing = connection.execute_wrapper(_fail_to_write)
     with failing, pytest.raises(OperationalError):

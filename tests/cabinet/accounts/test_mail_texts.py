@@ -1,4 +1,4 @@
-"""Every e-mail: its links, its advice, and that its HTML is simple and safe.
+"""Every e-mail has the right link and advice, and its HTML is simple and safe.
 
 Add each new e-mail to `MAILS`, with the details that it is rendered with.
 """
@@ -33,7 +33,7 @@ FACTOR = {"factor": "passkey", "name": "laptop"}
 
 
 class Sample(NamedTuple):
-    """An e-mail's details, where its link leads, and what it says about strangers."""
+    """An e-mail's link and advice, and the details and address to render it with."""
 
     link: str | None
     advice: str = ""
@@ -113,7 +113,7 @@ def rendered(
 
 
 class Markup(HTMLParser):
-    """The links of a page, by class; fails if a tag is not closed, or loads a file."""
+    """The links of a page, with classes; fails if a tag is unclosed or loads a file."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -161,7 +161,7 @@ def test_text_and_html_are_complete_and_load_nothing(alice, language):
 
 
 def _assert_button(name: str, message: RenderedMail, sample: Sample) -> None:
-    """The text has the bare URL in a line; the HTML a button, and the URL below it."""
+    """Check that the text has the bare URL, and the HTML a button and the URL below."""
     markup = Markup(message.html)
     body = message.text
     lines = [line for line in body.splitlines() if line.startswith("http")]

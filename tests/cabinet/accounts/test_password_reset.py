@@ -23,7 +23,7 @@ def link(mails: Mailbox) -> str:
 
 
 def choose(visitor: Visitor, url: str, password: str = NEW) -> object:
-    """Open the link, follow the redirect to the form, and send it."""
+    """Open the link, follow the redirect to the form, and submit it."""
     opened = visitor.get(url)
     if opened.status_code != 302:
         return opened

@@ -68,7 +68,7 @@ WEAK = [
     "n8zgt5p0shw=",
     "kartoffelpuffer",
     "KARTOFFELPUFFER",
-    # Words of this site, and of its reader.
+    # Words from this site, and the address of the account.
     "readbackreadback",
     "Readback2026",
     "readback-echo-1",

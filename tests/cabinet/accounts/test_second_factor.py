@@ -37,7 +37,7 @@ pytestmark = pytest.mark.usefixtures("unsent_mails")
 
 @pytest.fixture
 def app(owner, clock) -> App:
-    """An app that Alice has added; its next code is due."""
+    """An app that Alice has added; its current code has not been used."""
     added = add_app(owner)
     clock[0] += PERIOD
     return added
@@ -96,10 +96,10 @@ def test_adding_and_removing_needs_a_proof_long_after_the_login(alice, owner, ap
 
 
 def test_a_code_works_once_within_its_whole_tolerance(alice, app, monkeypatch):
-    """allauth accepts it for 90 seconds, and remembers it for 30."""
+    """allauth accepts a code for 90 seconds, but remembers its use for only 30."""
     used = app.code
     assert log_in(ALICE, used).is_logged_in
-    CacheEntry.objects.filter(cache_key__contains="totp.used").delete()  # 31 s later
+    CacheEntry.objects.filter(cache_key__contains="totp.used").delete()  # as after 31 s
 
     assert not log_in(ALICE, used).is_logged_in
 
@@ -132,7 +132,7 @@ def test_wrong_codes_are_limited_for_the_account_from_all_addresses(
     assert there.is_logged_in
 
 
-@override_settings(ACCOUNT_LOGIN_TIMEOUT=24 * 3600)  # one password, and many codes
+@override_settings(ACCOUNT_LOGIN_TIMEOUT=24 * 3600)  # one login allows many codes
 def test_wrong_codes_are_limited_by_the_day(alice, app, clock):
     refused = 0
     visitor = challenged("203.0.113.7")
@@ -143,7 +143,7 @@ def test_wrong_codes_are_limited_by_the_day(alice, app, clock):
             refused += answer.status_code == 429
         if refused:
             break
-    assert refused and minutes >= 190  # after a hundred of them
+    assert refused and minutes >= 190  # after a hundred wrong codes
 
 
 def test_wrong_codes_of_the_app_do_not_block_recovery_codes(alice, owner):

@@ -31,7 +31,7 @@ class Clock:
 
 @pytest.fixture
 def clock(monkeypatch) -> Clock:
-    # Django's cache binds the clock when it is imported.
+    # Import Django's cache before the patch, so that it keeps the real clock.
     import_module("django.core.cache.backends.db")
     moved = Clock()
     monkeypatch.setattr("django.utils.timezone.now", moved)
@@ -131,7 +131,7 @@ def test_a_form_that_meets_an_old_login_is_kept_nowhere(alice, owner):
 
 
 def test_cookies_of_other_sites_are_read_without_their_escapes(owner):
-    # In some versions of Python, the time grows with the square of the escapes.
+    # Some versions of Python take quadratic time to read a cookie with many escapes.
     cookies = {name: cookie.value for name, cookie in owner.client.cookies.items()}
     ours = "; ".join(f"{name}={value}" for name, value in cookies.items())
     hostile = '"' + "\\" * 8_000 + '"'

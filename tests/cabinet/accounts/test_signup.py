@@ -138,7 +138,7 @@ def test_parallel_sign_ups_with_one_address_create_one_account():
     numbers = count(1)
 
     def sign_up() -> int:
-        # From several client addresses, because allauth counts one address serially.
+        # From several addresses, because allauth locks the count of a client address.
         visitor = Visitor(address=f"203.0.113.{next(numbers)}")
         return visitor.sign_up(ALICE).status_code
 
@@ -178,8 +178,8 @@ INVALID_ADDRESSES = [
     f"{'a' * 300}@example.org",
     "alice@[127.0.0.1]",
     "alice@[IPv6:::1]",
-    "alic\u212a@example.org",  # the Kelvin sign, an ASCII k in lower case
-    "al\u0131ce@example.org",  # a dotless i, an ASCII I in upper case
+    "alic\u212a@example.org",  # the Kelvin sign, whose lower case is an ASCII k
+    "al\u0131ce@example.org",  # a dotless i, whose upper case is an ASCII I
     "\u202egro.elpmaxe@ecila",
     "<script>alert(1)</script>@example.org",
     "alice@[::1]'--",

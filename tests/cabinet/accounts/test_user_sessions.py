@@ -117,7 +117,7 @@ def test_the_oldest_of_very_many_sessions_end(alice, monkeypatch):
 
 def test_a_session_that_ends_while_a_page_is_made_leads_to_the_login(alice):
     visitor = log_in()
-    # This changes the session: it contains the new key for one page.
+    # Creating a key changes the session, which holds the key for one page.
     fields = {"label": "x", "days": ""}
 
     def end_all(sender, instance, **_):

@@ -1,11 +1,11 @@
-"""An owner and a key, with which most tests of keys begin."""
+"""Fixtures for an owner and a key, which most tests of keys need."""
 
 import pytest
 
 
 @pytest.fixture
 def alice(unsent_mails):
-    # Django can be imported only when the settings are there.
+    # Models can be imported only after Django has been set up.
     from tests.cabinet.owners import account
 
     return account()

@@ -227,14 +227,14 @@ def test_mallory_cannot_change_the_key_of_alice(key):
     entry(key)
     mallory = logged_in(account("mallory@example.org"))
 
-    # A POST to the last one sends a test.
+    # A POST to new/ sends a test.
     actions = ("revoke/", "clear/", "explanations/", "rename/", "rotate/", "new/")
     for action in actions:
         path = f"/keys/{key.pk}/{action}"
         fields = {"overlap": "0"}
         answer = mallory.send(path, fields, page="/keys/")
         assert answer.status_code == 404, action
-        # Another site in Alice's browser cannot do it, either.
+        # Another site in Alice's browser cannot do it either.
         forged = logged_in(key.owner).client.post(path, fields)
         assert forged.status_code == 403, action
     assert Key.objects.get().revoked_at is None

@@ -1,4 +1,4 @@
-"""Polls: an answer only if there is something new, and only for the owner."""
+"""Polls return content only if there is something new, and only to the owner."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""The page of a new key: shown once, never stored, with everything to use it."""
+"""The page of a new key shows the key once, with everything needed to use it."""
 
 import re
 import time
@@ -27,7 +27,7 @@ def shown_key(page) -> str:
 def test_the_page_shows_the_key_once_and_fills_it_into_the_examples(alice):
     visitor = logged_in(alice)
     path = create(visitor)
-    assert visitor.client.head(path).status_code == 405  # it does not show the key
+    assert visitor.client.head(path).status_code == 405  # HEAD shows no key
     page = visitor.get(path)
     key = shown_key(page)
     text = text_of(page)

@@ -1,4 +1,4 @@
-"""Rotating a key: a new one with the same settings, and the old one expires."""
+"""Rotating a key: the new key has the same settings, and the old one expires."""
 
 import logging
 from datetime import timedelta
@@ -48,7 +48,7 @@ def test_the_new_key_has_the_settings_of_the_old_one_and_both_work(alice, key):
     assert WEEK - 60 * SECOND < ends_in(key) <= WEEK
     assert key.replaced_by == new
     assert set(selectors.keys_active(alice)) == {key, new}
-    # Without an overlap the old one ends at once.
+    # Without an overlap, the old key ends at once.
     newest = key_services.key_rotate(new, NOW).key
     new.refresh_from_db()
     assert new.state is KeyState.REVOKED

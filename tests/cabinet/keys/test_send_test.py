@@ -1,4 +1,4 @@
-"""A test that the cabinet sends with a key: what is shown, limited, and never stored.
+"""Test requests that the cabinet sends: what is shown, limited, and never stored.
 
 The API is a real server with its own database. Alice's key there is also her key in the
 test's cabinet.
@@ -46,7 +46,7 @@ def server(tmp_path_factory):
 
 @pytest.fixture
 def alice(unsent_mails, monkeypatch):
-    # An exchange takes some milliseconds, or longer on a busy machine.
+    # An exchange takes a few milliseconds, or longer on a busy machine.
     monkeypatch.setattr(send_test, "SECONDS", 60.0)
     return account()
 
@@ -73,7 +73,7 @@ def key(server, alice) -> Key:
 
 
 def send(owner, of: Key, text: str = TEXT, *, key: str):
-    """Fill in the form on the page of the new key, and send it."""
+    """Fill in the form on the page of the new key, and submit it."""
     fields = {"text": text, "key": key}
     return logged_in(owner).post(f"/keys/{of.pk}/new/", fields)
 
@@ -88,7 +88,7 @@ def test_the_page_of_a_new_key_sends_a_test_and_still_shows_the_key(alice, key, 
     assert UNCHANGED in words
     assert "What is left to test is your program" in words
     assert "Waiting for your first request" in words and "Nothing arrives?" in words
-    # The key, the form, the settings and eight programs: as before the test.
+    # The key, the form and three programs, as before the test.
     assert text_of(page).count(api.api_key) == 1 + 1 + 3
 
 

@@ -1,4 +1,4 @@
-"""What the reader's network sent without an accepted key; written by the API."""
+"""Requests without an accepted key from the network of the page's reader."""
 
 import time
 from dataclasses import replace

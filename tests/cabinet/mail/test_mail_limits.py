@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("unsent_mails")
 
 
 def reset(clock, email: str, sender: str = "203.0.113.7") -> int:
-    # So that the limits per minute do not apply.
+    # Let the limits per minute expire first.
     clock[0] += 61
     return Visitor(address=sender).post(RESET, {"email": email}).status_code
 

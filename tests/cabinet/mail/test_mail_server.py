@@ -1,4 +1,4 @@
-"""READBACK_SMTP_URL against real mail servers: plain, STARTTLS with a password, TLS."""
+"""READBACK_SMTP_URL with real mail servers: plain, STARTTLS with a password, TLS."""
 
 import smtplib
 import ssl

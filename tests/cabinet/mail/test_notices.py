@@ -1,4 +1,4 @@
-"""E-mails to the owner about keys, which are part of the change they report."""
+"""E-mails to the owner about changes to keys, queued in the same transaction."""
 
 from datetime import timedelta
 

@@ -94,7 +94,7 @@ def test_mails_wait_while_the_server_is_down_and_go_out_when_it_is_back(
     wait_until_sent()
     assert len(mails.to(ALICE)) == len(mails.to(BOB)) == 1
     wait_until(lambda: len(log) == 2, "both lines are logged")
-    # One line when it stops working and one when it works again.
+    # One line when the server stops working and one when it works again.
     assert log == [
         "Mails wait in the outbox. The mail server failed: ConnectionRefusedError.",
         "Mail can be sent again.",
@@ -209,7 +209,7 @@ def test_no_secret_is_in_the_database(mail_server, database_url):
     for address in (ALICE, BOB):
         token = link_in(mail_server.wait_for(address)).rstrip("/").rpartition("/")[2]
         parts = (token, token.partition("-")[2], token.rpartition(":")[2])
-        # A short part could be anywhere by chance.
+        # A short part could occur anywhere by chance.
         long = [part for part in parts if len(part) > 10]
         assert token in long
         assert not [part for part in long if part in before + after]
@@ -229,6 +229,6 @@ def test_a_mail_that_two_senders_have_sent_is_counted_once():
     mail = outbox.claim()
 
     outbox.finish(mail, outbox.MailOutcome.SENT)
-    outbox.finish(mail, outbox.MailOutcome.SENT)  # whose claim had ended
+    outbox.finish(mail, outbox.MailOutcome.SENT)  # by the sender whose claim had ended
 
     assert outbox.totals()["sent"] == 1

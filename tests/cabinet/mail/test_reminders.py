@@ -1,4 +1,4 @@
-"""Reminders that a key in use is about to expire: to whom, when, and only once each."""
+"""Reminders that a key in use expires soon: who gets them, when, and how often."""
 
 import re
 from datetime import timedelta
@@ -37,7 +37,7 @@ def a_key(
     lifetime: timedelta = 30 * DAY,
     unused: timedelta | None = HOUR,
 ) -> Key:
-    """Return a key that was used some time ago and expires when `left` has passed."""
+    """Return a key that was last used `unused` ago, and that expires after `left`."""
     key = key_services.key_create(alice, "laptop").key
     now = timezone.now()
     key.expires_at = now + left
@@ -53,7 +53,7 @@ def key_of(mail: OutgoingMail) -> int:
 
 
 def added() -> int:
-    """Look for reminders, and return how many were added since the test began."""
+    """Add due reminders, and return how many were added since the test began."""
     notices.add_due_reminders()
     return OutgoingMail.objects.filter(template__endswith="key_expires").count()
 
@@ -67,7 +67,7 @@ def test_reminders_are_due_7_days_and_1_day_before_the_end(alice, clock):
     }
     reminded: dict[int, list[int]] = {days: [] for days in expected}
     for half_days_left in range(16, -2, -1):
-        for _ in range(2):  # the second look adds nothing
+        for _ in range(2):  # the second call adds nothing
             notices.add_due_reminders()
         for mail in OutgoingMail.objects.filter(template__endswith="key_expires"):
             days = made[key_of(mail)]

@@ -89,7 +89,7 @@ def test_every_operation_asks_first_and_is_in_the_audit_trail(operator, alice):
     do(operator, alice, "activate")
     alice.refresh_from_db()
     assert alice.is_active
-    # Only these buttons are left.
+    # These buttons have nothing left to do.
     page = text_of(operator.get(page_of(alice)))
     for name in ("activate", "confirm", "disconnect", "reset-second-factor"):
         assert not has_button(page, name)

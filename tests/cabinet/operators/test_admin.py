@@ -76,7 +76,7 @@ def test_accounts_and_keys_are_found_by_address_label_and_last_four(operator, ke
         page = words_of(operator.get("/admin/cabinet/key/", data={"q": search}))
         assert f"…{key.last_four}" in page, search
         assert ALICE in page
-    # An account's page and the list of accounts link to this.
+    # An account's page and the list of accounts link to this list.
     page = words_of(operator.get(f"/admin/cabinet/key/?owner={key.owner_id}"))
     assert f"…{key.last_four}" in page
     page = words_of(operator.get("/admin/cabinet/user/", data={"q": "ALICE@example"}))
@@ -118,7 +118,7 @@ def test_all_rows_of_a_list_can_be_selected(operator, monkeypatch):
     path = "/admin/cabinet/user/?is_active__exact=1&q=example.org"
     some = [str(row.pk) for row in User.objects.order_by("-pk")[:50]]
     everybody = {"action": "deactivate", "select_across": "1", "index": "0"}
-    for left in (101, 1):  # the operator alone
+    for left in (101, 1):  # in the end, only the operator
         question = operator.send(path, everybody | {"_selected_action": some})
         # A thousand addresses would exceed the maximum size of a page.
         assert text_of(question).count("<li>") <= 100
@@ -131,7 +131,7 @@ def test_all_rows_of_a_list_can_be_selected(operator, monkeypatch):
         assert newcomer.is_active
         newcomer.delete()
         assert User.objects.filter(is_active=True).count() == left
-    # Another operator did it in the meantime.
+    # Another operator has deactivated the accounts in the meantime.
     done = operator.send(path.replace("=1", "=0"), fields | {"confirmed": "yes"})
     assert "nothing to do" in words_of(operator.get(path))
 

@@ -1,4 +1,4 @@
-"""The cabinet's metrics: their values, their documentation, and who can read them."""
+"""The cabinet's metrics: their values, and who can read them."""
 
 import re
 from collections.abc import Iterator
@@ -87,7 +87,7 @@ WRONG = [
 
 @ON_SQLITE
 def test_without_the_token_there_is_no_such_page():
-    """Not even from this machine: a proxy on it may forward public requests."""
+    """Not even for this machine: a proxy on it may forward public requests."""
     for wrong in WRONG:
         client = Client(headers={"host": HOST_NAME, "authorization": wrong})
         page = client.get("/metrics")

@@ -1,4 +1,4 @@
-"""Another name and look are on every page and in every e-mail, and add no script."""
+"""Every page and every e-mail has the operator's name and look, without scripts."""
 
 import re
 from dataclasses import replace

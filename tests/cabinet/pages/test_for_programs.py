@@ -1,4 +1,4 @@
-"""What programs read: /llms.txt, and the Markdown of every page."""
+"""Pages for programs: /llms.txt, and the Markdown of every page."""
 
 import re
 from dataclasses import replace
@@ -55,7 +55,7 @@ def test_every_link_resolves(language):
 def read(path: str, language: str) -> str:
     answer = Visitor(language).get(path)
     assert answer.status_code == 200, path
-    # The probe is not text.
+    # One of the linked files, the probe, is not text.
     return answer.content.decode(errors="replace")
 
 

@@ -1,4 +1,4 @@
-"""The privacy page: it names every table and cookie, with the figures in force."""
+"""The privacy page names every table and cookie, and the figures of the settings."""
 
 import pytest
 from django.apps import apps

@@ -16,10 +16,10 @@ from tests.cabinet.visitor import Visitor, text_of
 
 pytestmark = pytest.mark.usefixtures("database")
 
-# What programs print and people ask, with the sections that may come first. They are
-# named after the headings of the English page, also for messages in Russian.
+# Printed messages and typed questions, with the sections that may come first. A section
+# has the name of its heading on the English page, even for a Russian message.
 MESSAGES = Path(__file__).with_name("messages.tsv")
-# What people type, in both languages.
+# What people type, and how the address of one of the results must begin.
 TYPED = {
     "en": {
         "no e-mail arrives": "runbook#",
@@ -43,7 +43,7 @@ TYPED = {
 
 
 def found(query: str, language: str = "en") -> list[str]:
-    """Return the places of the first results."""
+    """Return the pages and anchors of the first three results."""
     page = text_of(Visitor(language).get("/docs/?" + urlencode({"q": query})))
     return re.findall(r'<li><a href="/docs/([^"]+)"', page)[:3]
 
@@ -81,7 +81,7 @@ def test_more_messages_belong_to_a_row_of_a_page(language: str):
 
 
 def first_section(message: str, language: str) -> str:
-    """Return the section that a search finds first, with its place in English."""
+    """Return the section that a search finds first, with its anchor in English."""
     section = search(message, language)[0].section
     places = [anchors(section.page, code) for code in (language, "en")]
     at = places[0].index(section.anchor) if section.anchor in places[0] else -1
@@ -134,7 +134,7 @@ def test_the_words_of_a_message_count_wherever_they_are(query: str, place: str):
      ["connect#no-request-was-sent"]),
     # … and common words say nothing.
     ("HTTP/2 401: Malformed JSON in response", ["errors#invalid_key"]),
-    # `Invalid URL` has another cause, and so has a field that is only recommended.
+    # These contain shorter messages with another cause, which must not be found.
     ("Invalid URL (POST /v1/chat/completions/chat/completions)",
      ["connect#a-wrong-path"]),
     ("Unsupported parameter: 'max_tokens' is not supported with this model. Use "

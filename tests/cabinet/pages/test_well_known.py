@@ -1,4 +1,4 @@
-"""Addresses that programs know by convention, and what other sites show for a link."""
+"""Addresses that programs know by convention, such as /robots.txt."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta

@@ -1,4 +1,4 @@
-"""Production settings: Django's checks, and the warnings logged at startup."""
+"""Production settings: Django's checks, a missing mail server, errors, host names."""
 
 import sqlite3
 import subprocess

@@ -12,7 +12,7 @@ from tests.support.mailbox import Mailbox, mailbox
 ALICE = "alice@example.org"
 PASSWORD = "a lamp in the harbour"
 HOST = "cabinet.example.org"
-# Added by an HTTPS proxy.
+# Headers of a request that an HTTPS proxy forwards.
 PROXIED = {
     "host": HOST,
     "x-forwarded-proto": "https",

@@ -1,4 +1,4 @@
-"""Bytes that the cabinet's server receives: hostile, slow or large."""
+"""Hostile, slow and large requests to the cabinet's server."""
 
 import json
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ FORM = "/accounts/login/"
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CabinetServer]:
-    # Long enough for what is sent in pieces on a busy machine.
+    # Long enough for requests that are sent in pieces on a busy machine.
     settings = {
         "READBACK_HEAD_TIMEOUT": "5",
         "READBACK_BODY_TIMEOUT": "5",
@@ -29,7 +29,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CabinetServer]:
         wait_until(lambda: "Serving" in running.stderr, "the log has its first line")
         before = running.stderr
         yield running
-        # Otherwise anyone could fill the log.
+        # Refused requests are not logged: otherwise anyone could fill the log.
         assert running.stderr == before
 
 
@@ -65,9 +65,9 @@ def test_a_hostile_request_is_refused_in_one_line(
 
     answer = exchange(endpoint, raw)
 
-    # `exchange` expects the server to close after this.
+    # `exchange` expects the server to close the connection after this header.
     assert (answer.status, answer.header("Connection")) == (status, "close")
-    # Nothing in the request comes back, and HEAD needs no exception.
+    # An empty body repeats nothing of the request, and is also right for HEAD.
     assert answer.body == b""
     for name, value in headers_of(Config()).items():
         assert answer.header(name) == value
@@ -158,5 +158,5 @@ def test_the_answer_to_head_has_no_body(endpoint: Endpoint) -> None:
         connection.send(request("HEAD", CHAT, [HOST]))
         assert connection.read_answer(bodiless=True).status == 404
         connection.send(get(target="/v1x"))
-        # A page of the cabinet, and not the API.
+        # This address belongs to the pages, not to the API.
         assert b"<html" in connection.read_answer().body

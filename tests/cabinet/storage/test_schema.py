@@ -1,4 +1,4 @@
-"""The tables that the migrations create match the models and the API."""
+"""Migrations: they match the models, keep data, and are found if not applied."""
 
 import pytest
 from django.contrib.admin.models import CHANGE, LogEntry
