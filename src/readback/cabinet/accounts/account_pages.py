@@ -4,7 +4,6 @@ allauth's pages change the e-mail address and the password. Opening a link in an
 changes nothing, because mail scanners open links; pressing the button on its page does.
 """
 
-from http import HTTPStatus
 from typing import Any
 
 from allauth.account import views as allauth_views
@@ -42,10 +41,7 @@ class SignUpView(allauth_views.SignupView):
         ratelimit.clear(self.request, action="confirm_email", key=email)
         form.hash_password()
         with transaction.atomic():
-            response: HttpResponse = super().form_valid(form)
-            if response.status_code >= HTTPStatus.BAD_REQUEST:
-                transaction.set_rollback(True)
-        return response
+            return super().form_valid(form)
 
 
 class ConfirmEmailView(allauth_views.ConfirmEmailView):

@@ -9,7 +9,7 @@ import io
 from collections.abc import Iterator
 from functools import cache
 from hashlib import sha256
-from importlib.metadata import PackageNotFoundError, distribution
+from importlib.metadata import distribution
 from importlib.resources import files
 from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
@@ -54,10 +54,7 @@ def _files() -> Iterator[tuple[str, Path]]:
     yield from _modules("readback/probe", _PACKAGE / "probe")
     yield from _modules(_CERTIFI, Path(str(files(_CERTIFI))))
     yield from _licences(_CERTIFI)
-    try:
-        yield from _licences(_OWN)
-    except PackageNotFoundError:  # a checkout that is not installed
-        yield f"licences/{_OWN}/LICENSE", _PACKAGE.parents[2] / "LICENSE"
+    yield from _licences(_OWN)
 
 
 def _modules(name: str, folder: Path) -> Iterator[tuple[str, Path]]:
