@@ -1,6 +1,6 @@
 """`readback account`: manage one account, identified by its e-mail address."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -26,8 +26,17 @@ def account() -> None:
     """Create, invite, show, change or delete accounts."""
 
 
-@account.command()
-@click.argument("email")
+def _command(name: str | None = None, **options: Any) -> Callable[[Any], click.Command]:
+    """Add a command that has an address as argument, and --json."""
+
+    def add(function: Any) -> click.Command:
+        with_options = click.argument("email")(console.json_option(function))
+        return account.command(name, **options)(with_options)
+
+    return add
+
+
+@_command()
 @_confirmed_option
 @console.flag("--password-stdin", help="Read the password from standard input.")
 @console.flag(
@@ -36,7 +45,6 @@ def account() -> None:
 @console.flag(
     "--if-missing", help="Succeed without a change if the account already exists."
 )
-@console.json_option
 def create(
     email: str,
     confirmed: bool,
@@ -74,9 +82,7 @@ def create(
     console.print_result(sentence, shown, as_json)
 
 
-@account.command()
-@click.argument("email")
-@console.json_option
+@_command()
 def show(email: str, as_json: bool) -> None:
     """Show the state of an account."""
     with open_cabinet():
@@ -94,14 +100,12 @@ def show(email: str, as_json: bool) -> None:
     console.print_rows(("account", ""), rows)
 
 
-@account.command(
+@_command(
     help=f"""Deactivate an account.
 
     Its keys are refused within {REVOCATION_SECONDS} second and its owner cannot log in.
     """
 )
-@click.argument("email")
-@console.json_option
 def deactivate(email: str, as_json: bool) -> None:
     with _changed(email, f"Deactivated {email}.", as_json) as user:
         from readback.cabinet.accounts import services
@@ -109,10 +113,8 @@ def deactivate(email: str, as_json: bool) -> None:
         services.account_deactivate(user)
 
 
-@account.command()
-@click.argument("email")
+@_command()
 @_confirmed_option
-@console.json_option
 def activate(email: str, confirmed: bool, as_json: bool) -> None:
     """Activate an account again; its keys work as before."""
     with _changed(email, f"Activated {email}.", as_json) as user:
@@ -123,10 +125,8 @@ def activate(email: str, confirmed: bool, as_json: bool) -> None:
             services.account_confirm(user)
 
 
-@account.command()
-@click.argument("email")
+@_command()
 @click.argument("state", type=click.Choice(["on", "off"]))
-@console.json_option
 def operator(email: str, state: str, as_json: bool) -> None:
     """Grant or remove access to the pages for operators."""
     done = "is an operator now" if state == "on" else "is no longer an operator"
@@ -136,9 +136,7 @@ def operator(email: str, state: str, as_json: bool) -> None:
         services.account_set_operator(user, state == "on")
 
 
-@account.command("reset-second-factor")
-@click.argument("email")
-@console.json_option
+@_command("reset-second-factor")
 def reset_second_factor(email: str, as_json: bool) -> None:
     """Remove the second factor of an owner who has lost it.
 
@@ -152,9 +150,7 @@ def reset_second_factor(email: str, as_json: bool) -> None:
         second_factor.second_factor_reset(user)
 
 
-@account.command("end-sessions")
-@click.argument("email")
-@console.json_option
+@_command("end-sessions")
 def end_sessions(email: str, as_json: bool) -> None:
     """End all sessions of an account."""
     with _changed(email, f"Ended all sessions of {email}.", as_json) as user:
@@ -163,9 +159,7 @@ def end_sessions(email: str, as_json: bool) -> None:
         sessions.sessions_end_by_operator(user)
 
 
-@account.command()
-@click.argument("email")
-@console.json_option
+@_command()
 def disconnect(email: str, as_json: bool) -> None:
     """Disconnect an account from single sign-on.
 
@@ -179,10 +173,8 @@ def disconnect(email: str, as_json: bool) -> None:
         single_sign_on.account_disconnect(user)
 
 
-@account.command()
-@click.argument("email")
+@_command()
 @console.yes_option
-@console.json_option
 def delete(email: str, yes: bool, as_json: bool) -> None:
     """Delete an account.
 
@@ -234,15 +226,13 @@ def _as_json(user: "User") -> dict[str, Any]:
     }
 
 
-@account.command()
-@click.argument("email")
+@_command()
 @console.flag(
     "--link",
     "print_link",
     help="Print the link to choose a password, which works for a week, instead of "
     "sending an e-mail. It is a secret.",
 )
-@console.json_option
 def invite(email: str, print_link: bool, as_json: bool) -> None:
     """Create an account, and invite its owner by e-mail.
 
