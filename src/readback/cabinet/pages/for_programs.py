@@ -25,10 +25,7 @@ _MARKDOWN = "text/markdown; charset=utf-8"
 # Comments and pictures.
 _UNSEEN = re.compile(r"^(?:\[//\]: # .*|!\[.*\]\(.*\))\n\n?", re.M)
 _TARGET = re.compile(r"(?<=\]\()(?!#)[^)\s]+(?=\))")
-# A heading of the index, and the rows of the table below it.
-_INDEX_TABLE = re.compile(
-    r"^(## .+)\n(?:[^|#\n].*\n|\n)*\|.+\n\| ---.+\n((?:\|.+\n)+)", re.M
-)
+# A page and what it is about, in a table of the index.
 _INDEX_ROW = re.compile(r"^\| (\[.+?\]\(.+?\)) \| (.+) \|$", re.M)
 
 
@@ -73,13 +70,9 @@ def llms_txt(request: HttpRequest) -> HttpResponse:
 
 
 def _pages(base_url: str, cabinet_url: str) -> str:
-    """Return the index of the documentation, with lists instead of tables."""
+    """Return a list of the pages, in the order of the index."""
     text, _language = _markdown(docs.INDEX, "en", base_url, cabinet_url)
-    sections = []
-    for heading, rows in _INDEX_TABLE.findall(text):
-        items = _INDEX_ROW.sub(r"- \1: \2", rows)
-        sections.append(f"{heading}\n\n{items}")
-    return "\n".join(sections)
+    return "\n".join(f"- {page}: {about}" for page, about in _INDEX_ROW.findall(text))
 
 
 @cache
