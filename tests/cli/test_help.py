@@ -79,7 +79,7 @@ def test_a_command_without_its_packages_says_how_to_install_them(
 
 @pytest.mark.parametrize(
     ("typed", "offered"),
-    [("se", "plain,serve"), ("key re", "plain,rename\nplain,revoke"), ("key x", "")],
+    [("se", "plain,serve"), ("key r", "plain,revoke\nplain,rotate"), ("key x", "")],
 )
 def test_the_tab_key_completes_commands_and_reads_no_settings(typed, offered):
     """The line in docs/cli.md makes bash set these variables to get completions."""

@@ -1,4 +1,4 @@
-"""`readback key`: create, list, rename, rotate and revoke keys, or generate one."""
+"""`readback key`: create, list, rotate and revoke keys, or generate one."""
 
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -25,7 +25,7 @@ def overlap(value: str) -> timedelta:
 
 @click.group()
 def key() -> None:
-    """Create, list, rename, rotate or revoke keys, or generate one."""
+    """Create, list, rotate or revoke keys, or generate one."""
 
 
 @key.command()
@@ -119,20 +119,6 @@ def list_(email: str, as_json: bool) -> None:
         pattern = made.rehearsal or "-"
         rows.append((*shown, *map(console.format_time, times), pattern, made.label))
     console.print_rows(headings, rows)
-
-
-@key.command()
-@_id_argument
-@click.argument("name")
-@console.json_option
-def rename(key_id: int, name: str, as_json: bool) -> None:
-    """Rename the key with this id; the new name may be empty."""
-    with open_cabinet():
-        from readback.cabinet.keys import services
-
-        found = _find_key(key_id)
-        services.key_rename(found, name)
-    console.print_result(f"Renamed {found}.", _fields(found), as_json)
 
 
 @key.command()
