@@ -1,6 +1,6 @@
 """Health, readiness and metrics, on a listener of their own.
 
-Any worker answers for all of them: metrics are sums over their shared memory.
+Any worker can answer for all workers, because their counters are in shared memory.
 """
 
 import json
@@ -36,8 +36,8 @@ from readback.processes.shared_counters import SharedCounters
 log = logging.getLogger("readback.api")
 
 # A replica is strictly ready if all its workers have read their keys this recently.
-# Workers report errors within 2.5 s, so if all replicas lose the database, a balancer
-# finds out before it removes the first one.
+# Workers report errors within 2.5 s, so an outage of the database is reported by all
+# replicas before a balancer removes the first one.
 STRICT_SECONDS = 5.0
 _HEALTH = HEALTH_PATH.encode()
 _READINESS = READINESS_PATH.encode()

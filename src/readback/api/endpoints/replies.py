@@ -1,6 +1,6 @@
 """Render answers as bytes: the success, and every refusal.
 
-Whatever is the same in many answers is rendered beforehand, at startup or at each tick.
+Parts that many answers share are rendered in advance, at startup or at each tick.
 No byte of a request is copied into a header.
 """
 
@@ -61,7 +61,7 @@ class Replies:
         self.tick(0.0)
 
     def tick(self, wall: float) -> None:
-        """Render what contains the date; called at least once a second."""
+        """Render the parts that contain the date; called at least once a second."""
         self._date = formatdate(wall, usegmt=True)
         ok = f"HTTP/1.1 200 OK\r\nDate: {self._date}\r\n{_HEADERS}X-Request-Id: "
         self._ok = ok.encode()
@@ -119,7 +119,7 @@ class Replies:
 
 def _draw_ids() -> list[bytes]:
     """Return many random UUIDs at once; each statement handles all of them."""
-    # Eight groups of four digits each. Some of the dashes are removed at the end.
+    # A UUID is eight groups of four digits. Some of the dashes are removed at the end.
     text = bytearray(os.urandom(16 * _IDS_AT_ONCE).hex("-", 2) + "-", "ascii")
     for place in (4, 29, 34, 39):
         text[place::40] = b"x" * _IDS_AT_ONCE
