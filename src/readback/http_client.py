@@ -129,7 +129,7 @@ class Slots:
             end()
 
         try:
-            # A daemon, so that a process can stop while a name lookup hangs.
+            # A daemon thread, so that a process can stop while a name lookup hangs.
             Thread(target=work_and_end, daemon=True).start()
         except RuntimeError:
             self._free.release()

@@ -17,7 +17,7 @@ from readback.contract import VERSION_PREFIX
 
 # The name of the software, and the default site name.
 SOFTWARE = "Readback"
-# It is also in the QR code for authenticator apps, which must not become too dense.
+# The name is also in the QR code for authenticator apps, which must not be too dense.
 SITE_NAME_LENGTH = 40
 # Followed by the path, unchanged: sqlite:///var/x or sqlite:////srv/x.
 SQLITE = "sqlite:///"
@@ -40,7 +40,7 @@ _KUBERNETES = re.compile(r"READBACK_(\w+_)?(SERVICE_(HOST|PORT)|PORT(_|$))")
 class ConfigError(Exception):
     """Settings are invalid; the text has a line for each problem.
 
-    It names the variable and says what is allowed.
+    Each line names the variable and says what is allowed.
     """
 
     def __init__(self, *problems: str) -> None:
@@ -197,7 +197,7 @@ def _is_url(value: str, schemes: tuple[str, ...]) -> bool:
         _ = parts.port, host_field(parts.hostname or "")
     except ValueError:
         return False
-    # `urlsplit` removes some of these; only the path of an SQLite file may have them.
+    # Only the path of an SQLite file may contain gaps; `urlsplit` removes some of them.
     has_gap = any(letter.isspace() or not letter.isprintable() for letter in value)
     if has_gap and not value.startswith(SQLITE):
         return False

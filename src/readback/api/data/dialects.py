@@ -79,7 +79,7 @@ class Sqlite:
         return connection
 
     def among(self, digests: Sequence[bytes]) -> tuple[str, Sequence[Any]]:
-        """Return a condition for a column to be one of the digests, and its values."""
+        """Return an SQL expression that matches any of the digests, and its values."""
         return f"IN ({marks(digests)})", digests
 
     def moment(self, at: float) -> str:

@@ -1,4 +1,4 @@
-"""Counts of the outcomes of requests; identical outcomes share a row.
+"""Count the outcomes of requests; identical ones are merged until they are written.
 
 An outcome is written at the next tick for the first few times, and then once per
 interval. So the number of a key's rows depends on how many different outcomes it has,

@@ -224,9 +224,9 @@ class Store:
         self._run_rows(_UNMATCHED, rows)
 
     def delete_unmatched(self, wall: float) -> None:
-        """Delete unmatched requests that are too old, or the oldest of too many.
+        """Delete unmatched requests that are too old, and the oldest above the limit.
 
-        Rows dated in the future are deleted, too: a clock was wrong.
+        Rows from the future were written while a clock was wrong; delete them, too.
         """
         moment = self._dialect.moment
         seconds = contract.UNMATCHED_SECONDS

@@ -167,7 +167,7 @@ class Locks:
     def __init__(self) -> None:
         self._file = file = _empty_file()
         finalize(self, os.close, file)
-        # Every request calls these, so no Python function wraps the C function.
+        # Every request calls these, so they are C functions without a Python wrapper.
         self._try = partial(lockf, file, LOCK_EX | LOCK_NB, 1)
         self.release = partial(lockf, file, LOCK_UN)
         # Locks that could not be acquired in time and have not been free since.
