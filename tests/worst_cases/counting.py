@@ -54,7 +54,7 @@ class WorstCase(NamedTuple):
 
     name: str
     run: Callable[[Any], object]
-    make: Callable[[int], Any]  # the input of about this size
+    make: Callable[[int], Any]  # returns an input of about this size
     limit: int
 
 

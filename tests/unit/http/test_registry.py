@@ -20,7 +20,7 @@ class Handler:
 
 
 class Checked:
-    """A connection that records its checks, which raise the error if there is one."""
+    """A connection that records each check, and raises `error` if there is one."""
 
     address = ""
 
