@@ -72,7 +72,7 @@ BAD_TEXTS = {
 
 BAD_NUMBERS = words("NaN -Infinity 1. .5 +1 01 0x7d0 1e 1.e3 1_000 - --1 2000n ٢")
 
-# Names that an object contains twice.
+# Objects that contain a name twice.
 REPETITIONS = {
     "model, both right": GOOD.replace(b"{", GOOD.split(b",")[0] + b",", 1),
     "messages": GOOD.replace(b"{", b'{"messages":[],', 1),

@@ -66,7 +66,7 @@ def _teach(worker: Worker, fields: bytes) -> None:
 
 
 def key() -> bytes:
-    """Return the key of all requests, which differs in each process."""
+    """Return the key of all requests. Each process creates its own."""
     return _worker().key.encode()
 
 

@@ -70,7 +70,7 @@ class Ops(Handler[Head], Collector):
             is_complete = time.monotonic() - earliest <= STRICT_SECONDS
             return self._readiness(self._keyring.is_trusted and is_complete)
         if info.target == b"/status":
-            # For checks that must not count as a balancer's.
+            # For clients that are not balancers: this is not counted as a check.
             return _render(200, self._state(self._keyring.is_trusted))
         if info.target == b"/metrics":
             return _render(200, generate_latest(self), metrics.CONTENT_TYPE)

@@ -54,7 +54,7 @@ _DESCRIPTORS = 4
 # more round trip.
 _HANDSHAKE_SECONDS = 1.0
 _TLS_HANDSHAKE_SECONDS = 2.0
-# The total size of bodies that have not arrived completely; most arrive in one packet.
+# The maximum total size of incomplete bodies; most bodies arrive in one packet.
 _UNFINISHED_BYTES = 64 << 20
 # Open files other than connections: about 30, plus refused connections.
 _RESERVED_FILES = 96
@@ -65,7 +65,7 @@ _MARGIN_SECONDS = 10
 def api_server(
     config: Config, lifecycle: Lifecycle, listeners: list[socket.socket]
 ) -> Server:
-    """Return the server of the API. Its last listener is for the operator."""
+    """Return the server of the API. The last listener is for the operator."""
     programs.load()
     limiter = Limiter(config.key_rate, config.key_burst)
     return Server(

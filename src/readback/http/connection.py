@@ -356,7 +356,7 @@ class Connection(asyncio.Protocol):
         if not self._transport.is_closing():
             self._send(answer, last=True)
 
-    # Time and pace.
+    # Deadlines and flow control.
 
     def _time_out(self) -> None:
         if self._transport.is_closing():

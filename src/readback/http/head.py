@@ -1,6 +1,6 @@
 """Parse and validate the head of one request, or refuse it.
 
-httptools (llhttp) implements the grammar; what it accepts in spite of RFC 9112 is
+httptools (llhttp) implements the grammar; whatever it accepts that RFC 9112 forbids is
 refused here. The caller has already found the end of the head and limited its size.
 Nothing here knows about sockets, time or the product: the handler turns a refusal into
 an answer.
@@ -146,8 +146,8 @@ def parse(data: bytes, max_fields: int) -> Head:
 def check_beginning(part: bytes, *, is_start: bool = True) -> None:
     """Refuse a complete or partial head that contains an invalid byte.
 
-    Invalid are a line feed or carriage return without the other (RFC 9112 §2.2), a
-    control character (RFC 9110 §5.5), and a first byte that cannot begin a method, as
+    A line feed or carriage return without the other is invalid (RFC 9112 §2.2), as are
+    control characters (RFC 9110 §5.5), and a first byte that cannot begin a method, as
     in a TLS handshake. The first such byte decides, so the refusal does not depend on
     how the head was split into packets.
     """

@@ -1,4 +1,4 @@
-"""Bytes that have arrived and not been read yet, and how to read messages from them.
+"""Received bytes that have not been read yet, and how to read messages from them.
 
 Finds the end of a head and limits its size; `head.py` decides what a head means.
 """

@@ -8,7 +8,7 @@ for the values that vary: the key, the addresses and the length, which are its g
 and the values of fields that nothing reads. All its quantifiers are possessive, so no
 byte is looked at twice.
 
-Patterns are only made from heads whose key was accepted, so requests without a key
+Patterns are only made from heads whose key was accepted, so requests without such a key
 neither create nor evict any. No pattern contains a key.
 """
 

@@ -1,7 +1,7 @@
 """Whether this worker can read from the database and write to it.
 
-`database.py` reports, `ops.py` asks, and each change is logged once. Unexpected errors
-in the periodic work are reported here as well. None of this affects requests.
+`database.py` reports errors, `ops.py` shows them, and each change is logged once.
+Unexpected errors in the periodic work are reported, too. Requests are not affected.
 """
 
 import logging

@@ -1,6 +1,6 @@
 """Count the outcomes of requests; identical ones are merged until they are written.
 
-An outcome is written at the next tick for the first few times, and then once per
+The first few times, an outcome is written at the next tick; after that, once per
 interval. So the number of a key's rows depends on how many different outcomes it has,
 not on how long, how often or from how many addresses it is used.
 
@@ -25,7 +25,7 @@ AT_ONCE = 3
 # out, so that outcomes merge and counts stay exact. If twice as many are waiting,
 # further ones are dropped.
 MAX_TALLIES = 15_000
-# How many are closed before other work gets its turn; this takes a millisecond.
+# How many tallies are closed in one step, which takes a millisecond.
 _CLOSED_AT_A_TIME = 100
 
 

@@ -96,7 +96,7 @@ INSERT INTO cabinet_unmatchedrequest (network, at, endpoint, code, detail, user_
     requests)
 VALUES {rows}
 """
-# Rows that another worker is deleting are locked, and skipped.
+# Rows that another worker is deleting are locked, so they are skipped.
 _DELETE_UNMATCHED = """
 DELETE FROM cabinet_unmatchedrequest WHERE id IN (
     SELECT id FROM cabinet_unmatchedrequest

@@ -46,7 +46,7 @@ class Limiter:
         self._allowance = (burst - 1 + 0.01) * self._interval if rate else inf
         self._slots = slots
         memory = memoryview(mmap.mmap(-1, slots * _NUMBERS * 8))
-        # A slot is the index of its first number; each view begins at another number.
+        # A slot is the index of its first number; each view begins at a different one.
         self._owner = memory.cast("q")
         self._full_at = memory[8:].cast("d")
         self._last = memory[16:].cast("q")

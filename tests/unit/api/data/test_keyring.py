@@ -71,7 +71,7 @@ def test_a_key_continues_after_the_created_that_is_stored(keyring, limiter):
     stored = int(time.time()) + 100
     record = add_key(keyring, ROW._replace(last_created=stored))
     assert limiter.number(record.slot, time.monotonic()) == stored + 1
-    # From now on the table decides, because the database lags behind.
+    # From now on, the limiter's table decides, because the database lags behind.
     keyring.learn([DIGEST], {DIGEST: ROW._replace(last_created=stored + 50)})
     assert limiter.number(record.slot, time.monotonic()) == stored + 2
     assert keyring.last_created(DIGEST) == stored + 2

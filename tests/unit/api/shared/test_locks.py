@@ -73,7 +73,7 @@ class Signalling:
 
 
 def patient_limiter(burst: int = BURST) -> Limiter:
-    """Return a limiter that waits long for a lock and whose `created` never restarts.
+    """Return a limiter whose lock timeout is long and whose `created` never restarts.
 
     On a busy machine, a worker may not run for a second; other tests check what
     happens then.

@@ -133,7 +133,7 @@ def test_some_answers_have_no_body(status: str) -> None:
 
 
 class Parts:
-    """The parts of a streamed answer, produced one by one; records its closing."""
+    """The parts of a streamed answer, one by one; records whether it was closed."""
 
     def __init__(self) -> None:
         self.is_closed = False
