@@ -66,7 +66,7 @@ SEVERAL_ADDRESSES = "several"
 UNMATCHED_ROWS = 8
 UNMATCHED_SECONDS = 600
 
-# How a 404 describes a rehearsal key; followed by the pattern.
+# The detail of a 404 to a rehearsal key ends with this and the key's pattern.
 REHEARSAL_KEY = "This is a rehearsal key with the pattern"
 
 REQUEST_FIELDS = ("model", "messages", "stream", "max_tokens")

@@ -18,7 +18,7 @@ from readback.differences import ADVICE, BASE_URL, advice, may_be_default
 
 _TABLE = Path(__file__).with_suffix(".toml")
 _CONTRACT = {"MAX_TOKENS": MAX_TOKENS, "VERSION_PREFIX": VERSION_PREFIX}
-# In `cannot`: every difference of a body.
+# In `cannot`, this stands for every difference of a body.
 _EVERY = "*"
 _WORKS = "The network, the address and the key work: test with curl."
 # The answer to a wrong path does not show that the key works: it is sent before the key
@@ -48,7 +48,7 @@ class Program(NamedTuple):
     switches: Mapping[str, str] = {}
     # What to set, in Markdown; empty if nothing.
     setup: str = ""
-    # What it prints for a refusal, and, if that differs, for an explained one.
+    # What the program prints for a refusal, and for an explained one if that differs.
     prints: str = ""
     explained: str = ""
     # Whether programs that are built on it have the same User-Agent.

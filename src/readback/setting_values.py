@@ -22,7 +22,7 @@ SITE_NAME_LENGTH = 40
 # Followed by the path, unchanged: sqlite:///var/x or sqlite:////srv/x.
 SQLITE = "sqlite:///"
 MIN_SECRET_KEY_LENGTH = 50
-# The length of the column that holds it.
+# The length of the column that stores the issuer.
 ISSUER_LENGTH = 200
 _DOMAIN = re.compile(
     r"(?=.{4,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9-]{2,63}"
@@ -85,12 +85,12 @@ class Bind(NamedTuple):
 
     @property
     def accepts_loopback(self) -> bool:
-        """Whether a browser on this machine reaches it as localhost."""
+        """Whether a browser on this machine reaches this address as localhost."""
         return self.is_loopback or self.host in ("0.0.0.0", "::")
 
     @property
     def origin(self) -> str:
-        """The URL at which a browser on this machine reaches it."""
+        """The URL at which a browser on this machine reaches this address."""
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
         return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
 

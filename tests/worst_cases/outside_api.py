@@ -24,7 +24,7 @@ from readback import client_address, keys, programs
 from tests.support.commands import environment_with
 from tests.worst_cases.counting import WorstCase
 
-# Bytes of a form, of a head, and of the longest field of a head.
+# The sizes in bytes of a form, of a head, and of the longest field of a head.
 _FORM = 16_384
 _HEAD = 16_384
 _FIELD = 8_190
@@ -32,7 +32,7 @@ _REFUSALS = (ValueError, OSError, RecursionError)
 
 
 def repeat(unit: str, before: str = "", after: str = "") -> Callable[[int], str]:
-    """Return a function that repeats a unit to any length, between two texts."""
+    """Return a function that repeats a unit to a given size, between two texts."""
 
     def make(size: int) -> str:
         return before + (unit * (size // len(unit) + 1))[:size] + after

@@ -176,7 +176,7 @@ def refuse_too_large(window: bytes, max_bytes: int) -> NoReturn:
         _run_parser(line, window)
         detail = f"The head is larger than {max_bytes} bytes."
         raise Refused(HEADERS_TOO_LARGE, detail)
-    # RFC 9112 §3: 414 if the target of the request line does not end.
+    # RFC 9112 §3: 414 if the target of the request line is too long.
     if b"\r\n" not in window and b" " in window:
         detail = f"The request line is longer than {max_bytes} bytes."
         raise Refused(TARGET_TOO_LONG, detail)

@@ -28,7 +28,7 @@ class ManagedConnection(RequestOrigin, Protocol):
     """What the registry needs to know about a connection."""
 
     opened_at: float
-    # When it began to wait for its client; `inf` if it is not waiting.
+    # When the connection began to wait for its client; `inf` if it is not waiting.
     waiting_since: float
 
     def check(self, now: float) -> None:

@@ -22,7 +22,7 @@ _TCP_INFO = getattr(socket, "TCP_INFO", 0)
 
 
 class Untimed(bytes):
-    """An answer that was delayed on purpose, and is not measured."""
+    """An answer that was delayed on purpose and is therefore not measured."""
 
 
 class Timing:

@@ -55,7 +55,7 @@ class WorkerProcess:
     row: int
     pid: int
     started_at: float
-    # When it was told to stop, or 0.
+    # When this worker was told to stop, or 0.
     leaving_since: float = 0.0
     is_killed: bool = False
 
@@ -64,11 +64,11 @@ class WorkerProcess:
 
     @property
     def reported_at(self) -> float:
-        """When it last reported; 0 before it is up."""
+        """When this worker last reported; 0 before it is up."""
         return self.counters.get(REPORTED_AT) / 1000
 
     def is_overdue(self) -> bool:
-        """Return whether it hangs, or takes too long to stop."""
+        """Return whether this worker hangs or takes too long to stop."""
         now = time.monotonic()
         if self.leaving_since:
             return now - self.leaving_since > self.server.stop_seconds

@@ -62,7 +62,7 @@ class Tally:
 
     def __init__(self, event: Event, merges: bool = False) -> None:
         self.event = event
-        # Whether it also counts events that differ in details.
+        # Whether this tally also counts events that differ in details.
         self.merges = merges
         self.open = True
         # The address of all requests, or SEVERAL_ADDRESSES. While the tally is open, it

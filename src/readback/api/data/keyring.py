@@ -39,7 +39,7 @@ class Record:
         self.slot = slot
         self.used_at = used_at
         self.accepted = False
-        # They answer its requests. `Any`, because `exchange.py` imports this module.
+        # Answer the key's requests. `Any`, because `exchange.py` imports this module.
         self.exchanges: dict[Any, Any] = {}
         # How many requests of a rehearsal key are waiting.
         self.waiting = 0
@@ -151,7 +151,7 @@ class Keyring:
                 self._absent.add(digest)
             return None
         if record is None and digest not in self._waiting:
-            return None  # it was forgotten in the meantime
+            return None  # the key was forgotten in the meantime
         # Another key may have taken the slot.
         slot = self._limiter.slot(digest, row.last_created)
         if record is None:

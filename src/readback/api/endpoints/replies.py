@@ -1,4 +1,4 @@
-"""Render answers as bytes: the success, and every refusal.
+"""Render answers as bytes, both successful ones and refusals.
 
 Parts that many answers share are rendered in advance, at startup or at each tick.
 No byte of a request is copied into a header.
@@ -38,15 +38,15 @@ def _usage(tokens: int) -> bytes:
     ) % (tokens, tokens, tokens + tokens)
 
 
-# A success, split where answers differ. Every `created` has ten digits, so the length
-# of an answer follows from the length of its text.
+# A successful answer, split where answers differ. Every `created` has ten digits, so
+# the length of an answer follows from the length of its text.
 _MIDDLE = (
     b'","object":"chat.completion","created":%%d,"model":"%b","choices":'
     b'[{"index":0,"message":{"role":"assistant","content":'
 ) % MODEL.encode()
 _AFTER_ID = b'\r\nContent-Length: %d\r\n\r\n{"id":"'
 _FIXED_SIZE = len(b'{"id":"') + _ID_LENGTH + len(_MIDDLE % EARLIEST_CREATED)
-# The end of a success, by the size of its text.
+# The end of a successful answer, by the size of its text.
 _USAGE = [_usage(0)]
 for _tokens in range(1, -(-MAX_CONTENT_BYTES // BYTES_PER_TOKEN) + 1):
     _USAGE += [_usage(_tokens)] * BYTES_PER_TOKEN
@@ -67,7 +67,7 @@ class Replies:
         self._ok = ok.encode()
 
     def completion(self, text: bytes, size: int, created: int) -> bytes:
-        """Return a success. `text` is JSON, `size` the size of the decoded text."""
+        """Return a successful answer. `text` is JSON, `size` its size when decoded."""
         id_ = next(self._ids)
         usage = _USAGE[size]
         length = _AFTER_ID % (_FIXED_SIZE + len(text) + len(usage))

@@ -131,5 +131,5 @@ def test_an_idle_key_is_forgotten_but_not_during_an_outage(keyring, now):
 
 
 def test_every_key_is_looked_up_twice_within_the_promised_time():
-    """The tests with real servers allow more, because the machine may be busy."""
+    """Tests with real servers allow more time, because the machine may be busy."""
     assert 2 * TICK_SECONDS <= REVOCATION_SECONDS
