@@ -67,7 +67,7 @@ def test_answers_are_written_before_the_event_loop_closes_the_connection(
 ) -> None:
     """With TLS, the event loop closes when the client does, even if requests wait."""
     answer_until_recognised(connection, loop, post_body(b"x"))
-    written = at_answer(connection, 0, connection.abort)  # never aborts
+    written = at_answer(connection, 0, connection.abort)  # never called
     connection.data_received(post_body(b"x") * 2)
     assert not written
     connection.eof_received()
